@@ -1,0 +1,2 @@
+//! Room `lab`.
+fn main() {}

@@ -1,0 +1,87 @@
+//! A rate in bits a second.
+
+use crate::ByteSize;
+use crate::parse::{ParseError, number_and_unit};
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+const EXPECTED: &str = "a rate above zero such as 1.6mbit, 768kbit or 1gbit";
+
+/// A rate in bits a second, never zero (a link without a rate limit has no `BitRate`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BitRate(u64);
+
+impl BitRate {
+    /// `bits` a second; None for zero, which would never deliver.
+    pub fn new(bits: u64) -> Option<Self> {
+        (bits > 0).then_some(Self(bits))
+    }
+
+    /// Bits a second.
+    pub fn bits_per_second(self) -> u64 {
+        self.0
+    }
+
+    /// How long `size` takes to serialise, in whole nanoseconds, rounded down.
+    pub fn time_for(self, size: ByteSize) -> Duration {
+        let nanos = u128::from(size.0) * 8 * 1_000_000_000 / u128::from(self.0);
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// How many octets fit into `span`, rounded down: with the round trip, the bandwidth-delay product.
+    pub fn bytes_in(self, span: Duration) -> ByteSize {
+        let bytes = u128::from(self.0) * span.as_nanos() / 8 / 1_000_000_000;
+        ByteSize(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+}
+
+impl FromStr for BitRate {
+    type Err = ParseError;
+    fn from_str(input: &str) -> Result<Self, ParseError> {
+        let (number, unit) = number_and_unit(input, EXPECTED)?;
+        let factor = match unit.to_ascii_lowercase().as_str() {
+            "bit" | "bps" | "bit/s" => 1.0,
+            "kbit" | "kbps" | "kbit/s" => 1e3,
+            "mbit" | "mbps" | "mbit/s" => 1e6,
+            "gbit" | "gbps" | "gbit/s" => 1e9,
+            _ => return Err(ParseError::new(input, EXPECTED)),
+        };
+        Self::new((number * factor).round() as u64).ok_or_else(|| ParseError::new(input, EXPECTED))
+    }
+}
+
+impl fmt::Display for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0..1_000 => write!(f, "{} bit/s", self.0),
+            1_000..1_000_000 => write!(f, "{} kbit/s", self.0 as f64 / 1e3),
+            1_000_000..1_000_000_000 => write!(f, "{} Mbit/s", self.0 as f64 / 1e6),
+            _ => write!(f, "{} Gbit/s", self.0 as f64 / 1e9),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_packet_takes_its_serialisation_time() {
+        let rate: BitRate = "1.6mbit".parse().unwrap();
+        assert_eq!(rate.time_for(ByteSize(1500)), Duration::from_micros(7_500));
+        assert_eq!(rate.bytes_in(Duration::from_millis(300)), ByteSize(60_000));
+    }
+
+    #[test]
+    fn zero_and_a_missing_unit_are_refused() {
+        assert!("0mbit".parse::<BitRate>().is_err());
+        assert!("10".parse::<BitRate>().is_err());
+    }
+
+    #[test]
+    fn rates_print_in_the_largest_unit_that_keeps_them_above_one() {
+        assert_eq!("768kbit".parse::<BitRate>().unwrap().to_string(), "768 kbit/s");
+        assert_eq!("1gbit".parse::<BitRate>().unwrap().to_string(), "1 Gbit/s");
+    }
+}

@@ -1,1 +1,33 @@
-//! Room `trace`.
+//! The vocabulary of what happened: events that machines emit while they run, records that sum up a
+//! fetch, a connection or a packet, and the sink they go to.
+//!
+//! Names follow qlog (draft-ietf-quic-qlog-main-schema) where it has one. There is no second way of
+//! logging: waterfalls, packet captures and the answer to "why" are drawn from these.
+//!
+//! ```
+//! use std::{cell::RefCell, rc::Rc};
+//! use trace::{Event, Sink, Tracer};
+//! use unit::Instant;
+//!
+//! #[derive(Default)]
+//! struct Count(RefCell<u64>);
+//! impl Sink for Count {
+//!     fn record(&self, _at: Instant, _connection: u64, _event: &Event<'_>) {
+//!         *self.0.borrow_mut() += 1;
+//!     }
+//! }
+//! let count = Rc::new(Count::default());
+//! let tracer = Tracer::to(count.clone()).for_connection(7);
+//! tracer.emit(Instant::ZERO, || Event::FrameParsed { stream: 1, frame: "DATA", length: 5 });
+//! Tracer::off().emit(Instant::ZERO, || unreachable!("an event is not even built when nobody listens"));
+//! assert_eq!(*count.0.borrow(), 1);
+//! ```
+
+mod event;
+mod fetch;
+mod nanos;
+mod packet;
+
+pub use event::{Event, Sink, Tracer};
+pub use fetch::{ConnectionRecord, FetchOutcome, FetchRecord, Phases, TlsRecord};
+pub use packet::{Direction, Fate, Flow, PacketRecord, TcpMark};

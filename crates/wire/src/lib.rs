@@ -1,1 +1,16 @@
-//! Room `wire`.
+//! Octets to frames and back, with no roles and no lifecycle: a codec returns a value or a positioned
+//! error, never panics, and bounds its memory.
+//!
+//! ```
+//! use wire::Fields;
+//!
+//! let mut fields = Fields::new();
+//! fields.push(b"content-type", b"text/html");
+//! fields.push(b"content-length", b"5");
+//! assert_eq!(fields.find(b"Content-Length"), Some(&b"5"[..]));
+//! assert_eq!(fields.list_size(), 12 + 9 + 32 + 14 + 1 + 32);
+//! ```
+
+mod fields;
+
+pub use fields::{Field, Fields};

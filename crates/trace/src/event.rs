@@ -1,0 +1,99 @@
+//! Fine-grained events and the handle through which machines emit them. The one rule: an event that
+//! nobody listens to costs one branch.
+
+use std::fmt;
+use std::rc::Rc;
+use unit::Instant;
+
+/// One thing that a connection did. Frame names are those of the protocol's RFC.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event<'a> {
+    /// The transport (and TLS where there is one) is ready for requests (qlog `connection_state_updated`).
+    ConnectionReady {
+        /// The protocol negotiated or known beforehand, by its ALPN name.
+        protocol: &'a str,
+    },
+    /// A frame was queued for sending (qlog `http:frame_created`).
+    FrameCreated {
+        /// Its stream, 0 for the connection.
+        stream: u64,
+        /// The RFC's name of its type.
+        frame: &'static str,
+        /// Octets of payload.
+        length: u64,
+    },
+    /// A frame was received and parsed (qlog `http:frame_parsed`).
+    FrameParsed {
+        /// Its stream, 0 for the connection.
+        stream: u64,
+        /// The RFC's name of its type.
+        frame: &'static str,
+        /// Octets of payload.
+        length: u64,
+    },
+    /// A header block was coded or decoded (qlog `qpack:headers_encoded`, `headers_decoded`).
+    HeaderBlock {
+        /// Its stream.
+        stream: u64,
+        /// Octets of names and values.
+        plain: u64,
+        /// Octets on the wire.
+        coded: u64,
+    },
+    /// A stream came to its end before its time.
+    StreamReset {
+        /// The stream.
+        stream: u64,
+        /// The RFC's error code.
+        code: u64,
+    },
+    /// The connection is over (qlog `connection_closed`).
+    ConnectionClosed {
+        /// Why, in the words of the error.
+        reason: &'a str,
+    },
+}
+
+/// Where events go. Implementations decide what to keep.
+pub trait Sink {
+    /// Takes one event of the connection that the emitter was made for.
+    fn record(&self, at: Instant, connection: u64, event: &Event<'_>);
+}
+
+/// A machine's handle to the sink; cheap to clone, off by default.
+#[derive(Clone, Default)]
+pub struct Tracer {
+    sink: Option<Rc<dyn Sink>>,
+    connection: u64,
+}
+
+impl Tracer {
+    /// Events go nowhere.
+    pub fn off() -> Self {
+        Self::default()
+    }
+
+    /// Events go to `sink`.
+    pub fn to(sink: Rc<dyn Sink>) -> Self {
+        Self { sink: Some(sink), connection: 0 }
+    }
+
+    /// The same sink, for events of `connection`.
+    pub fn for_connection(&self, connection: u64) -> Self {
+        Self { sink: self.sink.clone(), connection }
+    }
+
+    /// Builds and records an event where somebody listens.
+    #[inline]
+    pub fn emit<'a>(&self, at: Instant, event: impl FnOnce() -> Event<'a>) {
+        if let Some(sink) = &self.sink {
+            sink.record(at, self.connection, &event());
+        }
+    }
+}
+
+impl fmt::Debug for Tracer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tracer({})", if self.sink.is_some() { "on" } else { "off" })
+    }
+}

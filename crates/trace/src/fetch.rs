@@ -1,0 +1,115 @@
+//! What is kept of a fetch and of a connection: the client's own testimony, one row each.
+
+use serde::{Deserialize, Serialize};
+use unit::Instant;
+
+/// One resource asked for, from the wish to the last octet.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FetchRecord {
+    /// Number within the trial, in the order of asking.
+    pub id: u32,
+    /// The URL asked for last (after redirects).
+    pub url: String,
+    /// The connection that carried it; None where it never got one.
+    pub connection: Option<u32>,
+    /// The stream on that connection (0 for HTTP/1.1).
+    pub stream: u64,
+    /// ALPN name of the protocol that carried it (`http/1.1`, `h2`), empty where it never got a connection.
+    pub protocol: String,
+    /// Final status code.
+    pub status: Option<u16>,
+    /// Whether the server pushed it.
+    pub pushed: bool,
+    /// Redirects followed.
+    pub redirects: u32,
+    /// Octets of body received.
+    pub body_bytes: u64,
+    /// When each phase ended.
+    pub phases: Phases,
+    /// How it ended.
+    pub outcome: FetchOutcome,
+}
+
+/// The times of one fetch. A phase that did not happen (no connect on a kept connection) is None.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Phases {
+    /// The wish was known.
+    #[serde(with = "crate::nanos")]
+    pub queued: Instant,
+    /// A TCP connect was begun for it.
+    #[serde(with = "crate::nanos::option", default)]
+    pub connect_start: Option<Instant>,
+    /// TCP connected.
+    #[serde(with = "crate::nanos::option", default)]
+    pub connected: Option<Instant>,
+    /// TLS done.
+    #[serde(with = "crate::nanos::option", default)]
+    pub secured: Option<Instant>,
+    /// The request was handed to the connection.
+    #[serde(with = "crate::nanos::option", default)]
+    pub sent: Option<Instant>,
+    /// The first octet of the final response's head arrived.
+    #[serde(with = "crate::nanos::option", default)]
+    pub first_byte: Option<Instant>,
+    /// The last octet of the body arrived, or the fetch failed.
+    #[serde(with = "crate::nanos::option", default)]
+    pub last_byte: Option<Instant>,
+}
+
+/// How a fetch ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FetchOutcome {
+    /// The whole response came.
+    Done,
+    /// It did not; the reason, in words.
+    Failed(String),
+}
+
+/// One connection, from connect to close, as the client saw it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConnectionRecord {
+    /// Number within the trial, in the order of opening.
+    pub id: u32,
+    /// Host name and port that it was opened for.
+    pub authority: String,
+    /// Address and port that it went to.
+    pub remote: String,
+    /// ALPN name of the protocol spoken, negotiated or known beforehand.
+    pub protocol: String,
+    /// What TLS agreed on; None on a clear connection.
+    pub tls: Option<TlsRecord>,
+    /// Connect began.
+    #[serde(with = "crate::nanos")]
+    pub opened: Instant,
+    /// TCP connected.
+    #[serde(with = "crate::nanos::option", default)]
+    pub connected: Option<Instant>,
+    /// TLS done.
+    #[serde(with = "crate::nanos::option", default)]
+    pub secured: Option<Instant>,
+    /// Closed by either side.
+    #[serde(with = "crate::nanos::option", default)]
+    pub closed: Option<Instant>,
+    /// Requests carried.
+    pub requests: u32,
+    /// Request rounds: times the client, having nothing more coming on this connection, sent a request and waited.
+    pub rounds: u32,
+    /// Octets given to the socket.
+    pub bytes_sent: u64,
+    /// Octets taken from the socket.
+    pub bytes_received: u64,
+}
+
+/// What a TLS handshake agreed on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlsRecord {
+    /// `TLSv1.3` or `TLSv1.2`.
+    pub version: String,
+    /// Cipher suite, by its IANA name.
+    pub cipher: String,
+    /// ALPN name agreed on, empty where there was none.
+    pub alpn: String,
+    /// Whether an earlier session was resumed.
+    pub resumed: bool,
+}

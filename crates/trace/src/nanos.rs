@@ -1,0 +1,32 @@
+//! An `Instant` in a file is its whole nanoseconds.
+
+use serde::{Deserialize, Deserializer, Serializer};
+use unit::Instant;
+
+pub(crate) fn serialize<S: Serializer>(at: &Instant, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(at.nanos())
+}
+
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Instant, D::Error> {
+    u64::deserialize(deserializer).map(Instant::from_nanos)
+}
+
+pub(crate) mod option {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(
+        at: &Option<Instant>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match at {
+            Some(at) => serializer.serialize_some(&at.nanos()),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Instant>, D::Error> {
+        Ok(Option::<u64>::deserialize(deserializer)?.map(Instant::from_nanos))
+    }
+}

@@ -1,0 +1,85 @@
+//! The link's testimony: one row a packet, with the fate that the link gave it.
+
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use unit::Instant;
+
+/// Which way a packet went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// From near (the client's side) to far (the server's).
+    Up,
+    /// From far to near.
+    Down,
+}
+
+impl Direction {
+    /// Both, up first.
+    pub const BOTH: [Self; 2] = [Self::Up, Self::Down];
+
+    /// 0 for up, 1 for down: for tables of two.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// What became of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// It left the link at this time.
+    Delivered {
+        /// When the model let it out.
+        #[serde(with = "crate::nanos")]
+        at: Instant,
+    },
+    /// The seeded loss took it, after the bottleneck.
+    Lost,
+    /// It found the queue full.
+    QueueFull,
+}
+
+/// One packet that entered the link.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PacketRecord {
+    /// When it arrived at the link.
+    #[serde(with = "crate::nanos")]
+    pub at: Instant,
+    /// Which way it went.
+    pub direction: Direction,
+    /// Number among the packets of its direction, from 0.
+    pub index: u64,
+    /// Octets of IP header and payload.
+    pub length: u32,
+    /// What became of it.
+    pub fate: Fate,
+    /// Between whom; None for what is neither TCP nor UDP.
+    pub flow: Option<Flow>,
+    /// TCP's own fields, for a TCP segment.
+    pub tcp: Option<TcpMark>,
+}
+
+/// The two ends of a packet's flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Flow {
+    /// IP protocol number: 6 for TCP, 17 for UDP.
+    pub protocol: u8,
+    /// Sender.
+    pub source: SocketAddr,
+    /// Receiver.
+    pub destination: SocketAddr,
+}
+
+/// The fields of a TCP segment that tell its story.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TcpMark {
+    /// Sequence number of the first octet.
+    pub sequence: u32,
+    /// Acknowledgement number.
+    pub acknowledgement: u32,
+    /// Flags octet (RFC 9293 §3.1: CWR ECE URG ACK PSH RST SYN FIN).
+    pub flags: u8,
+    /// Octets of payload.
+    pub payload: u32,
+}

@@ -1,0 +1,139 @@
+//! An ordered list of header fields in one buffer: no allocation a field, and `clear` keeps the room.
+
+use std::fmt;
+
+/// Octets that RFC 7541 §4.1 and RFC 9113 §6.5.2 count for a field beside its name and value.
+const FIELD_OVERHEAD: usize = 32;
+
+/// Header or trailer fields in the order of the message. Names compare without case.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Fields {
+    text: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    start: u32,
+    name_end: u32,
+    value_end: u32,
+    sensitive: bool,
+}
+
+/// One field of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field<'a> {
+    /// Its name.
+    pub name: &'a [u8],
+    /// Its value, without surrounding white space.
+    pub value: &'a [u8],
+    /// Whether it must never be put into a compression table (RFC 7541 §7.1.3).
+    pub sensitive: bool,
+}
+
+impl Fields {
+    /// No fields.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends a field.
+    pub fn push(&mut self, name: &[u8], value: &[u8]) {
+        self.push_field(Field { name, value, sensitive: false });
+    }
+
+    /// Appends a field, with its mark.
+    pub fn push_field(&mut self, field: Field<'_>) {
+        let start = self.text.len() as u32;
+        self.text.extend_from_slice(field.name);
+        let name_end = self.text.len() as u32;
+        self.text.extend_from_slice(field.value);
+        let value_end = self.text.len() as u32;
+        self.entries.push(Entry { start, name_end, value_end, sensitive: field.sensitive });
+    }
+
+    /// Appends a field and hands the list on, for building in one expression.
+    pub fn with(mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
+        self.push(name.as_ref(), value.as_ref());
+        self
+    }
+
+    /// Every field, in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Field<'_>> + ExactSizeIterator + Clone {
+        self.entries.iter().map(|entry| Field {
+            name: &self.text[entry.start as usize..entry.name_end as usize],
+            value: &self.text[entry.name_end as usize..entry.value_end as usize],
+            sensitive: entry.sensitive,
+        })
+    }
+
+    /// The value of the first field called `name`.
+    pub fn find<'s>(&'s self, name: &[u8]) -> Option<&'s [u8]> {
+        self.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
+    }
+
+    /// The first field called `name`, where its value is text.
+    pub fn find_str(&self, name: &str) -> Option<&str> {
+        self.find(name.as_bytes()).and_then(|value| std::str::from_utf8(value).ok())
+    }
+
+    /// The values of all fields called `name`, in order.
+    pub fn all<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        self.iter().filter(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
+    }
+
+    /// How many fields.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Octets as RFC 9113 §6.5.2 counts them: name, value and 32 a field.
+    pub fn list_size(&self) -> usize {
+        self.text.len() + self.entries.len() * FIELD_OVERHEAD
+    }
+
+    /// Drops all fields and keeps the buffer.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.entries.clear();
+    }
+}
+
+impl fmt::Debug for Fields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map()
+            .entries(self.iter().map(|field| {
+                let value = if field.sensitive {
+                    "…".into()
+                } else {
+                    String::from_utf8_lossy(field.value)
+                };
+                (String::from_utf8_lossy(field.name), value)
+            }))
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_keep_their_order_and_their_repeats() {
+        let fields = Fields::new().with("a", "1").with("B", "2").with("A", "3");
+        assert_eq!(fields.all(b"a").collect::<Vec<_>>(), [b"1", b"3"]);
+        assert_eq!(fields.iter().nth(1).map(|f| f.name), Some(&b"B"[..]));
+    }
+
+    #[test]
+    fn a_sensitive_value_is_not_printed() {
+        let mut fields = Fields::new();
+        fields.push_field(Field { name: b"cookie", value: b"secret", sensitive: true });
+        assert!(!format!("{fields:?}").contains("secret"));
+    }
+}

@@ -325,8 +325,7 @@ fn check_initiators(document: ResourceId, resources: &[Resource]) -> Result<(), 
     for (index, resource) in resources.iter().enumerate() {
         let id = ResourceId(index as u32);
         let Some(by) = resource.release.initiator() else { continue };
-        let initiator =
-            resources.get(by.index()).ok_or(GraphError::UnknownInitiator { id, by })?;
+        let initiator = resources.get(by.index()).ok_or(GraphError::UnknownInitiator { id, by })?;
         if resource.counts == Counts::IntoLoad && initiator.counts == Counts::AfterLoad {
             return Err(GraphError::BehindTheLoad { id, by });
         }
@@ -394,10 +393,8 @@ mod tests {
     #[test]
     fn a_page_survives_its_file() {
         let document = resource("http://a/", Release::Navigation);
-        let image = resource(
-            "http://b/i",
-            Release::Parsed { by: ResourceId(0), offset: ByteSize(7) },
-        );
+        let image =
+            resource("http://b/i", Release::Parsed { by: ResourceId(0), offset: ByteSize(7) });
         let rtts = BTreeMap::from([("b".to_owned(), Duration::from_millis(20))]);
         let page =
             Page::new(ResourceId(0), vec![document, image]).unwrap().with_recorded_rtts(&rtts);
@@ -414,7 +411,10 @@ mod tests {
             Page::new(ResourceId(0), [vec![root()], rest].concat()).map(|_| ())
         };
         assert_eq!(Page::new(ResourceId(0), vec![]), Err(GraphError::Count(0)));
-        assert_eq!(build(vec![resource("http://a/1", found_by(1))]), Err(GraphError::Cycle(ResourceId(1))));
+        assert_eq!(
+            build(vec![resource("http://a/1", found_by(1))]),
+            Err(GraphError::Cycle(ResourceId(1)))
+        );
         assert!(matches!(
             build(vec![resource("http://a/1", found_by(2)), resource("http://a/2", found_by(1))]),
             Err(GraphError::Cycle(_))
@@ -428,7 +428,10 @@ mod tests {
             build(vec![late, resource("http://a/2", found_by(1))]),
             Err(GraphError::BehindTheLoad { .. })
         ));
-        assert_eq!(build(vec![resource("http://a/1", found_by(0)), resource("http://a/2", found_by(1))]), Ok(()));
+        assert_eq!(
+            build(vec![resource("http://a/1", found_by(0)), resource("http://a/2", found_by(1))]),
+            Ok(())
+        );
     }
 
     #[test]

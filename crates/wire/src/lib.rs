@@ -12,5 +12,7 @@
 //! ```
 
 mod fields;
+pub mod h2;
+pub mod hpack;
 
 pub use fields::{Field, Fields};

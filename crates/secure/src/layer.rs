@@ -29,9 +29,9 @@ impl Layer {
 
     /// Takes octets off the front of `input` and gives the next piece of plaintext, which is gone with
     /// the next call. Call until None: then `input` is empty.
-    pub fn handle_bytes<'a>(
+    pub fn handle_bytes<'a, 'i: 'a>(
         &'a mut self,
-        input: &mut &'a [u8],
+        input: &mut &'i [u8],
     ) -> Result<Option<&'a [u8]>, TlsError> {
         match self {
             Self::Clear => {

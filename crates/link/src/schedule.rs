@@ -114,12 +114,9 @@ impl Schedule {
 
 fn parse_millis(line: usize, text: &str) -> Result<u64, ScheduleError> {
     // A sign or a fraction is not mahimahi's format, though `u64::from_str` would take a plus.
-    if text.bytes().all(|octet| octet.is_ascii_digit()) {
-        if let Ok(millis) = text.parse() {
-            return Ok(millis);
-        }
-    }
-    Err(ScheduleError::NotMillis { line, text: text.chars().take(40).collect() })
+    let plain = text.bytes().all(|octet| octet.is_ascii_digit());
+    let millis = if plain { text.parse().ok() } else { None };
+    millis.ok_or_else(|| ScheduleError::NotMillis { line, text: text.chars().take(40).collect() })
 }
 
 #[cfg(test)]

@@ -125,6 +125,9 @@ enum Ways {
     Down,
 }
 
+/// What a setting does to each path that it speaks of.
+type Change = Box<dyn Fn(&mut PathSpec)>;
+
 const fn setting(key: &'static str, what: What, ways: Ways) -> Setting {
     Setting { key, what, ways }
 }
@@ -191,7 +194,7 @@ impl Setting {
         self,
         value: &str,
         load: &mut dyn FnMut(&str) -> Result<String, String>,
-    ) -> Result<Box<dyn Fn(&mut PathSpec)>, SpecError> {
+    ) -> Result<Change, SpecError> {
         let bad = |source| SpecError::BadValue { key: self.key, source };
         Ok(match self.what {
             What::Rtt | What::Delay => {

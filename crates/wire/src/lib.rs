@@ -12,5 +12,6 @@
 //! ```
 
 mod fields;
+pub mod ip;
 
 pub use fields::{Field, Fields};

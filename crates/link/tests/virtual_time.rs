@@ -1,4 +1,5 @@
 //! Properties of a link in virtual time, on arbitrary specs and arrivals.
+#![allow(clippy::unwrap_used)]
 
 use link::{Bottleneck, Chain, Link, LinkSpec, Order, PathSpec, Queue, Schedule};
 use proptest::prelude::*;

@@ -1,1 +1,3 @@
-//! Room `os`.
+//! The operating system: the only room with descriptors and `unsafe`.
+
+pub mod signal;

@@ -1,6 +1,3 @@
-//! The operating system: the only room with descriptors and `unsafe`.
-
-pub mod signal;
 //! Room `os`: what only a system can do. It drives end points over sockets, reads files and the clock; the only
 //! room with file descriptors and `unsafe`.
 
@@ -8,4 +5,5 @@ pub mod clock;
 pub mod error;
 pub mod files;
 pub mod reactor;
+pub mod signal;
 pub mod tcp;

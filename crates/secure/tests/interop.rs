@@ -1,6 +1,7 @@
 //! TLS against OpenSSL and curl over loopback, where they are installed.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test fail with it")]
+#![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
 use proto::SendBuf;
 use secure::{

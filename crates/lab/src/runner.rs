@@ -161,7 +161,7 @@ impl<'a> Runner<'a> {
         let running = Running {
             plan: order.plan,
             child,
-            started_unix_ms: os::clock::unix_millis(),
+            started_unix_ms: os::clock::realtime().as_millis() as u64,
             deadline,
             overdue: false,
         };

@@ -1,6 +1,7 @@
 //! The clock's one home.
 #![allow(unsafe_code)]
 
+use std::time::Duration;
 use unit::Instant;
 
 /// Now, on CLOCK_MONOTONIC.
@@ -12,10 +13,10 @@ pub fn now() -> Instant {
     Instant::from_nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Milliseconds since 1970 by the wall clock: for stamps that people read, never for measuring.
-pub fn unix_millis() -> u64 {
+/// Now, on CLOCK_REALTIME, since its epoch: for stamps that the kernel gives and for dates in files.
+pub fn realtime() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: as above.
     unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut time) };
-    time.tv_sec as u64 * 1_000 + time.tv_nsec as u64 / 1_000_000
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -54,7 +54,7 @@ fn start(args: &RaceArgs, chosen: Chosen) -> Result<(), Trouble> {
         schema: ROWS_SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         experiment: chosen.experiment,
-        started_unix_ms: os::clock::unix_millis(),
+        started_unix_ms: os::clock::realtime().as_millis() as u64,
         host: host::facts(),
         command_line: std::env::args().collect(),
     };

@@ -41,3 +41,32 @@ pub(crate) fn print_error(trouble: &Trouble) {
 pub(crate) fn colour() -> bool {
     std::io::stdout().is_terminal() && !crate::environment::no_color()
 }
+
+/// Reads the one JSON value that standard input holds.
+pub(crate) fn read_job<J: serde::de::DeserializeOwned>() -> Result<J, Trouble> {
+    serde_json::from_reader(std::io::stdin().lock()).map_err(|error| {
+        Trouble::misuse(format!("this command takes a job from wirelap itself: {error}"))
+            .remedy("the commands for people are in `wirelap --help`")
+    })
+}
+
+/// Prints one JSON value on a line.
+pub(crate) fn print_job<J: serde::Serialize>(job: &J) -> Result<(), Trouble> {
+    let mut text = serde_json::to_string(job).map_err(Trouble::failed)?;
+    text.push('\n');
+    print(&text)
+}
+
+/// What the system lacks, with its remedy.
+pub(crate) fn lacking(error: os::error::Os) -> Trouble {
+    let trouble = Trouble::lacking(&error);
+    match error.remedy() {
+        Some(remedy) => trouble.remedy(remedy),
+        None => trouble,
+    }
+}
+
+/// Columns of the terminal; 100 where there is none.
+pub(crate) fn width() -> usize {
+    console::Term::stdout().size_checked().map_or(100, |(_, columns)| usize::from(columns))
+}

@@ -2,7 +2,7 @@
 
 use page::{Page, Table};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,12 +30,10 @@ pub(crate) struct FarJob {
     pub(crate) listen_tls: Vec<SocketAddr>,
     /// Certificate chains and keys in PEM, one for each host.
     pub(crate) identities: Vec<IdentityPem>,
-    /// What the hosts answer; None serves synthetic pages.
+    /// What the hosts of a recorded page answer; None serves synthetic pages.
     pub(crate) table: Option<Table>,
     /// Whose ways the origin takes on.
     pub(crate) contender: Contender,
-    /// The core to stay on.
-    pub(crate) core: u32,
 }
 
 /// A host's certificate chain and key.
@@ -51,41 +49,21 @@ pub(crate) struct IdentityPem {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct FarReady {}
 
-/// Worker to near: do this work.
+/// Worker to near: load this page.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct NearJob {
     /// How.
     pub(crate) contender: Contender,
     /// What.
-    pub(crate) work: NearWork,
+    pub(crate) page: Page,
     /// Where each host is.
     pub(crate) hosts: BTreeMap<String, IpAddr>,
     /// The root certificate to trust, in PEM.
     pub(crate) root: String,
     /// When a fetch has taken too long.
     pub(crate) timeout: Duration,
-    /// The core to stay on.
-    pub(crate) core: u32,
     /// Where TLS secrets are appended to.
     pub(crate) key_log: Option<PathBuf>,
-}
-
-/// What the near side does.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum NearWork {
-    /// Loads a document and what is found in it while it arrives.
-    Scan {
-        /// The document.
-        url: String,
-        /// Client time between finding and asking.
-        think: Duration,
-    },
-    /// Loads a page whose graph is known.
-    Replay {
-        /// The graph.
-        page: Page,
-    },
 }
 
 /// Near to worker: what happened.
@@ -95,10 +73,10 @@ pub(crate) struct NearReport {
     pub(crate) fetches: Vec<FetchRecord>,
     /// Every connection.
     pub(crate) connections: Vec<ConnectionRecord>,
-    /// Numbers of the fetches that the load waits for.
-    pub(crate) counted: Vec<u32>,
-    /// Why the work was not done; None where it was.
-    pub(crate) failure: Option<String>,
+    /// Fetches that began after the load, by number.
+    pub(crate) uncounted: BTreeSet<u32>,
+    /// The server time that each fetch was to meet, by number.
+    pub(crate) server_time: BTreeMap<u32, Duration>,
     /// Settings read back from the client's sockets.
     pub(crate) settings: BTreeMap<String, String>,
 }

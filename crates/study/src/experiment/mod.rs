@@ -5,13 +5,16 @@
 mod contender;
 mod error;
 mod file;
+mod overrides;
 pub(crate) mod quantity;
+mod read;
 #[cfg(test)]
 mod tests;
 mod workload;
 
 pub use contender::{CongestionControl, Contender, Settings, Tls, Transport};
 pub use error::ExperimentError;
+pub use overrides::{OverrideError, Overrides};
 pub use workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload, WorkloadKind};
 
 use schemars::JsonSchema;
@@ -76,7 +79,7 @@ pub const MARGINS: RangeInclusive<f64> = 0.001..=1.0;
 impl FromStr for Experiment {
     type Err = ExperimentError;
     fn from_str(text: &str) -> Result<Self, ExperimentError> {
-        file::parse(text)
+        read::parse(text)
     }
 }
 

@@ -122,6 +122,14 @@ fn values_out_of_range_are_pointed_at() {
 }
 
 #[test]
+fn a_wrong_value_says_what_it_should_be() {
+    let error = fault("[\"5kB\", 100]", "\"5 parsecs\"");
+    assert!(error.message.starts_with("`5 parsecs` is not a size such as 5kB"), "{error}");
+    let error = fault("[10, 100]", "[10, -1]");
+    assert_eq!((error.line, error.message.contains("-1")), (10, true), "{error}");
+}
+
+#[test]
 fn broken_toml_is_pointed_at() {
     assert_eq!(fault("question = \"q\"", "question = ").line, 3);
     assert_eq!(fault("title = \"t\"\n", "").line, 1);

@@ -5,6 +5,8 @@
 mod packets;
 mod parts;
 mod path;
+#[cfg(test)]
+mod tests;
 
 pub use packets::{PacketSummary, WaySummary, summarise};
 pub use parts::Parts;

@@ -114,10 +114,9 @@ impl Walk {
     ) -> Option<&'f FetchRecord> {
         let queued = fetch.phases.queued;
         let number = fetch.connection?;
-        let held = others
+        let others: Vec<&FetchRecord> = others.collect();
+        let held = ended(&others, queued, self.cursor)
             .filter(|other| other.connection == Some(number))
-            .filter(|other| (queued..=self.cursor).contains(&finished(other)))
-            .filter(|other| finished(other) > queued)
             .max_by_key(|other| finished(other));
         let connection = connections.iter().find(|connection| connection.id == number)?;
         let ready = connection.secured.or(connection.connected).unwrap_or(connection.opened);
@@ -136,6 +135,17 @@ impl Walk {
                 self.to(connected.max(queued), StretchKind::Tls { round_trips });
             }
             self.to(connection.opened.max(queued), StretchKind::Connect);
+            // A pool that is full opens the next connection when a fetch to the same host ends.
+            let same_host = |other: &&&FetchRecord| {
+                let held = connections.iter().find(|held| other.connection == Some(held.id));
+                held.is_some_and(|held| held.authority == connection.authority)
+            };
+            let slot =
+                ended(&others, queued, self.cursor).filter(same_host).max_by_key(|o| finished(o));
+            if let Some(other) = slot {
+                self.to(finished(other), StretchKind::Client);
+                return Some(other);
+            }
         }
         self.to(queued, StretchKind::Client);
         None
@@ -154,6 +164,15 @@ impl Walk {
         self.to(finished(cause).min(queued), StretchKind::Client);
         Some(cause)
     }
+}
+
+/// Those of `others` that ended after `from` and no later than `to`.
+fn ended<'o, 'f>(
+    others: &'o [&'f FetchRecord],
+    from: Instant,
+    to: Instant,
+) -> impl Iterator<Item = &'o &'f FetchRecord> {
+    others.iter().filter(move |other| from < finished(other) && finished(other) <= to)
 }
 
 fn multiplexed(connection: &ConnectionRecord) -> bool {

@@ -18,6 +18,7 @@
 mod connection;
 mod end_point;
 mod error;
+pub mod h1;
 mod message;
 pub mod schedule;
 mod send_buf;

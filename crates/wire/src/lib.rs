@@ -12,5 +12,6 @@
 //! ```
 
 mod fields;
+pub mod h1;
 
 pub use fields::{Field, Fields};

@@ -27,13 +27,16 @@ fn run() -> Result<u8, Box<dyn std::error::Error>> {
     let (spec, packets) = arguments()?;
     os::process::die_with_parent();
     os::process::ignore_terminal_signals();
+    let wants_log = packets.is_some();
     let mut log = packets.map(File::create).transpose()?.map(BufWriter::new);
     let mut record = |packet: PacketRecord| {
         if let Some(log) = &mut log {
             let _ = writeln!(log, "{}", line(&packet));
         }
     };
-    let report = run_pair(&spec, &mut record).map_err(|error| match error.remedy() {
+    let record: Option<&mut dyn FnMut(PacketRecord)> =
+        if wants_log { Some(&mut record) } else { None };
+    let report = run_pair(&spec, record).map_err(|error| match error.remedy() {
         Some(remedy) => format!("{error}\n  remedy: {remedy}"),
         None => error.to_string(),
     })?;

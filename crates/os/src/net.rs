@@ -9,6 +9,7 @@ mod forwarder;
 mod host_names;
 mod namespace;
 mod netlink;
+mod offloads;
 mod packet_socket;
 mod pair;
 mod readiness;

@@ -130,6 +130,11 @@ impl<'a> Forwarder<'a> {
         self.counters.clone()
     }
 
+    /// A number that grows with every packet that enters or leaves the link.
+    pub(crate) fn progress(&self) -> u64 {
+        [self.counters.up, self.counters.down].iter().map(|way| way.packets + way.delivered).sum()
+    }
+
     fn carry(&mut self, deadline: Option<Instant>) -> Stopped {
         loop {
             self.deliver();

@@ -1,5 +1,5 @@
 //! An /etc/hosts of our own, seen by our children alone. The one rule: nothing of the machine's file
-//! system is written; the file lives on a tmpfs that only our mount namespace has.
+//! system is written; the files live on a tmpfs that only our mount namespace has.
 #![allow(unsafe_code)]
 
 use crate::error::Os;
@@ -7,38 +7,52 @@ use crate::net::namespace::{check, mount};
 use std::ffi::CString;
 use std::fmt::Write as _;
 use std::fs;
+use std::io;
 use std::net::IpAddr;
 
 /// Where a tmpfs may stand for a moment: any folder that exists will do.
 const FOLDERS: [&str; 3] = ["/tmp", "/run", "/mnt"];
 
-/// Replaces /etc/hosts for this mount namespace.
+/// RFC 6724's table, which ranks IPv4 above unique local addresses, as most resolvers do; glibc's own is
+/// that of RFC 3484. A program that knows only a name then tries IPv4 first, and a server that has
+/// only IPv4 costs it no round trip.
+const PRECEDENCE: &str = "precedence ::1/128 50\nprecedence ::/0 40\nprecedence ::ffff:0:0/96 35\n\
+    precedence 2002::/16 30\nprecedence 2001::/32 5\nprecedence fc00::/7 3\n\
+    label ::1/128 0\nlabel ::/0 1\nlabel 2002::/16 2\nlabel ::/96 3\nlabel ::ffff:0:0/96 4\n\
+    label fc00::/7 13\n";
+
+/// Replaces /etc/hosts for this mount namespace, and the order in which glibc ranks addresses.
 pub(crate) fn install(names: &[(IpAddr, Vec<String>)]) -> Result<(), Os> {
     let failed = |source| Os::new("give the namespace its /etc/hosts", source);
     let folder = FOLDERS.iter().find(|folder| fs::metadata(folder).is_ok()).unwrap_or(&"/tmp");
-    let file = format!("{folder}/hosts");
     mount("tmpfs", folder, "tmpfs", 0).map_err(failed)?;
-    let bound = fs::write(&file, text(names)).and_then(|()| {
-        // Where no file is, none is looked into either; but there is one on every usual machine.
-        mount(&file, "/etc/hosts", "", libc::MS_BIND)
-    });
-    // The file outlives its tmpfs's place: the bind mount keeps it.
+    // A file that is not there cannot be mounted on: without gai.conf, names stand for IPv4 alone.
+    let ranked = cover(folder, "gai.conf", PRECEDENCE).is_ok();
+    let bound = cover(folder, "hosts", &text(names, ranked));
+    // The files outlive their tmpfs's place: the bind mounts keep it.
     unmount(folder).map_err(failed)?;
     bound.map_err(failed)
 }
 
-fn text(names: &[(IpAddr, Vec<String>)]) -> String {
+fn cover(folder: &str, name: &str, text: &str) -> io::Result<()> {
+    let file = format!("{folder}/{name}");
+    fs::write(&file, text)?;
+    mount(&file, &format!("/etc/{name}"), "", libc::MS_BIND)
+}
+
+fn text(names: &[(IpAddr, Vec<String>)], ranked: bool) -> String {
     let mut text = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n".to_owned();
     if let Ok(name) = fs::read_to_string("/proc/sys/kernel/hostname") {
         let _ = writeln!(text, "127.0.1.1 {}", name.trim());
     }
-    for (address, names) in names.iter().filter(|(_, names)| !names.is_empty()) {
+    let wanted = names.iter().filter(|(address, _)| ranked || address.is_ipv4());
+    for (address, names) in wanted.filter(|(_, names)| !names.is_empty()) {
         let _ = writeln!(text, "{address} {}", names.join(" "));
     }
     text
 }
 
-fn unmount(folder: &str) -> std::io::Result<()> {
+fn unmount(folder: &str) -> io::Result<()> {
     let folder = CString::new(folder)?;
     // SAFETY: a NUL-terminated string that outlives the call.
     check(unsafe { libc::umount2(folder.as_ptr(), libc::MNT_DETACH) })
@@ -51,9 +65,16 @@ mod tests {
     #[test]
     fn every_host_stands_on_a_line_of_its_own() {
         let far = ("10.77.0.2".parse().unwrap(), vec!["far".to_owned(), "a.example".to_owned()]);
-        let silent = ("10.77.1.0".parse().unwrap(), Vec::new());
-        let text = text(&[far, silent]);
+        let silent = ("10.77.1.1".parse().unwrap(), Vec::new());
+        let text = text(&[far, silent], true);
         assert!(text.contains("\n10.77.0.2 far a.example\n"), "{text}");
-        assert!(!text.contains("10.77.1.0"), "{text}");
+        assert!(!text.contains("10.77.1.1"), "{text}");
+    }
+
+    #[test]
+    fn ipv6_stands_there_only_where_ipv4_can_be_ranked_above_it() {
+        let far = [("fd77::2".parse().unwrap(), vec!["far".to_owned()])];
+        assert!(text(&far, true).contains("fd77::2 far"));
+        assert!(!text(&far, false).contains("fd77::2"));
     }
 }

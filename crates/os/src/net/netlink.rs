@@ -10,6 +10,11 @@ use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 const HEADER: usize = 16;
+/// `rta_type` of linux/rtnetlink.h's metrics.
+const RTAX_INITCWND: u16 = 11;
+const RTAX_INITRWND: u16 = 14;
+const RTAX_CC_ALGO: u16 = 16;
+
 const NLM_F_REQUEST: u16 = 0x1;
 const NLM_F_ACK: u16 = 0x4;
 const NLM_F_REPLACE: u16 = 0x100;
@@ -101,9 +106,6 @@ impl Netlink {
     }
 
     pub(crate) fn add_route(&mut self, route: &Route<'_>) -> Result<(), Os> {
-        const RTAX_INITCWND: u16 = 11;
-        const RTAX_INITRWND: u16 = 14;
-        const RTAX_CC_ALGO: u16 = 16;
         let (destination, prefix) = route.destination;
         let scope = match (destination, route.gateway) {
             (IpAddr::V4(_), None) => libc::RT_SCOPE_LINK,
@@ -162,19 +164,43 @@ impl Netlink {
             .map_err(|source| Os::new(format!("state the neighbour {address}"), source))
     }
 
+    /// The metrics of the route to `destination`, as the kernel tells them.
+    pub(crate) fn route_metrics(&mut self, destination: IpAddr) -> Result<String, Os> {
+        let mut request = Request::new(libc::RTM_GETROUTE, 0);
+        let octets = octets(destination);
+        let mut message = [0; 12];
+        message[..2].copy_from_slice(&[family(destination), octets.len() as u8 * 8]);
+        request.body(&message);
+        request.attribute(libc::RTA_DST, &octets);
+        request.octets[6..8].copy_from_slice(&NLM_F_REQUEST.to_ne_bytes());
+        let reply = self
+            .exchange(request)
+            .and_then(|reply| match kind(&reply) {
+                Some(libc::RTM_NEWROUTE) => Ok(reply),
+                _ => acknowledged(&reply).and(Err(io::ErrorKind::InvalidData.into())),
+            })
+            .map_err(|source| Os::new(format!("ask for the route to {destination}"), source))?;
+        Ok(metrics_text(reply.get(HEADER + 12..).unwrap_or_default()))
+    }
+
     fn transact(&mut self, request: Request) -> io::Result<()> {
+        acknowledged(&self.exchange(request)?)
+    }
+
+    fn exchange(&mut self, request: Request) -> io::Result<Vec<u8>> {
         self.sequence += 1;
         let octets = request.finish(self.sequence);
         // SAFETY: the buffer is valid for its length; the kernel copies it.
         let sent =
             unsafe { libc::send(self.fd.as_raw_fd(), octets.as_ptr().cast(), octets.len(), 0) };
         check(sent as libc::c_int)?;
-        let mut reply = [0_u8; 8192];
+        let mut reply = vec![0_u8; 8192];
         // SAFETY: the buffer is valid for its length.
         let received =
             unsafe { libc::recv(self.fd.as_raw_fd(), reply.as_mut_ptr().cast(), reply.len(), 0) };
         check(received as libc::c_int)?;
-        acknowledged(&reply[..received as usize])
+        reply.truncate(received as usize);
+        Ok(reply)
     }
 }
 
@@ -190,9 +216,8 @@ pub(crate) fn device_index(name: &str) -> Result<u32, Os> {
 }
 
 fn acknowledged(reply: &[u8]) -> io::Result<()> {
-    let kind = reply.get(4..6).map(|octets| u16::from_ne_bytes([octets[0], octets[1]]));
     let code = reply.get(HEADER..HEADER + 4);
-    match (kind, code) {
+    match (kind(reply), code) {
         (Some(kind), Some(code)) if i32::from(kind) == libc::NLMSG_ERROR => {
             match i32::from_ne_bytes([code[0], code[1], code[2], code[3]]) {
                 0 => Ok(()),
@@ -201,6 +226,41 @@ fn acknowledged(reply: &[u8]) -> io::Result<()> {
         }
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
+}
+
+fn kind(reply: &[u8]) -> Option<u16> {
+    reply.get(4..6).map(|octets| u16::from_ne_bytes([octets[0], octets[1]]))
+}
+
+/// The attributes in `octets`: their kinds without flags, and their values.
+fn attributes(mut octets: &[u8]) -> Vec<(u16, &[u8])> {
+    let mut all = Vec::new();
+    while let Some(head) = octets.get(..4) {
+        let length = usize::from(u16::from_ne_bytes([head[0], head[1]]));
+        let Some(value) = octets.get(4..length) else { break };
+        all.push((u16::from_ne_bytes([head[2], head[3]]) & 0x3fff, value));
+        octets = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    all
+}
+
+fn metrics_text(route: &[u8]) -> String {
+    let metrics = attributes(route).into_iter().find(|(kind, _)| *kind == libc::RTA_METRICS);
+    let mut told = Vec::new();
+    for (kind, value) in attributes(metrics.map_or(&[], |(_, value)| value)) {
+        let number = || value.try_into().map_or(0, u32::from_ne_bytes);
+        match kind {
+            RTAX_CC_ALGO => {
+                let name = value.strip_suffix(&[0]).unwrap_or(value);
+                told.push(format!("congctl {}", String::from_utf8_lossy(name)));
+            }
+            RTAX_INITCWND => told.push(format!("initcwnd {}", number())),
+            RTAX_INITRWND => told.push(format!("initrwnd {}", number())),
+            _ => {}
+        }
+    }
+    told.sort();
+    told.join(" ")
 }
 
 /// A message under construction: 4-octet aligned attributes, lengths filled in at the end.

@@ -4,7 +4,7 @@ use crate::clock;
 use crate::error::Os;
 use crate::net::counters::LinkCounters;
 use crate::net::forwarder::{ForwardSpec, Forwarder, Stop, Stopped};
-use crate::net::readiness::{Ready, bound_ports};
+use crate::net::readiness::Ready;
 use crate::net::settings::Settings;
 use crate::net::topology::{Placement, Side, Topology, TopologySpec};
 use crate::process::{Child, Exit, Group};
@@ -46,17 +46,29 @@ pub struct PairReport {
     pub settings: Settings,
 }
 
-/// How often far is looked at until it is ready.
-const LOOK: Duration = Duration::from_millis(5);
-/// How long far may take to end by itself.
+/// How soon far is looked at, then twice as late each time up to the second one: a look costs the kernel
+/// a walk over its socket tables, which are large on large machines.
+const LOOK: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(32)];
+/// No packet for so long, and a round trip more: nothing is under way any more. Below TCP's least
+/// retransmission time-out (200 ms) would miss a tail that was lost.
+const QUIET: Duration = Duration::from_millis(250);
+/// How long what near has left behind may take to arrive.
+const LINGER: Duration = Duration::from_secs(30);
+/// How long far may take to end when asked to.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs the two programs. The process must have one thread; it is moved into namespaces for good, so it
 /// is one that was started for this. Near has our standard streams, far our output and no input.
-pub fn run_pair(spec: &PairSpec, record: &mut dyn FnMut(PacketRecord)) -> Result<PairReport, Os> {
+pub fn run_pair(
+    spec: &PairSpec,
+    record: Option<&mut dyn FnMut(PacketRecord)>,
+) -> Result<PairReport, Os> {
     let deadline = spec.timeout.map(|timeout| clock::now() + timeout);
     let topology = Topology::build(&spec.topology)?;
-    let mut forwarder = Forwarder::new(&topology, &spec.forward)?.with_records(record);
+    let mut forwarder = Forwarder::new(&topology, &spec.forward)?;
+    if let Some(record) = record {
+        forwarder = forwarder.with_records(record);
+    }
     let mut far = spec.far.as_ref().map(|line| start_far(&topology, line)).transpose()?;
     if let Some(far) = &mut far {
         await_far(&topology, &mut forwarder, far, spec.ready)?;
@@ -64,12 +76,8 @@ pub fn run_pair(spec: &PairSpec, record: &mut dyn FnMut(PacketRecord)) -> Result
     let mut near = start_near(&topology, &spec.near)?;
     forwarder.run(Stop { readable: &[near.as_fd()], deadline })?;
     let near = near.wait(Some(Duration::ZERO))?;
-    let far = match &mut far {
-        Some(far) => {
-            let ended = far.wait(Some(Duration::ZERO))?;
-            far.end(GRACE)?;
-            ended
-        }
+    let far = match far {
+        Some(far) => end_far(&mut forwarder, far, spec)?,
         None => None,
     };
     let counters = forwarder.counters();
@@ -78,6 +86,28 @@ pub fn run_pair(spec: &PairSpec, record: &mut dyn FnMut(PacketRecord)) -> Result
     settings.insert("link receive buffer".to_owned(), buffer.to_string());
     topology.end()?;
     Ok(PairReport { near, far, counters, settings })
+}
+
+/// Lets what near has sent arrive, then ends far; how it ended where it did so by itself. A program
+/// may close its connection and end while most of its octets are still in its kernel.
+fn end_far(
+    forwarder: &mut Forwarder<'_>,
+    mut far: Child,
+    spec: &PairSpec,
+) -> Result<Option<Exit>, Os> {
+    let end = clock::now() + LINGER;
+    let quiet = spec.forward.link.rtt() + QUIET;
+    loop {
+        let before = forwarder.progress();
+        let deadline = Some((clock::now() + quiet).min(end));
+        let stopped = forwarder.run(Stop { readable: &[far.as_fd()], deadline })?;
+        if stopped != Stopped::Deadline || forwarder.progress() == before || clock::now() >= end {
+            break;
+        }
+    }
+    let ended = far.wait(Some(Duration::ZERO))?;
+    far.end(GRACE)?;
+    Ok(ended)
 }
 
 fn start_far(topology: &Topology, line: &str) -> Result<Child, Os> {
@@ -105,6 +135,7 @@ fn await_far(
     ready: Ready,
 ) -> Result<(), Os> {
     let end = clock::now() + ready.limit();
+    let [mut pause, longest] = LOOK;
     while !is_ready(topology, ready)? {
         let now = clock::now();
         if now >= end {
@@ -113,7 +144,8 @@ fn await_far(
                 Ready::Port(port, _) => Err(late(port)),
             };
         }
-        let look: Instant = (now + LOOK).min(end);
+        let look: Instant = (now + pause).min(end);
+        pause = longest.min(pause * 2);
         let stop = Stop { readable: &[far.as_fd()], deadline: Some(look) };
         if forwarder.run(stop)? != Stopped::Deadline {
             // A far that has gone may have started a daemon; only a failure is certain.
@@ -138,7 +170,7 @@ fn late(port: u16) -> Os {
 fn is_ready(topology: &Topology, ready: Ready) -> Result<bool, Os> {
     match ready {
         Ready::AtOnce => Ok(true),
-        Ready::Listening(_) => Ok(!topology.within(Side::Far, bound_ports)?.is_empty()),
-        Ready::Port(port, _) => Ok(topology.within(Side::Far, bound_ports)?.contains(&port)),
+        Ready::Listening(_) => Ok(!topology.bound_ports(Side::Far)?.is_empty()),
+        Ready::Port(port, _) => Ok(topology.bound_ports(Side::Far)?.contains(&port)),
     }
 }

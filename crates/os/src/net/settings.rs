@@ -10,7 +10,7 @@ pub type Settings = BTreeMap<String, String>;
 /// What TCP does at both ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TcpSettings {
-    /// Congestion control, by route and by sysctl.
+    /// Congestion control, by route: the sysctl is refused for restricted algorithms, even to root.
     pub congestion: String,
     /// Initial congestion window in segments.
     pub initial_window: u32,
@@ -40,7 +40,6 @@ impl TcpSettings {
     fn sysctls(&self) -> Vec<(String, String)> {
         let buffer = self.greatest_buffer;
         let fixed = [
-            ("net.ipv4.tcp_congestion_control", self.congestion.clone()),
             ("net.ipv4.tcp_rmem", format!("4096 131072 {buffer}")),
             ("net.ipv4.tcp_wmem", format!("4096 16384 {buffer}")),
             ("net.ipv4.tcp_slow_start_after_idle", "1".to_owned()),

@@ -8,7 +8,9 @@ use crate::error::Os;
 use crate::net::host_names;
 use crate::net::namespace::{Network, isolate};
 use crate::net::netlink::{Netlink, Route, Veth, device_index};
+use crate::net::offloads;
 use crate::net::packet_socket::PacketSocket;
+use crate::net::readiness::bound_ports;
 use crate::net::settings::{Settings, TcpSettings, has_ipv6, mute_device, quiet_device};
 use crate::process::{self, Child, Group, Init, Setup};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -84,11 +86,17 @@ pub struct Topology {
 }
 
 const MTU: u32 = 1500;
+/// As many as [`Topology::host`] has addresses for.
+const MOST_HOSTS: usize = 250 * 250;
 const DEVICE: &str = "eth0";
 
 impl Topology {
     /// Builds it. The process must have one thread, and cannot start another one afterwards.
     pub fn build(spec: &TopologySpec) -> Result<Self, Os> {
+        if spec.hosts.len() > MOST_HOSTS {
+            let attempted = format!("give far {} hosts", spec.hosts.len());
+            return Err(Os::new(attempted, std::io::ErrorKind::InvalidInput.into()));
+        }
         let privilege = isolate()?;
         let init = Init::start()?;
         host_names::install(&names(spec))?;
@@ -152,6 +160,11 @@ impl Topology {
         self.network(side).within(&self.home, work)
     }
 
+    /// The ports that somebody at `side` listens on, or has bound with UDP: a server is ready.
+    pub fn bound_ports(&self, side: Side) -> Result<Vec<u16>, Os> {
+        self.within(side, bound_ports)
+    }
+
     /// Ends every process of both ends, however they hid.
     pub fn end(self) -> Result<(), Os> {
         self.init.end()
@@ -194,7 +207,7 @@ fn equip(side: Side, spec: &TopologySpec, settings: &mut Settings) -> Result<(),
     let device = device_index(DEVICE)?;
     netlink.bring_up(device)?;
     settings.insert(format!("{} mtu", side.name()), MTU.to_string());
-    settings.insert(format!("{} offloads", side.name()), "veth default, checksums partial".into());
+    settings.insert(format!("{} offloads", side.name()), offloads::of(DEVICE)?);
     let other = match side {
         Side::Near => Side::Far,
         Side::Far => Side::Near,
@@ -204,28 +217,31 @@ fn equip(side: Side, spec: &TopologySpec, settings: &mut Settings) -> Result<(),
     }
     for gateway in families(Topology::addresses(other)) {
         netlink.add_neighbour(device, gateway, hardware(other))?;
-        let route = |destination, gateway| Route {
-            destination,
-            gateway,
-            device,
-            congestion: &spec.tcp.congestion,
-            initial_window: spec.tcp.initial_window,
-            initial_receive_window: spec.tcp.initial_receive_window,
-        };
-        let (whole, everything) = match gateway {
-            IpAddr::V4(_) => (32, (IpAddr::V4(Ipv4Addr::new(10, 77, 0, 0)), 16)),
-            IpAddr::V6(_) => (128, (IpAddr::V6(Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 0)), 16)),
-        };
-        netlink.add_route(&route((gateway, whole), None))?;
-        netlink.add_route(&route(everything, Some(gateway)))?;
+        for route in routes_over(gateway, device, &spec.tcp) {
+            netlink.add_route(&route)?;
+        }
+        let family = if gateway.is_ipv4() { "IPv4" } else { "IPv6" };
+        let metrics = netlink.route_metrics(gateway)?;
+        settings.insert(format!("{} {family} route", side.name()), metrics);
     }
-    let tcp = &spec.tcp;
-    let receive = tcp.initial_receive_window.map_or("default".to_owned(), |w| w.to_string());
-    settings.insert(
-        format!("{} route", side.name()),
-        format!("congctl {} initcwnd {} initrwnd {receive}", tcp.congestion, tcp.initial_window),
-    );
     Ok(())
+}
+
+/// To the other side itself, and over it to everything that may be there.
+fn routes_over(gateway: IpAddr, device: u32, tcp: &TcpSettings) -> [Route<'_>; 2] {
+    let route = |destination, gateway| Route {
+        destination,
+        gateway,
+        device,
+        congestion: &tcp.congestion,
+        initial_window: tcp.initial_window,
+        initial_receive_window: tcp.initial_receive_window,
+    };
+    let (whole, everything) = match gateway {
+        IpAddr::V4(_) => (32, (IpAddr::V4(Ipv4Addr::new(10, 77, 0, 0)), 16)),
+        IpAddr::V6(_) => (128, (IpAddr::V6(Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 0)), 16)),
+    };
+    [route((gateway, whole), None), route(everything, Some(gateway))]
 }
 
 fn own_addresses(side: Side, hosts: usize) -> Vec<IpAddr> {
@@ -245,8 +261,6 @@ fn families(addresses: Addresses) -> Vec<IpAddr> {
     families
 }
 
-/// RFC 6724 ranks IPv4 above these unique local addresses, so that a program that knows only `far`
-/// tries IPv4 first and an IPv4 server costs it no round trip.
 fn names(spec: &TopologySpec) -> Vec<(IpAddr, Vec<String>)> {
     let ends = [Side::Near, Side::Far]
         .map(|side| (Topology::addresses(side), vec![side.name().to_owned()]));

@@ -70,6 +70,19 @@ fn quick_has_trials_enough_that_the_rule_can_decide_every_pair() {
 }
 
 #[test]
+fn quick_can_decide_every_pair_with_one_trial_on_each_link_invalid() {
+    let mut rows = measured(&quick(), load_ms);
+    for row in rows.iter_mut().filter(|row| row.plan.block == 3 && row.plan.order == 0) {
+        row.outcome = Outcome::Invalid { reason: "late packets".to_owned() };
+    }
+    // A block is lost to the pairs of the contender that was invalid, and to no other.
+    let result = analyse(&header(quick()), &rows);
+    for pair in result.verdicts.iter().flat_map(|verdicts| &verdicts.pairs) {
+        assert_ne!(pair.comparison.verdict, Verdict::Undecided, "{pair:?}");
+    }
+}
+
+#[test]
 fn the_table_of_the_issue_comes_out() {
     let result = analyse(&header(quick()), &measured(&quick(), load_ms));
     let slow = verdict_on(&result, "3g");

@@ -94,9 +94,23 @@ impl Experiment {
         self.workloads.iter().find(|workload| workload.name == name)
     }
 
-    /// The same contenders and links over other work: what `race my.har` runs.
-    pub fn with_workloads(self, workloads: Vec<Workload>) -> Self {
-        Self { workloads, ..self }
+    /// The same contenders and links over recorded pages, each with its check: what `race my.har` runs.
+    pub fn over_pages(self, pages: Vec<HarWorkload>) -> Self {
+        let pages: Vec<Workload> = pages.into_iter().map(Workload::har).collect();
+        let names: Vec<&str> = pages.iter().map(|page| page.name.as_str()).collect();
+        Self {
+            name: names.join("+"),
+            title: format!("recorded page: {}, cold", names.join(", ")),
+            question: "Which HTTP loads this page soonest?".to_owned(),
+            // A recorded page has the origins that it has.
+            not_covered: self
+                .not_covered
+                .into_iter()
+                .filter(|what| what != "several origins")
+                .collect(),
+            workloads: pages.into_iter().flat_map(Workload::with_check).collect(),
+            ..self
+        }
     }
 }
 

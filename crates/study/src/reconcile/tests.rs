@@ -244,6 +244,24 @@ fn octets_that_the_client_never_counted_invalidate_the_trial() {
 }
 
 #[test]
+fn octets_that_come_after_the_client_has_ended_are_nobodys_fault() {
+    let mut case = one_connection();
+    let mut late = log(&[1400; 100]);
+    late[1..].iter_mut().for_each(|packet| packet.fate = Fate::Delivered { at: at(593.0) });
+    case.packets = Some(late);
+    assert_eq!(case.finding().outcome, Outcome::Measured);
+}
+
+#[test]
+fn a_request_handed_over_before_the_connection_is_ready_waits_for_it() {
+    let mut case = one_connection();
+    case.fetches[0].phases.sent = Some(at(0.0));
+    let parts = case.finding().parts.unwrap();
+    assert_eq!((parts.connect_ns, parts.tls_ns), (100_000_000, 100_000_000));
+    assert_eq!((parts.request_ns, parts.total_ns()), (301_000_000, 592_000_000));
+}
+
+#[test]
 fn connections_that_the_link_never_saw_invalidate_the_trial() {
     let mut case = one_connection();
     case.packets = Some(log(&[1500])[1..].to_vec());

@@ -35,7 +35,7 @@ impl Listed {
         Self {
             experiments: builtin().iter().filter_map(|builtin| builtin.toml.parse().ok()).collect(),
             peers: PEERS.iter().map(|peer| (peer.program, peer.role.as_str(), version(peer))).collect(),
-            lacking: os::net::check().err().map(|error| error.to_string()),
+            lacking: os::net::probe().err().map(|error| error.to_string()),
         }
     }
 

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
         crate::command::print(&plans)?;
         return Ok(ExitCode::SUCCESS);
     }
-    os::net::check().map_err(super::lacking)?;
+    os::net::probe().map_err(super::lacking)?;
     for chosen in chosen {
         start(args, chosen)?;
     }

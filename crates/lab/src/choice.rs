@@ -7,7 +7,7 @@ use link::{LinkSpec, SpecError};
 use std::fs;
 use std::path::{Path, PathBuf};
 use study::experiment::{
-    Dependencies, Experiment, HarWorkload, LinkChoice, MARGINS, Think, Workload, WorkloadKind, builtin,
+    Dependencies, Experiment, ExperimentError, HarWorkload, LinkChoice, Overrides, Think, WorkloadKind, builtin,
 };
 
 /// An experiment ready to be planned.
@@ -21,8 +21,7 @@ pub(crate) struct Chosen {
 
 /// Reads what `name` stands for and applies the flags.
 pub(crate) fn choose(name: &str, args: &RaceArgs) -> Result<Chosen, Trouble> {
-    let mut experiment = read(name)?;
-    apply(&mut experiment, args)?;
+    let mut experiment = read(name)?.with(&overrides(args)).map_err(Trouble::misuse)?;
     let files = gather_files(name, &mut experiment)?;
     for link in &experiment.links {
         link_spec(link)?;
@@ -53,21 +52,13 @@ pub(crate) fn read_link(text: &str) -> Result<LinkSpec, Trouble> {
 
 fn read(name: &str) -> Result<Experiment, Trouble> {
     if name.starts_with("http://") || name.starts_with("https://") {
-        return Err(Trouble::misuse(format!("`{name}` is a URL, and wirelap sends nothing into the internet")).remedy(
-            "record the page once, then race the recording: open it in a browser with the developer tools' Network \
-             panel open (F12), reload, choose \"Save all as HAR\" (Firefox, Chrome, Edge: right click on the list; \
-             Safari: Export), then: wirelap race FILE.har",
-        ));
+        return Err(how_to_record(name));
     }
     if let Some(builtin) = builtin().iter().find(|builtin| builtin.name == name) {
         return parse(name, builtin.toml);
     }
     match Path::new(name).extension().and_then(|extension| extension.to_str()) {
-        Some("har") => {
-            let workload =
-                HarWorkload { file: name.to_owned(), think: Think::Recorded, dependencies: Dependencies::Inferred };
-            har_experiment(Workload::har(workload))
-        }
+        Some("har") => recorded(name),
         Some("toml") => {
             let text = fs::read_to_string(name)
                 .map_err(|error| trouble::file(format!("reading the experiment {name}"), &error))?;
@@ -77,105 +68,64 @@ fn read(name: &str) -> Result<Experiment, Trouble> {
     }
 }
 
+/// The contenders and links of `quick`, loading the recorded page.
+fn recorded(name: &str) -> Result<Experiment, Trouble> {
+    let quick = builtin().iter().find(|builtin| builtin.name == "quick");
+    let quick = parse("quick", quick.map_or("", |builtin| builtin.toml))?;
+    let page =
+        HarWorkload { file: name.to_owned(), think: Think::Recorded, dependencies: Dependencies::Inferred };
+    let mut experiment = quick.over_pages(vec![page]);
+    experiment.timeout = RECORDED_TIMEOUT;
+    for link in &mut experiment.links {
+        // Each trial takes long, and warms up what the next one needs by itself.
+        link.warmup = 0;
+        link.trials = link.trials.min(RECORDED_TRIALS);
+    }
+    Ok(experiment)
+}
+
+/// A page of some megabytes takes half a minute on 3G, and as much again when connections compete.
+const RECORDED_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(180);
+
+/// The fewest with which every pair on three links can be decided.
+const RECORDED_TRIALS: u32 = 9;
+
 fn parse(name: &str, toml: &str) -> Result<Experiment, Trouble> {
-    toml.parse().map_err(|error: study::experiment::ExperimentError| {
+    toml.parse().map_err(|error: ExperimentError| {
         let line = toml.lines().nth(error.line - 1).unwrap_or_default();
         let pointer = " ".repeat(error.column - 1);
         Trouble::misuse(format!("{name}, {error}")).remedy(format!("{line}\n{pointer}^"))
     })
 }
 
-/// The contenders and links of `quick`, loading the recorded page; its trials on slow links are fewer, as each
-/// takes many seconds, and each of its verdicts is put to the proof with flat dependencies.
-fn har_experiment(workload: Workload) -> Result<Experiment, Trouble> {
-    let quick = builtin().iter().find(|builtin| builtin.name == "quick");
-    let quick = parse("quick", quick.map_or("", |builtin| builtin.toml))?;
-    let check = workload.flat_check();
-    let name = workload.name.clone();
-    let mut experiment = quick.with_workloads([Some(workload), check].into_iter().flatten().collect());
-    experiment.title = format!("page: {name}, as recorded, cold");
-    experiment.question = format!("Which HTTP loads {name} soonest?");
-    experiment.not_covered = ["loss", "h3", "warm cache", "CPU of a real browser", "differing distances of hosts"]
-        .map(str::to_owned)
-        .into();
-    experiment.timeout = HAR_TIMEOUT;
-    experiment.name = name;
-    for link in &mut experiment.links {
-        link.warmup = 0;
-        link.trials = link.trials.min(HAR_TRIALS);
+fn overrides(args: &RaceArgs) -> Overrides {
+    Overrides {
+        seed: args.seed.map(|seed| seed.0),
+        trials: args.trials,
+        margin: args.margin,
+        baseline: args.baseline.clone(),
+        contenders: args.contenders.clone(),
+        links: split_links(&args.links),
     }
-    Ok(experiment)
-}
-
-/// A page of some megabytes takes half a minute on 3G, and as much again when connections compete.
-const HAR_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(120);
-
-/// Enough for the rule to decide, and a page with a check in ten minutes.
-const HAR_TRIALS: u32 = 8;
-
-fn apply(experiment: &mut Experiment, args: &RaceArgs) -> Result<(), Trouble> {
-    if let Some(seed) = args.seed {
-        experiment.seed = seed.0;
-    }
-    if let Some(margin) = args.margin {
-        if !MARGINS.contains(&margin) {
-            return Err(Trouble::misuse(format!("a margin of {margin} is out of range"))
-                .remedy(format!("from {} to {}, such as 5%", MARGINS.start(), MARGINS.end())));
-        }
-        experiment.margin = margin;
-    }
-    if !args.links.is_empty() {
-        replace_links(experiment, &args.links);
-    }
-    if !args.contenders.is_empty() {
-        keep_contenders(experiment, &args.contenders)?;
-    }
-    if let Some(baseline) = &args.baseline {
-        if experiment.contender(baseline).is_none() {
-            return Err(unknown_contender(experiment, baseline));
-        }
-        experiment.baseline.clone_from(baseline);
-    }
-    if let Some(trials) = args.trials {
-        experiment.links.iter_mut().for_each(|link| link.trials = trials);
-    }
-    Ok(())
 }
 
 /// `3g,wifi` are two links; `3g,loss=1%` is one: a piece with `=` belongs to the link before it.
-fn replace_links(experiment: &mut Experiment, asked: &[String]) {
-    let most = experiment.links.iter().map(|link| (link.trials, link.warmup)).max().unwrap_or((10, 1));
+fn split_links(asked: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for argument in asked {
-        let mut first = true;
-        for piece in argument.split(',').map(str::trim).filter(|piece| !piece.is_empty()) {
+        let mut pieces = argument.split(',').map(str::trim).filter(|piece| !piece.is_empty());
+        names.extend(pieces.next().map(str::to_owned));
+        for piece in pieces {
             match names.last_mut() {
-                Some(link) if !first && piece.contains('=') => {
+                Some(link) if piece.contains('=') => {
                     link.push(',');
                     link.push_str(piece);
                 }
                 _ => names.push(piece.to_owned()),
             }
-            first = false;
         }
     }
-    names.dedup();
-    let links = names.into_iter().map(|name| {
-        let own = experiment.links.iter().find(|link| link.name == name).cloned();
-        own.unwrap_or(LinkChoice { name, figures: None, trials: most.0, warmup: most.1 })
-    });
-    experiment.links = links.collect();
-}
-
-fn keep_contenders(experiment: &mut Experiment, asked: &[String]) -> Result<(), Trouble> {
-    if let Some(unknown) = asked.iter().find(|name| experiment.contender(name).is_none()) {
-        return Err(unknown_contender(experiment, unknown));
-    }
-    experiment.contenders.retain(|contender| asked.contains(&contender.name));
-    if experiment.contender(&experiment.baseline).is_none() {
-        experiment.baseline.clone_from(&experiment.contenders[0].name);
-    }
-    Ok(())
+    names
 }
 
 /// Notes which files the workloads read, checks that they are what they should be, and renames them to what they
@@ -200,6 +150,15 @@ fn gather_files(name: &str, experiment: &mut Experiment) -> Result<Vec<(PathBuf,
     Ok(files)
 }
 
+fn how_to_record(url: &str) -> Trouble {
+    Trouble::misuse(format!("`{url}` is a URL, and wirelap sends nothing into the internet")).remedy(
+        "record the page once, then race the recording:\n\
+         1. open the page in a browser with the developer tools' Network panel open (F12), and reload it\n\
+         2. save the recording: \"Save all as HAR\" (Chrome, Edge, Firefox) or \"Export\" (Safari)\n\
+         3. wirelap race FILE.har",
+    )
+}
+
 fn unknown_experiment(name: &str) -> Trouble {
     let known: Vec<&str> = builtin().iter().map(|builtin| builtin.name).collect();
     let guess = study::nearest(name, known.iter().copied());
@@ -210,10 +169,33 @@ fn unknown_experiment(name: &str) -> Trouble {
     ))
 }
 
-fn unknown_contender(experiment: &Experiment, name: &str) -> Trouble {
-    let known: Vec<&str> = experiment.contenders.iter().map(|contender| contender.name.as_str()).collect();
-    let guess = study::nearest(name, known.iter().copied());
-    let guess = guess.map_or_else(String::new, |guess| format!("did you mean `{guess}`? "));
-    Trouble::misuse(format!("`{}` has no contender `{name}`", experiment.name))
-        .remedy(format!("{guess}it has: {}", known.join(", ")))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_with_an_equals_sign_belongs_to_the_link_before_it() {
+        let asked = ["3g,wifi", "lan,loss=1%", "rtt=60ms,down=10mbit"].map(str::to_owned);
+        assert_eq!(split_links(&asked), ["3g", "wifi", "lan,loss=1%", "rtt=60ms,down=10mbit"]);
+    }
+
+    #[test]
+    fn a_url_is_told_how_to_become_a_recording() {
+        let trouble = read("https://example.org/").unwrap_err();
+        assert!(trouble.to_string().contains("wirelap race FILE.har"), "{trouble}");
+    }
+
+    #[test]
+    fn an_unknown_experiment_suggests_the_nearest() {
+        let trouble = read("qiuck").unwrap_err();
+        assert!(trouble.to_string().contains("did you mean `quick`?"), "{trouble}");
+    }
+
+    #[test]
+    fn every_built_in_experiment_can_be_chosen() {
+        for builtin in builtin() {
+            let experiment = read(builtin.name).unwrap();
+            experiment.links.iter().for_each(|link| drop(link_spec(link).unwrap()));
+        }
+    }
 }

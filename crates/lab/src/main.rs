@@ -1,14 +1,19 @@
 //! `wirelap`: the command line of the web transport laboratory. Each command has a file under
 //! `command/`; this is the programme.
 
+mod choice;
 mod cli;
 mod command;
+mod conclude;
 mod environment;
+mod har;
+mod host;
 mod job;
 mod progress;
 mod run_folder;
 mod runner;
 mod store;
+mod synthetic;
 mod trouble;
 
 use clap::Parser;

@@ -124,28 +124,28 @@ impl Child {
         Ok(self.exit)
     }
 
-    /// Asks it to end (SIGTERM), and after `grace` makes it (SIGKILL), with its group.
+    /// Asks it to end (SIGTERM), and after `grace` makes it (SIGKILL), with all of its own group.
     pub fn end(&mut self, grace: Duration) -> Result<Exit, Os> {
-        self.signal(libc::SIGTERM);
-        if let Some(exit) = self.wait(Some(grace))? {
-            // What it left behind in its group has no parent that would wait for it.
-            self.signal_group(libc::SIGKILL);
+        if let Some(exit) = self.exit {
             return Ok(exit);
         }
-        self.signal(libc::SIGKILL);
-        let exit = self.wait(None)?;
-        exit.ok_or_else(|| Os::new("wait for a killed child", io::ErrorKind::Other.into()))
+        self.signal(libc::SIGTERM);
+        if !wait_readable(self.pidfd.as_fd(), Some(grace))? {
+            self.signal(libc::SIGKILL);
+            wait_readable(self.pidfd.as_fd(), None)?;
+        }
+        // Before it is reaped, for until then its number is its group's and nobody else's.
+        self.signal_group(libc::SIGKILL);
+        let exit = self.reap()?;
+        self.exit = Some(exit);
+        Ok(exit)
     }
 
+    /// To it, and to its group where that is its own; only as long as it has not been reaped.
     fn signal(&self, signal: libc::c_int) {
-        if self.exit.is_some() {
-            return;
-        }
+        // SAFETY: a child that was not waited for keeps its number. It may have ended; fine.
+        unsafe { libc::kill(self.pid, signal) };
         self.signal_group(signal);
-        if self.group == Group::Shared {
-            // SAFETY: a child that we have not waited for keeps its number. It may have ended; fine.
-            unsafe { libc::kill(self.pid, signal) };
-        }
     }
 
     fn signal_group(&self, signal: libc::c_int) {
@@ -260,14 +260,10 @@ impl Init {
         let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd as RawFd) };
         Ok(Self { pid, pidfd, _lifeline: writer })
     }
+}
 
-    /// Ends it and all of its namespace.
-    pub(crate) fn end(self) -> Result<(), Os> {
-        self.kill();
-        Ok(())
-    }
-
-    fn kill(&self) {
+impl Drop for Init {
+    fn drop(&mut self) {
         // SAFETY: our own child, not waited for, so that its number is still its own.
         unsafe { libc::kill(self.pid, libc::SIGKILL) };
         // It ends when the last process of its namespace has been waited for. Those that are our children
@@ -276,12 +272,6 @@ impl Init {
             // SAFETY: our own child; the status is not asked for.
             unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), libc::WNOHANG) };
         }
-    }
-}
-
-impl Drop for Init {
-    fn drop(&mut self) {
-        self.kill();
     }
 }
 

@@ -1,14 +1,17 @@
 //! What a forwarder counts about itself: enough to say whether the link kept its word.
 
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Counters of a whole link.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LinkCounters {
     /// From near to far.
     pub up: WayCounters,
     /// From far to near.
     pub down: WayCounters,
+    /// Packets that were still in queues or on their way at the end.
+    pub under_way: u64,
     /// How late packets left, against the model.
     pub lateness: Lateness,
     /// How often the wall clock was set meanwhile; arrival stamps across that are wrong.
@@ -16,7 +19,7 @@ pub struct LinkCounters {
 }
 
 /// Counters of one direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WayCounters {
     /// Packets that entered the link.
     pub packets: u64,
@@ -46,24 +49,21 @@ impl LinkCounters {
 }
 
 /// A histogram of how late packets left: bucket k holds those below 2^k nanoseconds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Lateness {
-    buckets: [u64; 40],
+    buckets: Vec<u64>,
     count: u64,
     sum: u64,
     max: u64,
 }
 
-impl Default for Lateness {
-    fn default() -> Self {
-        Self { buckets: [0; 40], count: 0, sum: 0, max: 0 }
-    }
-}
-
 impl Lateness {
     pub(crate) fn record(&mut self, late: Duration) {
         let nanos = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
-        let bucket = (64 - nanos.leading_zeros() as usize).min(self.buckets.len() - 1);
+        let bucket = 64 - nanos.leading_zeros() as usize;
+        if self.buckets.len() <= bucket {
+            self.buckets.resize(bucket + 1, 0);
+        }
         self.buckets[bucket] += 1;
         self.count += 1;
         self.sum += nanos;
@@ -92,7 +92,8 @@ impl Lateness {
         for (power, count) in self.buckets.iter().enumerate() {
             seen += count;
             if seen >= wanted {
-                return Duration::from_nanos((1 << power).min(self.max));
+                let bound = 1_u64.checked_shl(power as u32).unwrap_or(u64::MAX);
+                return Duration::from_nanos(bound.min(self.max));
             }
         }
         self.max()

@@ -127,6 +127,7 @@ impl<'a> Forwarder<'a> {
         self.counters.up.missed += self.near.take_drops();
         self.counters.down.missed += self.far.take_drops();
         self.counters.clock_steps = self.wall.steps();
+        self.counters.under_way = self.link.under_way() as u64;
         self.counters.clone()
     }
 

@@ -215,6 +215,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_probe_tells_whether_links_can_run_here_and_moves_nobody() {
+        let namespace = || fs::read_link("/proc/thread-self/ns/net").unwrap();
+        let before = namespace();
+        match probe() {
+            Ok(_) => {}
+            Err(error) => assert!(error.remedy().is_some(), "{error}"),
+        }
+        assert_eq!(namespace(), before);
+    }
+
+    #[test]
     fn the_switch_that_refuses_is_named() {
         let with = |name: &'static str, value: &'static str| {
             move |file: &str| file.ends_with(name).then(|| value.to_owned())

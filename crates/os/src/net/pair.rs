@@ -75,7 +75,8 @@ pub fn run_pair(
     }
     let mut near = start_near(&topology, &spec.near)?;
     forwarder.run(Stop { readable: &[near.as_fd()], deadline })?;
-    let near = near.wait(Some(Duration::ZERO))?;
+    let ended = near.wait(Some(Duration::ZERO))?;
+    near.end(GRACE)?;
     let far = match far {
         Some(far) => end_far(&mut forwarder, far, spec)?,
         None => None,
@@ -84,8 +85,7 @@ pub fn run_pair(
     let mut settings = topology.settings().clone();
     let buffer = forwarder.receive_buffer();
     settings.insert("link receive buffer".to_owned(), buffer.to_string());
-    topology.end()?;
-    Ok(PairReport { near, far, counters, settings })
+    Ok(PairReport { near: ended, far, counters, settings })
 }
 
 /// Lets what near has sent arrive, then ends far; how it ended where it did so by itself. A program

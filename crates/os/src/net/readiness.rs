@@ -1,6 +1,5 @@
 //! When a server is ready: asked of the kernel's socket tables, so that no probing connection is made.
 
-use crate::error::Os;
 use std::fs;
 use std::time::Duration;
 
@@ -25,7 +24,7 @@ impl Ready {
 }
 
 /// The ports that somebody listens on in this thread's network namespace, or has bound with UDP.
-pub(crate) fn bound_ports() -> Result<Vec<u16>, Os> {
+pub(crate) fn bound_ports() -> Vec<u16> {
     let mut ports = Vec::new();
     for (table, states) in [("tcp", TCP), ("tcp6", TCP), ("udp", UDP), ("udp6", UDP)] {
         // A kernel without IPv6 has no table of it.
@@ -33,7 +32,7 @@ pub(crate) fn bound_ports() -> Result<Vec<u16>, Os> {
             ports.extend(text.lines().filter_map(|line| port_of(line, states)));
         }
     }
-    Ok(ports)
+    ports
 }
 
 /// TCP_LISTEN (include/net/tcp_states.h).

@@ -81,7 +81,8 @@ impl Placement {
     }
 }
 
-/// The namespaces, as long as it lives.
+/// The namespaces, as long as it lives: dropping it kills every process of both ends, however they hid.
+/// Those that are in a [`Child`] are dropped before, for an unreaped one keeps the namespace waiting.
 #[derive(Debug)]
 pub struct Topology {
     near: Network,
@@ -91,7 +92,7 @@ pub struct Topology {
     settings: Settings,
     hosts: usize,
     /// Last, so that the children's PID namespace ends when nothing else is needed.
-    init: Init,
+    _init: Init,
 }
 
 /// As many as [`Topology::host`] has addresses for.
@@ -117,7 +118,7 @@ impl Topology {
         near.within(&home, || equip(Side::Near, spec, &mut settings))?;
         far.within(&home, || equip(Side::Far, spec, &mut settings))?;
         let hosts = spec.hosts.len();
-        Ok(Self { near, far, home, devices, settings, hosts, init })
+        Ok(Self { near, far, home, devices, settings, hosts, _init: init })
     }
 
     /// The first addresses of a side.
@@ -170,12 +171,7 @@ impl Topology {
 
     /// The ports that somebody at `side` listens on, or has bound with UDP: a server is ready.
     pub fn bound_ports(&self, side: Side) -> Result<Vec<u16>, Os> {
-        self.within(side, bound_ports)
-    }
-
-    /// Ends every process of both ends, however they hid.
-    pub fn end(self) -> Result<(), Os> {
-        self.init.end()
+        self.within(side, || Ok(bound_ports()))
     }
 
     pub(crate) fn packet_socket(&self, side: Side) -> Result<PacketSocket, Os> {

@@ -13,5 +13,7 @@
 
 mod fields;
 pub mod h1;
+pub mod h2;
+pub mod hpack;
 
 pub use fields::{Field, Fields};

@@ -3,6 +3,7 @@
 
 mod script;
 
+use os::error::Os;
 use os::reactor::{Moment, Reactor, ReactorSettings, Stop};
 use os::tcp::{Listener, Sharing};
 use proto::{Action, SocketError, SocketId, SocketSettings};
@@ -16,8 +17,8 @@ use std::time::Duration;
 
 const SOCKET: SocketId = SocketId(0);
 
-fn lonely() -> Reactor {
-    Reactor::new(ReactorSettings::default(), Stop::new().unwrap()).unwrap()
+fn lonely() -> Result<Reactor, Os> {
+    Reactor::new(ReactorSettings::default(), Stop::new()?)
 }
 
 fn connect_to(remote: SocketAddr, connect_timeout: Duration) -> Action {
@@ -71,7 +72,7 @@ fn a_connect_that_nobody_takes_is_refused() {
         desk.act(Action::Finish);
     });
     end_point.desk.act(connect_to(port, Duration::from_secs(5)));
-    lonely().run(&mut end_point).unwrap();
+    lonely().unwrap().run(&mut end_point).unwrap();
     assert_eq!(*failed.borrow(), Some(Seen::Failed(SOCKET, SocketError::Refused)));
 }
 
@@ -89,7 +90,7 @@ fn a_connect_without_an_answer_times_out() {
         desk.act(Action::Finish);
     });
     end_point.desk.act(connect_to(address, Duration::from_millis(50)));
-    lonely().run(&mut end_point).unwrap();
+    lonely().unwrap().run(&mut end_point).unwrap();
     assert_eq!(seen_last, Some(Seen::Failed(SOCKET, SocketError::TimedOut)));
 }
 
@@ -114,7 +115,7 @@ fn a_client_speaks_first_and_reads_to_the_end() {
         other => panic!("{other:?}"),
     });
     end_point.desk.act(connect_to(address, Duration::from_secs(5)));
-    lonely().run(&mut end_point).unwrap();
+    lonely().unwrap().run(&mut end_point).unwrap();
     assert_eq!(got, b"hello");
     peer.join().unwrap();
 }

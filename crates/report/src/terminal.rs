@@ -127,9 +127,8 @@ fn row(out: &mut Lines, group: &Group<'_>, cell: &CellResult, widths: &Widths) {
     } else {
         out.line(&format!("{head}  {tail}"));
     }
-    let notes = [ranked.comparison.reason.clone(), words::still_needed(&ranked.comparison)];
-    for note in notes.into_iter().flatten() {
-        out.wrapped(&format!("    {note}"), 6);
+    for remark in words::remarks(&ranked.comparison) {
+        out.wrapped(&format!("    {remark}"), 6);
     }
 }
 

@@ -52,13 +52,20 @@ pub(crate) fn ratio(comparison: &Comparison) -> Option<Ratio> {
 }
 
 /// What an undecided verdict still needs.
-pub(crate) fn still_needed(comparison: &Comparison) -> Option<String> {
+fn still_needed(comparison: &Comparison) -> Option<String> {
     match (comparison.verdict, comparison.trials_needed) {
         (Verdict::Undecided, Some(trials)) => {
             Some(format!("about {trials} trials a cell would decide"))
         }
         _ => None,
     }
+}
+
+/// What is to be said beside a verdict: why there is no other, and what would decide it. Why something is
+/// unsupported is said of its trials already.
+pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
+    let reason = comparison.reason.clone().filter(|_| comparison.verdict != Verdict::Unsupported);
+    reason.into_iter().chain(still_needed(comparison)).collect()
 }
 
 /// The time that `ranked` saves against the baseline, without a sign, where the verdict says that there is a
@@ -69,8 +76,18 @@ pub(crate) fn saved(group: &Group<'_>, ranked: &Ranked) -> Option<String> {
     Some(number::difference(ranked.saved_s? * 1e3, baseline.median))
 }
 
-/// The answer: one sentence for each workload that has verdicts of its own.
-pub(crate) fn answers(report: &Report<'_>) -> Vec<String> {
+/// A clause of the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Clause {
+    /// What was found.
+    pub(crate) text: String,
+    /// By which ratio: `0.56× [0.55, 0.57]`; None where there is no one ratio to name.
+    pub(crate) ratio: Option<String>,
+}
+
+/// The answer: a sentence of clauses for each workload that has verdicts of its own, under its name where there
+/// are several.
+pub(crate) fn answers(report: &Report<'_>) -> Vec<(Option<String>, Vec<Clause>)> {
     let groups: Vec<Group<'_>> =
         report.groups().into_iter().filter(|group| group.verdicts.is_some()).collect();
     let workloads: Vec<&[Group<'_>]> =
@@ -79,24 +96,16 @@ pub(crate) fn answers(report: &Report<'_>) -> Vec<String> {
     workloads
         .into_iter()
         .map(|groups| {
-            let clauses = clauses(groups, report.result.margin);
-            match (named, clauses.is_empty()) {
-                (_, true) => "Nothing could be compared.".to_owned(),
-                (true, false) => format!("{}: {clauses}.", groups[0].workload.name),
-                (false, false) => format!("{}.", capitalised(&clauses)),
-            }
+            let name = named.then(|| groups[0].workload.name.clone());
+            (name, sentence(groups, report.result.margin))
         })
         .collect()
 }
 
 /// What a group's picture shows: the title that states its finding.
 pub(crate) fn finding(group: &Group<'_>, margin: f64) -> String {
-    let clauses = clauses(std::slice::from_ref(group), margin);
-    if clauses.is_empty() {
-        format!("{}: nothing to compare", group.link.name)
-    } else {
-        capitalised(&clauses)
-    }
+    let clauses = sentence(std::slice::from_ref(group), margin);
+    clauses.into_iter().map(|clause| clause.text).collect::<Vec<_>>().join("; ")
 }
 
 /// Why the winner wins, as far as rounds and connections tell: `h1-tls waits 9 request rounds on 6 connections,
@@ -110,13 +119,13 @@ pub(crate) fn rounds(group: &Group<'_>) -> Option<String> {
         format!(
             "{} waits {} request round{} on {} connection{}, {} {} on {}",
             slow.contender.name,
-            small(a.rounds),
+            a.rounds,
             plural(a.rounds),
-            small(a.connections),
+            a.connections,
             plural(a.connections),
             fast.contender.name,
-            small(b.rounds),
-            small_digit(b.connections),
+            in_words(b.rounds),
+            b.connections,
         )
     })
 }
@@ -146,6 +155,13 @@ pub(crate) fn troubles(report: &Report<'_>, cell: &CellResult) -> Vec<String> {
         .collect()
 }
 
+/// What a cell is called in tables: its workload is named only where there are several.
+pub(crate) fn cell(groups: &[Group<'_>], cell: &CellResult) -> String {
+    let several = groups.iter().any(|group| group.workload.name != cell.workload.name);
+    let workload = if several { format!(", {}", cell.workload.name) } else { String::new() };
+    format!("{}, {}{workload}", cell.link.name, cell.contender.name)
+}
+
 /// `a`, `a and b`, `a, b and c`.
 pub(crate) fn listed<S: AsRef<str>>(items: &[S]) -> String {
     match items {
@@ -158,7 +174,8 @@ pub(crate) fn listed<S: AsRef<str>>(items: &[S]) -> String {
     }
 }
 
-fn clauses(groups: &[Group<'_>], margin: f64) -> String {
+/// The clauses of a sentence over `groups`: the largest saving first; its first letter is a capital.
+fn sentence(groups: &[Group<'_>], margin: f64) -> Vec<Clause> {
     let mut won: Vec<(&Group<'_>, &Ranked)> =
         groups.iter().filter_map(|group| Some((group, group.winner()?))).collect();
     let saving = |ranked: &Ranked| ranked.saved_s.unwrap_or(0.0);
@@ -169,54 +186,60 @@ fn clauses(groups: &[Group<'_>], margin: f64) -> String {
         clauses.push(winning_clause(group, ranked, before));
         before = Some(&ranked.contender);
     }
-    let rest = || groups.iter().filter(|group| group.winner().is_none());
-    let links = |wanted: fn(&Group<'_>) -> bool| -> Vec<&str> {
-        rest().filter(|group| wanted(group)).map(|group| group.link.name.as_str()).collect()
-    };
-    let ties = links(|group| standing(group) == Standing::Tie);
-    let undecided = links(|group| standing(group) == Standing::Undecided);
-    let beaten = links(|group| standing(group) == Standing::BaselineLeads);
-    let unknown = links(|group| standing(group) == Standing::Nothing);
     let baseline = groups.first().and_then(|group| group.verdicts).map_or("", |v| &v.baseline);
-    let mut say = |links: Vec<&str>, what: String| {
+    let outcomes = [
+        (Standing::BaselineLeads, format!("nothing beats {baseline}")),
+        (Standing::Tie, format!("all tie within {}", Percent(margin))),
+        (Standing::Undecided, "it is undecided".to_owned()),
+        (Standing::Nothing, "nothing could be compared".to_owned()),
+    ];
+    for (wanted, what) in outcomes {
+        let links: Vec<&str> = groups
+            .iter()
+            .filter(|group| group.winner().is_none() && standing(group) == wanted)
+            .map(|group| group.link.name.as_str())
+            .collect();
         if !links.is_empty() {
-            clauses.push(format!("on {} {what}", listed(&links)));
+            clauses.push(Clause { text: format!("on {} {what}", listed(&links)), ratio: None });
         }
-    };
-    say(beaten, format!("nothing beats {baseline}"));
-    say(ties, format!("all tie within {}", Percent(margin)));
-    say(undecided, "it is undecided".to_owned());
-    say(unknown, "nothing could be compared".to_owned());
-    clauses.join("; ")
+    }
+    if let Some(first) = clauses.first_mut() {
+        first.text = capitalised(&first.text);
+    }
+    clauses
 }
 
-fn winning_clause(group: &Group<'_>, ranked: &Ranked, before: Option<&str>) -> String {
+fn winning_clause(group: &Group<'_>, ranked: &Ranked, before: Option<&str>) -> Clause {
     let link = &group.link.name;
     let name = &ranked.contender;
-    let ratio = ratio(&ranked.comparison)
-        .map(|ratio| format!(" ({}× {})", ratio.number(), ratio.interval()))
-        .unwrap_or_default();
     let baseline = group.verdicts.map_or("", |v| &v.baseline);
-    match (saved(group, ranked), before) {
+    let text = match (saved(group, ranked), before) {
         (Some(saved), None) => {
-            format!("on {link}, {name} loads the page {saved} sooner than {baseline}{ratio}")
+            format!("on {link}, {name} loads the page {saved} sooner than {baseline}")
         }
-        (Some(saved), Some(before)) if before == name => format!("on {link} {saved} sooner{ratio}"),
-        (Some(saved), Some(_)) => format!("on {link}, {name} {saved} sooner{ratio}"),
-        (None, _) => format!("on {link}, {name} beats {baseline}{ratio}"),
-    }
+        (Some(saved), Some(before)) if before == name => format!("on {link} {saved} sooner"),
+        (Some(saved), Some(_)) => format!("on {link}, {name} {saved} sooner"),
+        (None, _) => format!("on {link}, {name} beats {baseline}"),
+    };
+    let ratio = ratio(&ranked.comparison);
+    Clause { text, ratio: ratio.map(|ratio| format!("{}× {}", ratio.number(), ratio.interval())) }
 }
 
 /// Where a group without a winner stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+pub(crate) enum Standing {
+    /// Everyone is level with the baseline.
     Tie,
+    /// Nobody is faster than the baseline, and somebody is slower.
     BaselineLeads,
+    /// Of somebody it cannot be said.
     Undecided,
+    /// There was nothing to compare.
     Nothing,
 }
 
-fn standing(group: &Group<'_>) -> Standing {
+/// Where `group` stands, if it has no winner.
+pub(crate) fn standing(group: &Group<'_>) -> Standing {
     let all = group.verdicts.map_or(&[][..], |verdicts| &verdicts.ranking);
     let any = |verdict| all.iter().any(|ranked| ranked.comparison.verdict == verdict);
     match () {
@@ -238,12 +261,11 @@ fn capitalised(text: &str) -> String {
     chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-fn small(count: u32) -> String {
-    if count == 1 { "one".to_owned() } else { count.to_string() }
-}
-
-fn small_digit(count: u32) -> String {
-    count.to_string()
+/// A small count as a word, as a figure beside another would read as one number.
+fn in_words(count: u32) -> String {
+    const WORDS: [&str; 10] =
+        ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
+    WORDS.get(count as usize).map_or_else(|| count.to_string(), |word| (*word).to_owned())
 }
 
 fn plural(count: u32) -> &'static str {

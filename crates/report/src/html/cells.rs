@@ -4,7 +4,7 @@ use super::picture;
 use super::table::{figure, table, text};
 use crate::markup::Markup;
 use crate::overview::Group;
-use crate::{Report, command, number};
+use crate::{Report, command, number, words};
 use std::collections::BTreeSet;
 use study::record::TrialRecord;
 use study::result::CellResult;
@@ -26,7 +26,11 @@ pub(super) fn negotiated(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_
         figure("packets lost"),
         figure("queue full"),
     ];
-    let rows = cells(groups).filter_map(|cell| Some(agreed(cell, report.median_row(cell)?)));
+    let rows = cells(groups).filter_map(|cell| {
+        let mut row = vec![words::cell(groups, cell)];
+        row.extend(agreed(cell, report.median_row(cell)?));
+        Some(row)
+    });
     m.line("h3", &[], "What was negotiated, in each cell's median trial");
     table(m, "Negotiated", &columns, rows);
     let medians = cells(groups).filter_map(|cell| cell.median_trial.as_ref());
@@ -55,21 +59,24 @@ pub(super) fn figures(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>])
             .metrics
             .iter()
             .map(|(name, summary)| {
-                let mut row = vec![title(cell), name.clone()];
+                let mut row = vec![words::cell(groups, cell), name.clone()];
                 row.extend(summed(summary));
                 row.push(left_out.clone());
                 row
             })
             .collect();
         if rows.is_empty() {
-            let mut row = vec![title(cell), "none".to_owned(), "0".to_owned()];
+            let mut row = vec![words::cell(groups, cell), "none".to_owned(), "0".to_owned()];
             row.resize(8, String::new());
             row.push(left_out);
             rows.push(row);
         }
         rows
     });
-    table(m, "Figures of the measured trials", &columns, rows);
+    m.element("details", &[], |m| {
+        m.line("summary", &[], "Figures of the measured trials");
+        table(m, "Figures of the measured trials", &columns, rows);
+    });
     picture::command(m, "Rows", &command::csv(report.folder));
 }
 
@@ -77,11 +84,7 @@ fn cells<'g>(groups: &'g [Group<'_>]) -> impl Iterator<Item = &'g CellResult> {
     groups.iter().flat_map(|group| group.cells.iter().copied())
 }
 
-fn title(cell: &CellResult) -> String {
-    format!("{}, {}, {}", cell.link.name, cell.contender.name, cell.workload.name)
-}
-
-fn agreed(cell: &CellResult, trial: &TrialRecord) -> Vec<String> {
+fn agreed(cell: &CellResult, trial: &TrialRecord) -> [String; 10] {
     let all = &trial.connections;
     let distinct = |of: fn(&ConnectionRecord) -> String| -> String {
         let values: BTreeSet<String> = all.iter().map(of).collect();
@@ -95,8 +98,7 @@ fn agreed(cell: &CellResult, trial: &TrialRecord) -> Vec<String> {
         |c: &ConnectionRecord| c.tls.as_ref().map_or("–".to_owned(), |t| t.cipher.clone());
     let sum =
         |of: fn(&ConnectionRecord) -> u64| number::count(all.iter().map(of).sum::<u64>() as f64);
-    vec![
-        title(cell),
+    [
         distinct(|connection| connection.protocol.clone()),
         distinct(tls),
         distinct(cipher),

@@ -11,7 +11,9 @@ use study::record::TrialRecord;
 
 /// Every setting that rows hold, once where it was the same everywhere.
 pub(super) fn settings(m: &mut Markup, report: &Report<'_>) {
-    let trials: Vec<&TrialRecord> = report.rows.iter().filter(|row| !row.plan.warmup).collect();
+    // A trial that did not run has none.
+    let ran = |row: &&TrialRecord| !row.plan.warmup && !row.settings.is_empty();
+    let trials: Vec<&TrialRecord> = report.rows.iter().filter(ran).collect();
     let names: BTreeSet<&String> = trials.iter().flat_map(|row| row.settings.keys()).collect();
     if names.is_empty() {
         return;
@@ -33,7 +35,7 @@ pub(super) fn troubles(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]
     }
     let cells = groups.iter().flat_map(|group| group.cells.iter());
     let rows = cells.flat_map(|cell| {
-        let name = format!("{}, {}, {}", cell.link.name, cell.contender.name, cell.workload.name);
+        let name = words::cell(groups, cell);
         words::troubles(report, cell).into_iter().map(move |trouble| [name.clone(), trouble])
     });
     table(m, "Trials that did not count", &[text("cell"), text("what happened")], rows);

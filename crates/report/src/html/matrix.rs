@@ -82,19 +82,13 @@ fn compared(m: &mut Markup, group: &Group<'_>, ranked: &Ranked, forest: &Forest)
         m.line("span", &[("class", &"ratio")], text);
         forest.draw(m, ratio);
     }
-    let needed = words::still_needed(&ranked.comparison);
-    for note in [ranked.comparison.reason.clone(), needed].into_iter().flatten() {
-        m.line("small", &[], note);
-    }
+    words::remarks(&ranked.comparison).iter().for_each(|remark| m.line("small", &[], remark));
 }
 
 fn figures(m: &mut Markup, report: &Report<'_>, cell: &CellResult) {
-    match load(cell) {
-        Some(load) => {
-            let text = number::duration_with_interval(load.median, load.ci95);
-            m.line("span", &[("class", &"time")], text);
-        }
-        None => m.line("span", &[("class", &"time")], "not measured"),
+    if let Some(load) = load(cell) {
+        let text = number::duration_with_interval(load.median, load.ci95);
+        m.line("span", &[("class", &"time")], text);
     }
     for trouble in words::troubles(report, cell) {
         m.line("small", &[("class", &"trouble")], trouble);

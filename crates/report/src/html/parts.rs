@@ -6,7 +6,7 @@ use crate::hue::Hue;
 use crate::markup::Markup;
 use crate::number::duration;
 use crate::overview::Group;
-use crate::scale::Scale;
+use crate::scale::{Position, Scale};
 use crate::{Report, command};
 use study::reconcile::Parts;
 use study::result::{CellResult, MedianTrial};
@@ -99,17 +99,30 @@ fn segment(m: &mut Markup, segment: &Segment) {
             [("class", &class), ("x", &x), ("y", &y), ("width", &width), ("height", &"20")];
         m.empty("rect", &place);
     });
-    // A narrower part has its figure in the table alone.
-    if width.0 >= 9.0 {
-        let lines = [(58.0, segment.name, "tag"), (58.0, spent.as_str(), "tag wide")];
-        let y = format!("{:.0}", segment.top + lines[0].0);
-        m.element("text", &[("class", &lines[0].2), ("x", &x), ("y", &y)], |m| {
-            m.line("tspan", &[], segment.name);
-            // Where the screen is narrow the name alone stays.
-            m.line("tspan", &[("class", &"wide"), ("dx", &"4")], &spent);
-        });
-    }
+    label(m, segment, &spent, &x);
 }
+
+/// The name of a part below it, and its time, as far as there is room; the table has all.
+fn label(m: &mut Markup, segment: &Segment, spent: &str, x: &Position) {
+    let width = segment.scale.width(segment.from, segment.to);
+    let fits = |text: &str, screen: f64| text.len() as f64 * LETTER < width.0 / 100.0 * screen;
+    if !fits(segment.name, WIDE) {
+        return;
+    }
+    let class = if fits(segment.name, PHONE) { "tag" } else { "tag wide" };
+    let y = format!("{:.0}", segment.top + 58.0);
+    m.element("text", &[("class", &class), ("x", x), ("y", &y)], |m| {
+        m.line("tspan", &[], segment.name);
+        if fits(&format!("{}  {spent}", segment.name), WIDE) {
+            m.line("tspan", &[("class", &"wide"), ("dx", &"5")], spent);
+        }
+    });
+}
+
+/// Pixels of a letter of a label, at most, and of a picture on a wide screen and on a phone, at least.
+const LETTER: f64 = 6.2;
+const WIDE: f64 = 664.0;
+const PHONE: f64 = 320.0;
 
 fn figures(m: &mut Markup, group: &Group<'_>, split: &[Split<'_>]) {
     let caption = format!("Parts of the median load times on {}, in ms", group.link.name);

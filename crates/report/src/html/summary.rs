@@ -3,8 +3,9 @@
 use crate::markup::Markup;
 use crate::number;
 use crate::overview::{Group, load};
+use crate::words::{Clause, Standing};
 use crate::{Report, words};
-use study::result::{Ranked, Verdict};
+use study::result::Ranked;
 
 pub(super) fn masthead(m: &mut Markup, report: &Report<'_>) {
     let result = report.result;
@@ -22,17 +23,35 @@ pub(super) fn answer(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
             m.line("p", &[("class", &"question")], &report.result.question);
         }
         match answers.as_slice() {
-            [one] => m.line("h1", &[], one),
+            [(None, clauses)] => m.element("h1", &[], |m| sentence(m, clauses)),
             [] => m.line("h1", &[], "Nothing could be compared."),
             several => {
                 m.line("h1", &[], &report.result.title);
-                several.iter().for_each(|answer| m.line("p", &[("class", &"lede")], answer));
+                for (name, clauses) in several {
+                    m.element("p", &[("class", &"lede")], |m| {
+                        m.line("b", &[], name.as_deref().unwrap_or_default());
+                        m.text(": ");
+                        sentence(m, clauses);
+                    });
+                }
             }
         }
         savings(m, groups);
         m.line("p", &[("class", &"note")], words::conditions(report));
         m.line("p", &[("class", &"note")], words::trials_line(report));
     });
+}
+
+fn sentence(m: &mut Markup, clauses: &[Clause]) {
+    for (i, clause) in clauses.iter().enumerate() {
+        m.text(if i == 0 { "" } else { "; " });
+        m.text(&clause.text);
+        if let Some(ratio) = &clause.ratio {
+            m.text(" ");
+            m.line("span", &[("class", &"by")], format!("({ratio})"));
+        }
+    }
+    m.text(".");
 }
 
 /// One large figure a link.
@@ -66,14 +85,12 @@ fn won(m: &mut Markup, group: &Group<'_>, winner: &Ranked) {
 }
 
 fn level(m: &mut Markup, group: &Group<'_>) {
-    let ranking = group.verdicts.map_or(&[][..], |verdicts| &verdicts.ranking);
-    let any = |verdict| ranking.iter().any(|ranked| ranked.comparison.verdict == verdict);
     let baseline = group.verdicts.map_or("", |verdicts| &verdicts.baseline);
-    let (word, about) = match () {
-        () if any(Verdict::Undecided) => ("undecided", "more trials would decide".to_owned()),
-        () if any(Verdict::Slower) => ("nothing", format!("saved: {baseline} leads")),
-        () if any(Verdict::Tie) => ("tie", "no difference that matters".to_owned()),
-        () => ("–", "nothing could be compared".to_owned()),
+    let (word, about) = match words::standing(group) {
+        Standing::Tie => ("tie", "no difference that matters".to_owned()),
+        Standing::BaselineLeads => ("nothing", format!("saved: {baseline} leads")),
+        Standing::Undecided => ("undecided", "the intervals do not tell".to_owned()),
+        Standing::Nothing => ("–", "nothing could be compared".to_owned()),
     };
     m.line("dd", &[("class", &"big none")], word);
     m.line("dd", &[], about);
@@ -110,7 +127,7 @@ pub(super) fn limits(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
                 item("Assumed:", assumption);
             }
             for (name, source) in sources(report, groups) {
-                item(&format!("{name}:"), &format!("figures from {source}."));
+                item(&format!("Figures of {name}:"), &format!("{source}."));
             }
         });
     });

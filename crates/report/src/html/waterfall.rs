@@ -62,6 +62,12 @@ impl Bar<'_> {
         self.spans.first().map_or(0.0, |span| span.from)
     }
 
+    /// When it stopped queueing.
+    fn began(&self) -> f64 {
+        let busy = self.spans.iter().find(|span| span.phase != Phase::Queued);
+        busy.or(self.spans.last()).map_or(0.0, |span| span.from)
+    }
+
     fn end(&self) -> f64 {
         self.spans.last().map_or(0.0, |span| span.to)
     }
@@ -105,6 +111,10 @@ impl<'a> Panel<'a> {
             for (i, bar) in self.bars.iter().enumerate() {
                 let y = top + HEAD + pitch * i as f64;
                 self.bar(m, bar, scale, y);
+            }
+            // After all bars, so that none covers a label.
+            for (i, bar) in self.bars.iter().enumerate() {
+                let y = top + HEAD + pitch * i as f64;
                 if i % every == 0 || bar.failed().is_some() {
                     label(m, bar, scale, y + pitch / 2.0 + 3.5);
                 }
@@ -197,10 +207,12 @@ const GAP: f64 = 22.0;
 fn label(m: &mut Markup, bar: &Bar<'_>, scale: Scale, y: f64) {
     let y = format!("{y:.1}");
     let class = if bar.failed().is_some() { "tag failed" } else { "tag" };
-    // Beside the bar's end, or before its beginning where there is no room behind it.
-    let (at, anchor, shift) = match scale.at(bar.end()) {
-        at if at.0 < 72.0 => (at, "start", "5"),
-        _ => (scale.at(bar.start()), "end", "-5"),
+    let (start, end) = (scale.at(bar.began()), scale.at(bar.end()));
+    // Behind the bar's end; before its beginning where there is no room behind it; else on it.
+    let (at, anchor, shift) = match (start.0, end.0) {
+        (_, end_at) if end_at < 72.0 => (end, "start", "5"),
+        (start_at, _) if start_at > 28.0 => (start, "end", "-5"),
+        _ => (start, "start", "5"),
     };
     let place: [(&'static str, &dyn std::fmt::Display); 5] =
         [("class", &class), ("x", &at), ("dx", &shift), ("y", &y), ("text-anchor", &anchor)];

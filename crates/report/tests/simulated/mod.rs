@@ -187,7 +187,7 @@ impl Load<'_> {
         let document = self.fetch("https://far/page?images=50", 0.0, 3_200);
         for image in 0..images {
             let wish = document + 0.02 * f64::from(image);
-            self.fetch(&format!("https://far/image/{image}.png?v={bytes}"), wish, bytes);
+            self.fetch(&format!("https://far/image/{image}.png"), wish, bytes);
         }
     }
 
@@ -286,6 +286,17 @@ impl Load<'_> {
             server_time: &BTreeMap::new(),
             uncounted: &BTreeSet::new(),
         });
+        // Without a packet log nothing tells serialisation from waiting: give it the time of its octets.
+        let mut parts = finding.parts;
+        let octets: u64 = connections.iter().map(|c| c.bytes_received).sum();
+        if let Some(parts) = &mut parts {
+            let busy = ((octets as f64 / self.link.bytes_a_ms * 1e6) as u64).min(parts.request_ns);
+            parts.request_ns -= busy;
+            parts.serialisation_ns += busy;
+            let served = parts.request_ns.min(110_000_000);
+            parts.request_ns -= served;
+            parts.server_ns += served;
+        }
         let settings = [
             ("net.ipv4.tcp_congestion_control", "cubic".to_owned()),
             ("net.ipv4.tcp_rmem", "4096 131072 33554432".to_owned()),
@@ -298,7 +309,7 @@ impl Load<'_> {
         TrialRecord {
             duration_ms: finding.metrics.get("load_ms").copied().unwrap_or(0.0) + 310.0,
             metrics: finding.metrics,
-            parts: finding.parts,
+            parts,
             outcome: finding.outcome,
             fetches: self.fetches,
             connections,

@@ -1,1 +1,34 @@
-//! Room `proto`.
+//! Sans-IO connections of the web's protocols, one module a protocol, all with one vocabulary.
+//!
+//! A connection takes octets, commands and an absolute `now`, and gives events, octets to send and
+//! the time of its next time-out. It owns no socket and reads no clock, so the same machine runs
+//! behind a reactor, in a test without sleeps, under a fuzzer and in virtual time.
+//!
+//! ```
+//! use proto::SendBuf;
+//!
+//! let mut out = SendBuf::new();
+//! out.put(b"HTTP/1.1 200 OK\r\n\r\n");
+//! out.put_shared(bytes::Bytes::from_static(b"hello"));
+//! assert_eq!(out.len(), 24);
+//! out.advance(19);
+//! assert_eq!(out.to_vec(), b"hello");
+//! ```
+
+mod connection;
+mod end_point;
+mod error;
+pub mod h1;
+pub mod h2;
+mod message;
+pub mod schedule;
+mod send_buf;
+
+pub use connection::{
+    ClientConnection, Connection, ConnectionState, Event, Fin, ServerConnection, StreamId,
+};
+pub use end_point::{Accepted, Action, EndPoint, SocketError, SocketId, SocketSettings};
+pub use error::{Error, Misuse, Refused, Scope};
+pub use message::{Method, RequestHead, ResponseHead, Scheme, Status};
+pub use send_buf::SendBuf;
+pub use wire::{Field, Fields};

@@ -2,7 +2,7 @@
 //! over an idealised network in virtual time. A clone that lacks them says so and goes on.
 
 // Lints know functions of a `#[cfg(test)]` module for test code, but not those of a test's own crate.
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::explicit_write)]
 
 use page::har::{self, Assumptions, Dependencies, HarOptions, Recording, Think};
 use page::{Browser, Counts, Load, ResourceId};

@@ -43,6 +43,16 @@ pub struct Usage {
     pub max_rss: u64,
 }
 
+impl Usage {
+    fn of(usage: &libc::rusage) -> Self {
+        Self {
+            user: duration(usage.ru_utime),
+            system: duration(usage.ru_stime),
+            max_rss: usage.ru_maxrss as u64 * 1024,
+        }
+    }
+}
+
 /// How a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exit {
@@ -160,12 +170,7 @@ impl Child {
                 return Err(Os::new("wait for a child", error));
             }
         }
-        let usage = Usage {
-            user: duration(usage.ru_utime),
-            system: duration(usage.ru_stime),
-            max_rss: usage.ru_maxrss as u64 * 1024,
-        };
-        Ok(Exit { status: ExitStatus::from_raw(status), usage })
+        Ok(Exit { status: ExitStatus::from_raw(status), usage: Usage::of(&usage) })
     }
 }
 
@@ -189,6 +194,20 @@ impl Drop for Child {
 pub fn die_with_parent() {
     // SAFETY: this option takes a number and cannot fail.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) };
+}
+
+/// What this process has used so far, without its children.
+pub fn own_usage() -> Usage {
+    // SAFETY: plain data, zero is a valid value of each field.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: a valid structure to write to; the call cannot fail with these arguments.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    Usage::of(&usage)
+}
+
+/// Whether something can be read at once: octets, or the end.
+pub fn is_readable(fd: BorrowedFd<'_>) -> Result<bool, Os> {
+    wait_readable(fd, Some(Duration::ZERO))
 }
 
 /// Leaves Ctrl-C and Ctrl-\ at the terminal to the children that share our group.

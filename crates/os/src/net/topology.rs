@@ -37,12 +37,21 @@ impl Side {
 }
 
 /// What to build.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopologySpec {
     /// TCP at both ends.
     pub tcp: TcpSettings,
     /// Further hosts at far, each with names of its own; host k is [`Topology::host`] of k.
     pub hosts: Vec<Vec<String>>,
+    /// The largest IP packet of both ends' devices, in octets.
+    pub mtu: u32,
+}
+
+impl Default for TopologySpec {
+    /// Ethernet's MTU, and no further hosts.
+    fn default() -> Self {
+        Self { tcp: TcpSettings::default(), hosts: Vec::new(), mtu: 1500 }
+    }
 }
 
 /// The addresses of one host.
@@ -86,7 +95,6 @@ pub struct Topology {
     _init: Init,
 }
 
-const MTU: u32 = 1500;
 /// As many as [`Topology::host`] has addresses for.
 const MOST_HOSTS: usize = 250 * 250;
 const DEVICE: &str = "eth0";
@@ -106,7 +114,7 @@ impl Topology {
         let home = Network::fresh()?;
         let mut settings = Settings::new();
         settings.insert("namespaces".to_owned(), privilege.name().to_owned());
-        let devices = [connect(Side::Near, &near)?, connect(Side::Far, &far)?];
+        let devices = [connect(Side::Near, &near, spec.mtu)?, connect(Side::Far, &far, spec.mtu)?];
         near.within(&home, || equip(Side::Near, spec, &mut settings))?;
         far.within(&home, || equip(Side::Far, spec, &mut settings))?;
         let hosts = spec.hosts.len();
@@ -179,14 +187,14 @@ impl Topology {
 }
 
 /// Makes the veth pair of a side; the index of the end that stays here.
-fn connect(side: Side, namespace: &Network) -> Result<u32, Os> {
+fn connect(side: Side, namespace: &Network, mtu: u32) -> Result<u32, Os> {
     let mut netlink = Netlink::open()?;
     netlink.add_veth(Veth {
         name: side.name(),
         peer: DEVICE,
         peer_namespace: &namespace.fd,
         peer_address: hardware(side),
-        mtu: MTU,
+        mtu,
     })?;
     mute_device(side.name());
     let index = device_index(side.name())?;
@@ -202,7 +210,7 @@ fn equip(side: Side, spec: &TopologySpec, settings: &mut Settings) -> Result<(),
     netlink.bring_up(device_index("lo")?)?;
     let device = device_index(DEVICE)?;
     netlink.bring_up(device)?;
-    settings.insert(format!("{} mtu", side.name()), MTU.to_string());
+    settings.insert(format!("{} mtu", side.name()), spec.mtu.to_string());
     settings.insert(format!("{} offloads", side.name()), offloads::of(DEVICE)?);
     let other = match side {
         Side::Near => Side::Far,

@@ -25,7 +25,7 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
         job.listen_tls.iter().map(move |address| (address, ListenerKind::Tls(tls.clone())))
     });
     for (address, kind) in clear.chain(secure) {
-        let listener = Listener::bind(*address, Sharing::Alone, &SocketSettings::default());
+        let listener = Listener::bind(*address, Sharing::Found, &SocketSettings::default());
         reactor.listen(listener.map_err(super::lacking)?).map_err(super::lacking)?;
         kinds.push(kind);
     }
@@ -62,7 +62,7 @@ fn identity(pem: &IdentityPem) -> Result<Identity, Trouble> {
 fn protocol(contender: &Contender) -> Protocol {
     match contender.transport {
         Transport::Http1 => Protocol::HTTP_1_1,
-        Transport::H2 => Protocol::HTTP_2,
+        Transport::H2 => Protocol::H2,
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Client {
     tracer: Tracer,
     reader: HeadReader,
     exchange: Option<Exchange>,
+    /// What the exchange that ended last has left, for the next.
+    spare: Outgoing,
     /// The number of the next exchange.
     next: u64,
     /// Body octets given out and not consumed.
@@ -72,6 +74,7 @@ impl Client {
             settings,
             tracer,
             exchange: None,
+            spare: Outgoing::default(),
             next: 0,
             unconsumed: 0,
             state: ConnectionState::Open,
@@ -212,7 +215,9 @@ impl Client {
             matches!(exchange.response, Response::Whole) && exchange.out.is_over()
         });
         if is_over {
-            self.exchange = None;
+            if let Some(exchange) = self.exchange.take() {
+                self.spare = exchange.out.recycle();
+            }
             if self.state == ConnectionState::Draining {
                 self.close(None);
             }
@@ -382,7 +387,7 @@ impl ClientConnection for Client {
         }
         let plan = RequestPlan::new(head, fin).map_err(Refused::Unsendable)?;
         let mut exchange = Exchange {
-            out: Outgoing::default(),
+            out: std::mem::take(&mut self.spare),
             asked: plan.asked,
             response: Response::Awaited,
             informational: 0,

@@ -68,6 +68,12 @@ enum Ask {
 }
 
 impl Outgoing {
+    /// The same buffers, for another message.
+    pub(super) fn recycle(mut self) -> Self {
+        self.octets.clear();
+        Self { octets: self.octets, ..Self::default() }
+    }
+
     /// Octets queued.
     pub(super) fn len(&self) -> usize {
         self.octets.len()

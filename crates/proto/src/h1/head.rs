@@ -161,7 +161,9 @@ fn read_authority(octets: &[u8]) -> Result<&str, Error> {
             inner.bytes().all(|b| b.is_ascii_alphanumeric() || b":.%-_~".contains(&b))
         }
         Some(None) => false,
-        None => host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%".contains(&b)),
+        None => host
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'.' || b"-_~!$&'()*+,;=%".contains(&b)),
     };
     if is_host && port.bytes().all(|b| b.is_ascii_digit()) { Ok(text) } else { Err(fault()) }
 }

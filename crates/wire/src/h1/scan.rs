@@ -73,7 +73,7 @@ impl HeadScanner {
     /// it, and None where it goes on.
     pub fn scan(&mut self, piece: &[u8]) -> Result<Option<usize>, Error> {
         let mut from = 0;
-        while let Some(offset) = piece[from..].iter().position(|&octet| octet == b'\n') {
+        while let Some(offset) = memchr::memchr(b'\n', &piece[from..]) {
             let line_feed = from + offset;
             self.begin(piece[from])?;
             let before = if line_feed == 0 { self.previous } else { piece[line_feed - 1] };

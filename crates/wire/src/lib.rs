@@ -13,5 +13,8 @@
 
 mod fields;
 pub mod h1;
+pub mod h2;
+pub mod hpack;
+pub mod ip;
 
 pub use fields::{Field, Fields};

@@ -1,0 +1,50 @@
+//! HTTP/2 (RFC 9113): both roles of a connection, with RFC 7540's priorities and RFC 9218's.
+//!
+//! [`Client`] and [`Server`] begin with the connection preface: whether the octets below are TLS with
+//! ALPN `h2` or a clear connection with prior knowledge is the driver's business. Which stream sends
+//! the next DATA frame is asked of a [`crate::schedule::Scheduler`] when the frame is written.
+//!
+//! ```
+//! use proto::{ClientConnection, Connection, Event, Fin, RequestHead, Scheme, SendBuf};
+//! use proto::{h2::{Client, Server, Settings}, schedule::RoundRobin};
+//! use {trace::Tracer, unit::Instant};
+//!
+//! let now = Instant::ZERO;
+//! let turns = || Box::new(RoundRobin::new());
+//! let mut client = Client::new(now, Settings::client(), turns(), Tracer::off());
+//! let mut server = Server::new(now, Settings::server(), turns(), Tracer::off());
+//! let stream = client.request(now, &RequestHead::get(Scheme::Http, "a.test", "/"), Fin::Last)?;
+//! let mut out = SendBuf::new();
+//! client.poll_transmit(now, &mut out, 65_536);
+//! let octets = out.to_vec();
+//! let event = server.handle_bytes(now, &mut &octets[..]);
+//! assert!(matches!(event, Some(Event::Request { stream: s, fin: Fin::Last, .. }) if s == stream));
+//! # Ok::<(), proto::Refused>(())
+//! ```
+
+mod block;
+mod client;
+mod command;
+mod connection;
+mod control;
+mod data;
+mod flow;
+mod guard;
+mod head;
+mod head_out;
+mod lifecycle;
+mod outgoing;
+mod priority;
+mod reader;
+mod receive;
+mod server;
+mod settings;
+mod state;
+mod streams;
+mod timers;
+mod transmit;
+
+pub use client::Client;
+pub use guard::{Allowance, Limits};
+pub use server::Server;
+pub use settings::{KeepAlive, PrioritySignal, Settings};

@@ -1,0 +1,87 @@
+//! The client's role: it opens streams and takes promises.
+
+use super::command::impl_connection;
+use super::connection::{Core, Role};
+use super::head_out;
+use super::outgoing::Ending;
+use super::settings::Settings;
+use super::state::Step;
+use super::streams::{Asked, HeadSent, Opener};
+use crate::connection::{ClientConnection, ConnectionState, Fin, StreamId};
+use crate::error::Refused;
+use crate::message::{Method, RequestHead};
+use crate::schedule::{Priority, Scheduler};
+use trace::Tracer;
+use unit::Instant;
+use wire::h2::LAST_STREAM;
+
+/// A client's connection.
+#[derive(Debug)]
+pub struct Client {
+    pub(super) core: Core,
+}
+
+impl_connection!(Client);
+
+impl Client {
+    /// A connection that begins with the preface. `scheduler` ranks request bodies.
+    pub fn new(
+        now: Instant,
+        settings: Settings,
+        scheduler: Box<dyn Scheduler>,
+        tracer: Tracer,
+    ) -> Self {
+        Self { core: Core::new(Role::Client, now, settings, scheduler, tracer) }
+    }
+
+    /// Whether the server has said that it takes extended CONNECT (RFC 8441 §3).
+    pub fn takes_extended_connect(&self) -> bool {
+        self.core.peer.enable_connect_protocol
+    }
+}
+
+impl ClientConnection for Client {
+    fn request(&mut self, now: Instant, head: &RequestHead, fin: Fin) -> Result<StreamId, Refused> {
+        let core = &mut self.core;
+        core.now = now;
+        if core.state != ConnectionState::Open || core.next_id > LAST_STREAM {
+            return Err(Refused::Draining);
+        }
+        if core.streams.active(Opener::We) >= core.peer.max_concurrent_streams as usize {
+            return Err(Refused::Full);
+        }
+        if head.protocol.is_some() && !core.peer.enable_connect_protocol {
+            return Err(Refused::NotAllowed);
+        }
+        head_out::check_request(head, core.peer.max_header_list_size)
+            .map_err(|head_out::Unsendable(why)| Refused::Unsendable(why))?;
+        let id = core.next_id;
+        core.next_id += 2;
+        let mut stream = core.new_stream(Opener::We, Step::SendHeaders, fin);
+        stream.head_sent = HeadSent::Yes;
+        if head.method == Method::Head {
+            stream.asked = Asked::ForHeadOnly;
+        }
+        if fin == Fin::Last {
+            stream.outgoing.ending = Ending::Sent;
+        }
+        core.streams.insert(id, stream);
+        core.scheduler.insert(StreamId(u64::from(id)), Priority::Unset);
+        let mut block = std::mem::take(&mut core.scratch);
+        block.clear();
+        head_out::encode_request(&mut core.encoder, head, &mut block);
+        core.trace_block(id, head.fields.list_size(), block.len());
+        core.queue_block(id, fin, &block);
+        core.scratch = block;
+        Ok(StreamId(u64::from(id)))
+    }
+
+    fn room(&self) -> usize {
+        if self.core.state != ConnectionState::Open {
+            return 0;
+        }
+        let limit = self.core.peer.max_concurrent_streams as usize;
+        let identifiers = (LAST_STREAM.saturating_sub(self.core.next_id) / 2) as usize;
+        limit.saturating_sub(self.core.streams.active(Opener::We)).min(identifiers)
+    }
+}

@@ -1,0 +1,221 @@
+//! Commands of the application that both roles have.
+
+use super::connection::{Core, Place, Role};
+use super::head_out;
+use super::outgoing::Ending;
+use super::priority;
+use super::settings::PrioritySignal;
+use super::state::State;
+use super::streams::{Gone, HeadSent, Opener, Stream};
+use crate::connection::StreamId;
+use crate::error::Misuse;
+use crate::schedule::Priority;
+use bytes::Bytes;
+use unit::Instant;
+use wire::Fields;
+use wire::h2::{ErrorCode, Frame};
+
+use crate::connection::Fin;
+
+impl Core {
+    pub(super) fn consume(&mut self, stream: StreamId, octets: usize) {
+        let Some(id) = number(stream) else { return };
+        let Some(stream) = self.streams.find_mut(id) else { return };
+        let octets = u32::try_from(octets).unwrap_or(u32::MAX).min(stream.unconsumed);
+        stream.unconsumed -= octets;
+        let over = stream.state == State::Closed && stream.unconsumed == 0;
+        self.credit_stream(id, octets);
+        self.credit_connection(octets);
+        if over {
+            self.streams.remove(id);
+        }
+    }
+
+    pub(super) fn send(&mut self, stream: StreamId, data: Bytes, fin: Fin) -> Result<(), Misuse> {
+        let (id, stream) = self.sendable(stream)?;
+        stream.outgoing.push(data);
+        match fin {
+            Fin::Last => stream.outgoing.ending = Ending::Last,
+            Fin::More => stream.outgoing.owes_writable = true,
+        }
+        self.send_on(id, fin);
+        Ok(())
+    }
+
+    pub(super) fn send_trailers(
+        &mut self,
+        stream: StreamId,
+        fields: &Fields,
+    ) -> Result<(), Misuse> {
+        head_out::check_response(fields, self.peer.max_header_list_size)
+            .map_err(|head_out::Unsendable(why)| Misuse::Unsendable(why))?;
+        let (id, stream) = self.sendable(stream)?;
+        stream.outgoing.ending = Ending::Trailers(fields.clone());
+        self.send_on(id, Fin::Last);
+        Ok(())
+    }
+
+    fn send_on(&mut self, id: u32, fin: Fin) {
+        let Some(stream) = self.streams.find_mut(id) else { return };
+        if stream.outgoing.octets() > 0 {
+            self.reschedule(id);
+        } else if fin == Fin::Last {
+            // Nothing to schedule: the end needs no credit.
+            if matches!(stream.outgoing.ending, Ending::Last) {
+                self.queue(Frame::Data { stream: id, data: &[], end_stream: true, padding: None });
+            }
+            self.finish_sending(id);
+        }
+    }
+
+    fn sendable(&mut self, stream: StreamId) -> Result<(u32, &mut Stream), Misuse> {
+        let id = number(stream).ok_or(Misuse::UnknownStream)?;
+        let stream = self.streams.find_mut(id).ok_or(Misuse::UnknownStream)?;
+        if stream.head_sent == HeadSent::No {
+            return Err(Misuse::OutOfOrder("a body before its head"));
+        }
+        if !stream.state.gives_data() || !matches!(stream.outgoing.ending, Ending::Open) {
+            return Err(Misuse::OutOfOrder("octets after the end"));
+        }
+        Ok((id, stream))
+    }
+
+    pub(super) fn unsent(&self, stream: StreamId) -> usize {
+        let stream = number(stream).and_then(|id| self.streams.find(id));
+        stream.map_or(0, |stream| stream.outgoing.octets())
+    }
+
+    pub(super) fn reset(&mut self, now: Instant, stream: StreamId) {
+        self.now = now;
+        let Some((id, stream)) = number(stream).and_then(|id| Some((id, self.streams.find(id)?)))
+        else {
+            return;
+        };
+        if stream.state == State::Closed {
+            // Its octets are all that is left of it.
+            let unconsumed = stream.unconsumed;
+            self.streams.remove(id);
+            self.credit_connection(unconsumed);
+            return;
+        }
+        let answered = self.role == Role::Server && stream.state == State::HalfClosedLocal;
+        // RFC 9113 §8.1: after the whole answer, the rest of the request is not needed.
+        let code = if answered { ErrorCode::NO_ERROR } else { ErrorCode::CANCEL };
+        self.queue_reset(id, code);
+        self.drop_stream(id, Gone::ResetByUs);
+        self.close_if_drained();
+    }
+
+    pub(super) fn prioritise(&mut self, stream: StreamId, priority: Priority) {
+        self.scheduler.reprioritise(stream, priority);
+        let Some(id) = number(stream) else { return };
+        if self.role == Role::Server
+            || self.place(id) == Place::Idle && self.opener(id) == Opener::Peer
+        {
+            return;
+        }
+        match (self.settings.priority_signal, priority) {
+            (PrioritySignal::Dependencies, Priority::Dependency { parent, weight, exclusive }) => {
+                if let Some(dependency) = priority::to_dependency(parent, weight, exclusive) {
+                    self.queue(Frame::Priority { stream: id, dependency });
+                }
+            }
+            (PrioritySignal::Urgencies, Priority::Urgency { urgency, incremental }) => {
+                let value = priority::to_field(urgency, incremental);
+                self.queue(Frame::PriorityUpdate { prioritised: id, value: value.as_bytes() });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A stream's number on the wire.
+pub(super) fn number(stream: StreamId) -> Option<u32> {
+    u32::try_from(stream.0).ok()
+}
+
+/// Implements the shared trait for a role's type with a field `core`.
+macro_rules! impl_connection {
+    ($role:ty) => {
+        impl crate::connection::Connection for $role {
+            fn handle_bytes<'i>(
+                &mut self,
+                now: unit::Instant,
+                input: &mut &'i [u8],
+            ) -> Option<crate::connection::Event<'i>> {
+                self.core.handle_bytes(now, input)
+            }
+
+            fn handle_eof(&mut self, now: unit::Instant) {
+                self.core.handle_eof(now);
+            }
+
+            fn handle_timeout(&mut self, now: unit::Instant) {
+                self.core.handle_timeout(now);
+            }
+
+            fn poll_timeout(&self) -> Option<unit::Instant> {
+                self.core.timers.next()
+            }
+
+            fn poll_transmit(
+                &mut self,
+                now: unit::Instant,
+                out: &mut crate::send_buf::SendBuf,
+                room: usize,
+            ) {
+                self.core.poll_transmit(now, out, room);
+            }
+
+            fn wants_transmit(&self) -> bool {
+                self.core.wants_transmit()
+            }
+
+            fn consume(&mut self, stream: crate::connection::StreamId, octets: usize) {
+                self.core.consume(stream, octets);
+            }
+
+            fn send(
+                &mut self,
+                stream: crate::connection::StreamId,
+                data: bytes::Bytes,
+                fin: crate::connection::Fin,
+            ) -> Result<(), crate::error::Misuse> {
+                self.core.send(stream, data, fin)
+            }
+
+            fn send_trailers(
+                &mut self,
+                stream: crate::connection::StreamId,
+                fields: &wire::Fields,
+            ) -> Result<(), crate::error::Misuse> {
+                self.core.send_trailers(stream, fields)
+            }
+
+            fn unsent(&self, stream: crate::connection::StreamId) -> usize {
+                self.core.unsent(stream)
+            }
+
+            fn reset(&mut self, now: unit::Instant, stream: crate::connection::StreamId) {
+                self.core.reset(now, stream);
+            }
+
+            fn prioritise(
+                &mut self,
+                stream: crate::connection::StreamId,
+                priority: crate::schedule::Priority,
+            ) {
+                self.core.prioritise(stream, priority);
+            }
+
+            fn shutdown(&mut self, now: unit::Instant) {
+                self.core.shut_down(now);
+            }
+
+            fn state(&self) -> crate::connection::ConnectionState {
+                self.core.state
+            }
+        }
+    };
+}
+pub(super) use impl_connection;

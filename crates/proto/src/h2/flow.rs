@@ -1,0 +1,132 @@
+//! Credit, as HTTP/2 and SPDY count it: octets that one side may still send. Nothing here knows
+//! frames, or whether a window is a stream's or the connection's.
+
+/// RFC 9113 §6.9.1.
+const LARGEST: i64 = 0x7fff_ffff;
+
+/// The peer gave more credit than a window can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Overflow;
+
+/// The peer sent more than its credit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Exceeded;
+
+/// What we may send. Below zero after the peer has made its initial window smaller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SendWindow {
+    available: i64,
+}
+
+impl SendWindow {
+    pub(super) fn new(octets: u32) -> Self {
+        Self { available: i64::from(octets) }
+    }
+
+    /// Octets that may be sent now.
+    pub(super) fn available(self) -> usize {
+        usize::try_from(self.available).unwrap_or(0)
+    }
+
+    /// More credit, or less by a change of the initial window.
+    pub(super) fn adjust(&mut self, by: i64) -> Result<(), Overflow> {
+        let available = self.available + by;
+        if available > LARGEST {
+            return Err(Overflow);
+        }
+        self.available = available;
+        Ok(())
+    }
+
+    pub(super) fn take(&mut self, octets: usize) {
+        self.available -= octets as i64;
+    }
+
+    #[cfg(test)]
+    pub(super) fn balance(self) -> i64 {
+        self.available
+    }
+}
+
+/// What the peer may send. Every octet of `size` is either available to the peer, with the
+/// application, or dealt with and not yet announced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ReceiveWindow {
+    size: i64,
+    available: i64,
+    dealt_with: i64,
+}
+
+impl ReceiveWindow {
+    pub(super) fn new(octets: u32) -> Self {
+        let octets = i64::from(octets);
+        Self { size: octets, available: octets, dealt_with: 0 }
+    }
+
+    /// Counts what arrived.
+    pub(super) fn receive(&mut self, octets: u32) -> Result<(), Exceeded> {
+        let octets = i64::from(octets);
+        if octets > self.available {
+            return Err(Exceeded);
+        }
+        self.available -= octets;
+        Ok(())
+    }
+
+    /// Counts what was dealt with; gives the increment to announce once that is half the window.
+    pub(super) fn consume(&mut self, octets: u32) -> Option<u32> {
+        self.dealt_with += i64::from(octets);
+        if self.dealt_with == 0 || self.dealt_with < self.size / 2 {
+            return None;
+        }
+        let increment = std::mem::take(&mut self.dealt_with);
+        self.available += increment;
+        u32::try_from(increment).ok()
+    }
+
+    /// The window has another size from now on.
+    pub(super) fn resize(&mut self, octets: u32) {
+        self.available += i64::from(octets) - self.size;
+        self.size = i64::from(octets);
+    }
+
+    /// Octets that the application still has.
+    #[cfg(test)]
+    pub(super) fn outstanding(self) -> i64 {
+        self.size - self.available - self.dealt_with
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credit_goes_back_once_half_the_window_is_dealt_with() {
+        let mut window = ReceiveWindow::new(100);
+        assert_eq!(window.receive(80), Ok(()));
+        assert_eq!(window.consume(49), None);
+        assert_eq!(window.consume(1), Some(50));
+        assert_eq!(window.outstanding(), 30);
+        assert_eq!(window.receive(71), Err(Exceeded), "20 were left and 50 came back");
+        assert_eq!(window.receive(70), Ok(()));
+    }
+
+    #[test]
+    fn a_window_of_one_octet_moves() {
+        let mut window = ReceiveWindow::new(1);
+        assert_eq!(window.receive(1), Ok(()));
+        assert_eq!(window.consume(0), None);
+        assert_eq!(window.consume(1), Some(1));
+    }
+
+    #[test]
+    fn a_smaller_initial_window_may_leave_a_debt() {
+        let mut window = SendWindow::new(100);
+        window.take(80);
+        window.adjust(-50).unwrap();
+        assert_eq!((window.available(), window.balance()), (0, -30));
+        assert_eq!(window.adjust(LARGEST + 31), Err(Overflow));
+        assert_eq!(window.adjust(LARGEST + 30), Ok(()));
+    }
+}

@@ -1,0 +1,140 @@
+//! Bounds on the work that a peer can cause for nothing. Each kind of cheap act has an allowance that
+//! time refills; a peer above it is told ENHANCE_YOUR_CALM.
+//!
+//! Against: rapid reset (CVE-2023-44487), MadeYouReset (CVE-2025-8671), PING, SETTINGS, PRIORITY,
+//! empty-frame and WINDOW_UPDATE floods (CVE-2019-9511 to 9518), CONTINUATION floods (VU#421644).
+
+use std::time::Duration;
+use unit::Instant;
+
+/// So many acts at once, and so many a second after that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allowance {
+    /// At once.
+    pub burst: u32,
+    /// Refilled in a second.
+    pub per_second: u32,
+}
+
+/// What a peer may do for nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Streams reset before their end, by the peer or by us for the peer's fault. The default is
+    /// nghttp2's.
+    pub resets: Allowance,
+    /// Frames that we must answer: SETTINGS, PING.
+    pub replies: Allowance,
+    /// Frames that move nothing: empty DATA, PRIORITY, WINDOW_UPDATE, unknown types, late frames.
+    /// Useful work (a request, a DATA frame sent) earns some of it back.
+    pub chatter: Allowance,
+    /// CONTINUATION frames in one header block.
+    pub continuations: u32,
+    /// Octets of frames other than DATA that may wait because the peer does not read.
+    pub queued_octets: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            resets: Allowance { burst: 1000, per_second: 33 },
+            replies: Allowance { burst: 1000, per_second: 33 },
+            chatter: Allowance { burst: 10_000, per_second: 500 },
+            continuations: 64,
+            queued_octets: 1024 * 1024,
+        }
+    }
+}
+
+/// The peer is above an allowance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooMuch(pub(super) &'static str);
+
+#[derive(Debug)]
+pub(super) struct Guard {
+    resets: Meter,
+    replies: Meter,
+    chatter: Meter,
+}
+
+impl Guard {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            resets: Meter::new(limits.resets),
+            replies: Meter::new(limits.replies),
+            chatter: Meter::new(limits.chatter),
+        }
+    }
+
+    pub(super) fn reset(&mut self, now: Instant) -> Result<(), TooMuch> {
+        self.resets.spend(now, "RFC 9113 §10.5: too many streams reset")
+    }
+
+    pub(super) fn reply(&mut self, now: Instant) -> Result<(), TooMuch> {
+        self.replies.spend(now, "RFC 9113 §10.5: too many SETTINGS and PING frames")
+    }
+
+    pub(super) fn chatter(&mut self, now: Instant) -> Result<(), TooMuch> {
+        self.chatter.spend(now, "RFC 9113 §10.5: too many frames without effect")
+    }
+
+    /// A request came or a DATA frame went: the frames that come with it (two WINDOW_UPDATEs, a
+    /// PRIORITY or two) are no chatter.
+    pub(super) fn useful(&mut self) {
+        self.chatter.earn(4);
+    }
+}
+
+/// The generic cell rate algorithm (ITU-T I.371): `due` runs ahead of the clock by one interval an
+/// act, and may be ahead by a burst at most.
+#[derive(Debug)]
+struct Meter {
+    interval: Duration,
+    ahead: Duration,
+    due: Instant,
+}
+
+impl Meter {
+    fn new(allowance: Allowance) -> Self {
+        let interval = Duration::from_secs(1) / allowance.per_second.max(1);
+        Self { interval, ahead: interval.saturating_mul(allowance.burst), due: Instant::ZERO }
+    }
+
+    fn spend(&mut self, now: Instant, what: &'static str) -> Result<(), TooMuch> {
+        self.due = self.due.max(now) + self.interval;
+        if self.due.since(now) > self.ahead { Err(TooMuch(what)) } else { Ok(()) }
+    }
+
+    fn earn(&mut self, acts: u32) {
+        self.due = self.due - self.interval * acts;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_is_allowed_and_time_refills_it() {
+        let mut meter = Meter::new(Allowance { burst: 10, per_second: 5 });
+        let start = Instant::from_nanos(7_000_000_000);
+        for _ in 0..10 {
+            assert_eq!(meter.spend(start, "x"), Ok(()));
+        }
+        assert_eq!(meter.spend(start, "x"), Err(TooMuch("x")));
+        let later = start + Duration::from_secs(1);
+        for _ in 0..4 {
+            assert_eq!(meter.spend(later, "x"), Ok(()));
+        }
+        assert_eq!(meter.spend(later, "x"), Err(TooMuch("x")));
+    }
+
+    #[test]
+    fn useful_work_pays_for_chatter() {
+        let mut guard = Guard::new(&Limits::default());
+        for _ in 0..100_000 {
+            guard.useful();
+            assert_eq!(guard.chatter(Instant::ZERO), Ok(()));
+            assert_eq!(guard.chatter(Instant::ZERO), Ok(()));
+        }
+    }
+}

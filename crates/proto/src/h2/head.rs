@@ -1,0 +1,383 @@
+//! Decoded fields to heads: the rules of RFC 9113 §8.2 and §8.3. A head that breaks one is malformed,
+//! which ends the stream and not the connection (§8.1.1).
+
+use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
+use wire::{Field, Fields};
+
+/// The rule that a head breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Malformed(pub(super) &'static str);
+
+/// What kind of head is being read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Request,
+    Response,
+    Trailers,
+}
+
+/// Whether extended CONNECT was offered (RFC 8441 §3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ExtendedConnect {
+    Offered,
+    NotOffered,
+}
+
+/// Takes fields one by one; tells at the end what they make.
+#[derive(Debug)]
+pub(super) struct HeadReader {
+    kind: Kind,
+    method: Option<Method>,
+    scheme: Option<Scheme>,
+    authority: Option<String>,
+    path: Option<String>,
+    protocol: Option<Box<str>>,
+    status: Option<Status>,
+    host: Option<String>,
+    cookie: Vec<u8>,
+    content_length: Option<u64>,
+    fields: Fields,
+    regular: bool,
+    malformed: Option<Malformed>,
+}
+
+/// A request, and the length that it announces for its body.
+#[derive(Debug)]
+pub(super) struct ReadRequest {
+    pub(super) head: RequestHead,
+    pub(super) content_length: Option<u64>,
+}
+
+/// A response, and the length that it announces for its body.
+#[derive(Debug)]
+pub(super) struct ReadResponse {
+    pub(super) head: ResponseHead,
+    pub(super) content_length: Option<u64>,
+}
+
+impl HeadReader {
+    pub(super) fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            method: None,
+            scheme: None,
+            authority: None,
+            path: None,
+            protocol: None,
+            status: None,
+            host: None,
+            cookie: Vec::new(),
+            content_length: None,
+            fields: Fields::new(),
+            regular: false,
+            malformed: None,
+        }
+    }
+
+    /// Takes the next field.
+    pub(super) fn field(&mut self, field: Field<'_>) {
+        if self.malformed.is_some() {
+            return;
+        }
+        let taken = match field.name {
+            [b':', ..] => self.pseudo(field.name, field.value),
+            _ => self.regular(field),
+        };
+        self.malformed = taken.err();
+    }
+
+    fn pseudo(&mut self, name: &[u8], value: &[u8]) -> Result<(), Malformed> {
+        if self.regular {
+            return Err(Malformed("RFC 9113 §8.3: a pseudo-header field after a regular one"));
+        }
+        match (self.kind, name) {
+            (Kind::Request, b":method") => {
+                let method = Method::parse(value);
+                once(&mut self.method, method.ok_or(Malformed("RFC 9110 §9.1: not a method"))?)
+            }
+            (Kind::Request, b":scheme") => once(&mut self.scheme, scheme(value)?),
+            (Kind::Request, b":authority") => once(&mut self.authority, authority(value)?),
+            (Kind::Request, b":path") => once(&mut self.path, path(value)?),
+            (Kind::Request, b":protocol") => {
+                once(&mut self.protocol, visible(value, "RFC 8441 §4: :protocol")?.into())
+            }
+            (Kind::Response, b":status") => once(&mut self.status, status(value)?),
+            (Kind::Trailers, _) => {
+                Err(Malformed("RFC 9113 §8.1: a pseudo-header field among trailers"))
+            }
+            _ => Err(Malformed("RFC 9113 §8.3: a pseudo-header field that is not defined here")),
+        }
+    }
+
+    fn regular(&mut self, field: Field<'_>) -> Result<(), Malformed> {
+        self.regular = true;
+        check_name(field.name)?;
+        check_value(field.value)?;
+        match field.name {
+            b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding"
+            | b"upgrade" => {
+                return Err(Malformed("RFC 9113 §8.2.2: a connection-specific field"));
+            }
+            b"te" if !field.value.eq_ignore_ascii_case(b"trailers") => {
+                return Err(Malformed("RFC 9113 §8.2.2: TE is `trailers` or nothing"));
+            }
+            b"host" if self.kind == Kind::Request => {
+                return once(&mut self.host, authority(field.value)?);
+            }
+            b"content-length" => self.content_length(field.value)?,
+            // RFC 9113 §8.2.3: the crumbs are put together again.
+            b"cookie" if self.kind == Kind::Request => {
+                if !self.cookie.is_empty() {
+                    self.cookie.extend_from_slice(b"; ");
+                }
+                self.cookie.extend_from_slice(field.value);
+                return Ok(());
+            }
+            _ => {}
+        }
+        self.fields.push_field(field);
+        Ok(())
+    }
+
+    fn content_length(&mut self, value: &[u8]) -> Result<(), Malformed> {
+        const RULE: Malformed = Malformed("RFC 9110 §8.6: Content-Length is one number");
+        let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+        let text = std::str::from_utf8(value).ok().filter(|_| digits).ok_or(RULE)?;
+        let length = text.parse().map_err(|_| RULE)?;
+        match self.content_length.replace(length) {
+            Some(other) if other != length => Err(RULE),
+            _ => Ok(()),
+        }
+    }
+
+    /// The request that the fields make.
+    pub(super) fn request(mut self, extended: ExtendedConnect) -> Result<ReadRequest, Malformed> {
+        self.check()?;
+        let method = self.method.take().ok_or(Malformed("RFC 9113 §8.3.1: :method is missing"))?;
+        let scheme_and_path = match (&method, &self.protocol) {
+            (Method::Connect, None) => {
+                if self.scheme.is_some() || self.path.is_some() || self.authority.is_none() {
+                    return Err(Malformed("RFC 9113 §8.5: CONNECT has :authority alone"));
+                }
+                (Scheme::Http, String::new())
+            }
+            (Method::Connect, Some(_)) if extended == ExtendedConnect::NotOffered => {
+                return Err(Malformed("RFC 8441 §3: extended CONNECT was not offered"));
+            }
+            (Method::Connect, Some(_)) | (_, None) => self.target(&method)?,
+            (_, Some(_)) => return Err(Malformed("RFC 8441 §4: :protocol belongs to CONNECT")),
+        };
+        let authority = match (self.authority.take(), self.host.take()) {
+            (Some(authority), Some(host)) if !authority.eq_ignore_ascii_case(&host) => {
+                return Err(Malformed("RFC 9113 §8.3.1: Host and :authority differ"));
+            }
+            (Some(authority), _) | (None, Some(authority)) => authority,
+            (None, None) => String::new(),
+        };
+        if !self.cookie.is_empty() {
+            self.fields.push(b"cookie", &self.cookie);
+        }
+        let (scheme, path) = scheme_and_path;
+        let (protocol, fields) = (self.protocol, self.fields);
+        let head = RequestHead { method, scheme, authority, path, protocol, fields };
+        Ok(ReadRequest { head, content_length: self.content_length })
+    }
+
+    fn target(&mut self, method: &Method) -> Result<(Scheme, String), Malformed> {
+        let scheme = self.scheme.ok_or(Malformed("RFC 9113 §8.3.1: :scheme is missing"))?;
+        let path = self.path.take().ok_or(Malformed("RFC 9113 §8.3.1: :path is missing"))?;
+        let asterisk = path == "*" && *method == Method::Options;
+        if !path.starts_with('/') && !asterisk {
+            return Err(Malformed("RFC 9113 §8.3.1: :path begins with a slash"));
+        }
+        Ok((scheme, path))
+    }
+
+    /// The response that the fields make.
+    pub(super) fn response(self) -> Result<ReadResponse, Malformed> {
+        self.check()?;
+        let status = self.status.ok_or(Malformed("RFC 9113 §8.3.2: :status is missing"))?;
+        if status.code() == 101 {
+            return Err(Malformed("RFC 9113 §8.6: there is no 101 in HTTP/2"));
+        }
+        let head = ResponseHead { status, fields: self.fields };
+        Ok(ReadResponse { head, content_length: self.content_length })
+    }
+
+    /// The trailers that the fields make.
+    pub(super) fn trailers(self) -> Result<Fields, Malformed> {
+        self.check().map(|()| self.fields)
+    }
+
+    fn check(&self) -> Result<(), Malformed> {
+        self.malformed.map_or(Ok(()), Err)
+    }
+}
+
+fn once<T>(slot: &mut Option<T>, value: T) -> Result<(), Malformed> {
+    match slot.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(Malformed("RFC 9113 §8.3: a field that stands once stands twice")),
+    }
+}
+
+fn scheme(value: &[u8]) -> Result<Scheme, Malformed> {
+    match value {
+        b"http" => Ok(Scheme::Http),
+        b"https" => Ok(Scheme::Https),
+        _ => Err(Malformed("RFC 9113 §8.3.1: a scheme that is not served here")),
+    }
+}
+
+fn authority(value: &[u8]) -> Result<String, Malformed> {
+    // RFC 9113 §8.3.1: no user information.
+    if value.contains(&b'@') {
+        return Err(Malformed("RFC 9113 §8.3.1: user information in :authority"));
+    }
+    visible(value, "RFC 9113 §8.3.1: an authority has visible characters only")
+}
+
+fn path(value: &[u8]) -> Result<String, Malformed> {
+    if value.is_empty() {
+        return Err(Malformed("RFC 9113 §8.3.1: :path is empty"));
+    }
+    visible(value, "RFC 9113 §8.3.1: a path has visible characters only")
+}
+
+fn status(value: &[u8]) -> Result<Status, Malformed> {
+    let rule = Malformed("RFC 9113 §8.3.2: a status has three digits");
+    let &[a, b, c] = value else { return Err(rule) };
+    if !value.iter().all(u8::is_ascii_digit) {
+        return Err(rule);
+    }
+    let code = u16::from(a - b'0') * 100 + u16::from(b - b'0') * 10 + u16::from(c - b'0');
+    Status::new(code).ok_or(rule)
+}
+
+/// ASCII without controls and spaces, as text.
+fn visible(value: &[u8], rule: &'static str) -> Result<String, Malformed> {
+    let text = std::str::from_utf8(value).ok().filter(|_| value.iter().all(u8::is_ascii_graphic));
+    text.map(str::to_owned).ok_or(Malformed(rule))
+}
+
+/// RFC 9113 §8.2.1: no upper case, no controls, no colon, and a token besides (RFC 9110 §5.1).
+pub(super) fn check_name(name: &[u8]) -> Result<(), Malformed> {
+    match !name.is_empty() && name.iter().all(|&octet| NAME_OCTETS[usize::from(octet)]) {
+        true => Ok(()),
+        false => Err(Malformed("RFC 9113 §8.2.1: a field name with characters it cannot have")),
+    }
+}
+
+static NAME_OCTETS: [bool; 256] = name_octets();
+
+const fn name_octets() -> [bool; 256] {
+    let mut allowed = [false; 256];
+    let others = b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut at = 0;
+    while at < others.len() {
+        allowed[others[at] as usize] = true;
+        at += 1;
+    }
+    allowed
+}
+
+/// RFC 9113 §8.2.1: no NUL, CR, LF; no white space at the ends.
+pub(super) fn check_value(value: &[u8]) -> Result<(), Malformed> {
+    const RULE: Malformed =
+        Malformed("RFC 9113 §8.2.1: a field value with characters it cannot have");
+    let space = |octet: Option<&u8>| matches!(octet, Some(b' ' | b'\t'));
+    let control = value.iter().any(|octet| matches!(octet, 0 | b'\r' | b'\n'));
+    if control || space(value.first()) || space(value.last()) { Err(RULE) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Pairs<'a> = &'a [(&'a str, &'a str)];
+
+    fn read(kind: Kind, fields: Pairs<'_>) -> HeadReader {
+        let mut reader = HeadReader::new(kind);
+        for (name, value) in fields {
+            let (name, value) = (name.as_bytes(), value.as_bytes());
+            reader.field(Field { name, value, sensitive: false });
+        }
+        reader
+    }
+
+    fn request(extra: Pairs<'_>) -> Result<RequestHead, Malformed> {
+        let fields = [&[(":method", "GET"), (":scheme", "http"), (":path", "/")], extra].concat();
+        read(Kind::Request, &fields).request(ExtendedConnect::NotOffered).map(|read| read.head)
+    }
+
+    #[test]
+    fn a_request_names_its_target_once_and_in_order() {
+        assert_eq!(request(&[(":authority", "a.test")]).unwrap().authority, "a.test");
+        for bad in [
+            &[(":path", "/again")][..],
+            &[("x", "y"), (":authority", "a.test")],
+            &[(":status", "200")],
+            &[(":unheard", "of")],
+            &[(":authority", "user@a.test")],
+            &[(":authority", "a.test"), ("host", "b.test")],
+            &[(":protocol", "websocket")],
+        ] {
+            assert!(request(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn host_stands_in_for_the_authority_and_is_no_field() {
+        let head = request(&[("host", "a.test"), ("x", "y")]).unwrap();
+        assert_eq!((head.authority.as_str(), head.fields.len()), ("a.test", 1));
+    }
+
+    #[test]
+    fn fields_of_the_connection_and_bad_characters_are_malformed() {
+        for bad in [
+            ("connection", "close"),
+            ("transfer-encoding", "chunked"),
+            ("te", "gzip"),
+            ("Upper", "case"),
+            ("sp ace", "x"),
+            ("", "x"),
+            ("x", " padded"),
+            ("x", "line\nfeed"),
+            ("content-length", "+1"),
+            ("content-length", ""),
+        ] {
+            assert!(request(&[bad]).is_err(), "{bad:?}");
+        }
+        assert!(request(&[("te", "trailers")]).is_ok());
+        assert!(request(&[("content-length", "1"), ("content-length", "2")]).is_err());
+    }
+
+    #[test]
+    fn cookie_crumbs_are_put_together() {
+        let head = request(&[("cookie", "a=1"), ("x", "y"), ("cookie", "b=2")]).unwrap();
+        assert_eq!(head.fields.find_str("cookie"), Some("a=1; b=2"));
+    }
+
+    #[test]
+    fn connect_has_an_authority_alone_unless_it_is_extended() {
+        let connect = [(":method", "CONNECT"), (":authority", "a.test:443")];
+        let extended =
+            [&connect[..], &[(":protocol", "websocket"), (":scheme", "https"), (":path", "/c")]]
+                .concat();
+        assert!(read(Kind::Request, &connect).request(ExtendedConnect::NotOffered).is_ok());
+        assert!(read(Kind::Request, &extended).request(ExtendedConnect::NotOffered).is_err());
+        let head = read(Kind::Request, &extended).request(ExtendedConnect::Offered).unwrap().head;
+        assert_eq!(head.protocol.as_deref(), Some("websocket"));
+    }
+
+    #[test]
+    fn a_status_is_three_digits_and_never_101() {
+        let status =
+            |value| read(Kind::Response, &[(":status", value)]).response().map(|r| r.head.status);
+        assert_eq!(status("200"), Ok(Status::OK));
+        for bad in ["101", "20", "2000", "2x0", ""] {
+            assert!(status(bad).is_err(), "{bad}");
+        }
+        assert!(read(Kind::Trailers, &[(":status", "200")]).trailers().is_err());
+    }
+}

@@ -1,0 +1,82 @@
+//! The sending half of a stream: body octets that wait, how it ends, and its credit. Frame formats are
+//! not known here.
+
+use super::flow::SendWindow;
+use crate::send_buf::SendBuf;
+use bytes::Bytes;
+use std::collections::VecDeque;
+use wire::Fields;
+
+/// How the sending half ends.
+#[derive(Debug)]
+pub(super) enum Ending {
+    /// More may be queued.
+    Open,
+    /// With the last octet.
+    Last,
+    /// With these fields after the last octet.
+    Trailers(Fields),
+    /// The end has been sent.
+    Sent,
+}
+
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    pub(super) window: SendWindow,
+    pub(super) ending: Ending,
+    queue: VecDeque<Bytes>,
+    octets: usize,
+    /// Whether the application waits to be told that there is room.
+    pub(super) owes_writable: bool,
+}
+
+impl Outgoing {
+    pub(super) fn new(window: u32) -> Self {
+        Self {
+            window: SendWindow::new(window),
+            ending: Ending::Open,
+            queue: VecDeque::new(),
+            octets: 0,
+            owes_writable: false,
+        }
+    }
+
+    /// Octets queued.
+    pub(super) fn octets(&self) -> usize {
+        self.octets
+    }
+
+    pub(super) fn push(&mut self, data: Bytes) {
+        if !data.is_empty() {
+            self.octets += data.len();
+            self.queue.push_back(data);
+        }
+    }
+
+    /// Moves the first `octets` octets to `out`, by reference where they are many.
+    pub(super) fn take(&mut self, octets: usize, out: &mut SendBuf) {
+        let mut left = octets.min(self.octets);
+        self.octets -= left;
+        while let Some(front) = self.queue.front_mut().filter(|_| left > 0) {
+            if front.len() <= left {
+                left -= front.len();
+                if let Some(whole) = self.queue.pop_front() {
+                    out.put_shared(whole);
+                }
+            } else {
+                out.put_shared(front.split_to(left));
+                left = 0;
+            }
+        }
+    }
+
+    /// Whether there are octets to send and credit to send them.
+    pub(super) fn is_ready(&self) -> bool {
+        self.octets > 0 && self.window.available() > 0
+    }
+
+    /// Whether there are octets to send and no credit.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.octets > 0 && self.window.available() == 0
+    }
+}

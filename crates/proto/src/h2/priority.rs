@@ -1,0 +1,68 @@
+//! Priorities between the wire's words and the scheduler's.
+
+use crate::connection::StreamId;
+use crate::schedule::{Exclusive, Incremental, Priority};
+use wire::h2::Dependency;
+
+/// A place in the tree.
+pub(super) fn from_dependency(dependency: Dependency) -> Priority {
+    Priority::Dependency {
+        parent: StreamId(u64::from(dependency.parent)),
+        weight: u16::from(dependency.weight) + 1,
+        exclusive: if dependency.exclusive { Exclusive::Sole } else { Exclusive::Shared },
+    }
+}
+
+/// The way back; None for a weight or parent that the wire cannot carry.
+pub(super) fn to_dependency(
+    parent: StreamId,
+    weight: u16,
+    exclusive: Exclusive,
+) -> Option<Dependency> {
+    Some(Dependency {
+        parent: u32::try_from(parent.0).ok().filter(|&parent| parent >> 31 == 0)?,
+        exclusive: exclusive == Exclusive::Sole,
+        weight: u8::try_from(weight.checked_sub(1)?).ok()?,
+    })
+}
+
+/// Reads a Priority field's value (RFC 9218 §4): a structured dictionary of which `u` and `i` count.
+/// What cannot be read is as if it were not there (§4: defaults are urgency 3, not incremental).
+pub(super) fn from_field(value: &[u8]) -> Priority {
+    let (mut urgency, mut incremental) = (3, Incremental::Whole);
+    for member in value.split(|&octet| octet == b',') {
+        // RFC 9651 §3.2: parameters after a semicolon are not ours.
+        let member = member.split(|&octet| octet == b';').next().unwrap_or_default();
+        match member.trim_ascii() {
+            [b'u', b'=', digit @ b'0'..=b'7'] => urgency = digit - b'0',
+            b"i" | b"i=?1" => incremental = Incremental::Parts,
+            b"i=?0" => incremental = Incremental::Whole,
+            _ => {}
+        }
+    }
+    Priority::Urgency { urgency, incremental }
+}
+
+/// Writes a Priority field's value.
+pub(super) fn to_field(urgency: u8, incremental: Incremental) -> String {
+    let parts = if incremental == Incremental::Parts { ", i" } else { "" };
+    format!("u={}{parts}", urgency.min(7))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn priority_fields_are_read_leniently() {
+        let read = |value: &str| match from_field(value.as_bytes()) {
+            Priority::Urgency { urgency, incremental } => (urgency, incremental),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(read("u=5, i"), (5, Incremental::Parts));
+        assert_eq!(read("i=?0,u=0"), (0, Incremental::Whole));
+        assert_eq!(read("u=9, x=2;u=1"), (3, Incremental::Whole));
+        assert_eq!(read(""), (3, Incremental::Whole));
+        assert_eq!(read(&to_field(2, Incremental::Parts)), (2, Incremental::Parts));
+    }
+}

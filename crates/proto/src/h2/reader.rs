@@ -1,0 +1,72 @@
+//! Cuts the octets received into frame headers and whole payloads. What lies whole in the input is
+//! borrowed from it; only what arrives in pieces is copied.
+
+use wire::h2::{FrameHeader, HEADER_LENGTH};
+
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    header: [u8; HEADER_LENGTH],
+    have: usize,
+    partial: Vec<u8>,
+}
+
+/// A whole payload.
+pub(super) enum Payload<'i> {
+    /// It lay in the input.
+    Borrowed(&'i [u8]),
+    /// It came in pieces. Give it back with [`Reader::recycle`].
+    Gathered(Vec<u8>),
+}
+
+impl Reader {
+    /// The next frame header, once it is whole.
+    pub(super) fn header(&mut self, input: &mut &[u8]) -> Option<FrameHeader> {
+        if self.have == 0
+            && let Some((header, rest)) = input.split_first_chunk()
+        {
+            *input = rest;
+            return Some(FrameHeader::parse(header));
+        }
+        let take = input.len().min(HEADER_LENGTH - self.have);
+        let (head, rest) = input.split_at(take);
+        self.header[self.have..self.have + take].copy_from_slice(head);
+        *input = rest;
+        self.have += take;
+        if self.have < HEADER_LENGTH {
+            return None;
+        }
+        self.have = 0;
+        Some(FrameHeader::parse(&self.header))
+    }
+
+    /// The payload of `length` octets, once it is whole.
+    pub(super) fn payload<'i>(
+        &mut self,
+        length: usize,
+        input: &mut &'i [u8],
+    ) -> Option<Payload<'i>> {
+        if self.partial.is_empty()
+            && let Some((payload, rest)) = input.split_at_checked(length)
+        {
+            *input = rest;
+            return Some(Payload::Borrowed(payload));
+        }
+        let take = input.len().min(length - self.partial.len());
+        let (head, rest) = input.split_at(take);
+        self.partial.extend_from_slice(head);
+        *input = rest;
+        let whole = self.partial.len() == length;
+        whole.then(|| Payload::Gathered(std::mem::take(&mut self.partial)))
+    }
+
+    /// Takes the room of a payload back.
+    pub(super) fn recycle(&mut self, mut payload: Vec<u8>) {
+        payload.clear();
+        self.partial = payload;
+    }
+
+    /// Whether a frame has begun and not ended.
+    pub(super) fn is_amid_header(&self) -> bool {
+        self.have > 0
+    }
+}

@@ -1,0 +1,237 @@
+//! What a connection is set to, and what the peer said that it takes.
+
+use super::guard::Limits;
+use std::time::Duration;
+use wire::h2::{ErrorCode, LARGEST_WINDOW, Setting, SettingId, SettingsList};
+
+/// RFC 9113 §6.5.2, §6.9.2: what holds until SETTINGS arrive.
+pub(super) const DEFAULT_WINDOW: u32 = 65_535;
+pub(super) const DEFAULT_TABLE: u32 = 4096;
+const DEFAULT_FRAME: u32 = 16_384;
+
+/// How a client tells the server who goes before whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrioritySignal {
+    /// PRIORITY frames, for dependencies (RFC 7540 §5.3).
+    Dependencies,
+    /// PRIORITY_UPDATE frames, for urgencies (RFC 9218 §7.1).
+    Urgencies,
+    /// Not at all.
+    Silent,
+}
+
+/// When to ask a silent peer whether it is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// Silence before a PING.
+    pub interval: Duration,
+    /// How long its answer may take.
+    pub timeout: Duration,
+}
+
+/// What a connection is set to. Sizes are octets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// SETTINGS_HEADER_TABLE_SIZE: what our decoder keeps.
+    pub header_table_size: u32,
+    /// What our encoder keeps at most, whatever the peer allows.
+    pub encoder_table_size: u32,
+    /// SETTINGS_MAX_HEADER_LIST_SIZE: larger heads are refused.
+    pub max_header_list_size: u32,
+    /// SETTINGS_INITIAL_WINDOW_SIZE: credit of a stream.
+    pub stream_window: u32,
+    /// Credit of the connection, 65,535 at least.
+    pub connection_window: u32,
+    /// SETTINGS_MAX_FRAME_SIZE: largest payload taken, 16,384 to 16,777,215.
+    pub max_frame_size: u32,
+    /// Largest DATA payload sent, within what the peer takes.
+    pub data_frame_size: u32,
+    /// SETTINGS_MAX_CONCURRENT_STREAMS: what the peer may open (promises, at a client).
+    pub max_concurrent_streams: u32,
+    /// SETTINGS_ENABLE_PUSH, sent by clients.
+    pub enable_push: bool,
+    /// SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441), sent by servers.
+    pub enable_connect_protocol: bool,
+    /// SETTINGS_NO_RFC7540_PRIORITIES (RFC 9218 §2.1).
+    pub no_rfc7540_priorities: bool,
+    /// What a client's `prioritise` sends.
+    pub priority_signal: PrioritySignal,
+    /// `Event::Writable` comes when fewer octets than this wait on a stream.
+    pub send_low_water: usize,
+    /// How long the peer may take to acknowledge our SETTINGS.
+    pub settings_timeout: Duration,
+    /// How long queued octets may wait for credit.
+    pub stall_timeout: Duration,
+    /// How long a draining server waits for requests that are under way.
+    pub drain_timeout: Duration,
+    /// Whether to look after a silent peer.
+    pub keep_alive: Option<KeepAlive>,
+    /// What the peer may do for nothing.
+    pub limits: Limits,
+}
+
+impl Settings {
+    /// A client with Chromium's figures (net/spdy/spdy_session.h, net/http/http_network_session.cc).
+    pub fn client() -> Self {
+        Self {
+            header_table_size: 65_536,
+            encoder_table_size: 4096,
+            max_header_list_size: 262_144,
+            stream_window: 6_291_456,
+            connection_window: 15_728_640,
+            max_frame_size: DEFAULT_FRAME,
+            data_frame_size: 16_384,
+            max_concurrent_streams: 1000,
+            enable_push: false,
+            enable_connect_protocol: false,
+            no_rfc7540_priorities: false,
+            priority_signal: PrioritySignal::Urgencies,
+            send_low_water: 65_536,
+            settings_timeout: Duration::from_secs(60),
+            stall_timeout: Duration::from_secs(60),
+            drain_timeout: Duration::from_secs(5),
+            keep_alive: None,
+            limits: Limits::default(),
+        }
+    }
+
+    /// A server for the open web: uploads get room, heads are kept small.
+    pub fn server() -> Self {
+        Self {
+            header_table_size: DEFAULT_TABLE,
+            max_header_list_size: 65_536,
+            stream_window: 1_048_576,
+            connection_window: 4_194_304,
+            max_concurrent_streams: 128,
+            enable_connect_protocol: false,
+            ..Self::client()
+        }
+    }
+
+    /// The parameters of a client's first SETTINGS.
+    pub(super) fn of_client(&self) -> Vec<Setting> {
+        let mut list = self.of_both();
+        list.push(setting(SettingId::ENABLE_PUSH, u32::from(self.enable_push)));
+        list
+    }
+
+    /// The parameters of a server's first SETTINGS.
+    pub(super) fn of_server(&self) -> Vec<Setting> {
+        let mut list = self.of_both();
+        if self.enable_connect_protocol {
+            list.push(setting(SettingId::ENABLE_CONNECT_PROTOCOL, 1));
+        }
+        list
+    }
+
+    fn of_both(&self) -> Vec<Setting> {
+        let defaults = [
+            (SettingId::HEADER_TABLE_SIZE, self.header_table_size, DEFAULT_TABLE),
+            (SettingId::INITIAL_WINDOW_SIZE, self.stream_window, DEFAULT_WINDOW),
+            (SettingId::MAX_FRAME_SIZE, self.max_frame_size, DEFAULT_FRAME),
+            (SettingId::NO_RFC7540_PRIORITIES, u32::from(self.no_rfc7540_priorities), 0),
+        ];
+        let changed = defaults.into_iter().filter(|(_, value, default)| value != default);
+        let mut list: Vec<_> = changed.map(|(id, value, _)| setting(id, value)).collect();
+        list.push(setting(SettingId::MAX_CONCURRENT_STREAMS, self.max_concurrent_streams));
+        list.push(setting(SettingId::MAX_HEADER_LIST_SIZE, self.max_header_list_size));
+        list
+    }
+
+    /// The same within the protocol's bounds.
+    pub(super) fn bounded(mut self) -> Self {
+        self.stream_window = self.stream_window.min(LARGEST_WINDOW);
+        self.connection_window = self.connection_window.clamp(DEFAULT_WINDOW, LARGEST_WINDOW);
+        self.max_frame_size = self.max_frame_size.clamp(DEFAULT_FRAME, (1 << 24) - 1);
+        self.data_frame_size = self.data_frame_size.clamp(1, (1 << 24) - 1);
+        self
+    }
+}
+
+fn setting(id: SettingId, value: u32) -> Setting {
+    Setting { id, value }
+}
+
+/// What the peer said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PeerSettings {
+    pub(super) header_table_size: u32,
+    pub(super) enable_push: bool,
+    pub(super) max_concurrent_streams: u32,
+    pub(super) initial_window: u32,
+    pub(super) max_frame_size: u32,
+    pub(super) max_header_list_size: u32,
+    pub(super) enable_connect_protocol: bool,
+}
+
+impl Default for PeerSettings {
+    fn default() -> Self {
+        Self {
+            header_table_size: DEFAULT_TABLE,
+            enable_push: true,
+            // RFC 9113 §6.5.2: no limit at first, and 100 is the least recommended; more would only
+            // be refused by most servers.
+            max_concurrent_streams: 100,
+            initial_window: DEFAULT_WINDOW,
+            max_frame_size: DEFAULT_FRAME,
+            max_header_list_size: u32::MAX,
+            enable_connect_protocol: false,
+        }
+    }
+}
+
+/// A parameter out of its bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BadSetting {
+    pub(super) code: ErrorCode,
+    pub(super) rule: &'static str,
+}
+
+impl PeerSettings {
+    /// Takes the parameters over, in order (RFC 9113 §6.5.3).
+    pub(super) fn apply(&mut self, list: SettingsList<'_>) -> Result<(), BadSetting> {
+        for Setting { id, value } in list.iter() {
+            match id {
+                SettingId::HEADER_TABLE_SIZE => self.header_table_size = value,
+                SettingId::ENABLE_PUSH => {
+                    let rule = "RFC 9113 §6.5.2: ENABLE_PUSH is 0 or 1";
+                    self.enable_push = switch(value, rule)?;
+                }
+                SettingId::MAX_CONCURRENT_STREAMS => self.max_concurrent_streams = value,
+                SettingId::INITIAL_WINDOW_SIZE if value > LARGEST_WINDOW => {
+                    let rule = "RFC 9113 §6.5.2: a window is below 2^31";
+                    return Err(BadSetting { code: ErrorCode::FLOW_CONTROL_ERROR, rule });
+                }
+                SettingId::INITIAL_WINDOW_SIZE => self.initial_window = value,
+                SettingId::MAX_FRAME_SIZE if !(DEFAULT_FRAME..1 << 24).contains(&value) => {
+                    let rule = "RFC 9113 §6.5.2: MAX_FRAME_SIZE is 2^14 to 2^24 - 1";
+                    return Err(BadSetting { code: ErrorCode::PROTOCOL_ERROR, rule });
+                }
+                SettingId::MAX_FRAME_SIZE => self.max_frame_size = value,
+                SettingId::MAX_HEADER_LIST_SIZE => self.max_header_list_size = value,
+                SettingId::ENABLE_CONNECT_PROTOCOL => {
+                    let rule = "RFC 8441 §3: ENABLE_CONNECT_PROTOCOL is 0 or 1, and stays 1";
+                    let enabled = switch(value, rule)?;
+                    if self.enable_connect_protocol && !enabled {
+                        return Err(BadSetting { code: ErrorCode::PROTOCOL_ERROR, rule });
+                    }
+                    self.enable_connect_protocol = enabled;
+                }
+                SettingId::NO_RFC7540_PRIORITIES => {
+                    switch(value, "RFC 9218 §2.1: NO_RFC7540_PRIORITIES is 0 or 1")?;
+                }
+                // RFC 9113 §6.5.2: what is not known is ignored.
+                SettingId(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn switch(value: u32, rule: &'static str) -> Result<bool, BadSetting> {
+    match value {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(BadSetting { code: ErrorCode::PROTOCOL_ERROR, rule }),
+    }
+}

@@ -1,0 +1,184 @@
+//! Octets out: what is queued as control frames first, then DATA, frame by frame, as the scheduler
+//! decides at the moment of sending.
+
+use super::connection::Core;
+use super::head_out;
+use super::outgoing::Ending;
+use super::state::Step;
+use super::timers::Timer;
+use crate::connection::{ConnectionState, Event, Fin, StreamId};
+use crate::message::ResponseHead;
+use crate::send_buf::SendBuf;
+use unit::Instant;
+use wire::h2::{FLAG_END_HEADERS, FLAG_END_STREAM, FrameHeader, FrameKind, HEADER_LENGTH};
+
+/// A frame smaller than this is not worth its header, however little room there is.
+const LEAST_FRAME: usize = 1024;
+
+impl Core {
+    pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, room: usize) {
+        self.now = now;
+        let limit = out.len() + room;
+        loop {
+            self.control.flush(out, limit);
+            if !self.control.is_empty() || out.len() >= limit {
+                return;
+            }
+            if self.state == ConnectionState::Closed || self.ready == 0 {
+                return;
+            }
+            if self.send_window.available() == 0 {
+                self.stalled_since.get_or_insert(now);
+                self.watch_stalls();
+                return;
+            }
+            let Some(StreamId(id)) = self.scheduler.next() else { return };
+            self.send_data(id as u32, limit - out.len(), out);
+        }
+    }
+
+    pub(super) fn wants_transmit(&self) -> bool {
+        let data = self.ready > 0
+            && self.send_window.available() > 0
+            && self.state != ConnectionState::Closed;
+        data || !self.control.is_empty()
+    }
+
+    /// Sends one DATA frame of the stream.
+    fn send_data(&mut self, id: u32, room: usize, out: &mut SendBuf) {
+        let name = StreamId(u64::from(id));
+        let Some(stream) = self.streams.find_mut(id).filter(|stream| stream.scheduled) else {
+            self.scheduler.blocked(name);
+            return;
+        };
+        let outgoing = &mut stream.outgoing;
+        let size = outgoing
+            .octets()
+            .min(outgoing.window.available())
+            .min(self.send_window.available())
+            .min(self.settings.data_frame_size.min(self.peer.max_frame_size) as usize)
+            .min(room.saturating_sub(HEADER_LENGTH).max(LEAST_FRAME));
+        let last = size == outgoing.octets() && matches!(outgoing.ending, Ending::Last);
+        let flags = if last { FLAG_END_STREAM } else { 0 };
+        let header = FrameHeader { length: size as u32, kind: FrameKind::DATA, flags, stream: id };
+        out.put(&header.octets());
+        outgoing.take(size, out);
+        outgoing.window.take(size);
+        self.send_window.take(size);
+        let drained = outgoing.octets() == 0;
+        let writable = outgoing.owes_writable && outgoing.octets() < self.settings.send_low_water;
+        outgoing.owes_writable &= !writable;
+        self.guard.useful();
+        self.scheduler.sent(name, size);
+        self.trace_created(id, "DATA", size);
+        self.reschedule(id);
+        if writable {
+            self.events.push_back(Event::Writable { stream: name });
+        }
+        if drained {
+            self.finish_sending(id);
+        }
+    }
+
+    /// Ends our side of a stream whose octets have all gone, where the application has ended it.
+    pub(super) fn finish_sending(&mut self, id: u32) {
+        let Some(stream) = self.streams.find_mut(id) else { return };
+        match std::mem::replace(&mut stream.outgoing.ending, Ending::Sent) {
+            Ending::Open => {
+                stream.outgoing.ending = Ending::Open;
+                return;
+            }
+            Ending::Last => {}
+            Ending::Trailers(fields) => {
+                let mut block = std::mem::take(&mut self.scratch);
+                block.clear();
+                head_out::encode_trailers(&mut self.encoder, &fields, &mut block);
+                self.queue_block(id, Fin::Last, &block);
+                self.scratch = block;
+            }
+            Ending::Sent => return,
+        }
+        self.step(id, Step::SendEnd);
+    }
+
+    /// Tells the scheduler whether a stream can send, where that has changed.
+    pub(super) fn reschedule(&mut self, id: u32) {
+        let Some(stream) = self.streams.find_mut(id) else { return };
+        let (ready, stalled) = (stream.outgoing.is_ready(), stream.outgoing.is_stalled());
+        if !stalled {
+            stream.stalled_since = None;
+        } else if stream.stalled_since.is_none() {
+            stream.stalled_since = Some(self.now);
+        }
+        let name = StreamId(u64::from(id));
+        if ready != stream.scheduled {
+            stream.scheduled = ready;
+            if ready {
+                self.ready += 1;
+                self.scheduler.ready(name);
+            } else {
+                self.ready -= 1;
+                self.scheduler.blocked(name);
+            }
+        }
+        if stalled {
+            self.watch_stalls();
+        }
+    }
+
+    fn watch_stalls(&mut self) {
+        if !self.timers.is_set(Timer::Stall) {
+            self.timers.set(Timer::Stall, self.now + self.settings.stall_timeout);
+        }
+    }
+
+    /// Queues a response's HEADERS.
+    pub(super) fn queue_response(&mut self, id: u32, head: &ResponseHead, fin: Fin) {
+        let mut block = std::mem::take(&mut self.scratch);
+        block.clear();
+        head_out::encode_response(&mut self.encoder, head, &mut block);
+        self.trace_block(id, head.fields.list_size(), block.len());
+        self.queue_block(id, fin, &block);
+        self.scratch = block;
+    }
+
+    pub(super) fn trace_block(&self, id: u32, plain: usize, coded: usize) {
+        self.tracer.emit(self.now, || trace::Event::HeaderBlock {
+            stream: u64::from(id),
+            plain: plain as u64,
+            coded: coded as u64,
+        });
+    }
+
+    /// Queues HEADERS, and CONTINUATION where the peer's frames are too small (RFC 9113 §6.10).
+    pub(super) fn queue_block(&mut self, id: u32, fin: Fin, block: &[u8]) {
+        let flags = if fin == Fin::Last { FLAG_END_STREAM } else { 0 };
+        let header = FrameHeader { length: 0, kind: FrameKind::HEADERS, flags, stream: id };
+        self.queue_fragments(header, &[], block);
+    }
+
+    /// Queues a header block behind `prefix` in a frame like `first`, and what is left behind it.
+    pub(super) fn queue_fragments(&mut self, first: FrameHeader, prefix: &[u8], block: &[u8]) {
+        let most = self.peer.max_frame_size as usize;
+        let (mut header, mut prefix, mut rest) = (first, prefix, block);
+        loop {
+            let (fragment, left) = rest.split_at(rest.len().min(most - prefix.len()));
+            header.length = (prefix.len() + fragment.len()) as u32;
+            if left.is_empty() {
+                header.flags |= FLAG_END_HEADERS;
+            }
+            let buffer = self.control.buffer();
+            buffer.extend_from_slice(&header.octets());
+            buffer.extend_from_slice(prefix);
+            buffer.extend_from_slice(fragment);
+            self.trace_created(header.stream, header.kind.name(), header.length as usize);
+            if left.is_empty() {
+                return;
+            }
+            header.kind = FrameKind::CONTINUATION;
+            header.flags = 0;
+            prefix = &[];
+            rest = left;
+        }
+    }
+}

@@ -7,7 +7,8 @@ mod support;
 
 use proto::h1::{ClientSettings, KeepAlive, ServerSettings};
 use proto::{Fields, Method, RequestHead, Scheme};
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::{Fetcher, Served, free_address, has, pattern, run, start};
@@ -106,6 +107,42 @@ fn curl_is_told_of_a_close() {
     let url = served.url("/length/9");
     assert_eq!(curl(&[&url, &url]), pattern(9).repeat(2));
     assert_eq!(served.connections(), 2);
+}
+
+/// Everything that the server says to `octets` until it ends the connection.
+fn raw(served: &Served, octets: &[u8]) -> String {
+    let mut stream = TcpStream::connect(served.address).unwrap();
+    stream.write_all(octets).unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).unwrap();
+    said
+}
+
+#[test]
+fn requests_sent_far_ahead_are_all_answered_in_order() {
+    let served = Served::start(ServerSettings::default());
+    let mut octets = Vec::new();
+    for number in 0..200 {
+        let body = format!("{number};");
+        let length = body.len();
+        write!(octets, "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n{body}")
+            .unwrap();
+    }
+    octets.extend_from_slice(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    let said = raw(&served, &octets);
+    let bodies: Vec<_> = said.split("\r\n\r\n").filter_map(|part| part.split_once(';')).collect();
+    let numbers: Vec<_> = bodies.iter().map(|(number, _)| number.parse::<u32>().unwrap()).collect();
+    assert_eq!(numbers, (0..200).collect::<Vec<_>>());
+    assert!(said.ends_with("5\r\nhello\r\n0\r\n\r\n"), "{said:.200}");
+}
+
+#[test]
+fn a_refusal_reaches_a_client_that_is_still_sending() {
+    let served = Served::start(ServerSettings::default());
+    let mut octets = b"POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: x\r\n\r\n".to_vec();
+    octets.extend_from_slice(&vec![b'x'; 500_000]);
+    let said = raw(&served, &octets);
+    assert!(said.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{said:.200}");
 }
 
 fn peer(name: &str) -> PathBuf {

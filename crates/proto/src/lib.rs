@@ -19,6 +19,7 @@ mod connection;
 mod end_point;
 mod error;
 pub mod h2;
+mod id_map;
 mod message;
 pub mod schedule;
 mod send_buf;

@@ -3,6 +3,7 @@
 mod flood;
 mod pair;
 mod rules;
+mod times;
 
 use super::{Client, Server, Settings};
 use crate::connection::{Connection, Event};

@@ -1,1 +1,52 @@
-//! Room `origin`.
+//! Our server as a sans-IO end point: HTTP/1.1 and HTTP/2, clear and over TLS; files, synthetic pages
+//! and pages replayed from a record.
+//!
+//! Whoever drives an [`Origin`] hands in octets and the time, and carries away what it gives; files
+//! come from a [`Files`] handed in, exchanges go to an [`AccessLog`].
+//!
+//! ```
+//! use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
+//! use proto::{Accepted, EndPoint, SendBuf};
+//! use std::time::Duration;
+//! use unit::Instant;
+//!
+//! let now = Instant::ZERO;
+//! let wall_clock = WallClock { at: now, unix: Duration::from_secs(784_111_777) };
+//! let config = OriginConfig::new(vec![ListenerKind::Clear], wall_clock);
+//! let mut origin = Origin::new(config, Parts::default());
+//! let any = ([127, 0, 0, 1], 80).into();
+//! let socket = origin.handle_accepted(now, Accepted { listener: 0, local: any, remote: any }).ok_or("refused")?;
+//! origin.handle_bytes(now, socket, b"GET /image/1?bytes=5 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+//! let mut out = SendBuf::new();
+//! origin.poll_transmit(now, socket, &mut out, 16_384);
+//! assert!(out.to_vec().starts_with(b"HTTP/1.1 200 OK\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"));
+//! # Ok::<(), &str>(())
+//! ```
+
+mod access;
+mod answer;
+mod body;
+mod conditional;
+mod config;
+mod exchange;
+mod files;
+mod media_type;
+mod origin;
+mod peer;
+mod policy;
+mod protocol;
+mod range;
+mod site;
+mod static_files;
+mod talk;
+mod target;
+mod timers;
+mod wall_clock;
+
+pub use access::{AccessLog, AccessRecord, ExchangeEnd};
+pub use config::{Limits, ListenerKind, OriginConfig};
+pub use files::{File, FileFacts, Files, FilesError, Found};
+pub use origin::{Origin, Parts};
+pub use policy::Policy;
+pub use protocol::{Opening, Protocol, Speaker};
+pub use wall_clock::WallClock;

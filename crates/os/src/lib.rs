@@ -1,1 +1,11 @@
-//! Room `os`.
+//! Room `os`: what only a system can do. It drives end points over sockets, reads files and the clock; the only
+//! room with file descriptors and `unsafe`.
+
+pub mod clock;
+pub mod error;
+pub mod files;
+pub mod reactor;
+pub mod net;
+pub mod process;
+pub mod signal;
+pub mod tcp;

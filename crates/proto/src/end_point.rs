@@ -89,9 +89,10 @@ pub enum Action {
     },
     /// `poll_transmit` would give octets for this socket.
     Transmit(SocketId),
-    /// Send what is owed, then FIN; go on reading.
+    /// Send what is owed (what `poll_transmit` has already given), then FIN; go on reading.
     Shutdown(SocketId),
-    /// Send what is owed, then close. The id is free for reuse at once, and gets no further calls.
+    /// Send what is owed (what `poll_transmit` has already given), then close. The id is free for reuse
+    /// at once, and gets no further calls.
     Close(SocketId),
     /// Close at once with RST. The id is free for reuse at once, and gets no further calls.
     Abort(SocketId),
@@ -120,11 +121,16 @@ pub trait EndPoint {
     /// The socket (or the attempt to connect it) failed and is gone; its id is free.
     fn handle_error(&mut self, now: Instant, socket: SocketId, error: SocketError);
 
-    /// Appends octets to send, about `room` at most. Called when the socket can take them.
+    /// Appends octets to send, about `room` at most. Called when the socket can take them, after
+    /// `Action::Transmit` and from then on until it gives nothing.
     fn poll_transmit(&mut self, now: Instant, socket: SocketId, out: &mut SendBuf, room: usize);
 
     /// The time that `poll_timeout` told has come.
     fn handle_timeout(&mut self, now: Instant);
+
+    /// The driver is asked to stop; no more connections will be accepted. Take no new work, finish
+    /// what was begun, then give `Action::Finish`. Told again: give it up and finish at once.
+    fn handle_stop(&mut self, now: Instant);
 
     /// When to call `handle_timeout`.
     fn poll_timeout(&mut self) -> Option<Instant>;

@@ -18,6 +18,7 @@
 mod connection;
 mod end_point;
 mod error;
+pub mod h1;
 pub mod h2;
 mod id_map;
 mod message;

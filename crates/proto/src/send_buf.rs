@@ -7,17 +7,31 @@ use std::io::IoSlice;
 /// Bodies below this are copied: a reference costs more than the copy.
 const COPY_BELOW: usize = 512;
 
+/// Octets that must have been sent from the arena's front before the rest is moved over them.
+const COMPACT_FROM: usize = 4 * 1024;
+
+/// Room that an empty queue keeps for the next octets.
+const KEEP: usize = 256 * 1024;
+
 /// A queue of octets to send, in order.
 #[derive(Debug, Default)]
 pub struct SendBuf {
     arena: Vec<u8>,
+    /// Octets dropped from the arena's front so far: what its first octet is called.
+    base: usize,
+    /// How far the arena's octets have been sent, counted as in chunks.
+    sent: usize,
     chunks: VecDeque<Chunk>,
     length: usize,
 }
 
 #[derive(Debug)]
 enum Chunk {
-    Arena { start: usize, end: usize },
+    /// A part of the arena, counted from the first octet that the arena ever held.
+    Arena {
+        start: usize,
+        end: usize,
+    },
     Shared(Bytes),
 }
 
@@ -44,9 +58,9 @@ impl SendBuf {
 
     /// Appends what `write` appends to the vector (it must only append).
     pub fn put_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        let before = self.arena.len();
+        let before = self.base + self.arena.len();
         write(&mut self.arena);
-        let after = self.arena.len();
+        let after = self.base + self.arena.len();
         debug_assert!(after >= before, "put_with may only append");
         if after <= before {
             return;
@@ -89,23 +103,66 @@ impl SendBuf {
         self.length -= left;
         while left > 0 {
             let Some(chunk) = self.chunks.front_mut() else { break };
-            let size = match chunk {
-                Chunk::Arena { start, end } => *end - *start,
-                Chunk::Shared(octets) => octets.len(),
-            };
-            if size <= left {
-                left -= size;
+            let taken = chunk.len().min(left);
+            left -= taken;
+            if let Chunk::Arena { start, .. } = chunk {
+                self.sent = *start + taken;
+            }
+            if taken == chunk.len() {
                 self.chunks.pop_front();
-                continue;
+            } else {
+                drop(chunk.split_front(taken));
             }
-            match chunk {
-                Chunk::Arena { start, .. } => *start += left,
-                Chunk::Shared(octets) => drop(octets.split_to(left)),
-            }
-            left = 0;
         }
+        self.compact();
+    }
+
+    /// Moves about the first `room` octets to the end of `out`; returns how many. References stay
+    /// references.
+    pub fn move_to(&mut self, out: &mut Self, room: usize) -> usize {
+        let total = room.min(self.length);
+        let mut left = total;
+        while left > 0 {
+            let Some(chunk) = self.chunks.front_mut() else { break };
+            let taken = chunk.len().min(left);
+            left -= taken;
+            let part = if taken == chunk.len() {
+                self.chunks.pop_front()
+            } else {
+                Some(chunk.split_front(taken))
+            };
+            match part {
+                Some(Chunk::Arena { start, end }) => {
+                    out.put(&self.arena[start - self.base..end - self.base]);
+                    self.sent = end;
+                }
+                Some(Chunk::Shared(octets)) => out.put_shared(octets),
+                None => {}
+            }
+        }
+        self.length -= total;
+        self.compact();
+        total
+    }
+
+    /// Drops everything.
+    pub fn clear(&mut self) {
+        self.advance(self.length);
+    }
+
+    /// Forgets sent octets of the arena. Moving the rest costs no more than what was sent since, so
+    /// an octet is moved once on average and the arena is never more than twice what waits in it.
+    fn compact(&mut self) {
         if self.chunks.is_empty() {
             self.arena.clear();
+            self.arena.shrink_to(KEEP);
+            (self.base, self.sent) = (0, 0);
+            return;
+        }
+        let sent = self.sent.saturating_sub(self.base);
+        if sent >= COMPACT_FROM && sent * 2 >= self.arena.len() {
+            self.arena.drain(..sent);
+            self.base = self.sent;
         }
     }
 
@@ -116,8 +173,29 @@ impl SendBuf {
 
     fn octets<'a>(&'a self, chunk: &'a Chunk) -> &'a [u8] {
         match chunk {
-            Chunk::Arena { start, end } => &self.arena[*start..*end],
+            Chunk::Arena { start, end } => &self.arena[*start - self.base..*end - self.base],
             Chunk::Shared(octets) => octets,
+        }
+    }
+}
+
+impl Chunk {
+    fn len(&self) -> usize {
+        match self {
+            Self::Arena { start, end } => end - start,
+            Self::Shared(octets) => octets.len(),
+        }
+    }
+
+    /// Cuts off the first `length` octets.
+    fn split_front(&mut self, length: usize) -> Self {
+        match self {
+            Self::Arena { start, .. } => {
+                let part = Self::Arena { start: *start, end: *start + length };
+                *start += length;
+                part
+            }
+            Self::Shared(octets) => Self::Shared(octets.split_to(length)),
         }
     }
 }
@@ -125,6 +203,7 @@ impl SendBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn order_is_kept_across_copies_and_references() {
@@ -145,5 +224,74 @@ mod tests {
             assert_eq!(out.len(), expected.len());
         }
         assert!(out.is_empty());
+    }
+
+    #[test]
+    fn a_queue_that_is_never_empty_keeps_its_arena_bounded() {
+        let mut out = SendBuf::new();
+        out.put(&[0; 100]);
+        for _ in 0..10_000 {
+            out.put(&[0; 400]);
+            out.advance(400);
+        }
+        assert_eq!(out.len(), 100);
+        assert!(out.arena.capacity() < 64 * 1024, "{}", out.arena.capacity());
+    }
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Put(usize),
+        Share(usize),
+        Advance(usize),
+        Move(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (0..3000_usize).prop_map(Step::Put),
+            (0..3000_usize).prop_map(Step::Share),
+            (0..6000_usize).prop_map(Step::Advance),
+            (0..6000_usize).prop_map(Step::Move),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn any_use_gives_the_octets_of_a_plain_queue_in_bounded_room(
+            steps in proptest::collection::vec(step(), 0..200),
+        ) {
+            let (mut out, mut model, mut next) = (SendBuf::new(), VecDeque::new(), 0_u8);
+            let mut moved = SendBuf::new();
+            for step in steps {
+                let mut fresh = |length: usize| -> Vec<u8> {
+                    (0..length).map(|_| { next = next.wrapping_add(1); next }).collect()
+                };
+                match step {
+                    Step::Put(length) => {
+                        let octets = fresh(length);
+                        out.put(&octets);
+                        model.extend(octets);
+                    }
+                    Step::Share(length) => {
+                        let octets = fresh(length);
+                        model.extend(octets.iter().copied());
+                        out.put_shared(Bytes::from(octets));
+                    }
+                    Step::Advance(length) => {
+                        out.advance(length);
+                        model.drain(..length.min(model.len()));
+                    }
+                    Step::Move(room) => {
+                        let length = out.move_to(&mut moved, room);
+                        let expected: Vec<u8> = model.drain(..length).collect();
+                        prop_assert_eq!(moved.to_vec(), expected);
+                        moved.clear();
+                    }
+                }
+                prop_assert_eq!(out.to_vec(), model.iter().copied().collect::<Vec<_>>());
+                prop_assert_eq!(out.len(), model.len());
+                prop_assert!(out.arena.len() <= 2 * (model.len() + COMPACT_FROM));
+            }
+        }
     }
 }

@@ -1,1 +1,48 @@
-//! Room `secure`.
+//! TLS 1.2 and 1.3 as a sans-IO layer under `proto`, and the certificates that a laboratory needs.
+//!
+//! rustls does the cryptography. This room gives it the shape of the other machines: octets in,
+//! octets out, nothing that blocks, errors in words that a user can act on. Certificates are judged
+//! by wall-clock time, which comes from a [`TimeProvider`] handed in (the system's by default);
+//! files are read by the caller and come in as [`Pem`].
+//!
+//! ```
+//! use proto::SendBuf;
+//! use secure::{Authority, AuthoritySpec, ClientTls, ClientTlsOptions, ServerTls, ServerTlsOptions, Tls};
+//!
+//! let authority = Authority::new(AuthoritySpec::default())?;
+//! let server = ServerTls::new(ServerTlsOptions::new(vec![authority.issue(&["localhost"])?]))?;
+//! let client = ClientTls::new(ClientTlsOptions { roots: vec![authority.root_pem()], ..Default::default() })?;
+//! let (mut near, mut far) = (Tls::client(&client, "localhost")?, Tls::server(&server)?);
+//! while near.is_handshaking() || far.is_handshaking() {
+//!     let mut wire = SendBuf::new();
+//!     near.send(&mut SendBuf::new(), &mut wire);
+//!     while far.handle_bytes(&mut &wire.to_vec()[..])?.is_some() {}
+//!     let mut wire = SendBuf::new();
+//!     far.send(&mut SendBuf::new(), &mut wire);
+//!     while near.handle_bytes(&mut &wire.to_vec()[..])?.is_some() {}
+//! }
+//! assert_eq!(near.negotiated().map(|agreed| agreed.version), Some("TLSv1.3"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod authority;
+mod client_tls;
+mod error;
+mod identity;
+mod key_log;
+mod layer;
+mod server_tls;
+mod tls;
+mod trust;
+
+pub use authority::{Authority, AuthorityError, AuthoritySpec, Validity};
+pub use client_tls::{ClientTls, ClientTlsOptions, Resumption, Versions};
+pub use error::{ConfigError, Distrust, TlsError};
+pub use identity::{Identity, Pem};
+pub use key_log::KeyLog;
+pub use layer::Layer;
+pub use rustls::pki_types::UnixTime;
+pub use rustls::time_provider::TimeProvider;
+pub use server_tls::{ServerTls, ServerTlsOptions};
+pub use tls::{Negotiated, Tls};
+pub use trust::{FixedTime, Trust};

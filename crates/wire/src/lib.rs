@@ -12,7 +12,9 @@
 //! ```
 
 mod fields;
+pub mod h1;
 pub mod h2;
 pub mod hpack;
+pub mod ip;
 
 pub use fields::{Field, Fields};

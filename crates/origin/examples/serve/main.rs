@@ -1,0 +1,115 @@
+//! Serves a folder: `serve DIR [--listen ADDR] [--listen-tls ADDR] [--threads N]`, until its standard
+//! input ends. Addresses are printed, one a line, once they listen.
+#![allow(clippy::print_stdout, reason = "an example is a program")]
+
+mod files_adapter;
+
+use files_adapter::FilesAdapter;
+use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
+use os::files::{CacheSettings, Root};
+use os::reactor::{Reactor, ReactorSettings, Stop};
+use os::tcp::Listener;
+use proto::SocketSettings;
+use secure::{Authority, AuthoritySpec, ServerTls, ServerTlsOptions};
+use std::error::Error;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::thread;
+use std::time::SystemTime;
+
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+fn main() -> Outcome<()> {
+    let arguments = Arguments::read(std::env::args().skip(1))?;
+    let stop = Stop::new()?;
+    let (config, shares) = listen(&arguments)?;
+    let threads: Vec<_> = shares
+        .into_iter()
+        .enumerate()
+        .map(|(core, listeners)| {
+            let (config, stop, folder) = (config.clone(), stop.clone(), arguments.folder.clone());
+            thread::spawn(move || serve(config, stop, (folder, core, listeners)))
+        })
+        .collect();
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
+    stop.stop();
+    for thread in threads {
+        thread.join().map_err(|_panic| "a thread panicked")??;
+    }
+    Ok(())
+}
+
+/// The origin's settings, and for each thread its own listeners on all addresses.
+fn listen(arguments: &Arguments) -> Outcome<(OriginConfig, Vec<Vec<Listener>>)> {
+    let authority = Authority::new(AuthoritySpec::default())?;
+    let identity = authority.issue(&["localhost", "127.0.0.1", "::1"])?;
+    let tls = ServerTls::new(ServerTlsOptions::new(vec![identity]))?;
+    let mut kinds = Vec::new();
+    let mut shares: Vec<Vec<Listener>> = (0..arguments.threads).map(|_| Vec::new()).collect();
+    for (address, kind) in &arguments.listen {
+        kinds.push(match kind {
+            Kind::Clear => ListenerKind::Clear,
+            Kind::Tls => ListenerKind::Tls(tls.clone()),
+        });
+        let listeners =
+            Listener::bind_all(*address, arguments.threads, &SocketSettings::default())?;
+        for (share, listener) in shares.iter_mut().zip(listeners) {
+            share.push(listener);
+        }
+        if let Some(listener) = shares.first().and_then(|share| share.last()) {
+            println!("{}", listener.local());
+        }
+    }
+    let wall_clock = WallClock {
+        at: os::clock::now(),
+        // An example has no lab to ask for the time of day.
+        #[allow(clippy::disallowed_methods)]
+        unix: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?,
+    };
+    Ok((OriginConfig::new(kinds, wall_clock), shares))
+}
+
+/// One thread: its reactor, its origin, its files.
+fn serve(
+    config: OriginConfig,
+    stop: Stop,
+    (folder, core, listeners): (PathBuf, usize, Vec<Listener>),
+) -> Outcome<()> {
+    let root = Root::open(&folder, CacheSettings::default())?;
+    let cores = thread::available_parallelism()?.get();
+    let settings = ReactorSettings { core: Some(core % cores), ..ReactorSettings::default() };
+    let mut reactor = Reactor::new(settings, stop)?;
+    for listener in listeners {
+        reactor.listen(listener)?;
+    }
+    let parts = Parts { files: Some(Box::new(FilesAdapter(root))), ..Parts::default() };
+    Ok(reactor.run(&mut Origin::new(config, parts))?)
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Clear,
+    Tls,
+}
+
+struct Arguments {
+    folder: PathBuf,
+    listen: Vec<(SocketAddr, Kind)>,
+    threads: usize,
+}
+
+impl Arguments {
+    fn read(mut words: impl Iterator<Item = String>) -> Outcome<Self> {
+        let mut read = Self { folder: ".".into(), listen: Vec::new(), threads: 1 };
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or(format!("{word} needs a value"));
+            match word.as_str() {
+                "--listen" => read.listen.push((value()?.parse()?, Kind::Clear)),
+                "--listen-tls" => read.listen.push((value()?.parse()?, Kind::Tls)),
+                "--threads" => read.threads = value()?.parse::<usize>()?.max(1),
+                _ => read.folder = word.into(),
+            }
+        }
+        Ok(read)
+    }
+}

@@ -1,0 +1,51 @@
+//! What is kept of an exchange, for whoever wants to write it down. Nothing here writes.
+
+use unit::Instant;
+
+/// Takes a record of each exchange that ends.
+pub trait AccessLog {
+    /// One exchange is over.
+    fn record(&self, record: &AccessRecord<'_>);
+}
+
+/// One exchange, as the origin saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessRecord<'a> {
+    /// Number of the connection, in the order of accepting, from 1.
+    pub connection: u64,
+    /// Number of the stream on it.
+    pub stream: u64,
+    /// ALPN name of the protocol.
+    pub protocol: &'a str,
+    /// Method.
+    pub method: &'a str,
+    /// Host and port asked for.
+    pub authority: &'a str,
+    /// Path and query.
+    pub path: &'a str,
+    /// Status answered; None where it came to none.
+    pub status: Option<u16>,
+    /// Octets of request body taken.
+    pub received_bytes: u64,
+    /// Octets of response body given to the connection.
+    pub sent_bytes: u64,
+    /// The head of the request had arrived.
+    pub received: Instant,
+    /// The head of the response was given to the connection.
+    pub answered: Option<Instant>,
+    /// The last octet was given to the socket, or the exchange was cut off.
+    pub finished: Instant,
+    /// How it ended.
+    pub end: ExchangeEnd,
+}
+
+/// How an exchange ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExchangeEnd {
+    /// Everything was sent.
+    Done,
+    /// The peer reset it, or the connection ended before it did.
+    CutOff,
+    /// This side gave it up: the file was cut, or cannot be read any more.
+    Broken,
+}

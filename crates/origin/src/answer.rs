@@ -1,0 +1,81 @@
+//! What is answered to one request, before any connection has seen it.
+
+use crate::body::Body;
+use bytes::Bytes;
+use proto::{Fields, RequestHead, Status};
+use std::time::Duration;
+
+pub(crate) const NO_CONTENT: Status = status(204);
+pub(crate) const PARTIAL_CONTENT: Status = status(206);
+pub(crate) const MOVED_PERMANENTLY: Status = status(301);
+pub(crate) const NOT_MODIFIED: Status = status(304);
+pub(crate) const BAD_REQUEST: Status = status(400);
+pub(crate) const FORBIDDEN: Status = status(403);
+pub(crate) const NOT_FOUND: Status = status(404);
+pub(crate) const METHOD_NOT_ALLOWED: Status = status(405);
+pub(crate) const PRECONDITION_FAILED: Status = status(412);
+pub(crate) const RANGE_NOT_SATISFIABLE: Status = status(416);
+pub(crate) const NOT_IMPLEMENTED: Status = status(501);
+pub(crate) const UNAVAILABLE: Status = status(503);
+
+/// A response, and how long to think before it.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: Status,
+    /// Without `Date`, `Server` and `Content-Length`, which every answer gets alike.
+    pub(crate) fields: Fields,
+    pub(crate) body: Body,
+    pub(crate) delay: Duration,
+}
+
+/// How a request is dealt with.
+#[derive(Debug)]
+pub(crate) enum Plan {
+    /// With an answer that is known beforehand.
+    Answer(Answer),
+    /// Its body is sent back as it comes.
+    Echo,
+    /// Its body is counted; the count is the answer.
+    Count,
+}
+
+impl Answer {
+    pub(crate) fn new(status: Status, fields: Fields, body: Body) -> Self {
+        Self { status, fields, body, delay: Duration::ZERO }
+    }
+
+    /// A status and a sentence for people.
+    pub(crate) fn text(status: Status, text: &str) -> Self {
+        let fields = Fields::new().with("content-type", "text/plain; charset=utf-8");
+        let body = Bytes::from(format!("{text}\n"));
+        Self::new(status, fields, Body::Octets(body))
+    }
+
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.fields.push(name.as_bytes(), value.as_bytes());
+        self
+    }
+
+    /// RFC 9110 §15.5.6: 405 names what is allowed. §15.6.2: a method that nobody knows is 501.
+    pub(crate) fn refuse_method(request: &RequestHead, allow: &str) -> Self {
+        match request.method {
+            proto::Method::Other(_) => {
+                Self::text(NOT_IMPLEMENTED, "This method is not known here.")
+            }
+            _ => Self::text(METHOD_NOT_ALLOWED, "This method is not allowed here.")
+                .with("allow", allow),
+        }
+    }
+
+    /// RFC 9110 §9.3.7: what may be asked of a target.
+    pub(crate) fn options(allow: &str) -> Self {
+        Self::new(NO_CONTENT, Fields::new().with("allow", allow), Body::empty())
+    }
+}
+
+const fn status(code: u16) -> Status {
+    match Status::new(code) {
+        Some(status) => status,
+        None => panic!("a status code has three digits"),
+    }
+}

@@ -1,0 +1,78 @@
+//! What an origin is set to. Plain values, so that every thread can have its copy.
+
+use crate::protocol::Protocol;
+use crate::wall_clock::WallClock;
+use page::Table;
+use secure::ServerTls;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Settings of an origin.
+#[derive(Debug, Clone)]
+pub struct OriginConfig {
+    /// For each listener of the driver, in its order: what lies between HTTP and the socket.
+    pub listeners: Vec<ListenerKind>,
+    /// Protocols spoken over TLS, by the ALPN name agreed on. HTTP/2 and HTTP/1.1 by default.
+    pub protocols: Vec<Protocol>,
+    /// Answers of a recorded page, by host and path.
+    pub table: Option<Arc<Table>>,
+    /// The value of the `Server` field.
+    pub server: String,
+    /// For the `Date` field.
+    pub wall_clock: WallClock,
+    /// What a peer may take.
+    pub limits: Limits,
+}
+
+/// What lies between HTTP and a socket.
+#[derive(Debug, Clone)]
+pub enum ListenerKind {
+    /// Nothing. HTTP/2 is spoken with those that begin with its preface (RFC 9113 §3.3).
+    Clear,
+    /// TLS.
+    Tls(ServerTls),
+}
+
+/// What a peer may take before it is cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections at once; more are closed at once.
+    pub connections: usize,
+    /// For a TLS handshake.
+    pub handshake: Duration,
+    /// For a request head, from its first octet.
+    pub head: Duration,
+    /// Without a request under way.
+    pub idle: Duration,
+    /// With a request under way, but without an octet in either direction.
+    pub stall: Duration,
+    /// For the requests under way when a stop is asked for.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 100_000,
+            handshake: Duration::from_secs(10),
+            head: Duration::from_secs(30),
+            idle: Duration::from_secs(75),
+            stall: Duration::from_secs(120),
+            drain: Duration::from_secs(10),
+        }
+    }
+}
+
+impl OriginConfig {
+    /// The defaults, for these listeners.
+    pub fn new(listeners: Vec<ListenerKind>, wall_clock: WallClock) -> Self {
+        Self {
+            listeners,
+            protocols: vec![Protocol::HTTP_1_1],
+            table: None,
+            server: "wirelap".to_owned(),
+            wall_clock,
+            limits: Limits::default(),
+        }
+    }
+}

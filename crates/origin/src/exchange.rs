@@ -1,0 +1,81 @@
+//! One request and what became of it so far.
+
+use crate::access::{AccessRecord, ExchangeEnd};
+use crate::answer::Answer;
+use crate::body::Body;
+use proto::{RequestHead, StreamId};
+use unit::Instant;
+
+/// A request that is not answered whole.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    pub(crate) stream: StreamId,
+    pub(crate) state: State,
+    pub(crate) ledger: Ledger,
+}
+
+/// Where an exchange stands.
+#[derive(Debug)]
+pub(crate) enum State {
+    /// The origin thinks.
+    Thinking { until: Instant, answer: Box<Answer> },
+    /// The request's body goes back as it comes; so many octets of it have not been given credit for.
+    Echoing { uncredited: usize },
+    /// The request's body is counted.
+    Counting,
+    /// The response is going out.
+    Sending(Body),
+    /// All of it was given to the connection.
+    Given,
+}
+
+/// What an access record is made of.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    pub(crate) request: RequestHead,
+    pub(crate) received: Instant,
+    pub(crate) received_bytes: u64,
+    pub(crate) answered: Option<Instant>,
+    pub(crate) status: Option<u16>,
+    pub(crate) sent_bytes: u64,
+}
+
+impl Ledger {
+    pub(crate) fn new(now: Instant, request: RequestHead) -> Self {
+        Self {
+            request,
+            received: now,
+            received_bytes: 0,
+            answered: None,
+            status: None,
+            sent_bytes: 0,
+        }
+    }
+}
+
+impl Exchange {
+    /// The record of this exchange, on the connection and in the protocol named.
+    pub(crate) fn record<'a>(
+        &'a self,
+        now: Instant,
+        (connection, protocol): (u64, &'a str),
+        end: ExchangeEnd,
+    ) -> AccessRecord<'a> {
+        let ledger = &self.ledger;
+        AccessRecord {
+            connection,
+            stream: self.stream.0,
+            protocol,
+            method: ledger.request.method.as_str(),
+            authority: &ledger.request.authority,
+            path: &ledger.request.path,
+            status: ledger.status,
+            received_bytes: ledger.received_bytes,
+            sent_bytes: ledger.sent_bytes,
+            received: ledger.received,
+            answered: ledger.answered,
+            finished: now,
+            end,
+        }
+    }
+}

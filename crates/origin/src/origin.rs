@@ -1,0 +1,276 @@
+//! The end point: all connections of one thread, their timers, and the way out.
+
+use crate::access::AccessLog;
+use crate::config::{ListenerKind, OriginConfig};
+use crate::files::Files;
+use crate::peer::Peer;
+use crate::policy::Policy;
+use crate::site::Site;
+use crate::timers::{Key, Timers};
+use crate::wall_clock::DateField;
+use proto::{
+    Accepted, Action, EndPoint, Fields, ResponseHead, SendBuf, SocketError, SocketId, Status,
+};
+use secure::{Layer, Tls};
+use slab::Slab;
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use trace::Tracer;
+use unit::Instant;
+
+/// What an origin works with that belongs to its thread alone.
+#[derive(Default)]
+pub struct Parts {
+    /// Static files; None serves none.
+    pub files: Option<Box<dyn Files>>,
+    /// Takes a record of each exchange.
+    pub log: Option<Rc<dyn AccessLog>>,
+    /// What is said beside the answers.
+    pub policy: Option<Box<dyn Policy>>,
+    /// For the events of the connections.
+    pub tracer: Tracer,
+}
+
+/// Our server, without sockets.
+#[derive(Debug)]
+pub struct Origin {
+    shared: Shared,
+    peers: Slab<Peer>,
+    timers: Timers,
+    actions: VecDeque<Action>,
+    /// Connections accepted so far.
+    serial: u64,
+    stop: Stop,
+}
+
+/// What all connections use.
+pub(crate) struct Shared {
+    pub(crate) config: OriginConfig,
+    pub(crate) site: Site,
+    pub(crate) log: Option<Rc<dyn AccessLog>>,
+    pub(crate) policy: Option<Box<dyn Policy>>,
+    pub(crate) tracer: Tracer,
+    date: DateField,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// Nobody has asked.
+    Never,
+    /// Requests under way may take until then.
+    By(Instant),
+    /// The driver was told.
+    Done,
+}
+
+impl Origin {
+    /// An origin without connections.
+    pub fn new(config: OriginConfig, parts: Parts) -> Self {
+        let shared = Shared {
+            site: Site::new(parts.files, config.table.clone()),
+            date: DateField::new(config.wall_clock),
+            config,
+            log: parts.log,
+            policy: parts.policy,
+            tracer: parts.tracer,
+        };
+        Self {
+            shared,
+            peers: Slab::new(),
+            timers: Timers::default(),
+            actions: VecDeque::new(),
+            serial: 0,
+            stop: Stop::Never,
+        }
+    }
+
+    /// Connections at the moment.
+    pub fn connections(&self) -> usize {
+        self.peers.len()
+    }
+
+    fn layer(&self, listener: usize) -> Option<Layer> {
+        match self.shared.config.listeners.get(listener)? {
+            ListenerKind::Clear => Some(Layer::Clear),
+            ListenerKind::Tls(settings) => Tls::server(settings).ok().map(Layer::secured),
+        }
+    }
+
+    /// Follows every call that may have changed a connection.
+    fn settle(&mut self, SocketId(place): SocketId) {
+        let Some(peer) = self.peers.get_mut(place) else { return };
+        let socket = SocketId(place);
+        if peer.wants_transmit() {
+            self.actions.push_back(Action::Transmit(socket));
+        } else {
+            match peer.next_step(socket) {
+                Some(Action::Close(_)) => {
+                    self.actions.push_back(Action::Close(socket));
+                    return self.forget(place);
+                }
+                step => self.actions.extend(step),
+            }
+        }
+        self.actions.extend(peer.next_pause(socket));
+        self.arm(place);
+    }
+
+    fn arm(&mut self, place: usize) {
+        let Some(peer) = self.peers.get_mut(place) else { return };
+        let Some(at) = peer.poll_timeout(&self.shared.config.limits) else { return };
+        if peer.armed.is_none_or(|armed| at < armed) {
+            peer.armed = Some(at);
+            self.timers.push(at, Key { place, serial: peer.serial });
+        }
+    }
+
+    fn forget(&mut self, place: usize) {
+        self.peers.try_remove(place);
+        self.finish_when_empty();
+    }
+
+    fn finish_when_empty(&mut self) {
+        if matches!(self.stop, Stop::By(_)) && self.peers.is_empty() {
+            self.stop = Stop::Done;
+            self.actions.push_back(Action::Finish);
+        }
+    }
+
+    fn handle_alarm(&mut self, now: Instant, (at, key): (Instant, Key)) {
+        let Some(peer) = self.peers.get_mut(key.place) else { return };
+        if peer.serial != key.serial || peer.armed != Some(at) {
+            return;
+        }
+        peer.armed = None;
+        let socket = SocketId(key.place);
+        if peer.is_out_of_patience(now, &self.shared.config.limits) {
+            return self.abort(now, socket);
+        }
+        peer.handle_timeout(now, &mut self.shared);
+        self.settle(socket);
+    }
+
+    fn abort(&mut self, now: Instant, SocketId(place): SocketId) {
+        if let Some(mut peer) = self.peers.try_remove(place) {
+            peer.cut_off(now, &self.shared);
+            self.actions.push_back(Action::Abort(SocketId(place)));
+            self.finish_when_empty();
+        }
+    }
+
+    fn abort_all(&mut self, now: Instant) {
+        let places: Vec<usize> = self.peers.iter().map(|(place, _)| place).collect();
+        for place in places {
+            self.abort(now, SocketId(place));
+        }
+        self.finish_when_empty();
+    }
+}
+
+impl EndPoint for Origin {
+    fn handle_accepted(&mut self, now: Instant, accepted: Accepted) -> Option<SocketId> {
+        if self.peers.len() >= self.shared.config.limits.connections {
+            return None;
+        }
+        let layer = self.layer(accepted.listener)?;
+        self.serial += 1;
+        let place = self.peers.insert(Peer::new(now, self.serial, layer));
+        self.arm(place);
+        Some(SocketId(place))
+    }
+
+    fn handle_connected(&mut self, _now: Instant, _socket: SocketId, _local: SocketAddr) {
+        debug_assert!(false, "an origin asks for no connects");
+    }
+
+    fn handle_bytes(&mut self, now: Instant, socket: SocketId, octets: &[u8]) {
+        if let Some(peer) = self.peers.get_mut(socket.0) {
+            peer.handle_bytes(now, &mut self.shared, octets);
+            self.settle(socket);
+        }
+    }
+
+    fn handle_eof(&mut self, now: Instant, socket: SocketId) {
+        if let Some(peer) = self.peers.get_mut(socket.0) {
+            peer.handle_eof(now, &mut self.shared);
+            self.settle(socket);
+        }
+    }
+
+    fn handle_error(&mut self, now: Instant, socket: SocketId, _error: SocketError) {
+        if let Some(mut peer) = self.peers.try_remove(socket.0) {
+            peer.cut_off(now, &self.shared);
+            self.finish_when_empty();
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Instant, socket: SocketId, out: &mut SendBuf, room: usize) {
+        if let Some(peer) = self.peers.get_mut(socket.0) {
+            peer.poll_transmit(now, &mut self.shared, out, room);
+            // The driver comes back until there is nothing; then it is time for the next step.
+            if !peer.wants_transmit() {
+                self.settle(socket);
+            } else {
+                self.actions.extend(peer.next_pause(socket));
+                self.arm(socket.0);
+            }
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(alarm) = self.timers.pop(now) {
+            self.handle_alarm(now, alarm);
+        }
+        if matches!(self.stop, Stop::By(at) if at <= now) {
+            self.abort_all(now);
+        }
+    }
+
+    fn handle_stop(&mut self, now: Instant) {
+        if self.stop != Stop::Never {
+            return self.abort_all(now);
+        }
+        self.stop = Stop::By(now + self.shared.config.limits.drain);
+        let places: Vec<usize> = self.peers.iter().map(|(place, _)| place).collect();
+        for place in places {
+            if let Some(peer) = self.peers.get_mut(place) {
+                peer.shutdown(now, &mut self.shared);
+                self.settle(SocketId(place));
+            }
+        }
+        self.finish_when_empty();
+    }
+
+    fn poll_timeout(&mut self) -> Option<Instant> {
+        match (self.timers.next(), self.stop) {
+            (Some(timer), Stop::By(at)) => Some(timer.min(at)),
+            (None, Stop::By(at)) => Some(at),
+            (timer, _) => timer,
+        }
+    }
+
+    fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+}
+
+impl Shared {
+    /// A response head with the fields that every answer gets.
+    pub(crate) fn head(&mut self, now: Instant, status: Status, fields: &Fields) -> ResponseHead {
+        let mut head = ResponseHead::new(status);
+        head.fields.push(b"date", self.date.at(now).as_bytes());
+        head.fields.push(b"server", self.config.server.as_bytes());
+        for field in fields.iter() {
+            head.fields.push_field(field);
+        }
+        head
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("config", &self.config).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,160 @@
+//! What is served, and how a request finds it: a page replayed from a record, the two places for
+//! request bodies, synthetic pages, files. In this order; the first that knows the target answers.
+
+use crate::answer::{self, Answer, Plan};
+use crate::body::Body;
+use crate::files::Files;
+use crate::static_files;
+use crate::target::Target;
+use bytes::Bytes;
+use page::{IMAGE_PATH, PAGE_PATH, Synthetic, SyntheticImage, Table};
+use proto::{Fields, Method, RequestHead, Status};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use unit::{Instant, Seed};
+
+/// Echoes request bodies.
+const ECHO_PATH: &str = "/echo";
+/// Counts request bodies.
+const DISCARD_PATH: &str = "/discard";
+const ALLOW_BODY: &str = "POST, PUT, OPTIONS";
+
+/// The longest `delay_ms`.
+const LONGEST_DELAY_MS: u64 = 600_000;
+
+/// Everything that this origin can answer.
+pub(crate) struct Site {
+    files: Option<Box<dyn Files>>,
+    table: Option<Arc<Table>>,
+    /// The synthetic document made last: a page is asked for many times in a row, never by name alone.
+    document: Option<(Synthetic, Bytes)>,
+}
+
+impl Site {
+    pub(crate) fn new(files: Option<Box<dyn Files>>, table: Option<Arc<Table>>) -> Self {
+        Self { files, table, document: None }
+    }
+
+    /// How to deal with a request.
+    pub(crate) fn plan(&mut self, now: Instant, request: &RequestHead) -> Plan {
+        if let Some(answer) = self.replayed(request) {
+            return Plan::Answer(answer);
+        }
+        // RFC 9110 §9.3.7: of the server as a whole.
+        if request.path == "*" && request.method == Method::Options {
+            return Plan::Answer(Answer::options(static_files::ALLOW));
+        }
+        let target = match Target::parse(&request.path) {
+            Ok(target) => target,
+            Err(bad) => return Plan::Answer(Answer::text(answer::BAD_REQUEST, bad.0)),
+        };
+        let delay = match delay(&target) {
+            Ok(delay) => delay,
+            Err(bad) => return Plan::Answer(bad),
+        };
+        let path = request.path.split('?').next().unwrap_or_default();
+        let mut answer = match path {
+            ECHO_PATH | DISCARD_PATH => match request.method {
+                Method::Post | Method::Put if path == ECHO_PATH => return Plan::Echo,
+                Method::Post | Method::Put => return Plan::Count,
+                Method::Options => Answer::options(ALLOW_BODY),
+                _ => Answer::refuse_method(request, ALLOW_BODY),
+            },
+            PAGE_PATH => self.synthetic_page(request),
+            image if image.starts_with(IMAGE_PATH) && request.path.contains('?') => {
+                synthetic_image(request)
+            }
+            _ => match &self.files {
+                Some(files) => static_files::answer(&**files, now, request, &target),
+                None => Answer::text(answer::NOT_FOUND, "There is nothing here."),
+            },
+        };
+        answer.delay = delay;
+        Plan::Answer(answer)
+    }
+
+    /// A record answers whatever the method was: its pages post and preflight too.
+    fn replayed(&self, request: &RequestHead) -> Option<Answer> {
+        let table = self.table.as_ref()?;
+        let host = host_of(&request.authority);
+        let recorded = table.answer(&host.to_ascii_lowercase(), &request.path)?;
+        let mut fields = Fields::new();
+        if !recorded.content_type.is_empty() {
+            fields.push(b"content-type", recorded.content_type.as_bytes());
+        }
+        let seed = Seed(0).child(&request.path);
+        let body = Body::Noise { seed, left: 0..recorded.body.0 };
+        let mut answer = Answer::new(Status::OK, fields, body);
+        answer.delay = recorded.server_time;
+        Some(answer)
+    }
+
+    fn synthetic_page(&mut self, request: &RequestHead) -> Answer {
+        if let Some(refusal) = unless_read(request) {
+            return refusal;
+        }
+        let page = match request.path.parse::<Synthetic>() {
+            Ok(page) => page,
+            Err(error) => return Answer::text(answer::BAD_REQUEST, &error.to_string()),
+        };
+        let html = match &self.document {
+            Some((known, html)) if *known == page => html.clone(),
+            _ => {
+                let html = Bytes::from(page.html());
+                self.document = Some((page, html.clone()));
+                html
+            }
+        };
+        let fields = Fields::new().with("content-type", "text/html; charset=utf-8");
+        Answer::new(Status::OK, fields, Body::Octets(html))
+    }
+}
+
+impl fmt::Debug for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Site").field("table", &self.table.is_some()).finish_non_exhaustive()
+    }
+}
+
+fn synthetic_image(request: &RequestHead) -> Answer {
+    if let Some(refusal) = unless_read(request) {
+        return refusal;
+    }
+    match request.path.parse::<SyntheticImage>() {
+        Ok(image) => {
+            let fields = Fields::new().with("content-type", "image/png");
+            let body = Body::Noise { seed: image.seed, left: 0..image.body.0 };
+            Answer::new(Status::OK, fields, body)
+        }
+        Err(error) => Answer::text(answer::BAD_REQUEST, &error.to_string()),
+    }
+}
+
+fn unless_read(request: &RequestHead) -> Option<Answer> {
+    match request.method {
+        Method::Get | Method::Head => None,
+        Method::Options => Some(Answer::options(static_files::ALLOW)),
+        _ => Some(Answer::refuse_method(request, static_files::ALLOW)),
+    }
+}
+
+/// `?delay_ms=`: how long to think before any answer.
+fn delay(target: &Target<'_>) -> Result<Duration, Answer> {
+    let Some(text) = target.parameter("delay_ms") else { return Ok(Duration::ZERO) };
+    match text.parse::<u64>() {
+        Ok(millis) if millis <= LONGEST_DELAY_MS => Ok(Duration::from_millis(millis)),
+        _ => {
+            let rule = format!("delay_ms: a whole number from 0 to {LONGEST_DELAY_MS} is expected");
+            Err(Answer::text(answer::BAD_REQUEST, &rule))
+        }
+    }
+}
+
+/// An authority without its port.
+fn host_of(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|octet| octet.is_ascii_digit()) => host,
+        _ => authority,
+    }
+}

@@ -1,0 +1,183 @@
+//! How an exchange is answered: at once, after a thought, or as the request's body comes.
+
+use super::Talk;
+use crate::access::ExchangeEnd;
+use crate::answer::{Answer, Plan};
+use crate::body::Body;
+use crate::exchange::State;
+use crate::origin::Shared;
+use bytes::Bytes;
+use proto::{Fields, Fin, Method, ResponseHead, Status};
+use std::time::Duration;
+use unit::Instant;
+
+/// Octets queued on a stream before its body waits. Not less than the mark at which connections say
+/// `Event::Writable`, or that would never come.
+const UNSENT_MARK: usize = 64 * 1024;
+
+/// Octets of a body made at once.
+const PIECE: usize = 32 * 1024;
+
+impl Talk {
+    /// A request is there.
+    pub(super) fn begin(&mut self, now: Instant, shared: &mut Shared, index: usize, fin: Fin) {
+        let stream = self.exchanges[index].stream;
+        let request = &self.exchanges[index].ledger.request;
+        if let Some(policy) = &shared.policy {
+            for head in policy.inform(request) {
+                // Refused where the protocol has no informational responses (HTTP/1.0).
+                let _unsaid = self.speaker.inform(stream, &head);
+            }
+        }
+        match shared.site.plan(now, request) {
+            Plan::Answer(answer) if answer.delay == Duration::ZERO => {
+                self.respond(now, shared, index, answer);
+            }
+            Plan::Answer(answer) => {
+                let until = now + answer.delay;
+                self.exchanges[index].state = State::Thinking { until, answer: Box::new(answer) };
+                self.thinking += 1;
+            }
+            Plan::Echo => self.begin_echo(now, shared, index, fin),
+            Plan::Count if fin == Fin::Last => self.answer_count(now, shared, index),
+            Plan::Count => {}
+        }
+    }
+
+    /// The time for thought is over.
+    pub(super) fn stop_thinking(&mut self, now: Instant, shared: &mut Shared, index: usize) {
+        let state = std::mem::replace(&mut self.exchanges[index].state, State::Counting);
+        match state {
+            State::Thinking { answer, .. } => {
+                self.thinking -= 1;
+                self.respond(now, shared, index, *answer);
+            }
+            other => self.exchanges[index].state = other,
+        }
+    }
+
+    /// Answers how many octets came.
+    pub(super) fn answer_count(&mut self, now: Instant, shared: &mut Shared, index: usize) {
+        let count = self.exchanges[index].ledger.received_bytes;
+        self.respond(now, shared, index, Answer::text(Status::OK, &count.to_string()));
+    }
+
+    /// Sends more of a body, up to the mark.
+    pub(super) fn pump(&mut self, now: Instant, shared: &Shared, index: usize) {
+        let stream = self.exchanges[index].stream;
+        while self.speaker.unsent(stream) < UNSENT_MARK {
+            let exchange = &mut self.exchanges[index];
+            match &mut exchange.state {
+                State::Sending(body) => {
+                    let Ok(piece) = body.next(PIECE) else {
+                        self.speaker.reset(now, stream);
+                        return self.end(now, shared, index, ExchangeEnd::Broken);
+                    };
+                    let fin = if body.left() == 0 { Fin::Last } else { Fin::More };
+                    exchange.ledger.sent_bytes += piece.len() as u64;
+                    if self.speaker.send(stream, piece, fin).is_err() {
+                        return self.end(now, shared, index, ExchangeEnd::CutOff);
+                    }
+                    if fin == Fin::Last {
+                        exchange.state = State::Given;
+                        self.given += 1;
+                        return;
+                    }
+                }
+                State::Echoing { uncredited } => {
+                    let credit = std::mem::take(uncredited);
+                    if credit > 0 {
+                        self.speaker.consume(stream, credit);
+                    }
+                    return;
+                }
+                State::Thinking { .. } | State::Counting | State::Given => return,
+            }
+        }
+    }
+
+    /// Sends a piece of a request's body back. Credit for it waits until it is on its way.
+    pub(super) fn echo(
+        &mut self,
+        now: Instant,
+        shared: &Shared,
+        index: usize,
+        (piece, fin): (Bytes, Fin),
+    ) {
+        let exchange = &mut self.exchanges[index];
+        exchange.ledger.sent_bytes += piece.len() as u64;
+        if self.speaker.send(exchange.stream, piece, fin).is_err() {
+            return self.end(now, shared, index, ExchangeEnd::CutOff);
+        }
+        if fin == Fin::Last {
+            let stream = exchange.stream;
+            if let State::Echoing { uncredited } = std::mem::replace(&mut exchange.state, State::Given) {
+                self.given += 1;
+                self.speaker.consume(stream, uncredited);
+            }
+            return;
+        }
+        self.pump(now, shared, index);
+    }
+
+    fn begin_echo(&mut self, now: Instant, shared: &mut Shared, index: usize, fin: Fin) {
+        let request = &self.exchanges[index].ledger.request;
+        let mut fields = Fields::new();
+        for name in ["content-type", "content-length"] {
+            if let Some(value) = request.fields.find(name.as_bytes()) {
+                fields.push(name.as_bytes(), value);
+            }
+        }
+        if fin == Fin::Last {
+            return self.respond(now, shared, index, Answer::new(Status::OK, fields, Body::empty()));
+        }
+        let head = shared.head(now, Status::OK, &fields);
+        if self.respond_head(now, shared, index, (&head, Fin::More)) {
+            self.exchanges[index].state = State::Echoing { uncredited: 0 };
+        }
+    }
+
+    /// Sends the head of an answer and as much of its body as may wait.
+    fn respond(&mut self, now: Instant, shared: &mut Shared, index: usize, answer: Answer) {
+        let mut head = shared.head(now, answer.status, &answer.fields);
+        let length = answer.body.left();
+        // RFC 9110 §8.6: never with 204. A 304's would have to be the whole's.
+        if !answer.status.forbids_body() && head.fields.find(b"content-length").is_none() {
+            head.fields.push(b"content-length", length.to_string().as_bytes());
+        }
+        let is_bodiless = length == 0
+            || answer.status.forbids_body()
+            || self.exchanges[index].ledger.request.method == Method::Head;
+        let fin = if is_bodiless { Fin::Last } else { Fin::More };
+        if !self.respond_head(now, shared, index, (&head, fin)) {
+            return;
+        }
+        if is_bodiless {
+            self.exchanges[index].state = State::Given;
+            self.given += 1;
+        } else {
+            self.exchanges[index].state = State::Sending(answer.body);
+            self.pump(now, shared, index);
+        }
+    }
+
+    /// Whether the head could be said; else the exchange is over.
+    fn respond_head(
+        &mut self,
+        now: Instant,
+        shared: &Shared,
+        index: usize,
+        (head, fin): (&ResponseHead, Fin),
+    ) -> bool {
+        let exchange = &mut self.exchanges[index];
+        exchange.ledger.status = Some(head.status.code());
+        exchange.ledger.answered = Some(now);
+        let stream = exchange.stream;
+        if self.speaker.respond(stream, head, fin).is_ok() {
+            return true;
+        }
+        self.speaker.reset(now, stream);
+        self.end(now, shared, index, ExchangeEnd::CutOff);
+        false
+    }
+}

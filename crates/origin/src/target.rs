@@ -1,0 +1,126 @@
+//! A request's target taken apart: once decoded, a path is a list of plain names. The one rule: what
+//! could mean two things to two readers (RFC 3986 §7.3: encoded slashes, dots, NUL) is refused here.
+
+/// The path and query of a request (RFC 9112 §3.2.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target<'a> {
+    /// Names joined by single slashes, decoded, without a slash at either end.
+    pub(crate) path: String,
+    /// Whether the path ended in a slash.
+    pub(crate) is_folder: bool,
+    /// What follows the question mark, as it was sent; empty for none.
+    pub(crate) query: &'a str,
+}
+
+/// The target names no path that could be served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BadTarget(pub(crate) &'static str);
+
+impl<'a> Target<'a> {
+    pub(crate) fn parse(target: &'a str) -> Result<Self, BadTarget> {
+        let (raw, query) = target.split_once('?').unwrap_or((target, ""));
+        let Some(names) = raw.strip_prefix('/') else {
+            return Err(BadTarget("the path does not begin with a slash"));
+        };
+        let mut path = String::with_capacity(names.len());
+        for name in names.split('/').filter(|name| !name.is_empty()) {
+            if !path.is_empty() {
+                path.push('/');
+            }
+            let start = path.len();
+            decode(name, &mut path)?;
+            if matches!(&path[start..], "." | "..") {
+                return Err(BadTarget("the path has a dot segment"));
+            }
+        }
+        Ok(Self { path, is_folder: raw.ends_with('/'), query })
+    }
+
+    /// The first value of a parameter of the query.
+    pub(crate) fn parameter(&self, name: &str) -> Option<&'a str> {
+        self.query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+    }
+
+    /// The path with a slash at its end, encoded, and the query: where a folder's own address is.
+    pub(crate) fn folder_location(&self) -> String {
+        let mut location = String::from("/");
+        for octet in self.path.bytes() {
+            let plain = octet.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/".contains(&octet);
+            if plain {
+                location.push(char::from(octet));
+            } else {
+                location.push_str(&format!("%{octet:02X}"));
+            }
+        }
+        location.push('/');
+        if !self.query.is_empty() {
+            location.push('?');
+            location.push_str(self.query);
+        }
+        location
+    }
+}
+
+/// Appends one decoded name.
+fn decode(name: &str, path: &mut String) -> Result<(), BadTarget> {
+    if !name.contains('%') {
+        if name.contains(['\0', '\\']) {
+            return Err(BadTarget("the path has a NUL or a backslash"));
+        }
+        path.push_str(name);
+        return Ok(());
+    }
+    let mut octets = Vec::with_capacity(name.len());
+    let mut rest = name.bytes();
+    while let Some(octet) = rest.next() {
+        if octet != b'%' {
+            octets.push(octet);
+            continue;
+        }
+        let (Some(high), Some(low)) = (rest.next().and_then(digit), rest.next().and_then(digit))
+        else {
+            return Err(BadTarget("a percent sign is not followed by two hexadecimal digits"));
+        };
+        octets.push(high << 4 | low);
+    }
+    if octets.iter().any(|octet| matches!(octet, b'/' | b'\\' | 0)) {
+        return Err(BadTarget("the path has an encoded slash, backslash or NUL"));
+    }
+    let text = std::str::from_utf8(&octets).map_err(|_| BadTarget("the path is not UTF-8"))?;
+    path.push_str(text);
+    Ok(())
+}
+
+fn digit(octet: u8) -> Option<u8> {
+    char::from(octet).to_digit(16).map(|digit| digit as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_decoded_once() {
+        let target = Target::parse("/a%20b//c%2525/?x=1&delay_ms=20").unwrap();
+        assert_eq!(target.path, "a b/c%25");
+        assert!(target.is_folder);
+        assert_eq!(target.parameter("delay_ms"), Some("20"));
+        assert_eq!(target.parameter("delay"), None);
+    }
+
+    #[test]
+    fn what_could_mean_two_things_is_refused() {
+        for path in
+            ["", "a", "/..", "/a/../b", "/%2e%2e/b", "/.", "/a%2Fb", "/a%5cb", "/a%00", "/%", "/%g0", "/%ff"]
+        {
+            assert!(Target::parse(path).is_err(), "{path}");
+        }
+        assert_eq!(Target::parse("/...").map(|target| target.path), Ok("...".to_owned()));
+    }
+
+    #[test]
+    fn a_folder_location_never_names_another_host() {
+        let target = Target::parse("//evil.example/%0d%0aX:y").unwrap();
+        assert_eq!(target.folder_location(), "/evil.example/%0D%0AX:y/");
+    }
+}

@@ -1,0 +1,169 @@
+//! Files below one directory, and none above or beside it. The one rule: the kernel itself keeps every
+//! lookup below the root; no path is ever judged by its text alone.
+//!
+//! Symbolic links are refused everywhere below the root, so that none leads out of it. Only regular
+//! files and directories open: a FIFO or a device could make a read wait for ever.
+#![allow(unsafe_code)]
+
+mod cache;
+mod open;
+
+pub use cache::CacheSettings;
+
+use crate::error::Os;
+use bytes::Bytes;
+use cache::Cache;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::rc::Rc;
+use unit::Instant;
+
+/// A directory whose files are served.
+#[derive(Debug)]
+pub struct Root {
+    directory: OwnedFd,
+    cache: Cache,
+}
+
+/// What a path below the root names.
+#[derive(Debug, Clone)]
+pub enum Entry {
+    /// A regular file, open.
+    File(Rc<OpenFile>),
+    /// A directory.
+    Directory,
+}
+
+/// Why a path gives nothing.
+#[derive(Debug)]
+pub enum LookupError {
+    /// There is nothing of this name that may be served: no such file, a way out of the root, a
+    /// symbolic link, a FIFO or a device. The reasons are one to the asker, who must not learn more.
+    NotFound,
+    /// The file may not be read.
+    Denied,
+    /// The system lacks something just now (descriptors, memory).
+    Busy(io::Error),
+}
+
+/// An open regular file, as it was when it was opened.
+#[derive(Debug)]
+pub struct OpenFile {
+    file: File,
+    /// The whole content, where the file is small.
+    content: Option<Bytes>,
+    facts: FileFacts,
+}
+
+/// What tells one version of a file from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileFacts {
+    /// Octets.
+    pub length: u64,
+    /// Last modification, in whole seconds since 1970.
+    pub modified_seconds: i64,
+    /// And the nanoseconds beyond them.
+    pub modified_nanos: u32,
+    /// Inode number.
+    pub inode: u64,
+}
+
+impl Root {
+    /// Opens the directory. It is looked up once: what is later renamed over its path does not count.
+    pub fn open(path: &Path, settings: CacheSettings) -> Result<Self, Os> {
+        let directory = std::fs::OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_DIRECTORY | libc::O_CLOEXEC)
+            .open(path)
+            .map_err(|source| Os::new(format!("open the folder {}", path.display()), source))?;
+        Ok(Self { directory: directory.into(), cache: Cache::new(settings) })
+    }
+
+    /// Looks up `path`, relative to the root, its parts joined by `/`; the empty path is the root.
+    pub fn lookup(&self, now: Instant, path: &str) -> Result<Entry, LookupError> {
+        if let Some(file) = self.cache.find(now, path) {
+            return Ok(Entry::File(file));
+        }
+        let file = File::from(open::below(&self.directory, path).map_err(lookup_error)?);
+        let metadata = file.metadata().map_err(lookup_error)?;
+        if metadata.is_dir() {
+            return Ok(Entry::Directory);
+        }
+        if !metadata.is_file() {
+            return Err(LookupError::NotFound);
+        }
+        let facts = FileFacts::of(&metadata);
+        let content = match self.cache.takes(facts.length) {
+            true => read_whole(&file, facts.length).map_err(LookupError::Busy)?,
+            false => None,
+        };
+        let file = Rc::new(OpenFile { file, content, facts });
+        self.cache.keep(now, path, &file);
+        Ok(Entry::File(file))
+    }
+}
+
+impl OpenFile {
+    /// What tells this version of the file.
+    pub fn facts(&self) -> FileFacts {
+        self.facts
+    }
+
+    /// Reads up to `length` octets from `offset`; fewer where the file ends (or was cut) there.
+    pub fn read(&self, offset: u64, length: usize) -> io::Result<Bytes> {
+        if let Some(content) = &self.content {
+            let start = usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());
+            let end = start.saturating_add(length).min(content.len());
+            return Ok(content.slice(start..end));
+        }
+        let mut buffer = vec![0; length];
+        let mut filled = 0;
+        while filled < length {
+            match self.file.read_at(&mut buffer[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        buffer.truncate(filled);
+        Ok(buffer.into())
+    }
+}
+
+impl FileFacts {
+    fn of(metadata: &std::fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self {
+            length: metadata.len(),
+            modified_seconds: metadata.mtime(),
+            modified_nanos: metadata.mtime_nsec() as u32,
+            inode: metadata.ino(),
+        }
+    }
+}
+
+/// The content where it is as long as it was said to be; None where the file changes just now.
+fn read_whole(file: &File, length: u64) -> io::Result<Option<Bytes>> {
+    let mut buffer = vec![0; length as usize];
+    match file.read_exact_at(&mut buffer, 0) {
+        Ok(()) => Ok(Some(buffer.into())),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn lookup_error(error: io::Error) -> LookupError {
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => LookupError::Denied,
+        Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EIO) => LookupError::Busy(error),
+        // ENOENT, ENOTDIR, ELOOP (a link), EXDEV (a way out), ENXIO (a socket), ENAMETOOLONG, …
+        _ => LookupError::NotFound,
+    }
+}
+
+#[cfg(test)]
+mod tests;

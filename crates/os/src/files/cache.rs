@@ -1,0 +1,95 @@
+//! Small files kept whole, bounded in octets and in age. A file that changes is served in its old
+//! version for at most that age.
+
+use super::OpenFile;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Duration;
+use unit::Instant;
+
+/// Octets counted for an entry beside its content: names, facts and the descriptor's own.
+const ENTRY_COST: usize = 512;
+
+/// Descriptors that the cache holds at most.
+const ENTRIES: usize = 1024;
+
+/// What is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheSettings {
+    /// Files up to this size are kept whole.
+    pub file_limit: usize,
+    /// Octets kept in all.
+    pub total_limit: usize,
+    /// How long a file is taken for unchanged. Zero keeps nothing.
+    pub age: Duration,
+}
+
+impl Default for CacheSettings {
+    fn default() -> Self {
+        Self { file_limit: 256 * 1024, total_limit: 16 * 1024 * 1024, age: Duration::from_secs(1) }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Cache {
+    settings: CacheSettings,
+    kept: RefCell<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    files: HashMap<Box<str>, (Instant, Rc<OpenFile>)>,
+    total: usize,
+}
+
+impl Cache {
+    pub(super) fn new(settings: CacheSettings) -> Self {
+        Self { settings, kept: RefCell::default() }
+    }
+
+    /// Whether a file of this length would be kept.
+    pub(super) fn takes(&self, length: u64) -> bool {
+        !self.settings.age.is_zero() && length <= self.settings.file_limit as u64
+    }
+
+    /// The file, where it was looked up not long ago.
+    pub(super) fn find(&self, now: Instant, path: &str) -> Option<Rc<OpenFile>> {
+        let kept = self.kept.borrow();
+        let (since, file) = kept.files.get(path)?;
+        (now.since(*since) < self.settings.age).then(|| Rc::clone(file))
+    }
+
+    #[cfg(test)]
+    pub(super) fn octets(&self) -> usize {
+        self.kept.borrow().total
+    }
+
+    pub(super) fn keep(&self, now: Instant, path: &str, file: &Rc<OpenFile>) {
+        let Some(cost) = cost(path, file) else { return };
+        if cost > self.settings.total_limit {
+            return;
+        }
+        let mut kept = self.kept.borrow_mut();
+        kept.remove(path);
+        // Everything goes at once: what is asked for often comes back with the next request, and no
+        // order of use has to be kept on every hit.
+        if kept.total + cost > self.settings.total_limit || kept.files.len() >= ENTRIES {
+            *kept = Kept::default();
+        }
+        kept.total += cost;
+        kept.files.insert(path.into(), (now, Rc::clone(file)));
+    }
+}
+
+impl Kept {
+    fn remove(&mut self, path: &str) {
+        if let Some((_, file)) = self.files.remove(path) {
+            self.total -= cost(path, &file).unwrap_or(0);
+        }
+    }
+}
+
+fn cost(path: &str, file: &OpenFile) -> Option<usize> {
+    file.content.as_ref().map(|content| content.len() + path.len() + ENTRY_COST)
+}

@@ -1,0 +1,74 @@
+//! Opening below a directory: openat2 where the kernel has it (5.6), else one part of the path after
+//! another.
+
+use std::ffi::CString;
+use std::io;
+use std::mem;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// O_NONBLOCK: opening a FIFO must not wait for its writer.
+const FLAGS: libc::c_int = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
+
+/// Opens `path` below `directory` for reading; links and ways out are errors.
+pub(super) fn below(directory: &OwnedFd, path: &str) -> io::Result<OwnedFd> {
+    match with_openat2(directory.as_fd(), path) {
+        // ENOSYS: an old kernel; EPERM: a container's seccomp filter that does not know the call.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
+            part_by_part(directory.as_fd(), path)
+        }
+        other => other,
+    }
+}
+
+fn with_openat2(directory: BorrowedFd<'_>, path: &str) -> io::Result<OwnedFd> {
+    let path = c_path(if path.is_empty() { "." } else { path })?;
+    // SAFETY: open_how is plain integers, for which all zeros is a value.
+    let mut how: libc::open_how = unsafe { mem::zeroed() };
+    how.flags = FLAGS as u64;
+    how.resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_NO_MAGICLINKS;
+    // SAFETY: the path and `how` live through the call, and the size is that of `how`.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_openat2,
+            directory.as_raw_fd(),
+            path.as_ptr(),
+            &raw const how,
+            mem::size_of_val(&how),
+        )
+    };
+    owned(fd as libc::c_int)
+}
+
+/// The same without openat2: each part is opened below the one before, none may be a link or `..`.
+pub(super) fn part_by_part(directory: BorrowedFd<'_>, path: &str) -> io::Result<OwnedFd> {
+    let mut parts = path.split('/').filter(|part| !part.is_empty() && *part != ".").peekable();
+    let mut current = open_part(directory, ".", libc::O_DIRECTORY)?;
+    while let Some(part) = parts.next() {
+        if part == ".." {
+            return Err(io::Error::from_raw_os_error(libc::EXDEV));
+        }
+        let kind = if parts.peek().is_some() { libc::O_DIRECTORY } else { 0 };
+        current = open_part(current.as_fd(), part, kind)?;
+    }
+    Ok(current)
+}
+
+fn open_part(directory: BorrowedFd<'_>, part: &str, kind: libc::c_int) -> io::Result<OwnedFd> {
+    let part = c_path(part)?;
+    let flags = FLAGS | libc::O_NOFOLLOW | kind;
+    // SAFETY: the path lives through the call.
+    let fd = unsafe { libc::openat(directory.as_raw_fd(), part.as_ptr(), flags) };
+    owned(fd)
+}
+
+fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel just gave this descriptor, nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn c_path(path: &str) -> io::Result<CString> {
+    CString::new(path).map_err(|_nul| io::Error::from_raw_os_error(libc::ENOENT))
+}

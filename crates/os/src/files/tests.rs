@@ -1,0 +1,109 @@
+use super::*;
+use crate::clock;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+struct Folder(PathBuf);
+
+impl Folder {
+    /// A folder of this test's own, with a secret beside it.
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("wirelap-files-{name}-{}", std::process::id()));
+        let _left_over = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(path.join("root/sub")).unwrap();
+        std::fs::write(path.join("secret"), "secret").unwrap();
+        std::fs::write(path.join("root/a.txt"), "hello").unwrap();
+        std::fs::write(path.join("root/sub/b.txt"), "b").unwrap();
+        std::os::unix::fs::symlink("../secret", path.join("root/out")).unwrap();
+        std::os::unix::fs::symlink("..", path.join("root/up")).unwrap();
+        std::os::unix::fs::symlink("a.txt", path.join("root/within")).unwrap();
+        let fifo = std::process::Command::new("mkfifo").arg(path.join("root/fifo")).status();
+        assert!(fifo.unwrap().success());
+        Self(path)
+    }
+
+    fn root(&self, settings: CacheSettings) -> Root {
+        Root::open(&self.0.join("root"), settings).unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _gone = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn content(root: &Root, path: &str) -> Option<Vec<u8>> {
+    match root.lookup(clock::now(), path).ok()? {
+        Entry::File(file) => Some(file.read(0, 100).unwrap().to_vec()),
+        Entry::Directory => None,
+    }
+}
+
+#[test]
+fn files_below_the_root_are_read_in_ranges() {
+    let folder = Folder::new("ranges");
+    for age in [Duration::ZERO, Duration::from_secs(1)] {
+        let root = folder.root(CacheSettings { age, ..CacheSettings::default() });
+        let Ok(Entry::File(file)) = root.lookup(clock::now(), "a.txt") else { panic!("no file") };
+        assert_eq!(file.facts().length, 5);
+        assert_eq!(&file.read(1, 3).unwrap()[..], b"ell");
+        assert_eq!(&file.read(4, 30).unwrap()[..], b"o");
+        assert_eq!(&file.read(9, 30).unwrap()[..], b"");
+        assert_eq!(content(&root, "sub/b.txt").as_deref(), Some(&b"b"[..]));
+        assert!(matches!(root.lookup(clock::now(), "sub"), Ok(Entry::Directory)));
+        assert!(matches!(root.lookup(clock::now(), ""), Ok(Entry::Directory)));
+    }
+}
+
+#[test]
+fn no_path_leads_out_of_the_root_with_or_without_openat2() {
+    let folder = Folder::new("escape");
+    let root = folder.root(CacheSettings::default());
+    for path in ["../secret", "out", "up/secret", "sub/../../secret", "within", "/etc/passwd"] {
+        let found = root.lookup(clock::now(), path);
+        assert!(matches!(found, Err(LookupError::NotFound)), "{path}: {found:?}");
+    }
+    for path in ["../secret", "out", "up/secret", "sub/../../secret", "within"] {
+        assert!(open::part_by_part(root.directory.as_fd(), path).is_err(), "{path}");
+    }
+    let found = open::part_by_part(root.directory.as_fd(), "sub/b.txt");
+    assert!(found.is_ok(), "the fallback finds what is there");
+}
+
+#[test]
+fn a_fifo_is_not_a_file_and_does_not_wait() {
+    let folder = Folder::new("fifo");
+    let root = folder.root(CacheSettings::default());
+    assert!(matches!(root.lookup(clock::now(), "fifo"), Err(LookupError::NotFound)));
+}
+
+#[test]
+fn a_changed_file_is_seen_once_its_copy_is_old() {
+    let folder = Folder::new("age");
+    let root = folder.root(CacheSettings::default());
+    let now = clock::now();
+    let length = |at| match root.lookup(at, "a.txt") {
+        Ok(Entry::File(file)) => file.facts().length,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(length(now), 5);
+    std::fs::write(folder.0.join("root/a.txt"), "hello again").unwrap();
+    assert_eq!(length(now + Duration::from_millis(999)), 5);
+    assert_eq!(length(now + Duration::from_secs(1)), 11);
+}
+
+#[test]
+fn the_cache_never_holds_more_than_its_limit() {
+    let folder = Folder::new("bound");
+    let settings = CacheSettings { total_limit: 4_000, ..CacheSettings::default() };
+    let root = folder.root(settings);
+    for index in 0..40 {
+        let name = format!("f{index}");
+        std::fs::write(folder.0.join("root").join(&name), [b'x'; 1000]).unwrap();
+        assert!(content(&root, &name).is_some());
+        assert!(root.cache.octets() <= 4_000);
+    }
+}

@@ -1,0 +1,161 @@
+//! What the end point wants, done.
+
+use super::epoll::Ready;
+use super::socket::{Output, Phase};
+use super::table::Token;
+use super::{Moment, Reactor, socket_error};
+use crate::clock;
+use crate::tcp::{self, Connect};
+use proto::{Action, EndPoint, SocketId, SocketSettings};
+use std::cmp::Reverse;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+
+impl Reactor {
+    /// Does all that the end point wants, until it wants nothing more.
+    pub(super) fn act<E: EndPoint + ?Sized>(&mut self, end_point: &mut E) {
+        while let Some(action) = end_point.poll_action() {
+            self.act_once(end_point, action);
+        }
+    }
+
+    /// Actions on a socket that failed meanwhile find no token and are dropped: the end point was told.
+    fn act_once<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, action: Action) {
+        match action {
+            Action::Connect { socket, remote, settings } => {
+                self.connect(end_point, socket, (remote, &settings));
+            }
+            Action::Transmit(id) => {
+                let Some(token) = self.table.token(id) else { return };
+                if let Some(socket) = self.table.find(token) {
+                    socket.output.wanted = true;
+                }
+                self.write_once(end_point, token);
+            }
+            Action::Shutdown(id) => {
+                let Some(token) = self.table.token(id) else { return };
+                if let Some(socket) = self.table.find(token)
+                    && socket.phase == Phase::Open
+                {
+                    socket.phase = Phase::Ending;
+                    self.write_once(end_point, token);
+                }
+            }
+            Action::Close(id) => self.leave(end_point, id),
+            Action::Abort(id) => {
+                if let Some(token) = self.table.token(id) {
+                    if let Some(socket) = self.table.find(token) {
+                        tcp::reset_on_close(socket.fd.as_fd());
+                    }
+                    self.remove(token);
+                }
+            }
+            Action::Pause(id) => self.pause(id, true),
+            Action::Resume(id) => self.pause(id, false),
+            Action::Finish => self.finishing = true,
+        }
+    }
+
+    fn pause(&mut self, id: SocketId, paused: bool) {
+        let Some(token) = self.table.token(id) else { return };
+        if let Some(socket) = self.table.find(token) {
+            socket.input.paused = paused;
+            if !paused && socket.input.ready {
+                self.queue(token);
+            }
+        }
+    }
+
+    fn connect<E: EndPoint + ?Sized>(
+        &mut self,
+        end_point: &mut E,
+        id: SocketId,
+        (remote, settings): (SocketAddr, &SocketSettings),
+    ) {
+        let output = Output::new(settings.unsent_low_water);
+        let now = clock::now();
+        match tcp::connect(remote, settings) {
+            Ok(Connect::Done(fd, local)) => {
+                if self.adopt(end_point, (fd, id), Phase::Open, output).is_some() {
+                    end_point.handle_connected(now, id, local);
+                }
+            }
+            Ok(Connect::Pending(fd)) => {
+                let token = self.adopt(end_point, (fd, id), Phase::Connecting, output);
+                self.alarms
+                    .extend(token.map(|token| Reverse((now + settings.connect_timeout, token))));
+            }
+            Err(error) => end_point.handle_error(now, id, socket_error(&error)),
+        }
+    }
+
+    /// A connect is decided.
+    fn handle_connect<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
+        let Some(socket) = self.table.find(token) else { return };
+        match tcp::take_error(socket.fd.as_fd()) {
+            Ok(local) => {
+                socket.phase = Phase::Open;
+                let id = socket.id;
+                self.testify(token, Moment::Opened);
+                end_point.handle_connected(clock::now(), id, local);
+                self.act(end_point);
+            }
+            Err(error) => self.fail(end_point, token, socket_error(&error)),
+        }
+    }
+
+    /// The end point lets go: what is owed goes out, then FIN, then the peer's last octets are awaited.
+    fn leave<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, id: SocketId) {
+        let Some(token) = self.table.token(id) else { return };
+        let Some(socket) = self.table.find(token) else { return };
+        match socket.phase {
+            Phase::Connecting => return self.remove(token),
+            Phase::Ended if socket.input.ended => return self.remove(token),
+            Phase::Ended => {
+                socket.phase = Phase::Lingering;
+                self.alarms.push(Reverse((clock::now() + self.settings.linger, token)));
+            }
+            Phase::Open | Phase::Ending => socket.phase = Phase::Leaving,
+            Phase::Leaving | Phase::Lingering => return,
+        }
+        self.table.detach(id);
+        self.write_once(end_point, token);
+        self.read_away(token);
+        if self.table.find(token).is_some_and(|socket| socket.phase == Phase::Leaving) {
+            self.alarms.push(Reverse((clock::now() + self.settings.flush, token)));
+        }
+    }
+
+    /// The kernel tells that a socket is ready for something.
+    pub(super) fn handle_socket<E: EndPoint + ?Sized>(
+        &mut self,
+        end_point: &mut E,
+        token: Token,
+        ready: Ready,
+    ) {
+        let Some(socket) = self.table.find(token) else { return };
+        socket.input.ready |= ready.readable();
+        socket.input.hung_up |= ready.hung_up();
+        if ready.writable() {
+            socket.output.ready = true;
+            socket.output.unsent_bound = 0;
+        }
+        match socket.phase {
+            Phase::Connecting if ready.writable() => self.handle_connect(end_point, token),
+            Phase::Connecting => return,
+            Phase::Open | Phase::Ending | Phase::Ended => {
+                // A paused socket is not read, so its error has to be asked for.
+                if ready.failed()
+                    && socket.input.paused
+                    && let Err(error) = tcp::take_error(socket.fd.as_fd())
+                {
+                    return self.fail(end_point, token, socket_error(&error));
+                }
+            }
+            Phase::Leaving | Phase::Lingering => {}
+        }
+        self.read(end_point, token);
+        self.write(end_point, token);
+        self.act(end_point);
+    }
+}

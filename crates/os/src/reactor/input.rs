@@ -1,0 +1,74 @@
+//! The reading side: as long as there is something, for a bounded turn.
+
+use super::socket::Phase;
+use super::table::Token;
+use super::{Reactor, socket_error};
+use crate::{clock, tcp};
+use proto::EndPoint;
+use std::io::ErrorKind;
+use std::os::fd::AsFd;
+
+/// Reads of one socket before others have their turn.
+const READS_A_TURN: usize = 4;
+
+impl Reactor {
+    /// Reads what there is and hands it to the end point.
+    pub(super) fn read<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
+        for _ in 0..READS_A_TURN {
+            let Some(socket) = self.table.find(token) else { return };
+            if !socket.phase.is_attached() {
+                return self.read_away(token);
+            }
+            if !socket.input.ready || socket.input.paused || socket.input.ended {
+                return;
+            }
+            let id = socket.id;
+            match tcp::receive(socket.fd.as_fd(), &mut self.input) {
+                Ok(0) => {
+                    socket.input.ended = true;
+                    end_point.handle_eof(clock::now(), id);
+                    return self.act(end_point);
+                }
+                Ok(count) => {
+                    // A short read empties the queue, and what comes later is a new edge; but a FIN
+                    // that was told already is not told again.
+                    socket.input.ready = count == self.input.len() || socket.input.hung_up;
+                    end_point.handle_bytes(clock::now(), id, &self.input[..count]);
+                    self.act(end_point);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    socket.input.ready = false;
+                    return;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return self.fail(end_point, token, socket_error(&error)),
+            }
+        }
+        self.queue(token);
+    }
+
+    /// Throws away what arrives for a socket that the end point has let go of.
+    pub(super) fn read_away(&mut self, token: Token) {
+        for _ in 0..READS_A_TURN {
+            let Some(socket) = self.table.find(token) else { return };
+            if !socket.input.ready || socket.input.ended {
+                break;
+            }
+            match tcp::discard(socket.fd.as_fd()) {
+                Ok(0) => socket.input.ended = true,
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    socket.input.ready = false;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return self.remove(token),
+            }
+        }
+        let Some(socket) = self.table.find(token) else { return };
+        if socket.phase == Phase::Lingering && socket.input.ended {
+            self.remove(token);
+        } else if socket.input.ready && !socket.input.ended {
+            self.queue(token);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The writing side: octets are asked of the end point only when the kernel has little left to send.
+
+use super::epoll::Interest;
+use super::socket::{Phase, Socket};
+use super::table::Token;
+use super::{Reactor, socket_error};
+use crate::{clock, tcp};
+use proto::EndPoint;
+use std::cmp::Reverse;
+use std::io::{self, ErrorKind};
+use std::os::fd::AsFd;
+
+/// Octets sent on one socket before others have their turn.
+const SENT_A_TURN: usize = 256 * 1024;
+
+/// How a writing turn ended.
+enum Turn {
+    /// Nothing more to send for now, or the kernel takes no more: an event or an action goes on.
+    Over,
+    /// The turn is used up and there is more.
+    More,
+    /// All is sent that the socket will ever send: FIN comes next.
+    Fin,
+    /// The socket failed.
+    Failed(io::Error),
+}
+
+impl Reactor {
+    /// Sends what is owed and asks for more, then does what the end point wants thereupon.
+    pub(super) fn write<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
+        let idle = self
+            .table
+            .find(token)
+            .is_none_or(|socket| !socket.output.wanted && socket.output.owed.is_empty());
+        if !idle {
+            self.write_once(end_point, token);
+            self.act(end_point);
+        }
+    }
+
+    /// The same without the end point's actions: for use within them.
+    pub(super) fn write_once<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
+        let Some(socket) = self.table.find(token) else { return };
+        let turn = write_turn(end_point, socket, |socket| {
+            self.poll.rearm(socket.fd.as_fd(), token.0, Interest::Edges)
+        });
+        match turn {
+            Turn::Over => {}
+            Turn::More => self.queue(token),
+            Turn::Fin => self.send_fin(token),
+            Turn::Failed(error) => self.fail_quietly(end_point, token, socket_error(&error)),
+        }
+    }
+
+    fn send_fin(&mut self, token: Token) {
+        let linger = self.settings.linger;
+        let Some(socket) = self.table.find(token) else { return };
+        if socket.phase == Phase::Ending {
+            tcp::send_fin(socket.fd.as_fd());
+            socket.phase = Phase::Ended;
+            return;
+        }
+        if linger.is_zero() || socket.input.ended {
+            return self.remove(token);
+        }
+        tcp::send_fin(socket.fd.as_fd());
+        socket.phase = Phase::Lingering;
+        self.alarms.push(Reverse((clock::now() + linger, token)));
+    }
+}
+
+fn write_turn<E: EndPoint + ?Sized>(
+    end_point: &mut E,
+    socket: &mut Socket,
+    rearm: impl Fn(&Socket) -> io::Result<()>,
+) -> Turn {
+    if socket.phase == Phase::Connecting {
+        return Turn::Over;
+    }
+    let mut left = SENT_A_TURN;
+    loop {
+        if socket.output.owed.is_empty() && !refill(end_point, socket) {
+            return match socket.phase {
+                Phase::Ending | Phase::Leaving => Turn::Fin,
+                _ => Turn::Over,
+            };
+        }
+        if !socket.output.ready {
+            return Turn::Over;
+        }
+        if left == 0 {
+            return Turn::More;
+        }
+        match tcp::send(socket.fd.as_fd(), &socket.output.owed) {
+            Ok((offered, taken)) => {
+                socket.output.owed.advance(taken);
+                socket.output.unsent_bound += taken;
+                // A write cut short has told the kernel that somebody waits: an edge will come.
+                socket.output.ready = taken == offered;
+                left = left.saturating_sub(taken);
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => socket.output.ready = false,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Turn::Failed(error),
+        }
+        if let Err(error) = wait_for_low_water(socket, &rearm) {
+            return Turn::Failed(error);
+        }
+    }
+}
+
+/// Asks the end point for octets, where the kernel would take them now. Whether there are any.
+fn refill<E: EndPoint + ?Sized>(end_point: &mut E, socket: &mut Socket) -> bool {
+    let output = &mut socket.output;
+    if !output.ready || !output.wanted || socket.phase != Phase::Open {
+        return false;
+    }
+    end_point.poll_transmit(clock::now(), socket.id, &mut output.owed, output.low_water);
+    output.wanted = !output.owed.is_empty();
+    output.wanted
+}
+
+/// A write that was taken whole sets no alarm in the kernel: where much lies unsent, watch anew, which
+/// tells when little is left.
+fn wait_for_low_water(
+    socket: &mut Socket,
+    rearm: &impl Fn(&Socket) -> io::Result<()>,
+) -> io::Result<()> {
+    let low_water = socket.output.low_water;
+    if !socket.output.ready || socket.output.unsent_bound < low_water {
+        return Ok(());
+    }
+    socket.output.unsent_bound = tcp::unsent(socket.fd.as_fd())?;
+    if socket.output.unsent_bound >= low_water {
+        socket.output.ready = false;
+        rearm(socket)?;
+    }
+    Ok(())
+}

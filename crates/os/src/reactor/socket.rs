@@ -1,0 +1,84 @@
+//! One stream socket of a reactor: what is known of it and what it still owes.
+
+use proto::{SendBuf, SocketId};
+use std::os::fd::OwnedFd;
+
+/// Where a socket stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The connect is not decided.
+    Connecting,
+    /// The end point's own.
+    Open,
+    /// The end point has sent its last octet; FIN follows what is owed. Reading goes on.
+    Ending,
+    /// FIN is out. Reading goes on.
+    Ended,
+    /// The end point has let go of it; FIN follows what is owed.
+    Leaving,
+    /// FIN is out and what still arrives is thrown away, so that the close does not become an RST
+    /// that takes the last octets from the peer (RFC 9112 §9.6).
+    Lingering,
+}
+
+impl Phase {
+    /// Whether the end point knows this socket.
+    pub(super) fn is_attached(self) -> bool {
+        !matches!(self, Self::Leaving | Self::Lingering)
+    }
+}
+
+/// A stream socket.
+#[derive(Debug)]
+pub(super) struct Socket {
+    pub(super) fd: OwnedFd,
+    /// Tells this socket's events from those of an earlier one at the same place.
+    pub(super) generation: u32,
+    pub(super) id: SocketId,
+    pub(super) phase: Phase,
+    pub(super) input: Input,
+    pub(super) output: Output,
+    /// Whether it stands in the list of those that go on without a new event.
+    pub(super) queued: bool,
+}
+
+/// The reading side.
+#[derive(Debug, Default)]
+pub(super) struct Input {
+    /// The kernel may have octets.
+    pub(super) ready: bool,
+    /// The end point wants none for now.
+    pub(super) paused: bool,
+    /// The peer has ended: read on to the end, whatever a short read suggests.
+    pub(super) hung_up: bool,
+    /// The end was read.
+    pub(super) ended: bool,
+}
+
+/// The writing side.
+#[derive(Debug)]
+pub(super) struct Output {
+    /// The kernel takes octets.
+    pub(super) ready: bool,
+    /// The end point has something to send.
+    pub(super) wanted: bool,
+    /// Taken from the end point, not yet by the kernel.
+    pub(super) owed: SendBuf,
+    /// At most so many octets lie unsent in the kernel.
+    pub(super) unsent_bound: usize,
+    /// TCP_NOTSENT_LOWAT as it was set.
+    pub(super) low_water: usize,
+}
+
+impl Output {
+    /// `ready` as far as is known; a new connection has sent nothing.
+    pub(super) fn new(low_water: u32) -> Self {
+        Self {
+            ready: false,
+            wanted: false,
+            owed: SendBuf::new(),
+            unsent_bound: 0,
+            low_water: (low_water as usize).max(1),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What the kernel made of a socket, read back and not assumed.
+
+use super::option::{read, read_int};
+use std::io;
+use std::mem;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// A socket's settings and state as the kernel tells them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TcpFacts {
+    /// TCP_CONGESTION: the congestion control in force.
+    pub congestion_control: String,
+    /// Congestion window, in segments.
+    pub congestion_window: u32,
+    /// Octets of payload in a full segment (TCP_INFO's `snd_mss`).
+    pub segment_size: u32,
+    /// Smoothed round-trip time.
+    pub round_trip: Duration,
+    /// Segments sent again so far.
+    pub retransmits: u32,
+    /// TCP_NOTSENT_LOWAT in force.
+    pub unsent_low_water: u32,
+}
+
+impl TcpFacts {
+    /// Reads them from a socket.
+    pub fn read(fd: BorrowedFd<'_>) -> io::Result<Self> {
+        let info = tcp_info(fd)?;
+        let low_water = read_int(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT)?;
+        Ok(Self {
+            congestion_control: congestion_control(fd)?,
+            congestion_window: info.tcpi_snd_cwnd,
+            segment_size: info.tcpi_snd_mss,
+            round_trip: Duration::from_micros(info.tcpi_rtt.into()),
+            retransmits: info.tcpi_total_retrans,
+            unsent_low_water: low_water as u32,
+        })
+    }
+}
+
+fn congestion_control(fd: BorrowedFd<'_>) -> io::Result<String> {
+    // TCP_CA_NAME_MAX of the kernel.
+    let mut name = [0; 16];
+    let length = read(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut name)?;
+    let text = name[..length].split(|&octet| octet == 0).next().unwrap_or_default();
+    Ok(String::from_utf8_lossy(text).into_owned())
+}
+
+fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<libc::tcp_info> {
+    let mut octets = [0; mem::size_of::<libc::tcp_info>()];
+    read(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut octets)?;
+    // SAFETY: tcp_info is plain integers, for which any octets are a value; sizes are equal. An older
+    // kernel writes less and leaves the rest zero.
+    Ok(unsafe { mem::transmute::<[u8; mem::size_of::<libc::tcp_info>()], libc::tcp_info>(octets) })
+}

@@ -1,0 +1,66 @@
+//! Socket options, set and read.
+
+use proto::SocketSettings;
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Sets an option to a plain value.
+pub(super) fn set<T: Copy>(
+    fd: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: &T,
+) -> io::Result<()> {
+    let length = mem::size_of::<T>() as libc::socklen_t;
+    set_raw(fd, (level, name), std::ptr::from_ref(value).cast(), length)
+}
+
+/// Reads an option into `buffer`; returns how many octets the kernel wrote.
+pub(super) fn read(
+    fd: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    buffer: &mut [u8],
+) -> io::Result<usize> {
+    let mut length = buffer.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` octets, which is the buffer's own.
+    let result = unsafe {
+        libc::getsockopt(fd.as_raw_fd(), level, name, buffer.as_mut_ptr().cast(), &raw mut length)
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(length as usize) }
+}
+
+/// Reads an option that is an int.
+pub(super) fn read_int(
+    fd: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+) -> io::Result<i32> {
+    let mut octets = [0; 4];
+    read(fd, level, name, &mut octets)?;
+    Ok(i32::from_ne_bytes(octets))
+}
+
+/// Sets what an end point asks of a socket, and TCP_NODELAY: whole frames are written at once here,
+/// and Nagle's wait for an acknowledgement would be measured as the protocol's.
+pub(super) fn apply(fd: BorrowedFd<'_>, settings: &SocketSettings) -> io::Result<()> {
+    set(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &1i32)?;
+    set(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &settings.unsent_low_water)?;
+    if let Some(name) = &settings.congestion_control {
+        let option = (libc::IPPROTO_TCP, libc::TCP_CONGESTION);
+        set_raw(fd, option, name.as_ptr().cast(), name.len() as libc::socklen_t)?;
+    }
+    Ok(())
+}
+
+fn set_raw(
+    fd: BorrowedFd<'_>,
+    (level, name): (libc::c_int, libc::c_int),
+    value: *const libc::c_void,
+    length: libc::socklen_t,
+) -> io::Result<()> {
+    // SAFETY: both callers hand in a live value and its own length.
+    let result = unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, value, length) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

@@ -1,0 +1,126 @@
+//! The calls that a connected (or connecting) socket needs, each once.
+
+use super::address::{self, with_sockaddr};
+use super::option::{apply, read_int, set};
+use proto::{SendBuf, SocketSettings};
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// Pieces in one vectored write.
+const SLICES: usize = 64;
+
+/// Octets that one call discards at most.
+const DISCARD: usize = 1 << 20;
+
+/// How far a connect came at once.
+pub(crate) enum Connect {
+    /// The far side has answered (loopback does so).
+    Done(OwnedFd, SocketAddr),
+    /// The socket becomes writable when it has answered, or failed.
+    Pending(OwnedFd),
+}
+
+/// A new non-blocking socket of the address's family.
+pub(super) fn socket(address: SocketAddr) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: a plain call without pointers.
+    let fd = unsafe { libc::socket(family, kind, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel just gave this descriptor, nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Makes calls on the descriptor return instead of waiting.
+pub(super) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: FIONBIO reads one int.
+    let result = unsafe { libc::ioctl(fd.as_raw_fd(), libc::FIONBIO, &raw const on) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Begins a connect.
+pub(crate) fn connect(remote: SocketAddr, settings: &SocketSettings) -> io::Result<Connect> {
+    let fd = socket(remote)?;
+    apply(fd.as_fd(), settings)?;
+    let result = with_sockaddr(remote, |pointer, length| {
+        // SAFETY: `pointer` is good for `length` octets through the call.
+        unsafe { libc::connect(fd.as_raw_fd(), pointer, length) }
+    });
+    if result == 0 {
+        let local = address::local(fd.as_fd())?;
+        return Ok(Connect::Done(fd, local));
+    }
+    match io::Error::last_os_error() {
+        pending if pending.raw_os_error() == Some(libc::EINPROGRESS) => Ok(Connect::Pending(fd)),
+        error => Err(error),
+    }
+}
+
+/// The outcome of a pending connect: this side's address.
+pub(crate) fn take_error(fd: BorrowedFd<'_>) -> io::Result<SocketAddr> {
+    match read_int(fd, libc::SOL_SOCKET, libc::SO_ERROR)? {
+        0 => address::local(fd),
+        errno => Err(io::Error::from_raw_os_error(errno)),
+    }
+}
+
+/// Reads what is there.
+pub(crate) fn receive(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the kernel writes at most the buffer's length into it.
+    let count = unsafe { libc::recv(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+    counted(count)
+}
+
+/// Throws away what is there, without a copy (tcp(7): MSG_TRUNC).
+pub(crate) fn discard(fd: BorrowedFd<'_>) -> io::Result<usize> {
+    // SAFETY: with MSG_TRUNC on TCP nothing is written through the pointer.
+    let count =
+        unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), DISCARD, libc::MSG_TRUNC) };
+    counted(count)
+}
+
+/// Sends from the front of `owed`; returns how many octets were offered and how many were taken.
+pub(crate) fn send(fd: BorrowedFd<'_>, owed: &SendBuf) -> io::Result<(usize, usize)> {
+    let mut slices = [IoSlice::new(&[]); SLICES];
+    let filled = owed.io_slices(&mut slices);
+    let offered = slices[..filled].iter().map(|slice| slice.len()).sum();
+    // SAFETY: msghdr is plain data for which all zeros is a value.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = slices.as_mut_ptr().cast();
+    message.msg_iovlen = filled as _;
+    // SAFETY: IoSlice has the layout of iovec; the slices borrow `owed` through the call and sendmsg
+    // only reads them. MSG_NOSIGNAL: a closed peer is an error here, not SIGPIPE.
+    let count = unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
+    counted(count).map(|taken| (offered, taken))
+}
+
+/// Sends FIN.
+pub(crate) fn send_fin(fd: BorrowedFd<'_>) {
+    // SAFETY: a plain call. It fails only where the connection is gone already, which reading tells.
+    unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_WR) };
+}
+
+/// Octets that the kernel holds and has not sent even once (SIOCOUTQNSD).
+pub(crate) fn unsent(fd: BorrowedFd<'_>) -> io::Result<usize> {
+    /// linux/sockios.h
+    const SIOCOUTQNSD: libc::Ioctl = 0x894B;
+    let mut octets: libc::c_int = 0;
+    // SAFETY: this ioctl writes one int.
+    let result = unsafe { libc::ioctl(fd.as_raw_fd(), SIOCOUTQNSD, &raw mut octets) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(octets.max(0) as usize) }
+}
+
+/// Makes the coming close an RST (SO_LINGER with no time).
+pub(crate) fn reset_on_close(fd: BorrowedFd<'_>) {
+    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+    // It fails only where the connection is gone already: then the RST is not needed.
+    let _gone = set(fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger);
+}
+
+fn counted(count: isize) -> io::Result<usize> {
+    usize::try_from(count).map_err(|_negative| io::Error::last_os_error())
+}

@@ -1,0 +1,303 @@
+//! The reactor over real sockets on loopback, against the standard library's.
+#![allow(unsafe_code, reason = "libc calls that a test needs")]
+
+mod script;
+
+use os::error::Os;
+use os::reactor::{Moment, Reactor, ReactorSettings, Stop};
+use os::tcp::{Listener, Sharing};
+use proto::{Action, SocketError, SocketId, SocketSettings};
+use script::{Script, Seen, listening};
+use std::cell::RefCell;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
+
+const SOCKET: SocketId = SocketId(0);
+
+fn lonely() -> Result<Reactor, Os> {
+    Reactor::new(ReactorSettings::default(), Stop::new()?)
+}
+
+fn connect_to(remote: SocketAddr, connect_timeout: Duration) -> Action {
+    let settings = SocketSettings { connect_timeout, ..SocketSettings::default() };
+    Action::Connect { socket: SOCKET, remote, settings }
+}
+
+#[test]
+fn octets_are_echoed_and_a_half_closed_peer_still_gets_its_answer() {
+    let (mut reactor, address, stop) = listening().unwrap();
+    let peer = thread::spawn(move || {
+        let body: Vec<u8> = (0..3_000_000_u32).map(|index| index as u8).collect();
+        let mut stream = TcpStream::connect(address).unwrap();
+        let mut writer = stream.try_clone().unwrap();
+        let sent = body.clone();
+        let writing = thread::spawn(move || {
+            writer.write_all(&sent).unwrap();
+            writer.shutdown(Shutdown::Write).unwrap();
+        });
+        let mut back = Vec::new();
+        stream.read_to_end(&mut back).unwrap();
+        writing.join().unwrap();
+        stop.stop();
+        assert_eq!(back.len(), body.len() + 4);
+        assert!(back.starts_with(&body) && back.ends_with(b"done"));
+    });
+    let mut end_point = Script::new(|desk, seen| match seen {
+        Seen::Bytes(socket, octets) => desk.send(socket, &octets),
+        Seen::Eof(socket) => {
+            // What is said here waits for what is still to be sent.
+            desk.send(socket, b"done");
+            desk.timeout = Some(os::clock::now());
+        }
+        Seen::Timeout => match desk.outgoing.get(&SOCKET).is_some_and(|out| out.is_empty()) {
+            true => desk.act(Action::Close(SOCKET)),
+            false => desk.timeout = Some(os::clock::now() + Duration::from_millis(1)),
+        },
+        Seen::Stop => desk.act(Action::Finish),
+        _ => {}
+    });
+    reactor.run(&mut end_point).unwrap();
+    peer.join().unwrap();
+}
+
+#[test]
+fn a_connect_that_nobody_takes_is_refused() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let failed = Rc::new(RefCell::new(None));
+    let mut end_point = Script::new(|desk, seen| {
+        *failed.borrow_mut() = Some(seen);
+        desk.act(Action::Finish);
+    });
+    end_point.desk.act(connect_to(port, Duration::from_secs(5)));
+    lonely().unwrap().run(&mut end_point).unwrap();
+    assert_eq!(*failed.borrow(), Some(Seen::Failed(SOCKET, SocketError::Refused)));
+}
+
+#[test]
+fn a_connect_without_an_answer_times_out() {
+    use std::os::fd::AsRawFd;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    // SAFETY: a plain call on an open descriptor; it makes the backlog as short as can be.
+    assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
+    let address = listener.local_addr().unwrap();
+    let _fills_the_backlog = TcpStream::connect(address).unwrap();
+    let mut seen_last = None;
+    let mut end_point = Script::new(|desk, seen| {
+        seen_last = Some(seen);
+        desk.act(Action::Finish);
+    });
+    end_point.desk.act(connect_to(address, Duration::from_millis(50)));
+    lonely().unwrap().run(&mut end_point).unwrap();
+    assert_eq!(seen_last, Some(Seen::Failed(SOCKET, SocketError::TimedOut)));
+}
+
+#[test]
+fn a_client_speaks_first_and_reads_to_the_end() {
+    let listener = TcpListener::bind("[::1]:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let peer = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut said = [0; 5];
+        stream.read_exact(&mut said).unwrap();
+        stream.write_all(&said).unwrap();
+    });
+    let mut got = Vec::new();
+    let mut end_point = Script::new(|desk, seen| match seen {
+        Seen::Connected(socket) => desk.send(socket, b"hello"),
+        Seen::Bytes(_, octets) => got.extend_from_slice(&octets),
+        Seen::Eof(socket) => {
+            desk.act(Action::Close(socket));
+            desk.act(Action::Finish);
+        }
+        other => panic!("{other:?}"),
+    });
+    end_point.desk.act(connect_to(address, Duration::from_secs(5)));
+    lonely().unwrap().run(&mut end_point).unwrap();
+    assert_eq!(got, b"hello");
+    peer.join().unwrap();
+}
+
+#[test]
+fn little_is_asked_for_while_the_peer_does_not_read() {
+    let (mut reactor, address, stop) = listening().unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"go").unwrap();
+    let peer = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(300));
+        stop.stop();
+        stream
+    });
+    const ALL: usize = 100_000_000;
+    let mut end_point = Script::new(|desk, seen| match seen {
+        // A body of any length: what is taken out is put back.
+        Seen::Bytes(socket, _) => desk.send(socket, &vec![0; ALL]),
+        Seen::Stop => desk.act(Action::Finish),
+        _ => {}
+    });
+    reactor.run(&mut end_point).unwrap();
+    let low_water = SocketSettings::default().unsent_low_water as usize;
+    assert_eq!(end_point.desk.room, low_water);
+    assert!(end_point.desk.given >= low_water);
+    // The peer's receive buffer (6 MB at most, tcp_rmem) and what may lie unsent here.
+    assert!(end_point.desk.given < 8_000_000, "{} octets were decided on", end_point.desk.given);
+    drop(peer.join().unwrap());
+}
+
+#[test]
+fn an_abort_is_a_reset_and_a_close_is_not() {
+    for (action, expected) in
+        [(Action::Abort(SOCKET), Err(ErrorKind::ConnectionReset)), (Action::Close(SOCKET), Ok(3))]
+    {
+        let (mut reactor, address, stop) = listening().unwrap();
+        let peer = thread::spawn(move || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            // More than is read before the far side closes: a plain close would reset.
+            for _ in 0..20 {
+                let _may_fail_after_the_reset = stream.write_all(&[b'x'; 100_000]);
+            }
+            let mut back = Vec::new();
+            let outcome = stream.read_to_end(&mut back).map_err(|error| error.kind());
+            stop.stop();
+            outcome
+        });
+        let mut last = Some(action);
+        let mut end_point = Script::new(|desk, seen| match seen {
+            Seen::Bytes(socket, _) => {
+                if let Some(action) = last.take() {
+                    desk.send(socket, b"bye");
+                    desk.act(action);
+                }
+            }
+            Seen::Stop => desk.act(Action::Finish),
+            _ => {}
+        });
+        reactor.run(&mut end_point).unwrap();
+        assert_eq!(peer.join().unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_paused_socket_is_not_read_until_it_is_resumed() {
+    let (mut reactor, address, stop) = listening().unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"one").unwrap();
+    let mut order = Vec::new();
+    let mut end_point = Script::new(|desk, seen| match seen {
+        Seen::Accepted(socket) => {
+            desk.act(Action::Pause(socket));
+            desk.timeout = Some(os::clock::now() + Duration::from_millis(50));
+        }
+        Seen::Timeout => {
+            order.push("resumed");
+            desk.act(Action::Resume(SOCKET));
+        }
+        Seen::Bytes(..) => {
+            order.push("read");
+            stop.stop();
+        }
+        Seen::Stop => desk.act(Action::Finish),
+        other => panic!("{other:?}"),
+    });
+    reactor.run(&mut end_point).unwrap();
+    assert_eq!(order, ["resumed", "read"]);
+}
+
+#[test]
+fn settings_of_a_listener_are_read_back_from_accepted_sockets() {
+    let stop = Stop::new().unwrap();
+    let settings = SocketSettings {
+        unsent_low_water: 12_345,
+        congestion_control: Some("reno".to_owned()),
+        ..SocketSettings::default()
+    };
+    let listener =
+        Listener::bind("127.0.0.1:0".parse().unwrap(), Sharing::Found, &settings).unwrap();
+    let stream = TcpStream::connect(listener.local()).unwrap();
+    let mut reactor = Reactor::new(ReactorSettings::default(), stop.clone()).unwrap();
+    reactor.listen(listener).unwrap();
+    let facts = Rc::new(RefCell::new(Vec::new()));
+    let keep = Rc::clone(&facts);
+    reactor.observe(Box::new(move |_socket, moment, facts| {
+        keep.borrow_mut().push((moment, facts.clone()));
+    }));
+    let mut end_point = Script::new(|desk, seen| match seen {
+        Seen::Accepted(socket) => {
+            desk.act(Action::Close(socket));
+            desk.act(Action::Finish);
+        }
+        other => panic!("{other:?}"),
+    });
+    let peer = thread::spawn(move || {
+        let mut stream = stream;
+        stream.read_to_end(&mut Vec::new()).unwrap();
+    });
+    reactor.run(&mut end_point).unwrap();
+    peer.join().unwrap();
+    let facts = facts.borrow();
+    assert_eq!(
+        facts.iter().map(|(moment, _)| *moment).collect::<Vec<_>>(),
+        [Moment::Opened, Moment::Closing]
+    );
+    for (_, facts) in facts.iter() {
+        assert_eq!(facts.unsent_low_water, 12_345);
+        assert_eq!(facts.congestion_control, "reno");
+        assert!(facts.segment_size > 500 && facts.congestion_window >= 1, "{facts:?}");
+    }
+}
+
+#[test]
+fn an_address_in_use_is_an_error_with_a_remedy_even_where_it_is_shared() {
+    let settings = SocketSettings::default();
+    let any = "127.0.0.1:0".parse().unwrap();
+    let plain = TcpListener::bind("127.0.0.1:0").unwrap();
+    let shared = Listener::bind_all(any, 2, &settings).unwrap();
+    for taken in [plain.local_addr().unwrap(), shared[0].local()] {
+        let error = Listener::bind(taken, Sharing::Found, &settings).unwrap_err();
+        assert_eq!(error.source.kind(), ErrorKind::AddrInUse);
+        assert!(error.to_string().contains(&taken.to_string()), "{error}");
+        assert!(error.remedy().is_some_and(|remedy| remedy.contains("another port")));
+    }
+    let nowhere = "192.0.2.1:0".parse().unwrap();
+    let error = Listener::bind(nowhere, Sharing::Found, &settings).unwrap_err();
+    assert_eq!(error.source.kind(), ErrorKind::AddrNotAvailable);
+    assert!(error.remedy().is_some());
+}
+
+#[test]
+fn connections_spread_over_listeners_that_share_an_address() {
+    let listeners =
+        Listener::bind_all("127.0.0.1:0".parse().unwrap(), 2, &SocketSettings::default()).unwrap();
+    let address = listeners[0].local();
+    let stop = Stop::new().unwrap();
+    let threads: Vec<_> = listeners
+        .into_iter()
+        .map(|listener| {
+            let stop = stop.clone();
+            thread::spawn(move || {
+                let mut reactor = Reactor::new(ReactorSettings::default(), stop).unwrap();
+                reactor.listen(listener).unwrap();
+                let mut accepted = 0;
+                let mut end_point = Script::new(|desk, seen| match seen {
+                    Seen::Accepted(socket) => {
+                        accepted += 1;
+                        desk.act(Action::Close(socket));
+                    }
+                    Seen::Stop => desk.act(Action::Finish),
+                    _ => {}
+                });
+                reactor.run(&mut end_point).unwrap();
+                accepted
+            })
+        })
+        .collect();
+    for _ in 0..64 {
+        TcpStream::connect(address).unwrap().read_to_end(&mut Vec::new()).unwrap();
+    }
+    stop.stop();
+    let shares: Vec<usize> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+    assert_eq!(shares.iter().sum::<usize>(), 64);
+    assert!(shares.iter().all(|&share| share > 0), "{shares:?}");
+}

@@ -1,0 +1,123 @@
+//! An end point that does what a test's closure says.
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+use os::error::Os;
+use os::reactor::{Reactor, ReactorSettings, Stop};
+use os::tcp::{Listener, Sharing};
+use proto::{Accepted, Action, EndPoint, SendBuf, SocketError, SocketId, SocketSettings};
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+use std::time::Duration;
+use unit::Instant;
+
+/// What the reactor told.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Seen {
+    Accepted(SocketId),
+    Connected(SocketId),
+    Bytes(SocketId, Vec<u8>),
+    Eof(SocketId),
+    Failed(SocketId, SocketError),
+    Timeout,
+    Stop,
+}
+
+/// What the closure works with.
+#[derive(Default)]
+pub(crate) struct Desk {
+    pub(crate) actions: VecDeque<Action>,
+    pub(crate) outgoing: HashMap<SocketId, SendBuf>,
+    pub(crate) timeout: Option<Instant>,
+    /// Octets given to `poll_transmit`'s callers.
+    pub(crate) given: usize,
+    /// The largest `room` offered.
+    pub(crate) room: usize,
+}
+
+impl Desk {
+    pub(crate) fn send(&mut self, socket: SocketId, octets: &[u8]) {
+        self.outgoing.entry(socket).or_default().put(octets);
+        self.actions.push_back(Action::Transmit(socket));
+    }
+
+    pub(crate) fn act(&mut self, action: Action) {
+        self.actions.push_back(action);
+    }
+}
+
+pub(crate) struct Script<F> {
+    pub(crate) desk: Desk,
+    next: usize,
+    handle: F,
+}
+
+impl<F: FnMut(&mut Desk, Seen)> Script<F> {
+    pub(crate) fn new(handle: F) -> Self {
+        Self { desk: Desk::default(), next: 0, handle }
+    }
+}
+
+impl<F: FnMut(&mut Desk, Seen)> EndPoint for Script<F> {
+    fn handle_accepted(&mut self, _now: Instant, _accepted: Accepted) -> Option<SocketId> {
+        let socket = SocketId(self.next);
+        self.next += 1;
+        (self.handle)(&mut self.desk, Seen::Accepted(socket));
+        Some(socket)
+    }
+
+    fn handle_connected(&mut self, _now: Instant, socket: SocketId, _local: SocketAddr) {
+        (self.handle)(&mut self.desk, Seen::Connected(socket));
+    }
+
+    fn handle_bytes(&mut self, _now: Instant, socket: SocketId, octets: &[u8]) {
+        (self.handle)(&mut self.desk, Seen::Bytes(socket, octets.to_vec()));
+    }
+
+    fn handle_eof(&mut self, _now: Instant, socket: SocketId) {
+        (self.handle)(&mut self.desk, Seen::Eof(socket));
+    }
+
+    fn handle_error(&mut self, _now: Instant, socket: SocketId, error: SocketError) {
+        (self.handle)(&mut self.desk, Seen::Failed(socket, error));
+    }
+
+    fn poll_transmit(&mut self, _now: Instant, socket: SocketId, out: &mut SendBuf, room: usize) {
+        self.desk.room = self.desk.room.max(room);
+        if let Some(outgoing) = self.desk.outgoing.get_mut(&socket) {
+            let first = outgoing.chunks().next().unwrap_or_default();
+            let count = first.len().min(room);
+            out.put(&first[..count]);
+            outgoing.advance(count);
+            self.desk.given += count;
+        }
+    }
+
+    fn handle_timeout(&mut self, _now: Instant) {
+        self.desk.timeout = None;
+        (self.handle)(&mut self.desk, Seen::Timeout);
+    }
+
+    fn handle_stop(&mut self, _now: Instant) {
+        (self.handle)(&mut self.desk, Seen::Stop);
+    }
+
+    fn poll_timeout(&mut self) -> Option<Instant> {
+        self.desk.timeout
+    }
+
+    fn poll_action(&mut self) -> Option<Action> {
+        self.desk.actions.pop_front()
+    }
+}
+
+/// A reactor that listens on a free port of loopback.
+pub(crate) fn listening() -> Result<(Reactor, SocketAddr, Stop), Os> {
+    let stop = Stop::new()?;
+    let settings = ReactorSettings { linger: Duration::from_secs(5), ..ReactorSettings::default() };
+    let mut reactor = Reactor::new(settings, stop.clone())?;
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let listener = Listener::bind(any, Sharing::Found, &SocketSettings::default())?;
+    let address = listener.local();
+    reactor.listen(listener)?;
+    Ok((reactor, address, stop))
+}

@@ -1,0 +1,467 @@
+//! A page as a graph: resources, and for each the one event that lets a browser know of it.
+//!
+//! A `Page` that exists can be loaded: `Page::new` (and reading one from a file) refuses cycles,
+//! unknown initiators, and counted resources that hang on uncounted ones. The one rule: nothing here
+//! has state.
+
+use crate::number;
+use crate::priority::Hint;
+use crate::url::{Scheme, Url};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use thiserror::Error;
+use unit::ByteSize;
+
+/// Number of a resource within its page, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ResourceId(pub u32);
+
+impl ResourceId {
+    /// The place in a list of resources.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a resource is to the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// HTML: the page itself or a frame in it.
+    Document,
+    /// CSS.
+    Stylesheet,
+    /// JavaScript.
+    Script,
+    /// A picture.
+    Image,
+    /// A web font.
+    Font,
+    /// What a script asked for.
+    Xhr,
+    /// Sound or video.
+    Media,
+    /// Anything else.
+    Other,
+}
+
+/// What lets the browser know that it needs a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Release {
+    /// The load itself: known from the beginning.
+    Navigation,
+    /// The parser met it when `offset` octets of `by` had arrived (0: with the response's head).
+    Parsed {
+        /// The document being parsed.
+        by: ResourceId,
+        /// Octets of its body.
+        #[serde(with = "number::octets")]
+        offset: ByteSize,
+    },
+    /// The whole of `by` had arrived.
+    Completed {
+        /// The initiator.
+        by: ResourceId,
+    },
+}
+
+impl Release {
+    /// The initiator, where there is one.
+    pub fn initiator(self) -> Option<ResourceId> {
+        match self {
+            Self::Navigation => None,
+            Self::Parsed { by, .. } | Self::Completed { by } => Some(by),
+        }
+    }
+}
+
+/// Whether the load waits for a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counts {
+    /// The load is done only when this is.
+    IntoLoad,
+    /// It began after onLoad: it is fetched once the load is done, and does not count into it.
+    AfterLoad,
+}
+
+/// One thing to fetch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resource {
+    /// Where it is asked for.
+    pub url: Url,
+    /// What it is to the page.
+    pub kind: Kind,
+    /// Media type that the origin gives it; empty for none.
+    pub content_type: String,
+    /// Octets of the body that the origin sends and the client checks.
+    #[serde(with = "number::octets")]
+    pub body: ByteSize,
+    /// How long the origin thinks before it answers.
+    #[serde(with = "number::nanos")]
+    pub server_time: Duration,
+    /// What makes it known.
+    pub release: Release,
+    /// The gap between being known and being asked for.
+    #[serde(with = "number::nanos")]
+    pub think: Duration,
+    /// What was said about its importance.
+    pub hint: Hint,
+    /// Whether the load waits for it.
+    pub counts: Counts,
+}
+
+/// One host that the page fetches from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Requests that go to it.
+    pub requests: u32,
+    /// The round trip that the recording shows, for information: the replay's link has its own.
+    #[serde(with = "number::nanos::option", default)]
+    pub recorded_rtt: Option<Duration>,
+}
+
+/// A page that can be loaded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Parts", into = "Parts")]
+pub struct Page {
+    document: ResourceId,
+    resources: Vec<Resource>,
+    hosts: Vec<Host>,
+}
+
+/// Why resources make no page.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum GraphError {
+    /// Too many resources to number, or none.
+    #[error("a page has 1 to 4294967295 resources, not {0}")]
+    Count(usize),
+    /// The document's number names no resource.
+    #[error("the document is to be resource {}, which is not there", .0.0)]
+    NoDocument(ResourceId),
+    /// An initiator is not there.
+    #[error("resource {} is found by resource {}, which is not there", .id.0, .by.0)]
+    UnknownInitiator {
+        /// The resource.
+        id: ResourceId,
+        /// Its initiator.
+        by: ResourceId,
+    },
+    /// A resource leads to itself.
+    #[error("resource {} is found by itself, directly or through others", .0.0)]
+    Cycle(ResourceId),
+    /// The load would wait for something that waits for the load.
+    #[error("resource {} counts into the load but is found by {}, which comes after it", .id.0, .by.0)]
+    BehindTheLoad {
+        /// The counted resource.
+        id: ResourceId,
+        /// Its uncounted initiator.
+        by: ResourceId,
+    },
+    /// The same host and path would have to give two different answers.
+    #[error("resource {} has the URL of an earlier one but another size, type or server time", .0.0)]
+    TwoAnswers(ResourceId),
+}
+
+impl Page {
+    /// The page of `resources`, numbered in their order; `document` is the main one.
+    pub fn new(document: ResourceId, resources: Vec<Resource>) -> Result<Self, GraphError> {
+        check_initiators(document, &resources)?;
+        check_cycles(&resources)?;
+        let page = Self { document, hosts: hosts_of(&resources), resources };
+        page.check_answers()?;
+        Ok(page)
+    }
+
+    /// Notes the round trips that a recording showed, by host name.
+    pub fn with_recorded_rtts(mut self, rtts: &BTreeMap<String, Duration>) -> Self {
+        for host in &mut self.hosts {
+            host.recorded_rtt = rtts.get(&host.name).copied();
+        }
+        self
+    }
+
+    /// The same page with every URL on `scheme` and `port` (None: the scheme's own), as the far side serves it.
+    pub fn served_on(mut self, scheme: Scheme, port: Option<u16>) -> Self {
+        for resource in &mut self.resources {
+            resource.url.scheme = scheme;
+            resource.url.port = port.filter(|&port| port != scheme.default_port());
+        }
+        self
+    }
+
+    /// The main document.
+    pub fn document(&self) -> ResourceId {
+        self.document
+    }
+
+    /// All resources; a resource's place is its number.
+    pub fn resources(&self) -> &[Resource] {
+        &self.resources
+    }
+
+    /// The resource with this number.
+    pub fn resource(&self, id: ResourceId) -> Option<&Resource> {
+        self.resources.get(id.index())
+    }
+
+    /// The hosts, in the order of first use.
+    pub fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// Octets of all bodies.
+    pub fn total_bytes(&self) -> ByteSize {
+        self.resources.iter().map(|resource| resource.body).sum()
+    }
+
+    /// What an origin must know to answer for this page.
+    pub fn table(&self) -> Table {
+        let mut table = Table::default();
+        for resource in &self.resources {
+            let paths = table.hosts.entry(resource.url.host.clone()).or_default();
+            paths
+                .entry(resource.url.path.clone())
+                .and_modify(|answer| answer.requests += 1)
+                .or_insert_with(|| Answer::of(resource));
+        }
+        table
+    }
+
+    fn check_answers(&self) -> Result<(), GraphError> {
+        let mut answers: BTreeMap<(&str, &str), Answer> = BTreeMap::new();
+        for (index, resource) in self.resources.iter().enumerate() {
+            let answer = Answer::of(resource);
+            let key = (resource.url.host.as_str(), resource.url.path.as_str());
+            if *answers.entry(key).or_insert_with(|| answer.clone()) != answer {
+                return Err(GraphError::TwoAnswers(ResourceId(index as u32)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the origins of a page answer, by host and path. Looking up takes no account of who asked before:
+/// an answer is the same each time.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    hosts: BTreeMap<String, BTreeMap<String, Answer>>,
+}
+
+/// One answer of an origin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Octets of body.
+    #[serde(with = "number::octets")]
+    pub body: ByteSize,
+    /// How long to think before answering.
+    #[serde(with = "number::nanos")]
+    pub server_time: Duration,
+    /// Media type; empty for none.
+    pub content_type: String,
+    /// How often one load of the page asks for it.
+    pub requests: u32,
+}
+
+impl Answer {
+    pub(crate) fn of(resource: &Resource) -> Self {
+        Self {
+            body: resource.body,
+            server_time: resource.server_time,
+            content_type: resource.content_type.clone(),
+            requests: 1,
+        }
+    }
+}
+
+impl Table {
+    /// The answer for `path` (with its query) on `host` (without port, in lower case).
+    pub fn answer(&self, host: &str, path: &str) -> Option<&Answer> {
+        self.hosts.get(host)?.get(path)
+    }
+
+    /// The host names, sorted.
+    pub fn hosts(&self) -> impl Iterator<Item = &str> {
+        self.hosts.keys().map(String::as_str)
+    }
+
+    /// Every answer with its host and path.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &Answer)> {
+        self.hosts.iter().flat_map(|(host, paths)| {
+            paths.iter().map(move |(path, answer)| (host.as_str(), path.as_str(), answer))
+        })
+    }
+}
+
+/// A page as it stands in a file.
+#[derive(Serialize, Deserialize)]
+struct Parts {
+    document: ResourceId,
+    resources: Vec<Resource>,
+    #[serde(default)]
+    hosts: Vec<Host>,
+}
+
+impl TryFrom<Parts> for Page {
+    type Error = GraphError;
+
+    fn try_from(parts: Parts) -> Result<Self, GraphError> {
+        let rtts = parts
+            .hosts
+            .into_iter()
+            .filter_map(|host| Some((host.name, host.recorded_rtt?)))
+            .collect();
+        Ok(Self::new(parts.document, parts.resources)?.with_recorded_rtts(&rtts))
+    }
+}
+
+impl From<Page> for Parts {
+    fn from(page: Page) -> Self {
+        Self { document: page.document, resources: page.resources, hosts: page.hosts }
+    }
+}
+
+fn check_initiators(document: ResourceId, resources: &[Resource]) -> Result<(), GraphError> {
+    if resources.is_empty() || u32::try_from(resources.len()).is_err() {
+        return Err(GraphError::Count(resources.len()));
+    }
+    resources.get(document.index()).ok_or(GraphError::NoDocument(document))?;
+    for (index, resource) in resources.iter().enumerate() {
+        let id = ResourceId(index as u32);
+        let Some(by) = resource.release.initiator() else { continue };
+        let initiator = resources.get(by.index()).ok_or(GraphError::UnknownInitiator { id, by })?;
+        if resource.counts == Counts::IntoLoad && initiator.counts == Counts::AfterLoad {
+            return Err(GraphError::BehindTheLoad { id, by });
+        }
+    }
+    Ok(())
+}
+
+/// Each resource has one initiator, so walking up from every unvisited one finds any cycle.
+fn check_cycles(resources: &[Resource]) -> Result<(), GraphError> {
+    let mut walk_of = vec![None; resources.len()];
+    for start in 0..resources.len() {
+        let mut next = Some(start);
+        while let Some(at) = next {
+            match walk_of[at] {
+                Some(walk) if walk == start => {
+                    return Err(GraphError::Cycle(ResourceId(at as u32)));
+                }
+                Some(_) => break,
+                None => walk_of[at] = Some(start),
+            }
+            next = resources[at].release.initiator().map(ResourceId::index);
+        }
+    }
+    Ok(())
+}
+
+fn hosts_of(resources: &[Resource]) -> Vec<Host> {
+    let mut hosts: Vec<Host> = Vec::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    for resource in resources {
+        let name = resource.url.host.as_str();
+        match places.get(name) {
+            Some(&place) => hosts[place].requests += 1,
+            None => {
+                places.insert(name, hosts.len());
+                hosts.push(Host { name: name.to_owned(), requests: 1, recorded_rtt: None });
+            }
+        }
+    }
+    hosts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resource(url: &str, release: Release) -> Resource {
+        Resource {
+            url: url.parse().unwrap(),
+            kind: Kind::Image,
+            content_type: "image/png".into(),
+            body: ByteSize(100),
+            server_time: Duration::from_millis(3),
+            release,
+            think: Duration::ZERO,
+            hint: Hint::None,
+            counts: Counts::IntoLoad,
+        }
+    }
+
+    fn found_by(by: u32) -> Release {
+        Release::Completed { by: ResourceId(by) }
+    }
+
+    #[test]
+    fn a_page_survives_its_file() {
+        let document = resource("http://a/", Release::Navigation);
+        let image =
+            resource("http://b/i", Release::Parsed { by: ResourceId(0), offset: ByteSize(7) });
+        let rtts = BTreeMap::from([("b".to_owned(), Duration::from_millis(20))]);
+        let page =
+            Page::new(ResourceId(0), vec![document, image]).unwrap().with_recorded_rtts(&rtts);
+        let text = serde_json::to_string(&page).unwrap();
+        assert_eq!(serde_json::from_str::<Page>(&text).unwrap(), page);
+        let served = page.clone().served_on(Scheme::Https, Some(8443));
+        assert_eq!(served.resources()[1].url.to_string(), "https://b:8443/i");
+        assert_eq!(served.table(), page.table(), "the table speaks of hosts and paths alone");
+        let table = serde_json::to_string(&page.table()).unwrap();
+        assert_eq!(serde_json::from_str::<Table>(&table).unwrap(), page.table());
+    }
+
+    #[test]
+    fn what_could_never_load_is_refused() {
+        let root = || resource("http://a/", Release::Navigation);
+        let build = |rest: Vec<Resource>| {
+            Page::new(ResourceId(0), [vec![root()], rest].concat()).map(|_| ())
+        };
+        assert_eq!(Page::new(ResourceId(0), vec![]), Err(GraphError::Count(0)));
+        assert_eq!(
+            build(vec![resource("http://a/1", found_by(1))]),
+            Err(GraphError::Cycle(ResourceId(1)))
+        );
+        assert!(matches!(
+            build(vec![resource("http://a/1", found_by(2)), resource("http://a/2", found_by(1))]),
+            Err(GraphError::Cycle(_))
+        ));
+        assert!(matches!(
+            build(vec![resource("http://a/1", found_by(9))]),
+            Err(GraphError::UnknownInitiator { .. })
+        ));
+        let late = Resource { counts: Counts::AfterLoad, ..resource("http://a/1", found_by(0)) };
+        assert!(matches!(
+            build(vec![late, resource("http://a/2", found_by(1))]),
+            Err(GraphError::BehindTheLoad { .. })
+        ));
+        assert_eq!(
+            build(vec![resource("http://a/1", found_by(0)), resource("http://a/2", found_by(1))]),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn a_url_asked_for_twice_has_one_answer_and_is_counted_twice() {
+        let twice = |size: u64| {
+            let again = Resource { body: ByteSize(size), ..resource("http://a/i", found_by(0)) };
+            Page::new(
+                ResourceId(0),
+                vec![
+                    resource("http://a/", Release::Navigation),
+                    resource("http://a/i", found_by(0)),
+                    again,
+                ],
+            )
+        };
+        let page = twice(100).unwrap();
+        assert_eq!(page.table().answer("a", "/i").unwrap().requests, 2);
+        assert_eq!(page.hosts()[0].requests, 3);
+        assert_eq!(twice(101), Err(GraphError::TwoAnswers(ResourceId(2))));
+    }
+}

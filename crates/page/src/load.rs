@@ -1,0 +1,460 @@
+//! One load of a page: which resource is asked for when, and when the load is done.
+//!
+//! A resource goes Unknown -> Thinking -> (Held ->) Ready -> InFlight -> Done or Failed; one whose
+//! initiator fails is Abandoned, for nobody will ever find it. What began after onLoad in the recording
+//! is held until the load is done, so that it never competes with what the load waits for. The load is
+//! done when every resource that counts into it is Done; if one of them ended otherwise it never is.
+//! The one rule: it speaks of fetches only.
+//!
+//! An event for a fetch that is not in flight is ignored: a client may give up on a fetch and hear of it
+//! later.
+
+use crate::graph::{Counts, Kind, Page, Release, ResourceId};
+use crate::priority::{Browser, Hint, Priority};
+use crate::scan::{Found, Scanner};
+use crate::url::Url;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::time::Duration;
+use unit::{ByteSize, Instant};
+
+/// A load in progress.
+#[derive(Debug)]
+pub struct Load {
+    browser: Browser,
+    resources: Vec<Track>,
+    document: ResourceId,
+    /// What is ready, first by urgency and then in the order of discovery.
+    ready: BTreeSet<(u8, u64, ResourceId)>,
+    released: u64,
+    thinking: BinaryHeap<Reverse<(Instant, ResourceId)>>,
+    held: Vec<ResourceId>,
+    /// Resources that have not ended.
+    open: usize,
+    /// Those of them that count into the load.
+    counted_open: usize,
+    load: LoadState,
+    /// What a page read from the wire has asked for already: a browser asks once.
+    browsed: Option<HashMap<Url, ResourceId>>,
+}
+
+/// A fetch to start now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchStart {
+    /// The resource; every event about the fetch carries its number.
+    pub id: ResourceId,
+    /// What to ask for.
+    pub url: Url,
+    /// What it is to the page.
+    pub kind: Kind,
+    /// How the browser ranks it.
+    pub priority: Priority,
+    /// Octets that the body must have, where the page is a recorded one.
+    pub expected: Option<ByteSize>,
+}
+
+/// The times that a load is judged by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Milestones {
+    /// The head of the main document's response arrived.
+    pub first_byte: Option<Instant>,
+    /// The main document arrived whole.
+    pub document: Option<Instant>,
+    /// Everything that counts arrived whole; never where one of it failed.
+    pub load: Option<Instant>,
+}
+
+/// What happened to one resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct History {
+    /// Whose arrival made it known; None for a root.
+    pub released_by: Option<ResourceId>,
+    /// It became known.
+    pub found: Option<Instant>,
+    /// It was handed out to be fetched.
+    pub started: Option<Instant>,
+    /// Its head arrived.
+    pub first_byte: Option<Instant>,
+    /// It arrived whole, failed or was abandoned.
+    pub ended: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Track {
+    url: Url,
+    kind: Kind,
+    hint: Hint,
+    think: Duration,
+    counts: Counts,
+    expected: Option<ByteSize>,
+    state: State,
+    history: History,
+    received: u64,
+    /// Known children by the offset at which the parser meets them, the last one first.
+    parsed: Vec<(u64, ResourceId)>,
+    /// Known children that wait for the whole.
+    completed: Vec<ResourceId>,
+    /// The scanner of a document that is read from the wire.
+    scanner: Option<Scanner>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum State {
+    Unknown,
+    Thinking,
+    Held,
+    Ready,
+    InFlight,
+    Done,
+    Failed(String),
+    Abandoned,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LoadState {
+    Running,
+    Reached(Instant),
+    Missed,
+}
+
+impl Load {
+    /// Loads a page whose graph is known, as a recording or a model gave it.
+    pub fn replay(page: &Page, browser: Browser, now: Instant) -> Self {
+        let mut tracks: Vec<Track> = page
+            .resources()
+            .iter()
+            .map(|resource| Track {
+                hint: resource.hint,
+                think: resource.think,
+                counts: resource.counts,
+                expected: Some(resource.body),
+                ..Track::new(resource.url.clone(), resource.kind)
+            })
+            .collect();
+        let mut roots = Vec::new();
+        for (index, resource) in page.resources().iter().enumerate().rev() {
+            let id = ResourceId(index as u32);
+            match resource.release {
+                Release::Navigation => roots.push(id),
+                Release::Parsed { by, offset } => tracks[by.index()].parsed.push((offset.0, id)),
+                Release::Completed { by } => tracks[by.index()].completed.push(id),
+            }
+        }
+        for track in &mut tracks {
+            track.parsed.sort_by_key(|&(offset, id)| Reverse((offset, id)));
+            track.completed.reverse();
+        }
+        let mut load = Self::empty(browser, page.document());
+        load.open = tracks.len();
+        load.counted_open = tracks.iter().filter(|t| t.counts == Counts::IntoLoad).count();
+        load.resources = tracks;
+        for id in roots.into_iter().rev() {
+            load.release(id, None, now);
+        }
+        load.settle(now);
+        load
+    }
+
+    /// Loads the page at `url` from whatever server answers: what it needs is found in the octets of
+    /// its HTML, so they must be handed in as the author wrote them (no content coding).
+    pub fn browse(url: Url, browser: Browser, now: Instant) -> Self {
+        let mut load = Self::empty(browser, ResourceId(0));
+        load.browsed = Some(HashMap::new());
+        let document = Track { scanner: Some(Scanner::new()), ..Track::new(url, Kind::Document) };
+        load.add(document, None, now);
+        load
+    }
+
+    fn empty(browser: Browser, document: ResourceId) -> Self {
+        Self {
+            browser,
+            resources: Vec::new(),
+            document,
+            ready: BTreeSet::new(),
+            released: 0,
+            thinking: BinaryHeap::new(),
+            held: Vec::new(),
+            open: 0,
+            counted_open: 0,
+            load: LoadState::Running,
+            browsed: None,
+        }
+    }
+
+    /// The next fetch to start, the most urgent first; None when there is nothing to start now.
+    pub fn poll_fetch(&mut self, now: Instant) -> Option<FetchStart> {
+        self.handle_timeout(now);
+        let (_, _, id) = self.ready.pop_first()?;
+        let priority = self.priority(id);
+        let track = &mut self.resources[id.index()];
+        track.state = State::InFlight;
+        track.history.started = Some(now);
+        Some(FetchStart {
+            id,
+            url: track.url.clone(),
+            kind: track.kind,
+            priority,
+            expected: track.expected,
+        })
+    }
+
+    /// When `handle_timeout` is due: the end of the next think gap.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.thinking.peek().map(|Reverse((due, _))| *due)
+    }
+
+    /// Lets the think gaps end that are over at `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while self.poll_timeout().is_some_and(|due| due <= now) {
+            if let Some(Reverse((_, id))) = self.thinking.pop() {
+                self.make_ready(id, now);
+            }
+        }
+    }
+
+    /// The head of a final response arrived.
+    pub fn handle_head(&mut self, id: ResourceId, now: Instant) {
+        let Some(track) = self.in_flight(id) else { return };
+        track.history.first_byte.get_or_insert(now);
+        self.release_parsed(id, now);
+    }
+
+    /// The next octets of a body arrived.
+    pub fn handle_body(&mut self, id: ResourceId, octets: &[u8], now: Instant) {
+        let Some(track) = self.in_flight(id) else { return };
+        track.history.first_byte.get_or_insert(now);
+        track.received += octets.len() as u64;
+        let found = track.scanner.as_mut().map(|scanner| scanner.feed(octets)).unwrap_or_default();
+        self.release_parsed(id, now);
+        for found in found {
+            self.discover(id, found, now);
+        }
+    }
+
+    /// A response arrived whole.
+    pub fn handle_done(&mut self, id: ResourceId, now: Instant) {
+        let Some(track) = self.in_flight(id) else { return };
+        track.history.first_byte.get_or_insert(now);
+        let children = track.take_children();
+        self.end(id, State::Done, now);
+        for child in children {
+            self.release(child, Some(id), now);
+        }
+        self.settle(now);
+    }
+
+    /// A fetch came to nothing, for a `reason` in words.
+    pub fn handle_failed(&mut self, id: ResourceId, reason: &str, now: Instant) {
+        if self.in_flight(id).is_none() {
+            return;
+        }
+        self.end(id, State::Failed(reason.to_owned()), now);
+        self.abandon_children(id, now);
+        self.settle(now);
+    }
+
+    /// Whether nothing is left to fetch, after the load too.
+    pub fn is_finished(&self) -> bool {
+        self.open == 0
+    }
+
+    /// Whether the load is decided: done, or never to be.
+    pub fn is_decided(&self) -> bool {
+        self.load != LoadState::Running
+    }
+
+    /// The times reached so far.
+    pub fn milestones(&self) -> Milestones {
+        let document = &self.resources[self.document.index()];
+        Milestones {
+            first_byte: document.history.first_byte,
+            document: document.history.ended.filter(|_| document.state == State::Done),
+            load: match self.load {
+                LoadState::Reached(at) => Some(at),
+                LoadState::Running | LoadState::Missed => None,
+            },
+        }
+    }
+
+    /// What happened to a resource so far.
+    pub fn history(&self, id: ResourceId) -> Option<&History> {
+        self.resources.get(id.index()).map(|track| &track.history)
+    }
+
+    /// Where a resource is fetched from.
+    pub fn url(&self, id: ResourceId) -> Option<&Url> {
+        self.resources.get(id.index()).map(|track| &track.url)
+    }
+
+    /// Resources known of so far; for a replay, all.
+    pub fn known(&self) -> usize {
+        self.resources.len()
+    }
+
+    /// Octets of a resource's body that arrived so far.
+    pub fn received(&self, id: ResourceId) -> ByteSize {
+        ByteSize(self.resources.get(id.index()).map_or(0, |track| track.received))
+    }
+
+    /// The fetches that failed, with their reasons.
+    pub fn failures(&self) -> impl Iterator<Item = (ResourceId, &str)> {
+        self.resources.iter().enumerate().filter_map(|(index, track)| match &track.state {
+            State::Failed(reason) => Some((ResourceId(index as u32), reason.as_str())),
+            _ => None,
+        })
+    }
+
+    /// The chain of fetches that the load had to wait for, the root first: the counted resource that
+    /// came last, and who released whom before it. Empty while the load is not done.
+    pub fn critical_path(&self) -> Vec<ResourceId> {
+        let LoadState::Reached(_) = self.load else { return Vec::new() };
+        let counted = self.resources.iter().enumerate();
+        let mut next = counted
+            .filter(|(_, track)| track.counts == Counts::IntoLoad)
+            .max_by_key(|(index, track)| (track.history.ended, Reverse(*index)))
+            .map(|(index, _)| ResourceId(index as u32));
+        let mut path = Vec::new();
+        while let Some(id) = next {
+            path.push(id);
+            next = self.resources[id.index()].history.released_by;
+        }
+        path.reverse();
+        path
+    }
+
+    fn in_flight(&mut self, id: ResourceId) -> Option<&mut Track> {
+        self.resources.get_mut(id.index()).filter(|track| track.state == State::InFlight)
+    }
+
+    fn priority(&self, id: ResourceId) -> Priority {
+        let track = &self.resources[id.index()];
+        self.browser.priority(track.kind, track.hint)
+    }
+
+    fn release_parsed(&mut self, id: ResourceId, now: Instant) {
+        let received = self.resources[id.index()].received;
+        while let Some(&(offset, child)) = self.resources[id.index()].parsed.last() {
+            if offset > received {
+                break;
+            }
+            self.resources[id.index()].parsed.pop();
+            self.release(child, Some(id), now);
+        }
+    }
+
+    /// Something that the scanner met; what is no http URL or was met before is not fetched.
+    fn discover(&mut self, by: ResourceId, found: Found, now: Instant) {
+        let track = &self.resources[by.index()];
+        let base = track.scanner.as_ref().and_then(Scanner::base);
+        let base = base.and_then(|base| track.url.join(base).ok());
+        let Ok(url) = base.as_ref().unwrap_or(&track.url).join(&found.reference) else { return };
+        if self.browsed.as_ref().is_some_and(|known| known.contains_key(&url)) {
+            return;
+        }
+        self.add(Track { hint: found.hint, ..Track::new(url, found.kind) }, Some(by), now);
+    }
+
+    fn add(&mut self, track: Track, by: Option<ResourceId>, now: Instant) {
+        let id = ResourceId(self.resources.len() as u32);
+        if let Some(known) = &mut self.browsed {
+            known.insert(track.url.clone(), id);
+        }
+        self.resources.push(track);
+        self.open += 1;
+        self.counted_open += 1;
+        self.release(id, by, now);
+    }
+
+    fn release(&mut self, id: ResourceId, by: Option<ResourceId>, now: Instant) {
+        let track = &mut self.resources[id.index()];
+        track.history.released_by = by;
+        track.history.found = Some(now);
+        track.state = State::Thinking;
+        if track.think.is_zero() {
+            self.make_ready(id, now);
+        } else {
+            self.thinking.push(Reverse((now + track.think, id)));
+        }
+    }
+
+    fn make_ready(&mut self, id: ResourceId, now: Instant) {
+        match (self.resources[id.index()].counts, self.load) {
+            (Counts::AfterLoad, LoadState::Running) => {
+                self.resources[id.index()].state = State::Held;
+                self.held.push(id);
+            }
+            (Counts::AfterLoad, LoadState::Missed) => self.abandon(id, now),
+            (Counts::IntoLoad, _) | (Counts::AfterLoad, LoadState::Reached(_)) => {
+                self.resources[id.index()].state = State::Ready;
+                self.ready.insert((self.priority(id).urgency, self.released, id));
+                self.released += 1;
+            }
+        }
+    }
+
+    fn abandon(&mut self, id: ResourceId, now: Instant) {
+        self.end(id, State::Abandoned, now);
+        self.abandon_children(id, now);
+    }
+
+    fn abandon_children(&mut self, id: ResourceId, now: Instant) {
+        let mut orphans = self.resources[id.index()].take_children();
+        while let Some(orphan) = orphans.pop() {
+            self.end(orphan, State::Abandoned, now);
+            orphans.extend(self.resources[orphan.index()].take_children());
+        }
+    }
+
+    fn end(&mut self, id: ResourceId, state: State, now: Instant) {
+        let track = &mut self.resources[id.index()];
+        track.state = state;
+        track.history.ended = Some(now);
+        track.scanner = None;
+        self.open -= 1;
+        if track.counts == Counts::IntoLoad {
+            self.counted_open -= 1;
+        }
+    }
+
+    /// Decides the load once nothing that counts is open, and lets go or gives up what was held.
+    fn settle(&mut self, now: Instant) {
+        if self.counted_open > 0 || self.is_decided() {
+            return;
+        }
+        let counted = |track: &&Track| track.counts == Counts::IntoLoad;
+        let whole = self.resources.iter().filter(counted).all(|track| track.state == State::Done);
+        self.load = if whole { LoadState::Reached(now) } else { LoadState::Missed };
+        for id in std::mem::take(&mut self.held) {
+            self.make_ready(id, now);
+        }
+    }
+}
+
+impl Track {
+    fn new(url: Url, kind: Kind) -> Self {
+        Self {
+            url,
+            kind,
+            hint: Hint::None,
+            think: Duration::ZERO,
+            counts: Counts::IntoLoad,
+            expected: None,
+            state: State::Unknown,
+            history: History::default(),
+            received: 0,
+            parsed: Vec::new(),
+            completed: Vec::new(),
+            scanner: None,
+        }
+    }
+
+    /// The children that still wait, those that the parser would meet first.
+    fn take_children(&mut self) -> Vec<ResourceId> {
+        let mut children: Vec<_> = self.parsed.drain(..).rev().map(|(_, id)| id).collect();
+        children.append(&mut self.completed);
+        children
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,27 @@
+//! HTTP/1.1 connections (RFC 9112): one exchange after another on a byte stream.
+//!
+//! A server reads requests ahead while earlier ones are unanswered and sends the answers in their
+//! order, whatever order they are given in. It answers what breaks the protocol by itself, with the
+//! status that [`crate::Error::PeerViolation`] carries as its code, and then closes.
+//!
+//! Two things go beyond [`crate::Connection`], because a byte stream has no flow control of its own:
+//! - back-pressure is reading no more. An end point asks `wants_read` after each batch of calls, and
+//!   pauses its socket while it says no;
+//! - [`Server::take_backlog`] gives back the octets that arrived while reading ahead had reached its
+//!   bound; [`Server::wants_shutdown`] tells when to send FIN while the peer may still be sending.
+
+mod body;
+mod client;
+mod connection;
+mod head;
+mod outgoing;
+mod server;
+mod settings;
+
+pub use client::Client;
+pub use server::Server;
+pub use settings::{ClientSettings, Expect, KeepAlive, ServerSettings};
+pub use wire::h1::Limits;
+
+#[cfg(test)]
+mod tests;

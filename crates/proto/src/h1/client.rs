@@ -1,0 +1,488 @@
+//! The client's side: one request at a time, and its response. The one rule: octets that no request
+//! asked for end the connection.
+
+use super::body::{self, Incoming};
+use super::connection::{HeadReader, trace_closed, violation};
+use super::head::{self, CLIENT_CODE};
+use super::outgoing::{Framing, Hold, Outgoing};
+use super::settings::{ClientSettings, KeepAlive};
+use crate::connection::{ClientConnection, Connection, ConnectionState, Event, Fin, StreamId};
+use crate::error::{Error, Misuse, Refused};
+use crate::message::{Method, RequestHead};
+use crate::schedule::Priority;
+use crate::send_buf::SendBuf;
+use bytes::Bytes;
+use std::collections::VecDeque;
+use trace::Tracer;
+use unit::Instant;
+use wire::Fields;
+use wire::h1::{self, BodyLength};
+
+/// A client's end of one HTTP/1.1 connection.
+#[derive(Debug)]
+pub struct Client {
+    settings: ClientSettings,
+    tracer: Tracer,
+    reader: HeadReader,
+    exchange: Option<Exchange>,
+    /// The number of the next exchange.
+    next: u64,
+    /// Body octets given out and not consumed.
+    unconsumed: usize,
+    state: ConnectionState,
+    input: Input,
+    /// When a body stops waiting for 100.
+    continue_by: Option<Instant>,
+    events: VecDeque<Event<'static>>,
+}
+
+/// A request and what has come of its response.
+#[derive(Debug)]
+struct Exchange {
+    out: Outgoing,
+    asked: Asked,
+    response: Response,
+    informational: u32,
+}
+
+/// What of a request bears on its response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Body,
+    /// HEAD.
+    Head,
+    /// Another protocol, if the server likes.
+    Upgrade,
+}
+
+#[derive(Debug)]
+enum Response {
+    Awaited,
+    Body(Incoming),
+    /// Whole, while the request is still on its way.
+    Whole,
+}
+
+/// Whether more may come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Input {
+    Open,
+    Ended,
+}
+
+impl Client {
+    /// A connection that is ready for its first request.
+    pub fn new(now: Instant, settings: ClientSettings, tracer: Tracer) -> Self {
+        tracer.emit(now, || trace::Event::ConnectionReady { protocol: "http/1.1" });
+        Self {
+            reader: HeadReader::new(settings.limits),
+            settings,
+            tracer,
+            exchange: None,
+            next: 0,
+            unconsumed: 0,
+            state: ConnectionState::Open,
+            input: Input::Open,
+            continue_by: None,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Whether more octets are welcome: while not, the end point leaves them in its socket.
+    pub fn wants_read(&self) -> bool {
+        self.unconsumed < self.settings.body_window
+    }
+
+    fn stream(&self) -> StreamId {
+        StreamId(self.next.saturating_sub(1))
+    }
+
+    fn exchange(&mut self, stream: StreamId) -> Result<&mut Exchange, Misuse> {
+        let current = self.stream();
+        self.exchange.as_mut().filter(|_| stream == current).ok_or(Misuse::UnknownStream)
+    }
+
+    fn close(&mut self, error: Option<Error>) {
+        if self.state != ConnectionState::Closed {
+            self.state = ConnectionState::Closed;
+            self.exchange = None;
+            self.continue_by = None;
+            self.events.push_back(Event::Closed { error });
+        }
+    }
+
+    fn read_head<'i>(
+        &mut self,
+        now: Instant,
+        input: &mut &'i [u8],
+    ) -> Result<Option<Event<'i>>, Error> {
+        let Some(whole) = self.reader.read(input).map_err(head::foreign)? else { return Ok(None) };
+        let octets = self.reader.octets(whole);
+        let length = octets.len() as u64;
+        let response = head::read_response(octets)?;
+        self.reader.restart();
+        let stream = self.stream();
+        self.tracer.emit(now, || trace::Event::FrameParsed {
+            stream: stream.0,
+            frame: "HEADERS",
+            length,
+        });
+        let Some(exchange) = &mut self.exchange else { return Ok(None) };
+        let status = response.head.status;
+        if status.is_informational() && status.code() != 101 {
+            exchange.informational += 1;
+            if exchange.informational > self.settings.max_informational {
+                return Err(violation(
+                    CLIENT_CODE,
+                    "there are more informational responses than the limit",
+                ));
+            }
+            if status.code() == 100 {
+                exchange.out.release();
+                self.continue_by = None;
+            }
+            return Ok(Some(Event::Informational { stream, head: response.head }));
+        }
+        let length = match (status.code(), exchange.asked) {
+            (101, Asked::Upgrade) => {
+                exchange.out.switch();
+                BodyLength::UntilClose
+            }
+            (101, _) => {
+                return Err(violation(CLIENT_CODE, "101 answers an Upgrade (RFC 9110 §15.2.2)"));
+            }
+            _ if status.forbids_body() || exchange.asked == Asked::Head => BodyLength::Empty,
+            _ => response.length.map_err(head::foreign)?,
+        };
+        if !response.persists || length == BodyLength::UntilClose {
+            self.state = ConnectionState::Draining;
+        }
+        // The server has decided without the body, or has had enough of it: it is not sent any more,
+        // and nobody can tell where a next request would begin (RFC 9110 §10.1.1, RFC 9112 §9.5).
+        let unfinished = !exchange.out.is_over() && status.code() != 101;
+        if unfinished && (exchange.out.hold() != Hold::Free || status.code() >= 400) {
+            exchange.out.discard();
+            self.continue_by = None;
+            self.state = ConnectionState::Draining;
+        }
+        let fin = match Incoming::new(length, self.settings.limits) {
+            Some(incoming) => {
+                exchange.response = Response::Body(incoming);
+                Fin::More
+            }
+            None => {
+                self.end_response();
+                Fin::Last
+            }
+        };
+        Ok(Some(Event::Response { stream, head: response.head, fin }))
+    }
+
+    fn read_body<'i>(
+        &mut self,
+        now: Instant,
+        input: &mut &'i [u8],
+    ) -> Result<Option<Event<'i>>, Error> {
+        let stream = self.stream();
+        let Some(Exchange { response: Response::Body(incoming), .. }) = &mut self.exchange else {
+            return Ok(None);
+        };
+        let Some(event) = incoming.read(stream, input).map_err(head::foreign)? else {
+            return Ok(None);
+        };
+        if let Event::Data { data, .. } = &event {
+            self.unconsumed += data.len();
+            let length = data.len() as u64;
+            self.tracer.emit(now, || trace::Event::FrameParsed {
+                stream: stream.0,
+                frame: "DATA",
+                length,
+            });
+        }
+        if body::is_last(&event) {
+            self.end_response();
+        }
+        Ok(Some(event))
+    }
+
+    /// The response is whole.
+    fn end_response(&mut self) {
+        if let Some(exchange) = &mut self.exchange {
+            exchange.response = Response::Whole;
+        }
+        self.end_exchange();
+    }
+
+    /// Makes way for the next request where both directions are done.
+    fn end_exchange(&mut self) {
+        let is_over = self.exchange.as_ref().is_some_and(|exchange| {
+            matches!(exchange.response, Response::Whole) && exchange.out.is_over()
+        });
+        if is_over {
+            self.exchange = None;
+            if self.state == ConnectionState::Draining {
+                self.close(None);
+            }
+        }
+    }
+
+    /// The server has ended its side, and everything before that has been read.
+    fn end_input(&mut self) {
+        let stream = self.stream();
+        match &self.exchange {
+            None => self.close(None),
+            // Not an octet of the request is sent: it is certain that nobody acted on it.
+            Some(exchange) if exchange.out.is_untouched() => self.close(Some(Error::Unprocessed)),
+            Some(Exchange { response: Response::Body(Incoming::UntilClose), .. }) => {
+                self.events.push_back(body::end(stream));
+                self.close(None);
+            }
+            Some(Exchange { response: Response::Body(_), .. }) => {
+                self.close(Some(Error::Truncated { within: "a response body" }));
+            }
+            Some(Exchange { response: Response::Awaited, .. }) if self.reader.is_empty() => {
+                self.close(Some(Error::Truncated { within: "the wait for a response" }));
+            }
+            Some(Exchange { response: Response::Awaited, .. }) => {
+                self.close(Some(Error::Truncated { within: "a response head" }));
+            }
+            Some(Exchange { response: Response::Whole, .. }) => self.close(None),
+        }
+    }
+}
+
+impl Connection for Client {
+    fn handle_bytes<'i>(&mut self, now: Instant, input: &mut &'i [u8]) -> Option<Event<'i>> {
+        if let Some(event) = self.events.pop_front() {
+            trace_closed(&self.tracer, now, &event);
+            return Some(event);
+        }
+        if self.state == ConnectionState::Closed {
+            *input = &[];
+            return None;
+        }
+        let step = match &self.exchange {
+            Some(Exchange { response: Response::Awaited, .. }) => self.read_head(now, input),
+            Some(Exchange { response: Response::Body(_), .. }) => self.read_body(now, input),
+            _ if input.is_empty() => Ok(None),
+            _ => {
+                Err(violation(CLIENT_CODE, "octets came that no request asked for (RFC 9112 §9.2)"))
+            }
+        };
+        match step {
+            Ok(Some(event)) => return Some(event),
+            Ok(None) if self.input == Input::Ended => self.end_input(),
+            Ok(None) => {}
+            Err(error) => {
+                *input = &[];
+                self.close(Some(error));
+            }
+        }
+        let event = self.events.pop_front()?;
+        trace_closed(&self.tracer, now, &event);
+        Some(event)
+    }
+
+    fn handle_eof(&mut self, _now: Instant) {
+        self.input = Input::Ended;
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.continue_by.is_some_and(|deadline| deadline <= now) {
+            self.continue_by = None;
+            if let Some(exchange) = &mut self.exchange {
+                exchange.out.release();
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.continue_by
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, room: usize) {
+        let stream = self.stream();
+        let Some(exchange) = &mut self.exchange else { return };
+        let moved = exchange.out.transmit(out, room);
+        for (frame, length) in [("HEADERS", moved.head), ("DATA", moved.body)] {
+            if length > 0 {
+                self.tracer.emit(now, || trace::Event::FrameCreated {
+                    stream: stream.0,
+                    frame,
+                    length: length as u64,
+                });
+            }
+        }
+        if exchange.out.hold() == Hold::AfterHead(0) && self.continue_by.is_none() {
+            self.continue_by = Some(now + self.settings.continue_timeout);
+        }
+        if exchange.out.take_ask() {
+            self.events.push_back(Event::Writable { stream });
+        }
+        self.end_exchange();
+    }
+
+    fn wants_transmit(&self) -> bool {
+        self.exchange.as_ref().is_some_and(|exchange| exchange.out.is_ready())
+    }
+
+    fn consume(&mut self, stream: StreamId, octets: usize) {
+        if stream == self.stream() {
+            self.unconsumed = self.unconsumed.saturating_sub(octets);
+        }
+    }
+
+    fn send(&mut self, stream: StreamId, data: Bytes, fin: Fin) -> Result<(), Misuse> {
+        self.exchange(stream)?.out.send(data, fin)?;
+        self.end_exchange();
+        Ok(())
+    }
+
+    fn send_trailers(&mut self, stream: StreamId, fields: &Fields) -> Result<(), Misuse> {
+        self.exchange(stream)?.out.send_trailers(fields)?;
+        self.end_exchange();
+        Ok(())
+    }
+
+    fn unsent(&self, stream: StreamId) -> usize {
+        self.exchange
+            .as_ref()
+            .filter(|_| stream == self.stream())
+            .map_or(0, |exchange| exchange.out.len())
+    }
+
+    fn reset(&mut self, _now: Instant, stream: StreamId) {
+        if self.exchange(stream).is_ok() {
+            self.close(None);
+        }
+    }
+
+    fn prioritise(&mut self, _stream: StreamId, _priority: Priority) {
+        // There is one stream at a time.
+    }
+
+    fn shutdown(&mut self, _now: Instant) {
+        match (self.state, &self.exchange) {
+            (ConnectionState::Open | ConnectionState::Draining, None) => self.close(None),
+            (ConnectionState::Open, Some(_)) => self.state = ConnectionState::Draining,
+            _ => {}
+        }
+    }
+
+    fn state(&self) -> ConnectionState {
+        self.state
+    }
+}
+
+impl ClientConnection for Client {
+    fn request(
+        &mut self,
+        _now: Instant,
+        head: &RequestHead,
+        fin: Fin,
+    ) -> Result<StreamId, Refused> {
+        if self.state != ConnectionState::Open || self.input == Input::Ended {
+            return Err(Refused::Draining);
+        }
+        if self.exchange.is_some() {
+            return Err(Refused::Full);
+        }
+        let plan = RequestPlan::new(head, fin).map_err(Refused::Unsendable)?;
+        let mut exchange = Exchange {
+            out: Outgoing::default(),
+            asked: plan.asked,
+            response: Response::Awaited,
+            informational: 0,
+        };
+        let keep_alive = self.settings.keep_alive;
+        exchange.out.put_head(plan.framing, |out| plan.write(head, keep_alive, out));
+        if plan.framing.is_some() && expects_continue(&head.fields) {
+            exchange.out.hold_body();
+        }
+        if keep_alive == KeepAlive::Off {
+            self.state = ConnectionState::Draining;
+        }
+        self.exchange = Some(exchange);
+        self.unconsumed = 0;
+        let stream = StreamId(self.next);
+        self.next += 1;
+        Ok(stream)
+    }
+
+    fn room(&self) -> usize {
+        let is_free = self.state == ConnectionState::Open
+            && self.exchange.is_none()
+            && self.input == Input::Open;
+        usize::from(is_free)
+    }
+}
+
+/// How a request is written.
+struct RequestPlan {
+    asked: Asked,
+    framing: Option<Framing>,
+    length: Option<u64>,
+}
+
+impl RequestPlan {
+    fn new(head: &RequestHead, fin: Fin) -> Result<Self, &'static str> {
+        head::check_fields(&head.fields)?;
+        if head.method == Method::Connect || head.protocol.is_some() {
+            return Err("tunnels are not opened over HTTP/1.1 here");
+        }
+        let is_path =
+            head.path.starts_with('/') || (head.path == "*" && head.method == Method::Options);
+        if !is_path || !head.path.bytes().all(|octet| octet.is_ascii_graphic() && octet != b'#') {
+            return Err("the path begins with / and is printable ASCII (RFC 9112 §3.2.1)");
+        }
+        if !h1::is_field_name(head.method.as_str().as_bytes()) {
+            return Err("a method is a token (RFC 9110 §9.1)");
+        }
+        if !head.authority.bytes().all(|octet| octet.is_ascii_graphic()) {
+            return Err("an authority is printable ASCII (RFC 9110 §7.2)");
+        }
+        let declared = head::declared_length(&head.fields)?;
+        // RFC 9110 §8.6: where the method anticipates a body, its absence is said.
+        let anticipates = matches!(head.method, Method::Post | Method::Put | Method::Patch);
+        let (framing, length) = match (fin, declared) {
+            (Fin::Last, Some(length)) if length > 0 => {
+                return Err("fewer octets than Content-Length said");
+            }
+            (Fin::Last, None) if !anticipates => (None, None),
+            (Fin::Last, _) => (None, Some(0)),
+            (Fin::More, Some(length)) => (Some(Framing::Exactly(length)), Some(length)),
+            (Fin::More, None) => (Some(Framing::Chunked), None),
+        };
+        let asked = match head.method {
+            Method::Head => Asked::Head,
+            _ if head.fields.find(b"upgrade").is_some() => Asked::Upgrade,
+            _ => Asked::Body,
+        };
+        Ok(Self { asked, framing, length })
+    }
+
+    fn write(&self, head: &RequestHead, keep_alive: KeepAlive, out: &mut Vec<u8>) {
+        h1::put_request_line(out, head.method.as_str(), &head.path);
+        // RFC 9110 §7.2: Host comes first.
+        h1::put_field(out, b"Host", head.authority.as_bytes());
+        head::put_fields(out, &head.fields);
+        match (self.length, self.framing) {
+            (Some(length), _) => head::put_length(out, length),
+            (None, Some(_)) => h1::put_field(out, b"transfer-encoding", b"chunked"),
+            (None, None) => {}
+        }
+        match (keep_alive, self.asked) {
+            (KeepAlive::On, Asked::Upgrade) => h1::put_field(out, b"connection", b"upgrade"),
+            (KeepAlive::Off, Asked::Upgrade) => {
+                h1::put_field(out, b"connection", b"upgrade, close")
+            }
+            (KeepAlive::Off, _) => h1::put_field(out, b"connection", b"close"),
+            (KeepAlive::On, _) => {}
+        }
+        h1::put_end(out);
+    }
+}
+
+fn expects_continue(fields: &Fields) -> bool {
+    fields.find(b"expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"))
+}

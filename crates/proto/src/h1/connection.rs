@@ -1,0 +1,84 @@
+//! What client and server share: the octets of a head that is still arriving, and the words of an end.
+
+use crate::connection::Event;
+use crate::error::{Error, Scope};
+use trace::Tracer;
+use unit::Instant;
+use wire::h1::{HeadScanner, Limits};
+
+/// Gathers a head. One that arrives whole is never copied.
+#[derive(Debug)]
+pub(super) struct HeadReader {
+    limits: Limits,
+    scanner: HeadScanner,
+    kept: Vec<u8>,
+}
+
+/// A whole head.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Whole<'i> {
+    /// It lay in the input.
+    Input(&'i [u8]),
+    /// It arrived in pieces.
+    Kept,
+}
+
+impl HeadReader {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { limits, scanner: HeadScanner::new(limits), kept: Vec::new() }
+    }
+
+    /// Whether no octet of a head has arrived.
+    pub(super) fn is_empty(&self) -> bool {
+        self.scanner.is_fresh()
+    }
+
+    /// Takes octets of a head, and none beyond it, off the front of `input`.
+    pub(super) fn read<'i>(
+        &mut self,
+        input: &mut &'i [u8],
+    ) -> Result<Option<Whole<'i>>, wire::h1::Error> {
+        let Some(end) = self.scanner.scan(input)? else {
+            self.kept.extend_from_slice(input);
+            *input = &[];
+            return Ok(None);
+        };
+        let (head, rest) = input.split_at(end);
+        *input = rest;
+        if self.kept.is_empty() {
+            return Ok(Some(Whole::Input(head)));
+        }
+        self.kept.extend_from_slice(head);
+        Ok(Some(Whole::Kept))
+    }
+
+    /// The octets of a head that `read` gave.
+    pub(super) fn octets<'a>(&'a self, whole: Whole<'a>) -> &'a [u8] {
+        match whole {
+            Whole::Input(head) => head,
+            Whole::Kept => &self.kept,
+        }
+    }
+
+    /// Gets ready for the next head.
+    pub(super) fn restart(&mut self) {
+        self.scanner = HeadScanner::new(self.limits);
+        self.kept.clear();
+        self.kept.shrink_to(KEEP);
+    }
+}
+
+/// Room kept for a head that arrives in pieces.
+const KEEP: usize = 4 * 1024;
+
+/// The peer broke `rule`; that is the end of the connection.
+pub(super) fn violation(code: u16, rule: &'static str) -> Error {
+    Error::PeerViolation { scope: Scope::Connection, code: u64::from(code), rule }
+}
+
+/// Tells the tracer where `event` is the last one.
+pub(super) fn trace_closed(tracer: &Tracer, now: Instant, event: &Event<'_>) {
+    let Event::Closed { error } = event else { return };
+    let reason = error.as_ref().map(Error::to_string).unwrap_or_default();
+    tracer.emit(now, || trace::Event::ConnectionClosed { reason: &reason });
+}

@@ -1,0 +1,230 @@
+//! A message on its way out: its heads, and its body in the framing that the head announced.
+
+use super::head::check_fields;
+use crate::connection::Fin;
+use crate::error::Misuse;
+use crate::send_buf::SendBuf;
+use bytes::Bytes;
+use wire::Fields;
+use wire::h1;
+
+/// Octets below which an application is asked for more.
+const LOW_WATER: usize = 64 * 1024;
+
+/// The head and the body of one message.
+#[derive(Debug, Default)]
+pub(super) struct Outgoing {
+    octets: SendBuf,
+    stage: Stage,
+    hold: Hold,
+    ask: Ask,
+    /// Octets of heads that have not been moved on.
+    heads: usize,
+    /// Octets moved on.
+    moved: u64,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The (final) head is still to come.
+    #[default]
+    Head,
+    /// The body is coming.
+    Body(Framing),
+    /// Everything is queued.
+    Whole,
+}
+
+/// How the receiver tells the end of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// So many octets are still owed.
+    Exactly(u64),
+    /// By chunks.
+    Chunked,
+    /// Octets as they are, to the end of the connection.
+    Raw,
+    /// The body is not sent at all (HEAD).
+    Unsent,
+}
+
+/// Whether the body may go.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hold {
+    #[default]
+    Free,
+    /// Only the head may, of which so many octets are left.
+    AfterHead(usize),
+}
+
+/// Whether the application waits to be asked for more.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Ask {
+    #[default]
+    No,
+    WhenLow,
+}
+
+impl Outgoing {
+    /// Octets queued.
+    pub(super) fn len(&self) -> usize {
+        self.octets.len()
+    }
+
+    /// Whether no final head has been given.
+    pub(super) fn awaits_head(&self) -> bool {
+        self.stage == Stage::Head
+    }
+
+    /// Whether nothing has been moved on.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.moved == 0
+    }
+
+    /// Whether everything has been given and moved on.
+    pub(super) fn is_over(&self) -> bool {
+        self.stage == Stage::Whole && self.octets.is_empty()
+    }
+
+    /// Whether `transmit` would move something.
+    pub(super) fn is_ready(&self) -> bool {
+        match self.hold {
+            Hold::Free => !self.octets.is_empty(),
+            Hold::AfterHead(left) => left > 0,
+        }
+    }
+
+    /// Whether the body is held back; and whether the head is out by now.
+    pub(super) fn hold(&self) -> Hold {
+        self.hold
+    }
+
+    /// Lets the body go.
+    pub(super) fn release(&mut self) {
+        self.hold = Hold::Free;
+    }
+
+    /// Appends a head that another one follows.
+    pub(super) fn put_interim(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let before = self.octets.len();
+        self.octets.put_with(write);
+        self.heads += self.octets.len() - before;
+    }
+
+    /// Appends the head; the body follows in `framing`, or there is none.
+    pub(super) fn put_head(&mut self, framing: Option<Framing>, write: impl FnOnce(&mut Vec<u8>)) {
+        self.put_interim(write);
+        self.stage = framing.map_or(Stage::Whole, Stage::Body);
+    }
+
+    /// Holds back the body.
+    pub(super) fn hold_body(&mut self) {
+        self.hold = Hold::AfterHead(self.octets.len());
+    }
+
+    /// Says that nothing follows what is queued, whatever the head promised.
+    pub(super) fn cut(&mut self) {
+        self.stage = Stage::Whole;
+    }
+
+    /// Takes octets as they are from here on: the connection is another protocol's.
+    pub(super) fn switch(&mut self) {
+        self.stage = Stage::Body(Framing::Raw);
+    }
+
+    /// Drops what is queued, and everything that would have followed.
+    pub(super) fn discard(&mut self) {
+        self.octets.clear();
+        self.hold = Hold::Free;
+        self.stage = Stage::Whole;
+    }
+
+    /// Appends body octets.
+    pub(super) fn send(&mut self, data: Bytes, fin: Fin) -> Result<(), Misuse> {
+        let Stage::Body(framing) = self.stage else { return Err(self.out_of_order()) };
+        let length = data.len();
+        match framing {
+            Framing::Exactly(left) => {
+                let left = left
+                    .checked_sub(length as u64)
+                    .ok_or(Misuse::OutOfOrder("more octets than Content-Length said"))?;
+                if fin == Fin::Last && left > 0 {
+                    return Err(Misuse::OutOfOrder("fewer octets than Content-Length said"));
+                }
+                self.stage = Stage::Body(Framing::Exactly(left));
+                self.octets.put_shared(data);
+            }
+            Framing::Chunked if length > 0 => {
+                self.octets.put_with(|out| h1::put_chunk_size(out, length));
+                self.octets.put_shared(data);
+                self.octets.put(b"\r\n");
+            }
+            Framing::Raw => self.octets.put_shared(data),
+            Framing::Chunked | Framing::Unsent => {}
+        }
+        self.ask = Ask::WhenLow;
+        if fin == Fin::Last {
+            self.end(framing, &Fields::new());
+        }
+        Ok(())
+    }
+
+    /// Appends trailers, where the framing has room for them, and ends the body.
+    pub(super) fn send_trailers(&mut self, fields: &Fields) -> Result<(), Misuse> {
+        let Stage::Body(framing) = self.stage else { return Err(self.out_of_order()) };
+        check_fields(fields).map_err(Misuse::Unsendable)?;
+        if matches!(framing, Framing::Exactly(left) if left > 0) {
+            return Err(Misuse::OutOfOrder("fewer octets than Content-Length said"));
+        }
+        self.end(framing, fields);
+        Ok(())
+    }
+
+    fn end(&mut self, framing: Framing, trailers: &Fields) {
+        if framing == Framing::Chunked {
+            self.octets.put_with(|out| h1::put_last_chunk(out, trailers));
+        }
+        self.stage = Stage::Whole;
+        self.ask = Ask::No;
+    }
+
+    fn out_of_order(&self) -> Misuse {
+        match self.stage {
+            Stage::Head => Misuse::OutOfOrder("a body before its head"),
+            _ => Misuse::OutOfOrder("octets after the end of the message"),
+        }
+    }
+
+    /// Moves about `room` octets on.
+    pub(super) fn transmit(&mut self, out: &mut SendBuf, room: usize) -> Moved {
+        let total = match self.hold {
+            Hold::Free => self.octets.move_to(out, room),
+            Hold::AfterHead(left) => self.octets.move_to(out, room.min(left)),
+        };
+        self.moved += total as u64;
+        if let Hold::AfterHead(left) = &mut self.hold {
+            *left -= total;
+        }
+        let head = total.min(self.heads);
+        self.heads -= head;
+        Moved { head, body: total - head }
+    }
+
+    /// Whether the application is to be asked for more; asked once a `send`.
+    pub(super) fn take_ask(&mut self) -> bool {
+        let asks = self.ask == Ask::WhenLow && self.octets.len() < LOW_WATER;
+        if asks {
+            self.ask = Ask::No;
+        }
+        asks
+    }
+}
+
+/// Octets that `transmit` moved, framing included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Moved {
+    /// Of heads.
+    pub(super) head: usize,
+    /// Of the body.
+    pub(super) body: usize,
+}

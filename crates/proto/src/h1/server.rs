@@ -1,0 +1,431 @@
+//! The server's side: requests read ahead up to a bound, answers sent in their order. The one rule:
+//! octets go out for the oldest unfinished exchange alone.
+
+mod exchange;
+mod life;
+
+use super::body::{self, Incoming};
+use super::connection::{HeadReader, trace_closed, violation};
+use super::head;
+use super::settings::{Expect, KeepAlive, ServerSettings};
+use crate::connection::{Connection, ConnectionState, Event, Fin, ServerConnection, StreamId};
+use crate::error::{Error, Misuse, Refused};
+use crate::message::{RequestHead, ResponseHead};
+use crate::schedule::Priority;
+use crate::send_buf::SendBuf;
+use bytes::Bytes;
+use exchange::Exchange;
+use life::{Phase, Timer};
+use std::collections::VecDeque;
+use trace::Tracer;
+use unit::Instant;
+use wire::Fields;
+
+/// A server's end of one HTTP/1.1 connection.
+#[derive(Debug)]
+pub struct Server {
+    settings: ServerSettings,
+    tracer: Tracer,
+    reader: HeadReader,
+    receiving: Receiving,
+    /// Exchanges whose answers are not all sent, oldest first, and the number of the first.
+    exchanges: VecDeque<Exchange>,
+    first: u64,
+    /// Octets that came while no further request was taken.
+    backlog: Vec<u8>,
+    /// Body octets given out and not consumed.
+    unconsumed: usize,
+    input: Input,
+    phase: Phase,
+    timer: Timer,
+    events: VecDeque<Event<'static>>,
+}
+
+/// What the next octets are.
+#[derive(Debug)]
+enum Receiving {
+    /// Of a request head.
+    Head,
+    /// Of the newest request's body.
+    Body(Incoming),
+    /// Of a body that nobody wants; so many octets more are read.
+    Discard(Incoming, usize),
+    /// Of another protocol, after the newest request.
+    Tunnel,
+    /// Of nothing.
+    Nothing,
+}
+
+/// Whether more may come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Input {
+    Open,
+    Ended,
+}
+
+impl Server {
+    /// A connection that was just accepted.
+    pub fn new(now: Instant, settings: ServerSettings, tracer: Tracer) -> Self {
+        tracer.emit(now, || trace::Event::ConnectionReady { protocol: "http/1.1" });
+        let mut server = Self {
+            reader: HeadReader::new(settings.limits),
+            settings,
+            tracer,
+            receiving: Receiving::Head,
+            exchanges: VecDeque::new(),
+            first: 0,
+            backlog: Vec::new(),
+            unconsumed: 0,
+            input: Input::Open,
+            phase: Phase::Open,
+            timer: Timer::default(),
+            events: VecDeque::new(),
+        };
+        server.retime(now);
+        server
+    }
+
+    /// Whether more octets are welcome: while not, the end point leaves them in its socket. Ask after
+    /// each batch of calls.
+    pub fn wants_read(&self) -> bool {
+        !self.is_blocked() && self.backlog.is_empty() && self.has_credit()
+    }
+
+    /// Octets that arrived while no further request could be taken. Where there are some, hand them to
+    /// [`Connection::handle_bytes`] again, before newer ones: after any `respond`, `send` or
+    /// `poll_transmit`.
+    pub fn take_backlog(&mut self) -> Vec<u8> {
+        if self.is_blocked() { Vec::new() } else { std::mem::take(&mut self.backlog) }
+    }
+
+    /// Whether it is time to send FIN and read on until [`Event::Closed`]: everything is sent, but the
+    /// peer may still be sending, and a close now could destroy the last answer on its way
+    /// (RFC 9112 §9.6).
+    pub fn wants_shutdown(&self) -> bool {
+        matches!(self.phase, Phase::Lingering { .. })
+    }
+
+    fn newest(&self) -> StreamId {
+        StreamId((self.first + self.exchanges.len() as u64).saturating_sub(1))
+    }
+
+    /// The exchange that the application knows as `stream`.
+    fn exchange(&mut self, stream: StreamId) -> Result<&mut Exchange, Misuse> {
+        let index = stream.0.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
+        index
+            .and_then(|index| self.exchanges.get_mut(index))
+            .filter(|exchange| exchange.is_applications())
+            .ok_or(Misuse::UnknownStream)
+    }
+
+    /// Whether the next request waits for an earlier one: there are too many, or the newest may change
+    /// the protocol.
+    fn is_blocked(&self) -> bool {
+        matches!(self.receiving, Receiving::Head)
+            && (self.exchanges.len() >= self.settings.max_pipelined
+                || self.exchanges.back().is_some_and(Exchange::may_switch))
+    }
+
+    fn has_credit(&self) -> bool {
+        self.unconsumed < self.settings.body_window
+    }
+
+    /// Keeps octets for later.
+    fn put_aside(&mut self, input: &mut &[u8]) {
+        self.backlog.extend_from_slice(std::mem::take(input));
+        if self.backlog.len() > self.settings.max_backlog {
+            self.backlog = Vec::new();
+            self.refuse(violation(
+                503,
+                "more octets came ahead of their turn than are kept (RFC 9112 §9.3.2)",
+            ));
+        }
+    }
+
+    fn read_head<'i>(&mut self, now: Instant, input: &mut &'i [u8]) -> Option<Event<'i>> {
+        let whole = match self.reader.read(input) {
+            Ok(whole) => whole?,
+            Err(error) => {
+                self.refuse(head::broken(error));
+                return None;
+            }
+        };
+        let octets = self.reader.octets(whole);
+        let length = octets.len() as u64;
+        let request = head::read_request(octets, self.settings.scheme);
+        self.reader.restart();
+        let request = match request {
+            Ok(request) => request,
+            Err(error) => {
+                self.refuse(error);
+                return None;
+            }
+        };
+        let persists = request.persists && self.settings.keep_alive == KeepAlive::On;
+        self.exchanges.push_back(Exchange::new(&request, persists));
+        let stream = self.newest();
+        self.tracer.emit(now, || trace::Event::FrameParsed {
+            stream: stream.0,
+            frame: "HEADERS",
+            length,
+        });
+        if !persists {
+            self.finish(None);
+        }
+        let fin = match Incoming::new(request.length, self.settings.limits) {
+            Some(incoming) => {
+                self.receiving = Receiving::Body(incoming);
+                Fin::More
+            }
+            None => {
+                self.end_request();
+                Fin::Last
+            }
+        };
+        Some(Event::Request { stream, head: request.head, fin })
+    }
+
+    fn read_body<'i>(&mut self, now: Instant, input: &mut &'i [u8]) -> Option<Event<'i>> {
+        let stream = self.newest();
+        let Receiving::Body(incoming) = &mut self.receiving else { return None };
+        if !input.is_empty() {
+            // RFC 9110 §10.1.1: no 100 is needed once some of the body has come.
+            if let Some(exchange) = self.exchanges.back_mut() {
+                exchange.body_came();
+            }
+            self.timer.restart(now);
+        }
+        match incoming.read(stream, input) {
+            Ok(event) => {
+                let event = event?;
+                if let Event::Data { data, .. } = &event {
+                    self.give(now, data.len());
+                }
+                if body::is_last(&event) {
+                    self.end_request();
+                }
+                Some(event)
+            }
+            Err(error) => {
+                self.fail_request(error.status(), head::broken(error));
+                None
+            }
+        }
+    }
+
+    fn read_tunnel<'i>(&mut self, now: Instant, input: &mut &'i [u8]) -> Option<Event<'i>> {
+        let stream = self.newest();
+        let data = std::mem::take(input);
+        if data.is_empty() {
+            return None;
+        }
+        self.give(now, data.len());
+        Some(Event::Data { stream, data, fin: Fin::More })
+    }
+
+    /// Reads on in a body that nobody wants, so that the next request can be found behind it.
+    fn discard(&mut self, now: Instant, input: &mut &[u8]) {
+        let stream = self.newest();
+        let Receiving::Discard(incoming, left) = &mut self.receiving else { return };
+        if !input.is_empty() {
+            self.timer.restart(now);
+        }
+        let before = input.len();
+        let step = incoming.read(stream, input);
+        *left = left.saturating_sub(before - input.len());
+        let exhausted = *left == 0;
+        match step {
+            Ok(Some(event)) if body::is_last(&event) => self.end_request(),
+            Ok(_) if exhausted => self.finish_lingering(None),
+            Ok(_) => {}
+            Err(error) => self.finish_lingering(Some(head::broken(error))),
+        }
+    }
+
+    /// Counts octets of the newest request's body that the application gets.
+    fn give(&mut self, now: Instant, octets: usize) {
+        let (stream, length) = (self.newest().0, octets as u64);
+        self.tracer.emit(now, || trace::Event::FrameParsed { stream, frame: "DATA", length });
+        self.unconsumed += octets;
+        if let Some(newest) = self.exchanges.back_mut() {
+            newest.give(octets);
+        }
+    }
+}
+
+impl Connection for Server {
+    fn handle_bytes<'i>(&mut self, now: Instant, input: &mut &'i [u8]) -> Option<Event<'i>> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                trace_closed(&self.tracer, now, &event);
+                return Some(event);
+            }
+            if !self.backlog.is_empty() || (self.is_blocked() && !input.is_empty()) {
+                self.put_aside(input);
+                if self.events.is_empty() {
+                    return None;
+                }
+                continue;
+            }
+            let event = match self.receiving {
+                Receiving::Head if self.is_blocked() => None,
+                Receiving::Head => self.read_head(now, input),
+                Receiving::Body(_) => self.read_body(now, input),
+                Receiving::Discard(..) => {
+                    self.discard(now, input);
+                    None
+                }
+                Receiving::Tunnel => self.read_tunnel(now, input),
+                Receiving::Nothing => {
+                    self.linger_over(std::mem::take(input));
+                    None
+                }
+            };
+            if event.is_none() && input.is_empty() && self.input == Input::Ended {
+                self.end_input();
+            }
+            self.settle(now);
+            if event.is_some() {
+                return event;
+            }
+            // Every state takes octets or is left, so this comes to an end.
+            if self.events.is_empty() && input.is_empty() {
+                return None;
+            }
+        }
+    }
+
+    fn handle_eof(&mut self, _now: Instant) {
+        self.input = Input::Ended;
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.poll_timeout().is_some_and(|deadline| deadline <= now) {
+            self.run_out();
+            self.settle(now);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.timer.deadline()
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, room: usize) {
+        let mut left = room;
+        while let Some(exchange) = self.exchanges.front_mut() {
+            if self.settings.expect == Expect::Automatic {
+                exchange.say_continue();
+            }
+            let moved = exchange.out.transmit(out, left);
+            left -= moved.head + moved.body;
+            let stream = self.first;
+            for (frame, length) in [("HEADERS", moved.head), ("DATA", moved.body)] {
+                if length > 0 {
+                    self.tracer.emit(now, || trace::Event::FrameCreated {
+                        stream,
+                        frame,
+                        length: length as u64,
+                    });
+                }
+            }
+            if exchange.out.take_ask() && exchange.is_applications() {
+                self.events.push_back(Event::Writable { stream: StreamId(stream) });
+            }
+            if !exchange.out.is_over() {
+                break;
+            }
+            self.end_exchange();
+        }
+        if self.input == Input::Ended && self.backlog.is_empty() {
+            self.end_input();
+        }
+        self.settle(now);
+    }
+
+    fn wants_transmit(&self) -> bool {
+        self.exchanges.front().is_some_and(|exchange| {
+            exchange.out.is_ready()
+                || exchange.out.is_over()
+                || (self.settings.expect == Expect::Automatic && exchange.owes_continue())
+        })
+    }
+
+    fn consume(&mut self, stream: StreamId, octets: usize) {
+        if let Ok(exchange) = self.exchange(stream) {
+            let consumed = exchange.consume(octets);
+            self.unconsumed -= consumed;
+        }
+    }
+
+    fn send(&mut self, stream: StreamId, data: Bytes, fin: Fin) -> Result<(), Misuse> {
+        self.exchange(stream)?.out.send(data, fin)
+    }
+
+    fn send_trailers(&mut self, stream: StreamId, fields: &Fields) -> Result<(), Misuse> {
+        self.exchange(stream)?.out.send_trailers(fields)
+    }
+
+    fn unsent(&self, stream: StreamId) -> usize {
+        let index = stream.0.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
+        index.and_then(|index| self.exchanges.get(index)).map_or(0, |exchange| exchange.out.len())
+    }
+
+    fn reset(&mut self, now: Instant, stream: StreamId) {
+        if self.exchange(stream).is_ok() {
+            self.close(None);
+            self.settle(now);
+        }
+    }
+
+    fn prioritise(&mut self, _stream: StreamId, _priority: Priority) {
+        // RFC 9112 §9.3.2: answers go out in the order of their requests.
+    }
+
+    fn shutdown(&mut self, now: Instant) {
+        if matches!(self.phase, Phase::Open) {
+            self.finish(None);
+            if matches!(self.receiving, Receiving::Head) {
+                self.receiving = Receiving::Nothing;
+            }
+            self.settle(now);
+        }
+    }
+
+    fn state(&self) -> ConnectionState {
+        self.phase.state()
+    }
+}
+
+impl ServerConnection for Server {
+    fn inform(&mut self, stream: StreamId, head: &ResponseHead) -> Result<(), Misuse> {
+        self.exchange(stream)?.inform(head)
+    }
+
+    fn respond(&mut self, stream: StreamId, head: &ResponseHead, fin: Fin) -> Result<(), Misuse> {
+        let is_last_request = stream == self.newest() && !matches!(self.phase, Phase::Open);
+        let exchange = self.exchange(stream)?;
+        exchange.respond(head, fin, is_last_request)?;
+        if exchange.has_switched() && matches!(self.receiving, Receiving::Head | Receiving::Nothing)
+        {
+            self.receiving = Receiving::Tunnel;
+        }
+        Ok(())
+    }
+
+    fn promise(&mut self, _parent: StreamId, _head: &RequestHead) -> Result<StreamId, Refused> {
+        Err(Refused::NotAllowed)
+    }
+}
+
+impl Server {
+    /// Answers what breaks the protocol, after the answers that are due before it, and closes.
+    fn refuse(&mut self, error: Error) {
+        let status = match &error {
+            Error::PeerViolation { code, .. } => u16::try_from(*code).unwrap_or(400),
+            Error::TimedOut { .. } => 408,
+            _ => 400,
+        };
+        self.exchanges.push_back(Exchange::refusal(status));
+        self.finish_lingering(Some(error));
+    }
+}

@@ -1,0 +1,96 @@
+//! What a client's TLS is set to, built once and shared by its connections. Sessions to resume are
+//! kept here, so two clients that must not share them take two of these.
+
+use crate::error::ConfigError;
+use crate::identity::Pem;
+use crate::key_log::{self, KeyLog};
+use crate::trust::{self, Trust};
+use rustls::ClientConfig;
+use rustls::SupportedProtocolVersion;
+use rustls::crypto::ring;
+use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
+use rustls::version::{TLS12, TLS13};
+use std::sync::Arc;
+
+/// TLS versions that a side agrees to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Versions {
+    /// 1.2 and 1.3; the peer decides.
+    #[default]
+    Any,
+    /// 1.2 only (RFC 5246): one round trip more.
+    Tls12,
+    /// 1.3 only (RFC 8446).
+    Tls13,
+}
+
+impl Versions {
+    pub(crate) fn supported(self) -> &'static [&'static SupportedProtocolVersion] {
+        static BOTH: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
+        match self {
+            Self::Any => &BOTH,
+            Self::Tls12 => &BOTH[1..],
+            Self::Tls13 => &BOTH[..1],
+        }
+    }
+}
+
+/// Whether sessions are taken up again, which saves certificates and, in TLS 1.2, a round trip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Resumption {
+    /// Sessions are kept (client) and tickets given (server).
+    #[default]
+    On,
+    /// Every handshake is a full one.
+    Off,
+}
+
+/// What a client's TLS shall be set to.
+#[derive(Debug, Clone, Default)]
+pub struct ClientTlsOptions {
+    /// How the server's certificate is judged.
+    pub trust: Trust,
+    /// The authorities believed, each text with one certificate or more.
+    pub roots: Vec<Pem>,
+    /// Application protocols offered, best first: `h2`, `http/1.1`, `spdy/3.1`, …; none sends no ALPN.
+    pub alpn: Vec<String>,
+    /// Versions offered.
+    pub versions: Versions,
+    /// Whether sessions are resumed.
+    pub resumption: Resumption,
+    /// Where secrets are logged.
+    pub key_log: Option<Arc<dyn KeyLog>>,
+    /// The wall clock that certificates are judged by; None for the system's.
+    pub time: Option<Arc<dyn TimeProvider>>,
+}
+
+/// A client's TLS settings and its store of sessions; cheap to clone, the store is shared.
+#[derive(Debug, Clone)]
+pub struct ClientTls {
+    pub(crate) config: Arc<ClientConfig>,
+}
+
+impl ClientTls {
+    /// Checks the settings and makes an empty store of sessions.
+    pub fn new(options: ClientTlsOptions) -> Result<Self, ConfigError> {
+        let provider = Arc::new(ring::default_provider());
+        let verifier = trust::verifier(options.trust, &options.roots, &provider)?;
+        let time = options.time.unwrap_or_else(|| Arc::new(DefaultTimeProvider));
+        let mut config = ClientConfig::builder_with_details(provider, time)
+            .with_protocol_versions(options.versions.supported())
+            .map_err(|error| ConfigError::Refused(error.to_string()))?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_no_client_auth();
+        config.alpn_protocols = options.alpn.into_iter().map(String::into_bytes).collect();
+        config.key_log = key_log::for_rustls(options.key_log.as_ref());
+        config.resumption = match options.resumption {
+            Resumption::On => rustls::client::Resumption::in_memory_sessions(SESSIONS),
+            Resumption::Off => rustls::client::Resumption::disabled(),
+        };
+        Ok(Self { config: Arc::new(config) })
+    }
+}
+
+/// Servers whose sessions are kept: more hosts than the largest recorded page has.
+const SESSIONS: usize = 512;

@@ -1,0 +1,122 @@
+//! What lies between a protocol's machine and its socket: nothing, or TLS. End points hold this and
+//! need not care.
+
+use crate::error::TlsError;
+use crate::tls::{Negotiated, RECORD, Tls};
+use proto::SendBuf;
+
+/// A clear or a secured byte stream.
+#[derive(Debug)]
+pub enum Layer {
+    /// Octets pass as they are.
+    Clear,
+    /// Octets pass through TLS.
+    Tls(Box<Secured>),
+}
+
+/// TLS and the plaintext that the machine above gave but no record has taken yet.
+#[derive(Debug)]
+pub struct Secured {
+    tls: Tls,
+    plain: SendBuf,
+}
+
+impl Layer {
+    /// A secured stream.
+    pub fn secured(tls: Tls) -> Self {
+        Self::Tls(Box::new(Secured { tls, plain: SendBuf::new() }))
+    }
+
+    /// Takes octets off the front of `input` and gives the next piece of plaintext, which is gone with
+    /// the next call. Call until None: then `input` is empty.
+    pub fn handle_bytes<'a, 'i: 'a>(
+        &'a mut self,
+        input: &mut &'i [u8],
+    ) -> Result<Option<&'a [u8]>, TlsError> {
+        match self {
+            Self::Clear => {
+                let plain = std::mem::take(input);
+                Ok((!plain.is_empty()).then_some(plain))
+            }
+            Self::Tls(secured) => secured.tls.handle_bytes(input),
+        }
+    }
+
+    /// The peer's octets are over: see [`Tls::handle_eof`].
+    pub fn handle_eof(&mut self) -> Result<(), TlsError> {
+        match self {
+            Self::Clear => Ok(()),
+            Self::Tls(secured) => secured.tls.handle_eof(),
+        }
+    }
+
+    /// Appends about `room` octets at most to `out`. `pull` is the machine above: it appends about as
+    /// many octets as it is asked for, and is asked for one record at a time, so that it decides late.
+    pub fn poll_transmit(
+        &mut self,
+        out: &mut SendBuf,
+        room: usize,
+        mut pull: impl FnMut(&mut SendBuf, usize),
+    ) {
+        let Self::Tls(secured) = self else { return pull(out, room) };
+        let Secured { tls, plain } = &mut **secured;
+        let end = out.len() + room;
+        tls.send(&mut SendBuf::new(), out);
+        while !tls.is_handshaking() && out.len() < end {
+            if plain.is_empty() {
+                pull(plain, (end - out.len()).min(RECORD));
+            }
+            if plain.is_empty() {
+                break;
+            }
+            let before = plain.len();
+            tls.send(plain, out);
+            if plain.len() == before {
+                // A failed connection takes nothing more.
+                break;
+            }
+        }
+    }
+
+    /// Whether this layer itself holds octets to send.
+    pub fn wants_transmit(&self) -> bool {
+        match self {
+            Self::Clear => false,
+            Self::Tls(secured) => {
+                secured.tls.wants_send()
+                    || !secured.plain.is_empty() && !secured.tls.is_handshaking()
+            }
+        }
+    }
+
+    /// Whether the machine above has to wait before it may speak.
+    pub fn is_handshaking(&self) -> bool {
+        match self {
+            Self::Clear => false,
+            Self::Tls(secured) => secured.tls.is_handshaking(),
+        }
+    }
+
+    /// Whether the peer has said, within the layer, that nothing more will come.
+    pub fn peer_closed(&self) -> bool {
+        match self {
+            Self::Clear => false,
+            Self::Tls(secured) => secured.tls.peer_closed(),
+        }
+    }
+
+    /// Tells the peer, where the layer can, that nothing more will be sent. Follow with `poll_transmit`.
+    pub fn close_notify(&mut self) {
+        if let Self::Tls(secured) = self {
+            secured.tls.close_notify();
+        }
+    }
+
+    /// What TLS agreed on; None on a clear stream and during the handshake.
+    pub fn negotiated(&self) -> Option<Negotiated<'_>> {
+        match self {
+            Self::Clear => None,
+            Self::Tls(secured) => secured.tls.negotiated(),
+        }
+    }
+}

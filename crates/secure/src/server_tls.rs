@@ -1,0 +1,117 @@
+//! What a server's TLS is set to, built once and shared by its connections.
+
+use crate::client_tls::{Resumption, Versions};
+use crate::error::ConfigError;
+use crate::identity::Identity;
+use crate::key_log::{self, KeyLog};
+use rustls::ServerConfig;
+use rustls::client::verify_server_name;
+use rustls::crypto::ring;
+use rustls::pki_types::ServerName;
+use rustls::server::{ClientHello, NoServerSessionStorage, ParsedCertificate, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
+use std::sync::Arc;
+
+/// What a server's TLS shall be set to.
+#[derive(Debug, Clone)]
+pub struct ServerTlsOptions {
+    /// Who it is: the first whose leaf is valid for the name that the client asks for (SNI) is sent,
+    /// else the first of all.
+    pub identities: Vec<Identity>,
+    /// Application protocols spoken, best first: this side's order decides.
+    pub alpn: Vec<String>,
+    /// Versions spoken.
+    pub versions: Versions,
+    /// Whether tickets are given and taken.
+    pub resumption: Resumption,
+    /// Octets of a record at most, its header included; None for the protocol's 16 KiB.
+    pub record_size: Option<usize>,
+    /// Where secrets are logged.
+    pub key_log: Option<Arc<dyn KeyLog>>,
+    /// The wall clock of the tickets' ages; None for the system's.
+    pub time: Option<Arc<dyn TimeProvider>>,
+}
+
+impl ServerTlsOptions {
+    /// HTTP/2 and HTTP/1.1, every version, tickets on.
+    pub fn new(identities: Vec<Identity>) -> Self {
+        Self {
+            identities,
+            alpn: vec!["h2".to_owned(), "http/1.1".to_owned()],
+            versions: Versions::Any,
+            resumption: Resumption::On,
+            record_size: None,
+            key_log: None,
+            time: None,
+        }
+    }
+}
+
+/// A server's TLS settings and its ticket keys; cheap to clone, the keys are shared.
+#[derive(Debug, Clone)]
+pub struct ServerTls {
+    pub(crate) config: Arc<ServerConfig>,
+}
+
+impl ServerTls {
+    /// Checks the settings and makes fresh ticket keys.
+    pub fn new(options: ServerTlsOptions) -> Result<Self, ConfigError> {
+        let refused = |error: rustls::Error| ConfigError::Refused(error.to_string());
+        let time = options.time.unwrap_or_else(|| Arc::new(DefaultTimeProvider));
+        let by_name = ByName::new(options.identities)?;
+        let mut config =
+            ServerConfig::builder_with_details(Arc::new(ring::default_provider()), time)
+                .with_protocol_versions(options.versions.supported())
+                .map_err(refused)?
+                .with_no_client_auth()
+                .with_cert_resolver(Arc::new(by_name));
+        config.alpn_protocols = options.alpn.into_iter().map(String::into_bytes).collect();
+        config.max_fragment_size = options.record_size;
+        config.key_log = key_log::for_rustls(options.key_log.as_ref());
+        match options.resumption {
+            // Self-contained tickets: nothing to look up, nothing to bound.
+            Resumption::On => config.ticketer = ring::Ticketer::new().map_err(refused)?,
+            Resumption::Off => {
+                config.send_tls13_tickets = 0;
+                config.session_storage = Arc::new(NoServerSessionStorage {});
+            }
+        }
+        Ok(Self { config: Arc::new(config) })
+    }
+}
+
+/// Picks the certificate by the name asked for.
+#[derive(Debug)]
+struct ByName {
+    first: Arc<CertifiedKey>,
+    others: Vec<Arc<CertifiedKey>>,
+}
+
+impl ByName {
+    fn new(identities: Vec<Identity>) -> Result<Self, ConfigError> {
+        let mut keys = identities.into_iter().map(|identity| identity.certified);
+        let first = keys.next().ok_or(ConfigError::NoIdentity)?;
+        Ok(Self { first, others: keys.collect() })
+    }
+}
+
+impl ResolvesServerCert for ByName {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let wanted = hello.server_name().and_then(|name| ServerName::try_from(name).ok());
+        let chosen = match (&wanted, self.others.is_empty()) {
+            (Some(name), false) => {
+                self.others.iter().find(|key| !is_for(&self.first, name) && is_for(key, name))
+            }
+            _ => None,
+        };
+        Some(chosen.unwrap_or(&self.first).clone())
+    }
+}
+
+fn is_for(key: &CertifiedKey, name: &ServerName<'_>) -> bool {
+    key.end_entity_cert()
+        .and_then(ParsedCertificate::try_from)
+        .and_then(|leaf| verify_server_name(&leaf, name))
+        .is_ok()
+}

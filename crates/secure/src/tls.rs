@@ -1,0 +1,222 @@
+//! One TLS connection, either role. The one rule: it never holds more plaintext than one record's
+//! worth in either direction, so that the scheduler above decides late.
+
+use crate::client_tls::ClientTls;
+use crate::error::TlsError;
+use crate::server_tls::ServerTls;
+use proto::SendBuf;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, Connection, HandshakeKind, ServerConnection};
+use std::io::{BufRead, IoSlice, Write};
+use trace::TlsRecord;
+
+/// A TLS connection without a socket.
+#[derive(Debug)]
+pub struct Tls {
+    connection: Connection,
+    server: String,
+    /// Octets of the plaintext handed out last, which the next call takes away.
+    lent: usize,
+    failure: Option<TlsError>,
+    peer_closed: bool,
+}
+
+/// What a handshake agreed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Negotiated<'a> {
+    /// `TLSv1.3` or `TLSv1.2`.
+    pub version: &'static str,
+    /// Cipher suite, by rustls's name (`TLS13_…` for 1.3).
+    suite: &'static str,
+    /// Application protocol; None where none was agreed on.
+    pub alpn: Option<&'a [u8]>,
+    /// Whether an earlier session was resumed.
+    pub resumed: bool,
+}
+
+impl Tls {
+    /// The client's side, towards `server_name` (a host name or an IP address without a port).
+    pub fn client(settings: &ClientTls, server_name: &str) -> Result<Self, TlsError> {
+        let bare = server_name.trim_start_matches('[').trim_end_matches(']');
+        let name = ServerName::try_from(bare.to_owned())
+            .map_err(|_| TlsError::BadName(server_name.to_owned()))?;
+        let connection = ClientConnection::new(settings.config.clone(), name)
+            .map_err(|error| TlsError::from_rustls(error, bare))?;
+        Ok(Self::new(connection.into(), bare))
+    }
+
+    /// The server's side.
+    pub fn server(settings: &ServerTls) -> Result<Self, TlsError> {
+        let connection = ServerConnection::new(settings.config.clone())
+            .map_err(|error| TlsError::from_rustls(error, CLIENT))?;
+        Ok(Self::new(connection.into(), CLIENT))
+    }
+
+    fn new(mut connection: Connection, server: &str) -> Self {
+        // `send` bounds what is queued; rustls's own bound would cut records short.
+        connection.set_buffer_limit(None);
+        Self { connection, server: server.to_owned(), lent: 0, failure: None, peer_closed: false }
+    }
+
+    /// Takes octets off the front of `cipher` and gives the next piece of plaintext, which is gone
+    /// with the next call. Call until None: then `cipher` is empty. An error is final; alerts that
+    /// tell the peer of it wait in `send`.
+    pub fn handle_bytes(&mut self, cipher: &mut &[u8]) -> Result<Option<&[u8]>, TlsError> {
+        if self.lent > 0 {
+            self.connection.reader().consume(self.lent);
+            self.lent = 0;
+        }
+        loop {
+            self.lent = self.waiting();
+            if self.lent > 0 {
+                return Ok(self.connection.reader().into_first_chunk().ok());
+            }
+            if let Some(failure) = &self.failure {
+                return Err(failure.clone());
+            }
+            if cipher.is_empty() || self.peer_closed {
+                // Octets after close_notify mean nothing (RFC 8446 §6.1).
+                *cipher = &[];
+                return Ok(None);
+            }
+            self.take(cipher);
+        }
+    }
+
+    /// Decrypts some more. An error is kept until the plaintext before it is handed out.
+    fn take(&mut self, cipher: &mut &[u8]) {
+        if let Err(error) = self.connection.read_tls(cipher) {
+            self.failure = Some(TlsError::PeerViolation { what: error.to_string() });
+            return;
+        }
+        match self.connection.process_new_packets() {
+            Ok(state) => self.peer_closed |= state.peer_has_closed(),
+            Err(error) => self.failure = Some(TlsError::from_rustls(error, &self.server)),
+        }
+    }
+
+    fn waiting(&mut self) -> usize {
+        // The reader's error means "nothing yet" or "nothing more": both are no octets.
+        self.connection.reader().fill_buf().map_or(0, <[u8]>::len)
+    }
+
+    /// The peer's octets are over. An error where they ended before their time: within the handshake,
+    /// or without close_notify. Whether the latter matters depends on what was being said: a message
+    /// with a length is whole without it.
+    pub fn handle_eof(&mut self) -> Result<(), TlsError> {
+        match (self.peer_closed, self.connection.is_handshaking()) {
+            (true, _) => Ok(()),
+            (false, true) => Err(TlsError::ClosedInHandshake),
+            (false, false) => Err(TlsError::Truncated),
+        }
+    }
+
+    /// Appends to `out` the records that TLS itself owes (handshake, alerts, tickets), then at most
+    /// one record of application data from the front of `plain`. During the handshake `plain` waits.
+    pub fn send(&mut self, plain: &mut SendBuf, out: &mut SendBuf) {
+        self.flush(out);
+        if plain.is_empty() || self.connection.is_handshaking() {
+            return;
+        }
+        let taken = {
+            let mut slices = [IoSlice::new(&[]); SLICES];
+            let filled = one_record(plain, &mut slices);
+            // The error is one that handle_bytes has told.
+            self.connection.writer().write_vectored(&slices[..filled]).unwrap_or(0)
+        };
+        plain.advance(taken);
+        self.flush(out);
+    }
+
+    fn flush(&mut self, out: &mut SendBuf) {
+        let connection = &mut self.connection;
+        while connection.wants_write() {
+            // Writing to a vector cannot fail.
+            out.put_with(|arena| drop(connection.write_tls(arena)));
+        }
+    }
+
+    /// Whether TLS itself owes octets.
+    pub fn wants_send(&self) -> bool {
+        self.connection.wants_write()
+    }
+
+    /// Tells the peer that nothing more will be sent (RFC 8446 §6.1); `send` carries it.
+    pub fn close_notify(&mut self) {
+        self.connection.send_close_notify();
+    }
+
+    /// Whether the peer has said that nothing more will come.
+    pub fn peer_closed(&self) -> bool {
+        self.peer_closed
+    }
+
+    /// Whether application data has to wait.
+    pub fn is_handshaking(&self) -> bool {
+        self.connection.is_handshaking()
+    }
+
+    /// What was agreed on, once the handshake is over.
+    pub fn negotiated(&self) -> Option<Negotiated<'_>> {
+        if self.connection.is_handshaking() {
+            return None;
+        }
+        let version = self.connection.protocol_version()?;
+        Some(Negotiated {
+            version: if version == rustls::ProtocolVersion::TLSv1_3 {
+                "TLSv1.3"
+            } else {
+                "TLSv1.2"
+            },
+            suite: self.connection.negotiated_cipher_suite()?.suite().as_str().unwrap_or("unknown"),
+            alpn: self.connection.alpn_protocol(),
+            resumed: self.connection.handshake_kind() == Some(HandshakeKind::Resumed),
+        })
+    }
+}
+
+impl Negotiated<'_> {
+    /// The cipher suite's IANA name.
+    pub fn cipher(&self) -> String {
+        // rustls names 1.3 suites TLS13_…, IANA names them TLS_….
+        match self.suite.strip_prefix("TLS13_") {
+            Some(rest) => format!("TLS_{rest}"),
+            None => self.suite.to_owned(),
+        }
+    }
+
+    /// As a row.
+    pub fn record(&self) -> TlsRecord {
+        TlsRecord {
+            version: self.version.to_owned(),
+            cipher: self.cipher(),
+            alpn: String::from_utf8_lossy(self.alpn.unwrap_or_default()).into_owned(),
+            resumed: self.resumed,
+        }
+    }
+}
+
+/// Plaintext octets of the largest record (RFC 8446 §5.1).
+pub(crate) const RECORD: usize = 16 * 1024;
+
+/// Pieces that are gathered into one record.
+const SLICES: usize = 32;
+
+/// What a server calls its peer in errors.
+const CLIENT: &str = "the client";
+
+/// Points `slices` at the first record's worth of `plain`; returns how many it took.
+fn one_record<'a>(plain: &'a SendBuf, slices: &mut [IoSlice<'a>]) -> usize {
+    let mut left = RECORD;
+    let mut filled = 0;
+    for (slot, chunk) in slices.iter_mut().zip(plain.chunks()) {
+        let part = &chunk[..chunk.len().min(left)];
+        *slot = IoSlice::new(part);
+        left -= part.len();
+        filled += 1;
+        if left == 0 {
+            break;
+        }
+    }
+    filled
+}

@@ -1,0 +1,222 @@
+//! Finds the end of a head in octets that arrive in any pieces, and holds it to its limits before
+//! any of it is kept.
+
+use super::error::{Error, ErrorKind};
+use super::is_tchar;
+
+/// How large a head, or a trailer section, may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Octets of any one line, without its CRLF.
+    pub line: usize,
+    /// Octets of all field lines together.
+    pub block: usize,
+    /// Field lines; [`super::MAX_FIELDS`] at most.
+    pub count: usize,
+}
+
+impl Default for Limits {
+    /// A line of 8 KiB, 32 KiB of fields, 100 of them: what the common servers take.
+    fn default() -> Self {
+        Self { line: 8 * 1024, block: 32 * 1024, count: 100 }
+    }
+}
+
+/// Reads octets up to the empty line that ends a head.
+#[derive(Debug, Clone)]
+pub struct HeadScanner {
+    limits: Limits,
+    at: At,
+    /// Octets seen of the whole, of the lines before the current one, and lines ended.
+    seen: usize,
+    line_start: usize,
+    fields_start: usize,
+    lines: usize,
+    previous: u8,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    /// Before the start line, where empty lines are passed over.
+    Before,
+    /// In the start line.
+    StartLine,
+    /// In the field lines.
+    Fields,
+}
+
+impl HeadScanner {
+    /// For a head: a start line, then fields.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            at: At::Before,
+            seen: 0,
+            line_start: 0,
+            fields_start: 0,
+            lines: 0,
+            previous: 0,
+        }
+    }
+
+    /// For a trailer section: fields alone.
+    pub fn for_trailers(limits: Limits) -> Self {
+        Self { at: At::Fields, ..Self::new(limits) }
+    }
+
+    /// Whether nothing has been read yet.
+    pub fn is_fresh(&self) -> bool {
+        self.seen == 0
+    }
+
+    /// Reads the next piece. Gives how many of its octets belong to the head where the head ends in
+    /// it, and None where it goes on.
+    pub fn scan(&mut self, piece: &[u8]) -> Result<Option<usize>, Error> {
+        let mut from = 0;
+        while let Some(offset) = piece[from..].iter().position(|&octet| octet == b'\n') {
+            let line_feed = from + offset;
+            self.begin(piece[from])?;
+            let before = if line_feed == 0 { self.previous } else { piece[line_feed - 1] };
+            self.seen += offset + 1;
+            if before != b'\r' {
+                return Err(Error::malformed(
+                    self.seen - 1,
+                    "a line ends with CRLF, not with a bare LF (RFC 9112 §2.2)",
+                ));
+            }
+            from = line_feed + 1;
+            if self.end_line()? {
+                return Ok(Some(from));
+            }
+        }
+        if let Some(&last) = piece.last().filter(|_| from < piece.len()) {
+            self.begin(piece[from])?;
+            self.seen += piece.len() - from;
+            self.previous = last;
+            self.check_length(self.seen - self.line_start)?;
+        }
+        Ok(None)
+    }
+
+    /// The first octet of a line, or a further one: what no message can begin with is refused at once.
+    fn begin(&mut self, first: u8) -> Result<(), Error> {
+        if self.at == At::Before && self.seen == self.line_start && first != b'\r' && first != b'\n'
+        {
+            if !is_tchar(first) {
+                return Err(Error::malformed(
+                    self.seen,
+                    "a message begins with a token (RFC 9112 §2.1)",
+                ));
+            }
+            self.at = At::StartLine;
+        }
+        Ok(())
+    }
+
+    /// A CRLF came; tells whether it was the empty line at the end.
+    fn end_line(&mut self) -> Result<bool, Error> {
+        let length = self.seen - self.line_start - 2;
+        self.check_length(length)?;
+        self.line_start = self.seen;
+        match self.at {
+            // RFC 9112 §2.2: a server should ignore at least one empty line before a request.
+            At::Before if self.seen > MAX_EMPTY_LINES * 2 => Err(Error::malformed(
+                self.seen,
+                "no more than a few empty lines come before a message (RFC 9112 §2.2)",
+            )),
+            At::Before => Ok(false),
+            At::StartLine => {
+                self.at = At::Fields;
+                self.fields_start = self.seen;
+                Ok(false)
+            }
+            At::Fields if length == 0 => Ok(true),
+            At::Fields => {
+                self.lines += 1;
+                if self.lines > self.limits.count.min(super::MAX_FIELDS) {
+                    return Err(self.too_large("there are more field lines than the limit"));
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    fn check_length(&self, line: usize) -> Result<(), Error> {
+        match self.at {
+            At::Before | At::StartLine if line > self.limits.line => Err(Error {
+                kind: ErrorKind::StartLineTooLong,
+                position: self.seen,
+                rule: "the start line is longer than the limit (RFC 9112 §3)",
+            }),
+            At::Fields if line > self.limits.line => {
+                Err(self.too_large("a field line is longer than the limit (RFC 9112 §5)"))
+            }
+            At::Fields if self.seen - self.fields_start > self.limits.block => {
+                Err(self.too_large("the field lines are longer than the limit (RFC 9112 §5)"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn too_large(&self, rule: &'static str) -> Error {
+        Error { kind: ErrorKind::FieldsTooLarge, position: self.seen, rule }
+    }
+}
+
+/// Some clients of old sent an empty line after a body; no more than that is meant by it.
+const MAX_EMPTY_LINES: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &[u8] = b"\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+    fn scan(octets: &[u8], limits: Limits) -> Result<Option<usize>, Error> {
+        HeadScanner::new(limits).scan(octets)
+    }
+
+    #[test]
+    fn the_end_is_found_wherever_the_pieces_are_cut() {
+        for cut in 0..HEAD.len() {
+            let mut scanner = HeadScanner::new(Limits::default());
+            assert_eq!(scanner.scan(&HEAD[..cut]), Ok(None), "cut at {cut}");
+            assert_eq!(scanner.scan(&HEAD[cut..]), Ok(Some(HEAD.len() - cut)), "cut at {cut}");
+        }
+        let mut scanner = HeadScanner::new(Limits::default());
+        for (index, octet) in HEAD.iter().enumerate() {
+            let end = (index + 1 == HEAD.len()).then_some(1);
+            assert_eq!(scanner.scan(&[*octet]), Ok(end));
+        }
+    }
+
+    #[test]
+    fn a_bare_line_feed_is_refused_even_at_a_cut() {
+        assert_eq!(
+            scan(b"GET / HTTP/1.1\nHost: a\n\n", Limits::default()).unwrap_err().position,
+            14
+        );
+        let mut scanner = HeadScanner::new(Limits::default());
+        assert_eq!(scanner.scan(b"GET / HTTP/1.1"), Ok(None));
+        assert!(scanner.scan(b"\n").is_err());
+    }
+
+    #[test]
+    fn each_limit_has_its_own_status() {
+        let limits = Limits { line: 20, block: 50, count: 2 };
+        let status = |octets: &[u8]| scan(octets, limits).map_err(|error| error.status());
+        assert_eq!(status(b"GET /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), Err(414));
+        assert_eq!(status(b"GET / HTTP/1.1\r\na: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), Err(431));
+        assert_eq!(status(b"GET / HTTP/1.1\r\na: b\r\na: b\r\na: b\r\n\r\n"), Err(431));
+        let limits = Limits { line: 20, block: 30, count: 9 };
+        let octets = b"GET / HTTP/1.1\r\na: aaaaaaaaaaaa\r\na: aaaaaaaaaaaa\r\n\r\n";
+        assert_eq!(scan(octets, limits).map_err(|error| error.status()), Err(431));
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_at_its_first_octet() {
+        assert!(scan(b"\x16\x03\x01", Limits::default()).is_err(), "a TLS record");
+        assert!(scan(b" GET", Limits::default()).is_err());
+        assert!(scan(b"\r\n\r\n\r\n\r\n\r\n", Limits::default()).is_err());
+    }
+}

@@ -78,6 +78,7 @@ impl HeadScanner {
             self.begin(piece[from])?;
             let before = if line_feed == 0 { self.previous } else { piece[line_feed - 1] };
             self.seen += offset + 1;
+            self.previous = b'\n';
             if before != b'\r' {
                 return Err(Error::malformed(
                     self.seen - 1,
@@ -199,6 +200,11 @@ mod tests {
         let mut scanner = HeadScanner::new(Limits::default());
         assert_eq!(scanner.scan(b"GET / HTTP/1.1"), Ok(None));
         assert!(scanner.scan(b"\n").is_err());
+        let mut scanner = HeadScanner::new(Limits::default());
+        for octet in b"GET / HTTP/1.1\r\n" {
+            assert_eq!(scanner.scan(&[*octet]), Ok(None));
+        }
+        assert!(scanner.scan(b"\n").is_err(), "the CR before belongs to another line feed");
     }
 
     #[test]

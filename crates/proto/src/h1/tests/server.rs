@@ -411,3 +411,14 @@ fn more_is_asked_for_when_the_queue_runs_low() {
     assert_eq!(out.len(), 190_000);
     assert!(server.unsent(StreamId(0)) > 10_000);
 }
+
+#[test]
+fn an_application_that_sends_a_body_to_head_is_asked_on() {
+    let mut server = after(b"HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
+    server.respond(StreamId(0), &ok(), Fin::More).unwrap();
+    say(&mut server);
+    server.send(StreamId(0), Bytes::from_static(b"abc"), Fin::More).unwrap();
+    assert!(server.wants_transmit());
+    assert_eq!(say(&mut server), "");
+    assert_eq!(hear(&mut server, &[b""]), [Told::Writable(0)]);
+}

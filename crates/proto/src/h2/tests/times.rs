@@ -36,7 +36,7 @@ fn a_silent_peer_is_asked_and_given_up() {
     hand.frame(Frame::PingAck(echo));
     assert_eq!(hand.server.poll_timeout(), Some(heard + 2 * interval));
 
-    hand.now = hand.now + interval;
+    hand.now += interval;
     hand.server.handle_timeout(hand.now);
     assert_eq!(hand.take().len(), 1, "asked again");
     hand.now += timeout;

@@ -129,6 +129,21 @@ fn h2load_succeeds_with_every_request() {
     }
 }
 
+#[test]
+fn node_and_go_clients_get_what_they_ask_for() {
+    let base = format!("http://{}", serve(Settings::server()));
+    let script = |name: &str| PathBuf::from("tests/peers").join(name);
+    for (program, arguments) in [("node", &[][..]), ("go", &["run"])] {
+        let name = if program == "go" { "h2_client.go" } else { "h2_client.js" };
+        let mut command = Command::new(program);
+        command.args(arguments).arg(script(name)).arg(&base);
+        let install = "apt-get install nodejs golang";
+        let Some(output) = run(&mut command, install) else { continue };
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{program}: {words}");
+    }
+}
+
 /// Sixty files of odd sizes, one of them large.
 fn files(folder: &Folder) -> Vec<(String, Option<Vec<u8>>)> {
     let sizes = (0..60_usize).map(|n| if n == 7 { 20_000_000 } else { n * n * 37 });

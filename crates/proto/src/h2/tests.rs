@@ -1,5 +1,6 @@
 //! The machines against each other, against hand-made frames, and against floods; no sockets, no clock.
 
+mod exchange;
 mod flood;
 mod pair;
 mod rules;

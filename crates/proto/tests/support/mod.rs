@@ -1,7 +1,7 @@
 //! A blocking driver for connections over real sockets, and a small site to serve: for examples and
 //! interoperability tests. Threads and clocks are fine here; the machines know of neither.
 #![allow(dead_code, unreachable_pub, reason = "each test uses its own part")]
-#![allow(missing_docs, clippy::print_stderr, reason = "support of tests")]
+#![allow(missing_docs, reason = "support of tests")]
 
 pub mod drive;
 pub mod fetch;

@@ -1,6 +1,6 @@
 //! Other people's programs as children on loopback, in folders of their own, killed by handle.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -96,5 +96,8 @@ pub fn free_address() -> SocketAddr {
 }
 
 fn unsupported(command: &Command, install: &str) {
-    eprintln!("unsupported: {:?} is not installed; get it by: {install}", command.get_program());
+    // Not `eprintln`, which the harness captures.
+    let program = command.get_program();
+    let line = format!("unsupported: {program:?} is not installed; get it by: {install}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }

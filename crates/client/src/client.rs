@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::fetch::{Acted, Carried, Fetch, FetchId, Retried, State};
 use crate::pool::{Origin, OriginId, Pool, Step};
 use crate::profile;
-use crate::timers::{Alarm, Timers};
+use crate::timers::Wake;
 use crate::transport::Protocol;
 use crate::work::Work;
 use page::Url;
@@ -31,7 +31,7 @@ pub struct Client<W> {
     slots: Vec<Option<Slot>>,
     free: Vec<usize>,
     fetches: BTreeMap<FetchId, Fetch>,
-    timers: Timers,
+    wake: Wake,
     actions: VecDeque<Action>,
     next_fetch: u32,
     next_connection: u32,
@@ -56,7 +56,7 @@ impl<W: Work> Client<W> {
             slots: Vec::new(),
             free: Vec::new(),
             fetches: BTreeMap::new(),
-            timers: Timers::default(),
+            wake: Wake::default(),
             actions: VecDeque::new(),
             next_fetch: 0,
             next_connection: 0,
@@ -95,6 +95,11 @@ impl<W: Work> Client<W> {
             match self.pool.next_step() {
                 Some(Step::Open(origin)) => self.open(now, origin),
                 Some(Step::Send(fetch, socket)) => self.send(now, fetch, socket),
+                Some(Step::Evict(socket)) => {
+                    if let Some(slot) = self.take(socket) {
+                        self.retire(now, slot);
+                    }
+                }
                 None => break,
             }
         }
@@ -116,7 +121,7 @@ impl<W: Work> Client<W> {
         let origin = self.pool.enter(origin, known);
         self.pool.wait(origin, urgency, id);
         if let Some(due) = self.due(id) {
-            self.timers.set(due, Alarm::Fetch(id));
+            self.wake.by(due);
         }
     }
 
@@ -167,7 +172,7 @@ impl<W: Work> Client<W> {
         }
         carrier.begin(stream, id, &fetch.spec);
         if let Some(due) = self.due(id) {
-            self.timers.set(due, Alarm::Fetch(id));
+            self.wake.by(due);
         }
     }
 
@@ -207,7 +212,7 @@ impl<W: Work> Client<W> {
     fn check_time(&mut self, now: Instant, id: FetchId) {
         let Some(due) = self.due(id) else { return };
         if due > now {
-            return self.timers.set(due, Alarm::Fetch(id));
+            return self.wake.by(due);
         }
         let Some(fetch) = self.fetches.get(&id) else { return };
         let failure = match (self.config.timeouts.whole, fetch.state) {
@@ -259,6 +264,12 @@ impl<W: Work> Client<W> {
         }
         fetch.retried = Retried::Once;
         fetch.take_back();
+        if acted == Acted::Perhaps {
+            // What was kept as long as the dead one is likely to be dead too.
+            let url = fetch.spec.url.clone();
+            let origin = self.place_in_pool(&url);
+            self.close_idle(now, origin);
+        }
         self.admit(now, id);
     }
 
@@ -271,12 +282,8 @@ impl<W: Work> Client<W> {
         }
         self.rank(carrier);
         let socket = carrier.socket;
-        let due = carrier.machine().and_then(|machine| machine.poll_timeout());
-        if due != carrier.armed {
-            carrier.armed = due;
-            if let Some(due) = due {
-                self.timers.set(due, Alarm::Connection(carrier.record.id, socket));
-            }
+        if let Some(due) = carrier.due(self.config.timeouts.connect) {
+            self.wake.by(due);
         }
         if carrier.told == Told::No && carrier.may_transmit(layer) {
             carrier.told = Told::Yes;

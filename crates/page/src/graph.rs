@@ -6,7 +6,7 @@
 
 use crate::number;
 use crate::priority::Hint;
-use crate::url::Url;
+use crate::url::{Scheme, Url};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -186,6 +186,15 @@ impl Page {
         self
     }
 
+    /// The same page with every URL on `scheme` and `port` (None: the scheme's own), as the far side serves it.
+    pub fn served_on(mut self, scheme: Scheme, port: Option<u16>) -> Self {
+        for resource in &mut self.resources {
+            resource.url.scheme = scheme;
+            resource.url.port = port.filter(|&port| port != scheme.default_port());
+        }
+        self
+    }
+
     /// The main document.
     pub fn document(&self) -> ResourceId {
         self.document
@@ -260,7 +269,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    fn of(resource: &Resource) -> Self {
+    pub(crate) fn of(resource: &Resource) -> Self {
         Self {
             body: resource.body,
             server_time: resource.server_time,
@@ -400,6 +409,9 @@ mod tests {
             Page::new(ResourceId(0), vec![document, image]).unwrap().with_recorded_rtts(&rtts);
         let text = serde_json::to_string(&page).unwrap();
         assert_eq!(serde_json::from_str::<Page>(&text).unwrap(), page);
+        let served = page.clone().served_on(Scheme::Https, Some(8443));
+        assert_eq!(served.resources()[1].url.to_string(), "https://b:8443/i");
+        assert_eq!(served.table(), page.table(), "the table speaks of hosts and paths alone");
         let table = serde_json::to_string(&page.table()).unwrap();
         assert_eq!(serde_json::from_str::<Table>(&table).unwrap(), page.table());
     }

@@ -41,6 +41,8 @@ pub(crate) struct Carrier {
     pub(crate) stage: Stage,
     pub(crate) record: ConnectionRecord,
     pub(crate) tracer: Tracer,
+    /// When octets came last, or the connection was begun.
+    pub(crate) heard: Instant,
     /// Streams under way.
     pub(crate) exchanges: BTreeMap<StreamId, Exchange>,
     /// Whether the driver has been told that there is something to send.
@@ -113,6 +115,7 @@ impl Carrier {
             stage: Stage::Connecting,
             record,
             tracer,
+            heard: now,
             exchanges: BTreeMap::new(),
             told: Told::No,
         }

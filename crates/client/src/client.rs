@@ -139,7 +139,7 @@ impl<W: Work> Client<W> {
 
     /// Makes the request of `id` on `socket`.
     fn send(&mut self, now: Instant, id: FetchId, socket: SocketId) {
-        let Some(mut slot) = self.slots.get_mut(socket.0).and_then(Option::take) else { return };
+        let Some(mut slot) = self.take(socket) else { return };
         if let Some(fetch) = self.fetches.get(&id) {
             let head = self.head(fetch, &slot.carrier);
             let fin = if fetch.spec.body.is_empty() { Fin::Last } else { Fin::More };
@@ -201,8 +201,11 @@ impl<W: Work> Client<W> {
         let whole = self.config.timeouts.whole.map(|limit| fetch.queued() + limit);
         match fetch.state {
             State::Waiting => whole,
-            State::Active { .. } => {
-                let stall = fetch.progress + self.config.timeouts.stall;
+            State::Active { socket, .. } => {
+                // Responses that share a connection take turns: one that waits for others has not stalled.
+                let heard = self.slots.get(socket.0).and_then(Option::as_ref);
+                let heard = heard.map_or(fetch.progress, |slot| slot.carrier.heard);
+                let stall = heard.max(fetch.progress) + self.config.timeouts.stall;
                 Some(whole.map_or(stall, |whole| whole.min(stall)))
             }
         }
@@ -233,7 +236,7 @@ impl<W: Work> Client<W> {
     fn abandon(&mut self, now: Instant, id: FetchId, failure: Failure) {
         let Some(fetch) = self.fetches.get(&id) else { return };
         if let State::Active { socket, stream } = fetch.state
-            && let Some(mut slot) = self.slots.get_mut(socket.0).and_then(Option::take)
+            && let Some(mut slot) = self.take(socket)
         {
             slot.carrier.exchanges.remove(&stream);
             if let Some(machine) = slot.carrier.machine() {

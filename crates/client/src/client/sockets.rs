@@ -37,6 +37,7 @@ impl<W: Work> EndPoint for Client<W> {
             self.slots[socket.0] = Some(slot);
             return;
         }
+        slot.carrier.heard = now;
         slot.carrier.record.bytes_received += octets.len() as u64;
         match self.feed(now, &mut slot, octets) {
             Ok(()) if slot.layer.peer_closed() => self.end_of_input(now, slot),
@@ -327,7 +328,7 @@ impl<W: Work> Client<W> {
                     && carrier.exchanges.is_empty()
                     && carrier.record.protocol == Protocol::Http1.name()
             });
-            if let (true, Some(slot)) = (is_idle, self.slots[index].take()) {
+            if is_idle && let Some(slot) = self.slots[index].take() {
                 self.retire(now, slot);
             }
         }

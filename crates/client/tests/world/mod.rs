@@ -143,6 +143,11 @@ impl World {
         self.connections.len()
     }
 
+    /// Connections that the client has not closed.
+    pub fn still_open(&self) -> usize {
+        self.open
+    }
+
     /// Drives `client` to its end.
     pub fn run<W: Work + std::fmt::Debug>(&mut self, client: &mut Client<W>) {
         for _ in 0..1_000_000 {
@@ -184,7 +189,7 @@ impl World {
                         break;
                     }
                     let far = self.by_socket[&socket];
-                    self.plan(DELAY, Happening::Up(far, out.to_vec()));
+                    self.plan(DELAY, Happening::Up(far, octets(&out)));
                 },
                 Action::Shutdown(socket) | Action::Close(socket) | Action::Abort(socket) => {
                     let far = self.by_socket.remove(&socket).unwrap();
@@ -374,7 +379,7 @@ impl World {
         self.connections[far].layer.poll_transmit(&mut out, 16_384, |plain, _| {
             plain.put(once.take().unwrap_or_default());
         });
-        self.plan(DELAY, Happening::Down(far, out.to_vec()));
+        self.plan(DELAY, Happening::Down(far, octets(&out)));
     }
 
     fn close(&mut self, far: usize) {
@@ -397,7 +402,7 @@ impl World {
         });
         let over = machine.as_ref().is_some_and(|m| m.state() == ConnectionState::Closed);
         if !out.is_empty() {
-            self.plan(DELAY, Happening::Down(far, out.to_vec()));
+            self.plan(DELAY, Happening::Down(far, octets(&out)));
         }
         if over {
             self.connections[far].closed = true;
@@ -447,6 +452,11 @@ pub fn config_with(transport: Transport, tls: ClientTlsOptions) -> ClientConfig 
 /// `count` fetches of `http://a.test/0` and so on.
 pub fn fetches(count: usize) -> Vec<FetchSpec> {
     (0..count).map(|n| FetchSpec::get(format!("http://a.test/{n}").parse().unwrap())).collect()
+}
+
+/// What waits in `out`, in one piece.
+fn octets(out: &SendBuf) -> Vec<u8> {
+    out.chunks().collect::<Vec<_>>().concat()
 }
 
 /// Milliseconds from the beginning.

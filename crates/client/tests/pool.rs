@@ -296,3 +296,21 @@ fn connections_beyond_the_limit_on_all_make_way_when_idle() {
     all_done(&run(&mut world, settings, specs.map(FetchSpec::get).collect()), 12);
     assert_eq!((world.opened(), world.most_open), (12, 3));
 }
+
+#[test]
+fn an_answer_that_does_not_wait_for_the_request_body_ends_the_fetch() {
+    for (listener, transport) in [
+        (Listener::Clear(Speaks::Http1), Transport::H1),
+        (Listener::Clear(Speaks::Http2), Transport::H2_CLEAR),
+    ] {
+        let mut specs = fetches(3);
+        specs[0].method = Method::Post;
+        specs[0].body = vec![7; 5_000_000].into();
+        let mut settings = config(transport);
+        settings.limits.per_origin = 1;
+        let mut world = World::new(listener, |_| ok(b"enough"));
+        let list = run(&mut world, settings, specs);
+        all_done(&list, 3);
+        assert_eq!(list.answer(FetchId(0)).unwrap().body, b"enough");
+    }
+}

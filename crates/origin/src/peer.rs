@@ -109,6 +109,10 @@ impl Peer {
             self.warned = true;
             self.shutdown(now, shared);
         } else if let Stage::Talking(talk) = &mut self.stage {
+            if talk.is_thinking() {
+                // The peer was not silent; this side was.
+                self.progress = now;
+            }
             talk.handle_timeout(now, shared);
         }
     }

@@ -1,2 +1,42 @@
-//! Room `lab`.
-fn main() {}
+//! `wirelap`: the command line of the web transport laboratory. Each command has a file under
+//! `command/`; this is the programme.
+
+mod choice;
+mod cli;
+mod command;
+mod conclude;
+mod environment;
+mod har;
+mod host;
+mod job;
+mod progress;
+mod run_folder;
+mod runner;
+mod store;
+mod synthetic;
+mod trouble;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use std::process::ExitCode;
+use trouble::Trouble;
+
+fn main() -> ExitCode {
+    let done: Result<ExitCode, Trouble> = match Cli::parse().command {
+        Command::Race(args) => command::race::run(&args),
+        Command::Serve(args) => command::serve::run(&args),
+        Command::Link(args) => command::link::run(&args),
+        Command::List(args) => command::list::run(&args),
+        Command::Doctor(args) => command::doctor::run(&args),
+        Command::Report(args) => command::report::run(&args),
+        Command::Completions(args) => command::completions::run(&args),
+        Command::Man(args) => command::man::run(&args),
+        Command::Trial => command::trial::run(),
+        Command::Near => command::near::run(),
+        Command::Far => command::far::run(),
+    };
+    done.unwrap_or_else(|trouble| {
+        command::print_error(&trouble);
+        trouble.exit_code()
+    })
+}

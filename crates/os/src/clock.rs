@@ -1,6 +1,7 @@
 //! The clock's one home.
 #![allow(unsafe_code)]
 
+use std::time::Duration;
 use unit::Instant;
 
 /// Now, on CLOCK_MONOTONIC.
@@ -10,4 +11,12 @@ pub fn now() -> Instant {
     // the pointer is good.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     Instant::from_nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// Now, on CLOCK_REALTIME, since its epoch: for stamps that the kernel gives and for dates in files.
+pub fn realtime() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: as above.
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -5,4 +5,7 @@ pub mod clock;
 pub mod error;
 pub mod files;
 pub mod reactor;
+pub mod net;
+pub mod process;
+pub mod signal;
 pub mod tcp;

@@ -260,7 +260,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    fn of(resource: &Resource) -> Self {
+    pub(crate) fn of(resource: &Resource) -> Self {
         Self {
             body: resource.body,
             server_time: resource.server_time,

@@ -1,5 +1,6 @@
 //! The page-load model.
 mod graph;
+pub mod har;
 mod load;
 mod noise;
 mod number;

@@ -1,1 +1,53 @@
-//! Room `report`.
+//! Reports: what `study` found, as text for a terminal, as one HTML file, as JSON, CSV and HAR. A report is a
+//! pure function of statistics and rows: nothing here computes a statistic, reads a file, prints, or asks
+//! the clock.
+
+mod command;
+mod csv;
+mod har;
+mod html;
+mod hue;
+mod json;
+mod markup;
+mod number;
+mod overview;
+mod scale;
+mod terminal;
+mod timing;
+mod words;
+
+pub use csv::csv;
+pub use har::har;
+pub use html::html;
+pub use json::json;
+pub use terminal::{Colour, Style, terminal};
+
+use std::collections::BTreeMap;
+use study::record::TrialRecord;
+use study::result::RunResult;
+
+/// All that a report tells of.
+#[derive(Debug, Clone, Copy)]
+pub struct Report<'a> {
+    /// What was found.
+    pub result: &'a RunResult,
+    /// The rows that it was found from; pictures of single trials are drawn from these.
+    pub rows: &'a [TrialRecord],
+    /// The run's folder, as the reader would name it.
+    pub folder: &'a str,
+    /// What the links were, by name.
+    pub links: &'a BTreeMap<String, LinkText>,
+    /// What had to be assumed (of a recorded page, say), one sentence each, with its count.
+    pub assumptions: &'a [String],
+    /// The command to try next; None where there is none to propose.
+    pub next: Option<&'a str>,
+}
+
+/// A link in words.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LinkText {
+    /// Its figures: `1.6/0.768 Mbit/s, RTT 300 ms, queue 60 kB`.
+    pub figures: String,
+    /// Where they are from, and what is assumed; empty where the experiment gave the figures itself.
+    pub source: String,
+}

@@ -1,1 +1,33 @@
-//! Room `study`.
+//! Experiments, rows and statistics: values and pure functions, without IO, clock or printing.
+//!
+//! An [`experiment`] is planned into trials ([`plan`]), a runner leaves a row for each ([`record`]), the two
+//! witnesses of a trial are heard in [`reconcile`], and [`analyse`] turns rows into a [`result`].
+//!
+//! ```
+//! use study::experiment::{Experiment, builtin};
+//! use study::plan::{Surroundings, trials};
+//!
+//! let quick: Experiment = builtin()[0].toml.parse()?;
+//! let plan = trials(&quick, &Surroundings::default());
+//! assert!(plan.iter().any(|trial| trial.key == "page-50x5kB/3g/h2/0"));
+//!
+//! let error = builtin()[0].toml.replace("images", "imges").parse::<Experiment>().unwrap_err();
+//! assert_eq!(error.suggestion.as_deref(), Some("images"));
+//! # Ok::<(), study::experiment::ExperimentError>(())
+//! ```
+
+mod analyse;
+mod calendar;
+pub mod experiment;
+mod nearest;
+pub mod plan;
+pub mod reconcile;
+pub mod record;
+pub mod result;
+#[cfg(test)]
+mod schema_file;
+pub mod stats;
+pub mod verdict;
+
+pub use analyse::{analyse, deciding_metric};
+pub use nearest::nearest;

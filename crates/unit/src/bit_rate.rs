@@ -14,8 +14,8 @@ pub struct BitRate(u64);
 
 impl BitRate {
     /// `bits` a second; None for zero, which would never deliver.
-    pub fn new(bits: u64) -> Option<Self> {
-        (bits > 0).then_some(Self(bits))
+    pub const fn new(bits: u64) -> Option<Self> {
+        if bits > 0 { Some(Self(bits)) } else { None }
     }
 
     /// Bits a second.

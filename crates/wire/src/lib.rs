@@ -15,5 +15,6 @@ mod fields;
 pub mod h1;
 pub mod h2;
 pub mod hpack;
+pub mod ip;
 
 pub use fields::{Field, Fields};

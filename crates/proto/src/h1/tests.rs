@@ -1,8 +1,10 @@
 //! Tests of the machines: what they say and hear, as text.
 
 mod client;
+mod pair;
 
 mod server;
+mod smuggling;
 
 use super::*;
 use crate::connection::{Connection, Event, Fin, StreamId};

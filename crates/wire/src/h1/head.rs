@@ -201,10 +201,15 @@ fn refusal(head: &[u8], error: httparse::Error) -> Error {
 /// Whether the start line claims `HTTP/` and some other version, in well-formed words.
 fn claims_other_version(head: &[u8]) -> bool {
     let line = head.split(|&octet| octet == b'\r').find(|line| line.trim_ascii().len() > 1);
-    let words = line.unwrap_or_default().trim_ascii().split(|&octet| octet == b' ');
-    let mut versions = words.filter_map(|word| word.strip_prefix(b"HTTP/"));
-    matches!(versions.next(), Some([major, b'.', minor])
-        if major.is_ascii_digit() && minor.is_ascii_digit())
+    let mut words = line.unwrap_or_default().trim_ascii().split(|&octet| octet == b' ');
+    let first = words.next().unwrap_or_default();
+    let claim = match first.strip_prefix(b"HTTP/") {
+        Some(version) => Some(version),
+        None => {
+            words.nth(1).filter(|_| words.next().is_none()).and_then(|w| w.strip_prefix(b"HTTP/"))
+        }
+    };
+    matches!(claim, Some([major, b'.', minor]) if major.is_ascii_digit() && minor.is_ascii_digit())
 }
 
 #[cfg(test)]

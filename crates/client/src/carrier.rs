@@ -1,0 +1,238 @@
+//! One connection as the client keeps it: the protocol's machine, which fetches it carries, and what
+//! will be kept of it.
+
+use crate::failure::Place;
+use crate::fetch::{FetchId, FetchSpec};
+use crate::pool::OriginId;
+use crate::transport::Protocol;
+use bytes::Bytes;
+use proto::schedule::{Exclusive, Priority};
+use proto::{ClientConnection, ConnectionState, Fin, SendBuf, SocketId, StreamId};
+use secure::Layer;
+use std::collections::BTreeMap;
+use trace::{ConnectionRecord, Tracer};
+use unit::Instant;
+
+/// A socket's whole stack. The layer stands apart, for plaintext is borrowed from it while the
+/// machine above works.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) layer: Layer,
+    pub(crate) carrier: Carrier,
+    pub(crate) life: Life,
+}
+
+/// How a socket stands with its driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// In use.
+    Live,
+    /// Its last octets are on their way; nothing that comes is heeded.
+    Closing,
+    /// The driver has lost it.
+    Gone,
+}
+
+pub(crate) struct Carrier {
+    pub(crate) socket: SocketId,
+    pub(crate) origin: OriginId,
+    pub(crate) place: Place,
+    pub(crate) stage: Stage,
+    pub(crate) record: ConnectionRecord,
+    pub(crate) tracer: Tracer,
+    /// Streams under way.
+    pub(crate) exchanges: BTreeMap<StreamId, Exchange>,
+    /// Whether the driver has been told that there is something to send.
+    pub(crate) told: Told,
+    /// The machine's time-out that a timer is set for.
+    pub(crate) armed: Option<Instant>,
+}
+
+pub(crate) enum Stage {
+    /// TCP's handshake.
+    Connecting,
+    /// TLS's handshake.
+    Securing,
+    /// Requests.
+    Open(Box<dyn ClientConnection>),
+}
+
+/// A request and its response.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    /// Who it is for; None where nobody wants the rest any more.
+    pub(crate) fetch: Option<FetchId>,
+    /// What is left of the request's body.
+    pub(crate) upload: Bytes,
+    /// Whether it was the connection's first.
+    pub(crate) turn: Turn,
+    /// How it ranks.
+    pub(crate) urgency: u8,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    First,
+    Later,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    Yes,
+    No,
+}
+
+/// Octets of a request's body that are queued in the machine at a time.
+const UPLOAD: usize = 64 * 1024;
+
+impl Carrier {
+    pub(crate) fn new(
+        now: Instant,
+        (socket, origin): (SocketId, OriginId),
+        (id, place): (u32, Place),
+        tracer: Tracer,
+    ) -> Self {
+        let record = ConnectionRecord {
+            id,
+            authority: place.authority.clone(),
+            remote: place.remote.to_string(),
+            protocol: String::new(),
+            tls: None,
+            opened: now,
+            connected: None,
+            secured: None,
+            closed: None,
+            requests: 0,
+            rounds: 0,
+            bytes_sent: 0,
+            bytes_received: 0,
+        };
+        Self {
+            socket,
+            origin,
+            place,
+            stage: Stage::Connecting,
+            record,
+            tracer,
+            exchanges: BTreeMap::new(),
+            told: Told::No,
+            armed: None,
+        }
+    }
+
+    pub(crate) fn machine(&mut self) -> Option<&mut (dyn ClientConnection + 'static)> {
+        match &mut self.stage {
+            Stage::Open(machine) => Some(&mut **machine),
+            Stage::Connecting | Stage::Securing => None,
+        }
+    }
+
+    /// What stands between this connection and requests; None once it is open.
+    pub(crate) fn missing(&self) -> Option<&'static str> {
+        match self.stage {
+            Stage::Connecting => Some("TCP"),
+            Stage::Securing => Some("TLS"),
+            Stage::Open(_) => None,
+        }
+    }
+
+    pub(crate) fn opened(&mut self, machine: Box<dyn ClientConnection>, protocol: Protocol) {
+        protocol.name().clone_into(&mut self.record.protocol);
+        self.stage = Stage::Open(machine);
+    }
+
+    /// A request went out on `stream`.
+    pub(crate) fn begin(&mut self, stream: StreamId, fetch: FetchId, spec: &FetchSpec) {
+        let turn = if self.record.requests == 0 { Turn::First } else { Turn::Later };
+        self.record.requests += 1;
+        if self.exchanges.is_empty() {
+            self.record.rounds += 1;
+        }
+        let (upload, urgency) = (spec.body.clone(), spec.priority.urgency);
+        self.exchanges.insert(stream, Exchange { fetch: Some(fetch), upload, turn, urgency });
+        self.upload(stream);
+    }
+
+    /// Where Chromium puts a new stream in the tree (net/spdy/http2_priority_dependencies.cc): alone
+    /// behind the youngest stream of its own urgency, else of the next more urgent one that there is.
+    pub(crate) fn place_in_tree(&self, urgency: u8) -> Priority {
+        let before = self.exchanges.iter().filter(|(_, exchange)| exchange.urgency <= urgency);
+        let parent = before.max_by_key(|(stream, exchange)| (exchange.urgency, **stream));
+        Priority::Dependency {
+            parent: parent.map_or(StreamId(0), |(stream, _)| *stream),
+            // SPDY's levels 0 to 7 spread over 256 to 1.
+            weight: 256 - u16::from(urgency.min(7)) * 255 / 7,
+            exclusive: Exclusive::Sole,
+        }
+    }
+
+    /// Hands the machine the next part of a request's body.
+    pub(crate) fn upload(&mut self, stream: StreamId) {
+        let Some(exchange) = self.exchanges.get_mut(&stream) else { return };
+        let Stage::Open(machine) = &mut self.stage else { return };
+        while !exchange.upload.is_empty() && machine.unsent(stream) < UPLOAD {
+            let part = exchange.upload.split_to(exchange.upload.len().min(UPLOAD));
+            let fin = if exchange.upload.is_empty() { Fin::Last } else { Fin::More };
+            if machine.send(stream, part, fin).is_err() {
+                // The server has had enough of the body; its answer comes as an event.
+                exchange.upload.clear();
+            }
+        }
+    }
+
+    /// Appends what is to be sent.
+    pub(crate) fn poll_transmit(
+        &mut self,
+        now: Instant,
+        layer: &mut Layer,
+        out: &mut SendBuf,
+        room: usize,
+    ) {
+        let before = out.len();
+        let stage = &mut self.stage;
+        layer.poll_transmit(out, room, |plain, room| {
+            if let Stage::Open(machine) = stage {
+                machine.poll_transmit(now, plain, room);
+            }
+        });
+        self.record.bytes_sent += (out.len() - before) as u64;
+        if out.len() == before {
+            self.told = Told::No;
+        }
+    }
+
+    /// Whether there is something to send.
+    pub(crate) fn wants_transmit(&self, layer: &Layer) -> bool {
+        layer.wants_transmit()
+            || match &self.stage {
+                Stage::Open(machine) => machine.wants_transmit(),
+                Stage::Connecting | Stage::Securing => false,
+            }
+    }
+
+    /// Whether there is something to send and a socket to send it to.
+    pub(crate) fn may_transmit(&self, layer: &Layer) -> bool {
+        !matches!(self.stage, Stage::Connecting) && self.wants_transmit(layer)
+    }
+
+    /// Whether the connection has nothing left to do and takes nothing more.
+    pub(crate) fn is_over(&self, layer: &Layer) -> bool {
+        let Stage::Open(machine) = &self.stage else { return false };
+        match machine.state() {
+            ConnectionState::Closed => true,
+            ConnectionState::Draining => self.exchanges.is_empty() && !self.wants_transmit(layer),
+            ConnectionState::Open => false,
+        }
+    }
+
+    /// Whether the end of the connection takes nothing away from anybody.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.missing().is_none() && self.exchanges.is_empty()
+    }
+}
+
+impl std::fmt::Debug for Carrier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Carrier").field("record", &self.record).finish_non_exhaustive()
+    }
+}

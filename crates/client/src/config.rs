@@ -1,0 +1,118 @@
+//! What a client is set to: a contender's settings as far as they concern the client.
+
+use crate::hosts::Hosts;
+use crate::profile::Profile;
+use crate::transport::Transport;
+use proto::SocketSettings;
+use secure::ClientTls;
+use std::time::Duration;
+use trace::Tracer;
+use unit::ByteSize;
+
+/// Everything that a client needs to know before it starts.
+#[derive(Debug, Clone)]
+pub struct ClientConfig {
+    /// What is spoken.
+    pub transport: Transport,
+    /// TLS settings and its store of sessions. The names in its ALPN list must be those of
+    /// [`Transport::alpn`].
+    pub tls: ClientTls,
+    /// Where names lead.
+    pub hosts: Hosts,
+    /// Whether connections serve more than one request.
+    pub keep_alive: KeepAlive,
+    /// How many connections are kept.
+    pub limits: PoolLimits,
+    /// How long things may take.
+    pub timeouts: Timeouts,
+    /// Header fields sent with each request.
+    pub profile: Profile,
+    /// How the server is told who goes before whom, over HTTP/2.
+    pub priorities: Priorities,
+    /// HTTP/2's own settings; `priority_signal` follows from `priorities`.
+    pub h2: proto::h2::Settings,
+    /// Options of each socket.
+    pub socket: SocketSettings,
+    /// Redirects followed for one fetch.
+    pub redirects: u32,
+    /// The longest body taken; None for any.
+    pub longest_body: Option<ByteSize>,
+    /// Where the machines' events go.
+    pub tracer: Tracer,
+}
+
+impl ClientConfig {
+    /// A browser's settings over `transport`.
+    pub fn new(transport: Transport, tls: ClientTls) -> Self {
+        Self {
+            transport,
+            tls,
+            hosts: Hosts::new(),
+            keep_alive: KeepAlive::On,
+            limits: PoolLimits::default(),
+            timeouts: Timeouts::default(),
+            profile: Profile::default(),
+            priorities: Priorities::default(),
+            h2: proto::h2::Settings::client(),
+            socket: SocketSettings::default(),
+            redirects: 10,
+            longest_body: None,
+            tracer: Tracer::off(),
+        }
+    }
+}
+
+/// Whether an HTTP/1.1 connection is used again after a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KeepAlive {
+    /// As often as both sides like.
+    #[default]
+    On,
+    /// A connection a request (`Connection: close`).
+    Off,
+}
+
+/// How a client tells an HTTP/2 server who goes before whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Priorities {
+    /// As Chromium does: the `priority` field (RFC 9218) and a place in the dependency tree (RFC 7540
+    /// §5.3), so that servers of either age understand.
+    #[default]
+    Chromium,
+    /// By the `priority` field alone.
+    Field,
+    /// Not at all.
+    Silent,
+}
+
+/// How many connections a pool opens. The defaults are Chromium's (net/socket/client_socket_pool_manager.cc).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolLimits {
+    /// HTTP/1.1 connections to one origin.
+    pub per_origin: usize,
+    /// Connections in all.
+    pub total: usize,
+}
+
+impl Default for PoolLimits {
+    fn default() -> Self {
+        Self { per_origin: 6, total: 256 }
+    }
+}
+
+/// How long things may take; a fetch that takes longer fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// TCP and TLS together.
+    pub connect: Duration,
+    /// Without a single octet, once the request is sent.
+    pub stall: Duration,
+    /// A fetch from the wish to the last octet; None for ever.
+    pub whole: Option<Duration>,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(30), stall: Duration::from_secs(60), whole: None }
+    }
+}

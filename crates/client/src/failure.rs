@@ -1,0 +1,74 @@
+//! Why a fetch came to nothing, in words that name the place and, where there is one, the way out.
+
+use proto::SocketError;
+use secure::TlsError;
+use std::net::SocketAddr;
+use std::time::Duration;
+use thiserror::Error;
+use unit::format_duration;
+
+/// Why a fetch failed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(crate) enum Failure {
+    #[error("the address of {host} is not known: name it in the hosts of the client")]
+    UnknownHost { host: String },
+    #[error("no connection to {place}: {error}{}", connect_hint(error))]
+    Connect { place: Place, error: SocketError },
+    #[error("no connection to {place} within {}: {missing} did not answer", format_duration(*.within))]
+    ConnectTime { place: Place, within: Duration, missing: &'static str },
+    #[error("no secured connection to {place}: {error}")]
+    Handshake { place: Place, error: TlsError },
+    #[error("{place} did not agree to the protocol asked for (ALPN {offered}): it chose {chosen}")]
+    NoAgreement { place: Place, offered: String, chosen: String },
+    #[error("the connection to {place} broke: {error}")]
+    Socket { place: Place, error: SocketError },
+    #[error("the connection to {place} broke: {error}")]
+    Tls { place: Place, error: TlsError },
+    #[error("{place}: {error}")]
+    Protocol { place: Place, error: proto::Error },
+    #[error("{place} closed the connection before its response was whole")]
+    Closed { place: Place },
+    #[error("the request cannot be sent to {place}: {reason}")]
+    Unsendable { place: Place, reason: String },
+    #[error("nothing came from {place} for {}", format_duration(*.span))]
+    Stalled { place: Place, span: Duration },
+    #[error("the fetch was not done within {}", format_duration(*.limit))]
+    TooSlow { limit: Duration },
+    #[error("more than {limit} redirects, the last one to {to}")]
+    TooManyRedirects { limit: u32, to: String },
+    #[error("the redirects run in a circle: {to} was asked for before")]
+    RedirectLoop { to: String },
+    #[error("a redirect leads to `{to}`, which is no URL that can be fetched: {reason}")]
+    BadRedirect { to: String, reason: String },
+    #[error("the body has {got} octets where {expected} were expected")]
+    WrongLength { expected: u64, got: u64 },
+    #[error("the body is longer than the {limit} octets allowed")]
+    TooLong { limit: u64 },
+    #[error("the client was stopped")]
+    Stopped,
+}
+
+/// A name and where it led.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) authority: String,
+    pub(crate) remote: SocketAddr,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let remote = self.remote.to_string();
+        if self.authority == remote {
+            return f.write_str(&remote);
+        }
+        write!(f, "{} ({remote})", self.authority)
+    }
+}
+
+fn connect_hint(error: &SocketError) -> &'static str {
+    match error {
+        SocketError::Refused => "; is a server listening there?",
+        SocketError::Unreachable => "; is the network up?",
+        SocketError::TimedOut | SocketError::Reset | SocketError::Os(_) => "",
+    }
+}

@@ -1,0 +1,271 @@
+//! One fetch: what is wanted, how far it has come, and what is kept of it. The one rule: nothing here
+//! knows of connections but by their numbers.
+
+use crate::failure::Failure;
+use crate::redirect;
+use crate::transport::Protocol;
+use bytes::Bytes;
+use page::{Kind, Priority, Url};
+use proto::{Fields, Method, ResponseHead, SocketId, StreamId};
+use trace::{FetchOutcome, FetchRecord, Phases};
+use unit::{ByteSize, Instant};
+
+/// A fetch's number within the trial, in the order of asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FetchId(pub u32);
+
+/// What is to be fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchSpec {
+    /// Where.
+    pub url: Url,
+    /// How.
+    pub method: Method,
+    /// Fields besides the profile's.
+    pub fields: Fields,
+    /// The request's body.
+    pub body: Bytes,
+    /// What it is to the page: the profile's fields depend on it.
+    pub kind: Kind,
+    /// The page that it was found on.
+    pub referrer: Option<Url>,
+    /// How it ranks: order in the queue, and what the server is told.
+    pub priority: Priority,
+    /// Octets that the response's body must have.
+    pub expected: Option<ByteSize>,
+}
+
+impl FetchSpec {
+    /// A plain GET, as of a navigation.
+    pub fn get(url: Url) -> Self {
+        Self {
+            url,
+            method: Method::Get,
+            fields: Fields::new(),
+            body: Bytes::new(),
+            kind: Kind::Document,
+            referrer: None,
+            priority: Priority::default(),
+            expected: None,
+        }
+    }
+}
+
+/// A fetch under way.
+#[derive(Debug)]
+pub(crate) struct Fetch {
+    pub(crate) spec: FetchSpec,
+    pub(crate) state: State,
+    pub(crate) retried: Retried,
+    /// When it was asked for last: a redirect asks anew.
+    pub(crate) asked: Instant,
+    /// When the last octet came, or the request was sent.
+    pub(crate) progress: Instant,
+    visited: Vec<Url>,
+    record: FetchRecord,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// In the pool's queue.
+    Waiting,
+    /// On a connection.
+    Active { socket: SocketId, stream: StreamId },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Retried {
+    Never,
+    Once,
+}
+
+/// Which connection took the request.
+pub(crate) struct Carried<'a> {
+    pub(crate) socket: SocketId,
+    pub(crate) connection: u32,
+    pub(crate) stream: StreamId,
+    pub(crate) protocol: &'a str,
+    /// Connect start, connected and secured, where the connection was opened for this fetch.
+    pub(crate) opening: Option<(Instant, Option<Instant>, Option<Instant>)>,
+}
+
+impl Fetch {
+    pub(crate) fn new(now: Instant, id: FetchId, spec: FetchSpec) -> Self {
+        let phases = Phases {
+            queued: now,
+            connect_start: None,
+            connected: None,
+            secured: None,
+            sent: None,
+            first_byte: None,
+            last_byte: None,
+        };
+        let record = FetchRecord {
+            id: id.0,
+            url: spec.url.to_string(),
+            connection: None,
+            stream: 0,
+            protocol: String::new(),
+            status: None,
+            pushed: false,
+            redirects: 0,
+            body_bytes: 0,
+            phases,
+            outcome: FetchOutcome::Done,
+        };
+        Self {
+            spec,
+            state: State::Waiting,
+            retried: Retried::Never,
+            asked: now,
+            progress: now,
+            visited: Vec::new(),
+            record,
+        }
+    }
+
+    /// When the wish was known.
+    pub(crate) fn queued(&self) -> Instant {
+        self.record.phases.queued
+    }
+
+    /// The request went out.
+    pub(crate) fn sent(&mut self, now: Instant, carried: Carried<'_>) {
+        self.state = State::Active { socket: carried.socket, stream: carried.stream };
+        self.progress = now;
+        self.record.connection = Some(carried.connection);
+        // HTTP/1.1 has no streams; its machine counts exchanges.
+        self.record.stream =
+            if carried.protocol == Protocol::Http1.name() { 0 } else { carried.stream.0 };
+        carried.protocol.clone_into(&mut self.record.protocol);
+        if let Some((start, connected, secured)) = carried.opening {
+            self.record.phases.connect_start = Some(start);
+            self.record.phases.connected = connected;
+            self.record.phases.secured = secured;
+        }
+        self.record.phases.sent = Some(now);
+    }
+
+    /// Back to the queue, as if never sent.
+    pub(crate) fn take_back(&mut self) {
+        self.state = State::Waiting;
+        self.record.connection = None;
+        self.record.stream = 0;
+        self.record.protocol.clear();
+        self.record.phases = Phases {
+            queued: self.record.phases.queued,
+            connect_start: None,
+            connected: None,
+            secured: None,
+            sent: None,
+            first_byte: None,
+            last_byte: None,
+        };
+    }
+
+    /// The final response's head came.
+    pub(crate) fn answered(&mut self, now: Instant, head: &ResponseHead) {
+        self.progress = now;
+        self.record.status = Some(head.status.code());
+        self.record.phases.first_byte = Some(now);
+    }
+
+    /// Body octets came.
+    pub(crate) fn received(&mut self, now: Instant, octets: usize) {
+        self.progress = now;
+        self.record.body_bytes += octets as u64;
+    }
+
+    /// Octets of body so far.
+    pub(crate) fn body_bytes(&self) -> u64 {
+        self.record.body_bytes
+    }
+
+    /// Whether the same request may be made again: nothing of a response has come, it was not made
+    /// twice before, and the server either did not act on it or may act on it twice.
+    pub(crate) fn may_retry(&self, acted: Acted) -> bool {
+        let repeatable = match acted {
+            Acted::Certainly => false,
+            Acted::Perhaps => is_idempotent(&self.spec.method),
+            Acted::No => true,
+        };
+        repeatable && self.retried == Retried::Never && self.record.phases.first_byte.is_none()
+    }
+
+    /// Turns the fetch to where a redirect leads.
+    pub(crate) fn redirect(
+        &mut self,
+        now: Instant,
+        head: &ResponseHead,
+        limit: u32,
+    ) -> Result<(), Failure> {
+        let next = redirect::next(&self.spec, head)?;
+        let to = next.url.to_string();
+        if self.record.redirects >= limit {
+            return Err(Failure::TooManyRedirects { limit, to });
+        }
+        let before = std::mem::replace(&mut self.spec, next);
+        // Another method, or fields set meanwhile, may make the same URL answer otherwise; a server
+        // that sends the same request back to where it was does not.
+        if before.method == self.spec.method {
+            self.visited.push(before.url);
+        } else {
+            self.visited.clear();
+        }
+        if self.visited.contains(&self.spec.url) {
+            return Err(Failure::RedirectLoop { to });
+        }
+        self.take_back();
+        self.retried = Retried::Never;
+        self.asked = now;
+        self.record.status = None;
+        self.record.redirects += 1;
+        self.record.url = to;
+        Ok(())
+    }
+
+    /// Whether the whole response is what was expected.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        match self.spec.expected {
+            Some(expected) if expected.0 != self.record.body_bytes => {
+                Err(Failure::WrongLength { expected: expected.0, got: self.record.body_bytes })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What is kept of it, now that it is over.
+    pub(crate) fn into_record(self, now: Instant, outcome: Result<(), Failure>) -> FetchRecord {
+        let mut record = self.record;
+        record.phases.last_byte = Some(now);
+        record.outcome = match outcome {
+            Ok(()) => FetchOutcome::Done,
+            Err(failure) => FetchOutcome::Failed(failure.to_string()),
+        };
+        record
+    }
+}
+
+/// Whether the server has acted on a request that got no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Acted {
+    /// It must be taken to have.
+    Certainly,
+    /// The connection was kept alive and closed by the server at the same time as it was used.
+    Perhaps,
+    /// It said that it has not.
+    No,
+}
+
+/// RFC 9110 §9.2.2.
+fn is_idempotent(method: &Method) -> bool {
+    match method {
+        Method::Get
+        | Method::Head
+        | Method::Options
+        | Method::Trace
+        | Method::Put
+        | Method::Delete => true,
+        Method::Post | Method::Connect | Method::Patch | Method::Other(_) => false,
+    }
+}

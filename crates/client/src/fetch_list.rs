@@ -1,0 +1,93 @@
+//! The simplest workload: a list of fetches, all wanted at once.
+
+use crate::fetch::{FetchId, FetchSpec};
+use crate::work::Work;
+use proto::ResponseHead;
+use std::collections::{BTreeMap, VecDeque};
+use trace::{ConnectionRecord, FetchRecord};
+use unit::Instant;
+
+/// Whether bodies are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Bodies {
+    /// They are counted and dropped.
+    #[default]
+    Discard,
+    /// They are kept whole, for tests and small answers.
+    Keep,
+}
+
+/// Fetches to make, and what came of them.
+#[derive(Debug, Default)]
+pub struct FetchList {
+    pending: VecDeque<FetchSpec>,
+    bodies: Bodies,
+    answers: BTreeMap<FetchId, Answer>,
+    fetches: Vec<FetchRecord>,
+    connections: Vec<ConnectionRecord>,
+}
+
+/// A response's head, and its body where it was to be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Status and fields.
+    pub head: ResponseHead,
+    /// The body so far.
+    pub body: Vec<u8>,
+}
+
+impl FetchList {
+    /// All of `specs`, in this order where they are of one priority.
+    pub fn new(specs: impl IntoIterator<Item = FetchSpec>, bodies: Bodies) -> Self {
+        Self { pending: specs.into_iter().collect(), bodies, ..Self::default() }
+    }
+
+    /// What became of the fetches, in the order in which they ended.
+    pub fn fetches(&self) -> &[FetchRecord] {
+        &self.fetches
+    }
+
+    /// The connections that they took, in the order in which they ended.
+    pub fn connections(&self) -> &[ConnectionRecord] {
+        &self.connections
+    }
+
+    /// What the `id`th fetch was answered.
+    pub fn answer(&self, id: FetchId) -> Option<&Answer> {
+        self.answers.get(&id)
+    }
+}
+
+impl Work for FetchList {
+    fn poll_fetch(&mut self, _now: Instant, _id: FetchId) -> Option<FetchSpec> {
+        self.pending.pop_front()
+    }
+
+    fn handle_head(&mut self, _now: Instant, id: FetchId, head: &ResponseHead) {
+        self.answers.insert(id, Answer { head: head.clone(), body: Vec::new() });
+    }
+
+    fn handle_body(&mut self, _now: Instant, id: FetchId, octets: &[u8]) {
+        if let (Bodies::Keep, Some(answer)) = (self.bodies, self.answers.get_mut(&id)) {
+            answer.body.extend_from_slice(octets);
+        }
+    }
+
+    fn handle_end(&mut self, _now: Instant, _id: FetchId, record: FetchRecord) {
+        self.fetches.push(record);
+    }
+
+    fn handle_connection_end(&mut self, record: ConnectionRecord) {
+        self.connections.push(record);
+    }
+
+    fn handle_timeout(&mut self, _now: Instant) {}
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    fn is_finished(&self) -> bool {
+        self.pending.is_empty()
+    }
+}

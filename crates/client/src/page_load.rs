@@ -1,0 +1,157 @@
+//! The page workload: what the page model wants is fetched, and what comes is told to it.
+
+use crate::fetch::{FetchId, FetchSpec};
+use crate::work::Work;
+use page::{FetchStart, Kind, Load, Milestones, ResourceId, Url};
+use proto::ResponseHead;
+use std::collections::HashMap;
+use trace::{ConnectionRecord, FetchOutcome, FetchRecord};
+use unit::Instant;
+
+/// One load of a page.
+#[derive(Debug)]
+pub struct PageLoad {
+    source: Source,
+    resources: HashMap<FetchId, ResourceId>,
+    /// The document that the others are found on: their referrer.
+    document: Option<Url>,
+    fetches: Vec<FetchRecord>,
+    connections: Vec<ConnectionRecord>,
+}
+
+/// A load begins when its client does, which is later than it is made.
+enum Source {
+    Begun(Box<Load>),
+    Planned(Box<dyn FnOnce(Instant) -> Load>),
+    /// Between the two, for the length of a call.
+    Beginning,
+}
+
+impl PageLoad {
+    /// A load that `begin` makes at the moment when the client starts: [`Load::replay`] of a page, or
+    /// [`Load::browse`] of a URL.
+    pub fn new(begin: impl FnOnce(Instant) -> Load + 'static) -> Self {
+        Self {
+            source: Source::Planned(Box::new(begin)),
+            resources: HashMap::new(),
+            document: None,
+            fetches: Vec::new(),
+            connections: Vec::new(),
+        }
+    }
+
+    /// The load; None before it has begun.
+    pub fn load(&self) -> Option<&Load> {
+        match &self.source {
+            Source::Begun(load) => Some(load),
+            Source::Planned(_) | Source::Beginning => None,
+        }
+    }
+
+    /// The times reached so far.
+    pub fn milestones(&self) -> Milestones {
+        self.load().map(Load::milestones).unwrap_or_default()
+    }
+
+    /// What became of the fetches, in the order in which they ended.
+    pub fn fetches(&self) -> &[FetchRecord] {
+        &self.fetches
+    }
+
+    /// The connections that they took, in the order in which they ended.
+    pub fn connections(&self) -> &[ConnectionRecord] {
+        &self.connections
+    }
+
+    fn begun(&mut self, now: Instant) -> Option<&mut Load> {
+        if let Source::Planned(_) = self.source
+            && let Source::Planned(begin) = std::mem::replace(&mut self.source, Source::Beginning)
+        {
+            self.source = Source::Begun(Box::new(begin(now)));
+        }
+        match &mut self.source {
+            Source::Begun(load) => Some(load),
+            Source::Planned(_) | Source::Beginning => None,
+        }
+    }
+
+    /// The load and the resource that a fetch is for.
+    fn of(&mut self, id: FetchId) -> Option<(&mut Load, ResourceId)> {
+        let resource = *self.resources.get(&id)?;
+        match &mut self.source {
+            Source::Begun(load) => Some((load, resource)),
+            Source::Planned(_) | Source::Beginning => None,
+        }
+    }
+
+    fn spec(&mut self, start: FetchStart) -> FetchSpec {
+        let referrer = self.document.clone();
+        if start.kind == Kind::Document && self.document.is_none() {
+            self.document = Some(start.url.clone());
+        }
+        FetchSpec {
+            kind: start.kind,
+            referrer,
+            priority: start.priority,
+            expected: start.expected,
+            ..FetchSpec::get(start.url)
+        }
+    }
+}
+
+impl Work for PageLoad {
+    fn poll_fetch(&mut self, now: Instant, id: FetchId) -> Option<FetchSpec> {
+        let start = self.begun(now)?.poll_fetch(now)?;
+        self.resources.insert(id, start.id);
+        Some(self.spec(start))
+    }
+
+    fn handle_head(&mut self, now: Instant, id: FetchId, _head: &ResponseHead) {
+        if let Some((load, resource)) = self.of(id) {
+            load.handle_head(resource, now);
+        }
+    }
+
+    fn handle_body(&mut self, now: Instant, id: FetchId, octets: &[u8]) {
+        if let Some((load, resource)) = self.of(id) {
+            load.handle_body(resource, octets, now);
+        }
+    }
+
+    fn handle_end(&mut self, now: Instant, id: FetchId, record: FetchRecord) {
+        if let Some((load, resource)) = self.of(id) {
+            match &record.outcome {
+                FetchOutcome::Done => load.handle_done(resource, now),
+                FetchOutcome::Failed(reason) => load.handle_failed(resource, reason, now),
+            }
+        }
+        self.fetches.push(record);
+    }
+
+    fn handle_connection_end(&mut self, record: ConnectionRecord) {
+        self.connections.push(record);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if let Some(load) = self.begun(now) {
+            load.handle_timeout(now);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.load().and_then(Load::poll_timeout)
+    }
+
+    fn is_finished(&self) -> bool {
+        self.load().is_some_and(Load::is_finished)
+    }
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Begun(load) => load.fmt(f),
+            Self::Planned(_) | Self::Beginning => f.write_str("Planned"),
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Which request goes on which connection, and when another one is opened: a browser's rules.
+//!
+//! For each origin (scheme, host, port):
+//! - A request takes a connection that is free, the one used last; the most urgent request first,
+//!   then the one asked for first.
+//! - While none is free, a connection is opened for each waiting request: up to the limit for
+//!   HTTP/1.1, one for HTTP/2. Whoever waits takes whichever connection is ready first.
+//! - Where the server may choose HTTP/2, one connection is opened and its answer awaited.
+//!
+//! Connections are never shared between origins (no coalescing, RFC 9110 §4.3.3). The one rule:
+//! nothing here opens or sends; it decides, and is told what came of it.
+
+use crate::config::PoolLimits;
+use crate::fetch::FetchId;
+use crate::transport::Protocol;
+use page::Scheme;
+use proto::SocketId;
+use std::collections::{BTreeSet, HashMap};
+
+/// Whose connections are shared.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Origin {
+    pub(crate) scheme: Scheme,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+/// An origin by its place in the pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OriginId(usize);
+
+/// What is to be done next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Open a connection; tell its socket with `opened`.
+    Open(OriginId),
+    /// Make this request on this connection. It has left the queue.
+    Send(FetchId, SocketId),
+}
+
+#[derive(Debug)]
+pub(crate) struct Pool {
+    limits: PoolLimits,
+    origins: Vec<Members>,
+    index: HashMap<Origin, OriginId>,
+    /// Origins that may have a step to take.
+    restless: BTreeSet<usize>,
+    total: usize,
+}
+
+#[derive(Debug)]
+struct Members {
+    origin: Origin,
+    /// What its connections speak, once known.
+    protocol: Option<Protocol>,
+    waiting: BTreeSet<(u8, FetchId)>,
+    members: Vec<Member>,
+}
+
+#[derive(Debug)]
+struct Member {
+    socket: SocketId,
+    state: Standing,
+}
+
+/// How a connection stands in its pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Connecting or shaking hands.
+    Opening,
+    /// Takes this many more requests now.
+    Open { room: usize },
+    /// Takes no more requests, ever.
+    Draining,
+}
+
+impl Pool {
+    pub(crate) fn new(limits: PoolLimits) -> Self {
+        Self {
+            limits,
+            origins: Vec::new(),
+            index: HashMap::new(),
+            restless: BTreeSet::new(),
+            total: 0,
+        }
+    }
+
+    /// The place of `origin`, made where it is new. `protocol`: what will be spoken, where known.
+    pub(crate) fn enter(&mut self, origin: Origin, protocol: Option<Protocol>) -> OriginId {
+        if let Some(&id) = self.index.get(&origin) {
+            return id;
+        }
+        let id = OriginId(self.origins.len());
+        self.index.insert(origin.clone(), id);
+        let (waiting, members) = (BTreeSet::new(), Vec::new());
+        self.origins.push(Members { origin, protocol, waiting, members });
+        id
+    }
+
+    pub(crate) fn origin(&self, id: OriginId) -> &Origin {
+        &self.origins[id.0].origin
+    }
+
+    /// A request waits.
+    pub(crate) fn wait(&mut self, id: OriginId, urgency: u8, fetch: FetchId) {
+        self.origins[id.0].waiting.insert((urgency, fetch));
+        self.restless.insert(id.0);
+    }
+
+    /// A request waits no longer.
+    pub(crate) fn forget(&mut self, id: OriginId, urgency: u8, fetch: FetchId) {
+        self.origins[id.0].waiting.remove(&(urgency, fetch));
+    }
+
+    /// A connection was begun, as `Step::Open` asked.
+    pub(crate) fn opened(&mut self, id: OriginId, socket: SocketId) {
+        self.origins[id.0].members.push(Member { socket, state: Standing::Opening });
+        self.total += 1;
+        self.restless.insert(id.0);
+    }
+
+    /// What the origin's connections speak is known now.
+    pub(crate) fn learned(&mut self, id: OriginId, protocol: Protocol) {
+        self.origins[id.0].protocol = Some(protocol);
+        self.restless.insert(id.0);
+    }
+
+    /// A connection stands otherwise than before.
+    pub(crate) fn stands(&mut self, id: OriginId, socket: SocketId, state: Standing) {
+        let members = &mut self.origins[id.0].members;
+        let Some(place) = members.iter().position(|member| member.socket == socket) else { return };
+        if members[place].state == state {
+            return;
+        }
+        // The connection used last stands last.
+        let mut member = members.remove(place);
+        member.state = state;
+        members.push(member);
+        self.restless.insert(id.0);
+    }
+
+    /// A connection is gone.
+    pub(crate) fn closed(&mut self, id: OriginId, socket: SocketId) {
+        let members = &mut self.origins[id.0].members;
+        let before = members.len();
+        members.retain(|member| member.socket != socket);
+        let gone = before - members.len();
+        self.total -= gone;
+        if gone > 0 && self.total + gone >= self.limits.total {
+            // Another origin may have waited for the room.
+            self.restless.extend(0..self.origins.len());
+        }
+        self.restless.insert(id.0);
+    }
+
+    /// The requests that a failed attempt to connect takes with it: all that wait where the origin has
+    /// no connection that works, else the most urgent one.
+    pub(crate) fn doomed(&self, id: OriginId) -> Vec<FetchId> {
+        let origin = &self.origins[id.0];
+        let works = origin.members.iter().any(|m| matches!(m.state, Standing::Open { .. }));
+        let count = if works { 1 } else { usize::MAX };
+        origin.waiting.iter().take(count).map(|&(_, fetch)| fetch).collect()
+    }
+
+    /// What to do next; None until something changes.
+    pub(crate) fn next_step(&mut self) -> Option<Step> {
+        while let Some(&place) = self.restless.first() {
+            if let Some(step) = self.step_of(place) {
+                return Some(step);
+            }
+            self.restless.remove(&place);
+        }
+        None
+    }
+
+    fn step_of(&mut self, place: usize) -> Option<Step> {
+        let has_room = self.total < self.limits.total;
+        let per_origin = self.limits.per_origin;
+        let origin = &mut self.origins[place];
+        let &(_, fetch) = origin.waiting.first()?;
+        if let Some(socket) = origin.take_room() {
+            origin.waiting.pop_first();
+            return Some(Step::Send(fetch, socket));
+        }
+        (has_room && origin.wants_another(per_origin)).then_some(Step::Open(OriginId(place)))
+    }
+}
+
+impl Members {
+    /// Takes a place on the connection that was used last of those that have one.
+    fn take_room(&mut self) -> Option<SocketId> {
+        self.members.iter_mut().rev().find_map(|member| match &mut member.state {
+            Standing::Open { room } if *room > 0 => {
+                *room -= 1;
+                Some(member.socket)
+            }
+            _ => None,
+        })
+    }
+
+    fn wants_another(&self, per_origin: usize) -> bool {
+        let count = |wanted: fn(&Standing) -> bool| {
+            self.members.iter().filter(|member| wanted(&member.state)).count()
+        };
+        let opening = count(|state| *state == Standing::Opening);
+        match self.protocol {
+            Some(protocol) if !protocol.multiplexes() => {
+                opening < self.waiting.len() && self.members.len() < per_origin
+            }
+            // A draining connection finishes what it has; its successor takes the rest.
+            Some(_) | None => count(|state| *state != Standing::Draining) == 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! What a contender speaks, and the only place where protocol machines are made: a further protocol
+//! is a further arm here.
+
+use crate::config::{ClientConfig, KeepAlive, Priorities};
+use page::Scheme;
+use proto::schedule::RoundRobin;
+use proto::{ClientConnection, h1, h2};
+use trace::Tracer;
+use unit::Instant;
+
+/// What is spoken, over what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Transport {
+    /// Which version of HTTP, and how both sides come to it.
+    pub offer: Offer,
+    /// Whether the URL's scheme is kept.
+    pub security: Security,
+}
+
+/// Which version of HTTP the client offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Offer {
+    /// HTTP/1.1 alone.
+    Http1,
+    /// HTTP/2 alone: by ALPN over TLS, by prior knowledge in the clear (RFC 9113 §3.3).
+    Http2,
+    /// HTTP/2 or HTTP/1.1 over TLS as the server likes (ALPN); HTTP/1.1 in the clear.
+    Negotiate,
+}
+
+/// Whether connections are secured: the same page is raced in the clear and over TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Security {
+    /// As the URL says.
+    AsUrl,
+    /// Never; https URLs are fetched as http ones.
+    Clear,
+    /// Always; http URLs are fetched as https ones.
+    Tls,
+}
+
+/// A version of HTTP, once it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// HTTP/1.1 (RFC 9112).
+    Http1,
+    /// HTTP/2 (RFC 9113).
+    Http2,
+}
+
+impl Transport {
+    /// HTTP/1.1 in the clear.
+    pub const H1: Self = Self { offer: Offer::Http1, security: Security::Clear };
+    /// HTTP/1.1 over TLS.
+    pub const H1_TLS: Self = Self { offer: Offer::Http1, security: Security::Tls };
+    /// HTTP/2 over TLS.
+    pub const H2: Self = Self { offer: Offer::Http2, security: Security::Tls };
+    /// HTTP/2 in the clear, by prior knowledge.
+    pub const H2_CLEAR: Self = Self { offer: Offer::Http2, security: Security::Clear };
+    /// As a browser does: what URL and server say.
+    pub const BROWSER: Self = Self { offer: Offer::Negotiate, security: Security::AsUrl };
+
+    /// The names to offer by ALPN, best first.
+    pub fn alpn(self) -> Vec<String> {
+        let names: &[&str] = match self.offer {
+            Offer::Http1 => &["http/1.1"],
+            Offer::Http2 => &["h2"],
+            Offer::Negotiate => &["h2", "http/1.1"],
+        };
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    /// The scheme that a URL's is fetched under.
+    pub(crate) fn scheme(self, asked: Scheme) -> Scheme {
+        match self.security {
+            Security::AsUrl => asked,
+            Security::Clear => Scheme::Http,
+            Security::Tls => Scheme::Https,
+        }
+    }
+
+    /// What will be spoken under `scheme`, where that is known before anybody has answered.
+    pub(crate) fn known(self, scheme: Scheme) -> Option<Protocol> {
+        match (self.offer, scheme) {
+            (Offer::Http1, _) | (Offer::Negotiate, Scheme::Http) => Some(Protocol::Http1),
+            (Offer::Http2, _) => Some(Protocol::Http2),
+            (Offer::Negotiate, Scheme::Https) => None,
+        }
+    }
+
+    /// What a TLS handshake decided, from the name that the server chose; None where it does not suit.
+    pub(crate) fn agreed(self, alpn: Option<&[u8]>) -> Option<Protocol> {
+        match (self.offer, alpn) {
+            (Offer::Http2 | Offer::Negotiate, Some(b"h2")) => Some(Protocol::Http2),
+            // A server without ALPN speaks HTTP/1.1 (RFC 7301 §3.2 leaves it to the application).
+            (Offer::Http1 | Offer::Negotiate, Some(b"http/1.1") | None) => Some(Protocol::Http1),
+            _ => None,
+        }
+    }
+}
+
+impl Protocol {
+    /// Its ALPN name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Http1 => "http/1.1",
+            Self::Http2 => "h2",
+        }
+    }
+
+    /// Whether one connection carries many requests at a time.
+    pub(crate) fn multiplexes(self) -> bool {
+        match self {
+            Self::Http1 => false,
+            Self::Http2 => true,
+        }
+    }
+
+    /// A machine that speaks it.
+    pub(crate) fn machine(
+        self,
+        now: Instant,
+        config: &ClientConfig,
+        tracer: Tracer,
+    ) -> Box<dyn ClientConnection> {
+        match self {
+            Self::Http1 => {
+                let keep_alive = match config.keep_alive {
+                    KeepAlive::On => h1::KeepAlive::On,
+                    KeepAlive::Off => h1::KeepAlive::Off,
+                };
+                let settings = h1::ClientSettings { keep_alive, ..Default::default() };
+                Box::new(h1::Client::new(now, settings, tracer))
+            }
+            Self::Http2 => {
+                let priority_signal = match config.priorities {
+                    Priorities::Chromium => h2::PrioritySignal::Dependencies,
+                    Priorities::Field | Priorities::Silent => h2::PrioritySignal::Silent,
+                };
+                let settings = h2::Settings { priority_signal, ..config.h2.clone() };
+                // Uploads take turns; what is asked for is the server's to order.
+                Box::new(h2::Client::new(now, settings, Box::new(RoundRobin::new()), tracer))
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What a client is for: the seam between workloads and the machinery that fetches. A new workload
+//! is a new implementation of [`Work`] and changes nothing else.
+
+use crate::fetch::{FetchId, FetchSpec};
+use proto::ResponseHead;
+use trace::{ConnectionRecord, FetchRecord};
+use unit::Instant;
+
+/// A workload, driven by its client.
+pub trait Work {
+    /// The next fetch to begin; it will have this number. None where there is none to begin now.
+    fn poll_fetch(&mut self, now: Instant, id: FetchId) -> Option<FetchSpec>;
+
+    /// The head of a final response came (not a redirect's that is followed).
+    fn handle_head(&mut self, now: Instant, id: FetchId, head: &ResponseHead);
+
+    /// Octets of its body came. They are counted already; what is not copied here is gone.
+    fn handle_body(&mut self, now: Instant, id: FetchId, octets: &[u8]);
+
+    /// A fetch is over.
+    fn handle_end(&mut self, now: Instant, id: FetchId, record: FetchRecord);
+
+    /// A connection is over.
+    fn handle_connection_end(&mut self, record: ConnectionRecord);
+
+    /// The time that `poll_timeout` told has come.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// When there may be a fetch to begin that no other event brings about.
+    fn poll_timeout(&self) -> Option<Instant>;
+
+    /// Whether nothing is left to do, once the fetches under way are over.
+    fn is_finished(&self) -> bool;
+}

@@ -1,0 +1,172 @@
+//! What goes wrong, and in which words.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of a test fail with it")]
+
+mod world;
+
+use client::{Bodies, Client, ClientConfig, FetchList, FetchSpec, Hosts, Transport};
+use proto::EndPoint;
+use secure::{ClientTlsOptions, Trust};
+use std::time::Duration;
+use trace::{FetchOutcome, FetchRecord};
+use unit::ByteSize;
+use world::{Listener, Reply, Speaks, Trusted, World, config, config_with, fetches, millis, ok};
+
+fn run(world: &mut World, config: ClientConfig, specs: Vec<FetchSpec>) -> Vec<FetchRecord> {
+    let mut client = Client::new(config, FetchList::new(specs, Bodies::Discard));
+    world.run(&mut client);
+    client.work().fetches().to_vec()
+}
+
+fn why(record: &FetchRecord) -> &str {
+    match &record.outcome {
+        FetchOutcome::Failed(why) => why,
+        FetchOutcome::Done => panic!("{record:?}"),
+    }
+}
+
+#[test]
+fn a_refused_connect_fails_all_that_wait_for_it() {
+    let mut world = World::new(Listener::Refused, |_| ok(b""));
+    let records = run(&mut world, config(Transport::H1), fetches(20));
+    assert_eq!((records.len(), world.opened()), (20, 6));
+    assert_eq!(
+        why(&records[19]),
+        "no connection to a.test:80 (10.0.0.2:80): connection refused; is a server listening there?"
+    );
+}
+
+#[test]
+fn an_unknown_host_is_told_and_the_others_are_fetched() {
+    let mut settings = config(Transport::H1);
+    settings.hosts = Hosts::new();
+    let mut specs = fetches(1);
+    specs.push(FetchSpec::get("http://10.0.0.7/".parse().unwrap()));
+    let records =
+        run(&mut World::new(Listener::Clear(Speaks::Http1), |_| ok(b"")), settings, specs);
+    assert!(why(&records[0]).starts_with("the address of a.test is not known"));
+    assert_eq!(records[1].outcome, FetchOutcome::Done);
+}
+
+#[test]
+fn a_silent_network_and_a_silent_tls_server_are_told_apart() {
+    for (listener, transport, missing) in
+        [(Listener::Void, Transport::H1, "TCP"), (Listener::Mute, Transport::H1_TLS, "TLS")]
+    {
+        let mut settings = config(transport);
+        settings.timeouts.connect = Duration::from_secs(7);
+        let records = run(&mut World::new(listener, |_| ok(b"")), settings, fetches(2));
+        assert_eq!(records.len(), 2);
+        assert!(
+            why(&records[0]).ends_with(&format!("within 7 s: {missing} did not answer")),
+            "{}",
+            why(&records[0])
+        );
+        assert_eq!(millis(records[0].phases.last_byte), 7_000);
+    }
+}
+
+#[test]
+fn a_response_that_stops_coming_is_given_up_after_the_stall_time() {
+    for (listener, transport) in [
+        (Listener::Clear(Speaks::Http1), Transport::H1),
+        (Listener::Clear(Speaks::Http2), Transport::H2_CLEAR),
+    ] {
+        let mut settings = config(transport);
+        settings.timeouts.stall = Duration::from_secs(5);
+        let script = |seen: &world::Seen| match &*seen.head.path {
+            "/0" => Reply::Half(vec![1; 1_000]),
+            "/1" => Reply::Silence,
+            "/2" => Reply::Late(Duration::from_secs(4), b"late".to_vec()),
+            _ => ok(b"x"),
+        };
+        let mut records = run(&mut World::new(listener, script), settings, fetches(4));
+        records.sort_by_key(|record| record.id);
+        assert_eq!(why(&records[0]), "nothing came from a.test:80 (10.0.0.2:80) for 5 s");
+        assert_eq!((records[0].body_bytes, millis(records[0].phases.last_byte)), (500, 5_200));
+        assert_eq!(millis(records[1].phases.last_byte), 5_100);
+        assert_eq!(records[2].outcome, FetchOutcome::Done);
+        assert_eq!(records[3].outcome, FetchOutcome::Done);
+    }
+}
+
+#[test]
+fn a_fetch_has_a_limit_in_all_queueing_included() {
+    let mut settings = config(Transport::H1);
+    settings.limits.per_origin = 1;
+    settings.timeouts.whole = Some(Duration::from_secs(3));
+    let script = |_: &world::Seen| Reply::Late(Duration::from_secs(2), b"x".to_vec());
+    let mut world = World::new(Listener::Clear(Speaks::Http1), script);
+    let records = run(&mut world, settings, fetches(3));
+    assert_eq!(records[0].outcome, FetchOutcome::Done);
+    for record in &records[1..] {
+        assert_eq!(why(record), "the fetch was not done within 3 s");
+        assert_eq!(millis(record.phases.last_byte), 3_000);
+    }
+}
+
+#[test]
+fn a_body_of_the_wrong_length_or_beyond_the_limit_fails() {
+    for transport in [Transport::H1, Transport::H2_CLEAR] {
+        let speaks = if transport == Transport::H1 { Speaks::Http1 } else { Speaks::Http2 };
+        let mut settings = config(transport);
+        settings.longest_body = Some(ByteSize(900));
+        let mut specs = fetches(3);
+        specs[0].expected = Some(ByteSize(5));
+        specs[1].expected = Some(ByteSize(6));
+        let script = |seen: &world::Seen| {
+            if seen.head.path == "/2" { ok(&[1; 1_000]) } else { ok(b"12345") }
+        };
+        let mut world = World::new(Listener::Clear(speaks), script);
+        let mut records = run(&mut world, settings, specs);
+        records.sort_by_key(|record| record.id);
+        assert_eq!(records[0].outcome, FetchOutcome::Done);
+        assert_eq!(why(&records[1]), "the body has 5 octets where 6 were expected");
+        assert_eq!(why(&records[2]), "the body is longer than the 900 octets allowed");
+    }
+}
+
+#[test]
+fn a_certificate_that_is_not_trusted_is_told_with_the_way_out() {
+    let trusted = Trusted::new(&["h2"]);
+    let listener = || Listener::Tls(trusted.server.clone());
+    let mut world = World::new(listener(), |_| ok(b"x"));
+    let records = run(&mut world, config(Transport::H2), fetches(3));
+    assert_eq!((records.len(), world.opened()), (3, 1));
+    assert_eq!(
+        why(&records[2]),
+        "no secured connection to a.test:443 (10.0.0.2:443): the certificate of a.test is not \
+         trusted: it was issued by an unknown authority; give its authority with --cacert FILE, or \
+         skip the check with -k"
+    );
+    let options =
+        ClientTlsOptions { trust: Trust::Anyone, alpn: Transport::H2.alpn(), ..Default::default() };
+    let mut world = World::new(listener(), |_| ok(b"x"));
+    let records = run(&mut world, config_with(Transport::H2, options), fetches(1));
+    assert_eq!(records[0].outcome, FetchOutcome::Done);
+}
+
+#[test]
+fn a_server_that_does_not_agree_to_http2_is_told() {
+    let trusted = Trusted::new(&[]);
+    let mut world = World::new(Listener::Tls(trusted.server.clone()), |_| ok(b"x"));
+    let records = run(&mut world, trusted.config(Transport::H2), fetches(3));
+    assert_eq!((records.len(), world.opened()), (3, 1));
+    assert_eq!(
+        why(&records[0]),
+        "a.test:443 (10.0.0.2:443) did not agree to the protocol asked for (ALPN h2): it chose none"
+    );
+}
+
+#[test]
+fn a_stopped_client_ends_its_fetches_and_finishes() {
+    let mut world = World::new(Listener::Void, |_| ok(b""));
+    let mut client =
+        Client::new(config(Transport::H1), FetchList::new(fetches(9), Bodies::Discard));
+    client.handle_timeout(world.now);
+    client.handle_stop(world.now);
+    world.run(&mut client);
+    assert_eq!(client.work().fetches().len(), 9);
+    assert!(client.work().fetches().iter().all(|r| why(r) == "the client was stopped"));
+    assert_eq!(client.work().connections().len(), 6);
+}

@@ -1,0 +1,201 @@
+//! From what the user named to the experiments that run: built-in names, files, pages, and the flags
+//! that change them. Everything is read and checked here, before anything runs.
+
+use crate::cli::RaceArgs;
+use crate::trouble::{self, Trouble};
+use link::{LinkSpec, SpecError};
+use std::fs;
+use std::path::{Path, PathBuf};
+use study::experiment::{
+    Dependencies, Experiment, ExperimentError, HarWorkload, LinkChoice, Overrides, Think, WorkloadKind, builtin,
+};
+
+/// An experiment ready to be planned.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    /// The experiment, every flag applied. Workloads name their files as they are called in the run's folder.
+    pub(crate) experiment: Experiment,
+    /// Files to copy into the run's folder: where each is, and what it is called there.
+    pub(crate) files: Vec<(PathBuf, String)>,
+}
+
+/// Reads what `name` stands for and applies the flags.
+pub(crate) fn choose(name: &str, args: &RaceArgs) -> Result<Chosen, Trouble> {
+    let mut experiment = read(name)?.with(&overrides(args)).map_err(Trouble::misuse)?;
+    let files = gather_files(name, &mut experiment)?;
+    for link in &experiment.links {
+        link_spec(link)?;
+    }
+    Ok(Chosen { experiment, files })
+}
+
+/// The link that a choice stands for.
+pub(crate) fn link_spec(choice: &LinkChoice) -> Result<LinkSpec, Trouble> {
+    read_link(choice.text())
+}
+
+/// Reads a link, with its trace files.
+pub(crate) fn read_link(text: &str) -> Result<LinkSpec, Trouble> {
+    let load = |file: &str| fs::read_to_string(file).map_err(|error| error.to_string());
+    LinkSpec::parse(text, load).map_err(|error| {
+        let known: Vec<&str> = link::profiles().iter().map(|profile| profile.name).collect();
+        let remedy = match &error {
+            SpecError::UnknownProfile { .. } => format!(
+                "links with a name: {}; or give figures, such as rtt=60ms,down=10mbit,up=2mbit,loss=0.5%",
+                known.join(", ")
+            ),
+            _ => "such as rtt=60ms,down=10mbit,up=2mbit,loss=0.5%,queue=64kB".to_owned(),
+        };
+        Trouble::misuse(error).remedy(remedy)
+    })
+}
+
+fn read(name: &str) -> Result<Experiment, Trouble> {
+    if name.starts_with("http://") || name.starts_with("https://") {
+        return Err(how_to_record(name));
+    }
+    if let Some(builtin) = builtin().iter().find(|builtin| builtin.name == name) {
+        return parse(name, builtin.toml);
+    }
+    match Path::new(name).extension().and_then(|extension| extension.to_str()) {
+        Some("har") => recorded(name),
+        Some("toml") => {
+            let text = fs::read_to_string(name)
+                .map_err(|error| trouble::file(format!("reading the experiment {name}"), &error))?;
+            parse(name, &text)
+        }
+        _ => Err(unknown_experiment(name)),
+    }
+}
+
+/// The contenders and links of `quick`, loading the recorded page.
+fn recorded(name: &str) -> Result<Experiment, Trouble> {
+    let quick = builtin().iter().find(|builtin| builtin.name == "quick");
+    let quick = parse("quick", quick.map_or("", |builtin| builtin.toml))?;
+    let page =
+        HarWorkload { file: name.to_owned(), think: Think::Recorded, dependencies: Dependencies::Inferred };
+    let mut experiment = quick.over_pages(vec![page]);
+    experiment.timeout = RECORDED_TIMEOUT;
+    for link in &mut experiment.links {
+        // Each trial takes long, and warms up what the next one needs by itself.
+        link.warmup = 0;
+        link.trials = link.trials.min(RECORDED_TRIALS);
+    }
+    Ok(experiment)
+}
+
+/// A page of some megabytes takes half a minute on 3G, and as much again when connections compete.
+const RECORDED_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(180);
+
+/// The fewest with which every pair on three links can be decided.
+const RECORDED_TRIALS: u32 = 9;
+
+fn parse(name: &str, toml: &str) -> Result<Experiment, Trouble> {
+    toml.parse().map_err(|error: ExperimentError| {
+        let line = toml.lines().nth(error.line - 1).unwrap_or_default();
+        let pointer = " ".repeat(error.column - 1);
+        Trouble::misuse(format!("{name}, {error}")).remedy(format!("{line}\n{pointer}^"))
+    })
+}
+
+fn overrides(args: &RaceArgs) -> Overrides {
+    Overrides {
+        seed: args.seed.map(|seed| seed.0),
+        trials: args.trials,
+        margin: args.margin,
+        baseline: args.baseline.clone(),
+        contenders: args.contenders.clone(),
+        links: split_links(&args.links),
+    }
+}
+
+/// `3g,wifi` are two links; `3g,loss=1%` is one: a piece with `=` belongs to the link before it.
+fn split_links(asked: &[String]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for argument in asked {
+        let mut pieces = argument.split(',').map(str::trim).filter(|piece| !piece.is_empty());
+        names.extend(pieces.next().map(str::to_owned));
+        for piece in pieces {
+            match names.last_mut() {
+                Some(link) if piece.contains('=') => {
+                    link.push(',');
+                    link.push_str(piece);
+                }
+                _ => names.push(piece.to_owned()),
+            }
+        }
+    }
+    names
+}
+
+/// Notes which files the workloads read, checks that they are what they should be, and renames them to what they
+/// are called in the run's folder. Files of an experiment's file stand relative to it.
+fn gather_files(name: &str, experiment: &mut Experiment) -> Result<Vec<(PathBuf, String)>, Trouble> {
+    let beside = if name.ends_with(".toml") { Path::new(name).parent() } else { None };
+    let mut files: Vec<(PathBuf, String)> = Vec::new();
+    for workload in &mut experiment.workloads {
+        let WorkloadKind::Har(har) = &mut workload.kind else { continue };
+        let path = beside.map_or_else(|| PathBuf::from(&har.file), |folder| folder.join(&har.file));
+        let called = path.file_name().map_or_else(String::new, |file| file.to_string_lossy().into_owned());
+        if !files.iter().any(|(known, _)| *known == path) {
+            crate::har::read(&path, har)?;
+            if files.iter().any(|(_, other)| *other == called) {
+                return Err(Trouble::misuse(format!("two HAR files of the experiment are called {called}"))
+                    .remedy("rename one of them"));
+            }
+            files.push((path, called.clone()));
+        }
+        har.file = called;
+    }
+    Ok(files)
+}
+
+fn how_to_record(url: &str) -> Trouble {
+    Trouble::misuse(format!("`{url}` is a URL, and wirelap sends nothing into the internet")).remedy(
+        "record the page once, then race the recording:\n\
+         1. open the page in a browser with the developer tools' Network panel open (F12), and reload it\n\
+         2. save the recording: \"Save all as HAR\" (Chrome, Edge, Firefox) or \"Export\" (Safari)\n\
+         3. wirelap race FILE.har",
+    )
+}
+
+fn unknown_experiment(name: &str) -> Trouble {
+    let known: Vec<&str> = builtin().iter().map(|builtin| builtin.name).collect();
+    let guess = study::nearest(name, known.iter().copied());
+    let guess = guess.map_or_else(String::new, |guess| format!("did you mean `{guess}`? "));
+    Trouble::misuse(format!("there is no experiment `{name}`")).remedy(format!(
+        "{guess}built in: {}; else give a file that ends in .toml or .har",
+        known.join(", ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_with_an_equals_sign_belongs_to_the_link_before_it() {
+        let asked = ["3g,wifi", "lan,loss=1%", "rtt=60ms,down=10mbit"].map(str::to_owned);
+        assert_eq!(split_links(&asked), ["3g", "wifi", "lan,loss=1%", "rtt=60ms,down=10mbit"]);
+    }
+
+    #[test]
+    fn a_url_is_told_how_to_become_a_recording() {
+        let trouble = read("https://example.org/").unwrap_err();
+        assert!(trouble.to_string().contains("wirelap race FILE.har"), "{trouble}");
+    }
+
+    #[test]
+    fn an_unknown_experiment_suggests_the_nearest() {
+        let trouble = read("qiuck").unwrap_err();
+        assert!(trouble.to_string().contains("did you mean `quick`?"), "{trouble}");
+    }
+
+    #[test]
+    fn every_built_in_experiment_can_be_chosen() {
+        for builtin in builtin() {
+            let experiment = read(builtin.name).unwrap();
+            experiment.links.iter().for_each(|link| drop(link_spec(link).unwrap()));
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The command line: every command and flag has its one home here, with its help.
+
+use clap::{Args, Parser, Subcommand, ValueHint};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use unit::Seed;
+
+/// A web transport laboratory: which way of moving your bytes over the web is fastest, by how much, and why.
+#[derive(Debug, Parser)]
+#[command(
+    name = "wirelap",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    after_help = "Examples:
+  wirelap race quick                    the built-in race: one page, three transports, three links
+  wirelap race my.har --links 4g,3g     your own page, as your browser exported it
+  wirelap serve ./site --listen 127.0.0.1:8080 --listen-tls 127.0.0.1:8443
+  wirelap link 3g --far 'iperf3 -s -1' -- sh -c 'iperf3 -c far'
+  wirelap doctor                        what this machine lacks, and the command that mends it
+
+Exit codes: 0 done, 1 a gate failed, 2 misuse, 3 the machine lacks something, 130 interrupted."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Race(RaceArgs),
+    Serve(ServeArgs),
+    Link(LinkArgs),
+    List(ListArgs),
+    Doctor(DoctorArgs),
+    Report(ReportArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+    /// One trial, as JSON on standard input; its row, as JSON on standard output.
+    #[command(hide = true)]
+    Trial,
+    /// The client's side of a trial.
+    #[command(hide = true)]
+    Near,
+    /// The server's side of a trial.
+    #[command(hide = true)]
+    Far,
+}
+
+/// Run an experiment: the same work by every contender over every link, and a verdict.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelap race quick
+  wirelap race quick --links 3g,'rtt=60ms,down=10mbit,up=2mbit,loss=0.5%' --trials 20
+  wirelap race my.har                   a page load that any browser's developer tools saved as HAR
+  wirelap race experiment.toml --out results --seed 7
+  wirelap race --resume wirelap-quick-1 goes on where an interrupted run stopped
+
+Writes result.json, report.html and rows.sqlite to the output folder.")]
+pub(crate) struct RaceArgs {
+    /// Built-in experiments (see `wirelap list`), experiment files (.toml) or page loads (.har)
+    #[arg(value_name = "NAME|FILE", required_unless_present = "resume", value_hint = ValueHint::FilePath)]
+    pub(crate) experiments: Vec<String>,
+    /// Folder for the results, made new [default: wirelap-NAME-N]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// Seed of every random choice: order of trials, loss, jitter, bootstrap [default: the experiment's]
+    #[arg(long, value_name = "N", value_parser = parse_seed)]
+    pub(crate) seed: Option<Seed>,
+    /// Measured trials a cell [default: the experiment's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) trials: Option<u32>,
+    /// Links, by name or as KEY=VALUE,… ; separate several by commas, or repeat the flag
+    #[arg(long, value_name = "LINKS")]
+    pub(crate) links: Vec<String>,
+    /// Contenders to keep of the experiment's, by name
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) contenders: Vec<String>,
+    /// The contender that the others are set against
+    #[arg(long, value_name = "NAME")]
+    pub(crate) baseline: Option<String>,
+    /// What counts as a tie, as a percentage or a fraction [default: 5%]
+    #[arg(long, value_name = "SHARE", value_parser = parse_margin)]
+    pub(crate) margin: Option<f64>,
+    /// Print the plan, run nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Go on with the interrupted run in this folder
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin"], value_hint = ValueHint::DirPath)]
+    pub(crate) resume: Option<PathBuf>,
+    /// Run every trial alone, even those that need little CPU
+    #[arg(long)]
+    pub(crate) serial: bool,
+    /// Print the result as JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print every trial's figures as CSV instead of text
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
+    /// Say what each trial does
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}
+
+/// Serve a folder, and synthetic pages, over HTTP/1.1 and HTTP/2, clear and TLS.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelap serve ./site --listen 127.0.0.1:8080
+  wirelap serve ./site --listen 127.0.0.1:8080 --listen-tls 127.0.0.1:8443
+  wirelap serve ./site --listen-tls '[::]:443' --cert chain.pem --key key.pem
+  curl -k --http2 'https://127.0.0.1:8443/page?images=100&bytes=5000'
+  curl 'http://127.0.0.1:8080/index.html?delay_ms=200'
+
+The clear port speaks HTTP/1.1 and HTTP/2 with prior knowledge; the TLS port offers h2 and http/1.1.
+Ctrl-C finishes what is under way and stops; a second one stops at once.")]
+pub(crate) struct ServeArgs {
+    /// The folder; nothing outside it is ever served
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+    /// Clear address and port (repeatable)
+    #[arg(long, value_name = "ADDR:PORT", required_unless_present = "listen_tls")]
+    pub(crate) listen: Vec<SocketAddr>,
+    /// TLS address and port (repeatable)
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) listen_tls: Vec<SocketAddr>,
+    /// Certificate chain in PEM, leaf first [default: one made for this run]
+    #[arg(long, value_name = "FILE", requires = "key", value_hint = ValueHint::FilePath)]
+    pub(crate) cert: Option<PathBuf>,
+    /// Private key in PEM
+    #[arg(long, value_name = "FILE", requires = "cert", value_hint = ValueHint::FilePath)]
+    pub(crate) key: Option<PathBuf>,
+    /// Where to write the root certificate of the self-made chain, for `curl --cacert`
+    #[arg(long, value_name = "FILE", conflicts_with = "cert", value_hint = ValueHint::FilePath)]
+    pub(crate) ca_out: Option<PathBuf>,
+    /// Threads, each pinned to a core of its own [default: one a core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) threads: Option<u32>,
+    /// Print a line for each request
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}
+
+/// Run two programs across an emulated link, without root.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelap link 3g --far 'nginx -g \"daemon off;\"' -- curl -so /dev/null http://far/
+  wirelap link rtt=60ms,down=10mbit,up=2mbit,loss=0.5%,queue=64kB --far 'iperf3 -s -1' -- sh -c 'iperf3 -c far -R'
+  wirelap link 4g,loss=1% -- ping -c 5 far
+
+Both sides see the other as the names `near` and `far`, and as $WIRELAP_NEAR and $WIRELAP_FAR.
+Down is far to near. Rates count IP bytes; loss comes after the bottleneck. The exit code is COMMAND's.")]
+pub(crate) struct LinkArgs {
+    /// A profile (see `wirelap list`), KEY=VALUE,… or a profile with changes
+    #[arg(value_name = "LINK")]
+    pub(crate) link: String,
+    /// What runs at the far side, by `sh -c`; ended when COMMAND ends
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) far: Option<String>,
+    /// Wait until the far side listens on this TCP port before COMMAND starts
+    #[arg(long, value_name = "PORT", requires = "far")]
+    pub(crate) ready_port: Option<u16>,
+    /// Seed of loss and jitter
+    #[arg(long, value_name = "N", value_parser = parse_seed, default_value = "1")]
+    pub(crate) seed: Seed,
+    /// Print what the link did to standard error at the end
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// What runs at the near side
+    #[arg(value_name = "COMMAND", required = true, last = true)]
+    pub(crate) command: Vec<String>,
+}
+
+/// List experiments, links, transports and what this machine can run.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Say what is missing on this machine and the one command that mends it.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Judge the rows of a finished or interrupted run anew and write its report again.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelap report wirelap-quick-1
+  wirelap report wirelap-quick-1 --csv > trials.csv
+  wirelap report wirelap-quick-1 --json | jq .verdicts")]
+pub(crate) struct ReportArgs {
+    /// The run's folder
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+    /// Print the result as JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print every trial's figures as CSV instead of text
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
+}
+
+/// Print a completion script for a shell.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelap completions bash > ~/.local/share/bash-completion/completions/wirelap
+  wirelap completions zsh > \"${fpath[1]}/_wirelap\"")]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Write the man pages into a folder.
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// The folder
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+}
+
+fn parse_seed(text: &str) -> Result<Seed, String> {
+    text.parse().map(Seed).map_err(|_| format!("`{text}` is not a whole number from 0 to 2^64 - 1"))
+}
+
+fn parse_margin(text: &str) -> Result<f64, String> {
+    let share: unit::Probability = text.parse().map_err(|error: unit::ParseError| error.to_string())?;
+    match share.fraction() {
+        fraction if fraction > 0.0 && fraction < 1.0 => Ok(fraction),
+        _ => Err("a margin lies between 0% and 100%, both excluded".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_margin_is_a_percentage_or_a_fraction() {
+        assert_eq!(parse_margin("5%"), Ok(0.05));
+        assert_eq!(parse_margin("0.1"), Ok(0.1));
+        assert!(parse_margin("0").is_err());
+    }
+}

@@ -1,0 +1,72 @@
+//! The commands, a file each, and the one home of printing.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod far;
+pub(crate) mod link;
+pub(crate) mod list;
+pub(crate) mod man;
+pub(crate) mod near;
+pub(crate) mod race;
+pub(crate) mod report;
+pub(crate) mod serve;
+pub(crate) mod trial;
+
+use crate::trouble::Trouble;
+use std::io::{IsTerminal, Write};
+
+/// Prints `text` as it is to standard output. A reader that has gone away (`| head`) is no trouble.
+pub(crate) fn print(text: &str) -> Result<(), Trouble> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(crate::trouble::file("writing to standard output", &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints a note to standard error.
+pub(crate) fn note(text: &str) {
+    eprintln!("{text}");
+}
+
+/// Prints why a command ended early.
+pub(crate) fn print_error(trouble: &Trouble) {
+    eprintln!("{trouble}");
+}
+
+/// Whether standard output shows colours.
+pub(crate) fn colour() -> bool {
+    std::io::stdout().is_terminal() && !crate::environment::no_color()
+}
+
+/// Reads the one JSON value that standard input holds.
+pub(crate) fn read_job<J: serde::de::DeserializeOwned>() -> Result<J, Trouble> {
+    serde_json::from_reader(std::io::stdin().lock()).map_err(|error| {
+        Trouble::misuse(format!("this command takes a job from wirelap itself: {error}"))
+            .remedy("the commands for people are in `wirelap --help`")
+    })
+}
+
+/// Prints one JSON value on a line.
+pub(crate) fn print_job<J: serde::Serialize>(job: &J) -> Result<(), Trouble> {
+    let mut text = serde_json::to_string(job).map_err(Trouble::failed)?;
+    text.push('\n');
+    print(&text)
+}
+
+/// What the system lacks, with its remedy.
+pub(crate) fn lacking(error: os::error::Os) -> Trouble {
+    let trouble = Trouble::lacking(&error);
+    match error.remedy() {
+        Some(remedy) => trouble.remedy(remedy),
+        None => trouble,
+    }
+}
+
+/// Columns of the terminal; 100 where there is none.
+pub(crate) fn width() -> usize {
+    console::Term::stdout().size_checked().map_or(100, |(_, columns)| usize::from(columns))
+}

@@ -1,0 +1,137 @@
+//! `wirelap doctor`: what is missing on this machine, and the one command that mends it.
+
+use crate::cli::DoctorArgs;
+use crate::trouble::Trouble;
+use crate::{environment, host};
+use serde_json::json;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use subject::PEERS;
+
+/// Looks, and prints what it finds. Exit code 3 where a race cannot run.
+pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Trouble> {
+    let findings = [trials(), cores(), clock(), peers()];
+    let text = if args.json { as_json(&findings) } else { as_text(&findings) };
+    super::print(&text)?;
+    let lacking = findings.iter().any(|finding| finding.state == State::Lacking);
+    Ok(if lacking { ExitCode::from(3) } else { ExitCode::SUCCESS })
+}
+
+/// One thing looked at.
+struct Finding {
+    name: &'static str,
+    state: State,
+    what: String,
+    /// The command that mends it; empty where nothing needs mending.
+    remedy: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// As it should be.
+    Good,
+    /// Races run, but something is less than it could be.
+    Fair,
+    /// Races cannot run.
+    Lacking,
+}
+
+impl State {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Fair => "fair",
+            Self::Lacking => "LACKING",
+        }
+    }
+}
+
+fn trials() -> Finding {
+    let name = "namespaces and links";
+    match os::net::probe() {
+        Ok(()) => {
+            let what = if host::is_root() { "can be made, as root" } else { "can be made, without root" };
+            Finding { name, state: State::Good, what: what.to_owned(), remedy: String::new() }
+        }
+        Err(error) => Finding {
+            name,
+            state: State::Lacking,
+            what: error.to_string(),
+            remedy: error.remedy().unwrap_or("run as root").to_owned(),
+        },
+    }
+}
+
+fn cores() -> Finding {
+    let count = host::cores();
+    let (state, remedy) = match count {
+        0 | 1 => (State::Fair, "use a machine with two cores or more: on one, link and ends wait for each other"),
+        _ => (State::Good, ""),
+    };
+    Finding { name: "cores", state, what: count.to_string(), remedy: remedy.to_owned() }
+}
+
+fn clock() -> Finding {
+    let file = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let source = std::fs::read_to_string(file).unwrap_or_default().trim().to_owned();
+    // Reading these takes a trap into the hypervisor or the chipset, microseconds each time.
+    let slow = ["hpet", "acpi_pm", "jiffies"].contains(&source.as_str());
+    Finding {
+        name: "clock",
+        state: if slow { State::Fair } else { State::Good },
+        remedy: if slow { "boot with clocksource=tsc where the machine has a stable one".to_owned() } else { String::new() },
+        what: source,
+    }
+}
+
+fn peers() -> Finding {
+    let folders = environment::program_folders();
+    let missing: Vec<&str> =
+        PEERS.iter().filter(|peer| peer.find(&folders).is_none()).map(|peer| peer.program).collect();
+    let here = PEERS.len() - missing.len();
+    match missing.is_empty() {
+        true => Finding {
+            name: "peers for the tests",
+            state: State::Good,
+            what: format!("all {here} are here"),
+            remedy: String::new(),
+        },
+        false => Finding {
+            name: "peers for the tests",
+            state: State::Fair,
+            what: format!("{here} are here; not found: {} (races do not need them)", missing.join(", ")),
+            remedy: "./peers install".to_owned(),
+        },
+    }
+}
+
+fn as_text(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let _ = writeln!(text, "{:<8} {:<22} {}", finding.state.word(), finding.name, finding.what);
+        for line in finding.remedy.lines() {
+            let _ = writeln!(text, "{:<8} {:<22}   mend it: {line}", "", "");
+        }
+    }
+    let verdict = match findings.iter().any(|finding| finding.state == State::Lacking) {
+        true => "Races cannot run here yet.",
+        false => "Races can run here: wirelap race quick",
+    };
+    let _ = writeln!(text, "\n{verdict}");
+    text
+}
+
+fn as_json(findings: &[Finding]) -> String {
+    let rows: Vec<_> = findings
+        .iter()
+        .map(|finding| {
+            json!({
+                "name": finding.name,
+                "state": finding.state.word().to_ascii_lowercase(),
+                "what": finding.what,
+                "remedy": (!finding.remedy.is_empty()).then_some(&finding.remedy),
+            })
+        })
+        .collect();
+    format!("{:#}\n", json!({ "findings": rows }))
+}

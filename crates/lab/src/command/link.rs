@@ -1,0 +1,68 @@
+//! `wirelap link`: two programs of the user's across an emulated link.
+
+use crate::choice;
+use crate::cli::LinkArgs;
+use crate::trouble::Trouble;
+use os::net::{ForwardSpec, LinkCounters, PairSpec, Ready, Segmentation, TopologySpec, run_pair};
+use std::fmt::Write as _;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// How long far may take to listen on the port that `--ready-port` names.
+const PORT_WAIT: Duration = Duration::from_secs(30);
+
+/// How long a far side that names no port is given to listen anywhere.
+const LISTEN_WAIT: Duration = Duration::from_secs(2);
+
+/// Runs them; the exit code is near's.
+pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, Trouble> {
+    let link = choice::read_link(&args.link)?;
+    os::net::probe().map_err(super::lacking)?;
+    os::process::die_with_parent();
+    // Ctrl-C belongs to the near program; when it ends, all ends.
+    os::process::ignore_terminal_signals();
+    let forward =
+        ForwardSpec { link, seed: args.seed, segmentation: Segmentation::KeepWhereUnlimited };
+    let ready = match args.ready_port {
+        Some(port) => Ready::Port(port, PORT_WAIT),
+        None => Ready::Listening(LISTEN_WAIT),
+    };
+    let spec = PairSpec {
+        topology: TopologySpec::default(),
+        forward,
+        far: args.far.clone(),
+        near: args.command.iter().map(Into::into).collect(),
+        ready,
+        timeout: None,
+    };
+    let report = run_pair(&spec, None).map_err(super::lacking)?;
+    if args.verbose {
+        super::note(&describe(&spec.forward, &report.counters));
+    }
+    if let Some(far) = report.far.filter(|far| !far.status.success()) {
+        super::note(&format!("far ended by itself: {}", far.status));
+    }
+    let Some(near) = report.near else { return Err(Trouble::failed("near did not end")) };
+    // A signal's number over 128, as shells have it.
+    let code = near.status.code().unwrap_or_else(|| 128 + near.status.signal().unwrap_or(0));
+    Ok(ExitCode::from(code as u8))
+}
+
+fn describe(forward: &ForwardSpec, counters: &LinkCounters) -> String {
+    let mut text = format!("link {}, seed {}\n", forward.link, forward.seed.0);
+    for (name, way) in [("up", counters.up), ("down", counters.down)] {
+        let _ = writeln!(
+            text,
+            "{name:<5}{} packets, {} bytes in; {} lost by plan, {} found the queue full; {} dropped unplanned",
+            way.packets,
+            way.bytes,
+            way.lost,
+            way.queue_full,
+            way.missed + way.unsent,
+        );
+    }
+    let late = &counters.lateness;
+    let _ = write!(text, "late  mean {:?}, at most {:?}", late.mean(), late.max());
+    text
+}

@@ -1,0 +1,110 @@
+//! `wirelap list`: what can be named on the command line, and what this machine can run.
+
+use crate::cli::ListArgs;
+use crate::environment;
+use crate::trouble::Trouble;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use study::experiment::{Experiment, Transport, builtin};
+use subject::PEERS;
+
+/// Prints the list.
+pub(crate) fn run(args: &ListArgs) -> Result<ExitCode, Trouble> {
+    let listed = Listed::new();
+    let text = if args.json { listed.json() } else { listed.text() };
+    super::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+struct Listed {
+    experiments: Vec<Experiment>,
+    /// Each peer's name, role, and version where it is here.
+    peers: Vec<(&'static str, &'static str, Option<String>)>,
+    /// Why no trial can run here; None where they can.
+    lacking: Option<String>,
+}
+
+impl Listed {
+    fn new() -> Self {
+        let folders = environment::program_folders();
+        let version = |peer: &subject::Peer| {
+            let path = peer.find(&folders)?;
+            Some(peer.version_of(&path).unwrap_or_else(|| "version unknown".to_owned()))
+        };
+        Self {
+            experiments: builtin().iter().filter_map(|builtin| builtin.toml.parse().ok()).collect(),
+            peers: PEERS.iter().map(|peer| (peer.program, peer.role.as_str(), version(peer))).collect(),
+            lacking: os::net::probe().err().map(|error| error.to_string()),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::from("Experiments (wirelap race NAME)\n");
+        for experiment in &self.experiments {
+            let contenders: Vec<&str> = experiment.contenders.iter().map(|c| c.name.as_str()).collect();
+            let links: Vec<&str> = experiment.links.iter().map(|l| l.name.as_str()).collect();
+            let _ = writeln!(text, "  {:<14}{}", experiment.name, experiment.question);
+            let _ = writeln!(text, "  {:<14}{} over {}", "", contenders.join(", "), links.join(", "));
+        }
+        text.push_str("  FILE.toml     an experiment of your own (docs/schema/experiment.schema.json)\n");
+        text.push_str("  FILE.har      a page of your own, as a browser's developer tools save it\n");
+        text.push_str("\nLinks (--links NAME,NAME or rtt=60ms,down=10mbit,up=2mbit,loss=0.5%,queue=64kB)\n");
+        for profile in link::profiles() {
+            let _ = writeln!(text, "  {:<14}{}", profile.name, profile.spec());
+            let _ = writeln!(text, "  {:<14}from: {}", "", profile.source);
+        }
+        text.push_str("\nTransports\n");
+        for transport in Transport::ALL {
+            let _ = writeln!(text, "  {:<14}{}", transport.name(), transport_ways(transport));
+        }
+        text.push_str("\nThis machine\n");
+        match &self.lacking {
+            None => text.push_str("  trials        yes: namespaces and links can be made\n"),
+            Some(why) => {
+                let _ = writeln!(text, "  trials        no: {why} (see wirelap doctor)");
+            }
+        }
+        for (program, role, version) in &self.peers {
+            let version = version.as_deref().unwrap_or("not installed");
+            let _ = writeln!(text, "  {program:<14}{role:<11} {version}");
+        }
+        text
+    }
+
+    fn json(&self) -> String {
+        let links: Vec<Value> = link::profiles()
+            .iter()
+            .map(|profile| {
+                json!({
+                    "name": profile.name,
+                    "down_bits_per_second": profile.down.bits_per_second(),
+                    "up_bits_per_second": profile.up.bits_per_second(),
+                    "rtt_ms": profile.rtt.as_secs_f64() * 1e3,
+                    "queue_bytes": profile.queue.0,
+                    "source": profile.source,
+                })
+            })
+            .collect();
+        let peers: Vec<Value> = self
+            .peers
+            .iter()
+            .map(|(program, role, version)| json!({"program": program, "role": role, "version": version}))
+            .collect();
+        let transports: Vec<&str> = Transport::ALL.iter().map(|transport| transport.name()).collect();
+        let listed = json!({
+            "experiments": self.experiments,
+            "links": links,
+            "transports": transports,
+            "machine": {"trials": self.lacking.is_none(), "lacking": self.lacking, "peers": peers},
+        });
+        format!("{listed:#}\n")
+    }
+}
+
+fn transport_ways(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Http1 => "clear, TLS 1.2 or TLS 1.3; six connections an origin, as browsers keep",
+        Transport::H2 => "TLS by ALPN, or clear by prior knowledge; one connection an origin",
+    }
+}

@@ -1,0 +1,143 @@
+//! `wirelap race`: plan, run, judge.
+
+use crate::choice::{self, Chosen};
+use crate::cli::RaceArgs;
+use crate::conclude::{Form, conclude};
+use crate::progress::Progress;
+use crate::run_folder::RunFolder;
+use crate::runner::{RunContext, Runner};
+use crate::store::Store;
+use crate::trouble::{self, Trouble};
+use crate::{environment, host};
+use os::signal::Interrupts;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use study::experiment::Experiment;
+use study::plan::{Surroundings, TrialPlan};
+use study::record::{Outcome, ROWS_SCHEMA, RunHeader};
+
+/// Runs every experiment named, one after another.
+pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
+    if let Some(dir) = &args.resume {
+        let folder = RunFolder::open(dir);
+        let store = Store::open(&folder.rows())?;
+        let header = store.header()?;
+        return race(args, &folder, store, &header);
+    }
+    // All of them are read before the first one runs: a slip in the last one shows at once.
+    let chosen: Vec<Chosen> =
+        args.experiments.iter().map(|name| choice::choose(name, args)).collect::<Result<_, _>>()?;
+    if args.out.is_some() && chosen.len() > 1 {
+        return Err(Trouble::misuse("--out names one folder, and each experiment needs one of its own")
+            .remedy("leave --out away, or race one experiment at a time"));
+    }
+    if args.dry_run {
+        let plans: String = chosen.iter().map(describe).collect();
+        crate::command::print(&plans)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    os::net::probe().map_err(super::lacking)?;
+    for chosen in chosen {
+        start(args, chosen)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn start(args: &RaceArgs, chosen: Chosen) -> Result<(), Trouble> {
+    let folder = RunFolder::create(args.out.as_deref(), &chosen.experiment.name)?;
+    for (file, called) in &chosen.files {
+        std::fs::copy(file, folder.inputs().join(called))
+            .map_err(|error| trouble::file(format!("copying {} into the run's folder", file.display()), &error))?;
+    }
+    let header = RunHeader {
+        schema: ROWS_SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        experiment: chosen.experiment,
+        started_unix_ms: os::clock::realtime().as_millis() as u64,
+        host: host::facts(),
+        command_line: std::env::args().collect(),
+    };
+    let store = Store::create(&folder.rows(), &header)?;
+    race(args, &folder, store, &header).map(|_| ())
+}
+
+/// Runs what is not yet in the store, then judges all that is.
+fn race(args: &RaceArgs, folder: &RunFolder, mut store: Store, header: &RunHeader) -> Result<ExitCode, Trouble> {
+    let plan = left_over(plan(&header.experiment)?, &store)?;
+    let interrupts = Interrupts::take()
+        .map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))?;
+    let context = RunContext {
+        program: std::env::current_exe()
+            .map_err(|error| Trouble::failed(format!("finding this program's own file: {error}")))?,
+        inputs: std::path::absolute(folder.inputs()).unwrap_or_else(|_| folder.inputs()),
+        key_log: environment::ssl_key_log_file(),
+        serial: args.serial,
+    };
+    let mut progress = Progress::new(&plan, args.serial, args.verbose);
+    let whole = Runner::new(context, plan, &mut store, &mut progress, &interrupts).run();
+    progress.clear();
+    if !whole? {
+        return Err(interrupted(folder, &store));
+    }
+    conclude(folder, header, &store.records()?, Form::of(args.json, args.csv))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn interrupted(folder: &RunFolder, store: &Store) -> Trouble {
+    let kept = store.records().map_or(0, |rows| rows.records.len());
+    let dir = folder.path().display();
+    Trouble::interrupted(format!("{kept} trials are kept in {dir}"))
+        .remedy(format!("go on with: wirelap race --resume {dir}\njudge what is there: wirelap report {dir}"))
+}
+
+/// The trials of an experiment on this machine.
+fn plan(experiment: &Experiment) -> Result<Vec<TrialPlan>, Trouble> {
+    let mut surroundings = Surroundings { cores: host::cores(), ..Surroundings::default() };
+    for choice in &experiment.links {
+        let spec = choice::link_spec(choice)?;
+        let rates = [&spec.up, &spec.down].map(|path| path.bottleneck.mean_rate());
+        if let [Some(up), Some(down)] = rates {
+            surroundings.rates.insert(choice.name.clone(), up.max(down));
+        }
+    }
+    Ok(study::plan::trials(experiment, &surroundings))
+}
+
+/// Without the trials that are done. One that found the machine lacking is tried again.
+fn left_over(plan: Vec<TrialPlan>, store: &Store) -> Result<Vec<TrialPlan>, Trouble> {
+    let done: BTreeSet<String> = store
+        .records()?
+        .records
+        .into_iter()
+        .filter(|record| !matches!(record.outcome, Outcome::Unsupported { .. }))
+        .map(|record| record.plan.key)
+        .collect();
+    Ok(plan.into_iter().filter(|trial| !done.contains(&trial.key)).collect())
+}
+
+fn describe(chosen: &Chosen) -> String {
+    let experiment = &chosen.experiment;
+    let mut text = format!("{}: {}\n{}\n\n", experiment.name, experiment.title, experiment.question);
+    let Ok(plan) = plan(experiment) else { return text };
+    for (place, trial) in plan.iter().enumerate() {
+        let manner = if trial.is_light() { "side by side" } else { "alone" };
+        let warmup = if trial.warmup { ", warm-up" } else { "" };
+        let _ = writeln!(
+            text,
+            "{:4}  {:<40} seed {:<20} {manner}{warmup}",
+            place + 1,
+            trial.key,
+            trial.seed
+        );
+    }
+    let _ = writeln!(
+        text,
+        "\n{} trials; baseline {}, margin {} %, seed {}",
+        plan.len(),
+        experiment.baseline,
+        experiment.margin * 100.0,
+        experiment.seed
+    );
+    text
+}

@@ -1,0 +1,188 @@
+//! `wirelap serve`: the origin on this machine's own addresses.
+
+use crate::cli::ServeArgs;
+use crate::files_adapter::FilesAdapter;
+use crate::trouble::{self, Trouble};
+use crate::{environment, host, key_log};
+use origin::{AccessLog, AccessRecord, ListenerKind, Origin, OriginConfig, Parts, WallClock};
+use os::error::Os;
+use os::files::{CacheSettings, Root};
+use os::reactor::{Reactor, ReactorSettings, Stop};
+use os::signal::Interrupts;
+use os::tcp::Listener;
+use proto::SocketSettings;
+use secure::{Authority, AuthoritySpec, Identity, Pem, ServerTls, ServerTlsOptions, Validity, UnixTime};
+use std::fs;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::thread;
+
+/// Serves until interrupted: the first interrupt ends it in good order, the second one at once.
+pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
+    // Opened here first, so that a wrong folder is told before anything listens.
+    Root::open(&args.dir, CacheSettings::default()).map_err(misuse)?;
+    let threads = args.threads.unwrap_or_else(host::cores) as usize;
+    let identity = identity(args)?;
+    let (kinds, shares) = listen(args, identity, threads)?;
+    let interrupts = Interrupts::take()
+        .map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))?;
+    let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
+    let config = OriginConfig::new(kinds, wall_clock);
+    let stop = Stop::new().map_err(super::lacking)?;
+    let workers: Vec<_> = shares
+        .into_iter()
+        .enumerate()
+        .map(|(core, listeners)| {
+            let worker = Worker {
+                config: config.clone(),
+                stop: stop.clone(),
+                dir: args.dir.clone(),
+                core,
+                listeners,
+                verbose: args.verbose,
+            };
+            thread::spawn(move || worker.run())
+        })
+        .collect();
+    await_interrupt(&interrupts, &workers);
+    stop.stop();
+    while !workers.iter().all(thread::JoinHandle::is_finished) {
+        if interrupts.count() > 1 {
+            return Ok(ExitCode::SUCCESS);
+        }
+        thread::sleep(LOOK_UP);
+    }
+    for worker in workers {
+        worker.join().map_err(|_| Trouble::failed("a thread of the server broke"))?.map_err(super::lacking)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How often the main thread, which serves nobody, looks up.
+const LOOK_UP: std::time::Duration = std::time::Duration::from_millis(50);
+
+fn await_interrupt(interrupts: &Interrupts, workers: &[thread::JoinHandle<Result<(), Os>>]) {
+    while interrupts.count() == 0 && !workers.iter().any(thread::JoinHandle::is_finished) {
+        // Waits for an interrupt; wakes now and then for a worker that has failed.
+        let _ = os::process::wait_readable(interrupts.as_fd(), Some(20 * LOOK_UP));
+    }
+}
+
+/// One thread: its reactor, its origin, its files.
+struct Worker {
+    config: OriginConfig,
+    stop: Stop,
+    dir: PathBuf,
+    core: usize,
+    listeners: Vec<Listener>,
+    verbose: bool,
+}
+
+impl Worker {
+    fn run(self) -> Result<(), Os> {
+        let root = Root::open(&self.dir, CacheSettings::default())?;
+        let core = self.core % host::cores() as usize;
+        let settings = ReactorSettings { core: Some(core), ..ReactorSettings::default() };
+        let mut reactor = Reactor::new(settings, self.stop)?;
+        for listener in self.listeners {
+            reactor.listen(listener)?;
+        }
+        let log: Option<Rc<dyn AccessLog>> = if self.verbose { Some(Rc::new(PrintedLog)) } else { None };
+        let parts = Parts { files: Some(Box::new(FilesAdapter(root))), log, ..Parts::default() };
+        reactor.run(&mut Origin::new(self.config, parts))
+    }
+}
+
+/// A line an exchange, on standard output.
+struct PrintedLog;
+
+impl AccessLog for PrintedLog {
+    fn record(&self, record: &AccessRecord<'_>) {
+        let status = record.status.map_or("-".to_owned(), |status| status.to_string());
+        let took = unit::format_duration(record.finished.since(record.received));
+        let (protocol, method, authority) = (record.protocol, record.method, record.authority);
+        let line = format!(
+            "{protocol} {method} {authority}{} {status} {} bytes {took}\n",
+            record.path, record.sent_bytes
+        );
+        let _ = super::print(&line);
+    }
+}
+
+/// The user's certificate, or one made for this run; None where nothing is served over TLS.
+fn identity(args: &ServeArgs) -> Result<Option<Identity>, Trouble> {
+    if args.listen_tls.is_empty() {
+        return Ok(None);
+    }
+    if let (Some(cert), Some(key)) = (&args.cert, &args.key) {
+        let identity = Identity::from_pem(&read_pem(cert)?, &read_pem(key)?).map_err(Trouble::misuse)?;
+        return Ok(Some(identity));
+    }
+    let now = UnixTime::since_unix_epoch(os::clock::realtime());
+    let spec = AuthoritySpec { validity: Validity::around(now), ..AuthoritySpec::default() };
+    let authority = Authority::new(spec).map_err(Trouble::failed)?;
+    let mut names: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
+    let others = args.listen_tls.iter().map(|address| address.ip()).filter(|ip| !ip.is_unspecified());
+    names.extend(others.map(|ip| ip.to_string()));
+    names.sort_unstable();
+    names.dedup();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    if let Some(path) = &args.ca_out {
+        fs::write(path, &authority.root_pem().text)
+            .map_err(|error| trouble::file(format!("writing {}", path.display()), &error))?;
+    }
+    authority.issue(&names).map(Some).map_err(Trouble::failed)
+}
+
+fn read_pem(path: &Path) -> Result<Pem, Trouble> {
+    let name = path.display().to_string();
+    let text = fs::read(path).map_err(|error| trouble::file(format!("reading {name}"), &error))?;
+    Ok(Pem::new(name, text))
+}
+
+type Shares = Vec<Vec<Listener>>;
+
+/// Binds everything before anything is served, and says where.
+fn listen(args: &ServeArgs, identity: Option<Identity>, threads: usize) -> Result<(Vec<ListenerKind>, Shares), Trouble> {
+    let key_log = key_log::open(environment::ssl_key_log_file().as_deref())?;
+    let tls = match identity {
+        Some(identity) => {
+            let options = ServerTlsOptions { key_log, ..ServerTlsOptions::new(vec![identity]) };
+            Some(ServerTls::new(options).map_err(Trouble::misuse)?)
+        }
+        None => None,
+    };
+    let mut kinds = Vec::new();
+    let mut shares: Shares = (0..threads).map(|_| Vec::new()).collect();
+    let clear = args.listen.iter().map(|address| (*address, ListenerKind::Clear));
+    let secure = args.listen_tls.iter().zip(tls.iter().cycle());
+    let secure = secure.map(|(address, tls)| (*address, ListenerKind::Tls(tls.clone())));
+    for (address, kind) in clear.chain(secure) {
+        let scheme = if matches!(kind, ListenerKind::Clear) { "http" } else { "https" };
+        let local = bind(address, &mut shares)?;
+        super::print(&format!("{scheme}://{local}/\n"))?;
+        kinds.push(kind);
+    }
+    Ok((kinds, shares))
+}
+
+fn bind(address: SocketAddr, shares: &mut Shares) -> Result<SocketAddr, Trouble> {
+    let listeners = Listener::bind_all(address, shares.len(), &SocketSettings::default()).map_err(misuse)?;
+    let local = listeners.first().map_or(address, Listener::local);
+    for (share, listener) in shares.iter_mut().zip(listeners) {
+        share.push(listener);
+    }
+    Ok(local)
+}
+
+/// What the system refused of what the user named.
+fn misuse(error: Os) -> Trouble {
+    let trouble = Trouble::misuse(&error);
+    match error.remedy() {
+        Some(remedy) => trouble.remedy(remedy),
+        None => trouble,
+    }
+}

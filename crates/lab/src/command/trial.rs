@@ -1,0 +1,335 @@
+//! `wirelap trial` (hidden): one trial, from a JSON order on standard input to a JSON row on standard
+//! output. It builds the namespaces, starts far and near in them, forwards their packets, and hears
+//! both witnesses at the end. Nothing outlives it.
+
+use crate::choice;
+use crate::job::{FarJob, FarReady, IdentityPem, NearJob, NearReport, TrialOrder};
+use crate::trouble::Trouble;
+use os::error::Os;
+use os::net::{ForwardSpec, Forwarder, LinkCounters, Placement, Segmentation, Side, Stop, Topology, TopologySpec};
+use os::process::{Child, Usage};
+use page::Page;
+use secure::{Authority, AuthoritySpec};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+use study::experiment::{Contender, Tls, Workload, WorkloadKind};
+use study::reconcile::{LinkFacts, Testimony, reconcile};
+use study::record::{self, CpuUse, Outcome, TrialRecord, without_figures};
+use trace::PacketRecord;
+use unit::{Instant, Seed};
+
+/// The host that synthetic pages live on; `.test` is reserved for such names (RFC 6761 §6.2).
+const SYNTHETIC_HOST: &str = "origin.test";
+
+/// What near may take beyond its trial's time-out, to write down that it came.
+const NEAR_GRACE: Duration = Duration::from_secs(2);
+
+/// How long far may take to listen.
+const FAR_START: Duration = Duration::from_secs(10);
+
+/// How long far may take to end when asked to.
+const FAR_END: Duration = Duration::from_millis(500);
+
+/// Reads the order, runs the trial, prints the row.
+pub(crate) fn run() -> Result<ExitCode, Trouble> {
+    os::process::die_with_parent();
+    let order: TrialOrder = super::read_job()?;
+    let began = os::clock::now();
+    let started_unix_ms = os::clock::realtime().as_millis() as u64;
+    let mut record = match trial(&order) {
+        Ok(record) => record,
+        Err(outcome) => without_figures(order.plan.clone(), outcome, started_unix_ms),
+    };
+    record.started_unix_ms = started_unix_ms;
+    record.duration_ms = os::clock::now().since(began).as_secs_f64() * 1e3;
+    super::print_job(&record)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
+    let work = Work::of(order)?;
+    let spec = choice::link_spec(&order.plan.cell.link).map_err(failed)?;
+    let authority = Authority::new(AuthoritySpec::default()).map_err(failed)?;
+    let topology = Topology::build(&topology_spec(&order.plan.cell.contender, &work)).map_err(unsupported)?;
+    let forward = ForwardSpec {
+        link: spec.clone(),
+        seed: Seed(order.plan.seed),
+        segmentation: if spec.is_unlimited() { Segmentation::Kept } else { Segmentation::Split },
+    };
+    let mut packets: Vec<PacketRecord> = Vec::new();
+    let mut keep = |packet| packets.push(packet);
+    let mut forwarder = Forwarder::new(&topology, &forward).map_err(unsupported)?.with_records(&mut keep);
+    let run = Run { order, work: &work, topology: &topology, authority: &authority };
+    let ran = run.go(&mut forwarder)?;
+    let counters = forwarder.counters();
+    let buffer = forwarder.receive_buffer();
+    drop(forwarder);
+    let mut settings = topology.settings().clone();
+    settings.insert("link receive buffer".to_owned(), buffer.to_string());
+    settings.extend(ran.near.settings.clone());
+    settings.extend(run.placement());
+    topology.end().map_err(failed)?;
+    let facts = LinkFacts {
+        rtt: spec.rtt(),
+        down: spec.down.bottleneck.mean_rate(),
+        up: spec.up.bottleneck.mean_rate(),
+    };
+    let finding = reconcile(&Testimony {
+        fetches: &ran.near.fetches,
+        connections: &ran.near.connections,
+        packets: Some(&packets),
+        link: facts,
+        server_time: &ran.near.server_time,
+        uncounted: &ran.near.uncounted,
+    });
+    Ok(TrialRecord {
+        plan: order.plan.clone(),
+        outcome: audit(finding.outcome, &counters),
+        started_unix_ms: 0,
+        duration_ms: 0.0,
+        metrics: finding.metrics,
+        parts: finding.parts,
+        fetches: ran.near.fetches,
+        connections: ran.near.connections,
+        link: link_counters(&counters),
+        packets: finding.packets,
+        settings,
+        cpu: ran.cpu,
+    })
+}
+
+/// What is loaded, and from which hosts.
+struct Work {
+    page: Page,
+    /// Whether the hosts answer from the page's table or make synthetic pages.
+    recorded: bool,
+    hosts: Vec<String>,
+    ports: BTreeSet<u16>,
+}
+
+impl Work {
+    fn of(order: &TrialOrder) -> Result<Self, Outcome> {
+        let tls = order.plan.cell.contender.tls != Tls::None;
+        let (page, recorded) = match &order.plan.cell.workload {
+            Workload { kind: WorkloadKind::Page(page), .. } => {
+                (crate::synthetic::page(page, SYNTHETIC_HOST).map_err(failed)?, false)
+            }
+            Workload { kind: WorkloadKind::Har(har), .. } => {
+                let recorded = crate::har::read(&order.inputs.join(&har.file), har).map_err(failed)?;
+                (recorded.page, true)
+            }
+        };
+        let hosts = page.hosts().iter().map(|host| host.name.clone()).collect();
+        let scheme_port = if tls { 443 } else { 80 };
+        let port = |url: &page::Url| url.port.unwrap_or(scheme_port);
+        let ports = page.resources().iter().map(|resource| port(&resource.url)).collect();
+        Ok(Self { page, recorded, hosts, ports })
+    }
+
+    /// Every address that far listens on: each host has its own.
+    fn listeners(&self) -> Vec<SocketAddr> {
+        let pairs = (0..self.hosts.len()).flat_map(|host| self.ports.iter().map(move |port| (host, *port)));
+        pairs.map(|(host, port)| SocketAddr::new(address(host), port)).collect()
+    }
+}
+
+fn address(host: usize) -> IpAddr {
+    IpAddr::V4(Topology::host(host).v4)
+}
+
+/// The two sides of a trial while they run.
+struct Run<'a> {
+    order: &'a TrialOrder,
+    work: &'a Work,
+    topology: &'a Topology,
+    authority: &'a Authority,
+}
+
+/// What a run came to.
+struct Ran {
+    near: NearReport,
+    cpu: CpuUse,
+}
+
+impl Run<'_> {
+    fn go(&self, forwarder: &mut Forwarder<'_>) -> Result<Ran, Outcome> {
+        let mut far = self.start("far", Side::Far)?;
+        hand_over(&mut far, &self.far_job()?)?;
+        await_ready(&mut far, forwarder)?;
+        let mut near = self.start("near", Side::Near)?;
+        let deadline = os::clock::now() + self.order.plan.timeout + NEAR_GRACE;
+        hand_over(&mut near, &self.near_job())?;
+        let report = await_report(&mut near, &mut far, forwarder, deadline)?;
+        let near_use = near.end(FAR_END).map_err(failed)?.usage;
+        let far_use = far.end(FAR_END).map_err(failed)?.usage;
+        let own = os::process::own_usage();
+        let cpu = CpuUse { client_ms: millis(near_use), origin_ms: millis(far_use), link_ms: millis(own) };
+        Ok(Ran { near: report, cpu })
+    }
+
+    fn start(&self, role: &str, side: Side) -> Result<Child, Outcome> {
+        let program = std::env::current_exe().map_err(failed)?;
+        let mut command = Command::new(program);
+        command.arg(role).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let places = &self.order.plan.placement;
+        let core = match side {
+            Side::Near => places.client,
+            Side::Far => places.origin,
+        };
+        let cpus = if self.is_pinned() { vec![core as usize] } else { Vec::new() };
+        self.topology.spawn(command, Placement { cpus, ..Placement::at(side) }).map_err(failed)
+    }
+
+    /// Trials that run side by side share all cores; the kernel spreads them better than a plan made
+    /// beforehand.
+    fn is_pinned(&self) -> bool {
+        !self.order.plan.is_light()
+    }
+
+    fn placement(&self) -> BTreeMap<String, String> {
+        let places = &self.order.plan.placement;
+        let text = match self.is_pinned() {
+            true => format!("link {}, client {}, origin {}", places.link, places.client, places.origin),
+            false => "any: light trials run side by side".to_owned(),
+        };
+        BTreeMap::from([("cores".to_owned(), text)])
+    }
+
+    fn far_job(&self) -> Result<FarJob, Outcome> {
+        let contender = &self.order.plan.cell.contender;
+        let listeners = self.work.listeners();
+        let (listen, listen_tls) = match contender.tls {
+            Tls::None => (listeners, Vec::new()),
+            Tls::V1_2 | Tls::V1_3 => (Vec::new(), listeners),
+        };
+        let identity = |host: &String| {
+            let identity = self.authority.issue(&[host]).map_err(failed)?;
+            let text = |pem: &[u8]| String::from_utf8_lossy(pem).into_owned();
+            Ok(IdentityPem { chain: text(identity.chain_pem()), key: text(identity.key_pem()) })
+        };
+        let identities = match listen_tls.is_empty() {
+            true => Vec::new(),
+            false => self.work.hosts.iter().map(identity).collect::<Result<_, _>>()?,
+        };
+        let table = self.work.recorded.then(|| self.work.page.table());
+        Ok(FarJob { listen, listen_tls, identities, table, contender: contender.clone() })
+    }
+
+    fn near_job(&self) -> NearJob {
+        let hosts = self.work.hosts.iter().enumerate();
+        NearJob {
+            contender: self.order.plan.cell.contender.clone(),
+            page: self.work.page.clone(),
+            hosts: hosts.map(|(index, name)| (name.clone(), address(index))).collect(),
+            root: String::from_utf8_lossy(&self.authority.root_pem().text).into_owned(),
+            timeout: self.order.plan.timeout,
+            key_log: self.order.key_log.clone(),
+        }
+    }
+}
+
+fn topology_spec(contender: &Contender, work: &Work) -> TopologySpec {
+    let mut spec = TopologySpec::default();
+    spec.tcp.congestion = contender.settings.congestion_control.name().to_owned();
+    spec.tcp.initial_window = contender.settings.initial_window;
+    spec.mtu = contender.settings.mtu;
+    spec.hosts = work.hosts.iter().map(|name| vec![name.clone()]).collect();
+    spec
+}
+
+/// Gives a child its job and closes its standard input.
+fn hand_over<J: serde::Serialize>(child: &mut Child, job: &J) -> Result<(), Outcome> {
+    let text = serde_json::to_vec(job).map_err(failed)?;
+    let Some(mut stdin) = child.stdin.take() else { return Err(failed("a child has no standard input")) };
+    stdin.write_all(&text).map_err(|error| failed(format!("a child does not take its job: {error}")))
+}
+
+/// Waits for far's one line.
+fn await_ready(far: &mut Child, forwarder: &mut Forwarder<'_>) -> Result<(), Outcome> {
+    let Some(stdout) = far.stdout.take() else { return Err(failed("far has no standard output")) };
+    let stop = Stop { readable: &[stdout.as_fd(), far.as_fd()], deadline: Some(os::clock::now() + FAR_START) };
+    forwarder.run(stop).map_err(failed)?;
+    if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {
+        return Err(failed(format!("the far side did not listen within {} s", FAR_START.as_secs())));
+    }
+    let mut line = String::new();
+    BufReader::new(stdout).read_line(&mut line).map_err(failed)?;
+    match serde_json::from_str::<FarReady>(&line) {
+        Ok(FarReady {}) => Ok(()),
+        Err(_) => Err(failed(died("far", far))),
+    }
+}
+
+/// Forwards until near reports, or a side dies, or the time is up.
+fn await_report(
+    near: &mut Child,
+    far: &mut Child,
+    forwarder: &mut Forwarder<'_>,
+    deadline: Instant,
+) -> Result<NearReport, Outcome> {
+    let Some(mut stdout) = near.stdout.take() else { return Err(failed("near has no standard output")) };
+    let readable = [stdout.as_fd(), near.as_fd(), far.as_fd()];
+    forwarder.run(Stop { readable: &readable, deadline: Some(deadline) }).map_err(failed)?;
+    if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {
+        if far.wait(Some(Duration::ZERO)).map_err(failed)?.is_some() {
+            return Err(failed(died("far", far)));
+        }
+        return Err(failed("the near side did not end in time"));
+    }
+    let mut text = Vec::new();
+    stdout.read_to_end(&mut text).map_err(failed)?;
+    serde_json::from_slice(&text).map_err(|_| failed(died("near", near)))
+}
+
+fn died(side: &str, child: &mut Child) -> String {
+    match child.wait(Some(FAR_END)) {
+        Ok(Some(exit)) => format!("the {side} side died ({})", exit.status),
+        _ => format!("the {side} side talks nonsense"),
+    }
+}
+
+/// What the link says of itself goes before what the client found.
+fn audit(found: Outcome, counters: &LinkCounters) -> Outcome {
+    let unplanned = counters.unplanned();
+    if unplanned > 0 {
+        let reason = format!("the kernel dropped {unplanned} packets that the link did not plan to drop");
+        return Outcome::Invalid { reason };
+    }
+    if counters.clock_steps > 0 {
+        return Outcome::Invalid { reason: "the wall clock was set during the trial".to_owned() };
+    }
+    found
+}
+
+fn link_counters(counters: &LinkCounters) -> record::LinkCounters {
+    let way = |way: os::net::WayCounters| record::DirectionCounters {
+        packets: way.packets,
+        bytes: way.bytes,
+        lost: way.lost,
+        queue_full: way.queue_full,
+    };
+    record::LinkCounters {
+        down: way(counters.down),
+        up: way(counters.up),
+        kernel_drops: counters.unplanned(),
+        lateness_max_us: counters.lateness.max().as_secs_f64() * 1e6,
+        lateness_p99_us: counters.lateness.quantile_bound(0.99).as_secs_f64() * 1e6,
+    }
+}
+
+fn millis(usage: Usage) -> f64 {
+    (usage.user + usage.system).as_secs_f64() * 1e3
+}
+
+fn failed(reason: impl std::fmt::Display) -> Outcome {
+    Outcome::Failed { reason: reason.to_string() }
+}
+
+fn unsupported(error: Os) -> Outcome {
+    let remedy = error.remedy().unwrap_or("see wirelap doctor").to_owned();
+    Outcome::Unsupported { reason: error.to_string(), remedy }
+}

@@ -1,0 +1,23 @@
+//! The environment variables that wirelap heeds; nobody else reads one.
+#![allow(clippy::disallowed_methods)]
+
+use std::path::PathBuf;
+
+/// Whether output shall be without colour (<https://no-color.org>).
+pub(crate) fn no_color() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+}
+
+/// The file that TLS secrets are appended to, in NSS key log format, for Wireshark.
+pub(crate) fn ssl_key_log_file() -> Option<PathBuf> {
+    std::env::var_os("SSLKEYLOGFILE").filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// The folders that programs are looked for in, with the two that daemons live in and that an
+/// ordinary user's PATH leaves out.
+pub(crate) fn program_folders() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    folders.extend(["/usr/sbin", "/sbin"].map(PathBuf::from));
+    folders
+}

@@ -1,0 +1,64 @@
+//! What the machine is: facts for the rows, read from where Linux tells them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use study::record::HostFacts;
+
+/// The facts of this machine.
+pub(crate) fn facts() -> HostFacts {
+    let mut more = BTreeMap::new();
+    for (name, file) in [
+        ("congestion control of the host", "/proc/sys/net/ipv4/tcp_congestion_control"),
+        ("load average at the start", "/proc/loadavg"),
+        ("clock source", "/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+    ] {
+        if let Some(text) = read(file) {
+            more.insert(name.to_owned(), text);
+        }
+    }
+    HostFacts {
+        os: field("/etc/os-release", "PRETTY_NAME=").unwrap_or_else(|| "Linux".to_owned()),
+        kernel: read("/proc/sys/kernel/osrelease").unwrap_or_default(),
+        cpu: field("/proc/cpuinfo", "model name").unwrap_or_default(),
+        cores: cores(),
+        memory_bytes: field("/proc/meminfo", "MemTotal")
+            .and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok())
+            .map_or(0, |kib| kib * 1024),
+        root: is_root(),
+        more,
+    }
+}
+
+/// Cores that this process may use.
+pub(crate) fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
+}
+
+/// Whether this process is root's.
+pub(crate) fn is_root() -> bool {
+    field("/proc/self/status", "Uid:").is_some_and(|ids| ids.split_whitespace().nth(1) == Some("0"))
+}
+
+fn read(file: &str) -> Option<String> {
+    Some(fs::read_to_string(file).ok()?.trim().to_owned())
+}
+
+/// What follows `name` on its line, without colon, equals sign and quotes.
+fn field(file: &str, name: &str) -> Option<String> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(line.trim_start_matches([':', '=', '\t', ' ']).trim_matches('"').trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_has_a_kernel_a_core_and_memory() {
+        let facts = facts();
+        assert!(!facts.kernel.is_empty());
+        assert!(facts.cores >= 1);
+        assert!(facts.memory_bytes > 1 << 20);
+    }
+}

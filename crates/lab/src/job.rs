@@ -1,0 +1,82 @@
+//! What the runner, the worker and its two sides say to each other: one JSON value each way.
+
+use page::{Page, Table};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+use study::experiment::Contender;
+use study::plan::TrialPlan;
+use trace::{ConnectionRecord, FetchRecord};
+
+/// Runner to worker: run this trial.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct TrialOrder {
+    /// The trial.
+    pub(crate) plan: TrialPlan,
+    /// Where the files that the plan's workload names are kept.
+    pub(crate) inputs: PathBuf,
+    /// Where TLS secrets are appended to.
+    pub(crate) key_log: Option<PathBuf>,
+}
+
+/// Worker to far: answer like this until told to stop.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FarJob {
+    /// Clear listeners.
+    pub(crate) listen: Vec<SocketAddr>,
+    /// TLS listeners.
+    pub(crate) listen_tls: Vec<SocketAddr>,
+    /// Certificate chains and keys in PEM, one for each host.
+    pub(crate) identities: Vec<IdentityPem>,
+    /// What the hosts of a recorded page answer; None serves synthetic pages.
+    pub(crate) table: Option<Table>,
+    /// Whose ways the origin takes on.
+    pub(crate) contender: Contender,
+}
+
+/// A host's certificate chain and key.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct IdentityPem {
+    /// Leaf first.
+    pub(crate) chain: String,
+    /// Its private key.
+    pub(crate) key: String,
+}
+
+/// Far to worker, once: it listens.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FarReady {}
+
+/// Worker to near: load this page.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct NearJob {
+    /// How.
+    pub(crate) contender: Contender,
+    /// What.
+    pub(crate) page: Page,
+    /// Where each host is.
+    pub(crate) hosts: BTreeMap<String, IpAddr>,
+    /// The root certificate to trust, in PEM.
+    pub(crate) root: String,
+    /// When a fetch has taken too long.
+    pub(crate) timeout: Duration,
+    /// Where TLS secrets are appended to.
+    pub(crate) key_log: Option<PathBuf>,
+}
+
+/// Near to worker: what happened.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct NearReport {
+    /// Every fetch.
+    pub(crate) fetches: Vec<FetchRecord>,
+    /// Every connection.
+    pub(crate) connections: Vec<ConnectionRecord>,
+    /// Fetches that began after the load, by number.
+    pub(crate) uncounted: BTreeSet<u32>,
+    /// The server time that each fetch was to meet, by number.
+    pub(crate) server_time: BTreeMap<u32, Duration>,
+    /// Settings read back from the client's sockets.
+    pub(crate) settings: BTreeMap<String, String>,
+}

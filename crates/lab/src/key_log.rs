@@ -1,0 +1,29 @@
+//! The file that SSLKEYLOGFILE names: a line a secret, appended whole, so that several processes can
+//! share it.
+
+use crate::trouble::{self, Trouble};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+#[derive(Debug)]
+struct KeyLogFile(File);
+
+impl secure::KeyLog for KeyLogFile {
+    fn log(&self, line: &str) {
+        // One write(2) to a file open for appending is not torn by others. A full disk must not end a trial.
+        let _ = (&self.0).write_all(format!("{line}\n").as_bytes());
+    }
+}
+
+/// Opens it; None where the user asked for none.
+pub(crate) fn open(path: Option<&Path>) -> Result<Option<Arc<dyn secure::KeyLog>>, Trouble> {
+    let Some(path) = path else { return Ok(None) };
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map_err(|error| trouble::file(format!("opening SSLKEYLOGFILE {}", path.display()), &error))?;
+    Ok(Some(Arc::new(KeyLogFile(file))))
+}

@@ -1,0 +1,112 @@
+//! The folder of a run: what is in it, and under which name.
+
+use crate::trouble::{self, Trouble};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A run's folder.
+#[derive(Debug, Clone)]
+pub(crate) struct RunFolder {
+    path: PathBuf,
+}
+
+impl RunFolder {
+    /// Makes the folder new: `asked`, or `wirelap-NAME-N` here with the first N that is free.
+    pub(crate) fn create(asked: Option<&Path>, name: &str) -> Result<Self, Trouble> {
+        let folder = match asked {
+            Some(path) => Self::create_at(path)?,
+            None => Self::create_numbered(name)?,
+        };
+        fs::create_dir(folder.inputs())
+            .map_err(|error| trouble::file(format!("making {}", folder.inputs().display()), &error))?;
+        Ok(folder)
+    }
+
+    /// The folder of an earlier run.
+    pub(crate) fn open(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
+    /// The folder itself.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The rows.
+    pub(crate) fn rows(&self) -> PathBuf {
+        self.path.join("rows.sqlite")
+    }
+
+    /// Copies of the files that the experiment reads, so that the folder is whole by itself.
+    pub(crate) fn inputs(&self) -> PathBuf {
+        self.path.join("inputs")
+    }
+
+    /// The judgement.
+    pub(crate) fn result(&self) -> PathBuf {
+        self.path.join("result.json")
+    }
+
+    /// The report.
+    pub(crate) fn report(&self) -> PathBuf {
+        self.path.join("report.html")
+    }
+
+    /// Writes a file whole or not at all: beside its place first, then in one step into it.
+    pub(crate) fn write(&self, path: &Path, text: &str) -> Result<(), Trouble> {
+        let beside = path.with_extension("part");
+        fs::write(&beside, text)
+            .and_then(|()| fs::rename(&beside, path))
+            .map_err(|error| {
+                let _ = fs::remove_file(&beside);
+                trouble::file(format!("writing {}", path.display()), &error)
+            })
+    }
+
+    fn create_at(path: &Path) -> Result<Self, Trouble> {
+        match fs::create_dir(path) {
+            Ok(()) => Ok(Self::open(path)),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                Err(Trouble::misuse(format!("{} is there already", path.display())).remedy(format!(
+                    "choose another --out, or go on with that run: wirelap race --resume {}",
+                    path.display()
+                )))
+            }
+            Err(error) => Err(trouble::file(format!("making the folder {}", path.display()), &error)),
+        }
+    }
+
+    fn create_numbered(name: &str) -> Result<Self, Trouble> {
+        let plain: String =
+            name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
+        for number in 1_u32.. {
+            let path = PathBuf::from(format!("wirelap-{plain}-{number}"));
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Self { path }),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
+                Err(error) => {
+                    let here = format!("making the folder {} here", path.display());
+                    return Err(trouble::file(here, &error).remedy("name another place by --out"));
+                }
+            }
+        }
+        Err(Trouble::failed("every number for a run's folder is taken"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_there_is_not_written_into() {
+        let here = std::env::temp_dir().join(format!("wirelap-run-folder-{}", std::process::id()));
+        let first = RunFolder::create(Some(&here), "quick").unwrap();
+        assert!(first.inputs().is_dir());
+        let again = RunFolder::create(Some(&here), "quick").unwrap_err();
+        assert!(again.to_string().contains("--resume"), "{again}");
+        first.write(&first.result(), "{}").unwrap();
+        assert_eq!(fs::read_to_string(first.result()).unwrap(), "{}");
+        fs::remove_dir_all(here).unwrap();
+    }
+}

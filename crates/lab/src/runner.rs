@@ -1,0 +1,210 @@
+//! Runs the trials of a plan: a worker process each, the light ones side by side, every row stored
+//! as it comes. Nothing of a trial is kept here that a resumed run would miss.
+
+use crate::job::TrialOrder;
+use crate::progress::Progress;
+use crate::store::Store;
+use crate::trouble::Trouble;
+use os::signal::Interrupts;
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+use study::plan::TrialPlan;
+use study::record::{Outcome, TrialRecord, without_figures};
+use unit::Instant;
+
+/// Trials at most that run side by side. With four on two cores a trial still finds a core free nearly always:
+/// each needs a few hundredths of one.
+const SIDE_BY_SIDE: usize = 4;
+
+/// Share of one core that all trials side by side may need together.
+const SHARED_CPU: f64 = 0.4;
+
+/// What a worker may take beyond its trial's own time-out, to set up and clear away.
+const WORKER_GRACE: Duration = Duration::from_secs(20);
+
+/// How often the runner looks up while trials run.
+const LOOK_UP: Duration = Duration::from_millis(100);
+
+/// What every trial of the run shares.
+#[derive(Debug, Clone)]
+pub(crate) struct RunContext {
+    /// The program to start workers from.
+    pub(crate) program: PathBuf,
+    /// Where the files that workloads name are kept.
+    pub(crate) inputs: PathBuf,
+    /// Where TLS secrets are appended to.
+    pub(crate) key_log: Option<PathBuf>,
+    /// Whether every trial runs alone.
+    pub(crate) serial: bool,
+}
+
+/// The trials still to run and those that run.
+pub(crate) struct Runner<'a> {
+    context: RunContext,
+    alone: VecDeque<TrialPlan>,
+    light: VecDeque<TrialPlan>,
+    running: BTreeMap<u64, Running>,
+    started: u64,
+    store: &'a mut Store,
+    progress: &'a mut Progress,
+    interrupts: &'a Interrupts,
+}
+
+struct Running {
+    plan: TrialPlan,
+    child: Child,
+    started_unix_ms: u64,
+    deadline: Instant,
+    overdue: bool,
+}
+
+/// What a worker's reader thread hands over: the trial's number and all that the worker printed.
+struct Printed {
+    number: u64,
+    output: Vec<u8>,
+}
+
+impl<'a> Runner<'a> {
+    /// A runner of `plan`. Trials that need the CPU run alone and first, in their order; the light ones follow
+    /// side by side, in theirs: contenders of a block stay neighbours either way.
+    pub(crate) fn new(
+        context: RunContext,
+        plan: Vec<TrialPlan>,
+        store: &'a mut Store,
+        progress: &'a mut Progress,
+        interrupts: &'a Interrupts,
+    ) -> Self {
+        let serial = context.serial;
+        let (light, alone) = plan.into_iter().partition(|trial| !serial && trial.is_light());
+        Self {
+            context,
+            alone,
+            light,
+            running: BTreeMap::new(),
+            started: 0,
+            store,
+            progress,
+            interrupts,
+        }
+    }
+
+    /// Runs all of them. An interrupt ends the running ones, keeps the finished rows and returns false.
+    pub(crate) fn run(mut self) -> Result<bool, Trouble> {
+        let (sender, printed) = mpsc::channel();
+        loop {
+            if self.interrupts.count() > 0 {
+                self.end_all();
+                return Ok(false);
+            }
+            while let Some(plan) = self.next_plan() {
+                if let Err(trouble) = self.start(plan, &sender) {
+                    self.end_all();
+                    return Err(trouble);
+                }
+            }
+            if self.running.is_empty() {
+                return Ok(true);
+            }
+            match printed.recv_timeout(LOOK_UP) {
+                Ok(done) => self.finish(done)?,
+                Err(RecvTimeoutError::Timeout) => self.end_overdue(),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Trouble::failed("the readers of the workers are gone"));
+                }
+            }
+            self.progress.tick();
+        }
+    }
+
+    fn next_plan(&mut self) -> Option<TrialPlan> {
+        if self.running.is_empty() {
+            return self.alone.pop_front().or_else(|| self.light.pop_front());
+        }
+        if self.running.values().any(|running| self.context.serial || !running.plan.is_light()) {
+            return None;
+        }
+        let share: f64 = self.running.values().map(|running| running.plan.cpu_share).sum();
+        let next = self.light.front()?;
+        let fits = self.running.len() < SIDE_BY_SIDE && share + next.cpu_share <= SHARED_CPU;
+        if fits && self.alone.is_empty() { self.light.pop_front() } else { None }
+    }
+
+    fn start(&mut self, plan: TrialPlan, printed: &mpsc::Sender<Printed>) -> Result<(), Trouble> {
+        let trouble = |error: &dyn std::fmt::Display| Trouble::failed(format!("starting a worker: {error}"));
+        let order = TrialOrder {
+            plan,
+            inputs: self.context.inputs.clone(),
+            key_log: self.context.key_log.clone(),
+        };
+        let text = serde_json::to_string(&order).map_err(|error| trouble(&error))?;
+        let mut command = Command::new(&self.context.program);
+        command.arg("trial").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        // A process group of its own: Ctrl-C at the terminal reaches the runner alone, who ends the workers.
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn().map_err(|error| trouble(&error))?;
+        let number = self.started;
+        self.started += 1;
+        if let Some(mut stdin) = child.stdin.take() {
+            // A worker that died at once is told by its empty output.
+            let _ = stdin.write_all(text.as_bytes());
+        }
+        if let Some(stdout) = child.stdout.take() {
+            let printed = printed.clone();
+            std::thread::spawn(move || read_all(stdout, number, &printed));
+        }
+        self.progress.begin(&order.plan);
+        let deadline = os::clock::now() + order.plan.timeout + WORKER_GRACE;
+        let running = Running {
+            plan: order.plan,
+            child,
+            started_unix_ms: os::clock::realtime().as_millis() as u64,
+            deadline,
+            overdue: false,
+        };
+        self.running.insert(number, running);
+        Ok(())
+    }
+
+    fn finish(&mut self, printed: Printed) -> Result<(), Trouble> {
+        let Some(mut running) = self.running.remove(&printed.number) else { return Ok(()) };
+        let status = running.child.wait();
+        let record = serde_json::from_slice::<TrialRecord>(&printed.output).unwrap_or_else(|_| {
+            let reason = match (running.overdue, status) {
+                (true, _) => "the worker hung and was ended".to_owned(),
+                (false, Ok(status)) => format!("the worker ended without a row ({status})"),
+                (false, Err(error)) => format!("the worker was lost: {error}"),
+            };
+            without_figures(running.plan, Outcome::Failed { reason }, running.started_unix_ms)
+        });
+        self.progress.done(&record);
+        self.store.put(&record)
+    }
+
+    fn end_overdue(&mut self) {
+        let now = os::clock::now();
+        for running in self.running.values_mut().filter(|running| now >= running.deadline) {
+            running.overdue = true;
+            // Its children die with it; what it printed ends, and `finish` follows.
+            let _ = running.child.kill();
+        }
+    }
+
+    fn end_all(&mut self) {
+        for running in self.running.values_mut() {
+            let _ = running.child.kill();
+            let _ = running.child.wait();
+        }
+        self.running.clear();
+    }
+}
+
+fn read_all(mut stdout: impl Read, number: u64, printed: &mpsc::Sender<Printed>) {
+    let mut output = Vec::new();
+    let _ = stdout.read_to_end(&mut output);
+    // The runner may be gone already, after an interrupt.
+    let _ = printed.send(Printed { number, output });
+}

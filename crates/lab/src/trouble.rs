@@ -1,0 +1,107 @@
+//! What ends a command early, said once and clearly: what is wrong, where, and the way out.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// The exit codes of the trade.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Something went wrong that is neither of the below.
+    Failed = 1,
+    /// The command line or a file that it names is wrong.
+    Misuse = 2,
+    /// The machine lacks something.
+    Lacking = 3,
+    /// Ctrl-C.
+    Interrupted = 130,
+}
+
+/// Why a command ended early.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Trouble {
+    exit: Exit,
+    what: String,
+    remedy: Option<String>,
+}
+
+impl Trouble {
+    /// The user can put it right by calling otherwise.
+    pub(crate) fn misuse(what: impl fmt::Display) -> Self {
+        Self::new(Exit::Misuse, what)
+    }
+
+    /// The machine must be put right.
+    pub(crate) fn lacking(what: impl fmt::Display) -> Self {
+        Self::new(Exit::Lacking, what)
+    }
+
+    /// Nobody's fault that could be told beforehand.
+    pub(crate) fn failed(what: impl fmt::Display) -> Self {
+        Self::new(Exit::Failed, what)
+    }
+
+    /// The user stopped it; `what` says what is kept and how to go on.
+    pub(crate) fn interrupted(what: impl fmt::Display) -> Self {
+        Self::new(Exit::Interrupted, what)
+    }
+
+    /// Adds the way out.
+    pub(crate) fn remedy(mut self, remedy: impl fmt::Display) -> Self {
+        self.remedy = Some(remedy.to_string());
+        self
+    }
+
+    /// The process's exit code.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.exit as u8)
+    }
+
+    fn new(exit: Exit, what: impl fmt::Display) -> Self {
+        Self { exit, what: what.to_string(), remedy: None }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let label = if self.exit == Exit::Interrupted { "stopped" } else { "error" };
+        write!(f, "{label}: {}", self.what)?;
+        match &self.remedy {
+            Some(remedy) => write!(f, "\n  {}", remedy.replace('\n', "\n  ")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An input or output error on a file of the user's, with the way out where the kind tells one.
+pub(crate) fn file(attempted: impl fmt::Display, error: &std::io::Error) -> Trouble {
+    use std::io::ErrorKind;
+    let what = format!("{attempted}: {error}");
+    match error.kind() {
+        ErrorKind::NotFound => Trouble::misuse(what).remedy("check the path"),
+        ErrorKind::PermissionDenied => {
+            Trouble::misuse(what).remedy("choose a place that you may use, or change its permissions")
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            Trouble::lacking(what).remedy("free some space on that disk, then go on with the same command")
+        }
+        _ => Trouble::failed(what),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trouble_says_what_and_the_way_out() {
+        let trouble = Trouble::misuse("there is no link `5g`").remedy("did you mean `4g`?");
+        assert_eq!(trouble.to_string(), "error: there is no link `5g`\n  did you mean `4g`?");
+        assert_eq!(trouble.exit_code(), ExitCode::from(2));
+    }
+
+    #[test]
+    fn a_full_disk_is_the_machines_lack() {
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        assert_eq!(file("writing rows", &full).exit_code(), ExitCode::from(3));
+    }
+}

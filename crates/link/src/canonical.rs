@@ -1,0 +1,76 @@
+//! A spec as one inline text that reads back as the same spec: the form in which it is stored.
+
+use crate::spec::{Bottleneck, LinkSpec, Order, PathSpec, Queue};
+use std::time::Duration;
+use trace::Direction;
+use unit::{BitRate, ByteSize, Probability};
+
+impl LinkSpec {
+    /// The inline text of this spec: `parse` reads it back to an equal value, with the same traces.
+    pub fn canonical(&self) -> String {
+        let mut items = Vec::new();
+        for direction in [Direction::Down, Direction::Up] {
+            let way = match direction {
+                Direction::Down => "down",
+                Direction::Up => "up",
+            };
+            write_path(&mut items, way, self.path(direction));
+        }
+        items.join(",")
+    }
+}
+
+fn write_path(items: &mut Vec<String>, way: &str, path: &PathSpec) {
+    items.push(format!("delay_{way}={}", duration(path.delay)));
+    match &path.bottleneck {
+        Bottleneck::Unlimited => {}
+        Bottleneck::Rate(rate) => items.push(format!("{way}={}", bit_rate(*rate))),
+        Bottleneck::Trace { file, .. } => items.push(format!("trace_{way}={file}")),
+    }
+    match path.queue {
+        Queue::Bytes(bytes) => items.push(format!("queue_{way}={}", byte_size(bytes))),
+        queue @ Queue::Bdp(_) if queue == Queue::default() => {}
+        Queue::Bdp(multiple) => items.push(format!("queue_{way}={multiple}bdp")),
+    }
+    if path.loss != Probability::ZERO {
+        items.push(format!("loss_{way}={}", probability(path.loss)));
+    }
+    if !path.jitter.is_zero() {
+        items.push(format!("jitter_{way}={}", duration(path.jitter)));
+    }
+    if path.order == Order::Free {
+        items.push(format!("reorder_{way}=yes"));
+    }
+}
+
+fn duration(span: Duration) -> String {
+    match u64::try_from(span.as_nanos()).unwrap_or(u64::MAX) {
+        nanos if nanos % 1_000_000 == 0 => format!("{}ms", nanos / 1_000_000),
+        nanos if nanos % 1_000 == 0 => format!("{}us", nanos / 1_000),
+        nanos => format!("{nanos}ns"),
+    }
+}
+
+fn bit_rate(rate: BitRate) -> String {
+    match rate.bits_per_second() {
+        bits if bits % 1_000_000 == 0 => format!("{}mbit", bits / 1_000_000),
+        bits if bits % 1_000 == 0 => format!("{}kbit", bits / 1_000),
+        bits => format!("{bits}bit"),
+    }
+}
+
+fn byte_size(size: ByteSize) -> String {
+    match size.0 {
+        bytes if bytes % 1_000 == 0 => format!("{}kB", bytes / 1_000),
+        bytes => format!("{bytes}B"),
+    }
+}
+
+fn probability(chance: Probability) -> String {
+    // A percentage where it means the same number; a fraction always does.
+    let percent = format!("{}%", chance.fraction() * 100.0);
+    match percent.parse::<Probability>() {
+        Ok(same) if same == chance && percent.len() < 8 => percent,
+        _ => chance.fraction().to_string(),
+    }
+}

@@ -1,0 +1,141 @@
+//! Link profiles with a name. The one rule: every figure has its source beside it, and where none
+//! gives a figure, the source says "assumed".
+
+use crate::spec::{Bottleneck, LinkSpec, PathSpec, Queue};
+use std::time::Duration;
+use unit::{BitRate, ByteSize};
+
+/// A link that people know by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Profile {
+    /// How it is called on the command line.
+    pub name: &'static str,
+    /// Rate from far to near.
+    pub down: BitRate,
+    /// Rate from near to far.
+    pub up: BitRate,
+    /// Round trip of the empty link, half of it each way.
+    pub rtt: Duration,
+    /// Queue, each way.
+    pub queue: ByteSize,
+    /// Where the figures are from.
+    pub source: &'static str,
+}
+
+impl Profile {
+    /// The link that it stands for.
+    pub fn spec(&self) -> LinkSpec {
+        let way = |rate| PathSpec {
+            delay: self.rtt / 2,
+            bottleneck: Bottleneck::Rate(rate),
+            queue: Queue::Bytes(self.queue),
+            ..PathSpec::default()
+        };
+        LinkSpec { up: way(self.up), down: way(self.down) }
+    }
+}
+
+/// All profiles, the fastest first.
+pub fn profiles() -> &'static [Profile] {
+    &PROFILES
+}
+
+/// The profile called `name`.
+pub fn find(name: &str) -> Option<&'static Profile> {
+    PROFILES.iter().find(|profile| profile.name == name)
+}
+
+static PROFILES: [Profile; 8] = [
+    Profile {
+        name: "lan",
+        down: kbit(1_000_000),
+        up: kbit(1_000_000),
+        rtt: Duration::from_micros(400),
+        queue: ByteSize(512_000),
+        source: "assumed: switched gigabit",
+    },
+    Profile {
+        name: "fibre",
+        down: kbit(120_000),
+        up: kbit(20_000),
+        rtt: Duration::from_millis(15),
+        queue: ByteSize(225_000),
+        source: "Ookla, US fixed median, Q3 2021 (compare WebPageTest FIOS 20/5, 4 ms); queue assumed, 1 BDP",
+    },
+    Profile {
+        name: "wifi",
+        down: kbit(30_000),
+        up: kbit(15_000),
+        rtt: Duration::from_millis(22),
+        queue: ByteSize(256_000),
+        source: "Firefox DevTools Wi-Fi (30/15, 2 ms) plus 20 ms of wired path; queue assumed",
+    },
+    Profile {
+        name: "4g",
+        down: kbit(9_000),
+        up: kbit(9_000),
+        rtt: Duration::from_millis(170),
+        queue: ByteSize(192_000),
+        source: "WebPageTest 4G (LTE there: 12/12, 70 ms); queue assumed, 1 BDP",
+    },
+    Profile {
+        name: "3g",
+        down: kbit(1_600),
+        up: kbit(768),
+        rtt: Duration::from_millis(300),
+        queue: ByteSize(60_000),
+        source: "WebPageTest 3G; queue assumed, 1 BDP",
+    },
+    Profile {
+        name: "slow-4g",
+        down: kbit(1_600),
+        up: kbit(750),
+        rtt: Duration::from_millis(150),
+        queue: ByteSize(30_000),
+        source: "Lighthouse mobile throttling; queue assumed, 1 BDP",
+    },
+    Profile {
+        name: "leo",
+        down: kbit(87_000),
+        up: kbit(13_500),
+        rtt: Duration::from_millis(44),
+        queue: ByteSize(480_000),
+        source: "Ookla, Starlink US median, Q3 2021; varies every 15 s in reality (arXiv 2310.09242); queue assumed",
+    },
+    Profile {
+        name: "geo",
+        down: kbit(19_000),
+        up: kbit(2_700),
+        rtt: Duration::from_millis(660),
+        queue: ByteSize(1_600_000),
+        source: "Ookla, HughesNet and Viasat medians, Q3 2021; such links split TCP at proxies, which QUIC bypasses (arXiv 2205.01554): say so beside any h3 verdict",
+    },
+];
+
+const fn kbit(kilobits: u64) -> BitRate {
+    match BitRate::new(kilobits * 1000) {
+        Some(rate) => rate,
+        None => panic!("a profile's rate is above zero"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_prints_its_figures() {
+        let three_g = find("3g").unwrap().spec();
+        assert_eq!(three_g.to_string(), "1.6/0.768 Mbit/s, RTT 300 ms, queue 60 kB");
+        let lan = find("lan").unwrap().spec();
+        assert_eq!(lan.to_string(), "1000/1000 Mbit/s, RTT 0.4 ms, queue 512 kB");
+    }
+
+    #[test]
+    fn every_profile_names_a_source_and_no_two_share_a_name() {
+        for (index, profile) in profiles().iter().enumerate() {
+            assert!(!profile.source.is_empty());
+            assert!(profiles()[..index].iter().all(|other| other.name != profile.name));
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The bottleneck's server: when a packet's first and last octet leave. The one rule: no rounding is
+//! carried over, so that a thousand packets leave exactly when one of a thousand times their size would.
+
+use crate::schedule::Schedule;
+use std::sync::Arc;
+use unit::{BitRate, ByteSize, Instant};
+
+/// First-come, first-served sending; the state is what the next packet has to wait for.
+#[derive(Debug, Clone)]
+pub(crate) enum Service {
+    Unlimited,
+    Rate { rate: BitRate, free: Instant, remainder: u64 },
+    Trace { schedule: Arc<Schedule>, start: Option<Instant>, next: u64, left: u64 },
+}
+
+/// When a packet is in service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slot {
+    pub(crate) begin: Instant,
+    pub(crate) depart: Instant,
+}
+
+impl Service {
+    pub(crate) fn rate(rate: BitRate) -> Self {
+        Self::Rate { rate, free: Instant::ZERO, remainder: 0 }
+    }
+
+    pub(crate) fn trace(schedule: Arc<Schedule>) -> Self {
+        Self::Trace { schedule, start: None, next: 0, left: Schedule::OPPORTUNITY.0 }
+    }
+
+    /// When a packet that arrives at `arrival` and is let in would begin service.
+    pub(crate) fn begin(&mut self, arrival: Instant) -> Instant {
+        match self {
+            Self::Unlimited => arrival,
+            Self::Rate { free, .. } => arrival.max(*free),
+            Self::Trace { schedule, start, next, left } => {
+                // The trace starts with the first packet: whatever went before was unused anyway.
+                let start = *start.get_or_insert(arrival);
+                skip_unused(schedule, arrival.since(start).as_nanos() as u64, next, left);
+                Instant::from_nanos(start.nanos().saturating_add(schedule.nanos_of(*next)))
+            }
+        }
+    }
+
+    /// Serves a packet: the slot it takes.
+    pub(crate) fn serve(&mut self, arrival: Instant, length: ByteSize) -> Slot {
+        let begin = self.begin(arrival);
+        let depart = match self {
+            Self::Unlimited => begin,
+            Self::Rate { rate, free, remainder } => {
+                if *free < arrival {
+                    *remainder = 0;
+                }
+                *free = after_bits(begin, *rate, length, remainder);
+                *free
+            }
+            Self::Trace { schedule, start, next, left } => {
+                let opportunity = take_opportunities(length + Schedule::FRAMING, next, left);
+                let nanos = schedule.nanos_of(opportunity);
+                Instant::from_nanos(start.unwrap_or(arrival).nanos().saturating_add(nanos))
+            }
+        };
+        Slot { begin, depart }
+    }
+}
+
+/// `begin` and the time for `length`, the part below a nanosecond kept in `remainder` (in 1/rate ns).
+fn after_bits(begin: Instant, rate: BitRate, length: ByteSize, remainder: &mut u64) -> Instant {
+    let rate = u128::from(rate.bits_per_second());
+    let due = u128::from(length.0) * 8 * 1_000_000_000 + u128::from(*remainder);
+    *remainder = (due % rate) as u64;
+    let nanos = u64::try_from(due / rate).unwrap_or(u64::MAX);
+    Instant::from_nanos(begin.nanos().saturating_add(nanos))
+}
+
+/// Opportunities that passed with nothing to send are lost, and so is the rest of one begun.
+fn skip_unused(schedule: &Schedule, elapsed: u64, next: &mut u64, left: &mut u64) {
+    let first = schedule.first_after(elapsed);
+    if first > *next {
+        *next = first;
+        *left = Schedule::OPPORTUNITY.0;
+    }
+}
+
+/// Takes `octets` from as many opportunities as it needs; the index of the last one.
+fn take_opportunities(octets: ByteSize, next: &mut u64, left: &mut u64) -> u64 {
+    let full = Schedule::OPPORTUNITY.0;
+    let beyond = octets.0.saturating_sub(*left);
+    if beyond == 0 {
+        let used = *next;
+        *left -= octets.0;
+        if *left == 0 {
+            (*next, *left) = (*next + 1, full);
+        }
+        return used;
+    }
+    let more = beyond.div_ceil(full);
+    let last = *next + more;
+    *left = more * full - beyond;
+    *next = last;
+    if *left == 0 {
+        (*next, *left) = (last + 1, full);
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn millis(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    fn trace_service(text: &str) -> Service {
+        Service::trace(Arc::new(Schedule::parse(text).unwrap()))
+    }
+
+    #[test]
+    fn a_packet_spans_opportunities_and_the_remainder_serves_the_next() {
+        let mut service = trace_service("1\n2\n3\n");
+        let large = ByteSize(2_000);
+        assert_eq!(
+            service.serve(millis(10), large),
+            Slot { begin: millis(11), depart: millis(12) }
+        );
+        // 1004 octets of the second opportunity are left: a packet of 1000 and 4 of framing fits.
+        assert_eq!(
+            service.serve(millis(10), ByteSize(1_000)),
+            Slot { begin: millis(12), depart: millis(12) }
+        );
+        assert_eq!(service.serve(millis(10), ByteSize(1_500)).depart, millis(13));
+    }
+
+    #[test]
+    fn unused_opportunities_are_lost() {
+        let mut service = trace_service("1\n");
+        assert_eq!(service.serve(millis(0), ByteSize(100)).depart, millis(1));
+        assert_eq!(service.serve(millis(5), ByteSize(1_500)).depart, millis(6));
+        assert_eq!(service.serve(millis(5), ByteSize(1_500)).depart, millis(7));
+    }
+
+    #[test]
+    fn the_rest_of_an_opportunity_is_lost_once_its_moment_has_passed() {
+        let mut service = trace_service("1\n");
+        service.serve(millis(0), ByteSize(100));
+        assert_eq!(service.serve(millis(1), ByteSize(100)).depart, millis(2));
+    }
+
+    #[test]
+    fn a_rate_that_divides_nothing_is_met_exactly_over_a_million_packets() {
+        let rate = BitRate::new(7_000_003).unwrap();
+        let mut service = Service::rate(rate);
+        let mut last = Instant::ZERO;
+        for _ in 0..1_000_000 {
+            last = service.serve(Instant::ZERO, ByteSize(1_499)).depart;
+        }
+        let exact = 1_499_u128 * 8 * 1_000_000_000 * 1_000_000 / 7_000_003;
+        assert_eq!(u128::from(last.nanos()), exact);
+    }
+}

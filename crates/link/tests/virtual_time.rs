@@ -1,0 +1,216 @@
+//! Properties of a link in virtual time, on arbitrary specs and arrivals.
+#![allow(clippy::unwrap_used)]
+
+use link::{Bottleneck, Chain, Link, LinkSpec, Order, PathSpec, Queue, Schedule};
+use proptest::prelude::*;
+use std::sync::Arc;
+use std::time::Duration;
+use trace::{Direction, Fate};
+use unit::{BitRate, ByteSize, Instant, Probability, Seed};
+
+const TRACE: &str = "0\n3\n3\n7\n20\n";
+
+fn schedule(file: &str) -> Result<String, String> {
+    assert_eq!(file, "uneven.trace");
+    Ok(TRACE.to_owned())
+}
+
+fn bottleneck() -> impl Strategy<Value = Bottleneck> {
+    prop_oneof![
+        Just(Bottleneck::Unlimited),
+        (1_000_u64..2_000_000_000).prop_map(|bits| Bottleneck::Rate(BitRate::new(bits).unwrap())),
+        Just(Bottleneck::Trace {
+            file: "uneven.trace".into(),
+            schedule: Arc::new(Schedule::parse(TRACE).unwrap())
+        }),
+    ]
+}
+
+fn path() -> impl Strategy<Value = PathSpec> {
+    let queue = prop_oneof![
+        (0_u64..200_000).prop_map(|bytes| Queue::Bytes(ByteSize(bytes))),
+        (0.0..20.0_f64).prop_map(Queue::Bdp),
+    ];
+    let order = prop_oneof![Just(Order::Kept), Just(Order::Free)];
+    (0_u64..500_000_000, bottleneck(), queue, 0.0..0.5_f64, 0_u64..50_000_000, order).prop_map(
+        |(delay, bottleneck, queue, loss, jitter, order)| PathSpec {
+            delay: Duration::from_nanos(delay),
+            bottleneck,
+            queue,
+            loss: Probability::new(loss).unwrap(),
+            jitter: Duration::from_nanos(jitter),
+            order,
+        },
+    )
+}
+
+fn link() -> impl Strategy<Value = LinkSpec> {
+    (path(), path()).prop_map(|(up, down)| LinkSpec { up, down })
+}
+
+/// Gaps in nanoseconds, lengths and ways of packets.
+fn packets() -> impl Strategy<Value = Vec<(u64, u64, Direction)>> {
+    let way = prop_oneof![Just(Direction::Up), Just(Direction::Down)];
+    prop::collection::vec((0_u64..3_000_000, 20_u64..1_501, way), 1..300)
+}
+
+fn run(spec: &LinkSpec, packets: &[(u64, u64, Direction)], seed: Seed) -> Vec<Fate> {
+    let mut link = Link::new(spec, seed);
+    let mut now = Instant::ZERO;
+    let mut fates = Vec::new();
+    for &(gap, length, way) in packets {
+        now += Duration::from_nanos(gap);
+        fates.push(link.handle_packet(now, way, (), ByteSize(length)));
+    }
+    fates
+}
+
+proptest! {
+    #[test]
+    fn the_canonical_text_reads_back_as_the_same_link(spec in link()) {
+        prop_assert_eq!(LinkSpec::parse(&spec.canonical(), schedule), Ok(spec));
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_fates(spec in link(), packets in packets(), seed: u64) {
+        prop_assert_eq!(run(&spec, &packets, Seed(seed)), run(&spec, &packets, Seed(seed)));
+    }
+
+    #[test]
+    fn packets_leave_when_their_fate_says_and_in_order(
+        mut spec in link(), packets in packets(), seed: u64,
+    ) {
+        (spec.up.order, spec.down.order) = (Order::Kept, Order::Kept);
+        let mut link = Link::new(&spec, Seed(seed));
+        let mut now = Instant::ZERO;
+        let mut expected = [Vec::new(), Vec::new()];
+        for (number, &(gap, length, way)) in packets.iter().enumerate() {
+            now += Duration::from_nanos(gap);
+            if let Fate::Delivered { at } = link.handle_packet(now, way, number, ByteSize(length)) {
+                prop_assert!(at >= now + spec.path(way).delay);
+                expected[way.index()].push((number, at));
+            }
+        }
+        let mut seen = [Vec::new(), Vec::new()];
+        let mut last = Instant::ZERO;
+        while let Some(due) = link.poll_timeout() {
+            prop_assert!(link.poll_deliver(due - Duration::from_nanos(1)).is_none());
+            let delivery = link.poll_deliver(due).unwrap();
+            prop_assert!(delivery.due >= last);
+            last = delivery.due;
+            seen[delivery.direction.index()].push((delivery.packet, delivery.due));
+        }
+        prop_assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn the_queue_never_holds_more_than_its_bound(spec in link(), packets in packets()) {
+        let mut link = Link::new(&spec, Seed(0));
+        let mut now = Instant::ZERO;
+        for (gap, length, way) in packets {
+            // Twentyfold load, so that queues do fill.
+            now += Duration::from_nanos(gap / 20);
+            let before = link.queued(now, way);
+            let fate = link.handle_packet(now, way, (), ByteSize(length));
+            let Some(limit) = spec.queue_limit(way) else { continue };
+            prop_assert!(link.queued(now, way) <= limit);
+            if fate == Fate::QueueFull {
+                prop_assert!(before + ByteSize(length) > limit, "dropped with room left");
+            }
+        }
+    }
+
+    #[test]
+    fn a_lost_packet_is_lost_whatever_the_rate(spec in link(), packets in packets(), seed: u64) {
+        let mut faster = spec.clone();
+        for path in [&mut faster.up, &mut faster.down] {
+            path.bottleneck = Bottleneck::Unlimited;
+        }
+        let (slow, fast) = (run(&spec, &packets, Seed(seed)), run(&faster, &packets, Seed(seed)));
+        for (slow, fast) in slow.into_iter().zip(fast) {
+            prop_assert_eq!(fast == Fate::Lost && slow != Fate::QueueFull, slow == Fate::Lost);
+        }
+    }
+}
+
+#[test]
+fn a_busy_link_meets_its_rate_over_a_long_run_to_the_nanosecond() {
+    for rate in [1_600_000, 768_000, 9_000_000, 1_000_000_000, 7_000_001] {
+        let mut spec = LinkSpec::default();
+        spec.up.bottleneck = Bottleneck::Rate(BitRate::new(rate).unwrap());
+        spec.up.queue = Queue::Bytes(ByteSize(u64::MAX / 2));
+        let mut link = Link::new(&spec, Seed(0));
+        let mut last = Instant::ZERO;
+        for _ in 0..200_000 {
+            let fate = link.handle_packet(Instant::ZERO, Direction::Up, (), ByteSize(1500));
+            let Fate::Delivered { at } = fate else { panic!("{fate:?}") };
+            last = at;
+        }
+        let bits = 200_000_u128 * 1500 * 8;
+        assert_eq!(u128::from(last.nanos()), bits * 1_000_000_000 / u128::from(rate), "{rate}");
+    }
+}
+
+#[test]
+fn one_packet_in_ten_is_lost_where_ten_per_cent_are() {
+    let spec = LinkSpec::parse("loss=10%", schedule).unwrap();
+    let packets = vec![(1_000, 1_500, Direction::Down); 100_000];
+    let lost = run(&spec, &packets, Seed(5)).into_iter().filter(|&fate| fate == Fate::Lost).count();
+    // Five sigma: sqrt(100,000 * 0.1 * 0.9) = 95.
+    assert!((9_525..=10_475).contains(&lost), "{lost}");
+}
+
+#[test]
+fn jitter_with_reordering_lets_packets_overtake_and_spreads_over_its_span() {
+    let spec = LinkSpec::parse("jitter=10ms,reorder=yes", schedule).unwrap();
+    let fates = run(&spec, &vec![(0, 100, Direction::Up); 10_000], Seed(9));
+    let dues: Vec<u64> = fates
+        .into_iter()
+        .map(|fate| match fate {
+            Fate::Delivered { at } => at.nanos(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert!(dues.windows(2).any(|pair| pair[1] < pair[0]));
+    let mean = dues.iter().sum::<u64>() / 10_000;
+    assert!((4_800_000..5_200_000).contains(&mean), "{mean}");
+    assert!(dues.iter().all(|&due| due <= 10_000_000));
+}
+
+#[test]
+fn links_in_series_add_their_delays_and_the_slower_one_sets_the_pace() {
+    let fast = LinkSpec::parse("rtt=20ms,rate=12mbit", schedule).unwrap();
+    let slow = LinkSpec::parse("rtt=40ms,rate=1.2mbit,queue=20kB", schedule).unwrap();
+    for way in Direction::BOTH {
+        let mut chain = Chain::new(&fast, std::slice::from_ref(&slow), Seed(0));
+        for number in 0..10 {
+            chain.handle_packet(Instant::ZERO, way, number, ByteSize(1500));
+        }
+        let mut seen = Vec::new();
+        while let Some(due) = chain.poll_timeout() {
+            seen.extend(chain.poll_deliver(due).map(|delivery| (delivery.packet, delivery.due)));
+        }
+        assert!(chain.poll_dropped().is_none());
+        // The first packet: 1 ms and 10 ms of serialisation, 10 ms and 20 ms of delay.
+        assert_eq!(seen[0], (0, Instant::ZERO + Duration::from_millis(41)));
+        for (number, pair) in seen.windows(2).enumerate() {
+            assert_eq!(pair[1].0, number + 1);
+            assert_eq!(pair[1].1.since(pair[0].1), Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn a_drop_behind_the_first_link_of_a_chain_is_told() {
+    let fast = LinkSpec::parse("rate=1gbit", schedule).unwrap();
+    let slow = LinkSpec::parse("rate=1.2mbit,queue=3kB", schedule).unwrap();
+    let mut chain = Chain::new(&fast, std::slice::from_ref(&slow), Seed(0));
+    for number in 0..5 {
+        chain.handle_packet(Instant::ZERO, Direction::Up, number, ByteSize(1500));
+    }
+    let end = Instant::from_nanos(10_000_000_000);
+    let delivered = std::iter::from_fn(|| chain.poll_deliver(end)).count();
+    let dropped: Vec<_> = std::iter::from_fn(|| chain.poll_dropped()).collect();
+    assert_eq!((delivered, dropped.len()), (3, 2));
+    assert!(dropped.iter().all(|drop| drop.link == 1 && drop.fate == Fate::QueueFull));
+}

@@ -1,0 +1,27 @@
+//! Two ends and an emulated link between them, out of namespaces, veth pairs and a forwarding loop.
+//!
+//! `near` and `far` are network namespaces, each with one Ethernet device whose other end stands in the
+//! caller's own namespace; a [`Forwarder`] carries frames from one to the other as a [`link::Link`]
+//! says. All of it belongs to one single-threaded process and dies with it.
+
+mod counters;
+mod forwarder;
+mod host_names;
+mod namespace;
+mod netlink;
+mod offloads;
+mod packet_socket;
+mod pair;
+mod readiness;
+mod settings;
+mod stamp;
+mod topology;
+mod waiter;
+
+pub use counters::{Lateness, LinkCounters, WayCounters};
+pub use forwarder::{ForwardSpec, Forwarder, Segmentation, Stop, Stopped};
+pub use namespace::{Privilege, probe};
+pub use pair::{PairReport, PairSpec, run_pair};
+pub use readiness::Ready;
+pub use settings::{Settings, TcpSettings};
+pub use topology::{Addresses, Placement, Side, Topology, TopologySpec};

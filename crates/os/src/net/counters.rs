@@ -1,0 +1,119 @@
+//! What a forwarder counts about itself: enough to say whether the link kept its word.
+
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Counters of a whole link.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LinkCounters {
+    /// From near to far.
+    pub up: WayCounters,
+    /// From far to near.
+    pub down: WayCounters,
+    /// Packets that were still in queues or on their way at the end.
+    pub under_way: u64,
+    /// How late packets left, against the model.
+    pub lateness: Lateness,
+    /// How often the wall clock was set meanwhile; arrival stamps across that are wrong.
+    pub clock_steps: u64,
+}
+
+/// Counters of one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WayCounters {
+    /// Packets that entered the link.
+    pub packets: u64,
+    /// Their IP octets.
+    pub bytes: u64,
+    /// Packets that left it.
+    pub delivered: u64,
+    /// Their IP octets.
+    pub delivered_bytes: u64,
+    /// Packets that the seeded loss took: planned.
+    pub lost: u64,
+    /// Packets that found the queue full: planned.
+    pub queue_full: u64,
+    /// Frames that the kernel dropped before we read them: unplanned.
+    pub missed: u64,
+    /// Packets that the kernel would not send: unplanned.
+    pub unsent: u64,
+    /// Frames that passed beside the link: ARP, multicast, not IP.
+    pub beside: u64,
+}
+
+impl LinkCounters {
+    /// Drops that the model did not ask for.
+    pub fn unplanned(&self) -> u64 {
+        [self.up, self.down].iter().map(|way| way.missed + way.unsent).sum()
+    }
+}
+
+/// A histogram of how late packets left: bucket k holds those below 2^k nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Lateness {
+    buckets: Vec<u64>,
+    count: u64,
+    sum: u64,
+    max: u64,
+}
+
+impl Lateness {
+    pub(crate) fn record(&mut self, late: Duration) {
+        let nanos = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
+        let bucket = 64 - nanos.leading_zeros() as usize;
+        if self.buckets.len() <= bucket {
+            self.buckets.resize(bucket + 1, 0);
+        }
+        self.buckets[bucket] += 1;
+        self.count += 1;
+        self.sum += nanos;
+        self.max = self.max.max(nanos);
+    }
+
+    /// How many packets were timed.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The mean.
+    pub fn mean(&self) -> Duration {
+        Duration::from_nanos(self.sum.checked_div(self.count).unwrap_or(0))
+    }
+
+    /// The worst.
+    pub fn max(&self) -> Duration {
+        Duration::from_nanos(self.max)
+    }
+
+    /// A bound that at least this fraction of the packets kept, within a factor of two.
+    pub fn quantile_bound(&self, fraction: f64) -> Duration {
+        let wanted = (self.count as f64 * fraction).ceil() as u64;
+        let mut seen = 0;
+        for (power, count) in self.buckets.iter().enumerate() {
+            seen += count;
+            if seen >= wanted {
+                let bound = 1_u64.checked_shl(power as u32).unwrap_or(u64::MAX);
+                return Duration::from_nanos(bound.min(self.max));
+            }
+        }
+        self.max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_bound_what_was_recorded() {
+        let mut lateness = Lateness::default();
+        for micros in 1..=100 {
+            lateness.record(Duration::from_micros(micros));
+        }
+        assert_eq!(lateness.mean(), Duration::from_nanos(50_500));
+        assert_eq!(lateness.max(), Duration::from_micros(100));
+        let median = lateness.quantile_bound(0.5);
+        assert!(median >= Duration::from_micros(50) && median <= Duration::from_micros(100));
+        assert_eq!(Lateness::default().quantile_bound(0.99), Duration::ZERO);
+    }
+}

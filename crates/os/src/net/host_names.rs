@@ -1,0 +1,80 @@
+//! An /etc/hosts of our own, seen by our children alone. The one rule: nothing of the machine's file
+//! system is written; the files live on a tmpfs that only our mount namespace has.
+#![allow(unsafe_code)]
+
+use crate::error::Os;
+use crate::net::namespace::{check, mount};
+use std::ffi::CString;
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+
+/// Where a tmpfs may stand for a moment: any folder that exists will do.
+const FOLDERS: [&str; 3] = ["/tmp", "/run", "/mnt"];
+
+/// RFC 6724's table, which ranks IPv4 above unique local addresses, as most resolvers do; glibc's own is
+/// that of RFC 3484. A program that knows only a name then tries IPv4 first, and a server that has
+/// only IPv4 costs it no round trip.
+const PRECEDENCE: &str = "precedence ::1/128 50\nprecedence ::/0 40\nprecedence ::ffff:0:0/96 35\n\
+    precedence 2002::/16 30\nprecedence 2001::/32 5\nprecedence fc00::/7 3\n\
+    label ::1/128 0\nlabel ::/0 1\nlabel 2002::/16 2\nlabel ::/96 3\nlabel ::ffff:0:0/96 4\n\
+    label fc00::/7 13\n";
+
+/// Replaces /etc/hosts for this mount namespace, and the order in which glibc ranks addresses.
+pub(crate) fn install(names: &[(IpAddr, Vec<String>)]) -> Result<(), Os> {
+    let failed = |source| Os::new("give the namespace its /etc/hosts", source);
+    let folder = FOLDERS.iter().find(|folder| fs::metadata(folder).is_ok()).unwrap_or(&"/tmp");
+    mount("tmpfs", folder, "tmpfs", 0).map_err(failed)?;
+    // A file that is not there cannot be mounted on: without gai.conf, names stand for IPv4 alone.
+    let ranked = cover(folder, "gai.conf", PRECEDENCE).is_ok();
+    let bound = cover(folder, "hosts", &text(names, ranked));
+    // The files outlive their tmpfs's place: the bind mounts keep it.
+    unmount(folder).map_err(failed)?;
+    bound.map_err(failed)
+}
+
+fn cover(folder: &str, name: &str, text: &str) -> io::Result<()> {
+    let file = format!("{folder}/{name}");
+    fs::write(&file, text)?;
+    mount(&file, &format!("/etc/{name}"), "", libc::MS_BIND)
+}
+
+fn text(names: &[(IpAddr, Vec<String>)], ranked: bool) -> String {
+    let mut text = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n".to_owned();
+    if let Ok(name) = fs::read_to_string("/proc/sys/kernel/hostname") {
+        let _ = writeln!(text, "127.0.1.1 {}", name.trim());
+    }
+    let wanted = names.iter().filter(|(address, _)| ranked || address.is_ipv4());
+    for (address, names) in wanted.filter(|(_, names)| !names.is_empty()) {
+        let _ = writeln!(text, "{address} {}", names.join(" "));
+    }
+    text
+}
+
+fn unmount(folder: &str) -> io::Result<()> {
+    let folder = CString::new(folder)?;
+    // SAFETY: a NUL-terminated string that outlives the call.
+    check(unsafe { libc::umount2(folder.as_ptr(), libc::MNT_DETACH) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_host_stands_on_a_line_of_its_own() {
+        let far = ("10.77.0.2".parse().unwrap(), vec!["far".to_owned(), "a.example".to_owned()]);
+        let silent = ("10.77.1.1".parse().unwrap(), Vec::new());
+        let text = text(&[far, silent], true);
+        assert!(text.contains("\n10.77.0.2 far a.example\n"), "{text}");
+        assert!(!text.contains("10.77.1.1"), "{text}");
+    }
+
+    #[test]
+    fn ipv6_stands_there_only_where_ipv4_can_be_ranked_above_it() {
+        let far = [("fd77::2".parse().unwrap(), vec!["far".to_owned()])];
+        assert!(text(&far, true).contains("fd77::2 far"));
+        assert!(!text(&far, false).contains("fd77::2"));
+    }
+}

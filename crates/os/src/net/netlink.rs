@@ -1,0 +1,340 @@
+//! Devices, addresses, routes and neighbours over rtnetlink (rtnetlink(7)). The one rule: each request
+//! is acknowledged before the next, so that an error belongs to the one that caused it.
+#![allow(unsafe_code)]
+
+use crate::error::Os;
+use crate::net::namespace::{check, new_fd};
+use std::ffi::CString;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+const HEADER: usize = 16;
+/// `rta_type` of linux/rtnetlink.h's metrics.
+const RTAX_INITCWND: u16 = 11;
+const RTAX_INITRWND: u16 = 14;
+const RTAX_CC_ALGO: u16 = 16;
+
+const NLM_F_REQUEST: u16 = 0x1;
+const NLM_F_ACK: u16 = 0x4;
+const NLM_F_REPLACE: u16 = 0x100;
+const NLM_F_EXCL: u16 = 0x200;
+const NLM_F_CREATE: u16 = 0x400;
+
+/// An rtnetlink socket; it speaks of the namespace in which it was opened.
+#[derive(Debug)]
+pub(crate) struct Netlink {
+    fd: OwnedFd,
+    sequence: u32,
+}
+
+/// A veth pair: `name` here, `peer` in another namespace.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Veth<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) peer: &'a str,
+    pub(crate) peer_namespace: &'a OwnedFd,
+    pub(crate) peer_address: [u8; 6],
+    pub(crate) mtu: u32,
+}
+
+/// A route of a device.
+#[derive(Debug, Clone)]
+pub(crate) struct Route<'a> {
+    pub(crate) destination: (IpAddr, u8),
+    pub(crate) gateway: Option<IpAddr>,
+    pub(crate) device: u32,
+    pub(crate) congestion: &'a str,
+    pub(crate) initial_window: u32,
+    pub(crate) initial_receive_window: Option<u32>,
+}
+
+impl Netlink {
+    pub(crate) fn open() -> Result<Self, Os> {
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+        // SAFETY: socket takes no pointers.
+        let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) };
+        let fd = new_fd(fd.into()).map_err(|source| Os::new("open a netlink socket", source))?;
+        Ok(Self { fd, sequence: 0 })
+    }
+
+    pub(crate) fn add_veth(&mut self, veth: Veth<'_>) -> Result<(), Os> {
+        let mut request = Request::new(libc::RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+        request.body(&link_message(0, 0));
+        request.text(libc::IFLA_IFNAME, veth.name);
+        request.attribute(libc::IFLA_MTU, &veth.mtu.to_ne_bytes());
+        request.nested(libc::IFLA_LINKINFO, |info| {
+            info.text(1, "veth"); // IFLA_INFO_KIND
+            info.nested(2, |data| {
+                // IFLA_INFO_DATA, in it VETH_INFO_PEER
+                data.nested(1, |peer| {
+                    peer.body(&link_message(0, 0));
+                    peer.text(libc::IFLA_IFNAME, veth.peer);
+                    peer.attribute(libc::IFLA_MTU, &veth.mtu.to_ne_bytes());
+                    peer.attribute(libc::IFLA_ADDRESS, &veth.peer_address);
+                    let namespace = veth.peer_namespace.as_raw_fd();
+                    peer.attribute(libc::IFLA_NET_NS_FD, &namespace.to_ne_bytes());
+                });
+            });
+        });
+        self.transact(request).map_err(|source| {
+            Os::new(format!("make the veth pair {}", veth.name), source)
+                .with_remedy("the kernel needs CONFIG_VETH: sudo modprobe veth")
+        })
+    }
+
+    pub(crate) fn bring_up(&mut self, device: u32) -> Result<(), Os> {
+        let mut request = Request::new(libc::RTM_NEWLINK, 0);
+        request.body(&link_message(device, libc::IFF_UP as u32));
+        self.transact(request).map_err(|source| Os::new("bring a device up", source))
+    }
+
+    /// Adds an address without a route of its own and without duplicate address detection.
+    pub(crate) fn add_address(&mut self, device: u32, address: IpAddr) -> Result<(), Os> {
+        const IFA_F_NODAD: u32 = 0x02;
+        const IFA_F_NOPREFIXROUTE: u32 = 0x200;
+        let mut request = Request::new(libc::RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL);
+        let octets = octets(address);
+        let mut message = [family(address), octets.len() as u8 * 8, 0, 0, 0, 0, 0, 0];
+        message[4..8].copy_from_slice(&device.to_ne_bytes());
+        request.body(&message);
+        request.attribute(libc::IFA_LOCAL, &octets);
+        request.attribute(libc::IFA_ADDRESS, &octets);
+        request.attribute(libc::IFA_FLAGS, &(IFA_F_NODAD | IFA_F_NOPREFIXROUTE).to_ne_bytes());
+        self.transact(request)
+            .map_err(|source| Os::new(format!("add the address {address}"), source))
+    }
+
+    pub(crate) fn add_route(&mut self, route: &Route<'_>) -> Result<(), Os> {
+        let (destination, prefix) = route.destination;
+        let scope = match (destination, route.gateway) {
+            (IpAddr::V4(_), None) => libc::RT_SCOPE_LINK,
+            _ => libc::RT_SCOPE_UNIVERSE,
+        };
+        let mut request = Request::new(libc::RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
+        let mut message = [0; 12];
+        message[..2].copy_from_slice(&[family(destination), prefix]);
+        message[4..8].copy_from_slice(&[
+            libc::RT_TABLE_MAIN,
+            libc::RTPROT_STATIC,
+            scope,
+            libc::RTN_UNICAST,
+        ]);
+        request.body(&message);
+        request.attribute(libc::RTA_DST, &octets(destination));
+        request.attribute(libc::RTA_OIF, &route.device.to_ne_bytes());
+        if let Some(gateway) = route.gateway {
+            request.attribute(libc::RTA_GATEWAY, &octets(gateway));
+        }
+        request.nested(libc::RTA_METRICS, |metrics| {
+            metrics.text(RTAX_CC_ALGO, route.congestion);
+            metrics.attribute(RTAX_INITCWND, &route.initial_window.to_ne_bytes());
+            if let Some(window) = route.initial_receive_window {
+                metrics.attribute(RTAX_INITRWND, &window.to_ne_bytes());
+            }
+        });
+        let attempted =
+            format!("route {destination}/{prefix} with congestion control {}", route.congestion);
+        self.transact(request).map_err(|source| match source.raw_os_error() {
+            Some(libc::EINVAL) => Os::new(attempted, source)
+                .with_remedy("see net.ipv4.tcp_available_congestion_control, and load the module"),
+            _ => Os::new(attempted, source),
+        })
+    }
+
+    /// States where a neighbour is, for good: no ARP, no neighbour discovery.
+    pub(crate) fn add_neighbour(
+        &mut self,
+        device: u32,
+        address: IpAddr,
+        hardware: [u8; 6],
+    ) -> Result<(), Os> {
+        const NUD_PERMANENT: u16 = 0x80;
+        const NDA_DST: u16 = 1;
+        const NDA_LLADDR: u16 = 2;
+        let mut request = Request::new(libc::RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE);
+        let mut message = [0; 12];
+        message[0] = family(address);
+        message[4..8].copy_from_slice(&device.to_ne_bytes());
+        message[8..10].copy_from_slice(&NUD_PERMANENT.to_ne_bytes());
+        request.body(&message);
+        request.attribute(NDA_DST, &octets(address));
+        request.attribute(NDA_LLADDR, &hardware);
+        self.transact(request)
+            .map_err(|source| Os::new(format!("state the neighbour {address}"), source))
+    }
+
+    /// The metrics of the route to `destination`, as the kernel tells them.
+    pub(crate) fn route_metrics(&mut self, destination: IpAddr) -> Result<String, Os> {
+        let mut request = Request::new(libc::RTM_GETROUTE, 0);
+        let octets = octets(destination);
+        let mut message = [0; 12];
+        message[..2].copy_from_slice(&[family(destination), octets.len() as u8 * 8]);
+        request.body(&message);
+        request.attribute(libc::RTA_DST, &octets);
+        request.octets[6..8].copy_from_slice(&NLM_F_REQUEST.to_ne_bytes());
+        let reply = self
+            .exchange(request)
+            .and_then(|reply| match kind(&reply) {
+                Some(libc::RTM_NEWROUTE) => Ok(reply),
+                _ => acknowledged(&reply).and(Err(io::ErrorKind::InvalidData.into())),
+            })
+            .map_err(|source| Os::new(format!("ask for the route to {destination}"), source))?;
+        Ok(metrics_text(reply.get(HEADER + 12..).unwrap_or_default()))
+    }
+
+    fn transact(&mut self, request: Request) -> io::Result<()> {
+        acknowledged(&self.exchange(request)?)
+    }
+
+    fn exchange(&mut self, request: Request) -> io::Result<Vec<u8>> {
+        self.sequence += 1;
+        let octets = request.finish(self.sequence);
+        // SAFETY: the buffer is valid for its length; the kernel copies it.
+        let sent =
+            unsafe { libc::send(self.fd.as_raw_fd(), octets.as_ptr().cast(), octets.len(), 0) };
+        check(sent as libc::c_int)?;
+        let mut reply = vec![0_u8; 8192];
+        // SAFETY: the buffer is valid for its length.
+        let received =
+            unsafe { libc::recv(self.fd.as_raw_fd(), reply.as_mut_ptr().cast(), reply.len(), 0) };
+        check(received as libc::c_int)?;
+        reply.truncate(received as usize);
+        Ok(reply)
+    }
+}
+
+/// The index of a device of this thread's namespace.
+pub(crate) fn device_index(name: &str) -> Result<u32, Os> {
+    let attempted = || format!("find the device {name}");
+    let text = CString::new(name).map_err(|source| Os::new(attempted(), source.into()))?;
+    // SAFETY: a NUL-terminated string that outlives the call.
+    match unsafe { libc::if_nametoindex(text.as_ptr()) } {
+        0 => Err(Os::last(attempted())),
+        index => Ok(index),
+    }
+}
+
+fn acknowledged(reply: &[u8]) -> io::Result<()> {
+    let code = reply.get(HEADER..HEADER + 4);
+    match (kind(reply), code) {
+        (Some(kind), Some(code)) if i32::from(kind) == libc::NLMSG_ERROR => {
+            match i32::from_ne_bytes([code[0], code[1], code[2], code[3]]) {
+                0 => Ok(()),
+                code => Err(io::Error::from_raw_os_error(-code)),
+            }
+        }
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+fn kind(reply: &[u8]) -> Option<u16> {
+    reply.get(4..6).map(|octets| u16::from_ne_bytes([octets[0], octets[1]]))
+}
+
+/// The attributes in `octets`: their kinds without flags, and their values.
+fn attributes(mut octets: &[u8]) -> Vec<(u16, &[u8])> {
+    let mut all = Vec::new();
+    while let Some(head) = octets.get(..4) {
+        let length = usize::from(u16::from_ne_bytes([head[0], head[1]]));
+        let Some(value) = octets.get(4..length) else { break };
+        all.push((u16::from_ne_bytes([head[2], head[3]]) & 0x3fff, value));
+        octets = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    all
+}
+
+fn metrics_text(route: &[u8]) -> String {
+    let metrics = attributes(route).into_iter().find(|(kind, _)| *kind == libc::RTA_METRICS);
+    let mut told = Vec::new();
+    for (kind, value) in attributes(metrics.map_or(&[], |(_, value)| value)) {
+        let number = || value.try_into().map_or(0, u32::from_ne_bytes);
+        match kind {
+            RTAX_CC_ALGO => {
+                let name = value.strip_suffix(&[0]).unwrap_or(value);
+                told.push(format!("congctl {}", String::from_utf8_lossy(name)));
+            }
+            RTAX_INITCWND => told.push(format!("initcwnd {}", number())),
+            RTAX_INITRWND => told.push(format!("initrwnd {}", number())),
+            _ => {}
+        }
+    }
+    told.sort();
+    told.join(" ")
+}
+
+/// A message under construction: 4-octet aligned attributes, lengths filled in at the end.
+struct Request {
+    octets: Vec<u8>,
+}
+
+impl Request {
+    fn new(kind: u16, flags: u16) -> Self {
+        let mut octets = vec![0; HEADER];
+        octets[4..6].copy_from_slice(&kind.to_ne_bytes());
+        let flags = flags | NLM_F_REQUEST | NLM_F_ACK;
+        octets[6..8].copy_from_slice(&flags.to_ne_bytes());
+        Self { octets }
+    }
+
+    fn body(&mut self, octets: &[u8]) {
+        self.octets.extend_from_slice(octets);
+        self.align();
+    }
+
+    fn attribute(&mut self, kind: u16, value: &[u8]) {
+        self.octets.extend(((value.len() + 4) as u16).to_ne_bytes());
+        self.octets.extend(kind.to_ne_bytes());
+        self.body(value);
+    }
+
+    fn text(&mut self, kind: u16, value: &str) {
+        let mut octets = value.as_bytes().to_vec();
+        octets.push(0);
+        self.attribute(kind, &octets);
+    }
+
+    fn nested(&mut self, kind: u16, content: impl FnOnce(&mut Self)) {
+        const NLA_F_NESTED: u16 = 0x8000;
+        let begin = self.octets.len();
+        self.octets.extend([0, 0]);
+        self.octets.extend((kind | NLA_F_NESTED).to_ne_bytes());
+        content(self);
+        let length = (self.octets.len() - begin) as u16;
+        self.octets[begin..begin + 2].copy_from_slice(&length.to_ne_bytes());
+    }
+
+    fn align(&mut self) {
+        self.octets.resize(self.octets.len().next_multiple_of(4), 0);
+    }
+
+    fn finish(mut self, sequence: u32) -> Vec<u8> {
+        let length = self.octets.len() as u32;
+        self.octets[..4].copy_from_slice(&length.to_ne_bytes());
+        self.octets[8..12].copy_from_slice(&sequence.to_ne_bytes());
+        self.octets
+    }
+}
+
+/// struct ifinfomsg: the device and the flags to set.
+fn link_message(device: u32, flags: u32) -> [u8; 16] {
+    let mut message = [0; 16];
+    message[4..8].copy_from_slice(&device.to_ne_bytes());
+    message[8..12].copy_from_slice(&flags.to_ne_bytes());
+    message[12..16].copy_from_slice(&flags.to_ne_bytes());
+    message
+}
+
+fn family(address: IpAddr) -> u8 {
+    match address {
+        IpAddr::V4(_) => libc::AF_INET as u8,
+        IpAddr::V6(_) => libc::AF_INET6 as u8,
+    }
+}
+
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
+}

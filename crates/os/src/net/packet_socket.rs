@@ -1,0 +1,208 @@
+//! An AF_PACKET socket on one device (packet(7)): frames with their offload header and arrival stamp. The
+//! one rule: what the kernel dropped because we were late is asked for and counted, never guessed.
+#![allow(unsafe_code)]
+
+use crate::error::Os;
+use crate::net::namespace::{check, new_fd};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+/// Octets of struct virtio_net_hdr in front of each frame.
+pub(crate) const OFFLOAD: usize = 10;
+/// Octets of an Ethernet header.
+pub(crate) const ETHERNET: usize = 14;
+
+/// A super-packet is at most 64 KiB of IP.
+const FRAME: usize = OFFLOAD + ETHERNET + 65_536;
+const BATCH: usize = 32;
+/// A second of 250 Mbit/s. The kernel doubles it, and counts a small packet as 768 octets or more.
+const RECEIVE_BUFFER: libc::c_int = 32 << 20;
+
+#[derive(Debug)]
+pub(crate) struct PacketSocket {
+    fd: OwnedFd,
+}
+
+impl PacketSocket {
+    pub(crate) fn open(device: &str, index: u32) -> Result<Self, Os> {
+        let failed = |source| Os::new(format!("open a packet socket on {device}"), source);
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // Protocol 0 receives nothing until bind() has named the device.
+        // SAFETY: socket takes no pointers.
+        let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
+        let socket = Self { fd: new_fd(fd.into()).map_err(failed)? };
+        socket.configure().map_err(failed)?;
+        socket.bind(index).map_err(failed)?;
+        Ok(socket)
+    }
+
+    fn configure(&self) -> io::Result<()> {
+        self.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
+        self.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
+        self.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+        // Without CAP_NET_ADMIN in the first user namespace net.core.rmem_max bounds the buffer.
+        self.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)
+            .or_else(|_| self.set(libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER))?;
+        self.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, RECEIVE_BUFFER)
+            .or_else(|_| self.set(libc::SOL_SOCKET, libc::SO_SNDBUF, RECEIVE_BUFFER))
+    }
+
+    fn bind(&self, index: u32) -> io::Result<()> {
+        // SAFETY: plain data, zero is a valid value of each field.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+        address.sll_ifindex = index as i32;
+        let length = size_of::<libc::sockaddr_ll>() as u32;
+        // SAFETY: a valid sockaddr_ll and its length.
+        check(unsafe { libc::bind(self.fd.as_raw_fd(), (&raw const address).cast(), length) })
+    }
+
+    fn set(&self, level: i32, option: i32, value: libc::c_int) -> io::Result<()> {
+        let length = size_of::<libc::c_int>() as u32;
+        let value = (&raw const value).cast();
+        // SAFETY: a valid int and its length.
+        check(unsafe { libc::setsockopt(self.fd.as_raw_fd(), level, option, value, length) })
+    }
+
+    /// The receive buffer that the kernel granted.
+    pub(crate) fn receive_buffer(&self) -> u32 {
+        let mut value: libc::c_int = 0;
+        let mut length = size_of::<libc::c_int>() as u32;
+        // SAFETY: a valid int and its length.
+        unsafe {
+            libc::getsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_RCVBUF,
+                (&raw mut value).cast(),
+                &raw mut length,
+            )
+        };
+        value as u32
+    }
+
+    /// Frames that the kernel dropped since the last call because the receive buffer was full.
+    pub(crate) fn take_drops(&self) -> u64 {
+        let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut length = size_of::<libc::tpacket_stats>() as u32;
+        // SAFETY: a valid tpacket_stats and its length.
+        let result = unsafe {
+            libc::getsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut statistics).cast(),
+                &raw mut length,
+            )
+        };
+        if result < 0 { 0 } else { u64::from(statistics.tp_drops) }
+    }
+
+    /// Sends a frame with its offload header; false where the device would not have it.
+    pub(crate) fn send(&self, frame: &[u8]) -> bool {
+        // SAFETY: the buffer is valid for its length.
+        let sent = unsafe {
+            libc::send(self.fd.as_raw_fd(), frame.as_ptr().cast(), frame.len(), libc::MSG_DONTWAIT)
+        };
+        sent >= 0
+    }
+
+    /// Fills `batch` with what is there; how many frames.
+    pub(crate) fn receive(&self, batch: &mut Batch) -> usize {
+        batch.prepare();
+        // SAFETY: `prepare` has pointed each header at live buffers of `batch`, which is borrowed for
+        // the whole call.
+        let count = unsafe {
+            libc::recvmmsg(
+                self.fd.as_raw_fd(),
+                batch.headers.as_mut_ptr(),
+                BATCH as u32,
+                libc::MSG_DONTWAIT,
+                std::ptr::null_mut(),
+            )
+        };
+        usize::try_from(count).unwrap_or(0)
+    }
+
+    pub(crate) fn raw(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+impl AsFd for PacketSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Room for the frames of one system call.
+pub(crate) struct Batch {
+    frames: Vec<u8>,
+    controls: Vec<Control>,
+    parts: Vec<libc::iovec>,
+    headers: Vec<libc::mmsghdr>,
+}
+
+/// Room for one SCM_TIMESTAMPNS message, aligned as cmsghdr must be.
+#[repr(align(8))]
+#[derive(Clone, Copy)]
+struct Control([u8; 64]);
+
+impl Batch {
+    pub(crate) fn new() -> Self {
+        // SAFETY: plain data; zero is valid for pointers too and `prepare` sets them before each use.
+        let (part, header) = unsafe { std::mem::zeroed::<(libc::iovec, libc::mmsghdr)>() };
+        Self {
+            frames: vec![0; FRAME * BATCH],
+            controls: vec![Control([0; 64]); BATCH],
+            parts: vec![part; BATCH],
+            headers: vec![header; BATCH],
+        }
+    }
+
+    /// No room at all: what stands in while the true one is lent out.
+    pub(crate) fn none() -> Self {
+        Self { frames: vec![], controls: vec![], parts: vec![], headers: vec![] }
+    }
+
+    /// The `index`th frame of the last call, with its offload header.
+    pub(crate) fn frame(&self, index: usize) -> &[u8] {
+        let length = (self.headers[index].msg_len as usize).min(FRAME);
+        &self.frames[index * FRAME..index * FRAME + length]
+    }
+
+    /// When it arrived, on CLOCK_REALTIME.
+    pub(crate) fn stamp(&self, index: usize) -> Option<Duration> {
+        let header = &self.headers[index].msg_hdr;
+        // SAFETY: the kernel has filled the control buffer that `header` points at, and the macros stay
+        // within the length that it wrote there.
+        unsafe {
+            let mut message = libc::CMSG_FIRSTHDR(header);
+            while !message.is_null() {
+                let kind = ((*message).cmsg_level, (*message).cmsg_type);
+                if kind == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
+                    let time: libc::timespec =
+                        std::ptr::read_unaligned(libc::CMSG_DATA(message).cast());
+                    return Some(Duration::new(time.tv_sec as u64, time.tv_nsec as u32));
+                }
+                message = libc::CMSG_NXTHDR(header, message);
+            }
+        }
+        None
+    }
+
+    fn prepare(&mut self) {
+        for index in 0..BATCH {
+            let frame = &mut self.frames[index * FRAME..(index + 1) * FRAME];
+            self.parts[index].iov_base = frame.as_mut_ptr().cast();
+            self.parts[index].iov_len = FRAME;
+            let header = &mut self.headers[index].msg_hdr;
+            header.msg_iov = &raw mut self.parts[index];
+            header.msg_iovlen = 1;
+            header.msg_control = self.controls[index].0.as_mut_ptr().cast();
+            header.msg_controllen = 64;
+        }
+    }
+}

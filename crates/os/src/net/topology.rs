@@ -1,0 +1,286 @@
+//! Near, the link's own place, and far: three network namespaces and two veth pairs. The one rule: all
+//! hangs on descriptors and children of this process, so that its end, however it comes, removes all.
+//!
+//! Far carries any number of addresses; near reaches all of them over far's first one, so that one
+//! neighbour entry an address family is enough and no packet ever waits for ARP.
+
+use crate::error::Os;
+use crate::net::host_names;
+use crate::net::namespace::{Network, isolate};
+use crate::net::netlink::{Netlink, Route, Veth, device_index};
+use crate::net::offloads;
+use crate::net::packet_socket::PacketSocket;
+use crate::net::readiness::bound_ports;
+use crate::net::settings::{Settings, TcpSettings, has_ipv6, mute_device, quiet_device};
+use crate::process::{self, Child, Group, Init, Setup};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsFd;
+use std::process::Command;
+
+/// One end of the link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The client's.
+    Near,
+    /// The server's.
+    Far,
+}
+
+impl Side {
+    /// Its name, also in /etc/hosts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Near => "near",
+            Self::Far => "far",
+        }
+    }
+}
+
+/// What to build.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopologySpec {
+    /// TCP at both ends.
+    pub tcp: TcpSettings,
+    /// Further hosts at far, each with names of its own; host k is [`Topology::host`] of k.
+    pub hosts: Vec<Vec<String>>,
+    /// The largest IP packet of both ends' devices, in octets.
+    pub mtu: u32,
+}
+
+impl Default for TopologySpec {
+    /// Ethernet's MTU, and no further hosts.
+    fn default() -> Self {
+        Self { tcp: TcpSettings::default(), hosts: Vec::new(), mtu: 1500 }
+    }
+}
+
+/// The addresses of one host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Addresses {
+    /// IPv4.
+    pub v4: Ipv4Addr,
+    /// IPv6; unused where the kernel has none.
+    pub v6: Ipv6Addr,
+}
+
+/// How a child is to be placed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// In which namespace.
+    pub side: Side,
+    /// In which process group.
+    pub group: Group,
+    /// On which CPUs; none given: on any.
+    pub cpus: Vec<usize>,
+}
+
+impl Placement {
+    /// At `side`, in a group of its own, on any CPU.
+    pub fn at(side: Side) -> Self {
+        Self { side, group: Group::Own, cpus: Vec::new() }
+    }
+}
+
+/// The namespaces, as long as it lives: dropping it kills every process of both ends, however they hid.
+/// Those that are in a [`Child`] are dropped before, for an unreaped one keeps the namespace waiting.
+#[derive(Debug)]
+pub struct Topology {
+    near: Network,
+    far: Network,
+    home: Network,
+    devices: [u32; 2],
+    settings: Settings,
+    hosts: usize,
+    /// Last, so that the children's PID namespace ends when nothing else is needed.
+    _init: Init,
+}
+
+/// As many as [`Topology::host`] has addresses for.
+const MOST_HOSTS: usize = 250 * 250;
+const DEVICE: &str = "eth0";
+
+impl Topology {
+    /// Builds it. The process must have one thread, and cannot start another one afterwards.
+    pub fn build(spec: &TopologySpec) -> Result<Self, Os> {
+        if spec.hosts.len() > MOST_HOSTS {
+            let attempted = format!("give far {} hosts", spec.hosts.len());
+            return Err(Os::new(attempted, std::io::ErrorKind::InvalidInput.into()));
+        }
+        let privilege = isolate()?;
+        let init = Init::start()?;
+        host_names::install(&names(spec))?;
+        let near = Network::fresh()?;
+        let far = Network::fresh()?;
+        let home = Network::fresh()?;
+        let mut settings = Settings::new();
+        settings.insert("namespaces".to_owned(), privilege.name().to_owned());
+        let devices = [connect(Side::Near, &near, spec.mtu)?, connect(Side::Far, &far, spec.mtu)?];
+        near.within(&home, || equip(Side::Near, spec, &mut settings))?;
+        far.within(&home, || equip(Side::Far, spec, &mut settings))?;
+        let hosts = spec.hosts.len();
+        Ok(Self { near, far, home, devices, settings, hosts, _init: init })
+    }
+
+    /// The first addresses of a side.
+    pub fn addresses(side: Side) -> Addresses {
+        let number = match side {
+            Side::Near => 1,
+            Side::Far => 2,
+        };
+        Addresses {
+            v4: Ipv4Addr::new(10, 77, 0, number),
+            v6: Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, number.into()),
+        }
+    }
+
+    /// The addresses of far's host `index`.
+    pub fn host(index: usize) -> Addresses {
+        // 10.77.1.1 and on: no octet is 0 or 255, which old software takes for a network or a broadcast.
+        let (high, low) = (1 + index / 250, 1 + index % 250);
+        Addresses {
+            v4: Ipv4Addr::new(10, 77, high as u8, low as u8),
+            v6: Ipv6Addr::new(0xfd77, 0, 0, 1, 0, 0, high as u16, low as u16),
+        }
+    }
+
+    /// How many hosts of their own far has.
+    pub fn hosts(&self) -> usize {
+        self.hosts
+    }
+
+    /// What the kernel said when asked for its settings, after they were set.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Starts a program at an end, in the PID namespace of this topology and with $WIRELAP_NEAR and
+    /// $WIRELAP_FAR.
+    pub fn spawn(&self, mut command: Command, placement: Placement) -> Result<Child, Os> {
+        for (name, side) in [("WIRELAP_NEAR", Side::Near), ("WIRELAP_FAR", Side::Far)] {
+            command.env(name, Self::addresses(side).v4.to_string());
+        }
+        let Placement { side, group, cpus } = placement;
+        let network = Some(self.network(side).fd.as_fd());
+        process::spawn(command, Setup { group, cpus, network, own_proc: true })
+    }
+
+    /// Does `work` in the namespace of `side`: sockets that it opens stay there.
+    pub fn within<T>(&self, side: Side, work: impl FnOnce() -> Result<T, Os>) -> Result<T, Os> {
+        self.network(side).within(&self.home, work)
+    }
+
+    /// The ports that somebody at `side` listens on, or has bound with UDP: a server is ready.
+    pub fn bound_ports(&self, side: Side) -> Result<Vec<u16>, Os> {
+        self.within(side, || Ok(bound_ports()))
+    }
+
+    pub(crate) fn packet_socket(&self, side: Side) -> Result<PacketSocket, Os> {
+        PacketSocket::open(side.name(), self.devices[side as usize])
+    }
+
+    fn network(&self, side: Side) -> &Network {
+        match side {
+            Side::Near => &self.near,
+            Side::Far => &self.far,
+        }
+    }
+}
+
+/// Makes the veth pair of a side; the index of the end that stays here.
+fn connect(side: Side, namespace: &Network, mtu: u32) -> Result<u32, Os> {
+    let mut netlink = Netlink::open()?;
+    netlink.add_veth(Veth {
+        name: side.name(),
+        peer: DEVICE,
+        peer_namespace: &namespace.fd,
+        peer_address: hardware(side),
+        mtu,
+    })?;
+    mute_device(side.name());
+    let index = device_index(side.name())?;
+    netlink.bring_up(index)?;
+    Ok(index)
+}
+
+/// Sets up a side from within its namespace.
+fn equip(side: Side, spec: &TopologySpec, settings: &mut Settings) -> Result<(), Os> {
+    spec.tcp.apply(side.name(), settings);
+    quiet_device(DEVICE);
+    let mut netlink = Netlink::open()?;
+    netlink.bring_up(device_index("lo")?)?;
+    let device = device_index(DEVICE)?;
+    netlink.bring_up(device)?;
+    settings.insert(format!("{} mtu", side.name()), spec.mtu.to_string());
+    settings.insert(format!("{} offloads", side.name()), offloads::of(DEVICE)?);
+    let other = match side {
+        Side::Near => Side::Far,
+        Side::Far => Side::Near,
+    };
+    for address in own_addresses(side, spec.hosts.len()) {
+        netlink.add_address(device, address)?;
+    }
+    for gateway in families(Topology::addresses(other)) {
+        netlink.add_neighbour(device, gateway, hardware(other))?;
+        for route in routes_over(gateway, device, &spec.tcp) {
+            netlink.add_route(&route)?;
+        }
+        let family = if gateway.is_ipv4() { "IPv4" } else { "IPv6" };
+        let metrics = netlink.route_metrics(gateway)?;
+        settings.insert(format!("{} {family} route", side.name()), metrics);
+    }
+    Ok(())
+}
+
+/// To the other side itself, and over it to everything that may be there.
+fn routes_over(gateway: IpAddr, device: u32, tcp: &TcpSettings) -> [Route<'_>; 2] {
+    let route = |destination, gateway| Route {
+        destination,
+        gateway,
+        device,
+        congestion: &tcp.congestion,
+        initial_window: tcp.initial_window,
+        initial_receive_window: tcp.initial_receive_window,
+    };
+    let (whole, everything) = match gateway {
+        IpAddr::V4(_) => (32, (IpAddr::V4(Ipv4Addr::new(10, 77, 0, 0)), 16)),
+        IpAddr::V6(_) => (128, (IpAddr::V6(Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 0)), 16)),
+    };
+    [route((gateway, whole), None), route(everything, Some(gateway))]
+}
+
+fn own_addresses(side: Side, hosts: usize) -> Vec<IpAddr> {
+    let further = match side {
+        Side::Near => 0,
+        Side::Far => hosts,
+    };
+    let all = std::iter::once(Topology::addresses(side)).chain((0..further).map(Topology::host));
+    all.flat_map(families).collect()
+}
+
+fn families(addresses: Addresses) -> Vec<IpAddr> {
+    let mut families = vec![IpAddr::V4(addresses.v4)];
+    if has_ipv6() {
+        families.push(IpAddr::V6(addresses.v6));
+    }
+    families
+}
+
+fn names(spec: &TopologySpec) -> Vec<(IpAddr, Vec<String>)> {
+    let ends = [Side::Near, Side::Far]
+        .map(|side| (Topology::addresses(side), vec![side.name().to_owned()]));
+    let hosts = spec.hosts.iter().enumerate();
+    let hosts = hosts.map(|(index, names)| (Topology::host(index), names.clone()));
+    let all = ends.into_iter().chain(hosts);
+    all.flat_map(|(addresses, names)| {
+        families(addresses).into_iter().map(move |address| (address, names.clone()))
+    })
+    .collect()
+}
+
+/// Locally administered, and the same in every topology, so that captures compare.
+fn hardware(side: Side) -> [u8; 6] {
+    match side {
+        Side::Near => [0x02, 0x77, 0, 0, 0, 1],
+        Side::Far => [0x02, 0x77, 0, 0, 0, 2],
+    }
+}

@@ -1,0 +1,112 @@
+//! Waiting for descriptors to the microsecond: epoll with nanosecond time-outs. The one rule: it wakes
+//! before the deadline, never by choice after it.
+#![allow(unsafe_code)]
+
+use crate::clock;
+use crate::error::Os;
+use crate::net::namespace::{check, new_fd};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+use unit::Instant;
+
+/// How long before a deadline sleeping ends and polling begins: a wake-up takes up to some 50 µs.
+const SPIN: Duration = Duration::from_micros(80);
+
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    epoll: OwnedFd,
+    /// Whether this kernel has epoll_pwait2 (5.11); else we wake a millisecond early and poll on.
+    precise: bool,
+}
+
+impl Waiter {
+    pub(crate) fn new() -> Result<Self, Os> {
+        // The kernel may else put a wake-up off by 50 µs to join it with another one.
+        // SAFETY: this option takes a number; a refusal leaves the default.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+        // SAFETY: epoll_create1 takes flags alone.
+        let epoll = new_fd(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) }.into())
+            .map_err(|source| Os::new("make an epoll descriptor", source))?;
+        Ok(Self { epoll, precise: true })
+    }
+
+    pub(crate) fn watch(&self, fd: RawFd, token: u64) -> Result<(), Os> {
+        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: token };
+        // SAFETY: a valid event; the kernel checks the descriptor.
+        let result = unsafe {
+            libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &raw mut event)
+        };
+        check(result).map_err(|source| Os::new("watch a descriptor", source))
+    }
+
+    pub(crate) fn forget(&self, fd: RawFd) {
+        // SAFETY: deletion takes no event; a descriptor that is not watched is an error without effect.
+        unsafe {
+            libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_DEL, fd, std::ptr::null_mut())
+        };
+    }
+
+    /// Waits until a descriptor is ready or `deadline` is near; gives the tokens of those ready.
+    pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> Ready {
+        let timeout = deadline.map(|deadline| deadline.since(clock::now()).saturating_sub(SPIN));
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; 8];
+        let count = match timeout {
+            Some(Duration::ZERO) => self.wait_millis(&mut events, 0),
+            timeout if self.precise => self.wait_precisely(&mut events, timeout),
+            timeout => {
+                let millis =
+                    timeout.map_or(-1, |span| span.as_millis().min(1 << 30) as libc::c_int);
+                self.wait_millis(&mut events, millis)
+            }
+        };
+        Ready { events, count: usize::try_from(count).unwrap_or(0) }
+    }
+
+    fn wait_millis(&self, events: &mut [libc::epoll_event; 8], millis: libc::c_int) -> libc::c_int {
+        // SAFETY: eight valid events.
+        unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), 8, millis) }
+    }
+
+    fn wait_precisely(
+        &mut self,
+        events: &mut [libc::epoll_event; 8],
+        timeout: Option<Duration>,
+    ) -> libc::c_int {
+        let time = timeout.map(|span| libc::timespec {
+            tv_sec: span.as_secs() as libc::time_t,
+            tv_nsec: span.subsec_nanos().into(),
+        });
+        let time = time.as_ref().map_or(std::ptr::null(), |time| &raw const *time);
+        // glibc has a wrapper only since 2.35.
+        // SAFETY: eight valid events; the time is null or lives until the end of this function; the
+        // signal mask is null, so that its size is not read.
+        let count = unsafe {
+            libc::syscall(
+                libc::SYS_epoll_pwait2,
+                self.epoll.as_raw_fd(),
+                events.as_mut_ptr(),
+                8,
+                time,
+                std::ptr::null::<libc::sigset_t>(),
+                0_usize,
+            )
+        };
+        if count < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ENOSYS) {
+            self.precise = false;
+        }
+        count as libc::c_int
+    }
+}
+
+/// The tokens of descriptors that are ready.
+pub(crate) struct Ready {
+    events: [libc::epoll_event; 8],
+    count: usize,
+}
+
+impl Ready {
+    pub(crate) fn tokens(&self) -> impl Iterator<Item = u64> {
+        self.events[..self.count].iter().map(|event| event.u64)
+    }
+}

@@ -1,0 +1,94 @@
+//! Ctrl-C and its kin, as a counter and a descriptor to wait on. The one rule: the handler itself does
+//! nothing but count and wake.
+#![allow(unsafe_code)]
+
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+static WAKE: AtomicI32 = AtomicI32::new(-1);
+
+/// The process's interrupts (SIGINT, SIGTERM, SIGHUP) from now on; they no longer end it by themselves.
+#[derive(Debug)]
+pub struct Interrupts {
+    wake: OwnedFd,
+}
+
+impl Interrupts {
+    /// Takes the signals over. A second call's descriptor is woken instead of the first's.
+    pub fn take() -> std::io::Result<Self> {
+        // SAFETY: eventfd takes no pointers and gives a new descriptor or -1.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if fd < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is new and nobody else's.
+        let wake = unsafe { OwnedFd::from_raw_fd(fd) };
+        WAKE.store(fd, Ordering::SeqCst);
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            // SAFETY: the structure is plain data, zero is a valid value of each field, and the
+            // handler does only what is safe in one: atomics and write(2).
+            let failed = unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                action.sa_sigaction = count as extern "C" fn(libc::c_int) as usize;
+                action.sa_flags = libc::SA_RESTART;
+                libc::sigaction(signal, &action, std::ptr::null_mut()) != 0
+            };
+            if failed {
+                return Err(std::io::Error::last_os_error());
+            }
+        }
+        Ok(Self { wake })
+    }
+
+    /// How many have come.
+    pub fn count(&self) -> u32 {
+        COUNT.load(Ordering::SeqCst)
+    }
+}
+
+impl AsFd for Interrupts {
+    /// Readable from the first interrupt on.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+}
+
+impl Drop for Interrupts {
+    fn drop(&mut self) {
+        use std::os::fd::AsRawFd;
+        let own: RawFd = self.wake.as_raw_fd();
+        // The handler must not write to a descriptor that somebody else may get.
+        let _ = WAKE.compare_exchange(own, -1, Ordering::SeqCst, Ordering::SeqCst);
+    }
+}
+
+extern "C" fn count(_signal: libc::c_int) {
+    COUNT.fetch_add(1, Ordering::SeqCst);
+    let fd = WAKE.load(Ordering::SeqCst);
+    if fd >= 0 {
+        let one = 1_u64;
+        // SAFETY: eight octets of a live local; write(2) is async-signal-safe, and a failure (the
+        // counter is full, so it is readable already) may be ignored.
+        unsafe { libc::write(fd, (&raw const one).cast(), 8) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd;
+
+    #[test]
+    fn an_interrupt_is_counted_and_wakes_the_waiter() {
+        let interrupts = Interrupts::take().unwrap();
+        let before = interrupts.count();
+        // SAFETY: raises a signal whose handler was installed above.
+        unsafe { libc::raise(libc::SIGTERM) };
+        assert_eq!(interrupts.count(), before + 1);
+        let mut poll =
+            libc::pollfd { fd: interrupts.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one valid pollfd, no waiting.
+        assert_eq!(unsafe { libc::poll(&mut poll, 1, 0) }, 1);
+    }
+}

@@ -1,0 +1,280 @@
+//! Programs across real links: root and rootless, IPv4 and IPv6, and what remains when one is killed.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use unit::Seed;
+
+/// A folder with the programs in it that anybody may enter, removed at the end.
+struct Bench {
+    folder: PathBuf,
+}
+
+impl Bench {
+    fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::SeqCst);
+        let name = format!("wirelap-link-test-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+        let built = std::env::current_exe().unwrap();
+        let built = built.parent().and_then(Path::parent).unwrap().join("examples");
+        for program in ["link", "peer"] {
+            let built = built.join(program);
+            assert!(built.exists(), "{built:?} is missing: cargo build -p os --examples");
+            fs::copy(built, folder.join(program)).unwrap();
+        }
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.join(name).to_str().unwrap().to_owned()
+    }
+
+    fn peer(&self, words: &str) -> String {
+        format!("{} {words}", self.path("peer"))
+    }
+
+    /// The command for a link with far's and near's shell commands.
+    fn link(&self, spec: &str, far: &str, near: &str) -> Command {
+        let mut command = Command::new(self.path("link"));
+        command.args([spec, "--packets", &self.path("packets"), "--far", far, "--"]);
+        command.args(["sh", "-c", near]).stdin(Stdio::null());
+        command
+    }
+
+    fn packets(&self) -> Vec<Row> {
+        let text = fs::read_to_string(self.path("packets")).unwrap();
+        text.lines().map(Row::of).collect()
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A row of the packet log.
+#[derive(Debug)]
+struct Row {
+    at: u64,
+    way: String,
+    index: u64,
+    length: u64,
+    /// When it was let out, or why not.
+    fate: Result<u64, String>,
+}
+
+impl Row {
+    fn of(line: &str) -> Self {
+        let words: Vec<&str> = line.split(' ').collect();
+        Self {
+            at: words[0].parse().unwrap(),
+            way: words[1].to_owned(),
+            index: words[2].parse().unwrap(),
+            length: words[3].parse().unwrap(),
+            fate: words[4].parse().map_err(|_| words[4].to_owned()),
+        }
+    }
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").unwrap().uid() == 0
+}
+
+/// As an ordinary user, whoever runs the test.
+fn rootless(command: &mut Command) -> &mut Command {
+    if is_root() { command.uid(65534).gid(65534) } else { command }
+}
+
+fn run(command: &mut Command) -> (String, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let [stdout, stderr] = [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(status.success(), "{status}\n{stdout}\n{stderr}");
+    (stdout, stderr)
+}
+
+fn assert_round_trips(stdout: &str, count: usize, least: Duration) {
+    let trips: Vec<u128> = stdout.lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(trips.len(), count, "{stdout}");
+    // Never earlier than the model; how much later is the machine's affair.
+    assert!(trips.iter().all(|&trip| trip >= least.as_nanos()), "{trips:?}");
+}
+
+#[test]
+fn a_round_trip_never_takes_less_than_the_link_says() {
+    let bench = Bench::new();
+    let (far, near) = (bench.peer("echo 0.0.0.0:7"), bench.peer("ping far:7 10"));
+    let (stdout, stderr) = run(&mut bench.link("rtt=30ms", &far, &near));
+    assert_round_trips(&stdout, 10, Duration::from_millis(30));
+    assert!(stderr.contains("RTT 30 ms"), "{stderr}");
+}
+
+#[test]
+fn an_ordinary_user_gets_the_same_link() {
+    let bench = Bench::new();
+    let (far, near) = (bench.peer("echo 0.0.0.0:7"), bench.peer("ping $WIRELAP_FAR:7 10"));
+    let mut command = bench.link("rtt=20ms,rate=1mbit", &far, &near);
+    let (stdout, stderr) = run(rootless(&mut command));
+    // 32 octets of IP each way at 1 Mbit/s.
+    assert_round_trips(&stdout, 10, Duration::from_micros(20_512));
+    assert!(stderr.contains("namespaces = user namespace"), "{stderr}");
+    assert!(stderr.contains("near IPv4 route = congctl cubic initcwnd 10"), "{stderr}");
+}
+
+#[test]
+fn ipv6_crosses_the_link_too() {
+    let bench = Bench::new();
+    let (far, near) = (bench.peer("echo [::]:7"), bench.peer("ping [fd77::2]:7 5"));
+    let (stdout, _) = run(&mut bench.link("rtt=10ms", &far, &near));
+    assert_round_trips(&stdout, 5, Duration::from_millis(10));
+    let (far, near) = (bench.peer("serve [::]:80 200000"), bench.peer("fetch [fd77::2]:80"));
+    let (stdout, _) = run(&mut bench.link("rtt=10ms,rate=50mbit", &far, &near));
+    assert_eq!(stdout, "200000 0\n");
+}
+
+#[test]
+fn a_transfer_over_a_lossy_link_is_whole_and_the_log_tells_why_it_was_slow() {
+    let bench = Bench::new();
+    let (far, near) = (bench.peer("serve 0.0.0.0:80 1000000"), bench.peer("fetch far:80"));
+    let mut command = bench.link("rtt=20ms,rate=9mbit,loss=1%,queue=64kB", &far, &near);
+    let (stdout, stderr) = run(rootless(&mut command));
+    assert_eq!(stdout, "1000000 0\n");
+    let rows = bench.packets();
+    for way in ["Up", "Down"] {
+        let rows: Vec<&Row> = rows.iter().filter(|row| row.way == way).collect();
+        let losses = Seed(1).child(&way.to_lowercase()).child("loss");
+        for (number, row) in rows.iter().enumerate() {
+            assert_eq!(row.index, number as u64);
+            assert!(row.length <= 1500, "a super-packet got through whole: {row:?}");
+            let lost = losses.fraction(row.index) < 0.01;
+            match &row.fate {
+                Ok(at) => assert!(!lost && *at >= row.at + 10_000_000, "{row:?}"),
+                Err(why) => assert!(why == "queue-full" || lost, "{row:?}"),
+            }
+        }
+        assert_rate_kept(&rows, 9_000_000);
+        let told = format!("{}: {} packets", way.to_lowercase(), rows.len());
+        assert!(stderr.contains(&told), "{told}\n{stderr}");
+    }
+    let delivered: u64 =
+        rows.iter().filter(|row| row.way == "Down" && row.fate.is_ok()).map(|row| row.length).sum();
+    assert!(delivered > 1_000_000, "{delivered}");
+}
+
+/// No two packets leave closer together than the bottleneck lets them.
+fn assert_rate_kept(rows: &[&Row], rate: u64) {
+    let delivered: Vec<(u64, u64)> =
+        rows.iter().filter_map(|row| Some((*row.fate.as_ref().ok()?, row.length))).collect();
+    for pair in delivered.windows(2) {
+        let least = pair[1].1 * 8 * 1_000_000_000 / rate;
+        assert!(pair[1].0 - pair[0].0 >= least, "{pair:?}");
+    }
+}
+
+#[test]
+fn a_killed_far_fails_near_and_nothing_remains() {
+    let bench = Bench::new();
+    let mark = format!("{}.{}", 86_400, std::process::id());
+    // A daemon that left its group and session must go too.
+    let far = format!(
+        "readlink /proc/self/ns/net > {}; setsid sleep {mark} & exec {}",
+        bench.path("namespace"),
+        bench.peer("serve 0.0.0.0:80 100000000")
+    );
+    let near = format!(
+        "{} & sleep 0.3; for p in /proc/[0-9]*; do grep -qs serve $p/cmdline && kill -9 ${{p#/proc/}}; done; wait $!",
+        bench.peer("fetch far:80")
+    );
+    let output = bench.link("rtt=20ms,rate=2mbit", &far, &near).output().unwrap();
+    assert!(!output.status.success(), "near cannot have had all of 100 MB");
+    assert_nothing_remains(&bench, &mark);
+}
+
+#[test]
+fn a_killed_worker_takes_everything_with_it() {
+    let bench = Bench::new();
+    let mark = format!("{}.{}", 86_401, std::process::id());
+    let far =
+        format!("readlink /proc/self/ns/net > {}; exec sleep {mark}", bench.path("namespace"));
+    let near = format!("setsid sleep {mark} & touch {}; exec sleep {mark}", bench.path("running"));
+    let mut worker = bench.link("rtt=20ms", &far, &near).spawn().unwrap();
+    wait_until("near runs", || Path::new(&bench.path("running")).exists());
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    assert_nothing_remains(&bench, &mark);
+}
+
+fn assert_nothing_remains(bench: &Bench, mark: &str) {
+    let namespace = fs::read_to_string(bench.path("namespace")).unwrap();
+    assert!(namespace.starts_with("net:["), "{namespace}");
+    wait_until("all is gone", || {
+        processes().iter().all(|(folder, command)| {
+            let own = fs::read_link(folder.join("ns/net"));
+            let inside = own.is_ok_and(|own| own.to_string_lossy() == namespace.trim());
+            !inside && !command.contains(mark)
+        })
+    });
+}
+
+fn processes() -> HashMap<PathBuf, String> {
+    let folders = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    folders
+        .filter_map(|folder| {
+            let command = fs::read_to_string(folder.join("cmdline")).ok()?;
+            Some((folder, command))
+        })
+        .collect()
+}
+
+/// Looks until `done`; a wait without end, cut off long after any machine would be done.
+fn wait_until(what: &str, done: impl Fn() -> bool) {
+    for _ in 0..3_000 {
+        if done() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("waited in vain until {what}");
+}
+
+#[test]
+fn what_near_sent_before_it_ended_still_arrives() {
+    let bench = Bench::new();
+    let far = format!("{} && touch {}", bench.peer("sink 0.0.0.0:7 3"), bench.path("arrived"));
+    run(&mut bench.link("rtt=400ms", &far, &bench.peer("cast far:7 3")));
+    assert!(Path::new(&bench.path("arrived")).exists());
+}
+
+#[test]
+fn near_s_exit_status_is_the_link_s_and_a_missing_program_has_a_remedy() {
+    let bench = Bench::new();
+    let status = bench.link("rtt=1ms", "sleep 100", "exit 7").output().unwrap().status;
+    assert_eq!(status.code(), Some(7));
+    let output = Command::new(bench.path("link"))
+        .args(["rtt=1ms", "--", "no-such-program"])
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("start no-such-program") && stderr.contains("remedy"), "{stderr}");
+}
+
+#[test]
+fn names_and_processes_are_those_of_the_namespace() {
+    let bench = Bench::new();
+    let near = "cat /etc/hosts; ls -d /proc/[0-9]* | wc -l; echo $WIRELAP_NEAR $WIRELAP_FAR";
+    let (stdout, _) = run(&mut bench.link("rtt=1ms", "sleep 100", near));
+    assert!(stdout.contains("10.77.0.1 near\n") && stdout.contains("10.77.0.2 far\n"), "{stdout}");
+    assert!(stdout.ends_with("10.77.0.1 10.77.0.2\n"), "{stdout}");
+    let machine = fs::read_to_string("/etc/hosts").unwrap();
+    assert!(!machine.contains("10.77.0.1 near"), "{machine}");
+}

@@ -1,0 +1,209 @@
+//! What was assumed when a recording became a page: counted, and told in sentences.
+
+use super::{Dependencies, Think};
+use crate::number;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+use unit::format_duration;
+
+/// The counts. Those about sizes, initiators and times speak of the requests that are replayed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Assumptions {
+    /// Entries in the file.
+    pub entries: u32,
+    /// Host names in the file.
+    pub hosts: u32,
+    /// Page loads in the file.
+    pub pages: u32,
+    /// Entries that belong to another page load than the one replayed.
+    pub of_other_pages: u32,
+    /// Entries skipped for their scheme (`data:`, `blob:`, `chrome-extension:`, …).
+    pub not_http: u32,
+    /// Entries skipped because they opened a WebSocket.
+    pub websockets: u32,
+    /// Entries skipped because no answer was recorded (blocked, cancelled, pushed and unused).
+    pub unanswered: u32,
+    /// Entries skipped because the browser redirected itself (HSTS, an extension).
+    pub answered_inside: u32,
+    /// Requests that are replayed.
+    pub replayed: u32,
+    /// Sizes taken from `_transferSize`.
+    pub size_from_transfer: u32,
+    /// Sizes taken from `bodySize`.
+    pub size_from_body: u32,
+    /// Sizes taken from the Content-Length field.
+    pub size_from_length: u32,
+    /// Sizes taken from `content.size`.
+    pub size_from_content: u32,
+    /// Requests without any size, taken as empty.
+    pub size_unknown: u32,
+    /// How initiators were used.
+    pub dependencies: Dependencies,
+    /// How gaps were used.
+    pub think: Think,
+    /// Initiators that the recording names.
+    pub initiators_recorded: u32,
+    /// Initiators that are redirects.
+    pub initiators_redirect: u32,
+    /// Initiators known by the Referer field (style sheets).
+    pub initiators_by_referer: u32,
+    /// Initiators inferred from kind and time.
+    pub initiators_inferred: u32,
+    /// Initiators that the recording names but that are not in it, began later, or are the request itself.
+    pub initiators_unusable: u32,
+    /// Requests that began before their initiator had ended.
+    pub begun_early: u32,
+    /// Hosts whose round trip is their least TCP connect.
+    pub rtt_measured: u32,
+    /// Hosts whose round trip is the median of the others'.
+    pub rtt_assumed: u32,
+    /// That median; None where no host has a TCP connect.
+    #[serde(with = "number::nanos::option")]
+    pub rtt_median: Option<Duration>,
+    /// Connects that exclude the TLS handshake, by the entry's total or for being shorter.
+    pub connect_without_tls: u32,
+    /// Waits shorter than the round trip, for which the server time is 0.
+    pub waits_clamped: u32,
+    /// Requests without a wait, for which the server time is 0.
+    pub waits_missing: u32,
+    /// Requests that began after onLoad and do not count into the load.
+    pub after_load: u32,
+    /// Whether the recording lacks a usable onLoad, so that every request counts.
+    pub no_on_load: bool,
+    /// Requests without a start, placed with the entry before them.
+    pub starts_missing: u32,
+    /// Requests without a duration, taken as instant.
+    pub durations_missing: u32,
+    /// Requests of other methods, replayed as GET.
+    pub not_get: u32,
+    /// Octets that those would have sent.
+    pub upload_bytes: u64,
+    /// Paths with characters that no request line may hold, percent-encoded.
+    pub paths_mended: u32,
+    /// Hosts that are address literals, given a name.
+    pub hosts_renamed: u32,
+    /// Repeats of a URL with another answer, told apart by a parameter in the query.
+    pub repeats_renamed: u32,
+}
+
+impl Assumptions {
+    /// One sentence for each thing assumed.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut told = vec![format!(
+            "{} of {} entries are replayed ({} hosts in the file).",
+            self.replayed, self.entries, self.hosts
+        )];
+        let others = self.pages.saturating_sub(1);
+        told.extend(some(
+            self.of_other_pages,
+            format!("belong to the file's {others} other page loads"),
+        ));
+        told.extend(some(self.not_http, "skipped: not http or https"));
+        told.extend(some(self.websockets, "skipped: they open a WebSocket"));
+        told.extend(some(self.unanswered, "skipped: no answer was recorded"));
+        told.extend(some(self.answered_inside, "skipped: the browser redirected itself"));
+        told.extend(some(self.size_from_transfer, "sized by _transferSize (head included)"));
+        told.extend(some(self.size_from_body, "sized by bodySize"));
+        told.extend(some(self.size_from_length, "sized by Content-Length"));
+        told.extend(some(self.size_from_content, "sized by content.size (decoded)"));
+        told.extend(some(self.size_unknown, "without any size: taken as empty"));
+        self.tell_initiators(&mut told);
+        self.tell_times(&mut told);
+        told.extend(some(
+            self.not_get,
+            format!("not GET: replayed as GET without their {} B of body", self.upload_bytes),
+        ));
+        told.extend(some(self.paths_mended, "with an illegal path: percent-encoded"));
+        told.extend(some(self.hosts_renamed, "to address literals: given a host name"));
+        told.extend(some(
+            self.repeats_renamed,
+            "ask again for a URL that answered differently before: told apart by a query parameter",
+        ));
+        told
+    }
+
+    fn tell_initiators(&self, told: &mut Vec<String>) {
+        match self.dependencies {
+            Dependencies::Flat => {
+                told.push(
+                    "Flat dependencies: everything is found when the document has arrived."
+                        .to_owned(),
+                );
+            }
+            Dependencies::Inferred => {
+                told.extend(some(
+                    self.initiators_recorded,
+                    "found by the initiator that the recording names",
+                ));
+                told.extend(some(
+                    self.initiators_redirect,
+                    "found by a redirect (its answer replayed with status 200)",
+                ));
+                told.extend(some(
+                    self.initiators_by_referer,
+                    "found by the style sheet in their Referer",
+                ));
+                told.extend(some(
+                    self.initiators_inferred,
+                    "with an initiator inferred from kind and time",
+                ));
+                told.extend(some(
+                    self.initiators_unusable,
+                    "with a recorded initiator that cannot be: inferred instead",
+                ));
+                told.extend(some(
+                    self.begun_early,
+                    "began before their initiator had ended: released at its end",
+                ));
+            }
+        }
+        if self.think == Think::None {
+            told.push("Gaps after discovery are left out.".to_owned());
+        }
+    }
+
+    fn tell_times(&self, told: &mut Vec<String>) {
+        match self.rtt_median {
+            Some(median) => told.push(format!(
+                "Round trips: {} hosts by their least TCP connect, {} by the median of those, {}.",
+                self.rtt_measured,
+                self.rtt_assumed,
+                format_duration(median)
+            )),
+            None => told.push(
+                "Round trips: no TCP connect is recorded, so server time is the whole wait."
+                    .to_owned(),
+            ),
+        }
+        told.extend(some(self.connect_without_tls, "with a connect that excludes TLS"));
+        told.extend(some(self.waits_clamped, "waited less than a round trip: server time 0"));
+        told.extend(some(self.waits_missing, "without a wait: server time 0"));
+        told.extend(some(
+            self.after_load,
+            "began after onLoad: fetched after the load, not counted into it",
+        ));
+        if self.no_on_load {
+            told.push(
+                "No usable onLoad is recorded: every request counts into the load.".to_owned(),
+            );
+        }
+        told.extend(some(self.starts_missing, "without a start: placed with the entry before"));
+        told.extend(some(self.durations_missing, "without a duration: taken as instant"));
+    }
+}
+
+impl fmt::Display for Assumptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentences().join("\n"))
+    }
+}
+
+fn some(count: u32, what: impl fmt::Display) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 request: {what}.")),
+        n => Some(format!("{n} requests: {what}.")),
+    }
+}

@@ -1,0 +1,254 @@
+//! One entry of a HAR as it stands: facts that are there, nothing assumed.
+//!
+//! What is missing, null, empty or -1 is None, whoever wrote it; numbers may be strings, as
+//! WebPageTest writes them. What has the wrong shape is an error that names the field.
+
+use super::HarError;
+use super::time;
+use serde_json::Value;
+use std::time::Duration;
+
+/// The facts of one entry.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Entry {
+    /// Place in the file's `log.entries`.
+    pub(super) index: usize,
+    pub(super) url: String,
+    pub(super) method: String,
+    pub(super) pageref: Option<String>,
+    /// Nanoseconds since 1970.
+    pub(super) started: Option<i64>,
+    pub(super) time: Option<Duration>,
+    pub(super) timings: Timings,
+    pub(super) status: Option<i64>,
+    /// Whether the browser made up the answer itself.
+    pub(super) answered_inside: bool,
+    pub(super) mime: String,
+    pub(super) resource_type: String,
+    pub(super) rank: String,
+    pub(super) referer: Option<String>,
+    /// Where a 3xx answer leads.
+    pub(super) redirect: Option<String>,
+    pub(super) initiators: Vec<String>,
+    pub(super) upload: u64,
+    pub(super) transfer_size: Option<u64>,
+    pub(super) body_size: Option<u64>,
+    pub(super) content_length: Option<u64>,
+    pub(super) content_size: Option<u64>,
+}
+
+/// The phases of one entry; a phase that did not happen is None.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Timings {
+    pub(super) blocked: Option<Duration>,
+    pub(super) dns: Option<Duration>,
+    pub(super) connect: Option<Duration>,
+    pub(super) ssl: Option<Duration>,
+    pub(super) send: Option<Duration>,
+    pub(super) wait: Option<Duration>,
+    pub(super) receive: Option<Duration>,
+}
+
+impl Timings {
+    /// All phases in a row, where `ssl` is a part of `connect` (HAR 1.2).
+    pub(super) fn sum(&self) -> Duration {
+        [self.blocked, self.dns, self.connect, self.send, self.wait, self.receive]
+            .into_iter()
+            .flatten()
+            .fold(Duration::ZERO, Duration::saturating_add)
+    }
+}
+
+impl Entry {
+    /// Reads entry `index` of a file.
+    pub(super) fn read(index: usize, json: &str) -> Result<Self, HarError> {
+        let value: Value = serde_json::from_str(json).map_err(|error| HarError::Entry {
+            index,
+            url: String::new(),
+            field: "entry".to_owned(),
+            problem: error.to_string(),
+        })?;
+        let mut reader = Reader { index, url: String::new() };
+        let none = Value::Null;
+        if !value.is_object() {
+            return Err(reader.wrong("entry", "an object is expected"));
+        }
+        let request = reader.object(&value, "request")?.unwrap_or(&none);
+        let url = reader.text(request, "request.url")?.filter(|url| !url.is_empty());
+        reader.url = url.ok_or_else(|| reader.wrong("request.url", "it is missing"))?;
+        let response = reader.object(&value, "response")?.unwrap_or(&none);
+        let content = reader.object(response, "response.content")?.unwrap_or(&none);
+        let status_text = reader.text(response, "response.statusText")?.unwrap_or_default();
+        let upload = reader.size(request, "request.bodySize")?;
+        let status = reader.number(response, "response.status")?.map(|status| status as i64);
+        let is_redirect = status.is_some_and(|status| (300..400).contains(&status));
+        let target = reader.text(response, "response.redirectURL")?.filter(|url| !url.is_empty());
+        Ok(Self {
+            index,
+            method: reader.text(request, "request.method")?.unwrap_or_default(),
+            pageref: reader.text(&value, "pageref")?,
+            started: reader.time_stamp(&value, "startedDateTime")?,
+            time: reader.millis(&value, "time")?,
+            timings: reader.timings(&value)?,
+            status,
+            answered_inside: status_text == "Internal Redirect"
+                || header(response, "non-authoritative-reason").is_some(),
+            mime: mime_of(
+                reader
+                    .text(content, "response.content.mimeType")?
+                    .or(header(response, "content-type")),
+            ),
+            resource_type: lower(reader.text(&value, "_resourceType")?),
+            rank: reader.text(&value, "_priority")?.unwrap_or_default(),
+            referer: header(request, "referer"),
+            redirect: target.or_else(|| header(response, "location")).filter(|_| is_redirect),
+            initiators: initiators(value.get("_initiator")),
+            upload: upload.unwrap_or(0),
+            transfer_size: reader.size(response, "response._transferSize")?,
+            body_size: reader.size(response, "response.bodySize")?,
+            content_length: header(response, "content-length").and_then(|n| n.trim().parse().ok()),
+            content_size: reader.size(content, "response.content.size")?,
+            url: reader.url,
+        })
+    }
+}
+
+/// Reads fields of one entry and knows whose fault a wrong one is. A field is named by its whole path.
+struct Reader {
+    index: usize,
+    url: String,
+}
+
+impl Reader {
+    fn wrong(&self, field: &str, problem: &str) -> HarError {
+        HarError::Entry {
+            index: self.index,
+            url: self.url.clone(),
+            field: field.to_owned(),
+            problem: problem.to_owned(),
+        }
+    }
+
+    fn object<'v>(&self, of: &'v Value, field: &str) -> Result<Option<&'v Value>, HarError> {
+        match of.get(last(field)) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) if value.is_object() => Ok(Some(value)),
+            Some(_) => Err(self.wrong(field, "an object is expected")),
+        }
+    }
+
+    fn text(&self, of: &Value, field: &str) -> Result<Option<String>, HarError> {
+        match of.get(last(field)) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(Value::Number(number)) => Ok(Some(number.to_string())),
+            Some(_) => Err(self.wrong(field, "a text is expected")),
+        }
+    }
+
+    fn number(&self, of: &Value, field: &str) -> Result<Option<f64>, HarError> {
+        match of.get(last(field)) {
+            None | Some(Value::Null | Value::Bool(_)) => Ok(None),
+            Some(Value::Number(number)) => Ok(number.as_f64().filter(|n| n.is_finite())),
+            Some(Value::String(text)) if text.trim().is_empty() => Ok(None),
+            Some(Value::String(text)) => match text.trim().parse::<f64>() {
+                Ok(number) => Ok(Some(number).filter(|n| n.is_finite())),
+                Err(_) => Err(self.wrong(field, &format!("`{text}` is not a number"))),
+            },
+            Some(_) => Err(self.wrong(field, "a number is expected")),
+        }
+    }
+
+    /// A size; -1 stands for unknown.
+    fn size(&self, of: &Value, field: &str) -> Result<Option<u64>, HarError> {
+        /// 1 TiB: what is said to be larger is a mistake that would only overflow sums.
+        const LARGEST: f64 = (1_u64 << 40) as f64;
+        let size = self.number(of, field)?.filter(|&n| n >= 0.0);
+        match size {
+            Some(n) if n > LARGEST => Err(self.wrong(field, "it is larger than 1 TiB")),
+            size => Ok(size.map(|n| n as u64)),
+        }
+    }
+
+    /// A span in ms; -1 stands for one that did not happen.
+    fn millis(&self, of: &Value, field: &str) -> Result<Option<Duration>, HarError> {
+        /// A day.
+        const LONGEST: f64 = 86_400_000.0;
+        let millis = self.number(of, field)?.filter(|&n| n >= 0.0);
+        match millis {
+            Some(n) if n > LONGEST => Err(self.wrong(field, "it is longer than a day")),
+            millis => Ok(millis.map(|n| Duration::from_nanos((n * 1e6).round() as u64))),
+        }
+    }
+
+    fn time_stamp(&self, of: &Value, field: &str) -> Result<Option<i64>, HarError> {
+        match self.text(of, field)?.filter(|text| !text.trim().is_empty()) {
+            None => Ok(None),
+            Some(text) => match time::read(&text) {
+                Some(at) => Ok(Some(at)),
+                None => Err(self.wrong(field, &format!("`{text}` is not an ISO 8601 time stamp"))),
+            },
+        }
+    }
+
+    fn timings(&self, entry: &Value) -> Result<Timings, HarError> {
+        let Some(timings) = self.object(entry, "timings")? else { return Ok(Timings::default()) };
+        Ok(Timings {
+            blocked: self.millis(timings, "timings.blocked")?,
+            dns: self.millis(timings, "timings.dns")?,
+            connect: self.millis(timings, "timings.connect")?,
+            ssl: self.millis(timings, "timings.ssl")?,
+            send: self.millis(timings, "timings.send")?,
+            wait: self.millis(timings, "timings.wait")?,
+            receive: self.millis(timings, "timings.receive")?,
+        })
+    }
+}
+
+fn last(field: &str) -> &str {
+    field.rsplit('.').next().unwrap_or(field)
+}
+
+fn lower(text: Option<String>) -> String {
+    text.unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// The media type without parameters, of characters that a header field may hold.
+fn mime_of(text: Option<String>) -> String {
+    let lower = lower(text);
+    let bare = lower.split(';').next().unwrap_or("").trim();
+    bare.chars().filter(char::is_ascii_graphic).collect()
+}
+
+fn header(of: &Value, name: &str) -> Option<String> {
+    let headers = of.get("headers")?.as_array()?;
+    let named = |header: &&Value| {
+        let own = header.get("name").and_then(Value::as_str);
+        own.is_some_and(|own| own.eq_ignore_ascii_case(name))
+    };
+    Some(headers.iter().find(named)?.get("value")?.as_str()?.to_owned())
+}
+
+/// The URLs that `_initiator` blames, the most direct first. Chrome writes an object: a script's is known
+/// by the frames of its stack (and of the stacks that scheduled it), a parser's by `url`. WebPageTest
+/// writes a URL.
+fn initiators(value: Option<&Value>) -> Vec<String> {
+    match value {
+        Some(Value::String(url)) if !url.is_empty() => vec![url.clone()],
+        Some(Value::Object(object)) => {
+            let mut urls = Vec::new();
+            let mut stack = object.get("stack");
+            while let Some(frames) = stack {
+                let frames_of = frames.get("callFrames").and_then(Value::as_array);
+                let urls_of = frames_of.into_iter().flatten().filter_map(|frame| frame.get("url"));
+                urls.extend(urls_of.filter_map(Value::as_str).map(str::to_owned));
+                stack = frames.get("parent");
+            }
+            urls.extend(object.get("url").and_then(Value::as_str).map(str::to_owned));
+            urls.retain(|url| !url.is_empty());
+            urls.dedup();
+            urls
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,42 @@
+//! How to run it again: the command, the seed, the machine and the versions.
+
+use super::picture;
+use crate::markup::Markup;
+use crate::{Report, command};
+use unit::ByteSize;
+
+pub(super) fn again(m: &mut Markup, report: &Report<'_>) {
+    let result = report.result;
+    m.line("h2", &[], "Run it again");
+    picture::command(m, "The same", &command::shell_line(&result.command_line));
+    picture::command(
+        m,
+        "Judge the rows anew",
+        &command::shell_line(&["wirelap", "report", report.folder]),
+    );
+    picture::command(m, "Every trial as CSV", &command::csv(report.folder));
+    if let Some(next) = report.next {
+        picture::command(m, "Next", next);
+    }
+    m.element("dl", &[("class", &"host")], |m| {
+        let host = &result.host;
+        let mut fact = |name: &str, value: &str| {
+            if !value.is_empty() {
+                m.element("div", &[], |m| {
+                    m.line("dt", &[], name);
+                    m.line("dd", &[], value);
+                });
+            }
+        };
+        fact("seed", &result.seed.to_string());
+        fact("started", &result.started);
+        fact("wirelap", &result.version);
+        fact("system", &host.os);
+        fact("kernel", &host.kernel);
+        fact("processor", &format!("{} ({} cores usable)", host.cpu, host.cores));
+        fact("memory", &ByteSize(host.memory_bytes).to_string());
+        fact("ran as", if host.root { "root" } else { "an ordinary user" });
+        host.more.iter().for_each(|(name, value)| fact(name, value));
+        fact("intervals", &result.family.method);
+    });
+}

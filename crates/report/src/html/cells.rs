@@ -1,0 +1,132 @@
+//! Tables with a row a cell: what was negotiated, and the raw figures.
+
+use super::picture;
+use super::table::{figure, table, text};
+use crate::markup::Markup;
+use crate::overview::Group;
+use crate::{Report, command, number, words};
+use std::collections::BTreeSet;
+use study::record::TrialRecord;
+use study::result::CellResult;
+use study::stats::Summary;
+use trace::ConnectionRecord;
+
+/// What client and server agreed on in each cell's median trial.
+pub(super) fn negotiated(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
+    let columns = [
+        text("cell"),
+        text("protocol"),
+        text("TLS"),
+        text("cipher"),
+        figure("connections"),
+        figure("requests"),
+        figure("rounds"),
+        figure("bytes sent"),
+        figure("bytes received"),
+        figure("packets lost"),
+        figure("queue full"),
+    ];
+    let rows = cells(groups).filter_map(|cell| {
+        let mut row = vec![words::cell(groups, cell)];
+        row.extend(agreed(cell, report.median_row(cell)?));
+        Some(row)
+    });
+    m.line("h3", &[], "What was negotiated, in each cell's median trial");
+    table(m, "Negotiated", &columns, rows);
+    let medians = cells(groups).filter_map(|cell| cell.median_trial.as_ref());
+    let keys = command::sql_list(medians.map(|median| median.key.as_str()));
+    let query = format!("SELECT * FROM connections WHERE key IN {keys} ORDER BY key, id");
+    picture::command(m, "Rows", &command::rows(report.folder, &query));
+}
+
+/// Every metric of every cell.
+pub(super) fn figures(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
+    let columns = [
+        text("cell"),
+        text("metric"),
+        figure("n"),
+        figure("median"),
+        figure("95 % from"),
+        figure("to"),
+        figure("least"),
+        figure("greatest"),
+        text("not counted"),
+    ];
+    m.line("h3", &[], "Raw figures of every cell");
+    let rows = cells(groups).flat_map(|cell| {
+        let left_out = left_out(cell);
+        let mut rows: Vec<Vec<String>> = cell
+            .metrics
+            .iter()
+            .map(|(name, summary)| {
+                let mut row = vec![words::cell(groups, cell), name.clone()];
+                row.extend(summed(summary));
+                row.push(left_out.clone());
+                row
+            })
+            .collect();
+        if rows.is_empty() {
+            let mut row = vec![words::cell(groups, cell), "none".to_owned(), "0".to_owned()];
+            row.resize(8, String::new());
+            row.push(left_out);
+            rows.push(row);
+        }
+        rows
+    });
+    m.element("details", &[], |m| {
+        m.line("summary", &[], "Figures of the measured trials");
+        table(m, "Figures of the measured trials", &columns, rows);
+    });
+    picture::command(m, "Rows", &command::csv(report.folder));
+}
+
+fn cells<'g>(groups: &'g [Group<'_>]) -> impl Iterator<Item = &'g CellResult> {
+    groups.iter().flat_map(|group| group.cells.iter().copied())
+}
+
+fn agreed(cell: &CellResult, trial: &TrialRecord) -> [String; 10] {
+    let all = &trial.connections;
+    let distinct = |of: fn(&ConnectionRecord) -> String| -> String {
+        let values: BTreeSet<String> = all.iter().map(of).collect();
+        values.into_iter().collect::<Vec<_>>().join(", ")
+    };
+    let tls = |c: &ConnectionRecord| {
+        let resumed = |resumed| if resumed { ", resumed" } else { "" };
+        c.tls.as_ref().map_or("none".to_owned(), |t| format!("{}{}", t.version, resumed(t.resumed)))
+    };
+    let cipher =
+        |c: &ConnectionRecord| c.tls.as_ref().map_or("–".to_owned(), |t| t.cipher.clone());
+    let sum =
+        |of: fn(&ConnectionRecord) -> u64| number::count(all.iter().map(of).sum::<u64>() as f64);
+    [
+        distinct(|connection| connection.protocol.clone()),
+        distinct(tls),
+        distinct(cipher),
+        all.len().to_string(),
+        sum(|connection| u64::from(connection.requests)),
+        cell.median_trial.as_ref().map(|median| median.rounds.to_string()).unwrap_or_default(),
+        sum(|connection| connection.bytes_sent),
+        sum(|connection| connection.bytes_received),
+        (trial.link.down.lost + trial.link.up.lost).to_string(),
+        (trial.link.down.queue_full + trial.link.up.queue_full).to_string(),
+    ]
+}
+
+fn summed(summary: &Summary) -> [String; 6] {
+    let values = [summary.median, summary.ci95[0], summary.ci95[1], summary.min, summary.max];
+    let whole = values.iter().all(|value| value.fract() == 0.0);
+    let text = |value: f64| if whole { number::count(value) } else { format!("{value:.3}") };
+    let [median, low, high, min, max] = values.map(text);
+    [summary.n.to_string(), median, low, high, min, max]
+}
+
+fn left_out(cell: &CellResult) -> String {
+    let counts = [
+        (cell.trials.invalid, "invalid"),
+        (cell.trials.failed, "failed"),
+        (cell.trials.unsupported, "unsupported"),
+    ];
+    let said: Vec<String> =
+        counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    said.join(", ")
+}

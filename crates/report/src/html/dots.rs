@@ -1,0 +1,179 @@
+//! Every trial of a group as a dot, beside the median and its interval.
+
+use super::picture::{AXIS_HEIGHT, Picture, axis, shared_scale};
+use super::table::{figure, table, text};
+use crate::hue::Hue;
+use crate::markup::Markup;
+use crate::number;
+use crate::overview::{Group, load, measured_load};
+use crate::scale::{Position, Scale};
+use crate::{Report, command, csv, words};
+use study::record::{Outcome, TrialRecord, metric};
+use study::result::CellResult;
+
+pub(super) fn dots(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: &str) {
+    let cells = group.fastest_first();
+    let trials: Vec<Vec<&TrialRecord>> = cells.iter().map(|cell| report.trials(cell)).collect();
+    let loads = trials.iter().flatten().filter_map(|trial| measured_load(trial));
+    let intervals = cells.iter().filter_map(|cell| Some(load(cell)?.ci95[1]));
+    let scale = shared_scale(loads.chain(intervals));
+    let bottom = ROW * cells.len() as f64;
+    let picture = Picture {
+        id: format!("{id}-trials"),
+        title: words::finding(group, report.result.margin),
+        description: "Load time. A dot is a trial; the bar below is the 95 % interval of the median, \
+                      the mark on it the median. A cross at the right edge is a trial that failed and \
+                      ranks as the slowest."
+            .to_owned(),
+        height: bottom + AXIS_HEIGHT,
+        command: command::rows(report.folder, &query(group)),
+    };
+    let draw = |m: &mut Markup| {
+        axis(m, scale, 0.0, bottom);
+        for (i, (cell, trials)) in cells.iter().zip(&trials).enumerate() {
+            row(m, group, cell, trials, &Row { scale, top: i as f64 * ROW });
+        }
+    };
+    picture.write(m, draw, |m| figures(m, group, &trials));
+}
+
+/// Height of a contender's row: its name, its dots, its interval.
+const ROW: f64 = 76.0;
+
+/// Where a row is drawn.
+struct Row {
+    scale: Scale,
+    top: f64,
+}
+
+fn row(m: &mut Markup, group: &Group<'_>, cell: &CellResult, trials: &[&TrialRecord], at: &Row) {
+    let hue = Hue::of(&cell.contender).class();
+    m.element("g", &[("class", &hue)], |m| {
+        label(m, group, cell, at.top + 16.0);
+        let middle = at.top + 38.0;
+        let times: Vec<f64> = trials.iter().filter_map(|trial| measured_load(trial)).collect();
+        for (place, lane) in lanes(&times, at.scale) {
+            let y = format!("{:.1}", middle + lane);
+            m.empty("circle", &[("class", &"dot"), ("cx", &place), ("cy", &y), ("r", &"3.5")]);
+        }
+        let failed = |trial: &&&TrialRecord| matches!(trial.outcome, Outcome::Failed { .. });
+        let crosses = trials.iter().filter(failed).count();
+        if crosses > 0 {
+            let text = "✕".repeat(crosses.min(12));
+            let y = format!("{:.0}", middle + 4.0);
+            let place: [(&'static str, &dyn std::fmt::Display); 4] =
+                [("class", &"cross"), ("x", &"100%"), ("y", &y), ("text-anchor", &"end")];
+            m.line("text", &place, text);
+        }
+        interval(m, cell, at);
+    });
+}
+
+fn label(m: &mut Markup, group: &Group<'_>, cell: &CellResult, y: f64) {
+    let y = format!("{y:.0}");
+    m.element("text", &[("class", &"label"), ("x", &"0"), ("y", &y)], |m| {
+        m.line("tspan", &[("class", &"name")], &cell.contender.name);
+        let figures = load(cell)
+            .map(|load| number::duration_with_interval(load.median, load.ci95))
+            .unwrap_or_else(|| "not measured".to_owned());
+        m.line("tspan", &[("dx", &"10")], figures);
+    });
+    let verdict = match group.ranked(&cell.contender.name) {
+        Some(ranked) => {
+            let word = ranked.comparison.verdict.word();
+            words::ratio(&ranked.comparison)
+                .map_or_else(|| word.to_owned(), |ratio| format!("{}× {word}", ratio.number()))
+        }
+        None if group.verdicts.is_some() => "baseline".to_owned(),
+        None => return,
+    };
+    let place: [(&'static str, &dyn std::fmt::Display); 4] =
+        [("class", &"label"), ("x", &"100%"), ("y", &y), ("text-anchor", &"end")];
+    m.line("text", &place, verdict);
+}
+
+fn interval(m: &mut Markup, cell: &CellResult, at: &Row) {
+    let Some(load) = load(cell) else { return };
+    let y = format!("{:.0}", at.top + 59.0);
+    let (low, high) = (at.scale.at(load.ci95[0]), at.scale.at(load.ci95[1]));
+    let bar: [(&'static str, &dyn std::fmt::Display); 5] =
+        [("class", &"interval"), ("x1", &low), ("x2", &high), ("y1", &y), ("y2", &y)];
+    m.empty("line", &bar);
+    let median = at.scale.at(load.median);
+    let (y1, y2) = (format!("{:.0}", at.top + 52.0), format!("{:.0}", at.top + 66.0));
+    let mark: [(&'static str, &dyn std::fmt::Display); 5] =
+        [("class", &"median"), ("x1", &median), ("x2", &median), ("y1", &y1), ("y2", &y2)];
+    m.empty("line", &mark);
+}
+
+/// Places dots side by side rather than on top of each other: each in the lane nearest the middle in which its
+/// neighbour leaves room. The room is a dot's width on a screen of 800 pixels.
+fn lanes(times: &[f64], scale: Scale) -> Vec<(Position, f64)> {
+    const LANES: [f64; 5] = [0.0, -6.0, 6.0, -12.0, 12.0];
+    const ROOM: f64 = 7.5 / 800.0 * 100.0;
+    let mut places: Vec<Position> = times.iter().map(|time| scale.at(*time)).collect();
+    places.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut last = [f64::NEG_INFINITY; LANES.len()];
+    places
+        .into_iter()
+        .map(|place| {
+            let free = (0..LANES.len()).find(|lane| place.0 - last[*lane] >= ROOM);
+            // Where all lanes are full, the one that was left longest ago.
+            let lane = free.unwrap_or_else(|| {
+                (0..LANES.len()).min_by(|a, b| last[*a].total_cmp(&last[*b])).unwrap_or(0)
+            });
+            last[lane] = place.0;
+            (place, LANES[lane])
+        })
+        .collect()
+}
+
+fn figures(m: &mut Markup, group: &Group<'_>, trials: &[Vec<&TrialRecord>]) {
+    let caption = format!("Load time of every trial on {}", group.link.name);
+    let columns = [
+        text("contender"),
+        figure("block"),
+        figure("load time, ms"),
+        text("outcome"),
+        text("reason"),
+    ];
+    let rows = trials.iter().flatten().map(|trial| {
+        [
+            trial.plan.cell.contender.name.clone(),
+            trial.plan.block.to_string(),
+            trial.metrics.get(metric::LOAD_MS).map(|ms| format!("{ms:.3}")).unwrap_or_default(),
+            csv::outcome_name(&trial.outcome).to_owned(),
+            trial.outcome.reason().unwrap_or_default().to_owned(),
+        ]
+    });
+    table(m, &caption, &columns, rows);
+}
+
+fn query(group: &Group<'_>) -> String {
+    format!(
+        "SELECT contender, block, value AS load_ms, outcome FROM metrics \
+         WHERE metric = 'load_ms' AND NOT warmup AND link = {} AND workload = {} \
+         ORDER BY contender, block",
+        command::sql(&group.link.name),
+        command::sql(&group.workload.name)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dots_of_equal_times_do_not_cover_each_other() {
+        let lanes = lanes(&[100.0; 5], Scale::up_to(200.0));
+        let mut offsets: Vec<f64> = lanes.iter().map(|(_, lane)| *lane).collect();
+        offsets.sort_by(f64::total_cmp);
+        assert_eq!(offsets, [-12.0, -6.0, 0.0, 6.0, 12.0]);
+    }
+
+    #[test]
+    fn dots_far_apart_stay_on_the_middle_line() {
+        let lanes = lanes(&[10.0, 100.0, 190.0], Scale::up_to(200.0));
+        assert!(lanes.iter().all(|(_, lane)| *lane == 0.0));
+    }
+}

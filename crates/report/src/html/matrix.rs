@@ -1,0 +1,175 @@
+//! Links by contenders: verdict, ratio with interval, time saved. Nothing is told by colour alone, and on a
+//! phone every link becomes a list.
+
+use crate::hue::Hue;
+use crate::markup::Markup;
+use crate::number::{self, Percent, Ratio};
+use crate::overview::{Group, load};
+use crate::scale::Position;
+use crate::{Report, words};
+use study::result::{CellResult, Ranked, Verdict};
+
+pub(super) fn matrix(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
+    let compared: Vec<&Group<'_>> = groups.iter().filter(|g| g.verdicts.is_some()).collect();
+    let Some(first) = compared.first() else { return };
+    m.element("section", &[("id", &"verdicts")], |m| {
+        m.line("h2", &[], format!("Load time against {}", report.result.baseline));
+        let forest = Forest::of(&compared, report.result.margin);
+        for groups in compared.chunk_by(|a, b| a.workload.name == b.workload.name) {
+            let caption = groups[0].workload.to_string();
+            m.element("table", &[("class", &"matrix")], |m| {
+                m.line("caption", &[], caption);
+                heads(m, first);
+                m.element("tbody", &[], |m| groups.iter().for_each(|g| row(m, report, g, &forest)));
+            });
+        }
+        m.element("p", &[("class", &"note")], |m| reading(m, report));
+    });
+}
+
+fn heads(m: &mut Markup, group: &Group<'_>) {
+    m.element("thead", &[], |m| {
+        m.element("tr", &[], |m| {
+            m.line("th", &[("scope", &"col")], "link");
+            for cell in &group.cells {
+                let class = Hue::of(&cell.contender).class();
+                m.element("th", &[("scope", &"col"), ("class", &class)], |m| {
+                    m.line("span", &[("class", &"name")], &cell.contender.name);
+                });
+            }
+        });
+    });
+}
+
+fn row(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, forest: &Forest) {
+    m.element("tr", &[], |m| {
+        m.element("th", &[("scope", &"row")], |m| {
+            m.text(&group.link.name);
+            m.line("small", &[], report.link_figures(group.link));
+        });
+        for cell in &group.cells {
+            let class = match group.ranked(&cell.contender.name) {
+                Some(ranked) => ranked.comparison.verdict.word(),
+                None => "baseline",
+            };
+            let hue = Hue::of(&cell.contender).class();
+            let class = format!("{class} {hue}");
+            m.element("td", &[("class", &class)], |m| {
+                m.line("span", &[("class", &"who name")], &cell.contender.name);
+                match group.ranked(&cell.contender.name) {
+                    Some(ranked) => compared(m, group, ranked, forest),
+                    None => m.line("b", &[("class", &"verdict")], "baseline"),
+                }
+                figures(m, report, cell);
+            });
+        }
+    });
+}
+
+fn compared(m: &mut Markup, group: &Group<'_>, ranked: &Ranked, forest: &Forest) {
+    let verdict = ranked.comparison.verdict;
+    m.element("b", &[("class", &"verdict")], |m| {
+        m.line("span", &[("class", &"sign"), ("aria-hidden", &"true")], sign(verdict));
+        m.text(" ");
+        m.text(verdict.word());
+        if let Some(saved) = words::saved(group, ranked) {
+            let sign = if verdict == Verdict::Faster { "−" } else { "+" };
+            m.line("span", &[("class", &"saved")], format!(" {sign}{saved}"));
+        }
+    });
+    if let Some(ratio) = words::ratio(&ranked.comparison) {
+        let text = format!("{}× {}", ratio.number(), ratio.interval());
+        m.line("span", &[("class", &"ratio")], text);
+        forest.draw(m, ratio);
+    }
+    words::remarks(&ranked.comparison).iter().for_each(|remark| m.line("small", &[], remark));
+}
+
+fn figures(m: &mut Markup, report: &Report<'_>, cell: &CellResult) {
+    if let Some(load) = load(cell) {
+        let text = number::duration_with_interval(load.median, load.ci95);
+        m.line("span", &[("class", &"time")], text);
+    }
+    for trouble in words::troubles(report, cell) {
+        m.line("small", &[("class", &"trouble")], trouble);
+    }
+}
+
+fn sign(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster => "▼",
+        Verdict::Slower => "▲",
+        Verdict::Tie => "=",
+        Verdict::Undecided => "?",
+        Verdict::Unsupported => "–",
+    }
+}
+
+fn reading(m: &mut Markup, report: &Report<'_>) {
+    let family = &report.result.family;
+    let margin = Percent(report.result.margin);
+    m.text(format!(
+        "A ratio below 1 means less time than {}. Brackets hold {} intervals; those of the ratios hold \
+         together over all {} comparisons. tie: the interval lies within ±{margin}. faster, slower: it is clear \
+         of 1. undecided: neither. The small pictures show ratio and interval on one scale for all, with the \
+         line at 1 and the band of ties around it.",
+        report.result.baseline,
+        Percent(family.confidence),
+        family.comparisons,
+    ));
+}
+
+/// The scale that all ratios share: logarithmic, with 1 in the middle.
+struct Forest {
+    /// The natural logarithm at the right edge.
+    reach: f64,
+    margin: f64,
+}
+
+impl Forest {
+    fn of(groups: &[&Group<'_>], margin: f64) -> Self {
+        let ends = groups
+            .iter()
+            .filter_map(|group| group.verdicts)
+            .flat_map(|verdicts| &verdicts.ranking)
+            .filter_map(|ranked| words::ratio(&ranked.comparison))
+            .flat_map(|ratio| ratio.ci)
+            .map(|end| end.ln().abs())
+            .filter(|end| end.is_finite());
+        // At least a quarter either way, so that a tie looks like one; at most tenfold.
+        let reach = ends.fold(1.25_f64.ln(), f64::max).min(10_f64.ln()) * 1.08;
+        Self { reach, margin }
+    }
+
+    fn at(&self, ratio: f64) -> Position {
+        let share = ratio.max(f64::MIN_POSITIVE).ln() / self.reach;
+        Position((50.0 + share * 50.0).clamp(0.0, 100.0))
+    }
+
+    fn draw(&self, m: &mut Markup, ratio: Ratio) {
+        let (low, high) = (self.at(ratio.ci[0]), self.at(ratio.ci[1]));
+        let (from, to) = (self.at(1.0 / (1.0 + self.margin)), self.at(1.0 + self.margin));
+        let band = Position(to.0 - from.0);
+        let svg: [(&'static str, &dyn std::fmt::Display); 4] =
+            [("class", &"forest"), ("aria-hidden", &"true"), ("width", &"100%"), ("height", &"14")];
+        m.element("svg", &svg, |m| {
+            let place: [(&'static str, &dyn std::fmt::Display); 5] = [
+                ("class", &"band"),
+                ("x", &from),
+                ("y", &"0"),
+                ("width", &band),
+                ("height", &"14"),
+            ];
+            m.empty("rect", &place);
+            let one: [(&'static str, &dyn std::fmt::Display); 5] =
+                [("class", &"one"), ("x1", &"50%"), ("x2", &"50%"), ("y1", &"0"), ("y2", &"14")];
+            m.empty("line", &one);
+            let bar: [(&'static str, &dyn std::fmt::Display); 5] =
+                [("class", &"interval"), ("x1", &low), ("x2", &high), ("y1", &"7"), ("y2", &"7")];
+            m.empty("line", &bar);
+            let dot: [(&'static str, &dyn std::fmt::Display); 4] =
+                [("class", &"dot"), ("cx", &self.at(ratio.value)), ("cy", &"7"), ("r", &"4")];
+            m.empty("circle", &dot);
+        });
+    }
+}

@@ -1,0 +1,115 @@
+//! The page: one file that loads nothing, works without its script, prints, and reads on a phone. First
+//! what a manager asks (the answer, what it saves, what it does not say), then what an engineer asks
+//! (every trial, where the time went, what was negotiated, how to run it again).
+
+mod again;
+mod cells;
+mod dots;
+mod facts;
+mod matrix;
+mod parts;
+mod picture;
+mod summary;
+mod table;
+mod waterfall;
+
+use crate::markup::Markup;
+use crate::overview::Group;
+use crate::{Report, words};
+
+/// The whole page.
+pub fn html(report: &Report<'_>) -> String {
+    let mut m = Markup::default();
+    m.own("<!DOCTYPE html>\n");
+    m.element("html", &[("lang", &"en")], |m| {
+        m.element("head", &[], |m| head(m, report));
+        m.element("body", &[], |m| body(m, report));
+    });
+    m.finish()
+}
+
+fn head(m: &mut Markup, report: &Report<'_>) {
+    m.empty("meta", &[("charset", &"utf-8")]);
+    // Nothing is fetched, whatever a name from outside may say.
+    let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+    m.empty("meta", &[("http-equiv", &"Content-Security-Policy"), ("content", &policy)]);
+    m.empty("meta", &[("name", &"viewport"), ("content", &"width=device-width, initial-scale=1")]);
+    m.empty("meta", &[("name", &"color-scheme"), ("content", &"light dark")]);
+    let generator = format!("wirelap {}", report.result.version);
+    m.empty("meta", &[("name", &"generator"), ("content", &generator)]);
+    m.line("title", &[], format!("{} · wirelap", report.result.experiment));
+    m.element("style", &[], |m| m.own(include_str!("page.css")));
+}
+
+fn body(m: &mut Markup, report: &Report<'_>) {
+    let groups = report.groups();
+    m.element("main", &[], |m| {
+        summary::masthead(m, report);
+        summary::answer(m, report, &groups);
+        matrix::matrix(m, report, &groups);
+        summary::limits(m, report, &groups);
+        contents(m, &groups);
+        for (number, group) in groups.iter().enumerate() {
+            link_section(m, report, group, number);
+        }
+        m.element("section", &[("id", &"facts")], |m| {
+            m.line("h2", &[], "What ran");
+            cells::negotiated(m, report, &groups);
+            facts::settings(m, report);
+            facts::troubles(m, report, &groups);
+            cells::figures(m, report, &groups);
+        });
+        m.element("section", &[("id", &"again")], |m| again::again(m, report));
+    });
+    m.element("script", &[], |m| m.own(include_str!("page.js")));
+}
+
+fn contents(m: &mut Markup, groups: &[Group<'_>]) {
+    m.element("nav", &[("aria-label", &"Details")], |m| {
+        m.line("h2", &[], "The details");
+        m.element("ul", &[], |m| {
+            let mut entry = |target: &str, text: &str| {
+                m.element("li", &[], |m| m.line("a", &[("href", &format!("#{target}"))], text));
+            };
+            for (number, group) in groups.iter().enumerate() {
+                entry(&section_id(number), &heading(groups, group));
+            }
+            entry("facts", "What ran");
+            entry("again", "Run it again");
+        });
+    });
+}
+
+fn link_section(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, number: usize) {
+    let id = section_id(number);
+    m.element("section", &[("id", &id)], |m| {
+        m.line("h2", &[], heading(&report.groups(), group));
+        m.element("p", &[("class", &"sub")], |m| {
+            m.text(report.link_figures(group.link));
+            if let Some(rounds) = words::rounds(group) {
+                m.text(format!(". {rounds}."));
+            }
+        });
+        if let Some(of) = &group.workload.check_of {
+            let note =
+                format!("No verdicts of its own: these trials put those of {of} to the proof.");
+            m.line("p", &[("class", &"note")], note);
+        }
+        dots::dots(m, report, group, &id);
+        waterfall::waterfall(m, report, group, &id);
+        parts::parts(m, report, group, &id);
+    });
+}
+
+/// The link's name, and the workload's where there are several.
+fn heading(groups: &[Group<'_>], group: &Group<'_>) -> String {
+    let several = groups.iter().any(|other| other.workload.name != group.workload.name);
+    match several {
+        true => format!("{}: {}", group.link.name, group.workload.name),
+        false => group.link.name.clone(),
+    }
+}
+
+fn section_id(number: usize) -> String {
+    format!("link-{}", number + 1)
+}

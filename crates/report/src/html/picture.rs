@@ -1,0 +1,91 @@
+//! The frame of every picture: a title that states the finding, the drawing with its text alternative, the
+//! figures as a table, and the command that shows the rows. Widths are in percent and heights in pixels, so that
+//! letters keep their size on every screen.
+
+use crate::markup::Markup;
+use crate::scale::Scale;
+
+/// What a picture is, besides its drawing.
+#[derive(Debug, Clone)]
+pub(super) struct Picture {
+    /// Unique in the page.
+    pub(super) id: String,
+    /// The finding.
+    pub(super) title: String,
+    /// What is drawn and how it is to be read.
+    pub(super) description: String,
+    /// Height in pixels.
+    pub(super) height: f64,
+    /// The command that shows its rows.
+    pub(super) command: String,
+}
+
+impl Picture {
+    /// Writes the frame around what `draw` draws, with the figures that `tables` writes.
+    pub(super) fn write(
+        &self,
+        m: &mut Markup,
+        draw: impl FnOnce(&mut Markup),
+        tables: impl FnOnce(&mut Markup),
+    ) {
+        let (title_id, about_id) = (format!("{}-title", self.id), format!("{}-about", self.id));
+        m.element("figure", &[("id", &self.id)], |m| {
+            m.element("figcaption", &[], |m| {
+                m.line("h3", &[], &self.title);
+                m.line("p", &[("class", &"note")], &self.description);
+            });
+            let labelled = format!("{title_id} {about_id}");
+            let height = format!("{:.0}", self.height);
+            let svg: [(&'static str, &dyn std::fmt::Display); 4] = [
+                ("role", &"img"),
+                ("aria-labelledby", &labelled),
+                ("width", &"100%"),
+                ("height", &height),
+            ];
+            m.element("svg", &svg, |m| {
+                m.line("title", &[("id", &title_id)], &self.title);
+                m.line("desc", &[("id", &about_id)], &self.description);
+                draw(m);
+            });
+            m.element("details", &[], |m| {
+                m.line("summary", &[], "Figures");
+                tables(m);
+            });
+            command(m, "Rows", &self.command);
+        });
+    }
+}
+
+/// A command to paste, behind a word that says what it gives.
+pub(super) fn command(m: &mut Markup, what: &str, command: &str) {
+    m.element("p", &[("class", &"command")], |m| {
+        m.line("span", &[], what);
+        m.text(" ");
+        m.line("code", &[], command);
+    });
+}
+
+/// The lines of an axis from `top` to `bottom`, its labels below.
+pub(super) fn axis(m: &mut Markup, scale: Scale, top: f64, bottom: f64) {
+    m.element("g", &[("class", &"axis")], |m| {
+        for tick in scale.ticks() {
+            let (y1, y2) = (format!("{top:.0}"), format!("{bottom:.0}"));
+            m.empty("line", &[("x1", &tick.at), ("x2", &tick.at), ("y1", &y1), ("y2", &y2)]);
+            let anchor = match tick.at.0 {
+                at if at < 1.0 => "start",
+                at if at > 94.0 => "end",
+                _ => "middle",
+            };
+            let y = format!("{:.0}", bottom + AXIS_HEIGHT - 4.0);
+            m.line("text", &[("x", &tick.at), ("y", &y), ("text-anchor", &anchor)], &tick.text);
+        }
+    });
+}
+
+/// Room for the labels of an axis, in pixels.
+pub(super) const AXIS_HEIGHT: f64 = 20.0;
+
+/// The time axis that all contenders of a group share.
+pub(super) fn shared_scale(ends: impl Iterator<Item = f64>) -> Scale {
+    Scale::up_to(ends.filter(|end| end.is_finite()).fold(0.0, f64::max))
+}

@@ -1,0 +1,154 @@
+//! The first screen: the answer in a sentence, what it saves, and what it does not say.
+
+use crate::markup::Markup;
+use crate::number;
+use crate::overview::{Group, load};
+use crate::words::{Clause, Standing};
+use crate::{Report, words};
+use study::result::Ranked;
+
+pub(super) fn masthead(m: &mut Markup, report: &Report<'_>) {
+    let result = report.result;
+    m.element("header", &[("class", &"masthead")], |m| {
+        m.line("b", &[], "wirelap");
+        m.line("span", &[], &result.experiment);
+        m.line("time", &[("datetime", &result.started)], day(&result.started));
+    });
+}
+
+pub(super) fn answer(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
+    let answers = words::answers(report);
+    m.element("section", &[("class", &"answer")], |m| {
+        if !report.result.question.is_empty() {
+            m.line("p", &[("class", &"question")], &report.result.question);
+        }
+        match answers.as_slice() {
+            [(None, clauses)] => m.element("h1", &[], |m| sentence(m, clauses)),
+            [] => m.line("h1", &[], "Nothing could be compared."),
+            several => {
+                m.line("h1", &[], &report.result.title);
+                for (name, clauses) in several {
+                    m.element("p", &[("class", &"lede")], |m| {
+                        m.line("b", &[], name.as_deref().unwrap_or_default());
+                        m.text(": ");
+                        sentence(m, clauses);
+                    });
+                }
+            }
+        }
+        savings(m, groups);
+        m.line("p", &[("class", &"note")], words::conditions(report));
+        m.line("p", &[("class", &"note")], words::trials_line(report));
+    });
+}
+
+fn sentence(m: &mut Markup, clauses: &[Clause]) {
+    for (i, clause) in clauses.iter().enumerate() {
+        m.text(if i == 0 { "" } else { "; " });
+        m.text(&clause.text);
+        if let Some(ratio) = &clause.ratio {
+            m.text(" ");
+            m.line("span", &[("class", &"by")], format!("({ratio})"));
+        }
+    }
+    m.text(".");
+}
+
+/// One large figure a link.
+fn savings(m: &mut Markup, groups: &[Group<'_>]) {
+    m.element("dl", &[("class", &"savings")], |m| {
+        for group in groups.iter().filter(|group| group.verdicts.is_some()) {
+            m.element("div", &[], |m| {
+                m.line("dt", &[], &group.link.name);
+                match group.winner() {
+                    Some(winner) => won(m, group, winner),
+                    None => level(m, group),
+                }
+            });
+        }
+    });
+}
+
+fn won(m: &mut Markup, group: &Group<'_>, winner: &Ranked) {
+    let contender = group.cell(&winner.contender).map(|cell| &cell.contender);
+    let hue = contender.map_or("", |contender| crate::hue::Hue::of(contender).class());
+    let saved = words::saved(group, winner).unwrap_or_else(|| "faster".to_owned());
+    m.line("dd", &[("class", &format!("big {hue}"))], saved);
+    m.element("dd", &[], |m| {
+        let time = |name: &str| Some(number::duration(load(group.cell(name)?)?.median));
+        let baseline = group.verdicts.map_or("", |verdicts| &verdicts.baseline);
+        m.text(format!("saved by {}", winner.contender));
+        if let (Some(fast), Some(slow)) = (time(&winner.contender), time(baseline)) {
+            m.text(format!(": {fast} instead of {slow}"));
+        }
+    });
+}
+
+fn level(m: &mut Markup, group: &Group<'_>) {
+    let baseline = group.verdicts.map_or("", |verdicts| &verdicts.baseline);
+    let (word, about) = match words::standing(group) {
+        Standing::Tie => ("tie", "no difference that matters".to_owned()),
+        Standing::BaselineLeads => ("nothing", format!("saved: {baseline} leads")),
+        Standing::Undecided => ("undecided", "the intervals do not tell".to_owned()),
+        Standing::Nothing => ("–", "nothing could be compared".to_owned()),
+    };
+    m.line("dd", &[("class", &"big none")], word);
+    m.line("dd", &[], about);
+}
+
+/// The box that keeps a reader from reading more than was measured.
+pub(super) fn limits(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
+    let result = report.result;
+    m.element("aside", &[("class", &"limits"), ("aria-labelledby", &"limits")], |m| {
+        m.line("h2", &[("id", &"limits")], "What this does not say");
+        m.element("ul", &[], |m| {
+            let mut item = |strong: &str, text: &str| {
+                m.element("li", &[], |m| {
+                    m.line("b", &[], strong);
+                    m.text(" ");
+                    m.text(text);
+                });
+            };
+            item(
+                "Your users.",
+                "The intervals cover repeats on this emulated link, not the spread of real networks.",
+            );
+            item(
+                "Page speed.",
+                "This is network load: nothing was parsed, laid out, painted or run in a browser.",
+            );
+            if !result.not_covered.is_empty() {
+                item("Not covered:", &format!("{}.", result.not_covered.join(", ")));
+            }
+            if result.trials.failed > 0 {
+                item("Failed trials", "rank as the slowest, so they count in the verdicts, but have no time.");
+            }
+            for assumption in report.assumptions {
+                item("Assumed:", assumption);
+            }
+            for (name, source) in sources(report, groups) {
+                item(&format!("Figures of {name}:"), &format!("{source}."));
+            }
+        });
+    });
+}
+
+/// Where the figures of each link are from, as far as it was said.
+fn sources<'a>(report: &Report<'a>, groups: &[Group<'_>]) -> Vec<(&'a str, &'a str)> {
+    report
+        .links
+        .iter()
+        .filter(|(name, text)| {
+            !text.source.is_empty() && groups.iter().any(|group| group.link.name == **name)
+        })
+        .map(|(name, text)| (name.as_str(), text.source.as_str()))
+        .collect()
+}
+
+/// The date and minute of an RFC 3339 time stamp; what is none stays as it is.
+fn day(stamp: &str) -> String {
+    match (stamp.get(..10), stamp.get(11..16)) {
+        (Some(date), Some(time)) => format!("{date} {time} UTC"),
+        _ => stamp.to_owned(),
+    }
+}

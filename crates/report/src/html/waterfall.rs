@@ -1,0 +1,281 @@
+//! The median trial of each contender of a group as a waterfall: a bar a fetch, all on one time axis. Rows
+//! grow thinner as they grow more, and labels thin out, so that hundreds of fetches stay one picture.
+
+use super::picture::{AXIS_HEIGHT, Picture, axis, shared_scale};
+use super::table::{figure, table, text};
+use crate::hue::Hue;
+use crate::markup::Markup;
+use crate::number::{self, duration};
+use crate::overview::Group;
+use crate::scale::Scale;
+use crate::timing::{self, Phase, Span};
+use crate::{Report, command};
+use study::record::TrialRecord;
+use study::result::CellResult;
+use trace::{FetchOutcome, FetchRecord};
+
+pub(super) fn waterfall(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: &str) {
+    let panels: Vec<Panel<'_>> =
+        group.fastest_first().into_iter().filter_map(|cell| Panel::of(report, cell)).collect();
+    if panels.is_empty() {
+        return;
+    }
+    let ends = panels.iter().flat_map(|panel| panel.bars.iter().map(Bar::end));
+    let scale = shared_scale(ends);
+    let bottom: f64 = panels.iter().map(Panel::height).sum();
+    let picture = Picture {
+        id: format!("{id}-waterfall"),
+        title: title(group, &panels),
+        description: "The median trial of each contender, all on one time axis from zero. A bar is a \
+                      fetch: a hairline while it is queued, then light grey for connecting, dark grey for \
+                      TLS, a tint while it waits for the first octet and the full colour while it receives."
+            .to_owned(),
+        height: bottom + AXIS_HEIGHT,
+        command: command::rows(report.folder, &query(&panels)),
+    };
+    let draw = |m: &mut Markup| {
+        axis(m, scale, 0.0, bottom);
+        let mut top = 0.0;
+        for panel in &panels {
+            panel.draw(m, scale, top);
+            top += panel.height();
+        }
+    };
+    picture.write(m, draw, |m| panels.iter().for_each(|panel| panel.figures(m)));
+}
+
+/// One contender's median trial.
+struct Panel<'a> {
+    cell: &'a CellResult,
+    trial: &'a TrialRecord,
+    bars: Vec<Bar<'a>>,
+}
+
+/// One fetch.
+struct Bar<'a> {
+    fetch: &'a FetchRecord,
+    spans: Vec<Span>,
+}
+
+impl Bar<'_> {
+    fn start(&self) -> f64 {
+        self.spans.first().map_or(0.0, |span| span.from)
+    }
+
+    /// When it stopped queueing.
+    fn began(&self) -> f64 {
+        let busy = self.spans.iter().find(|span| span.phase != Phase::Queued);
+        busy.or(self.spans.last()).map_or(0.0, |span| span.from)
+    }
+
+    fn end(&self) -> f64 {
+        self.spans.last().map_or(0.0, |span| span.to)
+    }
+
+    fn failed(&self) -> Option<&str> {
+        match &self.fetch.outcome {
+            FetchOutcome::Done => None,
+            FetchOutcome::Failed(reason) => Some(reason),
+        }
+    }
+}
+
+impl<'a> Panel<'a> {
+    fn of(report: &Report<'a>, cell: &'a CellResult) -> Option<Self> {
+        let trial = report.median_row(cell)?;
+        let origin = timing::origin(&trial.fetches);
+        let mut bars: Vec<Bar<'a>> = trial
+            .fetches
+            .iter()
+            .map(|fetch| Bar { fetch, spans: timing::spans(fetch, origin) })
+            .collect();
+        bars.sort_by_key(|bar| (bar.fetch.phases.queued, bar.fetch.id));
+        (!bars.is_empty()).then_some(Self { cell, trial, bars })
+    }
+
+    /// From one bar to the next, in pixels.
+    fn pitch(&self) -> f64 {
+        (ROWS_HEIGHT / self.bars.len() as f64).clamp(1.5, 15.0)
+    }
+
+    fn height(&self) -> f64 {
+        HEAD + self.pitch() * self.bars.len() as f64 + GAP
+    }
+
+    fn draw(&self, m: &mut Markup, scale: Scale, top: f64) {
+        m.element("g", &[("class", &Hue::of(&self.cell.contender).class())], |m| {
+            self.head(m, top + 15.0);
+            let pitch = self.pitch();
+            // A label needs this much height to be read.
+            let every = (12.0 / pitch).ceil() as usize;
+            for (i, bar) in self.bars.iter().enumerate() {
+                let y = top + HEAD + pitch * i as f64;
+                self.bar(m, bar, scale, y);
+            }
+            // After all bars, so that none covers a label.
+            for (i, bar) in self.bars.iter().enumerate() {
+                let y = top + HEAD + pitch * i as f64;
+                if i % every == 0 || bar.failed().is_some() {
+                    label(m, bar, scale, y + pitch / 2.0 + 3.5);
+                }
+            }
+        });
+    }
+
+    fn head(&self, m: &mut Markup, y: f64) {
+        let y = format!("{y:.0}");
+        m.element("text", &[("class", &"label"), ("x", &"0"), ("y", &y)], |m| {
+            m.line("tspan", &[("class", &"name")], &self.cell.contender.name);
+            m.line("tspan", &[("dx", &"10")], self.figures_line());
+        });
+    }
+
+    fn figures_line(&self) -> String {
+        let Some(median) = &self.cell.median_trial else { return String::new() };
+        let some =
+            |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        format!(
+            "{}, {}, {}",
+            duration(median.load_ms),
+            some(median.connections, "connection"),
+            some(median.rounds, "round")
+        )
+    }
+
+    fn bar(&self, m: &mut Markup, bar: &Bar<'_>, scale: Scale, y: f64) {
+        let pitch = self.pitch();
+        let thick = if pitch >= 4.0 { pitch - (pitch * 0.25).min(3.0) } else { pitch };
+        m.element("g", &[], |m| {
+            m.line("title", &[], hint(bar));
+            for span in &bar.spans {
+                let (x, width) = (scale.at(span.from), scale.width(span.from, span.to));
+                let (height, y) = match span.phase {
+                    Phase::Queued => (1.0, y + thick / 2.0 - 0.5),
+                    _ => (thick, y),
+                };
+                let (y, height) = (format!("{y:.1}"), format!("{height:.1}"));
+                let place: [(&'static str, &dyn std::fmt::Display); 5] = [
+                    ("class", &span.phase.class()),
+                    ("x", &x),
+                    ("y", &y),
+                    ("width", &width),
+                    ("height", &height),
+                ];
+                m.empty("rect", &place);
+            }
+        });
+    }
+
+    fn figures(&self, m: &mut Markup) {
+        let caption = format!(
+            "{} on {}, trial {}",
+            self.cell.contender.name, self.cell.link.name, self.trial.plan.key
+        );
+        let mut columns =
+            vec![text("fetch"), figure("connection"), figure("status"), figure("begins, ms")];
+        columns.extend(Phase::ALL.map(|phase| figure(format!("{}, ms", phase.name()))));
+        columns.extend([figure("ends, ms"), figure("body, bytes"), text("failed")]);
+        let rows = self.bars.iter().map(|bar| {
+            let mut row = vec![
+                bar.fetch.url.clone(),
+                bar.fetch.connection.map(|id| id.to_string()).unwrap_or_default(),
+                bar.fetch.status.map(|status| status.to_string()).unwrap_or_default(),
+                format!("{:.1}", bar.start()),
+            ];
+            row.extend(Phase::ALL.map(|phase| {
+                let spent = timing::spent(&bar.spans, phase);
+                if spent > 0.0 { format!("{spent:.1}") } else { String::new() }
+            }));
+            row.extend([
+                format!("{:.1}", bar.end()),
+                number::count(bar.fetch.body_bytes as f64),
+                bar.failed().unwrap_or_default().to_owned(),
+            ]);
+            row
+        });
+        table(m, &caption, &columns, rows);
+    }
+}
+
+/// Pixels that the bars of one contender take together, where there are enough of them.
+const ROWS_HEIGHT: f64 = 340.0;
+/// Pixels of the line over the bars.
+const HEAD: f64 = 26.0;
+/// Pixels between contenders.
+const GAP: f64 = 22.0;
+
+fn label(m: &mut Markup, bar: &Bar<'_>, scale: Scale, y: f64) {
+    let y = format!("{y:.1}");
+    let class = if bar.failed().is_some() { "tag failed" } else { "tag" };
+    let (start, end) = (scale.at(bar.began()), scale.at(bar.end()));
+    // Behind the bar's end; before its beginning where there is no room behind it; else on it.
+    let (at, anchor, shift) = match (start.0, end.0) {
+        (_, end_at) if end_at < 72.0 => (end, "start", "5"),
+        (start_at, _) if start_at > 28.0 => (start, "end", "-5"),
+        _ => (start, "start", "5"),
+    };
+    let place: [(&'static str, &dyn std::fmt::Display); 5] =
+        [("class", &class), ("x", &at), ("dx", &shift), ("y", &y), ("text-anchor", &anchor)];
+    m.line("text", &place, short_name(&bar.fetch.url));
+}
+
+fn hint(bar: &Bar<'_>) -> String {
+    let mut hint = bar.fetch.url.clone();
+    for phase in Phase::ALL {
+        let spent = timing::spent(&bar.spans, phase);
+        if spent > 0.0 {
+            hint.push_str(&format!("\n{} {}", phase.name(), duration(spent)));
+        }
+    }
+    if let Some(reason) = bar.failed() {
+        hint.push_str(&format!("\nfailed: {reason}"));
+    }
+    hint
+}
+
+/// The part of a URL that tells it from its neighbours.
+fn short_name(url: &str) -> String {
+    let path = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let (host, path) = path.split_once('/').unwrap_or((path, ""));
+    let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let name = if last.is_empty() { host } else { last };
+    match name.char_indices().nth(LONGEST_NAME) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}
+
+const LONGEST_NAME: usize = 24;
+
+fn title(group: &Group<'_>, panels: &[Panel<'_>]) -> String {
+    let ends: Vec<String> = panels
+        .iter()
+        .filter_map(|panel| {
+            let median = panel.cell.median_trial.as_ref()?;
+            Some(format!("{} after {}", panel.cell.contender.name, duration(median.load_ms)))
+        })
+        .collect();
+    format!(
+        "On {}, the median load is complete with {}",
+        group.link.name,
+        crate::words::listed(&ends)
+    )
+}
+
+fn query(panels: &[Panel<'_>]) -> String {
+    let keys = command::sql_list(panels.iter().map(|panel| panel.trial.plan.key.as_str()));
+    format!("SELECT * FROM fetches WHERE key IN {keys} ORDER BY key, id")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fetch_is_called_by_the_end_of_its_path() {
+        assert_eq!(short_name("https://far:443/img/1.png?v=2"), "1.png?v=2");
+        assert_eq!(short_name("https://far/"), "far");
+        assert_eq!(short_name("no url at all"), "no url at all");
+        assert_eq!(short_name(&format!("https://far/{}", "é".repeat(40))).chars().count(), 25);
+    }
+}

@@ -1,0 +1,51 @@
+//! One colour for each transport, the same in every picture and in the terminal. The colours are those of
+//! Okabe and Ito, "Color Universal Design" (2008), which stay apart for colour-blind eyes; a transport
+//! with and without TLS has two neighbours of one family. No picture tells anything by colour alone.
+
+use study::experiment::{Contender, Tls, Transport};
+
+/// The colour of a transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hue {
+    /// HTTP/1.1 in the clear: orange, #E69F00.
+    Http1Clear,
+    /// HTTP/1.1 over TLS: vermilion, #D55E00.
+    Http1Tls,
+    /// HTTP/2 by prior knowledge: sky blue, #56B4E9.
+    H2Clear,
+    /// HTTP/2 over TLS: blue, #0072B2.
+    H2Tls,
+}
+
+impl Hue {
+    /// The colour that `contender` has everywhere.
+    pub(crate) fn of(contender: &Contender) -> Self {
+        match (contender.transport, contender.tls) {
+            (Transport::Http1, Tls::None) => Self::Http1Clear,
+            (Transport::Http1, Tls::V1_2 | Tls::V1_3) => Self::Http1Tls,
+            (Transport::H2, Tls::None) => Self::H2Clear,
+            (Transport::H2, Tls::V1_2 | Tls::V1_3) => Self::H2Tls,
+        }
+    }
+
+    /// The class that carries the colour in the style sheet.
+    pub(crate) fn class(self) -> &'static str {
+        match self {
+            Self::Http1Clear => "http1-clear",
+            Self::Http1Tls => "http1-tls",
+            Self::H2Clear => "h2-clear",
+            Self::H2Tls => "h2-tls",
+        }
+    }
+
+    /// The nearest of the 256 colours that terminals agree on, light enough for a dark ground and dark enough
+    /// for a light one.
+    pub(crate) fn ansi(self) -> u8 {
+        match self {
+            Self::Http1Clear => 172,
+            Self::Http1Tls => 166,
+            Self::H2Clear => 74,
+            Self::H2Tls => 32,
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! A writer of HTML and SVG. The one rule: text and attribute values are escaped here and nowhere else,
+//! so that no name, URL or reason from outside can become markup. Every element is closed, also the
+//! empty ones, which makes a page well-formed XML as well.
+
+use std::fmt::{Display, Write};
+
+/// Markup under construction.
+#[derive(Debug, Default)]
+pub(crate) struct Markup {
+    out: String,
+}
+
+/// An attribute: its name and its value.
+pub(crate) type Attribute<'a> = (&'static str, &'a dyn Display);
+
+impl Markup {
+    /// An element with whatever `inside` writes.
+    pub(crate) fn element(
+        &mut self,
+        tag: &'static str,
+        attributes: &[Attribute<'_>],
+        inside: impl FnOnce(&mut Self),
+    ) {
+        self.start(tag, attributes);
+        self.out.push('>');
+        inside(self);
+        self.out.push_str("</");
+        self.out.push_str(tag);
+        self.out.push('>');
+        if is_block(tag) {
+            self.out.push('\n');
+        }
+    }
+
+    /// An element that holds text alone.
+    pub(crate) fn line(
+        &mut self,
+        tag: &'static str,
+        attributes: &[Attribute<'_>],
+        text: impl Display,
+    ) {
+        self.element(tag, attributes, |m| m.text(text));
+    }
+
+    /// An element that holds nothing.
+    pub(crate) fn empty(&mut self, tag: &'static str, attributes: &[Attribute<'_>]) {
+        self.start(tag, attributes);
+        self.out.push_str("/>");
+    }
+
+    /// Text.
+    pub(crate) fn text(&mut self, text: impl Display) {
+        // Writing to a String cannot fail.
+        let _ = write!(Escaped(&mut self.out), "{text}");
+    }
+
+    /// Markup of our own: the style sheet and the script, which are part of this crate.
+    pub(crate) fn own(&mut self, markup: &'static str) {
+        self.out.push_str(markup);
+    }
+
+    /// What was written.
+    pub(crate) fn finish(self) -> String {
+        self.out
+    }
+
+    fn start(&mut self, tag: &'static str, attributes: &[Attribute<'_>]) {
+        self.out.push('<');
+        self.out.push_str(tag);
+        for (name, value) in attributes {
+            let _ = write!(self.out, " {name}=\"");
+            let _ = write!(Escaped(&mut self.out), "{value}");
+            self.out.push('"');
+        }
+    }
+}
+
+/// Escapes what is written through it.
+struct Escaped<'a>(&'a mut String);
+
+impl Write for Escaped<'_> {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        for c in text.chars() {
+            match c {
+                '&' => self.0.push_str("&amp;"),
+                '<' => self.0.push_str("&lt;"),
+                '>' => self.0.push_str("&gt;"),
+                '"' => self.0.push_str("&quot;"),
+                '\'' => self.0.push_str("&#39;"),
+                '\t' | '\n' => self.0.push(c),
+                // What XML 1.0 has no way to write; bidirectional controls could make text read as another.
+                c if c.is_control() || is_invisible_control(c) => self.0.push('\u{fffd}'),
+                c => self.0.push(c),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Characters that change the order of others, and the two that XML forbids besides controls.
+pub(crate) fn is_invisible_control(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
+}
+
+/// Elements after which a line may end without a visible change.
+fn is_block(tag: &str) -> bool {
+    matches!(
+        tag,
+        "article"
+            | "details"
+            | "div"
+            | "dl"
+            | "figure"
+            | "footer"
+            | "g"
+            | "h1"
+            | "h2"
+            | "h3"
+            | "head"
+            | "header"
+            | "li"
+            | "main"
+            | "p"
+            | "section"
+            | "svg"
+            | "table"
+            | "tr"
+            | "ul"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_attributes_never_become_markup() {
+        let mut m = Markup::default();
+        m.line("p", &[("title", &"\" onclick='x'")], "</p><script>alert(1)</script>&");
+        let out = m.finish();
+        assert_eq!(
+            out,
+            "<p title=\"&quot; onclick=&#39;x&#39;\">\
+             &lt;/p&gt;&lt;script&gt;alert(1)&lt;/script&gt;&amp;</p>\n"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_seen_or_written_is_replaced() {
+        let mut m = Markup::default();
+        m.text("a\0b\u{202e}c\u{1b}[31m");
+        assert_eq!(m.finish(), "a\u{fffd}b\u{fffd}c\u{fffd}[31m");
+    }
+
+    #[test]
+    fn elements_close_in_the_order_of_opening() {
+        let mut m = Markup::default();
+        m.element("svg", &[], |m| {
+            m.element("g", &[("class", &"row")], |m| m.empty("rect", &[("x", &1.5)]));
+        });
+        assert_eq!(m.finish(), "<svg><g class=\"row\"><rect x=\"1.5\"/></g>\n</svg>\n");
+    }
+}

@@ -1,0 +1,257 @@
+//! How figures are written, the same in the terminal and in the page. The one rule: a duration shows three
+//! significant digits, and what stands beside it (its interval, a difference) uses its unit and decimals.
+
+use std::fmt;
+
+/// A unit of time and a number of decimals, chosen once for figures that stand together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TimeFormat {
+    unit: TimeUnit,
+    decimals: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TimeUnit {
+    Seconds,
+    Millis,
+    Micros,
+}
+
+impl TimeUnit {
+    fn millis(self) -> f64 {
+        match self {
+            Self::Seconds => 1e3,
+            Self::Millis => 1.0,
+            Self::Micros => 1e-3,
+        }
+    }
+
+    fn symbol(self) -> &'static str {
+        match self {
+            Self::Seconds => "s",
+            Self::Millis => "ms",
+            Self::Micros => "µs",
+        }
+    }
+}
+
+impl TimeFormat {
+    /// Three significant digits for a value about as large as `millis`.
+    pub(crate) fn three_digits(millis: f64) -> Self {
+        let size = millis.abs();
+        // A value that would round up to 1000 of a unit belongs to the next one.
+        let unit = match size {
+            s if s >= 999.5 => TimeUnit::Seconds,
+            s if s >= 0.9995 => TimeUnit::Millis,
+            _ => TimeUnit::Micros,
+        };
+        let decimals = match size / unit.millis() {
+            v if v >= 99.95 => 0,
+            v if v >= 9.995 => 1,
+            _ => 2,
+        };
+        Self { unit, decimals }
+    }
+
+    /// The decimals and unit that tell ticks `step` milliseconds apart, the last at `max`.
+    pub(crate) fn for_ticks(step: f64, max: f64) -> Self {
+        let unit = Self::three_digits(max).unit;
+        let decimals = (-(step / unit.millis()).log10().floor()).clamp(0.0, 3.0) as usize;
+        Self { unit, decimals }
+    }
+
+    /// The number without its unit.
+    pub(crate) fn number(self, millis: f64) -> String {
+        let value = millis / self.unit.millis();
+        let text = format!("{value:.*}", self.decimals);
+        // A difference that rounds to nothing has no sign.
+        if text.bytes().all(|b| matches!(b, b'-' | b'0' | b'.')) {
+            text.trim_start_matches('-').to_owned()
+        } else {
+            text
+        }
+    }
+
+    /// The number and its unit.
+    pub(crate) fn with_unit(self, millis: f64) -> String {
+        format!("{} {}", self.number(millis), self.unit.symbol())
+    }
+
+    /// `[low, high]` without the unit, which stands before it.
+    pub(crate) fn interval(self, ci: [f64; 2]) -> String {
+        format!("[{}, {}]", self.number(ci[0]), self.number(ci[1]))
+    }
+
+    /// A difference to a figure of this format: a decimal less, as it is known less well, but not nothing.
+    fn difference(self, millis: f64) -> String {
+        let coarse = Self { decimals: self.decimals.saturating_sub(1), ..self };
+        let fits = coarse.number(millis.abs()).bytes().any(|b| b.is_ascii_digit() && b != b'0');
+        (if fits { coarse } else { self }).with_unit(millis.abs())
+    }
+}
+
+/// `2.41 s`: a duration by itself.
+pub(crate) fn duration(millis: f64) -> String {
+    TimeFormat::three_digits(millis).with_unit(millis)
+}
+
+/// `2.41 s [2.38, 2.45]`: a duration and its interval.
+pub(crate) fn duration_with_interval(millis: f64, ci: [f64; 2]) -> String {
+    let format = TimeFormat::three_digits(millis);
+    format!("{} {}", format.with_unit(millis), format.interval(ci))
+}
+
+/// `2.0 s`: the size of a difference between a duration and the baseline's, which sets the digits.
+pub(crate) fn difference(millis: f64, baseline: f64) -> String {
+    TimeFormat::three_digits(baseline).difference(millis)
+}
+
+/// A ratio with its interval, in as many decimals as tell the interval from 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Ratio {
+    /// The ratio.
+    pub(crate) value: f64,
+    /// Its interval.
+    pub(crate) ci: [f64; 2],
+}
+
+impl Ratio {
+    /// `0.55`.
+    pub(crate) fn number(self) -> String {
+        self.format(self.value)
+    }
+
+    /// `[0.54, 0.56]`.
+    pub(crate) fn interval(self) -> String {
+        format!("[{}, {}]", self.format(self.ci[0]), self.format(self.ci[1]))
+    }
+
+    /// `[.54, .56]`: the zero before the point left out, as columns are narrow in a terminal.
+    pub(crate) fn short_interval(self) -> String {
+        let short = |value| {
+            let text = self.format(value);
+            text.strip_prefix('0').filter(|rest| rest.len() > 1).map(str::to_owned).unwrap_or(text)
+        };
+        format!("[{}, {}]", short(self.ci[0]), short(self.ci[1]))
+    }
+
+    fn format(self, value: f64) -> String {
+        if value.is_infinite() {
+            return "∞".to_owned();
+        }
+        format!("{value:.*}", self.decimals())
+    }
+
+    fn decimals(self) -> usize {
+        let touches_one = |bound: f64| bound != 1.0 && (bound - 1.0).abs() < 0.005;
+        match self.value {
+            v if v >= 99.5 => 0,
+            v if v >= 9.95 => 1,
+            // A bound that is clear of 1 must not print as 1.00.
+            _ if self.ci.iter().any(|bound| touches_one(*bound)) => 3,
+            // A hundredth would hide what a large factor is.
+            v if v < 0.095 => 3,
+            _ => 2,
+        }
+    }
+}
+
+/// A count with thin groups of three, as a reader counts digits in longer ones.
+pub(crate) fn count(value: f64) -> String {
+    let whole = format!("{:.0}", value.abs());
+    let mut text = String::from(if value < -0.5 { "-" } else { "" });
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A share such as 0.05 as `5 %`.
+pub(crate) struct Percent(pub(crate) f64);
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = self.0 * 100.0;
+        let decimals = usize::from((percent - percent.round()).abs() > 0.05);
+        write!(f, "{percent:.decimals$} %")
+    }
+}
+
+/// A date and time of day in UTC, from milliseconds since 1970: `2026-11-21T19:58:06.123Z` (RFC 3339).
+pub(crate) fn timestamp(unix_ms: u64) -> String {
+    let (days, of_day) = (unix_ms / 86_400_000, unix_ms % 86_400_000);
+    let (year, month, day) = civil(days);
+    let (seconds, millis) = (of_day / 1000, of_day % 1000);
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+}
+
+/// The date `days` after 1970-01-01 (Hinnant, "chrono-Compatible Low-Level Date Algorithms": civil_from_days).
+fn civil(days: u64) -> (u64, u64, u64) {
+    let z = days + 719_468;
+    let era = z / 146_097;
+    let of_era = z % 146_097;
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    (year_of_era + era * 400 + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_show_three_digits_and_intervals_follow_them() {
+        assert_eq!(duration_with_interval(2412.0, [2380.4, 2450.0]), "2.41 s [2.38, 2.45]");
+        assert_eq!(duration_with_interval(99.96, [98.0, 101.2]), "100 ms [98, 101]");
+        assert_eq!(duration(999.7), "1.00 s");
+        assert_eq!(duration(12.34), "12.3 ms");
+        assert_eq!(duration(0.0271), "27.1 µs");
+        assert_eq!(duration(0.0), "0.00 µs");
+    }
+
+    #[test]
+    fn a_difference_has_the_baselines_unit_and_never_vanishes() {
+        assert_eq!(difference(-2010.0, 4420.0), "2.0 s");
+        assert_eq!(difference(-40.0, 4420.0), "0.04 s");
+        assert_eq!(difference(3.2, 45.1), "3 ms");
+    }
+
+    #[test]
+    fn a_ratio_clear_of_one_is_not_printed_as_one() {
+        let clear = Ratio { value: 0.97, ci: [0.95, 0.998] };
+        assert_eq!((clear.number(), clear.interval()), ("0.970".into(), "[0.950, 0.998]".into()));
+        let plain = Ratio { value: 0.55, ci: [0.54, 0.56] };
+        assert_eq!((plain.number(), plain.short_interval()), ("0.55".into(), "[.54, .56]".into()));
+        let wide = Ratio { value: 1.2, ci: [0.9, f64::INFINITY] };
+        assert_eq!(wide.short_interval(), "[.90, ∞]");
+    }
+
+    #[test]
+    fn ticks_have_as_many_decimals_as_their_step_needs() {
+        assert_eq!(TimeFormat::for_ticks(500.0, 4000.0).number(1500.0), "1.5");
+        assert_eq!(TimeFormat::for_ticks(1000.0, 4000.0).number(3000.0), "3");
+        assert_eq!(TimeFormat::for_ticks(20.0, 100.0).with_unit(40.0), "40 ms");
+    }
+
+    #[test]
+    fn time_stamps_are_those_of_the_calendar() {
+        assert_eq!(timestamp(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(timestamp(1_709_164_800_000), "2024-02-29T00:00:00.000Z");
+        assert_eq!(timestamp(1_795_291_086_123), "2026-11-21T19:58:06.123Z");
+    }
+
+    #[test]
+    fn counts_are_grouped_and_shares_are_percent() {
+        assert_eq!(count(1_234_567.0), "1\u{202f}234\u{202f}567");
+        assert_eq!(count(999.0), "999");
+        assert_eq!(Percent(0.05).to_string(), "5 %");
+        assert_eq!(Percent(0.025).to_string(), "2.5 %");
+    }
+}

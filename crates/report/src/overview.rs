@@ -1,0 +1,135 @@
+//! The result, looked up: groups of cells that were compared with each other, and the rows behind them.
+
+use crate::Report;
+use study::experiment::Workload;
+use study::record::{Outcome, TrialRecord, metric};
+use study::result::{CellResult, LinkResult, Ranked, Verdict, Verdicts};
+use study::stats::Summary;
+
+/// All contenders over one link at one workload.
+#[derive(Debug, Clone)]
+pub(crate) struct Group<'a> {
+    pub(crate) workload: &'a Workload,
+    pub(crate) link: &'a LinkResult,
+    /// In the order of the experiment.
+    pub(crate) cells: Vec<&'a CellResult>,
+    /// None for a workload that only puts another's verdicts to the proof.
+    pub(crate) verdicts: Option<&'a Verdicts>,
+}
+
+impl<'a> Report<'a> {
+    /// Every group, in the order of the result's cells.
+    pub(crate) fn groups(&self) -> Vec<Group<'a>> {
+        let result = self.result;
+        let mut groups: Vec<Group<'a>> = Vec::new();
+        for cell in &result.cells {
+            let same = groups
+                .iter_mut()
+                .find(|g| g.workload.name == cell.workload.name && g.link.name == cell.link.name);
+            match same {
+                Some(group) => group.cells.push(cell),
+                None => groups.push(Group {
+                    workload: &cell.workload,
+                    link: &cell.link,
+                    cells: vec![cell],
+                    verdicts: result
+                        .verdicts
+                        .iter()
+                        .find(|v| v.workload == cell.workload.name && v.link == cell.link.name),
+                }),
+            }
+        }
+        groups
+    }
+
+    /// The row of the trial that stands for `cell` in pictures.
+    pub(crate) fn median_row(&self, cell: &CellResult) -> Option<&'a TrialRecord> {
+        let median = cell.median_trial.as_ref()?;
+        self.rows.iter().find(|row| row.plan.key == median.key)
+    }
+
+    /// The rows of `cell` that are no warm-ups, in the order of blocks.
+    pub(crate) fn trials(&self, cell: &CellResult) -> Vec<&'a TrialRecord> {
+        let mut rows: Vec<_> = self
+            .rows
+            .iter()
+            .filter(|row| {
+                let ran = &row.plan.cell;
+                !row.plan.warmup
+                    && ran.contender.name == cell.contender.name
+                    && ran.link.name == cell.link.name
+                    && ran.workload.name == cell.workload.name
+            })
+            .collect();
+        rows.sort_by_key(|row| row.plan.block);
+        rows
+    }
+
+    /// From the first trial's beginning to the last one's end, in milliseconds; None without rows.
+    pub(crate) fn elapsed_ms(&self) -> Option<f64> {
+        let begin = self.rows.iter().map(|row| row.started_unix_ms).min()?;
+        let end = |row: &TrialRecord| (row.started_unix_ms - begin) as f64 + row.duration_ms;
+        Some(self.rows.iter().map(end).fold(0.0, f64::max))
+    }
+
+    /// The figures of `link`, in words.
+    pub(crate) fn link_figures(&self, link: &'a LinkResult) -> &'a str {
+        let known = self.links.get(&link.name).map(|text| text.figures.as_str());
+        known.or(link.figures.as_deref()).unwrap_or_default()
+    }
+}
+
+impl<'a> Group<'a> {
+    /// The cells, fastest first; those without a figure stand last.
+    pub(crate) fn fastest_first(&self) -> Vec<&'a CellResult> {
+        let mut cells = self.cells.clone();
+        let key = |cell: &CellResult| load(cell).map_or(f64::INFINITY, |load| load.median);
+        cells.sort_by(|a, b| key(a).total_cmp(&key(b)));
+        cells
+    }
+
+    /// The comparison of `contender` with the baseline; None for the baseline itself.
+    pub(crate) fn ranked(&self, contender: &str) -> Option<&'a Ranked> {
+        self.verdicts?.ranking.iter().find(|ranked| ranked.contender == contender)
+    }
+
+    /// The cell of `contender`.
+    pub(crate) fn cell(&self, contender: &str) -> Option<&'a CellResult> {
+        self.cells.iter().copied().find(|cell| cell.contender.name == contender)
+    }
+
+    /// The baseline's cell.
+    pub(crate) fn baseline(&self) -> Option<&'a CellResult> {
+        self.cell(&self.verdicts?.baseline)
+    }
+
+    /// The contender that is faster than the baseline by most.
+    pub(crate) fn winner(&self) -> Option<&'a Ranked> {
+        self.verdicts?.ranking.iter().find(|r| r.comparison.verdict == Verdict::Faster)
+    }
+
+    /// Whether everyone is level with the baseline, and nothing else is to be said.
+    pub(crate) fn all_tie(&self) -> bool {
+        let tie =
+            |r: &Ranked| r.comparison.verdict == Verdict::Tie && r.comparison.reason.is_none();
+        self.verdicts.is_some_and(|v| !v.ranking.is_empty() && v.ranking.iter().all(tie))
+    }
+
+    /// Whether every trial was measured.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.cells.iter().all(|cell| cell.trials.all() == cell.trials.measured)
+    }
+}
+
+/// The load times of `cell`, summed up.
+pub(crate) fn load(cell: &CellResult) -> Option<&Summary> {
+    cell.metrics.get(metric::LOAD_MS)
+}
+
+/// The load time of `trial`, where it counts.
+pub(crate) fn measured_load(trial: &TrialRecord) -> Option<f64> {
+    match trial.outcome {
+        Outcome::Measured => trial.metrics.get(metric::LOAD_MS).copied(),
+        _ => None,
+    }
+}

@@ -1,0 +1,109 @@
+//! A time axis: from zero to a little beyond the largest value, in percent of a picture's width, so that
+//! a picture fits a phone and a wide screen without being drawn again.
+
+use crate::number::TimeFormat;
+use std::fmt;
+
+/// A linear scale from zero.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Scale {
+    max: f64,
+}
+
+impl Scale {
+    /// The scale whose axis ends a little beyond `largest` milliseconds.
+    pub(crate) fn up_to(largest: f64) -> Self {
+        // Room at the end for half of the last mark.
+        let max = if largest.is_finite() && largest > 0.0 { largest * 1.03 } else { 1.0 };
+        Self { max }
+    }
+
+    /// Where `millis` stands.
+    pub(crate) fn at(self, millis: f64) -> Position {
+        Position((millis / self.max * 100.0).clamp(0.0, 100.0))
+    }
+
+    /// How wide the span from `from` to `to` is.
+    pub(crate) fn width(self, from: f64, to: f64) -> Position {
+        Position((self.at(to).0 - self.at(from).0).max(0.0))
+    }
+
+    /// The ticks: round numbers, about five of them.
+    pub(crate) fn ticks(self) -> Vec<Tick> {
+        let step = round_step(self.max / 5.0);
+        let format = TimeFormat::for_ticks(step, self.max);
+        let count = (self.max / step).floor() as u32;
+        (0..=count)
+            .map(|i| {
+                let millis = f64::from(i) * step;
+                let text =
+                    if i == count { format.with_unit(millis) } else { format.number(millis) };
+                Tick { at: self.at(millis), text: if i == 0 { "0".to_owned() } else { text } }
+            })
+            .collect()
+    }
+}
+
+/// One tick of an axis.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Tick {
+    /// Where.
+    pub(crate) at: Position,
+    /// Its label; the last one carries the unit.
+    pub(crate) text: String,
+}
+
+/// A place or a width, in percent.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub(crate) struct Position(pub(crate) f64);
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A hundredth of a percent is a tenth of a pixel on a wide screen.
+        let text = format!("{:.2}", self.0);
+        let short = text.trim_end_matches('0').trim_end_matches('.');
+        write!(f, "{short}%")
+    }
+}
+
+/// The least of 1, 2 and 5 times a power of ten that is not below `least`.
+fn round_step(least: f64) -> f64 {
+    let power = 10_f64.powf(least.log10().floor());
+    let factor = [1.0, 2.0, 5.0].into_iter().find(|f| f * power >= least * (1.0 - 1e-9));
+    factor.unwrap_or(10.0) * power
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_start_at_zero_and_name_their_unit_once() {
+        let texts: Vec<_> = Scale::up_to(4420.0).ticks().into_iter().map(|t| t.text).collect();
+        assert_eq!(texts, ["0", "1", "2", "3", "4 s"]);
+        let texts: Vec<_> = Scale::up_to(38.0).ticks().into_iter().map(|t| t.text).collect();
+        assert_eq!(texts, ["0", "10", "20", "30 ms"]);
+    }
+
+    #[test]
+    fn every_scale_has_between_two_and_six_ticks() {
+        for i in 1..4000 {
+            let ticks = Scale::up_to(f64::from(i) * 0.37).ticks();
+            assert!((3..=6).contains(&ticks.len()), "{i}: {ticks:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_drawn_outside_the_picture() {
+        let scale = Scale::up_to(100.0);
+        assert_eq!(scale.at(-5.0), Position(0.0));
+        assert_eq!(scale.at(1e9).to_string(), "100%");
+        assert_eq!(scale.width(60.0, 50.0).to_string(), "0%");
+        assert_eq!(Scale::up_to(f64::NAN).at(0.5).to_string(), "50%");
+    }
+
+    #[test]
+    fn zero_is_at_the_left_edge() {
+        assert_eq!(Scale::up_to(250.0).at(0.0).to_string(), "0%");
+    }
+}

@@ -1,0 +1,209 @@
+//! The result as lines for a terminal. The one rule: names and reasons from outside cannot move the cursor
+//! or set a colour.
+
+use crate::hue::Hue;
+use crate::markup::is_invisible_control;
+use crate::number::{Percent, TimeFormat};
+use crate::overview::{Group, load};
+use crate::words;
+use crate::{Report, command};
+use study::result::{CellResult, Ranked, Verdict};
+
+/// How the lines are to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Whether there are colours.
+    pub colour: Colour,
+    /// Columns of the terminal.
+    pub width: usize,
+}
+
+/// Whether there are colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colour {
+    /// Yes: one for each transport, the same as in the page.
+    On,
+    /// No escape sequence at all.
+    Off,
+}
+
+/// The result for a terminal, ending in a new line.
+pub fn terminal(report: &Report<'_>, style: Style) -> String {
+    let mut out = Lines { text: String::new(), style };
+    out.wrapped(&words::conditions(report), 0);
+    out.wrapped(&words::trials_line(report), 0);
+    let groups = report.groups();
+    let widths = Widths::of(&groups);
+    let compared: Vec<&Group<'_>> = groups.iter().filter(|g| g.verdicts.is_some()).collect();
+    let workloads = compared.chunk_by(|a, b| a.workload.name == b.workload.name);
+    let named = workloads.clone().count() > 1;
+    for groups in workloads {
+        if named {
+            out.wrapped(&format!("{}: {}", groups[0].workload.name, groups[0].workload), 0);
+        }
+        groups.iter().for_each(|group| block(&mut out, report, group, &widths));
+    }
+    for assumption in report.assumptions {
+        out.wrapped(&format!("assumed: {assumption}"), 2);
+    }
+    if !report.result.not_covered.is_empty() {
+        out.wrapped(&format!("not covered: {}", report.result.not_covered.join(", ")), 2);
+    }
+    let page = format!("{}/report.html", report.folder.trim_end_matches('/'));
+    let path = command::shell_line(&[&page]);
+    match report.next {
+        Some(next) => out.line(&format!("report  {}      next  {}", plain(&path), plain(next))),
+        None => out.line(&format!("report  {}", plain(&path))),
+    }
+    out.text
+}
+
+/// The widths that columns need, so that they align over all blocks.
+struct Widths {
+    link: usize,
+    name: usize,
+    time: usize,
+    ratio: usize,
+}
+
+impl Widths {
+    fn of(groups: &[Group<'_>]) -> Self {
+        let cells = || groups.iter().flat_map(|group| group.cells.iter().map(move |c| (group, *c)));
+        let longest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
+        Self {
+            link: longest(&mut groups.iter().map(|group| width(&group.link.name))),
+            name: longest(&mut cells().map(|(_, cell)| width(&cell.contender.name))),
+            time: longest(&mut cells().map(|(_, cell)| width(&time(cell)))),
+            ratio: longest(&mut cells().map(|(group, cell)| {
+                group.ranked(&cell.contender.name).map_or(0, |ranked| width(&ratio(ranked)))
+            })),
+        }
+    }
+}
+
+fn block(out: &mut Lines, report: &Report<'_>, group: &Group<'_>, widths: &Widths) {
+    let link = padded(&plain(&group.link.name), widths.link);
+    if group.all_tie() && group.is_clean() {
+        let margin = Percent(report.result.margin);
+        let level = group.baseline().map(time).unwrap_or_default();
+        out.line(&format!("{}   all  TIE within {margin}   {level}", out.bold(&link)));
+        return;
+    }
+    let figures = plain(report.link_figures(group.link));
+    out.line(format!("{}   {figures}", out.bold(&link)).trim_end());
+    for cell in group.fastest_first() {
+        row(out, group, cell, widths);
+        for trouble in words::troubles(report, cell) {
+            out.wrapped(&format!("    {trouble}"), 6);
+        }
+    }
+    if let Some(rounds) = words::rounds(group) {
+        out.wrapped(&format!("  {rounds}"), 4);
+    }
+}
+
+fn row(out: &mut Lines, group: &Group<'_>, cell: &CellResult, widths: &Widths) {
+    let name = padded(&plain(&cell.contender.name), widths.name);
+    let name = out.coloured(&name, Hue::of(&cell.contender));
+    let head = format!("  {name}  {}", padded(&time(cell), widths.time));
+    let head_width = 4 + widths.name + widths.time;
+    let Some(ranked) = group.ranked(&cell.contender.name) else {
+        out.line(&format!("{head}  baseline"));
+        return;
+    };
+    let ratio = padded(&ratio(ranked), widths.ratio);
+    let verdict = ranked.comparison.verdict.word().to_uppercase();
+    let mut tail = format!("{ratio}  {}", out.bold(&verdict));
+    let mut tail_width = widths.ratio + 2 + width(&verdict);
+    if let Some(saved) = words::saved(group, ranked) {
+        let sign = if ranked.comparison.verdict == Verdict::Faster { '-' } else { '+' };
+        tail_width += 3 + width(&saved);
+        tail.push_str(&format!("  {sign}{saved}"));
+    }
+    // A narrow terminal gets the comparison on a line of its own rather than broken anywhere.
+    if head_width + 2 + tail_width > out.style.width {
+        out.line(head.trim_end());
+        out.line(&format!("  {:name$}  {tail}", "", name = widths.name));
+    } else {
+        out.line(&format!("{head}  {tail}"));
+    }
+    for remark in words::remarks(&ranked.comparison) {
+        out.wrapped(&format!("    {remark}"), 6);
+    }
+}
+
+fn time(cell: &CellResult) -> String {
+    let Some(load) = load(cell) else { return "not measured".to_owned() };
+    let format = TimeFormat::three_digits(load.median);
+    format!("{} {}", format.with_unit(load.median), format.interval(load.ci95))
+}
+
+fn ratio(ranked: &Ranked) -> String {
+    words::ratio(&ranked.comparison)
+        .map(|ratio| format!("{}x {}", ratio.number(), ratio.short_interval()))
+        .unwrap_or_default()
+}
+
+/// The lines so far.
+struct Lines {
+    text: String,
+    style: Style,
+}
+
+impl Lines {
+    /// Adds a line as it is.
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
+    }
+
+    /// Adds plain text, broken between words at the terminal's width, further lines indented.
+    fn wrapped(&mut self, text: &str, indent: usize) {
+        let text = plain(text);
+        let lead = text.len() - text.trim_start().len();
+        let mut line = " ".repeat(lead);
+        let mut empty = true;
+        for word in text.split_whitespace() {
+            if !empty && width(&line) + 1 + width(word) > self.style.width {
+                self.line(&line);
+                line = " ".repeat(indent);
+                empty = true;
+            }
+            if !empty {
+                line.push(' ');
+            }
+            line.push_str(word);
+            empty = false;
+        }
+        self.line(&line);
+    }
+
+    fn bold(&self, text: &str) -> String {
+        self.sequence(text, "1")
+    }
+
+    fn coloured(&self, text: &str, hue: Hue) -> String {
+        self.sequence(text, &format!("38;5;{}", hue.ansi()))
+    }
+
+    fn sequence(&self, text: &str, code: &str) -> String {
+        match self.style.colour {
+            Colour::On => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+            Colour::Off => text.to_owned(),
+        }
+    }
+}
+
+/// Text without anything that a terminal would act on.
+fn plain(text: &str) -> String {
+    let visible = |c: char| !c.is_control() && !is_invisible_control(c);
+    text.chars().map(|c| if visible(c) { c } else { '\u{fffd}' }).collect()
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn padded(text: &str, to: usize) -> String {
+    format!("{text:to$}")
+}

@@ -1,0 +1,273 @@
+//! Findings in words: the answer in one sentence, the titles of pictures, the lines that stand over a
+//! table. The one rule: a sentence says no more than a verdict does.
+
+use crate::Report;
+use crate::number::{self, Percent, Ratio};
+use crate::overview::{Group, load};
+use study::experiment::Tls;
+use study::result::{CellResult, Comparison, Ranked, TrialCounts, Verdict};
+
+/// The TLS version as experiments name it.
+pub(crate) fn tls_name(tls: Tls) -> &'static str {
+    match tls {
+        Tls::None => "none",
+        Tls::V1_2 => "1.2",
+        Tls::V1_3 => "1.3",
+    }
+}
+
+/// What ran and under which conditions, as far as they hold for every cell.
+pub(crate) fn conditions(report: &Report<'_>) -> String {
+    let result = report.result;
+    let mut parts = vec![result.title.clone()];
+    let contenders = || result.cells.iter().map(|cell| &cell.contender);
+    let tcp = |c: &study::experiment::Contender| {
+        format!("{} iw{}", c.settings.congestion_control.name(), c.settings.initial_window)
+    };
+    parts.extend(only(contenders().map(tcp)));
+    let versions = contenders().filter(|c| c.tls != Tls::None).map(|c| tls_name(c.tls));
+    parts.extend(only(versions).map(|version| format!("TLS {version}")));
+    parts.push(format!("seed {}", result.seed));
+    parts.join(", ")
+}
+
+/// How many trials there were, how they ended and how long all took.
+pub(crate) fn trials_line(report: &Report<'_>) -> String {
+    let TrialCounts { measured, invalid, failed, unsupported } = report.result.trials;
+    let all = report.result.trials.all();
+    let mut line = format!("{measured}/{all} trials, {invalid} invalid, {failed} failed");
+    if unsupported > 0 {
+        line.push_str(&format!(", {unsupported} unsupported"));
+    }
+    if let Some(elapsed) = report.elapsed_ms() {
+        line.push_str(&format!(", {:.0} s", elapsed / 1e3));
+    }
+    line
+}
+
+/// The ratio of a comparison with its interval; None where there was nothing to compare.
+pub(crate) fn ratio(comparison: &Comparison) -> Option<Ratio> {
+    let (value, ci) = (comparison.ratio?, comparison.ci95?);
+    Some(Ratio { value: value.0, ci: [ci[0].0, ci[1].0] })
+}
+
+/// What an undecided verdict still needs.
+fn still_needed(comparison: &Comparison) -> Option<String> {
+    match (comparison.verdict, comparison.trials_needed) {
+        (Verdict::Undecided, Some(trials)) => {
+            Some(format!("about {trials} trials a cell would decide"))
+        }
+        _ => None,
+    }
+}
+
+/// What is to be said beside a verdict: why there is no other, and what would decide it. Why something is
+/// unsupported is said of its trials already.
+pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
+    let reason = comparison.reason.clone().filter(|_| comparison.verdict != Verdict::Unsupported);
+    reason.into_iter().chain(still_needed(comparison)).collect()
+}
+
+/// The time that `ranked` saves against the baseline, without a sign, where the verdict says that there is a
+/// difference; in the digits of the baseline's own time.
+pub(crate) fn saved(group: &Group<'_>, ranked: &Ranked) -> Option<String> {
+    matches!(ranked.comparison.verdict, Verdict::Faster | Verdict::Slower).then_some(())?;
+    let baseline = load(group.baseline()?)?;
+    Some(number::difference(ranked.saved_s? * 1e3, baseline.median))
+}
+
+/// A clause of the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Clause {
+    /// What was found.
+    pub(crate) text: String,
+    /// By which ratio: `0.56× [0.55, 0.57]`; None where there is no one ratio to name.
+    pub(crate) ratio: Option<String>,
+}
+
+/// The answer: a sentence of clauses for each workload that has verdicts of its own, under its name where there
+/// are several.
+pub(crate) fn answers(report: &Report<'_>) -> Vec<(Option<String>, Vec<Clause>)> {
+    let groups: Vec<Group<'_>> =
+        report.groups().into_iter().filter(|group| group.verdicts.is_some()).collect();
+    let workloads: Vec<&[Group<'_>]> =
+        groups.chunk_by(|a, b| a.workload.name == b.workload.name).collect();
+    let named = workloads.len() > 1;
+    workloads
+        .into_iter()
+        .map(|groups| {
+            let name = named.then(|| groups[0].workload.name.clone());
+            (name, sentence(groups, report.result.margin))
+        })
+        .collect()
+}
+
+/// What a group's picture shows: the title that states its finding.
+pub(crate) fn finding(group: &Group<'_>, margin: f64) -> String {
+    let clauses = sentence(std::slice::from_ref(group), margin);
+    clauses.into_iter().map(|clause| clause.text).collect::<Vec<_>>().join("; ")
+}
+
+/// Why the winner wins, as far as rounds and connections tell: `h1-tls waits 9 request rounds on 6 connections,
+/// h2 one on 1`.
+pub(crate) fn rounds(group: &Group<'_>) -> Option<String> {
+    let slow = group.baseline()?;
+    let fast = group.cell(&group.winner()?.contender)?;
+    let (a, b) = (slow.median_trial.as_ref()?, fast.median_trial.as_ref()?);
+    // Where the rounds are alike they are not the reason.
+    (a.rounds != b.rounds).then(|| {
+        format!(
+            "{} waits {} request round{} on {} connection{}, {} {} on {}",
+            slow.contender.name,
+            a.rounds,
+            plural(a.rounds),
+            a.connections,
+            plural(a.connections),
+            fast.contender.name,
+            in_words(b.rounds),
+            b.connections,
+        )
+    })
+}
+
+/// What became of the trials of `cell` that were not measured, and why, most frequent reason first.
+pub(crate) fn troubles(report: &Report<'_>, cell: &CellResult) -> Vec<String> {
+    let mut counted: Vec<(&str, String, u32)> = Vec::new();
+    for trial in report.trials(cell) {
+        let Some(reason) = trial.outcome.reason() else { continue };
+        let kind = crate::csv::outcome_name(&trial.outcome);
+        let reason = match &trial.outcome {
+            study::record::Outcome::Unsupported { remedy, .. } if !remedy.is_empty() => {
+                format!("{reason} ({remedy})")
+            }
+            _ => reason.to_owned(),
+        };
+        match counted.iter_mut().find(|(k, r, _)| *k == kind && *r == reason) {
+            Some((_, _, count)) => *count += 1,
+            None => counted.push((kind, reason, 1)),
+        }
+    }
+    counted.sort_by_key(|(_, _, count)| std::cmp::Reverse(*count));
+    let all = cell.trials.all();
+    counted
+        .into_iter()
+        .map(|(kind, reason, count)| format!("{count} of {all} {kind}: {reason}"))
+        .collect()
+}
+
+/// What a cell is called in tables: its workload is named only where there are several.
+pub(crate) fn cell(groups: &[Group<'_>], cell: &CellResult) -> String {
+    let several = groups.iter().any(|group| group.workload.name != cell.workload.name);
+    let workload = if several { format!(", {}", cell.workload.name) } else { String::new() };
+    format!("{}, {}{workload}", cell.link.name, cell.contender.name)
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn listed<S: AsRef<str>>(items: &[S]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.as_ref().to_owned(),
+        [first @ .., last] => {
+            let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
+            format!("{} and {}", first.join(", "), last.as_ref())
+        }
+    }
+}
+
+/// The clauses of a sentence over `groups`: the largest saving first; its first letter is a capital.
+fn sentence(groups: &[Group<'_>], margin: f64) -> Vec<Clause> {
+    let mut won: Vec<(&Group<'_>, &Ranked)> =
+        groups.iter().filter_map(|group| Some((group, group.winner()?))).collect();
+    let saving = |ranked: &Ranked| ranked.saved_s.unwrap_or(0.0);
+    won.sort_by(|(_, a), (_, b)| saving(b).total_cmp(&saving(a)));
+    let mut clauses = Vec::new();
+    let mut before: Option<&str> = None;
+    for (group, ranked) in won {
+        clauses.push(winning_clause(group, ranked, before));
+        before = Some(&ranked.contender);
+    }
+    let baseline = groups.first().and_then(|group| group.verdicts).map_or("", |v| &v.baseline);
+    let outcomes = [
+        (Standing::BaselineLeads, format!("nothing beats {baseline}")),
+        (Standing::Tie, format!("all tie within {}", Percent(margin))),
+        (Standing::Undecided, "it is undecided".to_owned()),
+        (Standing::Nothing, "nothing could be compared".to_owned()),
+    ];
+    for (wanted, what) in outcomes {
+        let links: Vec<&str> = groups
+            .iter()
+            .filter(|group| group.winner().is_none() && standing(group) == wanted)
+            .map(|group| group.link.name.as_str())
+            .collect();
+        if !links.is_empty() {
+            clauses.push(Clause { text: format!("on {} {what}", listed(&links)), ratio: None });
+        }
+    }
+    if let Some(first) = clauses.first_mut() {
+        first.text = capitalised(&first.text);
+    }
+    clauses
+}
+
+fn winning_clause(group: &Group<'_>, ranked: &Ranked, before: Option<&str>) -> Clause {
+    let link = &group.link.name;
+    let name = &ranked.contender;
+    let baseline = group.verdicts.map_or("", |v| &v.baseline);
+    let text = match (saved(group, ranked), before) {
+        (Some(saved), None) => {
+            format!("on {link}, {name} loads the page {saved} sooner than {baseline}")
+        }
+        (Some(saved), Some(before)) if before == name => format!("on {link} {saved} sooner"),
+        (Some(saved), Some(_)) => format!("on {link}, {name} {saved} sooner"),
+        (None, _) => format!("on {link}, {name} beats {baseline}"),
+    };
+    let ratio = ratio(&ranked.comparison);
+    Clause { text, ratio: ratio.map(|ratio| format!("{}× {}", ratio.number(), ratio.interval())) }
+}
+
+/// Where a group without a winner stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Everyone is level with the baseline.
+    Tie,
+    /// Nobody is faster than the baseline, and somebody is slower.
+    BaselineLeads,
+    /// Of somebody it cannot be said.
+    Undecided,
+    /// There was nothing to compare.
+    Nothing,
+}
+
+/// Where `group` stands, if it has no winner.
+pub(crate) fn standing(group: &Group<'_>) -> Standing {
+    let all = group.verdicts.map_or(&[][..], |verdicts| &verdicts.ranking);
+    let any = |verdict| all.iter().any(|ranked| ranked.comparison.verdict == verdict);
+    match () {
+        () if any(Verdict::Undecided) => Standing::Undecided,
+        () if any(Verdict::Slower) => Standing::BaselineLeads,
+        () if any(Verdict::Tie) => Standing::Tie,
+        () => Standing::Nothing,
+    }
+}
+
+/// The one value that all items share; None where they differ or there are none.
+fn only<T: PartialEq>(mut items: impl Iterator<Item = T>) -> Option<T> {
+    let first = items.next()?;
+    items.all(|item| item == first).then_some(first)
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// A small count as a word, as a figure beside another would read as one number.
+fn in_words(count: u32) -> String {
+    const WORDS: [&str; 10] =
+        ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
+    WORDS.get(count as usize).map_or_else(|| count.to_string(), |word| (*word).to_owned())
+}
+
+fn plural(count: u32) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}

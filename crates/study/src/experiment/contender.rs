@@ -1,0 +1,169 @@
+//! A contender: one transport with its security and settings, every default already filled in, so that a
+//! row says what ran and not what was left unsaid.
+
+use super::quantity::size;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use unit::ByteSize;
+
+/// One way of moving the bytes, that races against others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Contender {
+    /// What it is called in tables and pictures.
+    pub name: String,
+    /// The protocol spoken.
+    pub transport: Transport,
+    /// The security below it.
+    pub tls: Tls,
+    /// All that can be turned.
+    pub settings: Settings,
+}
+
+/// A protocol, by its ALPN name.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+pub enum Transport {
+    /// HTTP/1.1 (RFC 9112).
+    #[serde(rename = "http/1.1")]
+    Http1,
+    /// HTTP/2 (RFC 9113), by prior knowledge where there is no TLS.
+    #[serde(rename = "h2")]
+    H2,
+}
+
+impl Transport {
+    /// Every transport that an experiment may name.
+    pub const ALL: [Self; 2] = [Self::Http1, Self::H2];
+
+    /// The name in files and in ALPN.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Http1 => "http/1.1",
+            Self::H2 => "h2",
+        }
+    }
+
+    /// What `tls = "auto"` means: browsers speak HTTP/2 over TLS alone, and HTTP/1.1 is clear until asked.
+    pub fn usual_tls(self) -> Tls {
+        match self {
+            Self::Http1 => Tls::None,
+            Self::H2 => Tls::V1_3,
+        }
+    }
+
+    /// Connections that browsers keep to an origin at most: six of HTTP/1.1 (Chromium's
+    /// `max_sockets_per_group`, Firefox's `network.http.max-persistent-connections-per-server`), one of HTTP/2
+    /// (RFC 9113 §9.1).
+    pub fn usual_connections(self) -> u32 {
+        match self {
+            Self::Http1 => 6,
+            Self::H2 => 1,
+        }
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The TLS version spoken, exactly this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Tls {
+    /// None: clear text.
+    #[serde(rename = "none")]
+    None,
+    /// TLS 1.2 (RFC 5246).
+    #[serde(rename = "1.2")]
+    V1_2,
+    /// TLS 1.3 (RFC 8446).
+    #[serde(rename = "1.3")]
+    V1_3,
+}
+
+/// What can be turned on a contender.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Settings {
+    /// Whether a connection serves another request after its first.
+    pub keep_alive: bool,
+    /// Connections to one origin at most.
+    pub connections: u32,
+    /// The client's HTTP/2 receive window for a stream, in octets.
+    #[serde(with = "size")]
+    #[schemars(with = "u64")]
+    pub stream_window: ByteSize,
+    /// The client's HTTP/2 receive window for the connection, in octets.
+    #[serde(with = "size")]
+    #[schemars(with = "u64")]
+    pub connection_window: ByteSize,
+    /// TCP congestion control of both sides, by the kernel's name.
+    pub congestion_control: CongestionControl,
+    /// TCP initial congestion window of both sides, in segments.
+    pub initial_window: u32,
+    /// Largest IP packet, in octets.
+    pub mtu: u32,
+}
+
+impl Settings {
+    /// What a browser and a current kernel do over `transport`.
+    pub fn usual(transport: Transport) -> Self {
+        Self {
+            keep_alive: true,
+            connections: transport.usual_connections(),
+            stream_window: CHROMIUM_STREAM_WINDOW,
+            connection_window: CHROMIUM_CONNECTION_WINDOW,
+            congestion_control: CongestionControl::Cubic,
+            initial_window: RFC_6928_INITIAL_WINDOW,
+            mtu: ETHERNET_MTU,
+        }
+    }
+}
+
+/// A congestion control that a contender may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CongestionControl {
+    /// CUBIC (RFC 9438), the default of most servers.
+    Cubic,
+    /// NewReno (RFC 6582).
+    Reno,
+    /// BBR, in the version that the kernel has.
+    Bbr,
+}
+
+impl CongestionControl {
+    /// The kernel's name for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cubic => "cubic",
+            Self::Reno => "reno",
+            Self::Bbr => "bbr",
+        }
+    }
+}
+
+/// Chromium, net/http/http_network_session.cc: `kSpdyStreamMaxRecvWindowSize`.
+const CHROMIUM_STREAM_WINDOW: ByteSize = ByteSize(6 * 1024 * 1024);
+/// Chromium, net/http/http_network_session.cc: `kSpdySessionMaxRecvWindowSize`.
+const CHROMIUM_CONNECTION_WINDOW: ByteSize = ByteSize(15 * 1024 * 1024);
+/// RFC 6928 §2: ten segments.
+const RFC_6928_INITIAL_WINDOW: u32 = 10;
+/// RFC 894: what Ethernet carries.
+const ETHERNET_MTU: u32 = 1500;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_transport_is_its_name_in_files() {
+        for transport in Transport::ALL {
+            let json = serde_json::to_value(transport).unwrap();
+            assert_eq!(json, transport.name());
+        }
+        assert_eq!(serde_json::to_value(CongestionControl::Bbr).unwrap(), "bbr");
+    }
+}

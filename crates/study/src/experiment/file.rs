@@ -1,0 +1,208 @@
+//! The TOML form of an experiment. Every field that can be wrong keeps its position; what is right, `read` knows.
+
+use super::contender::{CongestionControl, Transport};
+use super::quantity::{SizeField, SpanField};
+use schemars::JsonSchema;
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{self, IntoDeserializer};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::marker::PhantomData;
+use toml::Spanned;
+
+/// An experiment, as a file states it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "wirelap experiment")]
+pub(super) struct ExperimentFile {
+    /// The name that `race` takes.
+    #[schemars(with = "String")]
+    pub(super) name: Spanned<String>,
+    /// One line over the table of results.
+    pub(super) title: String,
+    /// What is asked, in words.
+    pub(super) question: String,
+    /// What the experiment says nothing about.
+    #[serde(default)]
+    pub(super) not_covered: Vec<String>,
+    /// The contender that the others are set against.
+    #[schemars(with = "String")]
+    pub(super) baseline: Spanned<String>,
+    /// A difference up to this share counts as none (default 0.05).
+    #[schemars(with = "Option<f64>", range(min = 0.001, max = 1.0))]
+    pub(super) margin: Option<Spanned<f64>>,
+    /// Measured trials of each cell (default 10).
+    #[schemars(with = "Option<u32>", range(min = 1))]
+    pub(super) trials: Option<Spanned<u32>>,
+    /// Trials of each cell that are run before and not counted (default 1).
+    pub(super) warmup: Option<u32>,
+    /// Where all random choices come from (default 1).
+    #[schemars(with = "Option<u64>")]
+    pub(super) seed: Option<Spanned<u64>>,
+    /// When a trial has failed for taking too long, such as "30s" (the default).
+    #[schemars(with = "Option<String>")]
+    pub(super) timeout: Option<Spanned<SpanField>>,
+    /// Who races.
+    #[schemars(with = "Vec<ContenderFile>", length(min = 1))]
+    pub(super) contenders: Spanned<Vec<ContenderFile>>,
+    /// At what.
+    #[schemars(with = "Vec<WorkloadFile>", length(min = 1))]
+    pub(super) workloads: Spanned<Vec<Spanned<WorkloadFile>>>,
+    /// Over which networks.
+    #[schemars(with = "Vec<LinkFile>", length(min = 1))]
+    pub(super) links: Spanned<Vec<LinkFile>>,
+}
+
+/// A contender.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ContenderFile {
+    /// What it is called in tables and pictures.
+    #[schemars(with = "String")]
+    pub(super) name: Spanned<String>,
+    /// The protocol spoken.
+    pub(super) transport: Transport,
+    /// The security below it (default "auto": TLS 1.3 for h2, none for http/1.1).
+    #[serde(default)]
+    pub(super) tls: TlsFile,
+    /// What differs from a browser on a current kernel.
+    #[serde(default)]
+    pub(super) settings: SettingsFile,
+}
+
+#[derive(Debug, Default, Clone, Copy, Deserialize, JsonSchema)]
+pub(super) enum TlsFile {
+    #[default]
+    #[serde(rename = "auto")]
+    Auto,
+    #[serde(rename = "none")]
+    None,
+    #[serde(rename = "1.2")]
+    V1_2,
+    #[serde(rename = "1.3")]
+    V1_3,
+}
+
+/// What can be turned on a contender.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SettingsFile {
+    /// Whether a connection serves another request after its first (default true).
+    pub(super) keep_alive: Option<bool>,
+    /// Connections to one origin at most (default 6 for http/1.1, 1 for h2).
+    #[schemars(with = "Option<u32>", range(min = 1))]
+    pub(super) connections: Option<Spanned<u32>>,
+    /// The client's HTTP/2 receive window for a stream (default Chromium's, "6MiB").
+    #[schemars(with = "Option<SizeSchema>")]
+    pub(super) stream_window: Option<Spanned<SizeField>>,
+    /// The client's HTTP/2 receive window for the connection (default Chromium's, "15MiB").
+    #[schemars(with = "Option<SizeSchema>")]
+    pub(super) connection_window: Option<Spanned<SizeField>>,
+    /// TCP congestion control of both sides (default "cubic").
+    pub(super) congestion_control: Option<CongestionControl>,
+    /// TCP initial congestion window of both sides, in segments (default 10).
+    #[schemars(with = "Option<u32>", range(min = 1))]
+    pub(super) initial_window: Option<Spanned<u32>>,
+    /// Largest IP packet in octets (default 1500).
+    #[schemars(with = "Option<u32>", range(min = 576, max = 9000))]
+    pub(super) mtu: Option<Spanned<u32>>,
+}
+
+/// A workload; which fields belong to it, its kind says.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WorkloadFile {
+    /// What is done.
+    pub(super) kind: KindFile,
+    /// page: how many images; a list makes a workload of each.
+    #[schemars(with = "Option<OneOrMany<u32>>")]
+    pub(super) images: Option<Spanned<OneOrMany<u32>>>,
+    /// page: octets of one image, such as "5kB"; a list makes a workload of each.
+    #[schemars(with = "Option<OneOrMany<SizeSchema>>")]
+    pub(super) bytes: Option<Spanned<OneOrMany<SizeField>>>,
+    /// har: the file, as a browser exports it.
+    #[schemars(with = "Option<String>")]
+    pub(super) file: Option<Spanned<String>>,
+    /// page: a time such as "2ms" between finding and asking (default "0ms"); har: "recorded" (default) or "0".
+    #[schemars(with = "Option<String>")]
+    pub(super) think: Option<Spanned<String>>,
+    /// har: what makes a resource known (default "both": inferred, with flat as a check).
+    #[schemars(with = "Option<DependenciesFile>")]
+    pub(super) dependencies: Option<Spanned<DependenciesFile>>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum KindFile {
+    Page,
+    Har,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum DependenciesFile {
+    Inferred,
+    Flat,
+    Both,
+}
+
+#[derive(Debug, Clone, JsonSchema)]
+#[schemars(untagged)]
+pub(super) enum OneOrMany<T> {
+    One(T),
+    Many(Vec<T>),
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(OneOrManyVisitor(PhantomData))
+    }
+}
+
+/// By hand, because `#[serde(untagged)]` would swallow what is wrong with the one value.
+struct OneOrManyVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> de::Visitor<'de> for OneOrManyVisitor<T> {
+    type Value = OneOrMany<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value or a list of values")
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Self::Value, E> {
+        T::deserialize(value.into_deserializer()).map(OneOrMany::One)
+    }
+
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<Self::Value, E> {
+        T::deserialize(value.into_deserializer()).map(OneOrMany::One)
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, values: A) -> Result<Self::Value, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(values)).map(OneOrMany::Many)
+    }
+}
+
+/// A size: octets, or a text such as "5kB".
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "stands for SizeField in the schema alone")]
+pub(super) enum SizeSchema {
+    Octets(u64),
+    Text(String),
+}
+
+/// A link.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LinkFile {
+    /// A profile such as "3g", or a link's own figures: "rtt=60ms,down=10mbit,up=2mbit".
+    #[schemars(with = "String")]
+    pub(super) name: Spanned<String>,
+    /// The link's own figures, where `name` is to be short.
+    pub(super) figures: Option<String>,
+    /// Measured trials of each cell on this link (default: the experiment's).
+    #[schemars(with = "Option<u32>", range(min = 1))]
+    pub(super) trials: Option<Spanned<u32>>,
+    /// Warm-up trials of each cell on this link (default: the experiment's).
+    pub(super) warmup: Option<u32>,
+}

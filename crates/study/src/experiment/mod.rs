@@ -1,0 +1,134 @@
+//! An experiment is a value: who races, at what, over which links, how often, and what counts as a
+//! difference. Files state it in TOML; the schema for editors is `docs/schema/experiment.schema.json`.
+//! Links are opaque here but for their names: what a link is, the room that makes links knows.
+
+mod contender;
+mod error;
+mod file;
+mod overrides;
+pub(crate) mod quantity;
+mod read;
+#[cfg(test)]
+mod tests;
+mod workload;
+
+pub use contender::{CongestionControl, Contender, Settings, Tls, Transport};
+pub use error::ExperimentError;
+pub use overrides::{OverrideError, Overrides};
+pub use workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload, WorkloadKind};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// What is asked, and all that is needed to ask it again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Experiment {
+    /// The name that `race` takes.
+    pub name: String,
+    /// One line over the table of results.
+    pub title: String,
+    /// What is asked, in words.
+    pub question: String,
+    /// What the experiment says nothing about.
+    pub not_covered: Vec<String>,
+    /// The contender that the others are set against.
+    pub baseline: String,
+    /// A ratio from 1/(1 + margin) to 1 + margin counts as no difference.
+    pub margin: f64,
+    /// Where all random choices come from.
+    pub seed: u64,
+    /// When a trial has failed for taking too long.
+    #[serde(with = "quantity::span")]
+    #[schemars(with = "String")]
+    pub timeout: Duration,
+    /// Who races; names are distinct.
+    pub contenders: Vec<Contender>,
+    /// At what; names are distinct.
+    pub workloads: Vec<Workload>,
+    /// Over which networks; names are distinct.
+    pub links: Vec<LinkChoice>,
+}
+
+/// A link by name, and how often each cell runs on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkChoice {
+    /// A profile's name, or the link's own figures.
+    pub name: String,
+    /// The link's own figures, where the name does not give them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figures: Option<String>,
+    /// Measured trials of each cell.
+    pub trials: u32,
+    /// Trials of each cell before these, not counted.
+    pub warmup: u32,
+}
+
+impl LinkChoice {
+    /// What the room of links is to read: the figures, else the name.
+    pub fn text(&self) -> &str {
+        self.figures.as_deref().unwrap_or(&self.name)
+    }
+}
+
+/// Margins that make sense: below a thousandth nothing is ever a tie, above a doubling everything is.
+pub const MARGINS: RangeInclusive<f64> = 0.001..=1.0;
+
+impl FromStr for Experiment {
+    type Err = ExperimentError;
+    fn from_str(text: &str) -> Result<Self, ExperimentError> {
+        read::parse(text)
+    }
+}
+
+impl Experiment {
+    /// The contender of this name.
+    pub fn contender(&self, name: &str) -> Option<&Contender> {
+        self.contenders.iter().find(|contender| contender.name == name)
+    }
+
+    /// The workload of this name.
+    pub fn workload(&self, name: &str) -> Option<&Workload> {
+        self.workloads.iter().find(|workload| workload.name == name)
+    }
+
+    /// The same contenders and links over recorded pages, each with its check: what `race my.har` runs.
+    pub fn over_pages(self, pages: Vec<HarWorkload>) -> Self {
+        let pages: Vec<Workload> = pages.into_iter().map(Workload::har).collect();
+        let names: Vec<&str> = pages.iter().map(|page| page.name.as_str()).collect();
+        Self {
+            name: names.join("+"),
+            title: format!("recorded page: {}, cold", names.join(", ")),
+            question: "Which HTTP loads this page soonest?".to_owned(),
+            // A recorded page has the origins that it has.
+            not_covered: self
+                .not_covered
+                .into_iter()
+                .filter(|what| what != "several origins")
+                .collect(),
+            workloads: pages.into_iter().flat_map(Workload::with_check).collect(),
+            ..self
+        }
+    }
+}
+
+/// An experiment that is part of wirelap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Builtin {
+    /// The name that `race` takes.
+    pub name: &'static str,
+    /// Its file.
+    pub toml: &'static str,
+}
+
+/// The experiments that are part of wirelap, by name.
+pub fn builtin() -> &'static [Builtin] {
+    &[Builtin { name: "quick", toml: include_str!("../../../../experiments/quick.toml") }]
+}
+
+/// The JSON Schema of an experiment's file, as published in `docs/schema/experiment.schema.json`.
+pub fn file_schema() -> serde_json::Value {
+    schemars::schema_for!(file::ExperimentFile).to_value()
+}

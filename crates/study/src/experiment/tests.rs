@@ -1,0 +1,189 @@
+use super::*;
+use crate::schema_file;
+use proptest::prelude::*;
+use unit::ByteSize;
+
+const SMALL: &str = r#"name = "small"
+title = "t"
+question = "q"
+baseline = "h1"
+[[contenders]]
+name = "h1"
+transport = "http/1.1"
+[[workloads]]
+kind = "page"
+images = [10, 100]
+bytes = ["5kB", 100]
+[[links]]
+name = "lan"
+"#;
+
+fn fault(from: &str, to: &str) -> ExperimentError {
+    assert!(SMALL.contains(from), "{from}");
+    SMALL.replacen(from, to, 1).parse::<Experiment>().unwrap_err()
+}
+
+fn place(error: &ExperimentError) -> (usize, usize) {
+    (error.line, error.column)
+}
+
+#[test]
+fn every_builtin_experiment_reads_and_bears_its_name() {
+    for builtin in builtin() {
+        let experiment: Experiment = builtin.toml.parse().unwrap();
+        assert_eq!(experiment.name, builtin.name);
+    }
+}
+
+#[test]
+fn quick_is_the_experiment_of_the_readme() {
+    let quick: Experiment = builtin()[0].toml.parse().unwrap();
+    let names: Vec<_> = quick.contenders.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names, ["h1", "h1-tls", "h2"]);
+    let links: Vec<_> = quick.links.iter().map(|l| l.name.as_str()).collect();
+    assert_eq!(links, ["lan", "wifi", "3g"]);
+    assert_eq!(quick.baseline, "h1-tls");
+    assert_eq!(quick.workloads[0].name, "page-50x5kB");
+    assert!(quick.links.iter().all(|link| link.trials >= 6));
+}
+
+#[test]
+fn defaults_are_those_of_a_browser_on_a_current_kernel() {
+    let small: Experiment = SMALL.parse().unwrap();
+    let h1 = small.contender("h1").unwrap();
+    assert_eq!((h1.tls, h1.settings.connections), (Tls::None, 6));
+    assert_eq!(h1.settings.stream_window, ByteSize(6 << 20));
+    let h2 = SMALL.replace("http/1.1", "h2").parse::<Experiment>().unwrap();
+    assert_eq!((h2.contenders[0].tls, h2.contenders[0].settings.connections), (Tls::V1_3, 1));
+}
+
+#[test]
+fn the_example_of_the_manual_reads() {
+    let manual = include_str!("../../../../docs/experiment.md");
+    let example = manual.split("```toml").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let experiment: Experiment = example.parse().unwrap();
+    assert_eq!((experiment.workloads.len(), experiment.contenders.len()), (5, 2));
+    assert_eq!(experiment.contenders[1].settings.stream_window, ByteSize(65_536));
+}
+
+#[test]
+fn lists_span_several_workload_sizes() {
+    let small: Experiment = SMALL.parse().unwrap();
+    let names: Vec<_> = small.workloads.iter().map(|w| w.name.as_str()).collect();
+    assert_eq!(names, ["page-10x5kB", "page-10x100B", "page-100x5kB", "page-100x100B"]);
+}
+
+#[test]
+fn a_recorded_page_is_checked_with_flat_dependencies() {
+    let text = SMALL.replace(
+        "kind = \"page\"\nimages = [10, 100]\nbytes = [\"5kB\", 100]",
+        "kind = \"har\"\nfile = \"some/where/my.har\"",
+    );
+    let experiment: Experiment = text.parse().unwrap();
+    let [page, check] = &experiment.workloads[..] else { panic!("{:?}", experiment.workloads) };
+    assert_eq!((page.name.as_str(), page.check_of.as_deref()), ("my", None));
+    assert_eq!((check.name.as_str(), check.check_of.as_deref()), ("my+flat", Some("my")));
+}
+
+#[test]
+fn quick_runs_over_a_recorded_page_of_ones_own() {
+    let quick: Experiment = builtin()[0].toml.parse().unwrap();
+    let har = HarWorkload {
+        file: "saved/my.har".to_owned(),
+        think: Think::Recorded,
+        dependencies: Dependencies::Inferred,
+    };
+    let own = quick.clone().over_pages(vec![har]);
+    assert_eq!((own.name.as_str(), own.workloads.len()), ("my", 2));
+    assert_eq!((&own.contenders, &own.links), (&quick.contenders, &quick.links));
+    assert!(!own.not_covered.contains(&"several origins".to_owned()));
+}
+
+#[test]
+fn an_unknown_field_is_pointed_at_with_the_nearest_name() {
+    let error = fault("images", "imges");
+    assert_eq!((place(&error), error.suggestion.as_deref()), ((10, 1), Some("images")));
+    assert!(error.message.starts_with("unknown field `imges`"), "{error}");
+}
+
+#[test]
+fn an_unknown_transport_is_pointed_at_with_the_nearest_name() {
+    let error = fault("\"http/1.1\"", "\"http1.1\"");
+    assert_eq!((place(&error), error.suggestion.as_deref()), ((7, 13), Some("http/1.1")));
+}
+
+#[test]
+fn an_unknown_baseline_is_pointed_at_with_the_nearest_name() {
+    let error = fault("baseline = \"h1\"", "baseline = \"h11\"");
+    assert_eq!((place(&error), error.suggestion.as_deref()), ((4, 12), Some("h1")));
+    assert_eq!(
+        error.to_string(),
+        "line 4, column 12: no contender is called `h11`, expected one of `h1`; did you mean `h1`?"
+    );
+}
+
+#[test]
+fn values_out_of_range_are_pointed_at() {
+    let cases = [
+        ("question = \"q\"", "question = \"q\"\nmargin = 7.0", (4, 10)),
+        ("question = \"q\"", "question = \"q\"\ntrials = 0", (4, 10)),
+        ("question = \"q\"", "question = \"q\"\ntimeout = \"30\"", (4, 11)),
+        ("question = \"q\"", "question = \"q\"\ntimeout = \"0s\"", (4, 11)),
+        ("[10, 100]", "[]", (10, 10)),
+        ("\"lan\"", "\"\"", (13, 8)),
+        ("[[links]]", "[[links]]\nname = \"lan\"\n[[links]]", (15, 8)),
+        ("bytes = [\"5kB\", 100]", "bytes = \"5kB\"\nfile = \"x.har\"", (12, 8)),
+        ("bytes = [\"5kB\", 100]", "bytes = \"5 parsecs\"", (11, 9)),
+        ("bytes = [\"5kB\", 100]\n", "", (8, 1)),
+        ("kind = \"page\"", "kind = \"pgae\"", (9, 8)),
+        ("transport = \"http/1.1\"", "transport = \"h2\"\nsettings = { mtu = 68 }", (8, 20)),
+    ];
+    for (from, to, expected) in cases {
+        let error = fault(from, to);
+        assert_eq!(place(&error), expected, "{to}: {error}");
+    }
+}
+
+#[test]
+fn a_wrong_value_says_what_it_should_be() {
+    let error = fault("[\"5kB\", 100]", "\"5 parsecs\"");
+    assert!(error.message.starts_with("`5 parsecs` is not a size such as 5kB"), "{error}");
+    let error = fault("[10, 100]", "[10, -1]");
+    assert_eq!((error.line, error.message.contains("-1")), (10, true), "{error}");
+}
+
+#[test]
+fn broken_toml_is_pointed_at() {
+    assert_eq!(fault("question = \"q\"", "question = ").line, 3);
+    assert_eq!(fault("title = \"t\"\n", "").line, 1);
+}
+
+#[test]
+fn columns_count_characters() {
+    assert_eq!(place(&fault("title = \"t\"", "title = \"é\" x")), (2, 13));
+}
+
+#[test]
+fn an_experiment_survives_json() {
+    for text in [SMALL, builtin()[0].toml] {
+        let experiment: Experiment = text.parse().unwrap();
+        let json = serde_json::to_string(&experiment).unwrap();
+        assert_eq!(serde_json::from_str::<Experiment>(&json).unwrap(), experiment);
+    }
+}
+
+#[test]
+fn the_published_schema_is_up_to_date() {
+    schema_file::check("experiment.schema.json", &file_schema());
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_reader_panic(at in 0..SMALL.len(), junk in "\\PC{0,12}") {
+        let mut text = SMALL.to_owned();
+        if text.is_char_boundary(at) {
+            text.insert_str(at, &junk);
+        }
+        let _ = text.parse::<Experiment>();
+    }
+}

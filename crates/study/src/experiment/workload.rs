@@ -1,0 +1,119 @@
+//! What a trial does, independent of how: values that the runner hands to the rooms that do it.
+
+use super::quantity::{size, span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+use unit::ByteSize;
+
+/// One workload with a name that is its own within the experiment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Workload {
+    /// What it is called in tables and keys.
+    pub name: String,
+    /// The workload whose verdicts this one only puts to the proof; None for one with verdicts of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check_of: Option<String>,
+    /// What is done.
+    #[serde(flatten)]
+    pub kind: WorkloadKind,
+}
+
+/// What is done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum WorkloadKind {
+    /// A synthetic page: an HTML document and its images.
+    Page(PageWorkload),
+    /// The user's own page, from a HAR file.
+    Har(HarWorkload),
+}
+
+/// An HTML document and images that are found while it is parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PageWorkload {
+    /// How many images.
+    pub images: u32,
+    /// Octets of one image.
+    #[serde(with = "size")]
+    #[schemars(with = "u64")]
+    pub bytes: ByteSize,
+    /// Client time between the arrival of what names a resource and the asking for it.
+    #[serde(with = "span")]
+    #[schemars(with = "String")]
+    pub think: Duration,
+}
+
+/// A recorded page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HarWorkload {
+    /// The HAR file, as it was named.
+    pub file: String,
+    /// Whether the gaps between arrival and asking are replayed.
+    pub think: Think,
+    /// What makes a resource known.
+    pub dependencies: Dependencies,
+}
+
+/// Client time of a recorded page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Think {
+    /// As it was recorded.
+    #[serde(rename = "recorded")]
+    Recorded,
+    /// None: a client that loses no time.
+    #[serde(rename = "0")]
+    None,
+}
+
+/// What makes a resource of a recorded page known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Dependencies {
+    /// The arrival of its initiator, given or inferred.
+    Inferred,
+    /// The arrival of the document: everything is found at once.
+    Flat,
+}
+
+impl Workload {
+    /// A synthetic page under the name that its figures give it.
+    pub fn page(page: PageWorkload) -> Self {
+        let mut name = format!("page-{}x{}", page.images, page.bytes).replace(' ', "");
+        if !page.think.is_zero() {
+            name.push_str(&format!("+{}us", page.think.as_micros()));
+        }
+        Self { name, check_of: None, kind: WorkloadKind::Page(page) }
+    }
+
+    /// A recorded page under the name of its file.
+    pub fn har(har: HarWorkload) -> Self {
+        let file = har.file.rsplit(['/', '\\']).next().unwrap_or(&har.file);
+        let name = file.strip_suffix(".har").unwrap_or(file).to_owned();
+        Self { name, check_of: None, kind: WorkloadKind::Har(har) }
+    }
+
+    /// This workload, and where it is a recorded page, the same with flat dependencies to check its verdicts.
+    pub fn with_check(self) -> Vec<Self> {
+        let WorkloadKind::Har(har) = &self.kind else { return vec![self] };
+        let flat = Self {
+            name: format!("{}+flat", self.name),
+            check_of: Some(self.name.clone()),
+            kind: WorkloadKind::Har(HarWorkload {
+                dependencies: Dependencies::Flat,
+                ..har.clone()
+            }),
+        };
+        vec![self, flat]
+    }
+}
+
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            WorkloadKind::Page(page) => write!(f, "HTML + {} x {}", page.images, page.bytes),
+            WorkloadKind::Har(har) => write!(f, "{} as recorded", har.file),
+        }
+    }
+}

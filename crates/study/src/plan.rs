@@ -1,0 +1,329 @@
+//! From an experiment to its trials: a trial is a value that any worker can run, and the whole plan
+//! follows from the experiment and its seed.
+//!
+//! A block is one trial of every contender for one workload on one link, in random order, with one seed
+//! of loss and jitter. The blocks of all workloads and links are spread evenly over the run, so that a
+//! drift of the machine meets all of them alike (randomised complete blocks: Montgomery, "Design and
+//! Analysis of Experiments", ch. 4).
+
+use crate::experiment::{Contender, Experiment, LinkChoice, Workload, quantity};
+use crate::stats::{CONFIDENCE, blocks_for_any_interval};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use unit::{BitRate, Seed};
+
+/// One run of a cell: all that a worker has to know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialPlan {
+    /// Its name within the run, the same whenever the run is planned again.
+    pub key: String,
+    /// The experiment's name.
+    pub experiment: String,
+    /// What runs.
+    pub cell: Cell,
+    /// The block within its workload and link, from 0; warm-up blocks count by themselves.
+    pub block: u32,
+    /// The place within the block, from 0.
+    pub order: u32,
+    /// The seed of everything random in the trial, shared by the block's contenders.
+    pub seed: u64,
+    /// Whether it only warms the machine up and does not count.
+    pub warmup: bool,
+    /// When it has failed for taking too long.
+    #[serde(with = "quantity::span")]
+    pub timeout: Duration,
+    /// Where its parts run.
+    pub placement: Placement,
+    /// The share of one core that the link is expected to need; see [`cpu_share`].
+    pub cpu_share: f64,
+    /// Whether the link's packets are kept as pcapng.
+    pub capture: bool,
+}
+
+impl TrialPlan {
+    /// Whether it needs so little of the machine that others may run beside it.
+    pub fn is_light(&self) -> bool {
+        self.cpu_share <= LIGHT_CPU_SHARE
+    }
+}
+
+/// One contender doing one workload on one link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cell {
+    /// What is done.
+    pub workload: Workload,
+    /// Who does it.
+    pub contender: Contender,
+    /// Over what.
+    pub link: LinkChoice,
+}
+
+impl Cell {
+    /// The names of workload, link and contender: what a cell is found by.
+    pub fn id(&self) -> CellId {
+        CellId {
+            workload: self.workload.name.clone(),
+            link: self.link.name.clone(),
+            contender: self.contender.name.clone(),
+        }
+    }
+}
+
+/// The names that a cell is found by.
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+pub struct CellId {
+    /// The workload's name.
+    pub workload: String,
+    /// The link's name.
+    pub link: String,
+    /// The contender's name.
+    pub contender: String,
+}
+
+/// Which core each part runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Placement {
+    /// The link's forwarding thread.
+    pub link: u32,
+    /// The client.
+    pub client: u32,
+    /// The origin.
+    pub origin: u32,
+}
+
+impl Placement {
+    /// The usual places on a machine of `cores`: the link spins before each deadline and gets a core of its own
+    /// where there are two; client and origin wait for each other in turn and can share one.
+    pub fn on(cores: u32) -> Self {
+        match cores {
+            0 | 1 => Self { link: 0, client: 0, origin: 0 },
+            2 => Self { link: 0, client: 1, origin: 1 },
+            _ => Self { link: 0, client: 1, origin: 2 },
+        }
+    }
+}
+
+/// What the plan has to know of the machine and of the links.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// Cores that the trials may use.
+    pub cores: u32,
+    /// The faster direction's rate of each link by name; a link without one is taken to need a whole core.
+    pub rates: BTreeMap<String, BitRate>,
+}
+
+/// Every trial of `experiment`, in the order of running: warm-up blocks first.
+pub fn trials(experiment: &Experiment, surroundings: &Surroundings) -> Vec<TrialPlan> {
+    let mut slots = slots(experiment);
+    slots.sort_by(|a, b| a.at.total_cmp(&b.at));
+    slots.iter().flat_map(|slot| slot.trials(experiment, surroundings)).collect()
+}
+
+/// The share of one core that forwarding at `rate` takes: the spin of 80 µs before each packet's deadline, both
+/// ways, and the work itself, of which a core does 2.4 Gbit/s in packets of 1500 octets.
+pub fn cpu_share(rate: BitRate) -> f64 {
+    const SPIN_SECONDS: f64 = 80e-6;
+    const PACKET_BITS: f64 = 1500.0 * 8.0;
+    const CORE_BITS: f64 = 2.4e9;
+    // An acknowledgement goes back for every other segment (RFC 5681 §4.2).
+    const PACKETS_BOTH_WAYS: f64 = 1.5;
+    let bits = rate.bits_per_second() as f64;
+    let spinning = bits / PACKET_BITS * PACKETS_BOTH_WAYS * SPIN_SECONDS;
+    (spinning + bits / CORE_BITS).min(1.0)
+}
+
+/// Ten such trials fill a core: with two or three at once the queueing for it stays below a hundredth.
+const LIGHT_CPU_SHARE: f64 = 0.1;
+
+/// Blocks of a workload on a link, to warm up and to measure. A workload that only checks another runs just
+/// often enough for an interval of its own at 95 %, and once more should one block not count.
+fn blocks(workload: &Workload, link: &LinkChoice) -> (u32, u32) {
+    let enough = blocks_for_any_interval(1, 1.0 - CONFIDENCE) as u32 + 1;
+    match workload.check_of {
+        Some(_) => (0, link.trials.min(enough)),
+        None => (link.warmup, link.trials),
+    }
+}
+
+/// One block's place in the run.
+struct Slot<'e> {
+    workload: &'e Workload,
+    link: &'e LinkChoice,
+    block: u32,
+    warmup: bool,
+    /// From 0 to 1 over the run; warm-up blocks stand before 0.
+    at: f64,
+}
+
+fn slots(experiment: &Experiment) -> Vec<Slot<'_>> {
+    let seed = Seed(experiment.seed).child("order of blocks");
+    let mut slots = Vec::new();
+    for workload in &experiment.workloads {
+        for link in &experiment.links {
+            let mut random = group_seed(seed, workload, link).random();
+            let (warmups, measured) = blocks(workload, link);
+            for (count, warmup) in [(warmups, true), (measured, false)] {
+                // One block somewhere in each of `count` equal stretches: random, and even.
+                slots.extend((0..count).map(|block| {
+                    let at = (f64::from(block) + random.next_fraction()) / f64::from(count);
+                    let at = if warmup { at - 1.0 } else { at };
+                    Slot { workload, link, block, warmup, at }
+                }));
+            }
+        }
+    }
+    slots
+}
+
+impl Slot<'_> {
+    fn trials(&self, experiment: &Experiment, surroundings: &Surroundings) -> Vec<TrialPlan> {
+        let purpose = if self.warmup { "warm-up" } else { "trials" };
+        let seed = group_seed(Seed(experiment.seed).child(purpose), self.workload, self.link)
+            .nth(u64::from(self.block));
+        let mut contenders: Vec<&Contender> = experiment.contenders.iter().collect();
+        seed.child("order of contenders").random().shuffle(&mut contenders);
+        let share = surroundings.rates.get(&self.link.name).map_or(1.0, |rate| cpu_share(*rate));
+        (0..)
+            .zip(contenders)
+            .map(|(order, contender)| TrialPlan {
+                key: self.key(contender),
+                experiment: experiment.name.clone(),
+                cell: Cell {
+                    workload: self.workload.clone(),
+                    contender: contender.clone(),
+                    link: self.link.clone(),
+                },
+                block: self.block,
+                order,
+                seed: seed.child("link").0,
+                warmup: self.warmup,
+                timeout: experiment.timeout,
+                placement: Placement::on(surroundings.cores),
+                cpu_share: share,
+                capture: false,
+            })
+            .collect()
+    }
+
+    fn key(&self, contender: &Contender) -> String {
+        let names = [&self.workload.name, &self.link.name, &contender.name].map(|name| part(name));
+        let mark = if self.warmup { "w" } else { "" };
+        format!("{}/{mark}{}", names.join("/"), self.block)
+    }
+}
+
+/// A name as a part of a key: whatever the names are, two keys are the same only where all parts are.
+fn part(name: &str) -> String {
+    name.replace('%', "%25").replace('/', "%2F")
+}
+
+fn group_seed(seed: Seed, workload: &Workload, link: &LinkChoice) -> Seed {
+    seed.child(&workload.name).child(&link.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::builtin;
+    use std::collections::BTreeSet;
+
+    fn quick() -> Experiment {
+        builtin()[0].toml.parse().unwrap()
+    }
+
+    fn planned() -> Vec<TrialPlan> {
+        let rates = [("lan", "1gbit"), ("wifi", "30mbit"), ("3g", "1.6mbit")];
+        let rates = rates.map(|(link, rate)| (link.to_owned(), rate.parse().unwrap())).into();
+        trials(&quick(), &Surroundings { cores: 2, rates })
+    }
+
+    #[test]
+    fn every_trial_has_a_key_of_its_own() {
+        let plan = planned();
+        let keys: BTreeSet<_> = plan.iter().map(|trial| &trial.key).collect();
+        assert_eq!(keys.len(), plan.len());
+        let counted = |link: &LinkChoice| (link.trials + link.warmup) as usize * 3;
+        assert_eq!(plan.len(), quick().links.iter().map(counted).sum::<usize>());
+    }
+
+    #[test]
+    fn keys_stay_apart_whatever_the_names_are() {
+        assert_ne!(part("a/b"), part("a%2Fb"));
+    }
+
+    #[test]
+    fn a_block_shares_its_seed_and_no_other_block_has_it() {
+        let mut seeds: BTreeMap<u64, Vec<&TrialPlan>> = BTreeMap::new();
+        let plan = planned();
+        plan.iter().for_each(|trial| seeds.entry(trial.seed).or_default().push(trial));
+        for block in seeds.values() {
+            let contenders: BTreeSet<_> = block.iter().map(|t| &t.cell.contender.name).collect();
+            assert_eq!((block.len(), contenders.len()), (3, 3));
+            assert!(block.iter().all(|trial| trial.block == block[0].block));
+        }
+    }
+
+    #[test]
+    fn blocks_are_kept_together_and_links_are_interleaved() {
+        let plan = planned();
+        let blocks: Vec<_> = plan.chunks(3).map(|block| block[0].cell.link.name.as_str()).collect();
+        assert!(plan.chunks(3).all(|b| b.iter().all(|t| t.seed == b[0].seed)));
+        let longest = blocks.chunk_by(|a, b| a == b).map(<[_]>::len).max();
+        assert!(longest <= Some(4), "{blocks:?}");
+    }
+
+    #[test]
+    fn the_order_within_blocks_differs_between_blocks() {
+        let plan = planned();
+        let first: BTreeSet<_> = plan.chunks(3).map(|b| &b[0].cell.contender.name).collect();
+        assert_eq!(first.len(), 3);
+    }
+
+    #[test]
+    fn warm_up_comes_first_and_is_marked() {
+        let plan = planned();
+        assert!(plan.is_sorted_by_key(|trial| !trial.warmup));
+        assert_eq!(plan.iter().filter(|trial| trial.warmup).count(), 6);
+    }
+
+    #[test]
+    fn more_trials_leave_the_first_ones_as_they_were() {
+        let mut longer = quick();
+        longer.links.iter_mut().for_each(|link| link.trials += 5);
+        let surroundings = Surroundings::default();
+        let seed_of = |plan: Vec<TrialPlan>| -> BTreeMap<String, u64> {
+            plan.into_iter().map(|trial| (trial.key, trial.seed)).collect()
+        };
+        let (short, long) =
+            (seed_of(trials(&quick(), &surroundings)), seed_of(trials(&longer, &surroundings)));
+        assert!(short.iter().all(|(key, seed)| long[key] == *seed));
+    }
+
+    #[test]
+    fn a_slow_link_is_light_and_a_fast_one_is_not() {
+        let light =
+            |link: &str| planned().iter().find(|t| t.cell.link.name == link).unwrap().is_light();
+        assert!(light("3g") && !light("lan"));
+    }
+
+    #[test]
+    fn another_seed_plans_another_order() {
+        let other = Experiment { seed: 2, ..quick() };
+        let keys = |experiment: &Experiment| -> Vec<String> {
+            trials(experiment, &Surroundings::default()).into_iter().map(|t| t.key).collect()
+        };
+        assert_ne!(keys(&other), keys(&quick()));
+    }
+
+    #[test]
+    fn a_trial_survives_json() {
+        for trial in planned() {
+            let json = serde_json::to_string(&trial).unwrap();
+            assert_eq!(serde_json::from_str::<TrialPlan>(&json).unwrap(), trial);
+        }
+    }
+}

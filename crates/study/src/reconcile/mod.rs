@@ -1,0 +1,201 @@
+//! Two witnesses, heard together: the client's fetches and connections, and the link's packet log. From both
+//! come a trial's metrics and the parts of its load time; where they contradict each other the trial does
+//! not count.
+
+mod packets;
+mod parts;
+mod path;
+#[cfg(test)]
+mod tests;
+
+use packets::payload_until;
+pub use packets::{PacketSummary, WaySummary, summarise};
+pub use parts::Parts;
+
+use crate::record::{Outcome, metric};
+use path::{Stretch, StretchKind, critical_path, finished};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use trace::{ConnectionRecord, FetchOutcome, FetchRecord, PacketRecord};
+use unit::{BitRate, Instant};
+
+/// All that was said of a trial.
+#[derive(Debug, Clone)]
+pub struct Testimony<'a> {
+    /// The client's fetches.
+    pub fetches: &'a [FetchRecord],
+    /// The client's connections.
+    pub connections: &'a [ConnectionRecord],
+    /// The link's packet log; None where none was kept.
+    pub packets: Option<&'a [PacketRecord]>,
+    /// What the link was to be.
+    pub link: LinkFacts,
+    /// The server time that the workload asked for, by fetch number.
+    pub server_time: &'a BTreeMap<u32, Duration>,
+    /// Fetches that do not count into the load time, by number: those begun after the page was loaded.
+    pub uncounted: &'a BTreeSet<u32>,
+}
+
+/// What is known of a link beforehand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LinkFacts {
+    /// The least round trip.
+    pub rtt: Duration,
+    /// The rate towards the client; None without a fixed one.
+    pub down: Option<BitRate>,
+    /// The rate from the client; None without a fixed one.
+    pub up: Option<BitRate>,
+}
+
+/// What the testimony comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// Figures by name; see [`metric`].
+    pub metrics: BTreeMap<String, f64>,
+    /// What the load time was spent on; None where nothing was fetched.
+    pub parts: Option<Parts>,
+    /// What the packet log sums up to.
+    pub packets: PacketSummary,
+    /// Measured, or why the trial does not count.
+    pub outcome: Outcome,
+}
+
+/// Hears both witnesses.
+pub fn reconcile(testimony: &Testimony<'_>) -> Finding {
+    let counted: Vec<&FetchRecord> =
+        testimony.fetches.iter().filter(|f| !testimony.uncounted.contains(&f.id)).collect();
+    let path = critical_path(&counted, testimony.connections);
+    let packets = testimony.packets.map(summarise).unwrap_or_default();
+    let outcome = failure(&counted).or_else(|| objection(testimony, &packets, &path));
+    Finding {
+        metrics: metrics(testimony, &counted, &path),
+        parts: (!counted.is_empty()).then(|| parts::split(&path, testimony)),
+        packets,
+        outcome: outcome.unwrap_or(Outcome::Measured),
+    }
+}
+
+fn metrics(
+    testimony: &Testimony<'_>,
+    counted: &[&FetchRecord],
+    path: &[Stretch],
+) -> BTreeMap<String, f64> {
+    let mut metrics = BTreeMap::new();
+    let mut set = |name: &str, value: f64| metrics.insert(name.to_owned(), value);
+    let received: u64 = testimony.connections.iter().map(|c| c.bytes_received).sum();
+    set(metric::BYTES, received as f64);
+    set(metric::CONNECTIONS, testimony.connections.len() as f64);
+    let (rounds, round_trips) = rounds(path);
+    set(metric::ROUNDS, f64::from(rounds));
+    set(metric::ROUND_TRIPS, f64::from(round_trips));
+    let Some(start) = counted.iter().map(|fetch| fetch.phases.queued).min() else {
+        return metrics;
+    };
+    let end = counted.iter().map(|fetch| finished(fetch)).max().unwrap_or(start);
+    set(metric::LOAD_MS, millis(end.since(start)));
+    let document = counted.iter().min_by_key(|fetch| (fetch.phases.queued, fetch.id));
+    if let Some(first) = document.and_then(|fetch| fetch.phases.first_byte) {
+        set(metric::FIRST_BYTE_MS, millis(first.since(start)));
+    }
+    metrics
+}
+
+/// Request rounds on the path, and all waits for the far side on it.
+fn rounds(path: &[Stretch]) -> (u32, u32) {
+    let (mut rounds, mut others) = (0, 0);
+    for stretch in path {
+        match stretch.kind {
+            StretchKind::Wait { .. } => rounds += 1,
+            StretchKind::Connect => others += 1,
+            StretchKind::Tls { round_trips } => others += round_trips,
+            StretchKind::Client | StretchKind::Receive => {}
+        }
+    }
+    (rounds, rounds + others)
+}
+
+fn failure(counted: &[&FetchRecord]) -> Option<Outcome> {
+    if counted.is_empty() {
+        return Some(Outcome::Failed { reason: "nothing was fetched".to_owned() });
+    }
+    let failed: Vec<_> = counted
+        .iter()
+        .filter_map(|fetch| match &fetch.outcome {
+            FetchOutcome::Done => None,
+            FetchOutcome::Failed(reason) => Some((fetch, reason)),
+        })
+        .collect();
+    let (fetch, reason) = failed.first()?;
+    let (number, all) = (failed.len(), counted.len());
+    let reason = format!("{number} of {all} fetches failed, the first {}: {reason}", fetch.url);
+    Some(Outcome::Failed { reason })
+}
+
+/// What the witnesses contradict each other in.
+fn objection(
+    testimony: &Testimony<'_>,
+    packets: &PacketSummary,
+    path: &[Stretch],
+) -> Option<Outcome> {
+    too_soon(testimony, path).or_else(|| {
+        testimony.packets?;
+        octets_differ(testimony, packets).or_else(|| connections_differ(testimony, packets))
+    })
+}
+
+fn octets_differ(testimony: &Testimony<'_>, packets: &PacketSummary) -> Option<Outcome> {
+    let client: u64 = testimony.connections.iter().map(|c| c.bytes_received).sum();
+    let link = packets.down.payload;
+    if client > link {
+        let reason =
+            format!("the client counts {client} octets, but only {link} came out of the link");
+        return Some(Outcome::Failed { reason });
+    }
+    // What came out after the client had ended it could not count, and what lay unread is the link's alone.
+    let in_time = payload_until(testimony.packets.unwrap_or_default(), ended(testimony));
+    let unread = in_time / 10 + UNREAD_A_CONNECTION * testimony.connections.len() as u64;
+    let reason =
+        || format!("{in_time} octets came out of the link, but the client counts only {client}");
+    (in_time > client + unread).then(|| Outcome::Invalid { reason: reason() })
+}
+
+/// The last thing that the client did.
+fn ended(testimony: &Testimony<'_>) -> Instant {
+    let fetches = testimony.fetches.iter().map(finished);
+    let closed = testimony.connections.iter().filter_map(|connection| connection.closed);
+    fetches.chain(closed).max().unwrap_or_default()
+}
+
+fn connections_differ(testimony: &Testimony<'_>, packets: &PacketSummary) -> Option<Outcome> {
+    let (client, link) = (testimony.connections.len() as u64, packets.connections);
+    let reason = || format!("the client counts {client} connections, the link saw {link} begin");
+    (client != link).then(|| Outcome::Invalid { reason: reason() })
+}
+
+/// No wait can be shorter than the link's least round trip.
+fn too_soon(testimony: &Testimony<'_>, path: &[Stretch]) -> Option<Outcome> {
+    let least =
+        testimony.link.rtt.mul_f64(1.0 - ROUND_TRIP_TOLERANCE).saturating_sub(CLOCK_TOLERANCE);
+    let pushed = |number| testimony.fetches.iter().any(|fetch| fetch.id == number && fetch.pushed);
+    let sooner = path.iter().find(|stretch| match stretch.kind {
+        StretchKind::Wait { fetch } => stretch.span() < least && !pushed(fetch),
+        _ => false,
+    })?;
+    let reason = format!(
+        "an answer came after {:.3} ms, sooner than the link's round trip of {:.3} ms",
+        millis(sooner.span()),
+        millis(testimony.link.rtt)
+    );
+    Some(Outcome::Invalid { reason })
+}
+
+fn millis(span: Duration) -> f64 {
+    span.as_nanos() as f64 / 1e6
+}
+
+/// A socket's buffer may hold a TLS alert, a GOAWAY or the rest of a cancelled body.
+const UNREAD_A_CONNECTION: u64 = 16 * 1024;
+/// Links hold their delay within a share of this.
+const ROUND_TRIP_TOLERANCE: f64 = 0.02;
+/// Two processes read one clock, this far apart at most.
+const CLOCK_TOLERANCE: Duration = Duration::from_micros(100);

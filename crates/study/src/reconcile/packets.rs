@@ -1,0 +1,190 @@
+//! What the link's packet log sums up to, and when the link was busy. The log is the second witness:
+//! nothing here has seen the client.
+
+use super::LinkFacts;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+use trace::{Direction, Fate, Flow, PacketRecord, TcpMark};
+use unit::{ByteSize, Instant};
+
+/// The packet log in figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PacketSummary {
+    /// From the near side to the far.
+    pub up: WaySummary,
+    /// From the far side to the near.
+    pub down: WaySummary,
+    /// TCP connections that the near side began.
+    pub connections: u64,
+}
+
+/// The packet log of one way in figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WaySummary {
+    /// Packets that entered the link.
+    pub packets: u64,
+    /// Octets of IP that entered.
+    pub bytes: u64,
+    /// Octets of TCP payload that came out, each counted once however often it was sent.
+    pub payload: u64,
+    /// Octets of TCP payload that entered again.
+    pub retransmitted: u64,
+    /// Packets taken by the seeded loss.
+    pub lost: u64,
+    /// Packets that found the queue full.
+    pub queue_full: u64,
+}
+
+/// Sums up `packets`.
+pub fn summarise(packets: &[PacketRecord]) -> PacketSummary {
+    let begun: BTreeSet<_> = packets
+        .iter()
+        .filter(|packet| packet.direction == Direction::Up && packet.tcp.is_some_and(begins))
+        .filter_map(|packet| packet.flow.map(|flow| (flow.source, flow.destination)))
+        .collect();
+    PacketSummary {
+        up: way(packets, Direction::Up),
+        down: way(packets, Direction::Down),
+        connections: begun.len() as u64,
+    }
+}
+
+/// Octets of TCP payload, each counted once, that came out towards the client no later than `end`.
+pub(super) fn payload_until(packets: &[PacketRecord], end: Instant) -> u64 {
+    let in_time = |fate| matches!(fate, Fate::Delivered { at } if at <= end);
+    let mut delivered: HashMap<Flow, Octets> = HashMap::new();
+    for packet in packets.iter().filter(|p| p.direction == Direction::Down && in_time(p.fate)) {
+        if let (Some(flow), Some(tcp)) = (packet.flow, packet.tcp) {
+            delivered.entry(flow).or_default().add(tcp);
+        }
+    }
+    delivered.values().map(Octets::distinct).sum()
+}
+
+/// RFC 9293 §3.5: a connection begins with SYN and without ACK.
+fn begins(tcp: TcpMark) -> bool {
+    const SYN: u8 = 0x02;
+    const ACK: u8 = 0x10;
+    tcp.flags & (SYN | ACK) == SYN
+}
+
+fn way(packets: &[PacketRecord], direction: Direction) -> WaySummary {
+    let mut sum = WaySummary::default();
+    let mut entered: HashMap<Flow, Octets> = HashMap::new();
+    let mut delivered: HashMap<Flow, Octets> = HashMap::new();
+    for packet in packets.iter().filter(|packet| packet.direction == direction) {
+        sum.packets += 1;
+        sum.bytes += u64::from(packet.length);
+        match packet.fate {
+            Fate::Delivered { .. } => {}
+            Fate::Lost => sum.lost += 1,
+            Fate::QueueFull => sum.queue_full += 1,
+        }
+        let (Some(flow), Some(tcp)) = (packet.flow, packet.tcp) else { continue };
+        entered.entry(flow).or_default().add(tcp);
+        if matches!(packet.fate, Fate::Delivered { .. }) {
+            delivered.entry(flow).or_default().add(tcp);
+        }
+    }
+    sum.payload = delivered.values().map(Octets::distinct).sum();
+    sum.retransmitted = entered.values().map(|octets| octets.total - octets.distinct()).sum();
+    sum
+}
+
+/// The octets of one flow's sequence space that were seen.
+#[derive(Default)]
+struct Octets {
+    total: u64,
+    /// Ranges in the order of the log; sequence numbers are unwrapped against the one before.
+    ranges: Vec<(i64, i64)>,
+    last: Option<(u32, i64)>,
+}
+
+impl Octets {
+    fn add(&mut self, tcp: TcpMark) {
+        if tcp.payload == 0 {
+            return;
+        }
+        // RFC 9293 §3.4: sequence numbers wrap; two of one flow are less than 2^31 apart.
+        let start = self.last.map_or(0, |(sequence, unwrapped)| {
+            unwrapped + i64::from(tcp.sequence.wrapping_sub(sequence).cast_signed())
+        });
+        self.last = Some((tcp.sequence, start));
+        self.total += u64::from(tcp.payload);
+        self.ranges.push((start, start + i64::from(tcp.payload)));
+    }
+
+    fn distinct(&self) -> u64 {
+        let mut ranges = self.ranges.clone();
+        ranges.sort_unstable();
+        let mut reached = i64::MIN;
+        let mut sum = 0;
+        for (start, end) in ranges {
+            sum += (end - start.max(reached)).max(0);
+            reached = reached.max(end);
+        }
+        sum.unsigned_abs()
+    }
+}
+
+/// When the link carried payload and when it dropped, on the client's clock.
+#[derive(Debug, Default)]
+pub(super) struct Activity {
+    /// Stretches in which octets were being serialised towards or from the client; disjoint, in order.
+    busy: Vec<(u64, u64)>,
+    /// When packets were dropped, in order.
+    drops: Vec<u64>,
+}
+
+impl Activity {
+    /// The activity that a log tells; None where the link has no rate that packets could be timed by.
+    pub(super) fn of(packets: &[PacketRecord], link: &LinkFacts) -> Option<Self> {
+        let mut busy = Vec::new();
+        let mut drops = Vec::new();
+        for packet in packets {
+            let Fate::Delivered { at } = packet.fate else {
+                drops.push(packet.at.nanos());
+                continue;
+            };
+            let (rate, end) = match packet.direction {
+                Direction::Down => (link.down?, at),
+                // What the client sends is serialised half a round trip before it comes out.
+                Direction::Up => (link.up?, at - link.rtt / 2),
+            };
+            // An acknowledgement holds nobody up.
+            if packet.tcp.is_none_or(|tcp| tcp.payload > 0) {
+                let span = rate.time_for(ByteSize(u64::from(packet.length)));
+                busy.push(((end - span).nanos(), end.nanos()));
+            }
+        }
+        drops.sort_unstable();
+        Some(Self { busy: merged(busy), drops })
+    }
+
+    /// How long the link was busy within the stretch.
+    pub(super) fn busy_within(&self, from: Instant, to: Instant) -> Duration {
+        let (from, to) = (from.nanos(), to.nanos());
+        let first = self.busy.partition_point(|&(_, end)| end <= from);
+        let within = self.busy[first..].iter().take_while(|&&(start, _)| start < to);
+        Duration::from_nanos(within.map(|&(start, end)| end.min(to) - start.max(from)).sum())
+    }
+
+    /// Whether a packet was dropped within the stretch.
+    pub(super) fn dropped_within(&self, from: Instant, to: Instant) -> bool {
+        let first = self.drops.partition_point(|&at| at < from.nanos());
+        self.drops.get(first).is_some_and(|&at| at <= to.nanos())
+    }
+}
+
+fn merged(mut stretches: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    stretches.sort_unstable();
+    let mut merged: Vec<(u64, u64)> = Vec::new();
+    for (start, end) in stretches {
+        match merged.last_mut() {
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            _ => merged.push((start, end)),
+        }
+    }
+    merged
+}

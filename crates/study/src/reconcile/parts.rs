@@ -1,0 +1,166 @@
+//! What a load time was spent on. The critical path is walked back from the octet that ended the load: each
+//! step asks what the one after it was waiting for, so that its stretches follow one another without a gap and
+//! the parts, in whole nanoseconds, sum to the load time exactly.
+//!
+//! The model, where it has to choose:
+//! - A fetch that waited for a connection to become free waited for the fetch before it there; one that waited
+//!   for a new connection waited for its connect and handshake; else it waited for the fetch whose octets
+//!   had arrived last when it was queued (its initiator is not in the rows, so this is the least gap).
+//! - From request to first octet: one least round trip, then the server time that the workload asked for, then
+//!   serialisation while the link was busy (with whoever's octets), then loss recovery where a packet was dropped
+//!   meanwhile, else the server.
+//! - From first to last octet: serialisation while the link was busy; what is idle is loss recovery where a packet
+//!   was dropped from a round trip before, else waiting for the sender's window to grow.
+//! - Without a packet log, or on a link without a rate, a request's wait beyond the server time counts as the
+//!   request's and a body's time as serialisation.
+
+use super::Testimony;
+use super::packets::Activity;
+use super::path::{Stretch, StretchKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// The parts of a load time, in nanoseconds; they sum to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Parts {
+    /// Round trips of TCP connects.
+    pub connect_ns: u64,
+    /// Round trips of TLS handshakes, with both sides' computing.
+    pub tls_ns: u64,
+    /// Round trips from request to first octet.
+    pub request_ns: u64,
+    /// Idle waits within a body, while the sender's window grew.
+    pub window_ns: u64,
+    /// The link being busy with octets.
+    pub serialisation_ns: u64,
+    /// Waits in which a packet was dropped.
+    pub loss_ns: u64,
+    /// The server's own time.
+    pub server_ns: u64,
+    /// The client's own time.
+    pub client_ns: u64,
+}
+
+impl Parts {
+    /// The load time.
+    pub fn total_ns(&self) -> u64 {
+        self.named().iter().map(|(_, nanos)| nanos).sum()
+    }
+
+    /// Each part under the name that tables and pictures give it, in the order of a load.
+    pub fn named(&self) -> [(&'static str, u64); 8] {
+        [
+            ("connect", self.connect_ns),
+            ("TLS", self.tls_ns),
+            ("request rounds", self.request_ns),
+            ("window growth", self.window_ns),
+            ("serialisation", self.serialisation_ns),
+            ("loss recovery", self.loss_ns),
+            ("server", self.server_ns),
+            ("client", self.client_ns),
+        ]
+    }
+
+    /// Time spent waiting for the far side and nothing else: connects, handshakes, requests, window growth.
+    pub fn round_trips_ns(&self) -> u64 {
+        self.connect_ns + self.tls_ns + self.request_ns + self.window_ns
+    }
+
+    fn add(&mut self, kind: Part, span: Duration) {
+        let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        *match kind {
+            Part::Connect => &mut self.connect_ns,
+            Part::Tls => &mut self.tls_ns,
+            Part::Request => &mut self.request_ns,
+            Part::Window => &mut self.window_ns,
+            Part::Serialisation => &mut self.serialisation_ns,
+            Part::Loss => &mut self.loss_ns,
+            Part::Server => &mut self.server_ns,
+            Part::Client => &mut self.client_ns,
+        } += nanos;
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Part {
+    Connect,
+    Tls,
+    Request,
+    Window,
+    Serialisation,
+    Loss,
+    Server,
+    Client,
+}
+
+/// Splits the stretches of a critical path into parts.
+pub(super) fn split(path: &[Stretch], testimony: &Testimony<'_>) -> Parts {
+    let activity = testimony.packets.and_then(|log| Activity::of(log, &testimony.link));
+    let mut parts = Parts::default();
+    for stretch in path {
+        let rtt = testimony.link.rtt;
+        match stretch.kind {
+            StretchKind::Client => parts.add(Part::Client, stretch.span()),
+            StretchKind::Connect => {
+                Split::of(&mut parts, stretch)
+                    .take(Part::Connect, rtt)
+                    .rest(&activity, Part::Connect);
+            }
+            StretchKind::Tls { round_trips } => {
+                let least = rtt * round_trips;
+                Split::of(&mut parts, stretch).take(Part::Tls, least).rest(&activity, Part::Tls);
+            }
+            StretchKind::Wait { fetch } => {
+                let server = testimony.server_time.get(&fetch).copied().unwrap_or_default();
+                let split = Split::of(&mut parts, stretch);
+                let known = if activity.is_some() { Part::Server } else { Part::Request };
+                split.take(Part::Request, rtt).take(Part::Server, server).rest(&activity, known);
+            }
+            StretchKind::Receive => {
+                let idle = if activity.is_some() { Part::Window } else { Part::Serialisation };
+                let mut split = Split::of(&mut parts, stretch);
+                // A drop shows a round trip later, as the gap that its repetition fills.
+                split.drops_from = stretch.from - rtt;
+                split.rest(&activity, idle);
+            }
+        }
+    }
+    parts
+}
+
+/// A stretch being handed out, part by part, until nothing is left.
+struct Split<'p> {
+    parts: &'p mut Parts,
+    stretch: Stretch,
+    drops_from: unit::Instant,
+    left: Duration,
+}
+
+impl<'p> Split<'p> {
+    fn of(parts: &'p mut Parts, stretch: &Stretch) -> Self {
+        Self { parts, stretch: *stretch, drops_from: stretch.from, left: stretch.span() }
+    }
+
+    /// Gives `part` up to `span` of what is left.
+    fn take(mut self, part: Part, span: Duration) -> Self {
+        let taken = span.min(self.left);
+        self.parts.add(part, taken);
+        self.left -= taken;
+        self
+    }
+
+    /// Hands out all that is left: what the link was busy for, then loss recovery, else `otherwise`.
+    fn rest(self, activity: &Option<Activity>, otherwise: Part) {
+        let Some(activity) = activity else {
+            let left = self.left;
+            self.take(otherwise, left);
+            return;
+        };
+        let Stretch { from, to, .. } = self.stretch;
+        let dropped = activity.dropped_within(self.drops_from, to);
+        let split = self.take(Part::Serialisation, activity.busy_within(from, to));
+        let left = split.left;
+        split.take(if dropped { Part::Loss } else { otherwise }, left);
+    }
+}

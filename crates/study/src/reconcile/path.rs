@@ -1,0 +1,189 @@
+//! The critical path of a load: who waited for whom, from the octet that ended it back to the first wish.
+//! The rule: stretches are contiguous, whatever the rows say; a row that contradicts itself is clamped.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+use trace::{ConnectionRecord, FetchRecord};
+use unit::Instant;
+
+/// A stretch of the critical path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stretch {
+    pub(super) from: Instant,
+    pub(super) to: Instant,
+    pub(super) kind: StretchKind,
+}
+
+impl Stretch {
+    pub(super) fn span(&self) -> Duration {
+        self.to.since(self.from)
+    }
+}
+
+/// What happened in a stretch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StretchKind {
+    /// The client thought, or nothing is known.
+    Client,
+    /// TCP connected.
+    Connect,
+    /// TLS shook hands.
+    Tls {
+        /// The waits that the handshake needs.
+        round_trips: u32,
+    },
+    /// A request was out and nothing had come back.
+    Wait {
+        /// Whose.
+        fetch: u32,
+    },
+    /// A body was coming.
+    Receive,
+}
+
+/// The critical path from the first wish to `end`, in order of time; empty without fetches.
+pub(super) fn critical_path(
+    fetches: &[&FetchRecord],
+    connections: &[ConnectionRecord],
+) -> Vec<Stretch> {
+    let Some(last) = fetches.iter().max_by_key(|fetch| (finished(fetch), fetch.id)) else {
+        return Vec::new();
+    };
+    let start = fetches.iter().map(|fetch| fetch.phases.queued).min().unwrap_or_default();
+    let mut walk = Walk { start, cursor: finished(last), stretches: Vec::new() };
+    let mut seen = BTreeSet::new();
+    let mut next = Some(*last);
+    while let Some(fetch) = next {
+        seen.insert(fetch.id);
+        let others = || fetches.iter().copied().filter(|other| !seen.contains(&other.id));
+        walk.fetch(fetch, connections);
+        next = walk.before_sending(fetch, connections, others());
+        if next.is_none() {
+            next = walk.before_queueing(fetch, others());
+        }
+    }
+    walk.to(start, StretchKind::Client);
+    walk.stretches.reverse();
+    walk.stretches
+}
+
+/// When the last octet came, or the fetch came to nothing.
+pub(super) fn finished(fetch: &FetchRecord) -> Instant {
+    let phases = &fetch.phases;
+    phases.last_byte.or(phases.first_byte).or(phases.sent).unwrap_or(phases.queued)
+}
+
+/// Round trips that a handshake waits (RFC 8446 §2: one; RFC 5246 §7.3: two, or one when resumed).
+pub(super) fn handshake_round_trips(connection: &ConnectionRecord) -> u32 {
+    match &connection.tls {
+        None => 0,
+        Some(tls) if tls.version == "TLSv1.2" && !tls.resumed => 2,
+        Some(_) => 1,
+    }
+}
+
+struct Walk {
+    start: Instant,
+    cursor: Instant,
+    stretches: Vec<Stretch>,
+}
+
+impl Walk {
+    /// Steps back to `from`.
+    fn to(&mut self, from: Instant, kind: StretchKind) {
+        let from = from.max(self.start).min(self.cursor);
+        if from < self.cursor {
+            self.stretches.push(Stretch { from, to: self.cursor, kind });
+            self.cursor = from;
+        }
+    }
+
+    fn fetch(&mut self, fetch: &FetchRecord, connections: &[ConnectionRecord]) {
+        let phases = &fetch.phases;
+        let first = phases.first_byte.unwrap_or(self.cursor);
+        self.to(first, StretchKind::Receive);
+        // A request handed over early lay in the client until the connection was ready.
+        let number = fetch.connection;
+        let connection = connections.iter().find(|connection| number == Some(connection.id));
+        let sent = phases.sent.unwrap_or(phases.queued).max(connection.map_or(self.start, ready));
+        self.to(sent, StretchKind::Wait { fetch: fetch.id });
+    }
+
+    /// From sending back to queueing; the fetch that held the connection, where one did.
+    fn before_sending<'f>(
+        &mut self,
+        fetch: &FetchRecord,
+        connections: &[ConnectionRecord],
+        others: impl Iterator<Item = &'f FetchRecord>,
+    ) -> Option<&'f FetchRecord> {
+        let queued = fetch.phases.queued;
+        let number = fetch.connection?;
+        let others: Vec<&FetchRecord> = others.collect();
+        let held = ended(&others, queued, self.cursor)
+            .filter(|other| other.connection == Some(number))
+            .max_by_key(|other| finished(other));
+        let connection = connections.iter().find(|connection| connection.id == number)?;
+        let ready = ready(connection);
+        // On a multiplexed connection others finish while this one waits for nobody: only a fetch that had
+        // not been sent when the other ended was held up by it.
+        if let Some(other) =
+            held.filter(|other| finished(other) >= ready && !multiplexed(connection))
+        {
+            self.to(finished(other), StretchKind::Client);
+            return Some(other);
+        }
+        if ready > queued {
+            self.to(ready, StretchKind::Client);
+            if let (Some(connected), Some(_)) = (connection.connected, connection.secured) {
+                let round_trips = handshake_round_trips(connection);
+                self.to(connected.max(queued), StretchKind::Tls { round_trips });
+            }
+            self.to(connection.opened.max(queued), StretchKind::Connect);
+            // A pool that is full opens the next connection when a fetch to the same host ends.
+            let same_host = |other: &&&FetchRecord| {
+                let held = connections.iter().find(|held| other.connection == Some(held.id));
+                held.is_some_and(|held| held.authority == connection.authority)
+            };
+            let slot =
+                ended(&others, queued, self.cursor).filter(same_host).max_by_key(|o| finished(o));
+            if let Some(other) = slot {
+                self.to(finished(other), StretchKind::Client);
+                return Some(other);
+            }
+        }
+        self.to(queued, StretchKind::Client);
+        None
+    }
+
+    /// From queueing back to the octets that made the fetch known.
+    fn before_queueing<'f>(
+        &mut self,
+        fetch: &FetchRecord,
+        others: impl Iterator<Item = &'f FetchRecord>,
+    ) -> Option<&'f FetchRecord> {
+        let queued = fetch.phases.queued;
+        let cause = others
+            .filter(|other| other.phases.first_byte.is_some_and(|first| first <= queued))
+            .max_by_key(|other| (finished(other).min(queued), std::cmp::Reverse(other.id)))?;
+        self.to(finished(cause).min(queued), StretchKind::Client);
+        Some(cause)
+    }
+}
+
+/// Those of `others` that ended after `from` and no later than `to`.
+fn ended<'o, 'f>(
+    others: &'o [&'f FetchRecord],
+    from: Instant,
+    to: Instant,
+) -> impl Iterator<Item = &'o &'f FetchRecord> {
+    others.iter().filter(move |other| from < finished(other) && finished(other) <= to)
+}
+
+/// When requests could go out.
+fn ready(connection: &ConnectionRecord) -> Instant {
+    connection.secured.or(connection.connected).unwrap_or(connection.opened)
+}
+
+fn multiplexed(connection: &ConnectionRecord) -> bool {
+    connection.protocol != "http/1.1"
+}

@@ -1,0 +1,188 @@
+//! Rows: what a trial leaves behind, whole, so that every figure can be computed again from them.
+//! Nothing here judges; the runner and the adapters fill rows in, `analyse` reads them.
+
+use crate::experiment::Experiment;
+use crate::plan::TrialPlan;
+use crate::reconcile::{PacketSummary, Parts};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use trace::{ConnectionRecord, FetchRecord};
+
+/// The schema that [`RunHeader`] and [`TrialRecord`] follow.
+pub const ROWS_SCHEMA: &str = "wirelap.rows/1";
+
+/// Names of the metrics that every page-like trial has.
+pub mod metric {
+    /// From the first wish to the last octet of what counts, in milliseconds.
+    pub const LOAD_MS: &str = "load_ms";
+    /// From the first wish to the first octet of the document, in milliseconds.
+    pub const FIRST_BYTE_MS: &str = "first_byte_ms";
+    /// Octets that the client took from its sockets.
+    pub const BYTES: &str = "bytes";
+    /// Connections opened.
+    pub const CONNECTIONS: &str = "connections";
+    /// Request rounds on the critical path.
+    pub const ROUNDS: &str = "rounds";
+    /// Waits for the far side on the critical path: request rounds, connects and handshakes.
+    pub const ROUND_TRIPS: &str = "round_trips";
+}
+
+/// What a run is: one a run folder.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunHeader {
+    /// [`ROWS_SCHEMA`].
+    pub schema: String,
+    /// wirelap's version.
+    pub version: String,
+    /// The experiment as it ran, every override applied.
+    pub experiment: Experiment,
+    /// When it began, by the wall clock, in milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// What it ran on.
+    pub host: HostFacts,
+    /// The command that ran it, argument by argument.
+    pub command_line: Vec<String>,
+}
+
+/// The machine that a run ran on.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct HostFacts {
+    /// Operating system and its release.
+    pub os: String,
+    /// The kernel's release.
+    pub kernel: String,
+    /// The processor's name.
+    pub cpu: String,
+    /// Cores that could be used.
+    pub cores: u32,
+    /// Memory in octets.
+    pub memory_bytes: u64,
+    /// Whether the lab ran as root.
+    pub root: bool,
+    /// Anything else worth knowing, by name.
+    pub more: BTreeMap<String, String>,
+}
+
+/// One trial, done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialRecord {
+    /// What was to be run.
+    pub plan: TrialPlan,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When it began, by the wall clock, in milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// How long it took with setting up and clearing away, in milliseconds.
+    pub duration_ms: f64,
+    /// Figures by name; see [`metric`].
+    pub metrics: BTreeMap<String, f64>,
+    /// What the load time was spent on; None where nothing was loaded.
+    pub parts: Option<Parts>,
+    /// The client's fetches.
+    pub fetches: Vec<FetchRecord>,
+    /// The client's connections.
+    pub connections: Vec<ConnectionRecord>,
+    /// The link's counters.
+    pub link: LinkCounters,
+    /// What the link's packet log sums up to.
+    pub packets: PacketSummary,
+    /// Kernel settings read back, versions, addresses: by name.
+    pub settings: BTreeMap<String, String>,
+    /// Processor time used.
+    pub cpu: CpuUse,
+}
+
+/// How a trial ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Outcome {
+    /// Its figures count.
+    Measured,
+    /// The audit found that its figures cannot be vouched for.
+    Invalid {
+        /// What the audit found.
+        reason: String,
+    },
+    /// The contender did not do the work; it ranks as the slowest.
+    Failed {
+        /// What went wrong.
+        reason: String,
+    },
+    /// This machine cannot run it.
+    Unsupported {
+        /// What is missing.
+        reason: String,
+        /// What would mend it.
+        remedy: String,
+    },
+}
+
+impl Outcome {
+    /// Why the figures do not count; None for a measured trial.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Measured => None,
+            Self::Invalid { reason }
+            | Self::Failed { reason }
+            | Self::Unsupported { reason, .. } => Some(reason),
+        }
+    }
+}
+
+/// What the link counted, both ways together where not said.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct LinkCounters {
+    /// From the far side to the near.
+    pub down: DirectionCounters,
+    /// From the near side to the far.
+    pub up: DirectionCounters,
+    /// Packets that the kernel dropped before the link saw them: none, in a valid trial.
+    pub kernel_drops: u64,
+    /// How late the latest packet left, after its time in the model, in microseconds.
+    pub lateness_max_us: f64,
+    /// The 99th percentile of lateness, in microseconds.
+    pub lateness_p99_us: f64,
+}
+
+/// What the link counted one way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DirectionCounters {
+    /// Packets that entered.
+    pub packets: u64,
+    /// Octets of IP that entered.
+    pub bytes: u64,
+    /// Packets taken by the seeded loss.
+    pub lost: u64,
+    /// Packets that found the queue full.
+    pub queue_full: u64,
+}
+
+/// Processor time of a trial's parts, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct CpuUse {
+    /// The client's.
+    pub client_ms: f64,
+    /// The origin's.
+    pub origin_ms: f64,
+    /// The link's forwarding thread's.
+    pub link_ms: f64,
+}
+
+/// Ends a trial without figures: how a row is made for what did not run to its end.
+pub fn without_figures(plan: TrialPlan, outcome: Outcome, started_unix_ms: u64) -> TrialRecord {
+    TrialRecord {
+        plan,
+        outcome,
+        started_unix_ms,
+        duration_ms: 0.0,
+        metrics: BTreeMap::new(),
+        parts: None,
+        fetches: Vec::new(),
+        connections: Vec::new(),
+        link: LinkCounters::default(),
+        packets: PacketSummary::default(),
+        settings: BTreeMap::new(),
+        cpu: CpuUse::default(),
+    }
+}

@@ -1,0 +1,315 @@
+//! The result of a run: what `result.json` holds, computed from rows alone by [`crate::analyse`]. The
+//! report is a pure function of this and of the rows that it names. `docs/result.md` explains each field.
+
+use crate::experiment::{Contender, Workload};
+use crate::plan::CellId;
+use crate::reconcile::Parts;
+use crate::record::HostFacts;
+use crate::stats::{Interval, Summary};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The schema that [`RunResult`] follows.
+pub const RESULT_SCHEMA: &str = "wirelap.result/1";
+
+/// What a run found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "wirelap result")]
+pub struct RunResult {
+    /// [`RESULT_SCHEMA`].
+    pub schema: String,
+    /// wirelap's version.
+    pub version: String,
+    /// The experiment's name.
+    pub experiment: String,
+    /// One line over the table of results.
+    pub title: String,
+    /// What was asked, in words.
+    pub question: String,
+    /// What the run says nothing about.
+    pub not_covered: Vec<String>,
+    /// Where all random choices came from.
+    pub seed: u64,
+    /// When the run began, RFC 3339 in UTC.
+    pub started: String,
+    /// What it ran on.
+    pub host: HostFacts,
+    /// The command that ran it.
+    pub command_line: Vec<String>,
+    /// The contender that the others are set against.
+    pub baseline: String,
+    /// A ratio from 1/(1 + margin) to 1 + margin counts as no difference.
+    pub margin: f64,
+    /// How the intervals of the verdicts were made.
+    pub family: Family,
+    /// All trials but warm-ups.
+    pub trials: TrialCounts,
+    /// Every cell, in the order of workloads, links and contenders.
+    pub cells: Vec<CellResult>,
+    /// One for each workload and link.
+    pub verdicts: Vec<Verdicts>,
+    /// Every trial that does not count, with the reason.
+    pub failures: Vec<Failure>,
+}
+
+/// The comparisons whose intervals hold together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Family {
+    /// The level at which all hold together.
+    pub confidence: f64,
+    /// How many comparisons: all pairs of contenders over all links and workloads of the metric.
+    pub comparisons: u32,
+    /// The method, in words.
+    pub method: String,
+    /// The sum of the comparisons' attained errors: at most 1 - `confidence`.
+    pub error_spent: f64,
+}
+
+/// How trials ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct TrialCounts {
+    /// Their figures count.
+    pub measured: u32,
+    /// The audit could not vouch for them.
+    pub invalid: u32,
+    /// The contender did not do the work.
+    pub failed: u32,
+    /// This machine could not run them.
+    pub unsupported: u32,
+}
+
+impl TrialCounts {
+    /// All of them.
+    pub fn all(&self) -> u32 {
+        self.measured + self.invalid + self.failed + self.unsupported
+    }
+}
+
+/// One cell's figures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellResult {
+    /// What was done.
+    pub workload: Workload,
+    /// Who did it.
+    pub contender: Contender,
+    /// Over what.
+    pub link: LinkResult,
+    /// How its trials ended.
+    pub trials: TrialCounts,
+    /// Figures of the measured trials by metric; absent where no trial was measured.
+    pub metrics: BTreeMap<String, Summary>,
+    /// The measured trial whose load time is nearest the median; None where no trial was measured.
+    pub median_trial: Option<MedianTrial>,
+}
+
+impl CellResult {
+    /// The names that it is found by.
+    pub fn id(&self) -> CellId {
+        CellId {
+            workload: self.workload.name.clone(),
+            link: self.link.name.clone(),
+            contender: self.contender.name.clone(),
+        }
+    }
+}
+
+/// A link, as the experiment named it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkResult {
+    /// Its name.
+    pub name: String,
+    /// Its own figures, where the experiment gave them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figures: Option<String>,
+}
+
+/// The trial that stands for a cell in pictures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MedianTrial {
+    /// The key of its row.
+    pub key: String,
+    /// Its load time.
+    pub load_ms: f64,
+    /// Request rounds on its critical path.
+    pub rounds: u32,
+    /// Connections that it opened.
+    pub connections: u32,
+    /// What its load time was spent on.
+    pub parts: Option<Parts>,
+}
+
+/// The verdicts on one workload over one link.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdicts {
+    /// The workload's name.
+    pub workload: String,
+    /// The link's name.
+    pub link: String,
+    /// What is compared: less is better.
+    pub metric: String,
+    /// The contender that the others are set against.
+    pub baseline: String,
+    /// Everyone but the baseline, fastest first.
+    pub ranking: Vec<Ranked>,
+    /// All pairs, the baseline's too, in the order of the contenders.
+    pub pairs: Vec<Pair>,
+}
+
+/// A contender against the baseline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ranked {
+    /// Its name.
+    pub contender: String,
+    /// The comparison, contender over baseline.
+    #[serde(flatten)]
+    pub comparison: Comparison,
+    /// The baseline's median less the contender's, in seconds; None where either has none.
+    pub saved_s: Option<f64>,
+}
+
+/// Two contenders against each other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Pair {
+    /// One.
+    pub a: String,
+    /// The other.
+    pub b: String,
+    /// The comparison, a over b.
+    #[serde(flatten)]
+    pub comparison: Comparison,
+}
+
+/// A ratio with its interval and what follows from it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// Blocks that speak: both ran, and not both failed.
+    pub n: u32,
+    /// The Hodges-Lehmann ratio: below 1 the first is faster; None without a block.
+    pub ratio: Option<Ratio>,
+    /// The ratio's interval, simultaneous with all others of the family; None without a block.
+    pub ci95: Option<[Ratio; 2]>,
+    /// The interval's own confidence.
+    pub confidence: f64,
+    /// What follows.
+    pub verdict: Verdict,
+    /// Why there is no other verdict, in words; absent where the interval says all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// For `undecided`: about how many trials of each cell would decide it; absent where more trials would not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trials_needed: Option<u32>,
+}
+
+/// What follows from an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The interval lies within the margin.
+    Tie,
+    /// The interval lies below 1.
+    Faster,
+    /// The interval lies above 1.
+    Slower,
+    /// Neither can be said.
+    Undecided,
+    /// One of the two cannot be run here.
+    Unsupported,
+}
+
+impl Verdict {
+    /// The same finding, told from the other side.
+    pub fn reversed(self) -> Self {
+        match self {
+            Self::Faster => Self::Slower,
+            Self::Slower => Self::Faster,
+            Self::Tie | Self::Undecided | Self::Unsupported => self,
+        }
+    }
+
+    /// The word in tables and files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Tie => "tie",
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::Undecided => "undecided",
+            Self::Unsupported => "unsupported",
+        }
+    }
+}
+
+/// A ratio from 0 to infinity; in JSON a number, or the text "inf" (a failed trial took for ever).
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Ratio(pub f64);
+
+impl Ratio {
+    /// The ratio whose natural logarithm this is.
+    pub fn from_log(log: f64) -> Self {
+        Self(log.exp())
+    }
+
+    /// The intervals' ends as ratios.
+    pub fn from_log_interval(interval: Interval) -> [Self; 2] {
+        [Self::from_log(interval.low), Self::from_log(interval.high)]
+    }
+}
+
+impl Serialize for Ratio {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.is_finite() {
+            true => serializer.serialize_f64(self.0),
+            false => serializer.serialize_str(INFINITE),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Ratio {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            Number(f64),
+            Text(String),
+        }
+        match Form::deserialize(deserializer)? {
+            Form::Number(number) => Ok(Self(number)),
+            Form::Text(text) if text == INFINITE => Ok(Self(f64::INFINITY)),
+            Form::Text(text) => Err(serde::de::Error::custom(format!("`{text}` is no ratio"))),
+        }
+    }
+}
+
+impl JsonSchema for Ratio {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Ratio".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "A ratio from 0 to infinity.",
+            "anyOf": [{ "type": "number", "minimum": 0 }, { "const": INFINITE }]
+        })
+    }
+}
+
+const INFINITE: &str = "inf";
+
+/// A trial that does not count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    /// The key of its row.
+    pub key: String,
+    /// `invalid`, `failed` or `unsupported`.
+    pub outcome: String,
+    /// Why.
+    pub reason: String,
+    /// What would mend it, where something would.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+/// The JSON Schema of `result.json`, as published in `docs/schema/result.schema.json`.
+pub fn result_schema() -> serde_json::Value {
+    schemars::schema_for!(RunResult).to_value()
+}

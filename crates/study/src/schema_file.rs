@@ -1,0 +1,20 @@
+//! The published schemas under `docs/schema/` are made from the types; a test holds each to them.
+
+use serde_json::Value;
+use std::path::Path;
+
+/// Fails where the file differs from `schema`; with `UPDATE_SCHEMAS=1` it is written instead.
+pub(crate) fn check(file: &str, schema: &Value) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema").join(file);
+    let wanted = format!("{:#}\n", schema);
+    #[expect(clippy::disallowed_methods, reason = "a switch of this test, not of the product")]
+    let update = std::env::var("UPDATE_SCHEMAS").is_ok_and(|value| value == "1");
+    if update {
+        std::fs::write(&path, &wanted).unwrap();
+    }
+    let published = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        published == wanted,
+        "docs/schema/{file} is out of date: UPDATE_SCHEMAS=1 cargo test -p study writes it anew"
+    );
+}

@@ -1,0 +1,59 @@
+//! The Hodges-Lehmann estimate and its interval, from the Walsh averages: the means of all pairs of values, each
+//! with itself too (Hollander, Wolfe and Chicken, §3.2 and §3.3).
+//!
+//! Values may be infinite: a contender that failed took for ever. The mean of opposite infinities could be
+//! anything; it counts as the lowest where a lower end is sought and as the highest for an upper end, so
+//! that the interval is never too narrow, and as zero for the estimate.
+
+use super::order::median;
+use super::{Interval, SignedRank};
+
+/// The Walsh averages of paired values.
+#[derive(Debug, Clone)]
+pub struct WalshAverages {
+    distribution: SignedRank,
+    /// In order; means that could be anything left out.
+    certain: Vec<f64>,
+    /// How many could be anything.
+    unsure: usize,
+}
+
+impl WalshAverages {
+    /// The averages of `values`, none of which is NaN.
+    pub fn of(values: &[f64]) -> Self {
+        let distribution = SignedRank::of(values.len());
+        let mut certain = Vec::with_capacity(distribution.averages());
+        for (index, first) in values.iter().enumerate() {
+            certain.extend(values[index..].iter().map(|second| 0.5 * first + 0.5 * second));
+        }
+        certain.retain(|mean| !mean.is_nan());
+        certain.sort_unstable_by(f64::total_cmp);
+        let unsure = distribution.averages() - certain.len();
+        Self { distribution, certain, unsure }
+    }
+
+    /// The Hodges-Lehmann estimate of the centre; None of no values.
+    pub fn estimate(&self) -> Option<f64> {
+        let mut averages = self.certain.clone();
+        averages.extend(std::iter::repeat_n(0.0, self.unsure));
+        // The two in the middle may be opposite infinities: then nothing speaks for either side.
+        median(&averages).map(|centre| if centre.is_nan() { 0.0 } else { centre })
+    }
+
+    /// The distribution that the intervals' errors come from.
+    pub fn distribution(&self) -> &SignedRank {
+        &self.distribution
+    }
+
+    /// The interval from the `rank`th least to the `rank`th greatest average; everything for rank 0.
+    pub fn interval(&self, rank: usize) -> Interval {
+        let Some(from_end) = rank.checked_sub(1) else { return Interval::EVERYTHING };
+        let Some(within) = from_end.checked_sub(self.unsure) else { return Interval::EVERYTHING };
+        let low = self.certain.get(within).copied();
+        let high = self.certain.iter().rev().nth(within).copied();
+        match (low, high) {
+            (Some(low), Some(high)) if low <= high => Interval { low, high },
+            _ => Interval::EVERYTHING,
+        }
+    }
+}

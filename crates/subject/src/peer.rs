@@ -1,0 +1,107 @@
+//! The peers: real programs that wirelap is tested against and will race.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A program of somebody else.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer {
+    /// Its file name.
+    pub program: &'static str,
+    /// The Debian package that brings it; empty where `./peers install` builds it.
+    pub package: &'static str,
+    /// Which side it takes.
+    pub role: Role,
+    /// Arguments that make it print its version.
+    pub version: &'static [&'static str],
+    /// What the tests need it for.
+    pub used_for: &'static str,
+}
+
+/// Which side a peer takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It asks.
+    Client,
+    /// It answers.
+    Server,
+    /// It looks on, or measures the link.
+    Instrument,
+}
+
+impl Role {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+            Self::Instrument => "instrument",
+        }
+    }
+}
+
+const fn peer(
+    program: &'static str,
+    package: &'static str,
+    role: Role,
+    version: &'static [&'static str],
+    used_for: &'static str,
+) -> Peer {
+    Peer { program, package, role, version, used_for }
+}
+
+/// Every peer that wirelap knows.
+pub const PEERS: &[Peer] = &[
+    peer("curl", "curl", Role::Client, &["--version"], "HTTP/1.1 and h2 against the origin"),
+    peer("nghttp", "nghttp2-client", Role::Client, &["--version"], "h2 against the origin"),
+    peer("h2load", "nghttp2-client", Role::Client, &["--version"], "h2 under load"),
+    peer("wrk", "wrk", Role::Client, &["-v"], "HTTP/1.1 under load"),
+    peer("node", "nodejs", Role::Client, &["--version"], "Node's h2 client"),
+    peer("go", "golang-go", Role::Client, &["version"], "Go's h2 client, and building h2spec"),
+    peer("chromium", "chromium", Role::Client, &["--version"], "looking at the report"),
+    peer("nginx", "nginx", Role::Server, &["-v"], "our client against HTTP/1.1 and h2"),
+    peer("h2o", "h2o", Role::Server, &["--version"], "our client against h2"),
+    peer("nghttpd", "nghttp2-server", Role::Server, &["--version"], "our client against h2 with push"),
+    peer("openssl", "openssl", Role::Instrument, &["version"], "TLS against another implementation"),
+    peer("h2spec", "", Role::Instrument, &["--version"], "conformance of the origin's h2"),
+    peer("ping", "iputils-ping", Role::Instrument, &["-V"], "round trips of the link"),
+    peer("iperf3", "iperf3", Role::Instrument, &["--version"], "rates of the link"),
+];
+
+impl Peer {
+    /// Where it is, looking through `folders` in order.
+    pub fn find(&self, folders: &[PathBuf]) -> Option<PathBuf> {
+        folders.iter().map(|folder| folder.join(self.program)).find(|path| is_program(path))
+    }
+
+    /// The first line that it prints of its version; None where it does not run or prints none.
+    pub fn version_of(&self, path: &Path) -> Option<String> {
+        let output = Command::new(path).args(self.version).stdin(Stdio::null()).output().ok()?;
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
+        text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+    }
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_not_there_is_not_found() {
+        let ghost = peer("wirelap-no-such-program", "none", Role::Client, &[], "a test");
+        assert_eq!(ghost.find(&[PathBuf::from("/usr/bin")]), None);
+    }
+
+    #[test]
+    fn the_version_is_the_first_line_printed() {
+        let echo = peer("echo", "coreutils", Role::Instrument, &["1.2\nmore"], "a test");
+        let path = echo.find(&["/usr/bin", "/bin"].map(PathBuf::from)).unwrap();
+        assert_eq!(echo.version_of(&path).as_deref(), Some("1.2"));
+    }
+}

@@ -301,3 +301,29 @@ fn connections_spread_over_listeners_that_share_an_address() {
     assert_eq!(shares.iter().sum::<usize>(), 64);
     assert!(shares.iter().all(|&share| share > 0), "{shares:?}");
 }
+
+#[test]
+fn a_listener_from_outside_is_taken_over() {
+    let outside = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = outside.local_addr().unwrap();
+    let listener = Listener::from_fd(outside.into()).unwrap();
+    assert_eq!(listener.local(), address);
+    let mut reactor = lonely().unwrap();
+    reactor.listen(listener).unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"hello").unwrap();
+    let mut end_point = Script::new(|desk, seen| {
+        if let Seen::Bytes(socket, octets) = seen {
+            desk.send(socket, &octets);
+            desk.act(Action::Close(socket));
+            desk.act(Action::Finish);
+        }
+    });
+    let peer = thread::spawn(move || {
+        let mut back = String::new();
+        stream.read_to_string(&mut back).unwrap();
+        back
+    });
+    reactor.run(&mut end_point).unwrap();
+    assert_eq!(peer.join().unwrap(), "hello");
+}

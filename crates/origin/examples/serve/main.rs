@@ -15,7 +15,6 @@ use std::error::Error;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::thread;
-use std::time::SystemTime;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -60,12 +59,7 @@ fn listen(arguments: &Arguments) -> Outcome<(OriginConfig, Vec<Vec<Listener>>)> 
             println!("{}", listener.local());
         }
     }
-    let wall_clock = WallClock {
-        at: os::clock::now(),
-        // An example has no lab to ask for the time of day.
-        #[allow(clippy::disallowed_methods)]
-        unix: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?,
-    };
+    let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
     Ok((OriginConfig::new(kinds, wall_clock), shares))
 }
 

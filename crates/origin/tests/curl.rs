@@ -1,4 +1,5 @@
 //! What is served, as curl sees it over every protocol.
+#![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Many connections, slow readers, and stops at a bad time.
+#![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Other people's clients and conformance suites against the origin.
+#![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
 
 mod support;
 

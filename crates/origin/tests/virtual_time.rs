@@ -1,4 +1,5 @@
 //! The origin without sockets, in virtual time.
+#![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
 
 use origin::{
     AccessLog, AccessRecord, ExchangeEnd, Limits, ListenerKind, Origin, OriginConfig, Parts,

@@ -148,18 +148,18 @@ fn little_is_asked_for_while_the_peer_does_not_read() {
 
 #[test]
 fn an_abort_is_a_reset_and_a_close_is_not() {
-    for (action, expected) in
-        [(Action::Abort(SOCKET), Err(ErrorKind::ConnectionReset)), (Action::Close(SOCKET), Ok(3))]
-    {
+    for (action, expected) in [(Action::Abort(SOCKET), None), (Action::Close(SOCKET), Some(3))] {
         let (mut reactor, address, stop) = listening().unwrap();
         let peer = thread::spawn(move || {
             let mut stream = TcpStream::connect(address).unwrap();
-            // More than is read before the far side closes: a plain close would reset.
+            // More than is read before the far side closes: a plain close would reset. The kernel tells
+            // of a reset once, to whichever call comes first.
+            let mut outcome = Ok(0);
             for _ in 0..20 {
-                let _may_fail_after_the_reset = stream.write_all(&[b'x'; 100_000]);
+                outcome = outcome.and(stream.write_all(&[b'x'; 100_000]).map(|()| 0));
             }
-            let mut back = Vec::new();
-            let outcome = stream.read_to_end(&mut back).map_err(|error| error.kind());
+            let outcome = outcome.and_then(|_| stream.read_to_end(&mut Vec::new()));
+            let outcome = outcome.map_err(|error| error.kind());
             stop.stop();
             outcome
         });
@@ -175,7 +175,11 @@ fn an_abort_is_a_reset_and_a_close_is_not() {
             _ => {}
         });
         reactor.run(&mut end_point).unwrap();
-        assert_eq!(peer.join().unwrap(), expected);
+        match (peer.join().unwrap(), expected) {
+            (Ok(count), Some(expected)) => assert_eq!(count, expected),
+            (Err(ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), None) => {}
+            (outcome, _) => panic!("{outcome:?}"),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use unit::Instant;
 const UNSENT_MARK: usize = 64 * 1024;
 
 /// Octets of a body made at once.
-const PIECE: usize = 32 * 1024;
+const PIECE: usize = 64 * 1024;
 
 impl Talk {
     /// A request is there.

@@ -25,6 +25,7 @@ pub(super) fn dots(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: &
                       the mark on it the median. A cross at the right edge is a trial that failed and \
                       ranks as the slowest."
             .to_owned(),
+        key: Vec::new(),
         height: bottom + AXIS_HEIGHT,
         command: command::rows(report.folder, &query(group)),
     };

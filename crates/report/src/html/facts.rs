@@ -21,7 +21,7 @@ pub(super) fn settings(m: &mut Markup, report: &Report<'_>) {
     m.line("h3", &[], "Settings, as they were read back");
     let rows = names.into_iter().map(|name| [name.clone(), values(name, &trials)]);
     table(m, "Settings", &[text("setting"), text("value")], rows);
-    let query = "SELECT t.key, s.key AS setting, s.value FROM trials t, json_each(t.record, '$.settings') s";
+    let query = "SELECT t.key, s.key AS setting, s.value FROM trials t, json_each(t.record -> 'settings') s";
     picture::command(m, "Rows", &command::rows(report.folder, query));
 }
 

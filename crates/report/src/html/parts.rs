@@ -22,14 +22,15 @@ pub(super) fn parts(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: 
     let picture = Picture {
         id: format!("{id}-parts"),
         title: title(group, &split),
-        description: "What each median load was spent on, along its critical path; the parts sum to the \
-                      load time. Purple shades are round trips (connect, TLS, request, window growth), grey is \
-                      serialisation, black loss recovery, green the server, yellow the client."
-            .to_owned(),
+        description:
+            "What each median load was spent on, along its critical path; the parts sum to the \
+                      load time. Purple shades are round trips."
+                .to_owned(),
+        key: keys_of_parts(),
         height: bottom + AXIS_HEIGHT,
         command: command::rows(
             report.folder,
-            &format!("SELECT key, record -> '$.parts' AS parts FROM trials WHERE key IN {keys}"),
+            &format!("SELECT key, record -> 'parts' AS parts FROM trials WHERE key IN {keys}"),
         ),
     };
     let draw = |m: &mut Markup| {
@@ -39,6 +40,11 @@ pub(super) fn parts(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: 
         }
     };
     picture.write(m, draw, |m| figures(m, group, &split));
+}
+
+fn keys_of_parts() -> Vec<(String, &'static str)> {
+    let names = Parts::default().named();
+    names.iter().enumerate().map(|(i, (name, _))| (format!("part-{i}"), *name)).collect()
 }
 
 /// Height of a contender's row: its name, its bar, the labels of its parts.

@@ -14,6 +14,8 @@ pub(super) struct Picture {
     pub(super) title: String,
     /// What is drawn and how it is to be read.
     pub(super) description: String,
+    /// What its fills mean: the class of each in the style sheet, and its name.
+    pub(super) key: Vec<(String, &'static str)>,
     /// Height in pixels.
     pub(super) height: f64,
     /// The command that shows its rows.
@@ -33,6 +35,9 @@ impl Picture {
             m.element("figcaption", &[], |m| {
                 m.line("h3", &[], &self.title);
                 m.line("p", &[("class", &"note")], &self.description);
+                if !self.key.is_empty() {
+                    self.key(m);
+                }
             });
             let labelled = format!("{title_id} {about_id}");
             let height = format!("{:.0}", self.height);
@@ -52,6 +57,27 @@ impl Picture {
                 tables(m);
             });
             command(m, "Rows", &self.command);
+        });
+    }
+}
+
+impl Picture {
+    fn key(&self, m: &mut Markup) {
+        m.element("ul", &[("class", &"key")], |m| {
+            for (class, name) in &self.key {
+                m.element("li", &[], |m| {
+                    let svg: [(&'static str, &dyn std::fmt::Display); 3] =
+                        [("aria-hidden", &"true"), ("width", &"22"), ("height", &"10")];
+                    // A queued fetch is a hairline.
+                    let (y, height) = if class == "queued" { ("4.5", "1") } else { ("0", "10") };
+                    m.element("svg", &svg, |m| {
+                        let place: [(&'static str, &dyn std::fmt::Display); 4] =
+                            [("class", class), ("y", &y), ("width", &"22"), ("height", &height)];
+                        m.empty("rect", &place);
+                    });
+                    m.text(name);
+                });
+            }
         });
     }
 }

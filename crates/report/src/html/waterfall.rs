@@ -26,10 +26,11 @@ pub(super) fn waterfall(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, 
     let picture = Picture {
         id: format!("{id}-waterfall"),
         title: title(group, &panels),
-        description: "The median trial of each contender, all on one time axis from zero. A bar is a \
-                      fetch: a hairline while it is queued, then light grey for connecting, dark grey for \
-                      TLS, a tint while it waits for the first octet and the full colour while it receives."
-            .to_owned(),
+        description:
+            "The median trial of each contender, all on one time axis from zero. A bar is a \
+                      fetch, from the wish to its last octet."
+                .to_owned(),
+        key: Phase::ALL.map(|phase| (phase.class().to_owned(), phase.name())).to_vec(),
         height: bottom + AXIS_HEIGHT,
         command: command::rows(report.folder, &query(&panels)),
     };
@@ -198,7 +199,7 @@ impl<'a> Panel<'a> {
 }
 
 /// Pixels that the bars of one contender take together, where there are enough of them.
-const ROWS_HEIGHT: f64 = 340.0;
+const ROWS_HEIGHT: f64 = 300.0;
 /// Pixels of the line over the bars.
 const HEAD: f64 = 26.0;
 /// Pixels between contenders.

@@ -17,10 +17,20 @@ pub(super) fn matrix(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
         let forest = Forest::of(&compared, report.result.margin);
         for groups in compared.chunk_by(|a, b| a.workload.name == b.workload.name) {
             let caption = groups[0].workload.to_string();
-            m.element("table", &[("class", &"matrix")], |m| {
-                m.line("caption", &[], caption);
-                heads(m, first);
-                m.element("tbody", &[], |m| groups.iter().for_each(|g| row(m, report, g, &forest)));
+            let region: [(&'static str, &dyn std::fmt::Display); 4] = [
+                ("class", &"wide-box"),
+                ("role", &"region"),
+                ("tabindex", &"0"),
+                ("aria-label", &caption),
+            ];
+            m.element("div", &region, |m| {
+                m.element("table", &[("class", &"matrix")], |m| {
+                    m.line("caption", &[], &caption);
+                    heads(m, first);
+                    m.element("tbody", &[], |m| {
+                        groups.iter().for_each(|group| row(m, report, group, &forest));
+                    });
+                });
             });
         }
         m.element("p", &[("class", &"note")], |m| reading(m, report));

@@ -7,6 +7,7 @@
 //! Analysis of Experiments", ch. 4).
 
 use crate::experiment::{Contender, Experiment, LinkChoice, Workload, quantity};
+use crate::stats::{CONFIDENCE, blocks_for_any_interval};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -138,6 +139,16 @@ pub fn cpu_share(rate: BitRate) -> f64 {
 /// Ten such trials fill a core: with two or three at once the queueing for it stays below a hundredth.
 const LIGHT_CPU_SHARE: f64 = 0.1;
 
+/// Blocks of a workload on a link, to warm up and to measure. A workload that only checks another runs just
+/// often enough for an interval of its own at 95 %, and once more should one block not count.
+fn blocks(workload: &Workload, link: &LinkChoice) -> (u32, u32) {
+    let enough = blocks_for_any_interval(1, 1.0 - CONFIDENCE) as u32 + 1;
+    match workload.check_of {
+        Some(_) => (0, link.trials.min(enough)),
+        None => (link.warmup, link.trials),
+    }
+}
+
 /// One block's place in the run.
 struct Slot<'e> {
     workload: &'e Workload,
@@ -154,7 +165,8 @@ fn slots(experiment: &Experiment) -> Vec<Slot<'_>> {
     for workload in &experiment.workloads {
         for link in &experiment.links {
             let mut random = group_seed(seed, workload, link).random();
-            for (count, warmup) in [(link.warmup, true), (link.trials, false)] {
+            let (warmups, measured) = blocks(workload, link);
+            for (count, warmup) in [(warmups, true), (measured, false)] {
                 // One block somewhere in each of `count` equal stretches: random, and even.
                 slots.extend((0..count).map(|block| {
                     let at = (f64::from(block) + random.next_fraction()) / f64::from(count);

@@ -59,7 +59,7 @@ impl ExperimentError {
     }
 }
 
-fn help(suggestion: Option<&str>) -> String {
+pub(super) fn help(suggestion: Option<&str>) -> String {
     suggestion.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }
 

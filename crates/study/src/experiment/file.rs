@@ -1,15 +1,13 @@
-//! The TOML form of an experiment and its reading. Every field that can be wrong keeps its position
-//! until it is known to be right; defaults and lists (several sizes in one entry) are resolved here and nowhere else.
+//! The TOML form of an experiment. Every field that can be wrong keeps its position; what is right, `read` knows.
 
-use super::contender::{CongestionControl, Contender, Settings, Tls, Transport};
+use super::contender::{CongestionControl, Transport};
 use super::quantity::{SizeField, SpanField};
-use super::workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload};
-use super::{Experiment, ExperimentError, LinkChoice};
 use schemars::JsonSchema;
-use serde::Deserialize;
-use std::collections::BTreeSet;
-use std::ops::Range;
-use std::time::Duration;
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{self, IntoDeserializer};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::marker::PhantomData;
 use toml::Spanned;
 
 /// An experiment, as a file states it.
@@ -19,61 +17,61 @@ use toml::Spanned;
 pub(super) struct ExperimentFile {
     /// The name that `race` takes.
     #[schemars(with = "String")]
-    name: Spanned<String>,
+    pub(super) name: Spanned<String>,
     /// One line over the table of results.
-    title: String,
+    pub(super) title: String,
     /// What is asked, in words.
-    question: String,
+    pub(super) question: String,
     /// What the experiment says nothing about.
     #[serde(default)]
-    not_covered: Vec<String>,
+    pub(super) not_covered: Vec<String>,
     /// The contender that the others are set against.
     #[schemars(with = "String")]
-    baseline: Spanned<String>,
+    pub(super) baseline: Spanned<String>,
     /// A difference up to this share counts as none (default 0.05).
     #[schemars(with = "Option<f64>", range(min = 0.001, max = 1.0))]
-    margin: Option<Spanned<f64>>,
+    pub(super) margin: Option<Spanned<f64>>,
     /// Measured trials of each cell (default 10).
     #[schemars(with = "Option<u32>", range(min = 1))]
-    trials: Option<Spanned<u32>>,
+    pub(super) trials: Option<Spanned<u32>>,
     /// Trials of each cell that are run before and not counted (default 1).
-    warmup: Option<u32>,
+    pub(super) warmup: Option<u32>,
     /// Where all random choices come from (default 1).
     #[schemars(with = "Option<u64>")]
-    seed: Option<Spanned<u64>>,
+    pub(super) seed: Option<Spanned<u64>>,
     /// When a trial has failed for taking too long, such as "30s" (the default).
     #[schemars(with = "Option<String>")]
-    timeout: Option<Spanned<SpanField>>,
+    pub(super) timeout: Option<Spanned<SpanField>>,
     /// Who races.
     #[schemars(with = "Vec<ContenderFile>", length(min = 1))]
-    contenders: Spanned<Vec<ContenderFile>>,
+    pub(super) contenders: Spanned<Vec<ContenderFile>>,
     /// At what.
     #[schemars(with = "Vec<WorkloadFile>", length(min = 1))]
-    workloads: Spanned<Vec<Spanned<WorkloadFile>>>,
+    pub(super) workloads: Spanned<Vec<Spanned<WorkloadFile>>>,
     /// Over which networks.
     #[schemars(with = "Vec<LinkFile>", length(min = 1))]
-    links: Spanned<Vec<LinkFile>>,
+    pub(super) links: Spanned<Vec<LinkFile>>,
 }
 
 /// A contender.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ContenderFile {
+pub(super) struct ContenderFile {
     /// What it is called in tables and pictures.
     #[schemars(with = "String")]
-    name: Spanned<String>,
+    pub(super) name: Spanned<String>,
     /// The protocol spoken.
-    transport: Transport,
+    pub(super) transport: Transport,
     /// The security below it (default "auto": TLS 1.3 for h2, none for http/1.1).
     #[serde(default)]
-    tls: TlsFile,
+    pub(super) tls: TlsFile,
     /// What differs from a browser on a current kernel.
     #[serde(default)]
-    settings: SettingsFile,
+    pub(super) settings: SettingsFile,
 }
 
 #[derive(Debug, Default, Clone, Copy, Deserialize, JsonSchema)]
-enum TlsFile {
+pub(super) enum TlsFile {
     #[default]
     #[serde(rename = "auto")]
     Auto,
@@ -88,78 +86,107 @@ enum TlsFile {
 /// What can be turned on a contender.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SettingsFile {
+pub(super) struct SettingsFile {
     /// Whether a connection serves another request after its first (default true).
-    keep_alive: Option<bool>,
+    pub(super) keep_alive: Option<bool>,
     /// Connections to one origin at most (default 6 for http/1.1, 1 for h2).
     #[schemars(with = "Option<u32>", range(min = 1))]
-    connections: Option<Spanned<u32>>,
+    pub(super) connections: Option<Spanned<u32>>,
     /// The client's HTTP/2 receive window for a stream (default Chromium's, "6MiB").
     #[schemars(with = "Option<SizeSchema>")]
-    stream_window: Option<Spanned<SizeField>>,
+    pub(super) stream_window: Option<Spanned<SizeField>>,
     /// The client's HTTP/2 receive window for the connection (default Chromium's, "15MiB").
     #[schemars(with = "Option<SizeSchema>")]
-    connection_window: Option<Spanned<SizeField>>,
+    pub(super) connection_window: Option<Spanned<SizeField>>,
     /// TCP congestion control of both sides (default "cubic").
-    congestion_control: Option<CongestionControl>,
+    pub(super) congestion_control: Option<CongestionControl>,
     /// TCP initial congestion window of both sides, in segments (default 10).
     #[schemars(with = "Option<u32>", range(min = 1))]
-    initial_window: Option<Spanned<u32>>,
+    pub(super) initial_window: Option<Spanned<u32>>,
     /// Largest IP packet in octets (default 1500).
     #[schemars(with = "Option<u32>", range(min = 576, max = 9000))]
-    mtu: Option<Spanned<u32>>,
+    pub(super) mtu: Option<Spanned<u32>>,
 }
 
 /// A workload; which fields belong to it, its kind says.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct WorkloadFile {
+pub(super) struct WorkloadFile {
     /// What is done.
-    kind: KindFile,
+    pub(super) kind: KindFile,
     /// page: how many images; a list makes a workload of each.
     #[schemars(with = "Option<OneOrMany<u32>>")]
-    images: Option<Spanned<OneOrMany<u32>>>,
+    pub(super) images: Option<Spanned<OneOrMany<u32>>>,
     /// page: octets of one image, such as "5kB"; a list makes a workload of each.
     #[schemars(with = "Option<OneOrMany<SizeSchema>>")]
-    bytes: Option<Spanned<OneOrMany<SizeField>>>,
+    pub(super) bytes: Option<Spanned<OneOrMany<SizeField>>>,
     /// har: the file, as a browser exports it.
     #[schemars(with = "Option<String>")]
-    file: Option<Spanned<String>>,
+    pub(super) file: Option<Spanned<String>>,
     /// page: a time such as "2ms" between finding and asking (default "0ms"); har: "recorded" (default) or "0".
     #[schemars(with = "Option<String>")]
-    think: Option<Spanned<String>>,
+    pub(super) think: Option<Spanned<String>>,
     /// har: what makes a resource known (default "both": inferred, with flat as a check).
     #[schemars(with = "Option<DependenciesFile>")]
-    dependencies: Option<Spanned<DependenciesFile>>,
+    pub(super) dependencies: Option<Spanned<DependenciesFile>>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum KindFile {
+pub(super) enum KindFile {
     Page,
     Har,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum DependenciesFile {
+pub(super) enum DependenciesFile {
     Inferred,
     Flat,
     Both,
 }
 
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "expected one value of its kind or a list of them")]
-enum OneOrMany<T> {
+#[derive(Debug, Clone, JsonSchema)]
+#[schemars(untagged)]
+pub(super) enum OneOrMany<T> {
     One(T),
     Many(Vec<T>),
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(OneOrManyVisitor(PhantomData))
+    }
+}
+
+/// By hand, because `#[serde(untagged)]` would swallow what is wrong with the one value.
+struct OneOrManyVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> de::Visitor<'de> for OneOrManyVisitor<T> {
+    type Value = OneOrMany<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value or a list of values")
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Self::Value, E> {
+        T::deserialize(value.into_deserializer()).map(OneOrMany::One)
+    }
+
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<Self::Value, E> {
+        T::deserialize(value.into_deserializer()).map(OneOrMany::One)
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, values: A) -> Result<Self::Value, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(values)).map(OneOrMany::Many)
+    }
 }
 
 /// A size: octets, or a text such as "5kB".
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "stands for SizeField in the schema alone")]
-enum SizeSchema {
+pub(super) enum SizeSchema {
     Octets(u64),
     Text(String),
 }
@@ -167,291 +194,15 @@ enum SizeSchema {
 /// A link.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct LinkFile {
+pub(super) struct LinkFile {
     /// A profile such as "3g", or a link's own figures: "rtt=60ms,down=10mbit,up=2mbit".
     #[schemars(with = "String")]
-    name: Spanned<String>,
+    pub(super) name: Spanned<String>,
     /// The link's own figures, where `name` is to be short.
-    figures: Option<String>,
+    pub(super) figures: Option<String>,
     /// Measured trials of each cell on this link (default: the experiment's).
     #[schemars(with = "Option<u32>", range(min = 1))]
-    trials: Option<Spanned<u32>>,
+    pub(super) trials: Option<Spanned<u32>>,
     /// Warm-up trials of each cell on this link (default: the experiment's).
-    warmup: Option<u32>,
+    pub(super) warmup: Option<u32>,
 }
-
-/// Reads an experiment.
-pub(super) fn parse(text: &str) -> Result<Experiment, ExperimentError> {
-    let file: ExperimentFile =
-        toml::from_str(text).map_err(|error| ExperimentError::from_toml(text, &error))?;
-    Reader { text }.experiment(file)
-}
-
-struct Reader<'t> {
-    text: &'t str,
-}
-
-impl Reader<'_> {
-    fn experiment(&self, file: ExperimentFile) -> Result<Experiment, ExperimentError> {
-        self.filled("contenders", &file.contenders)?;
-        self.filled("workloads", &file.workloads)?;
-        self.filled("links", &file.links)?;
-        let contender_names = file.contenders.get_ref().iter().map(|file| &file.name);
-        self.distinct("contender", contender_names.clone())?;
-        self.distinct("link", file.links.get_ref().iter().map(|file| &file.name))?;
-        self.known_baseline(&file.baseline, contender_names.map(|name| name.get_ref().as_str()))?;
-        let margin = file.margin.as_ref().map_or(Ok(DEFAULT_MARGIN), |field| self.margin(field))?;
-        let trials = self.at_least_one("trials", &file.trials)?.unwrap_or(DEFAULT_TRIALS);
-        let warmup = file.warmup.unwrap_or(DEFAULT_WARMUP);
-        let timeout = match &file.timeout {
-            Some(field) if field.get_ref().0.is_zero() => {
-                return Err(self.fault(field.span(), "a time-out must be above zero"));
-            }
-            Some(field) => field.get_ref().0,
-            None => DEFAULT_TIMEOUT,
-        };
-        let links = file.links.into_inner();
-        Ok(Experiment {
-            name: self.named("experiment", &file.name)?,
-            title: file.title,
-            question: file.question,
-            not_covered: file.not_covered,
-            baseline: file.baseline.into_inner(),
-            margin,
-            seed: file.seed.map_or(DEFAULT_SEED, Spanned::into_inner),
-            timeout,
-            contenders: each(file.contenders.into_inner(), |one| self.contender(one))?,
-            workloads: self.workloads(file.workloads.into_inner())?,
-            links: each(links, |one| self.link(one, trials, warmup))?,
-        })
-    }
-
-    fn contender(&self, file: ContenderFile) -> Result<Contender, ExperimentError> {
-        let transport = file.transport;
-        let usual = Settings::usual(transport);
-        let given = file.settings;
-        let tls = match file.tls {
-            TlsFile::Auto => transport.usual_tls(),
-            TlsFile::None => Tls::None,
-            TlsFile::V1_2 => Tls::V1_2,
-            TlsFile::V1_3 => Tls::V1_3,
-        };
-        let settings = Settings {
-            keep_alive: given.keep_alive.unwrap_or(usual.keep_alive),
-            connections: self
-                .at_least_one("connections", &given.connections)?
-                .unwrap_or(usual.connections),
-            stream_window: self.window(&given.stream_window)?.unwrap_or(usual.stream_window),
-            connection_window: self
-                .window(&given.connection_window)?
-                .unwrap_or(usual.connection_window),
-            congestion_control: given.congestion_control.unwrap_or(usual.congestion_control),
-            initial_window: self
-                .at_least_one("initial_window", &given.initial_window)?
-                .unwrap_or(usual.initial_window),
-            mtu: given.mtu.map_or(Ok(usual.mtu), |field| self.mtu(&field))?,
-        };
-        Ok(Contender { name: self.named("contender", &file.name)?, transport, tls, settings })
-    }
-
-    fn workloads(
-        &self,
-        files: Vec<Spanned<WorkloadFile>>,
-    ) -> Result<Vec<Workload>, ExperimentError> {
-        let mut workloads: Vec<Workload> = Vec::new();
-        for file in files {
-            let span = file.span();
-            let found = match file.get_ref().kind {
-                KindFile::Page => self.pages(file)?,
-                KindFile::Har => self.hars(file)?,
-            };
-            for workload in found {
-                if workloads.iter().any(|other| other.name == workload.name) {
-                    let message = format!("the workload `{}` is there already", workload.name);
-                    return Err(self.fault(span, message));
-                }
-                workloads.push(workload);
-            }
-        }
-        Ok(workloads)
-    }
-
-    fn pages(&self, file: Spanned<WorkloadFile>) -> Result<Vec<Workload>, ExperimentError> {
-        let span = file.span();
-        let file = file.into_inner();
-        self.foreign(file.file.as_ref().map(Spanned::span), "`file` belongs to kind \"har\"")?;
-        let dependencies = file.dependencies.as_ref().map(Spanned::span);
-        self.foreign(dependencies, "`dependencies` belongs to kind \"har\"")?;
-        let missing = |field| self.fault(span.clone(), format!("a page needs `{field}`"));
-        let images = file.images.ok_or_else(|| missing("images"))?;
-        let bytes = file.bytes.ok_or_else(|| missing("bytes"))?;
-        let think = match &file.think {
-            None => Duration::ZERO,
-            Some(field) => unit::parse_duration(field.get_ref())
-                .map_err(|error| self.fault(field.span(), error.to_string()))?,
-        };
-        let bytes = self.list("bytes", bytes)?;
-        let pages = self.list("images", images)?.into_iter().flat_map(|images| {
-            bytes.iter().map(move |bytes| PageWorkload { images, bytes: bytes.0, think })
-        });
-        Ok(pages.map(Workload::page).collect())
-    }
-
-    fn hars(&self, file: Spanned<WorkloadFile>) -> Result<Vec<Workload>, ExperimentError> {
-        let span = file.span();
-        let file = file.into_inner();
-        self.foreign(file.images.as_ref().map(Spanned::span), "`images` belongs to kind \"page\"")?;
-        self.foreign(file.bytes.as_ref().map(Spanned::span), "`bytes` belongs to kind \"page\"")?;
-        let name = file.file.ok_or_else(|| self.fault(span, "a har needs `file`"))?.into_inner();
-        let think = match file.think.as_ref().map(|field| (field.get_ref().as_str(), field)) {
-            None | Some(("recorded", _)) => Think::Recorded,
-            Some(("0" | "none", _)) => Think::None,
-            Some((other, field)) => {
-                let message = format!("`{other}` is not \"recorded\" or \"0\"");
-                return Err(self.fault(field.span(), message));
-            }
-        };
-        let har = |dependencies| Workload::har(HarWorkload { file: name, think, dependencies });
-        let choice = file.dependencies.map_or(DependenciesFile::Both, Spanned::into_inner);
-        Ok(match choice {
-            DependenciesFile::Inferred => vec![har(Dependencies::Inferred)],
-            DependenciesFile::Flat => vec![har(Dependencies::Flat)],
-            DependenciesFile::Both => har(Dependencies::Inferred).with_check(),
-        })
-    }
-
-    fn link(
-        &self,
-        file: LinkFile,
-        trials: u32,
-        warmup: u32,
-    ) -> Result<LinkChoice, ExperimentError> {
-        Ok(LinkChoice {
-            name: self.named("link", &file.name)?,
-            figures: file.figures,
-            trials: self.at_least_one("trials", &file.trials)?.unwrap_or(trials),
-            warmup: file.warmup.unwrap_or(warmup),
-        })
-    }
-
-    fn filled<T>(&self, what: &str, list: &Spanned<Vec<T>>) -> Result<(), ExperimentError> {
-        match list.get_ref().is_empty() {
-            true => Err(self.fault(list.span(), format!("`{what}` needs at least one entry"))),
-            false => Ok(()),
-        }
-    }
-
-    fn list<T>(&self, what: &str, field: Spanned<OneOrMany<T>>) -> Result<Vec<T>, ExperimentError> {
-        let span = field.span();
-        match field.into_inner() {
-            OneOrMany::One(one) => Ok(vec![one]),
-            OneOrMany::Many(many) if many.is_empty() => {
-                Err(self.fault(span, format!("`{what}` needs at least one value")))
-            }
-            OneOrMany::Many(many) => Ok(many),
-        }
-    }
-
-    fn distinct<'a>(
-        &self,
-        what: &str,
-        names: impl Iterator<Item = &'a Spanned<String>>,
-    ) -> Result<(), ExperimentError> {
-        let mut seen = BTreeSet::new();
-        for name in names {
-            if !seen.insert(name.get_ref()) {
-                let message = format!("the {what} `{}` is there already", name.get_ref());
-                return Err(self.fault(name.span(), message));
-            }
-        }
-        Ok(())
-    }
-
-    fn known_baseline<'a>(
-        &self,
-        baseline: &Spanned<String>,
-        contenders: impl Iterator<Item = &'a str> + Clone,
-    ) -> Result<(), ExperimentError> {
-        let name = baseline.get_ref();
-        if contenders.clone().any(|contender| contender == name) {
-            return Ok(());
-        }
-        let known: Vec<_> = contenders.clone().map(|contender| format!("`{contender}`")).collect();
-        let message =
-            format!("no contender is called `{name}`, expected one of {}", known.join(", "));
-        Err(self.fault(baseline.span(), message).suggesting(name, contenders))
-    }
-
-    fn margin(&self, field: &Spanned<f64>) -> Result<f64, ExperimentError> {
-        match *field.get_ref() {
-            margin if super::MARGINS.contains(&margin) => Ok(margin),
-            _ => Err(self.fault(field.span(), "a margin is a share from 0.001 to 1, such as 0.05")),
-        }
-    }
-
-    fn mtu(&self, field: &Spanned<u32>) -> Result<u32, ExperimentError> {
-        // RFC 791: every host takes 576 octets; 9000 is what jumbo frames are taken to be.
-        match *field.get_ref() {
-            mtu @ 576..=9000 => Ok(mtu),
-            _ => Err(self.fault(field.span(), "an MTU is from 576 to 9000 octets")),
-        }
-    }
-
-    fn window(
-        &self,
-        field: &Option<Spanned<SizeField>>,
-    ) -> Result<Option<unit::ByteSize>, ExperimentError> {
-        let Some(field) = field else { return Ok(None) };
-        let size = field.get_ref().0;
-        // RFC 9113 §6.9.1: a window above 2^31-1 is an error; below 65,535 the connection's cannot be set.
-        match size.0 {
-            65_535..=0x7fff_ffff => Ok(Some(size)),
-            _ => {
-                Err(self.fault(field.span(), "a receive window is from 65535 to 2147483647 octets"))
-            }
-        }
-    }
-
-    fn at_least_one(
-        &self,
-        what: &str,
-        field: &Option<Spanned<u32>>,
-    ) -> Result<Option<u32>, ExperimentError> {
-        match field {
-            Some(field) if *field.get_ref() == 0 => {
-                Err(self.fault(field.span(), format!("`{what}` must be at least 1")))
-            }
-            Some(field) => Ok(Some(*field.get_ref())),
-            None => Ok(None),
-        }
-    }
-
-    fn named(&self, what: &str, name: &Spanned<String>) -> Result<String, ExperimentError> {
-        let text = name.get_ref();
-        match text.trim() == text && !text.is_empty() && !text.contains(char::is_control) {
-            true => Ok(text.clone()),
-            false => Err(self.fault(name.span(), format!("`{text}` is no name for a {what}"))),
-        }
-    }
-
-    fn foreign(&self, span: Option<Range<usize>>, message: &str) -> Result<(), ExperimentError> {
-        span.map_or(Ok(()), |span| Err(self.fault(span, message)))
-    }
-
-    fn fault(&self, span: Range<usize>, message: impl Into<String>) -> ExperimentError {
-        ExperimentError::at(self.text, span, message)
-    }
-}
-
-fn each<F, T>(
-    files: Vec<F>,
-    read: impl FnMut(F) -> Result<T, ExperimentError>,
-) -> Result<Vec<T>, ExperimentError> {
-    files.into_iter().map(read).collect()
-}
-
-const DEFAULT_MARGIN: f64 = 0.05;
-const DEFAULT_TRIALS: u32 = 10;
-const DEFAULT_WARMUP: u32 = 1;
-const DEFAULT_SEED: u64 = 1;
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);

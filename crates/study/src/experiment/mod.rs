@@ -5,13 +5,16 @@
 mod contender;
 mod error;
 mod file;
+mod overrides;
 pub(crate) mod quantity;
+mod read;
 #[cfg(test)]
 mod tests;
 mod workload;
 
 pub use contender::{CongestionControl, Contender, Settings, Tls, Transport};
 pub use error::ExperimentError;
+pub use overrides::{OverrideError, Overrides};
 pub use workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload, WorkloadKind};
 
 use schemars::JsonSchema;
@@ -76,7 +79,7 @@ pub const MARGINS: RangeInclusive<f64> = 0.001..=1.0;
 impl FromStr for Experiment {
     type Err = ExperimentError;
     fn from_str(text: &str) -> Result<Self, ExperimentError> {
-        file::parse(text)
+        read::parse(text)
     }
 }
 
@@ -91,9 +94,23 @@ impl Experiment {
         self.workloads.iter().find(|workload| workload.name == name)
     }
 
-    /// The same contenders and links over other work: what `race my.har` runs.
-    pub fn with_workloads(self, workloads: Vec<Workload>) -> Self {
-        Self { workloads, ..self }
+    /// The same contenders and links over recorded pages, each with its check: what `race my.har` runs.
+    pub fn over_pages(self, pages: Vec<HarWorkload>) -> Self {
+        let pages: Vec<Workload> = pages.into_iter().map(Workload::har).collect();
+        let names: Vec<&str> = pages.iter().map(|page| page.name.as_str()).collect();
+        Self {
+            name: names.join("+"),
+            title: format!("recorded page: {}, cold", names.join(", ")),
+            question: "Which HTTP loads this page soonest?".to_owned(),
+            // A recorded page has the origins that it has.
+            not_covered: self
+                .not_covered
+                .into_iter()
+                .filter(|what| what != "several origins")
+                .collect(),
+            workloads: pages.into_iter().flat_map(Workload::with_check).collect(),
+            ..self
+        }
     }
 }
 

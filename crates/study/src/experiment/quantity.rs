@@ -45,10 +45,12 @@ pub(crate) mod span {
 
 /// A size as an experiment's file gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
 pub(crate) struct SizeField(#[serde(with = "size")] pub(crate) ByteSize);
 
 /// A span as an experiment's file gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
 pub(crate) struct SpanField(#[serde(with = "span")] pub(crate) Duration);
 
 /// The span in the largest unit that it is a whole number of, so that nothing is lost.

@@ -58,6 +58,15 @@ fn defaults_are_those_of_a_browser_on_a_current_kernel() {
 }
 
 #[test]
+fn the_example_of_the_manual_reads() {
+    let manual = include_str!("../../../../docs/experiment.md");
+    let example = manual.split("```toml").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let experiment: Experiment = example.parse().unwrap();
+    assert_eq!((experiment.workloads.len(), experiment.contenders.len()), (5, 2));
+    assert_eq!(experiment.contenders[1].settings.stream_window, ByteSize(65_536));
+}
+
+#[test]
 fn lists_span_several_workload_sizes() {
     let small: Experiment = SMALL.parse().unwrap();
     let names: Vec<_> = small.workloads.iter().map(|w| w.name.as_str()).collect();
@@ -74,6 +83,20 @@ fn a_recorded_page_is_checked_with_flat_dependencies() {
     let [page, check] = &experiment.workloads[..] else { panic!("{:?}", experiment.workloads) };
     assert_eq!((page.name.as_str(), page.check_of.as_deref()), ("my", None));
     assert_eq!((check.name.as_str(), check.check_of.as_deref()), ("my+flat", Some("my")));
+}
+
+#[test]
+fn quick_runs_over_a_recorded_page_of_ones_own() {
+    let quick: Experiment = builtin()[0].toml.parse().unwrap();
+    let har = HarWorkload {
+        file: "saved/my.har".to_owned(),
+        think: Think::Recorded,
+        dependencies: Dependencies::Inferred,
+    };
+    let own = quick.clone().over_pages(vec![har]);
+    assert_eq!((own.name.as_str(), own.workloads.len()), ("my", 2));
+    assert_eq!((&own.contenders, &own.links), (&quick.contenders, &quick.links));
+    assert!(!own.not_covered.contains(&"several origins".to_owned()));
 }
 
 #[test]
@@ -119,6 +142,14 @@ fn values_out_of_range_are_pointed_at() {
         let error = fault(from, to);
         assert_eq!(place(&error), expected, "{to}: {error}");
     }
+}
+
+#[test]
+fn a_wrong_value_says_what_it_should_be() {
+    let error = fault("[\"5kB\", 100]", "\"5 parsecs\"");
+    assert!(error.message.starts_with("`5 parsecs` is not a size such as 5kB"), "{error}");
+    let error = fault("[10, 100]", "[10, -1]");
+    assert_eq!((error.line, error.message.contains("-1")), (10, true), "{error}");
 }
 
 #[test]

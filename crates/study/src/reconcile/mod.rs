@@ -5,7 +5,10 @@
 mod packets;
 mod parts;
 mod path;
+#[cfg(test)]
+mod tests;
 
+use packets::payload_until;
 pub use packets::{PacketSummary, WaySummary, summarise};
 pub use parts::Parts;
 
@@ -14,7 +17,7 @@ use path::{Stretch, StretchKind, critical_path, finished};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use trace::{ConnectionRecord, FetchOutcome, FetchRecord, PacketRecord};
-use unit::BitRate;
+use unit::{BitRate, Instant};
 
 /// All that was said of a trial.
 #[derive(Debug, Clone)]
@@ -143,16 +146,24 @@ fn objection(
 fn octets_differ(testimony: &Testimony<'_>, packets: &PacketSummary) -> Option<Outcome> {
     let client: u64 = testimony.connections.iter().map(|c| c.bytes_received).sum();
     let link = packets.down.payload;
-    // What had come but was never read when the trial ended is the link's alone.
-    let unread = link / 10 + UNREAD_A_CONNECTION * testimony.connections.len() as u64;
     if client > link {
         let reason =
             format!("the client counts {client} octets, but only {link} came out of the link");
         return Some(Outcome::Failed { reason });
     }
+    // What came out after the client had ended it could not count, and what lay unread is the link's alone.
+    let in_time = payload_until(testimony.packets.unwrap_or_default(), ended(testimony));
+    let unread = in_time / 10 + UNREAD_A_CONNECTION * testimony.connections.len() as u64;
     let reason =
-        || format!("{link} octets came out of the link, but the client counts only {client}");
-    (link > client + unread).then(|| Outcome::Invalid { reason: reason() })
+        || format!("{in_time} octets came out of the link, but the client counts only {client}");
+    (in_time > client + unread).then(|| Outcome::Invalid { reason: reason() })
+}
+
+/// The last thing that the client did.
+fn ended(testimony: &Testimony<'_>) -> Instant {
+    let fetches = testimony.fetches.iter().map(finished);
+    let closed = testimony.connections.iter().filter_map(|connection| connection.closed);
+    fetches.chain(closed).max().unwrap_or_default()
 }
 
 fn connections_differ(testimony: &Testimony<'_>, packets: &PacketSummary) -> Option<Outcome> {

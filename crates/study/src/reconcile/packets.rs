@@ -50,6 +50,18 @@ pub fn summarise(packets: &[PacketRecord]) -> PacketSummary {
     }
 }
 
+/// Octets of TCP payload, each counted once, that came out towards the client no later than `end`.
+pub(super) fn payload_until(packets: &[PacketRecord], end: Instant) -> u64 {
+    let in_time = |fate| matches!(fate, Fate::Delivered { at } if at <= end);
+    let mut delivered: HashMap<Flow, Octets> = HashMap::new();
+    for packet in packets.iter().filter(|p| p.direction == Direction::Down && in_time(p.fate)) {
+        if let (Some(flow), Some(tcp)) = (packet.flow, packet.tcp) {
+            delivered.entry(flow).or_default().add(tcp);
+        }
+    }
+    delivered.values().map(Octets::distinct).sum()
+}
+
 /// RFC 9293 §3.5: a connection begins with SYN and without ACK.
 fn begins(tcp: TcpMark) -> bool {
     const SYN: u8 = 0x02;

@@ -56,7 +56,7 @@ pub(super) fn critical_path(
     while let Some(fetch) = next {
         seen.insert(fetch.id);
         let others = || fetches.iter().copied().filter(|other| !seen.contains(&other.id));
-        walk.fetch(fetch);
+        walk.fetch(fetch, connections);
         next = walk.before_sending(fetch, connections, others());
         if next.is_none() {
             next = walk.before_queueing(fetch, others());
@@ -98,11 +98,15 @@ impl Walk {
         }
     }
 
-    fn fetch(&mut self, fetch: &FetchRecord) {
+    fn fetch(&mut self, fetch: &FetchRecord, connections: &[ConnectionRecord]) {
         let phases = &fetch.phases;
         let first = phases.first_byte.unwrap_or(self.cursor);
         self.to(first, StretchKind::Receive);
-        self.to(phases.sent.unwrap_or(phases.queued), StretchKind::Wait { fetch: fetch.id });
+        // A request handed over early lay in the client until the connection was ready.
+        let number = fetch.connection;
+        let connection = connections.iter().find(|connection| number == Some(connection.id));
+        let sent = phases.sent.unwrap_or(phases.queued).max(connection.map_or(self.start, ready));
+        self.to(sent, StretchKind::Wait { fetch: fetch.id });
     }
 
     /// From sending back to queueing; the fetch that held the connection, where one did.
@@ -114,13 +118,12 @@ impl Walk {
     ) -> Option<&'f FetchRecord> {
         let queued = fetch.phases.queued;
         let number = fetch.connection?;
-        let held = others
+        let others: Vec<&FetchRecord> = others.collect();
+        let held = ended(&others, queued, self.cursor)
             .filter(|other| other.connection == Some(number))
-            .filter(|other| (queued..=self.cursor).contains(&finished(other)))
-            .filter(|other| finished(other) > queued)
             .max_by_key(|other| finished(other));
         let connection = connections.iter().find(|connection| connection.id == number)?;
-        let ready = connection.secured.or(connection.connected).unwrap_or(connection.opened);
+        let ready = ready(connection);
         // On a multiplexed connection others finish while this one waits for nobody: only a fetch that had
         // not been sent when the other ended was held up by it.
         if let Some(other) =
@@ -136,6 +139,17 @@ impl Walk {
                 self.to(connected.max(queued), StretchKind::Tls { round_trips });
             }
             self.to(connection.opened.max(queued), StretchKind::Connect);
+            // A pool that is full opens the next connection when a fetch to the same host ends.
+            let same_host = |other: &&&FetchRecord| {
+                let held = connections.iter().find(|held| other.connection == Some(held.id));
+                held.is_some_and(|held| held.authority == connection.authority)
+            };
+            let slot =
+                ended(&others, queued, self.cursor).filter(same_host).max_by_key(|o| finished(o));
+            if let Some(other) = slot {
+                self.to(finished(other), StretchKind::Client);
+                return Some(other);
+            }
         }
         self.to(queued, StretchKind::Client);
         None
@@ -154,6 +168,20 @@ impl Walk {
         self.to(finished(cause).min(queued), StretchKind::Client);
         Some(cause)
     }
+}
+
+/// Those of `others` that ended after `from` and no later than `to`.
+fn ended<'o, 'f>(
+    others: &'o [&'f FetchRecord],
+    from: Instant,
+    to: Instant,
+) -> impl Iterator<Item = &'o &'f FetchRecord> {
+    others.iter().filter(move |other| from < finished(other) && finished(other) <= to)
+}
+
+/// When requests could go out.
+fn ready(connection: &ConnectionRecord) -> Instant {
+    connection.secured.or(connection.connected).unwrap_or(connection.opened)
 }
 
 fn multiplexed(connection: &ConnectionRecord) -> bool {

@@ -12,6 +12,9 @@
 //! neither and is left out, as Wilcoxon left out zeros; counting it as 0 would make two broken contenders tie.
 //! The rule assumes what blocks give: differences that are symmetric about their centre (exchangeable noise).
 
+#[cfg(test)]
+mod tests;
+
 use crate::result::{Comparison, Ratio, Verdict};
 use crate::stats::{
     CONFIDENCE, Interval, Level, WalshAverages, blocks_for_any_interval, normal_quantile,
@@ -80,8 +83,40 @@ pub struct Finding {
     interval: Interval,
     error: f64,
     verdict: Verdict,
-    reason: Option<String>,
+    reason: Option<Reason>,
     trials_needed: Option<u32>,
+}
+
+/// Why there is no other verdict.
+#[derive(Debug, Clone, PartialEq)]
+enum Reason {
+    Words(String),
+    /// Two assumptions about what a page's resources wait for come to different verdicts.
+    Dependencies {
+        inferred: Verdict,
+        flat: Verdict,
+    },
+}
+
+impl Reason {
+    fn reversed(&self) -> Self {
+        match self {
+            Self::Words(words) => Self::Words(words.clone()),
+            Self::Dependencies { inferred, flat } => {
+                Self::Dependencies { inferred: inferred.reversed(), flat: flat.reversed() }
+            }
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Self::Words(words) => words.clone(),
+            Self::Dependencies { inferred, flat } => {
+                let (inferred, flat) = (inferred.word(), flat.word());
+                format!("{inferred} with inferred dependencies, {flat} with flat ones")
+            }
+        }
+    }
 }
 
 impl Finding {
@@ -93,7 +128,7 @@ impl Finding {
             interval: Interval::EVERYTHING,
             error: 0.0,
             verdict: Verdict::Unsupported,
-            reason: Some(reason),
+            reason: Some(Reason::Words(reason)),
             trials_needed: None,
         }
     }
@@ -109,6 +144,7 @@ impl Finding {
             estimate: self.estimate.map(|estimate| -estimate),
             interval: self.interval.negated(),
             verdict: self.verdict.reversed(),
+            reason: self.reason.as_ref().map(Reason::reversed),
             ..self.clone()
         }
     }
@@ -120,11 +156,7 @@ impl Finding {
         {
             return self;
         }
-        let reason = format!(
-            "{} with inferred dependencies, {} with flat ones",
-            self.verdict.word(),
-            check.verdict.word()
-        );
+        let reason = Reason::Dependencies { inferred: self.verdict, flat: check.verdict };
         Self { verdict: Verdict::Undecided, reason: Some(reason), trials_needed: None, ..self }
     }
 
@@ -137,7 +169,7 @@ impl Finding {
             ci95: said.then(|| Ratio::from_log_interval(self.interval)),
             confidence: 1.0 - self.error,
             verdict: self.verdict,
-            reason: self.reason.clone(),
+            reason: self.reason.as_ref().map(Reason::words),
             trials_needed: self.trials_needed,
         }
     }
@@ -176,7 +208,7 @@ impl Rule {
 
     fn explain(&self, finding: &mut Finding, paired: &Paired, walsh: &WalshAverages, level: Level) {
         let (all, failed) = (paired.blocks(), paired.one_failed);
-        finding.reason = if all == 0 && paired.both_failed > 0 {
+        let words = if all == 0 && paired.both_failed > 0 {
             Some("both failed in every block".to_owned())
         } else if all == 0 {
             Some("no block in which both ran".to_owned())
@@ -188,6 +220,7 @@ impl Rule {
         } else {
             None
         };
+        finding.reason = words.map(Reason::Words);
         if failed == 0 && paired.both_failed == 0 {
             finding.trials_needed = self.trials_needed(paired, walsh);
         }

@@ -1,0 +1,266 @@
+use super::*;
+use crate::experiment::builtin;
+use crate::plan::{Surroundings, TrialPlan, trials};
+use crate::record::{HostFacts, ROWS_SCHEMA, without_figures};
+use crate::result::{Verdict, result_schema};
+use crate::schema_file;
+use unit::Random;
+
+fn quick() -> Experiment {
+    builtin()[0].toml.parse().unwrap()
+}
+
+fn header(experiment: Experiment) -> RunHeader {
+    RunHeader {
+        schema: ROWS_SCHEMA.to_owned(),
+        version: "0.1.0".to_owned(),
+        experiment,
+        started_unix_ms: 1_234_567_890_123,
+        host: HostFacts { kernel: "6.1".to_owned(), cores: 2, ..HostFacts::default() },
+        command_line: vec!["wirelap".to_owned(), "race".to_owned(), "quick".to_owned()],
+    }
+}
+
+/// Load times as in the issue's table, with noise of about half a per cent.
+fn load_ms(plan: &TrialPlan, random: &mut Random) -> f64 {
+    let base = match (plan.cell.link.name.as_str(), plan.cell.contender.name.as_str()) {
+        ("3g", "h1") => 4020.0,
+        ("3g", "h1-tls") => 4420.0,
+        ("3g", _) => 2410.0,
+        ("wifi", "h2") => 190.0,
+        ("wifi", _) => 340.0,
+        _ => 30.0,
+    };
+    base * (1.0 + 0.02 * (random.next_fraction() - 0.5))
+}
+
+fn measured(
+    experiment: &Experiment,
+    load_ms: impl Fn(&TrialPlan, &mut Random) -> f64,
+) -> Vec<TrialRecord> {
+    let mut random = Seed(4).random();
+    let row = |plan: TrialPlan| {
+        let load = load_ms(&plan, &mut random);
+        let mut row = without_figures(plan, Outcome::Measured, 1_234_567_890_123);
+        row.metrics = [("load_ms", load), ("rounds", 9.0), ("connections", 6.0)]
+            .map(|(name, value)| (name.to_owned(), value))
+            .into();
+        row
+    };
+    trials(experiment, &Surroundings::default()).into_iter().map(row).collect()
+}
+
+fn verdict_on<'r>(result: &'r RunResult, link: &str) -> &'r Verdicts {
+    result.verdicts.iter().find(|verdict| verdict.link == link).unwrap()
+}
+
+fn is_of<'r>(link: &str, contender: &str) -> impl Fn(&&mut TrialRecord) -> bool + 'r {
+    let (link, contender) = (link.to_owned(), contender.to_owned());
+    move |row| row.plan.cell.link.name == link && row.plan.cell.contender.name == contender
+}
+
+#[test]
+fn quick_has_trials_enough_that_the_rule_can_decide_every_pair() {
+    let result = analyse(&header(quick()), &measured(&quick(), load_ms));
+    for pair in result.verdicts.iter().flat_map(|verdicts| &verdicts.pairs) {
+        assert_ne!(pair.comparison.verdict, Verdict::Undecided, "{pair:?}");
+    }
+    assert_eq!(result.family.comparisons, 9);
+    assert!(result.family.error_spent <= 0.05);
+}
+
+#[test]
+fn quick_can_decide_every_pair_with_one_trial_on_each_link_invalid() {
+    let mut rows = measured(&quick(), load_ms);
+    for row in rows.iter_mut().filter(|row| row.plan.block == 3 && row.plan.order == 0) {
+        row.outcome = Outcome::Invalid { reason: "late packets".to_owned() };
+    }
+    // A block is lost to the pairs of the contender that was invalid, and to no other.
+    let result = analyse(&header(quick()), &rows);
+    for pair in result.verdicts.iter().flat_map(|verdicts| &verdicts.pairs) {
+        assert_ne!(pair.comparison.verdict, Verdict::Undecided, "{pair:?}");
+    }
+}
+
+#[test]
+fn the_table_of_the_issue_comes_out() {
+    let result = analyse(&header(quick()), &measured(&quick(), load_ms));
+    let slow = verdict_on(&result, "3g");
+    let told: Vec<_> =
+        slow.ranking.iter().map(|r| (r.contender.as_str(), r.comparison.verdict)).collect();
+    assert_eq!(told, [("h2", Verdict::Faster), ("h1", Verdict::Faster)]);
+    assert!((slow.ranking[0].saved_s.unwrap() - 2.01).abs() < 0.05);
+    assert!((slow.ranking[0].comparison.ratio.unwrap().0 - 0.545).abs() < 0.01);
+    let lan = verdict_on(&result, "lan");
+    assert!(lan.pairs.iter().all(|pair| pair.comparison.verdict == Verdict::Tie));
+    let cell = result.cells.iter().find(|cell| cell.link.name == "3g").unwrap();
+    assert_eq!((cell.trials.measured, cell.metrics["load_ms"].n), (8, 8));
+}
+
+#[test]
+fn the_result_file_has_the_documented_shape() {
+    let result = analyse(&header(quick()), &measured(&quick(), load_ms));
+    let json = serde_json::to_value(&result).unwrap();
+    assert_eq!(json["schema"], "wirelap.result/1");
+    assert_eq!(json["started"], "2009-02-13T23:31:30.123Z");
+    let cell = &json["cells"][0];
+    assert_eq!(cell["workload"]["kind"], "page");
+    assert_eq!(cell["workload"]["images"], 50);
+    assert_eq!(cell["contender"]["transport"], "http/1.1");
+    assert_eq!(cell["link"]["name"], "lan");
+    assert!(cell["metrics"]["load_ms"]["ci95"][1].is_number());
+    let verdict = &json["verdicts"][2];
+    assert_eq!((&verdict["link"], &verdict["baseline"]), (&"3g".into(), &"h1-tls".into()));
+    assert_eq!(verdict["ranking"][0]["verdict"], "faster");
+    assert!(verdict["ranking"][0]["ci95"][0].is_number());
+    assert_eq!(verdict["pairs"].as_array().unwrap().len(), 3);
+    assert_eq!(verdict["pairs"][0]["a"], "h1");
+}
+
+#[test]
+fn rows_and_results_survive_json() {
+    let mut rows = measured(&quick(), load_ms);
+    rows[20].outcome = Outcome::Failed { reason: "reset".to_owned() };
+    let text = serde_json::to_string(&rows).unwrap();
+    // Not assert_eq: its output would be a hundred pages.
+    assert!(serde_json::from_str::<Vec<TrialRecord>>(&text).unwrap() == rows);
+    let header = header(quick());
+    let text = serde_json::to_string(&header).unwrap();
+    assert_eq!(serde_json::from_str::<RunHeader>(&text).unwrap(), header);
+    for row in rows.iter_mut().filter(is_of("3g", "h1")) {
+        row.outcome = Outcome::Failed { reason: "reset".to_owned() };
+    }
+    let result = analyse(&header, &rows);
+    let text = serde_json::to_string(&result).unwrap();
+    assert!(text.contains("\"inf\""));
+    assert_eq!(serde_json::from_str::<RunResult>(&text).unwrap(), result);
+}
+
+#[test]
+fn failed_trials_rank_as_the_slowest_and_are_listed() {
+    let mut rows = measured(&quick(), load_ms);
+    for row in rows.iter_mut().filter(is_of("3g", "h2")) {
+        row.outcome = Outcome::Failed { reason: "connection reset".to_owned() };
+    }
+    let result = analyse(&header(quick()), &rows);
+    let last = verdict_on(&result, "3g").ranking.last().unwrap();
+    assert_eq!((last.contender.as_str(), last.comparison.verdict), ("h2", Verdict::Slower));
+    assert_eq!(last.saved_s, None);
+    assert_eq!((result.failures.len(), result.trials.failed), (8, 8));
+    assert_eq!(result.failures[0].reason, "connection reset");
+}
+
+#[test]
+fn invalid_trials_are_counted_and_do_not_speak() {
+    let mut rows = measured(&quick(), load_ms);
+    let first = rows.iter_mut().find(is_of("wifi", "h2")).unwrap();
+    let warm = first.plan.warmup;
+    assert!(warm, "a warm-up comes first");
+    let row = rows.iter_mut().filter(|row| !row.plan.warmup).find(is_of("wifi", "h2")).unwrap();
+    row.outcome = Outcome::Invalid { reason: "late packets".to_owned() };
+    row.metrics.insert("load_ms".to_owned(), 1e9);
+    let result = analyse(&header(quick()), &rows);
+    let pair = &verdict_on(&result, "wifi").ranking[0].comparison;
+    assert_eq!((pair.n, pair.verdict), (13, Verdict::Faster));
+    assert_eq!(result.trials.invalid, 1);
+    assert_eq!(result.failures[0].outcome, "invalid");
+}
+
+#[test]
+fn what_cannot_run_here_gets_no_verdict_but_the_remedy() {
+    let mut rows = measured(&quick(), load_ms);
+    for row in rows.iter_mut().filter(|row| row.plan.cell.contender.name == "h2") {
+        let (reason, remedy) = ("no such server".to_owned(), "apt install one".to_owned());
+        row.outcome = Outcome::Unsupported { reason, remedy };
+    }
+    let result = analyse(&header(quick()), &rows);
+    let last = verdict_on(&result, "3g").ranking.last().unwrap();
+    assert_eq!(last.comparison.verdict, Verdict::Unsupported);
+    assert_eq!(last.comparison.reason.as_deref(), Some("h2: no such server; apt install one"));
+    assert_eq!(verdict_on(&result, "3g").ranking[0].comparison.verdict, Verdict::Faster);
+}
+
+#[test]
+fn the_ranking_and_the_pairs_tell_the_same() {
+    let result = analyse(&header(quick()), &measured(&quick(), load_ms));
+    for verdicts in &result.verdicts {
+        for ranked in &verdicts.ranking {
+            let of =
+                |a: &str, b: &str| verdicts.pairs.iter().find(|pair| pair.a == a && pair.b == b);
+            let same = of(&ranked.contender, &verdicts.baseline).map(|p| p.comparison.verdict);
+            let other = of(&verdicts.baseline, &ranked.contender);
+            let other = other.map(|p| p.comparison.verdict.reversed());
+            assert_eq!(same.or(other), Some(ranked.comparison.verdict));
+        }
+    }
+}
+
+#[test]
+fn a_verdict_that_hangs_on_inferred_dependencies_is_withdrawn() {
+    let toml = builtin()[0].toml.replace(
+        "kind = \"page\"\nimages = 50\nbytes = \"5kB\"",
+        "kind = \"har\"\nfile = \"my.har\"",
+    );
+    let experiment: Experiment = toml.parse().unwrap();
+    let agreeing = analyse(&header(experiment.clone()), &measured(&experiment, load_ms));
+    assert_eq!(agreeing.family.comparisons, 9);
+    assert_eq!(agreeing.verdicts.len(), 3);
+    assert_eq!(verdict_on(&agreeing, "3g").ranking[0].comparison.verdict, Verdict::Faster);
+    let rows = measured(&experiment, |plan, random| match plan.cell.workload.check_of {
+        Some(_) => 1000.0 + random.next_fraction(),
+        None => load_ms(plan, random),
+    });
+    let result = analyse(&header(experiment), &rows);
+    let first = &verdict_on(&result, "3g").ranking[0].comparison;
+    assert_eq!(first.verdict, Verdict::Undecided);
+    assert_eq!(
+        first.reason.as_deref(),
+        Some("faster with inferred dependencies, tie with flat ones")
+    );
+    assert_eq!(verdict_on(&result, "lan").ranking[0].comparison.verdict, Verdict::Tie);
+}
+
+#[test]
+fn the_order_of_rows_changes_nothing() {
+    let mut rows = measured(&quick(), load_ms);
+    let before = analyse(&header(quick()), &rows);
+    Seed(8).random().shuffle(&mut rows);
+    assert_eq!(analyse(&header(quick()), &rows), before);
+}
+
+#[test]
+fn of_two_rows_with_one_key_the_later_counts() {
+    let mut rows = measured(&quick(), load_ms);
+    let mut again = rows.iter().find(|row| !row.plan.warmup).unwrap().clone();
+    again.outcome = Outcome::Failed { reason: "the second time".to_owned() };
+    rows.push(again);
+    let result = analyse(&header(quick()), &rows);
+    assert_eq!((result.trials.all(), result.trials.failed), (108, 1));
+}
+
+#[test]
+fn the_median_trial_is_one_of_the_cell_and_near_its_median() {
+    let rows = measured(&quick(), load_ms);
+    let result = analyse(&header(quick()), &rows);
+    for cell in &result.cells {
+        let trial = cell.median_trial.as_ref().unwrap();
+        let row = rows.iter().find(|row| row.plan.key == trial.key).unwrap();
+        assert_eq!(row.plan.cell.id(), cell.id());
+        let summary = cell.metrics["load_ms"];
+        assert!((trial.load_ms - summary.median).abs() < 0.01 * summary.median);
+        assert_eq!((trial.rounds, trial.connections), (9, 6));
+    }
+}
+
+#[test]
+fn a_run_without_rows_has_a_result_that_says_so() {
+    let result = analyse(&header(quick()), &[]);
+    assert!(result.cells.iter().all(|cell| cell.metrics.is_empty()));
+    let reason = result.verdicts[0].pairs[0].comparison.reason.clone();
+    assert_eq!(reason.as_deref(), Some("no block in which both ran"));
+}
+
+#[test]
+fn the_published_schema_of_results_is_up_to_date() {
+    schema_file::check("result.schema.json", &result_schema());
+}

@@ -1,0 +1,184 @@
+//! What a command line changes of an experiment. The changed experiment is what runs and what rows record.
+
+use super::error::help;
+use super::{Experiment, LinkChoice, MARGINS};
+use crate::nearest;
+
+/// What a command line may change; None and empty lists leave things as they are.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Overrides {
+    /// Another seed.
+    pub seed: Option<u64>,
+    /// As many trials of each cell, on every link.
+    pub trials: Option<u32>,
+    /// Another margin.
+    pub margin: Option<f64>,
+    /// Another baseline.
+    pub baseline: Option<String>,
+    /// Only these contenders, in this order.
+    pub contenders: Vec<String>,
+    /// These links, the experiment's own or any other.
+    pub links: Vec<String>,
+}
+
+/// An override that cannot be.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum OverrideError {
+    /// No contender has this name.
+    #[error("no contender is called `{name}`, expected one of {}{}", known.join(", "), help(.suggestion.as_deref()))]
+    UnknownContender {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: Vec<String>,
+        /// The one that was probably meant.
+        suggestion: Option<String>,
+    },
+    /// The baseline is not among the contenders chosen.
+    #[error(
+        "the baseline `{baseline}` is not among the contenders chosen; choose it too, or another baseline"
+    )]
+    BaselineLeftOut {
+        /// The baseline.
+        baseline: String,
+    },
+    /// The margin is out of range.
+    #[error("a margin is a share from {} to {}, not {margin}", MARGINS.start(), MARGINS.end())]
+    Margin {
+        /// The margin.
+        margin: f64,
+    },
+    /// No trials are no experiment.
+    #[error("an experiment needs at least one trial of each cell")]
+    NoTrials,
+}
+
+impl Experiment {
+    /// The experiment with `overrides` applied.
+    pub fn with(mut self, overrides: &Overrides) -> Result<Self, OverrideError> {
+        self.choose_contenders(&overrides.contenders)?;
+        if let Some(baseline) = &overrides.baseline {
+            self.known(baseline)?;
+            self.baseline.clone_from(baseline);
+        }
+        if self.contender(&self.baseline).is_none() {
+            return Err(OverrideError::BaselineLeftOut { baseline: self.baseline });
+        }
+        self.choose_links(&overrides.links);
+        match overrides.trials {
+            Some(0) => return Err(OverrideError::NoTrials),
+            Some(trials) => self.links.iter_mut().for_each(|link| link.trials = trials),
+            None => {}
+        }
+        match overrides.margin {
+            Some(margin) if !MARGINS.contains(&margin) => {
+                return Err(OverrideError::Margin { margin });
+            }
+            margin => self.margin = margin.unwrap_or(self.margin),
+        }
+        self.seed = overrides.seed.unwrap_or(self.seed);
+        Ok(self)
+    }
+
+    fn choose_contenders(&mut self, names: &[String]) -> Result<(), OverrideError> {
+        let mut chosen: Vec<_> = Vec::new();
+        for name in names {
+            let contender = self.known(name)?;
+            if !chosen.contains(contender) {
+                chosen.push(contender.clone());
+            }
+        }
+        if !chosen.is_empty() {
+            self.contenders = chosen;
+        }
+        Ok(())
+    }
+
+    /// A link that the experiment does not name runs as often as its most frequent one.
+    fn choose_links(&mut self, names: &[String]) {
+        let trials = self.links.iter().map(|link| link.trials).max().unwrap_or(1);
+        let warmup = self.links.iter().map(|link| link.warmup).max().unwrap_or(0);
+        let mut chosen: Vec<LinkChoice> = Vec::new();
+        for name in names.iter().filter(|name| !name.is_empty()) {
+            if chosen.iter().all(|link| link.name != *name) {
+                let own = self.links.iter().find(|link| link.name == *name).cloned();
+                let other = || LinkChoice { name: name.clone(), figures: None, trials, warmup };
+                chosen.push(own.unwrap_or_else(other));
+            }
+        }
+        if !chosen.is_empty() {
+            self.links = chosen;
+        }
+    }
+
+    fn known(&self, name: &str) -> Result<&super::Contender, OverrideError> {
+        self.contender(name).ok_or_else(|| {
+            let known = self.contenders.iter().map(|contender| contender.name.clone());
+            let suggestion = nearest(name, self.contenders.iter().map(|c| c.name.as_str()));
+            OverrideError::UnknownContender {
+                name: name.to_owned(),
+                known: known.map(|name| format!("`{name}`")).collect(),
+                suggestion: suggestion.map(str::to_owned),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::builtin;
+
+    fn quick() -> Experiment {
+        builtin()[0].toml.parse().unwrap()
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn nothing_overridden_is_the_experiment_itself() {
+        assert_eq!(quick().with(&Overrides::default()), Ok(quick()));
+    }
+
+    #[test]
+    fn contenders_and_links_are_chosen_by_name() {
+        let overrides = Overrides {
+            contenders: names(&["h2", "h1", "h2"]),
+            links: names(&["4g", "3g"]),
+            baseline: Some("h1".to_owned()),
+            ..Overrides::default()
+        };
+        let chosen = quick().with(&overrides).unwrap();
+        let contenders: Vec<_> = chosen.contenders.iter().map(|c| c.name.as_str()).collect();
+        assert_eq!((contenders, chosen.baseline.as_str()), (vec!["h2", "h1"], "h1"));
+        let links: Vec<_> = chosen.links.iter().map(|l| (l.name.as_str(), l.trials)).collect();
+        let own = quick().links[2].trials;
+        assert_eq!(links, [("4g", quick().links[0].trials), ("3g", own)]);
+    }
+
+    #[test]
+    fn trials_apply_to_every_link() {
+        let overrides = Overrides { trials: Some(20), seed: Some(9), ..Overrides::default() };
+        let longer = quick().with(&overrides).unwrap();
+        assert!(longer.links.iter().all(|link| link.trials == 20));
+        assert_eq!(longer.seed, 9);
+    }
+
+    #[test]
+    fn what_cannot_be_is_said_with_the_nearest_name() {
+        let said = |overrides| quick().with(&overrides).unwrap_err().to_string();
+        let contenders = Overrides { contenders: names(&["h1tls"]), ..Overrides::default() };
+        assert_eq!(
+            said(contenders),
+            "no contender is called `h1tls`, expected one of `h1`, `h1-tls`, `h2`; did you mean `h1-tls`?"
+        );
+        let left_out = Overrides { contenders: names(&["h1", "h2"]), ..Overrides::default() };
+        assert!(said(left_out).starts_with("the baseline `h1-tls` is not among"));
+        let margin = Overrides { margin: Some(5.0), ..Overrides::default() };
+        assert_eq!(said(margin), "a margin is a share from 0.001 to 1, not 5");
+        let none = Overrides { trials: Some(0), ..Overrides::default() };
+        assert_eq!(quick().with(&none), Err(OverrideError::NoTrials));
+    }
+}

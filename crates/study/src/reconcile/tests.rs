@@ -1,0 +1,313 @@
+use super::*;
+use proptest::prelude::*;
+use std::net::SocketAddr;
+use trace::{Direction, Fate, Flow, Phases, TcpMark, TlsRecord};
+use unit::Instant;
+
+fn at(ms: f64) -> Instant {
+    Instant::from_nanos(1_000_000_000 + (ms * 1e6).round() as u64)
+}
+
+/// A fetch on `connection`: queued, sent, first octet, last octet.
+fn fetch(id: u32, connection: u32, times: [f64; 4]) -> FetchRecord {
+    FetchRecord {
+        id,
+        url: format!("https://far/{id}"),
+        connection: Some(connection),
+        stream: 0,
+        protocol: "http/1.1".to_owned(),
+        status: Some(200),
+        pushed: false,
+        redirects: 0,
+        body_bytes: 5000,
+        phases: Phases {
+            queued: at(times[0]),
+            connect_start: None,
+            connected: None,
+            secured: None,
+            sent: Some(at(times[1])),
+            first_byte: Some(at(times[2])),
+            last_byte: Some(at(times[3])),
+        },
+        outcome: FetchOutcome::Done,
+    }
+}
+
+fn connection(id: u32, protocol: &str, times: [f64; 3]) -> ConnectionRecord {
+    ConnectionRecord {
+        id,
+        authority: "far:443".to_owned(),
+        remote: "10.0.0.2:443".to_owned(),
+        protocol: protocol.to_owned(),
+        tls: Some(TlsRecord {
+            version: "TLSv1.3".to_owned(),
+            cipher: String::new(),
+            alpn: protocol.to_owned(),
+            resumed: false,
+        }),
+        opened: at(times[0]),
+        connected: Some(at(times[1])),
+        secured: Some(at(times[2])),
+        closed: None,
+        requests: 1,
+        rounds: 1,
+        bytes_sent: 0,
+        bytes_received: 0,
+    }
+}
+
+struct Case {
+    fetches: Vec<FetchRecord>,
+    connections: Vec<ConnectionRecord>,
+    packets: Option<Vec<PacketRecord>>,
+    link: LinkFacts,
+    server_time: BTreeMap<u32, Duration>,
+    uncounted: BTreeSet<u32>,
+}
+
+impl Case {
+    fn of(fetches: Vec<FetchRecord>, connections: Vec<ConnectionRecord>) -> Self {
+        let rate = "1mbit".parse().ok();
+        let link = LinkFacts { rtt: Duration::from_millis(100), down: rate, up: rate };
+        let (server_time, uncounted) = (BTreeMap::new(), BTreeSet::new());
+        Self { fetches, connections, packets: None, link, server_time, uncounted }
+    }
+
+    fn finding(&self) -> Finding {
+        reconcile(&Testimony {
+            fetches: &self.fetches,
+            connections: &self.connections,
+            packets: self.packets.as_deref(),
+            link: self.link,
+            server_time: &self.server_time,
+            uncounted: &self.uncounted,
+        })
+    }
+}
+
+/// A page over HTTP/1.1: connect and handshake, the document, then two images one after the other, 100 ms a wait.
+fn one_connection() -> Case {
+    let mut document = fetch(0, 0, [0.0, 201.0, 301.0, 311.0]);
+    document.phases.connect_start = Some(at(0.0));
+    document.phases.connected = Some(at(100.0));
+    document.phases.secured = Some(at(200.0));
+    let first = fetch(1, 0, [306.0, 312.0, 412.0, 452.0]);
+    let second = fetch(2, 0, [306.0, 452.0, 552.0, 592.0]);
+    Case::of(vec![document, first, second], vec![connection(0, "http/1.1", [0.0, 100.0, 200.0])])
+}
+
+fn packet(direction: Direction, sent: f64, out: Option<f64>, payload: (u32, u32)) -> PacketRecord {
+    let near: SocketAddr = "10.0.0.1:5000".parse().unwrap();
+    let far: SocketAddr = "10.0.0.2:443".parse().unwrap();
+    let (source, destination) = match direction {
+        Direction::Up => (near, far),
+        Direction::Down => (far, near),
+    };
+    let (sequence, payload) = payload;
+    PacketRecord {
+        at: at(sent),
+        direction,
+        index: 0,
+        length: payload + 40,
+        fate: out.map_or(Fate::Lost, |out| Fate::Delivered { at: at(out) }),
+        flow: Some(Flow { protocol: 6, source, destination }),
+        tcp: Some(TcpMark {
+            sequence,
+            acknowledgement: 0,
+            flags: if payload == 0 { 0x02 } else { 0x18 },
+            payload,
+        }),
+    }
+}
+
+#[test]
+fn requests_in_turn_on_one_connection_wait_a_round_each() {
+    let finding = one_connection().finding();
+    assert_eq!(finding.outcome, Outcome::Measured);
+    assert_eq!(finding.metrics["load_ms"], 592.0);
+    assert_eq!(finding.metrics["first_byte_ms"], 301.0);
+    assert_eq!(finding.metrics["rounds"], 3.0);
+    assert_eq!(finding.metrics["round_trips"], 5.0);
+    let parts = finding.parts.unwrap();
+    let ms = |nanos: u64| nanos as f64 / 1e6;
+    assert_eq!((ms(parts.connect_ns), ms(parts.tls_ns)), (100.0, 100.0));
+    assert_eq!(ms(parts.request_ns), 300.0);
+    assert_eq!(ms(parts.serialisation_ns), 90.0);
+    assert_eq!(ms(parts.client_ns), 2.0);
+    assert_eq!(ms(parts.total_ns()), 592.0);
+}
+
+#[test]
+fn a_connection_a_request_waits_for_the_one_before_to_end() {
+    let mut case = one_connection();
+    case.connections.push(connection(1, "http/1.1", [312.0, 412.0, 512.0]));
+    case.fetches[1] = fetch(1, 1, [306.0, 513.0, 613.0, 623.0]);
+    case.fetches.pop();
+    // The document ended at 311 ms and freed the only slot; the image had been known for 5 ms.
+    let finding = case.finding();
+    assert_eq!(finding.metrics["round_trips"], 6.0);
+    let parts = finding.parts.unwrap();
+    assert_eq!((parts.connect_ns, parts.tls_ns), (200_000_000, 200_000_000));
+    assert_eq!((parts.client_ns, parts.total_ns()), (3_000_000, 623_000_000));
+}
+
+#[test]
+fn requests_side_by_side_on_one_connection_wait_one_round_together() {
+    let mut case = one_connection();
+    case.connections[0].protocol = "h2".to_owned();
+    case.fetches[1] = fetch(1, 0, [306.0, 306.0, 406.0, 446.0]);
+    case.fetches[2] = fetch(2, 0, [306.0, 306.0, 407.0, 486.0]);
+    let finding = case.finding();
+    assert_eq!(finding.metrics["rounds"], 2.0);
+    assert_eq!(finding.metrics["round_trips"], 4.0);
+    assert_eq!(finding.parts.unwrap().total_ns(), 486_000_000);
+}
+
+#[test]
+fn the_servers_time_is_told_from_the_round_trip() {
+    let mut case = one_connection();
+    case.fetches[2] = fetch(2, 0, [306.0, 452.0, 582.0, 592.0]);
+    case.server_time.insert(2, Duration::from_millis(25));
+    let parts = case.finding().parts.unwrap();
+    assert_eq!((parts.server_ns, parts.request_ns), (25_000_000, 305_000_000));
+    assert_eq!(parts.total_ns(), 592_000_000);
+}
+
+#[test]
+fn idle_time_within_a_body_is_window_growth_or_loss_recovery() {
+    let mut case = one_connection();
+    // Of the last body's 40 ms the link was busy for the last 10: 1210 octets and headers at 1 Mbit/s.
+    let body = packet(Direction::Down, 540.0, Some(592.0), (1, 1210));
+    case.packets = Some(vec![body.clone()]);
+    let parts = case.finding().parts.unwrap();
+    assert_eq!(parts.serialisation_ns, 10_000_000);
+    assert_eq!(parts.window_ns, 80_000_000);
+    case.packets = Some(vec![packet(Direction::Down, 530.0, None, (1, 1210)), body]);
+    let parts = case.finding().parts.unwrap();
+    assert_eq!((parts.loss_ns, parts.window_ns), (30_000_000, 50_000_000));
+    assert_eq!(parts.total_ns(), 592_000_000);
+}
+
+#[test]
+fn what_is_fetched_after_the_page_was_loaded_does_not_count() {
+    let mut case = one_connection();
+    case.fetches.push(fetch(3, 0, [600.0, 600.0, 700.0, 900.0]));
+    case.uncounted.insert(3);
+    assert_eq!(case.finding().metrics["load_ms"], 592.0);
+}
+
+#[test]
+fn a_fetch_that_failed_fails_the_trial() {
+    let mut case = one_connection();
+    case.fetches[2].outcome = FetchOutcome::Failed("reset".to_owned());
+    let reason = "1 of 3 fetches failed, the first https://far/2: reset".to_owned();
+    assert_eq!(case.finding().outcome, Outcome::Failed { reason });
+    let nothing = Case::of(Vec::new(), Vec::new()).finding();
+    assert!(matches!(nothing.outcome, Outcome::Failed { .. }) && nothing.parts.is_none());
+}
+
+#[test]
+fn an_answer_sooner_than_light_invalidates_the_trial() {
+    let mut case = one_connection();
+    case.link.rtt = Duration::from_millis(110);
+    let reason = "an answer came after 100.000 ms, sooner than the link's round trip of 110.000 ms"
+        .to_owned();
+    assert_eq!(case.finding().outcome, Outcome::Invalid { reason });
+}
+
+/// The log of a connection on which `sizes` came down.
+fn log(sizes: &[u32]) -> Vec<PacketRecord> {
+    let mut packets = vec![packet(Direction::Up, 0.0, Some(50.0), (0, 0))];
+    let mut sequence = u32::MAX - 1000;
+    for &size in sizes {
+        packets.push(packet(Direction::Down, 200.0, Some(300.0), (sequence, size)));
+        sequence = sequence.wrapping_add(size);
+    }
+    packets
+}
+
+#[test]
+fn octets_that_never_crossed_the_link_fail_the_trial() {
+    let mut case = one_connection();
+    case.connections[0].bytes_received = 3001;
+    case.packets = Some(log(&[1500, 1500]));
+    assert!(matches!(case.finding().outcome, Outcome::Failed { .. }));
+    case.connections[0].bytes_received = 3000;
+    assert_eq!(case.finding().outcome, Outcome::Measured);
+}
+
+#[test]
+fn octets_that_the_client_never_counted_invalidate_the_trial() {
+    let mut case = one_connection();
+    case.packets = Some(log(&[1400; 100]));
+    assert!(matches!(case.finding().outcome, Outcome::Invalid { .. }));
+}
+
+#[test]
+fn octets_that_come_after_the_client_has_ended_are_nobodys_fault() {
+    let mut case = one_connection();
+    let mut late = log(&[1400; 100]);
+    late[1..].iter_mut().for_each(|packet| packet.fate = Fate::Delivered { at: at(593.0) });
+    case.packets = Some(late);
+    assert_eq!(case.finding().outcome, Outcome::Measured);
+}
+
+#[test]
+fn a_request_handed_over_before_the_connection_is_ready_waits_for_it() {
+    let mut case = one_connection();
+    case.fetches[0].phases.sent = Some(at(0.0));
+    let parts = case.finding().parts.unwrap();
+    assert_eq!((parts.connect_ns, parts.tls_ns), (100_000_000, 100_000_000));
+    assert_eq!((parts.request_ns, parts.total_ns()), (301_000_000, 592_000_000));
+}
+
+#[test]
+fn connections_that_the_link_never_saw_invalidate_the_trial() {
+    let mut case = one_connection();
+    case.packets = Some(log(&[1500])[1..].to_vec());
+    assert!(matches!(case.finding().outcome, Outcome::Invalid { .. }));
+}
+
+#[test]
+fn octets_sent_twice_count_once_also_where_sequence_numbers_wrap() {
+    let mut packets = log(&[800, 800, 800]);
+    packets.push(packets[2].clone());
+    packets.push(PacketRecord { fate: Fate::QueueFull, ..packets[1].clone() });
+    let down = summarise(&packets).down;
+    assert_eq!((down.packets, down.payload, down.retransmitted), (5, 2400, 1600));
+    assert_eq!((down.lost, down.queue_full), (0, 1));
+    assert_eq!(summarise(&packets).connections, 1);
+}
+
+fn any_fetch() -> impl Strategy<Value = FetchRecord> {
+    (0..3_u32, prop::array::uniform4(0.0..1000.0_f64), prop::array::uniform4(any::<bool>()))
+        .prop_map(|(connection, times, present)| {
+            let mut fetch = fetch(0, connection, times);
+            let phases = &mut fetch.phases;
+            phases.sent = phases.sent.filter(|_| present[0]);
+            phases.first_byte = phases.first_byte.filter(|_| present[1]);
+            phases.last_byte = phases.last_byte.filter(|_| present[2]);
+            fetch.connection = fetch.connection.filter(|_| present[3]);
+            fetch
+        })
+}
+
+proptest! {
+    #[test]
+    fn the_parts_sum_to_the_load_time_whatever_the_rows_say(
+        mut fetches in prop::collection::vec(any_fetch(), 1..12),
+        opened in prop::collection::vec(prop::array::uniform3(0.0..1000.0_f64), 0..3),
+        multiplexed: bool,
+        drops in prop::collection::vec((0.0..1000.0_f64, prop::option::of(0.0..1000.0_f64)), 0..8),
+    ) {
+        (0..).zip(&mut fetches).for_each(|(id, fetch)| fetch.id = id);
+        let protocol = if multiplexed { "h2" } else { "http/1.1" };
+        let connections = (0..).zip(opened).map(|(id, times)| connection(id, protocol, times));
+        let mut case = Case::of(fetches, connections.collect());
+        let log = drops.iter().map(|&(at, out)| packet(Direction::Down, at, out, (1, 1460)));
+        case.packets = Some(log.collect());
+        let finding = case.finding();
+        let load = finding.metrics["load_ms"];
+        prop_assert_eq!(finding.parts.unwrap().total_ns() as f64 / 1e6, load);
+    }
+}

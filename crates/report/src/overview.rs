@@ -108,6 +108,24 @@ impl<'a> Group<'a> {
         self.verdicts?.ranking.iter().find(|r| r.comparison.verdict == Verdict::Faster)
     }
 
+    /// The winner and those that tie with it, in the order of the ranking: nobody is called the fastest who is
+    /// level with another.
+    pub(crate) fn leaders(&self) -> Vec<&'a Ranked> {
+        let (Some(verdicts), Some(winner)) = (self.verdicts, self.winner()) else {
+            return Vec::new();
+        };
+        let level = |other: &Ranked| {
+            let names = [&winner.contender, &other.contender];
+            let pair =
+                verdicts.pairs.iter().find(|p| names.contains(&&p.a) && names.contains(&&p.b));
+            pair.is_some_and(|pair| pair.comparison.verdict == Verdict::Tie)
+        };
+        let leads = |r: &&Ranked| {
+            r.comparison.verdict == Verdict::Faster && (r.contender == winner.contender || level(r))
+        };
+        verdicts.ranking.iter().filter(leads).collect()
+    }
+
     /// Whether everyone is level with the baseline, and nothing else is to be said.
     pub(crate) fn all_tie(&self) -> bool {
         let tie =

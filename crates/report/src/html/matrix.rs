@@ -17,21 +17,24 @@ pub(super) fn matrix(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
         let forest = Forest::of(&compared, report.result.margin);
         for groups in compared.chunk_by(|a, b| a.workload.name == b.workload.name) {
             let caption = groups[0].workload.to_string();
-            let region: [(&'static str, &dyn std::fmt::Display); 4] = [
-                ("class", &"wide-box"),
-                ("role", &"region"),
-                ("tabindex", &"0"),
-                ("aria-label", &caption),
-            ];
-            m.element("div", &region, |m| {
-                m.element("table", &[("class", &"matrix")], |m| {
-                    m.line("caption", &[], &caption);
-                    heads(m, first);
-                    m.element("tbody", &[], |m| {
-                        groups.iter().for_each(|group| row(m, report, group, &forest));
+            m.element(
+                "div",
+                &[
+                    ("class", &"wide-box"),
+                    ("role", &"region"),
+                    ("tabindex", &"0"),
+                    ("aria-label", &caption),
+                ],
+                |m| {
+                    m.element("table", &[("class", &"matrix")], |m| {
+                        m.line("caption", &[], &caption);
+                        heads(m, first);
+                        m.element("tbody", &[], |m| {
+                            groups.iter().for_each(|group| row(m, report, group, &forest));
+                        });
                     });
-                });
-            });
+                },
+            );
         }
         m.element("p", &[("class", &"note")], |m| reading(m, report));
     });
@@ -160,26 +163,50 @@ impl Forest {
         let (low, high) = (self.at(ratio.ci[0]), self.at(ratio.ci[1]));
         let (from, to) = (self.at(1.0 / (1.0 + self.margin)), self.at(1.0 + self.margin));
         let band = Position(to.0 - from.0);
-        let svg: [(&'static str, &dyn std::fmt::Display); 4] =
-            [("class", &"forest"), ("aria-hidden", &"true"), ("width", &"100%"), ("height", &"14")];
-        m.element("svg", &svg, |m| {
-            let place: [(&'static str, &dyn std::fmt::Display); 5] = [
-                ("class", &"band"),
-                ("x", &from),
-                ("y", &"0"),
-                ("width", &band),
+        m.element(
+            "svg",
+            &[
+                ("class", &"forest"),
+                ("aria-hidden", &"true"),
+                ("width", &"100%"),
                 ("height", &"14"),
-            ];
-            m.empty("rect", &place);
-            let one: [(&'static str, &dyn std::fmt::Display); 5] =
-                [("class", &"one"), ("x1", &"50%"), ("x2", &"50%"), ("y1", &"0"), ("y2", &"14")];
-            m.empty("line", &one);
-            let bar: [(&'static str, &dyn std::fmt::Display); 5] =
-                [("class", &"interval"), ("x1", &low), ("x2", &high), ("y1", &"7"), ("y2", &"7")];
-            m.empty("line", &bar);
-            let dot: [(&'static str, &dyn std::fmt::Display); 4] =
-                [("class", &"dot"), ("cx", &self.at(ratio.value)), ("cy", &"7"), ("r", &"4")];
-            m.empty("circle", &dot);
-        });
+            ],
+            |m| {
+                m.empty(
+                    "rect",
+                    &[
+                        ("class", &"band"),
+                        ("x", &from),
+                        ("y", &"0"),
+                        ("width", &band),
+                        ("height", &"14"),
+                    ],
+                );
+                m.empty(
+                    "line",
+                    &[
+                        ("class", &"one"),
+                        ("x1", &"50%"),
+                        ("x2", &"50%"),
+                        ("y1", &"0"),
+                        ("y2", &"14"),
+                    ],
+                );
+                m.empty(
+                    "line",
+                    &[
+                        ("class", &"interval"),
+                        ("x1", &low),
+                        ("x2", &high),
+                        ("y1", &"7"),
+                        ("y2", &"7"),
+                    ],
+                );
+                m.empty(
+                    "circle",
+                    &[("class", &"dot"), ("cx", &self.at(ratio.value)), ("cy", &"7"), ("r", &"4")],
+                );
+            },
+        );
     }
 }

@@ -45,7 +45,7 @@ fn body(m: &mut Markup, report: &Report<'_>) {
     let groups = report.groups();
     m.element("main", &[], |m| {
         summary::masthead(m, report);
-        summary::answer(m, report, &groups);
+        summary::answer(m, report);
         matrix::matrix(m, report, &groups);
         summary::limits(m, report, &groups);
         contents(m, &groups);
@@ -85,10 +85,10 @@ fn link_section(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, number: 
     m.element("section", &[("id", &id)], |m| {
         m.line("h2", &[], heading(&report.groups(), group));
         m.element("p", &[("class", &"sub")], |m| {
-            m.text(report.link_figures(group.link));
-            if let Some(rounds) = words::rounds(group) {
-                m.text(format!(". {rounds}."));
-            }
+            let figures =
+                Some(report.link_figures(group.link).to_owned()).filter(|f| !f.is_empty());
+            let said: Vec<String> = figures.into_iter().chain(words::rounds(group)).collect();
+            m.text(said.join(". "));
         });
         if let Some(of) = &group.workload.check_of {
             let note =

@@ -1,6 +1,6 @@
 //! Where the time of each median trial went: bars of parts that sum to the whole, on one axis.
 
-use super::picture::{AXIS_HEIGHT, Picture, axis, shared_scale};
+use super::picture::{self, AXIS_HEIGHT, Picture, axis, shared_scale};
 use super::table::{figure, table, text};
 use crate::hue::Hue;
 use crate::markup::Markup;
@@ -65,11 +65,8 @@ impl<'a> Split<'a> {
 
     fn draw(&self, m: &mut Markup, scale: Scale, top: f64) {
         m.element("g", &[("class", &Hue::of(&self.cell.contender).class())], |m| {
-            let y = format!("{:.0}", top + 16.0);
-            m.element("text", &[("class", &"label"), ("x", &"0"), ("y", &y)], |m| {
-                m.line("tspan", &[("class", &"name")], &self.cell.contender.name);
-                m.line("tspan", &[("dx", &"10")], duration(self.median.load_ms));
-            });
+            let load = duration(self.median.load_ms);
+            picture::label(m, &self.cell.contender, (&load, 0), top + 16.0);
             let mut from = 0.0;
             for (index, (name, nanos)) in self.parts.named().into_iter().enumerate() {
                 if nanos == 0 {
@@ -101,9 +98,10 @@ fn segment(m: &mut Markup, segment: &Segment) {
     let spent = duration(segment.to - segment.from);
     m.element("g", &[], |m| {
         m.line("title", &[], format!("{} {spent}", segment.name));
-        let place: [(&'static str, &dyn std::fmt::Display); 5] =
-            [("class", &class), ("x", &x), ("y", &y), ("width", &width), ("height", &"20")];
-        m.empty("rect", &place);
+        m.empty(
+            "rect",
+            &[("class", &class), ("x", &x), ("y", &y), ("width", &width), ("height", &"20")],
+        );
     });
     label(m, segment, &spent, &x);
 }

@@ -21,7 +21,8 @@ pub(crate) fn elements<'a>(
 pub(crate) fn content(node: Node<'_, '_>) -> String {
     let texts: Vec<&str> =
         node.descendants().filter_map(|n| n.text().filter(|_| n.is_text())).collect();
-    texts.concat()
+    // What keeps a figure and its unit on one line looks like a blank.
+    texts.concat().replace('\u{a0}', " ")
 }
 
 fn pages() -> [String; 3] {

@@ -115,6 +115,9 @@ pub(crate) fn answers<'a>(report: &Report<'a>) -> Vec<Answer<'a>> {
 
 /// What a group's picture shows: the title that states its finding.
 pub(crate) fn finding(group: &Group<'_>, margin: f64) -> String {
+    if group.verdicts.is_none() {
+        return format!("Load times on {} with {}", group.link.name, group.workload.name);
+    }
     let clauses = sentence(std::slice::from_ref(group), margin);
     clauses.into_iter().map(|clause| clause.text).collect::<Vec<_>>().join("; ")
 }

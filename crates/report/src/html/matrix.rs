@@ -1,5 +1,6 @@
 //! Links by contenders: verdict, ratio with interval, time saved. Nothing is told by colour alone, and on a
-//! phone every link becomes a list.
+//! phone every link becomes a list; the roles keep it a table for those who listen (browsers forget that where a
+//! style sheet lays a table out as blocks).
 
 use crate::hue::Hue;
 use crate::markup::Markup;
@@ -26,10 +27,10 @@ pub(super) fn matrix(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
                     ("aria-label", &caption),
                 ],
                 |m| {
-                    m.element("table", &[("class", &"matrix")], |m| {
+                    m.element("table", &[("class", &"matrix"), ("role", &"table")], |m| {
                         m.line("caption", &[], &caption);
                         heads(m, first);
-                        m.element("tbody", &[], |m| {
+                        m.element("tbody", &[("role", &"rowgroup")], |m| {
                             groups.iter().for_each(|group| row(m, report, group, &forest));
                         });
                     });
@@ -55,8 +56,8 @@ fn heads(m: &mut Markup, group: &Group<'_>) {
 }
 
 fn row(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, forest: &Forest) {
-    m.element("tr", &[], |m| {
-        m.element("th", &[("scope", &"row")], |m| {
+    m.element("tr", &[("role", &"row")], |m| {
+        m.element("th", &[("scope", &"row"), ("role", &"rowheader")], |m| {
             m.text(&group.link.name);
             m.line("small", &[], report.link_figures(group.link));
         });
@@ -67,7 +68,7 @@ fn row(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, forest: &Forest) 
             };
             let hue = Hue::of(&cell.contender).class();
             let class = format!("{class} {hue}");
-            m.element("td", &[("class", &class)], |m| {
+            m.element("td", &[("class", &class), ("role", &"cell")], |m| {
                 m.line("span", &[("class", &"who name")], &cell.contender.name);
                 match group.ranked(&cell.contender.name) {
                     Some(ranked) => compared(m, group, ranked, forest),

@@ -1,10 +1,11 @@
 //! The page as a whole: well-formed, closed to the network, and saying what was found.
 
-use crate::simulated::Run;
+use crate::simulated::{Run, quick};
 use crate::{HOSTILE, hostile};
 use report::html;
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::BTreeSet;
+use study::experiment::{Dependencies, HarWorkload, Think, Workload};
 
 pub(crate) fn parse(page: &str) -> Document<'_> {
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
@@ -193,4 +194,25 @@ fn settings_that_are_the_same_everywhere_stand_once_and_others_say_where() {
         .map(content)
         .find(|row| row.starts_with("connections"));
     assert_eq!(connections.as_deref().map(str::trim), Some("connections1 (h2); 6 (h1, h1-tls)"));
+}
+
+#[test]
+fn a_workload_that_only_checks_another_is_shown_without_a_verdict_of_its_own() {
+    let har = HarWorkload {
+        file: "pages/shop.har".into(),
+        think: Think::None,
+        dependencies: Dependencies::Inferred,
+    };
+    let mut experiment = quick();
+    experiment.workloads = Workload::har(har).with_check();
+    experiment.links.truncate(1);
+    let run = Run::of(experiment, |_| None);
+    let page = html(&run.report());
+    let document = parse(&page);
+    let sections: Vec<String> = elements(&document, "h2").map(content).collect();
+    assert!(sections.iter().any(|heading| heading == "lan: shop+flat"), "{sections:?}");
+    let titles: Vec<String> = elements(&document, "h3").map(content).collect();
+    assert!(titles.iter().any(|title| title == "Load times on lan with shop+flat"), "{titles:?}");
+    let matrices = elements(&document, "table").filter(|t| t.attribute("class") == Some("matrix"));
+    assert_eq!(matrices.count(), 1);
 }

@@ -63,6 +63,16 @@ fn every_measured_trial_is_a_dot_and_every_failed_one_a_cross() {
 }
 
 #[test]
+fn of_two_rows_with_one_key_the_later_is_drawn() {
+    let run = Run::clean();
+    let mut rows = run.rows.clone();
+    let mut earlier = rows.iter().find(|row| !row.plan.warmup).unwrap().clone();
+    earlier.metrics.insert("load_ms".to_owned(), 60_000.0);
+    rows.insert(0, earlier);
+    assert_eq!(html(&report::Report { rows: &rows, ..run.report() }), html(&run.report()));
+}
+
+#[test]
 fn waterfalls_of_one_link_share_one_axis_from_zero() {
     let run = Run::clean();
     let page = html(&run.report());

@@ -62,7 +62,7 @@ fn identity(pem: &IdentityPem) -> Result<Identity, Trouble> {
 fn protocol(contender: &Contender) -> Protocol {
     match contender.transport {
         Transport::Http1 => Protocol::HTTP_1_1,
-        Transport::H2 => Protocol::H2,
+        Transport::H2 => Protocol::HTTP_2,
     }
 }
 

@@ -16,7 +16,7 @@ use unit::Instant;
 const UNSENT_MARK: usize = 64 * 1024;
 
 /// Octets of a body made at once.
-const PIECE: usize = 32 * 1024;
+const PIECE: usize = 64 * 1024;
 
 impl Talk {
     /// A request is there.
@@ -111,7 +111,9 @@ impl Talk {
         }
         if fin == Fin::Last {
             let stream = exchange.stream;
-            if let State::Echoing { uncredited } = std::mem::replace(&mut exchange.state, State::Given) {
+            if let State::Echoing { uncredited } =
+                std::mem::replace(&mut exchange.state, State::Given)
+            {
                 self.given += 1;
                 self.speaker.consume(stream, uncredited);
             }
@@ -129,7 +131,12 @@ impl Talk {
             }
         }
         if fin == Fin::Last {
-            return self.respond(now, shared, index, Answer::new(Status::OK, fields, Body::empty()));
+            return self.respond(
+                now,
+                shared,
+                index,
+                Answer::new(Status::OK, fields, Body::empty()),
+            );
         }
         let head = shared.head(now, Status::OK, &fields);
         if self.respond_head(now, shared, index, (&head, Fin::More)) {

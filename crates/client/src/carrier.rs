@@ -10,6 +10,7 @@ use proto::schedule::{Exclusive, Priority};
 use proto::{ClientConnection, ConnectionState, Fin, SendBuf, SocketId, StreamId};
 use secure::Layer;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use trace::{ConnectionRecord, Tracer};
 use unit::Instant;
 
@@ -40,12 +41,12 @@ pub(crate) struct Carrier {
     pub(crate) stage: Stage,
     pub(crate) record: ConnectionRecord,
     pub(crate) tracer: Tracer,
+    /// When octets came last, or the connection was begun.
+    pub(crate) heard: Instant,
     /// Streams under way.
     pub(crate) exchanges: BTreeMap<StreamId, Exchange>,
     /// Whether the driver has been told that there is something to send.
     pub(crate) told: Told,
-    /// The machine's time-out that a timer is set for.
-    pub(crate) armed: Option<Instant>,
 }
 
 pub(crate) enum Stage {
@@ -114,9 +115,9 @@ impl Carrier {
             stage: Stage::Connecting,
             record,
             tracer,
+            heard: now,
             exchanges: BTreeMap::new(),
             told: Told::No,
-            armed: None,
         }
     }
 
@@ -124,6 +125,15 @@ impl Carrier {
         match &mut self.stage {
             Stage::Open(machine) => Some(&mut **machine),
             Stage::Connecting | Stage::Securing => None,
+        }
+    }
+
+    /// When this connection is to be looked at: at the end of the patience with its connect, or at
+    /// its machine's time-out.
+    pub(crate) fn due(&self, patience: Duration) -> Option<Instant> {
+        match &self.stage {
+            Stage::Connecting | Stage::Securing => Some(self.record.opened + patience),
+            Stage::Open(machine) => machine.poll_timeout(),
         }
     }
 

@@ -256,9 +256,14 @@ impl Core {
     ) -> Result<Result<(), Malformed>, Over> {
         let Headers { id, fin, .. } = headers;
         let (stream, head) = (StreamId(u64::from(id)), read.head);
-        let Some(asked) = self.streams.find(id).map(|stream| stream.asked) else {
+        let Some((asked, state)) = self.streams.find(id).map(|s| (s.asked, s.state)) else {
             return Ok(Ok(()));
         };
+        let most = self.settings.max_concurrent_streams as usize;
+        if state == State::ReservedRemote && self.streams.active(Opener::Peer) >= most {
+            let rule = "RFC 9113 §5.1.2: more concurrent pushes than we take";
+            return self.fail_stream(id, ErrorCode::REFUSED_STREAM, rule).map(Ok);
+        }
         if head.status.is_informational() {
             if fin == Fin::Last {
                 return Ok(Err(Malformed("RFC 9113 §8.1: an informational response ends nothing")));

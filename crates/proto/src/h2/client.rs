@@ -70,7 +70,7 @@ impl ClientConnection for Client {
         let mut block = std::mem::take(&mut core.scratch);
         block.clear();
         head_out::encode_request(&mut core.encoder, head, &mut block);
-        core.trace_block(id, head.fields.list_size(), block.len());
+        core.trace_block(id, &head.fields, block.len());
         core.queue_block(id, fin, &block);
         core.scratch = block;
         Ok(StreamId(u64::from(id)))

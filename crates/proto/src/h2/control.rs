@@ -3,6 +3,9 @@
 use crate::send_buf::SendBuf;
 use wire::h2::{FrameHeader, HEADER_LENGTH};
 
+/// Room that an empty queue keeps.
+const KEEP: usize = 64 * 1024;
+
 #[derive(Debug, Default)]
 pub(super) struct Control {
     octets: Vec<u8>,
@@ -39,6 +42,9 @@ impl Control {
         let end = if self.octets.len() <= room { self.octets.len() } else { self.frames_in(room) };
         out.put(&self.octets[..end]);
         self.octets.drain(..end);
+        if self.octets.is_empty() {
+            self.octets.shrink_to(KEEP);
+        }
         self.preface = 0;
     }
 

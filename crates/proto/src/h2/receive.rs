@@ -362,9 +362,7 @@ impl Core {
             if self.send_window.adjust(i64::from(increment)).is_err() {
                 return Err(self.fail(ErrorCode::FLOW_CONTROL_ERROR, RULE));
             }
-            if self.send_window.available() > 0 {
-                self.stalled_since = None;
-            }
+            self.watch_connection();
             return Ok(());
         }
         match self.place(id) {

@@ -112,15 +112,21 @@ impl Settings {
     pub(super) fn of_client(&self) -> Vec<Setting> {
         let mut list = self.of_both();
         list.push(setting(SettingId::ENABLE_PUSH, u32::from(self.enable_push)));
+        if self.enable_push {
+            list.push(setting(SettingId::MAX_CONCURRENT_STREAMS, self.max_concurrent_streams));
+        }
+        list.sort_by_key(|setting| setting.id.0);
         list
     }
 
     /// The parameters of a server's first SETTINGS.
     pub(super) fn of_server(&self) -> Vec<Setting> {
         let mut list = self.of_both();
+        list.push(setting(SettingId::MAX_CONCURRENT_STREAMS, self.max_concurrent_streams));
         if self.enable_connect_protocol {
             list.push(setting(SettingId::ENABLE_CONNECT_PROTOCOL, 1));
         }
+        list.sort_by_key(|setting| setting.id.0);
         list
     }
 
@@ -133,7 +139,6 @@ impl Settings {
         ];
         let changed = defaults.into_iter().filter(|(_, value, default)| value != default);
         let mut list: Vec<_> = changed.map(|(id, value, _)| setting(id, value)).collect();
-        list.push(setting(SettingId::MAX_CONCURRENT_STREAMS, self.max_concurrent_streams));
         list.push(setting(SettingId::MAX_HEADER_LIST_SIZE, self.max_header_list_size));
         list
     }

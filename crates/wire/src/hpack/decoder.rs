@@ -6,6 +6,9 @@ use super::static_table::ENTRIES;
 use super::{Error, Fault, huffman, integer};
 use crate::fields::Field;
 
+/// Room that is kept between fields.
+const KEEP: usize = 16 * 1024;
+
 /// One direction's decoder.
 #[derive(Debug)]
 pub struct Decoder {
@@ -112,6 +115,9 @@ impl Decoder {
                 self.table.insert(name, value);
             }
         }
+        // One huge field must not cost every connection its size for ever.
+        text.clear();
+        text.shrink_to(KEEP);
         self.scratch = text;
         outcome.map(drop)
     }

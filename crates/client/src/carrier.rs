@@ -170,8 +170,7 @@ impl Carrier {
         let parent = before.max_by_key(|(stream, exchange)| (exchange.urgency, **stream));
         Priority::Dependency {
             parent: parent.map_or(StreamId(0), |(stream, _)| *stream),
-            // SPDY's levels 0 to 7 spread over 256 to 1.
-            weight: 256 - u16::from(urgency.min(7)) * 255 / 7,
+            weight: weight(urgency),
             exclusive: Exclusive::Sole,
         }
     }
@@ -241,8 +240,51 @@ impl Carrier {
     }
 }
 
+/// Levels 0 to 7 spread over 256 to 1 as Chromium does (Spdy3PriorityToHttp2Weight in QUICHE's
+/// spdy_protocol.cc: steps of 255.9 / 7, rounded down).
+fn weight(urgency: u8) -> u16 {
+    1 + 2_559 * (7 - u16::from(urgency.min(7))) / 70
+}
+
 impl std::fmt::Debug for Carrier {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Carrier").field("record", &self.record).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::PoolLimits;
+    use crate::pool::{Origin, Pool};
+    use page::Scheme;
+
+    #[test]
+    fn weights_are_those_that_chromium_sends() {
+        assert_eq!(std::array::from_fn(|n| weight(n as u8)), [256, 220, 183, 147, 110, 74, 37, 1]);
+    }
+
+    #[test]
+    fn a_stream_depends_on_the_youngest_of_its_own_urgency_or_the_next_more_urgent() {
+        let origin = Origin { scheme: Scheme::Http, host: "a.test".into(), port: 80 };
+        let origin = Pool::new(PoolLimits::default()).enter(origin, None);
+        let place = Place { authority: String::new(), remote: ([10, 0, 0, 2], 80).into() };
+        let ids = (SocketId(0), origin);
+        let mut carrier = Carrier::new(Instant::ZERO, ids, (0, place), Tracer::off());
+        for (stream, urgency) in [(1, 0), (3, 3), (5, 1), (7, 3)] {
+            let (fetch, upload, turn) = (None, Bytes::new(), Turn::Later);
+            let exchange = Exchange { fetch, upload, turn, urgency };
+            carrier.exchanges.insert(StreamId(stream), exchange);
+        }
+        for (urgency, expected) in [(0, 1), (1, 5), (2, 5), (3, 7), (4, 7)] {
+            let Priority::Dependency { parent, exclusive, .. } = carrier.place_in_tree(urgency)
+            else {
+                panic!("Chromium's places are dependencies");
+            };
+            assert_eq!((parent, exclusive), (StreamId(expected), Exclusive::Sole), "{urgency}");
+        }
+        carrier.exchanges.clear();
+        let alone = carrier.place_in_tree(3);
+        assert!(matches!(alone, Priority::Dependency { parent: StreamId(0), weight: 147, .. }));
     }
 }

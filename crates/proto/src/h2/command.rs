@@ -7,7 +7,7 @@ use super::priority;
 use super::settings::PrioritySignal;
 use super::state::State;
 use super::streams::{Gone, HeadSent, Opener, Stream};
-use crate::connection::StreamId;
+use crate::connection::{ConnectionState, StreamId};
 use crate::error::Misuse;
 use crate::schedule::Priority;
 use bytes::Bytes;
@@ -109,7 +109,8 @@ impl Core {
     pub(super) fn prioritise(&mut self, stream: StreamId, priority: Priority) {
         self.scheduler.reprioritise(stream, priority);
         let Some(id) = number(stream) else { return };
-        if self.role == Role::Server
+        if self.state == ConnectionState::Closed
+            || self.role == Role::Server
             || self.place(id) == Place::Idle && self.opener(id) == Opener::Peer
         {
             return;

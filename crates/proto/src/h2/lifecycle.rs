@@ -122,6 +122,7 @@ impl Core {
                     let rule = "RFC 9113 §6.5.3: SETTINGS were not acknowledged in time";
                     self.fail(ErrorCode::SETTINGS_TIMEOUT, rule);
                 }
+                Timer::HeaderBlock => self.give_up("the end of a header block"),
                 Timer::KeepAlive => self.keep_alive(),
                 Timer::KeepAliveAck => self.give_up("the answer to a PING"),
                 Timer::Drain => self.finish_shutdown(),

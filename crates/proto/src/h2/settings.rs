@@ -60,6 +60,8 @@ pub struct Settings {
     pub send_low_water: usize,
     /// How long the peer may take to acknowledge our SETTINGS.
     pub settings_timeout: Duration,
+    /// How long a header block may take to become whole.
+    pub head_timeout: Duration,
     /// How long queued octets may wait for credit.
     pub stall_timeout: Duration,
     /// How long a draining server waits for requests that are under way.
@@ -88,6 +90,7 @@ impl Settings {
             priority_signal: PrioritySignal::Urgencies,
             send_low_water: 65_536,
             settings_timeout: Duration::from_secs(60),
+            head_timeout: Duration::from_secs(60),
             stall_timeout: Duration::from_secs(60),
             drain_timeout: Duration::from_secs(5),
             keep_alive: None,

@@ -7,6 +7,8 @@ use unit::Instant;
 pub(super) enum Timer {
     /// The acknowledgement of our SETTINGS (RFC 9113 §6.5.3).
     SettingsAck,
+    /// The rest of a header block.
+    HeaderBlock,
     /// Silence long enough to ask whether the peer is there.
     KeepAlive,
     /// The answer to that.
@@ -17,8 +19,14 @@ pub(super) enum Timer {
     Stall,
 }
 
-const ALL: [Timer; 5] =
-    [Timer::SettingsAck, Timer::KeepAlive, Timer::KeepAliveAck, Timer::Drain, Timer::Stall];
+const ALL: [Timer; 6] = [
+    Timer::SettingsAck,
+    Timer::HeaderBlock,
+    Timer::KeepAlive,
+    Timer::KeepAliveAck,
+    Timer::Drain,
+    Timer::Stall,
+];
 
 #[derive(Debug, Default)]
 pub(super) struct Timers {

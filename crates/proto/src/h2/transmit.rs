@@ -16,6 +16,10 @@ use wire::h2::{FLAG_END_HEADERS, FLAG_END_STREAM, FrameHeader, FrameKind, HEADER
 /// A frame smaller than this is not worth its header, however little room there is.
 const LEAST_FRAME: usize = 1024;
 
+/// Less than this, forced by a peer that gives credit in driblets, earns it no credit with the guard
+/// (CVE-2019-9511).
+const LEAST_USEFUL: usize = 256;
+
 impl Core {
     pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, room: usize) {
         self.now = now;
@@ -67,7 +71,9 @@ impl Core {
         let drained = outgoing.octets() == 0;
         let writable = outgoing.owes_writable && outgoing.octets() < self.settings.send_low_water;
         outgoing.owes_writable &= !writable;
-        self.guard.useful();
+        if drained || size >= LEAST_USEFUL {
+            self.guard.useful();
+        }
         self.scheduler.sent(name, size);
         self.trace_created(id, "DATA", size);
         self.reschedule(id);

@@ -83,6 +83,18 @@ fn credit_in_time_stops_the_watch() {
     assert_eq!((hand.server.state(), hand.server.poll_timeout()), (ConnectionState::Open, None));
 }
 
+#[test]
+fn a_header_block_that_never_ends_is_given_up() {
+    let mut hand = ByHand::greeted(Settings::server());
+    let (dependency, padding, end_stream, end_headers) = (None, None, true, false);
+    let block = &[0x82];
+    hand.frame(Frame::Headers { stream: 1, block, end_stream, end_headers, dependency, padding });
+    hand.now = hand.server.poll_timeout().expect("it is watched");
+    hand.server.handle_timeout(hand.now);
+    let seen = format!("{:?}", hand.give(&[]));
+    assert!(seen.contains("the end of a header block"), "{seen}");
+}
+
 #[derive(Default)]
 struct Log(RefCell<Vec<String>>);
 

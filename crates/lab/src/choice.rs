@@ -7,7 +7,8 @@ use link::{LinkSpec, SpecError};
 use std::fs;
 use std::path::{Path, PathBuf};
 use study::experiment::{
-    Dependencies, Experiment, ExperimentError, HarWorkload, LinkChoice, Overrides, Think, WorkloadKind, builtin,
+    Dependencies, Experiment, ExperimentError, HarWorkload, LinkChoice, Overrides, Think,
+    WorkloadKind, builtin,
 };
 
 /// An experiment ready to be planned.
@@ -72,8 +73,11 @@ fn read(name: &str) -> Result<Experiment, Trouble> {
 fn recorded(name: &str) -> Result<Experiment, Trouble> {
     let quick = builtin().iter().find(|builtin| builtin.name == "quick");
     let quick = parse("quick", quick.map_or("", |builtin| builtin.toml))?;
-    let page =
-        HarWorkload { file: name.to_owned(), think: Think::Recorded, dependencies: Dependencies::Inferred };
+    let page = HarWorkload {
+        file: name.to_owned(),
+        think: Think::Recorded,
+        dependencies: Dependencies::Inferred,
+    };
     let mut experiment = quick.over_pages(vec![page]);
     experiment.timeout = RECORDED_TIMEOUT;
     for link in &mut experiment.links {
@@ -130,18 +134,24 @@ fn split_links(asked: &[String]) -> Vec<String> {
 
 /// Notes which files the workloads read, checks that they are what they should be, and renames them to what they
 /// are called in the run's folder. Files of an experiment's file stand relative to it.
-fn gather_files(name: &str, experiment: &mut Experiment) -> Result<Vec<(PathBuf, String)>, Trouble> {
+fn gather_files(
+    name: &str,
+    experiment: &mut Experiment,
+) -> Result<Vec<(PathBuf, String)>, Trouble> {
     let beside = if name.ends_with(".toml") { Path::new(name).parent() } else { None };
     let mut files: Vec<(PathBuf, String)> = Vec::new();
     for workload in &mut experiment.workloads {
         let WorkloadKind::Har(har) = &mut workload.kind else { continue };
         let path = beside.map_or_else(|| PathBuf::from(&har.file), |folder| folder.join(&har.file));
-        let called = path.file_name().map_or_else(String::new, |file| file.to_string_lossy().into_owned());
+        let called =
+            path.file_name().map_or_else(String::new, |file| file.to_string_lossy().into_owned());
         if !files.iter().any(|(known, _)| *known == path) {
             crate::har::read(&path, har)?;
             if files.iter().any(|(_, other)| *other == called) {
-                return Err(Trouble::misuse(format!("two HAR files of the experiment are called {called}"))
-                    .remedy("rename one of them"));
+                return Err(Trouble::misuse(format!(
+                    "two HAR files of the experiment are called {called}"
+                ))
+                .remedy("rename one of them"));
             }
             files.push((path, called.clone()));
         }

@@ -227,7 +227,8 @@ fn parse_seed(text: &str) -> Result<Seed, String> {
 }
 
 fn parse_margin(text: &str) -> Result<f64, String> {
-    let share: unit::Probability = text.parse().map_err(|error: unit::ParseError| error.to_string())?;
+    let share: unit::Probability =
+        text.parse().map_err(|error: unit::ParseError| error.to_string())?;
     match share.fraction() {
         fraction if fraction > 0.0 && fraction < 1.0 => Ok(fraction),
         _ => Err("a margin lies between 0% and 100%, both excluded".to_owned()),

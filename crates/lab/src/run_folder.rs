@@ -17,8 +17,9 @@ impl RunFolder {
             Some(path) => Self::create_at(path)?,
             None => Self::create_numbered(name)?,
         };
-        fs::create_dir(folder.inputs())
-            .map_err(|error| trouble::file(format!("making {}", folder.inputs().display()), &error))?;
+        fs::create_dir(folder.inputs()).map_err(|error| {
+            trouble::file(format!("making {}", folder.inputs().display()), &error)
+        })?;
         Ok(folder)
     }
 
@@ -55,30 +56,32 @@ impl RunFolder {
     /// Writes a file whole or not at all: beside its place first, then in one step into it.
     pub(crate) fn write(&self, path: &Path, text: &str) -> Result<(), Trouble> {
         let beside = path.with_extension("part");
-        fs::write(&beside, text)
-            .and_then(|()| fs::rename(&beside, path))
-            .map_err(|error| {
-                let _ = fs::remove_file(&beside);
-                trouble::file(format!("writing {}", path.display()), &error)
-            })
+        fs::write(&beside, text).and_then(|()| fs::rename(&beside, path)).map_err(|error| {
+            let _ = fs::remove_file(&beside);
+            trouble::file(format!("writing {}", path.display()), &error)
+        })
     }
 
     fn create_at(path: &Path) -> Result<Self, Trouble> {
         match fs::create_dir(path) {
             Ok(()) => Ok(Self::open(path)),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                Err(Trouble::misuse(format!("{} is there already", path.display())).remedy(format!(
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(
+                Trouble::misuse(format!("{} is there already", path.display())).remedy(format!(
                     "choose another --out, or go on with that run: wirelap race --resume {}",
                     path.display()
-                )))
+                )),
+            ),
+            Err(error) => {
+                Err(trouble::file(format!("making the folder {}", path.display()), &error))
             }
-            Err(error) => Err(trouble::file(format!("making the folder {}", path.display()), &error)),
         }
     }
 
     fn create_numbered(name: &str) -> Result<Self, Trouble> {
-        let plain: String =
-            name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
+        let plain: String = name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' })
+            .collect();
         for number in 1_u32.. {
             let path = PathBuf::from(format!("wirelap-{plain}-{number}"));
             match fs::create_dir(&path) {

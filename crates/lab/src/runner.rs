@@ -134,7 +134,8 @@ impl<'a> Runner<'a> {
     }
 
     fn start(&mut self, plan: TrialPlan, printed: &mpsc::Sender<Printed>) -> Result<(), Trouble> {
-        let trouble = |error: &dyn std::fmt::Display| Trouble::failed(format!("starting a worker: {error}"));
+        let trouble =
+            |error: &dyn std::fmt::Display| Trouble::failed(format!("starting a worker: {error}"));
         let order = TrialOrder {
             plan,
             inputs: self.context.inputs.clone(),

@@ -17,7 +17,10 @@ impl Store {
     /// Makes the file new.
     pub(crate) fn create(path: &Path, header: &RunHeader) -> Result<Self, Trouble> {
         let store = Self::open_file(path)?;
-        store.connection.execute_batch(SCHEMA).map_err(|error| store.trouble("laying out", &error))?;
+        store
+            .connection
+            .execute_batch(SCHEMA)
+            .map_err(|error| store.trouble("laying out", &error))?;
         store
             .connection
             .execute("INSERT INTO run (header) VALUES (?1)", params![json(header)?])
@@ -83,8 +86,9 @@ impl Store {
     /// Every row, in the order of running. Rows that cannot be read are named, and the rest is given.
     pub(crate) fn records(&self) -> Result<Rows, Trouble> {
         let read = || -> rusqlite::Result<Vec<(String, String)>> {
-            let mut statement =
-                self.connection.prepare("SELECT key, record FROM trials ORDER BY started_unix_ms, key")?;
+            let mut statement = self
+                .connection
+                .prepare("SELECT key, record FROM trials ORDER BY started_unix_ms, key")?;
             let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
             rows.collect()
         };

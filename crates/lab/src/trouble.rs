@@ -78,12 +78,10 @@ pub(crate) fn file(attempted: impl fmt::Display, error: &std::io::Error) -> Trou
     let what = format!("{attempted}: {error}");
     match error.kind() {
         ErrorKind::NotFound => Trouble::misuse(what).remedy("check the path"),
-        ErrorKind::PermissionDenied => {
-            Trouble::misuse(what).remedy("choose a place that you may use, or change its permissions")
-        }
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            Trouble::lacking(what).remedy("free some space on that disk, then go on with the same command")
-        }
+        ErrorKind::PermissionDenied => Trouble::misuse(what)
+            .remedy("choose a place that you may use, or change its permissions"),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Trouble::lacking(what)
+            .remedy("free some space on that disk, then go on with the same command"),
         _ => Trouble::failed(what),
     }
 }

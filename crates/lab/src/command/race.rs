@@ -30,8 +30,10 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
     let chosen: Vec<Chosen> =
         args.experiments.iter().map(|name| choice::choose(name, args)).collect::<Result<_, _>>()?;
     if args.out.is_some() && chosen.len() > 1 {
-        return Err(Trouble::misuse("--out names one folder, and each experiment needs one of its own")
-            .remedy("leave --out away, or race one experiment at a time"));
+        return Err(Trouble::misuse(
+            "--out names one folder, and each experiment needs one of its own",
+        )
+        .remedy("leave --out away, or race one experiment at a time"));
     }
     if args.dry_run {
         let plans: String = chosen.iter().map(describe).collect::<Result<_, _>>()?;
@@ -48,8 +50,9 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
 fn start(args: &RaceArgs, chosen: Chosen) -> Result<(), Trouble> {
     let folder = RunFolder::create(args.out.as_deref(), &chosen.experiment.name)?;
     for (file, called) in &chosen.files {
-        std::fs::copy(file, folder.inputs().join(called))
-            .map_err(|error| trouble::file(format!("copying {} into the run's folder", file.display()), &error))?;
+        std::fs::copy(file, folder.inputs().join(called)).map_err(|error| {
+            trouble::file(format!("copying {} into the run's folder", file.display()), &error)
+        })?;
     }
     let header = RunHeader {
         schema: ROWS_SCHEMA.to_owned(),
@@ -64,19 +67,26 @@ fn start(args: &RaceArgs, chosen: Chosen) -> Result<(), Trouble> {
 }
 
 /// Runs what is not yet in the store, then judges all that is.
-fn race(args: &RaceArgs, folder: &RunFolder, mut store: Store, header: &RunHeader) -> Result<ExitCode, Trouble> {
+fn race(
+    args: &RaceArgs,
+    folder: &RunFolder,
+    mut store: Store,
+    header: &RunHeader,
+) -> Result<ExitCode, Trouble> {
     let plan = plan(&header.experiment, |name| folder.inputs().join(name))?;
     let plan = left_over(plan, &store)?;
     let interrupts = Interrupts::take()
         .map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))?;
     let context = RunContext {
-        program: std::env::current_exe()
-            .map_err(|error| Trouble::failed(format!("finding this program's own file: {error}")))?,
+        program: std::env::current_exe().map_err(|error| {
+            Trouble::failed(format!("finding this program's own file: {error}"))
+        })?,
         inputs: std::path::absolute(folder.inputs()).unwrap_or_else(|_| folder.inputs()),
         key_log: environment::ssl_key_log_file(),
         serial: args.serial,
     };
-    let mut progress = Progress::new(&plan, if args.serial { 1 } else { SIDE_BY_SIDE }, args.verbose);
+    let mut progress =
+        Progress::new(&plan, if args.serial { 1 } else { SIDE_BY_SIDE }, args.verbose);
     let whole = Runner::new(context, plan, &mut store, &mut progress, &interrupts).run();
     progress.clear();
     if !whole? {
@@ -89,12 +99,16 @@ fn race(args: &RaceArgs, folder: &RunFolder, mut store: Store, header: &RunHeade
 fn interrupted(folder: &RunFolder, store: &Store) -> Trouble {
     let kept = store.records().map_or(0, |rows| rows.records.len());
     let dir = folder.path().display();
-    Trouble::interrupted(format!("{kept} trials are kept in {dir}"))
-        .remedy(format!("go on with: wirelap race --resume {dir}\njudge what is there: wirelap report {dir}"))
+    Trouble::interrupted(format!("{kept} trials are kept in {dir}")).remedy(format!(
+        "go on with: wirelap race --resume {dir}\njudge what is there: wirelap report {dir}"
+    ))
 }
 
 /// The trials of an experiment on this machine; `file` tells where a file that a workload names is.
-fn plan(experiment: &Experiment, file: impl Fn(&str) -> PathBuf) -> Result<Vec<TrialPlan>, Trouble> {
+fn plan(
+    experiment: &Experiment,
+    file: impl Fn(&str) -> PathBuf,
+) -> Result<Vec<TrialPlan>, Trouble> {
     let mut surroundings = Surroundings { cores: host::cores(), ..Surroundings::default() };
     for choice in &experiment.links {
         let spec = choice::link_spec(choice)?;
@@ -126,7 +140,8 @@ fn left_over(plan: Vec<TrialPlan>, store: &Store) -> Result<Vec<TrialPlan>, Trou
 
 fn describe(chosen: &Chosen) -> Result<String, Trouble> {
     let experiment = &chosen.experiment;
-    let mut text = format!("{}: {}\n{}\n\n", experiment.name, experiment.title, experiment.question);
+    let mut text =
+        format!("{}: {}\n{}\n\n", experiment.name, experiment.title, experiment.question);
     let here = |name: &str| {
         let called = chosen.files.iter().find(|(_, called)| called == name);
         called.map_or_else(|| PathBuf::from(name), |(path, _)| path.clone())

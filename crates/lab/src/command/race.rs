@@ -12,9 +12,10 @@ use crate::{environment, host};
 use os::signal::Interrupts;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
-use study::experiment::Experiment;
-use study::plan::{Surroundings, TrialPlan};
+use study::experiment::{Experiment, WorkloadKind};
+use study::plan::{Surroundings, TrialPlan, WorkFacts};
 use study::record::{Outcome, ROWS_SCHEMA, RunHeader};
 
 /// Runs every experiment named, one after another.
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
             .remedy("leave --out away, or race one experiment at a time"));
     }
     if args.dry_run {
-        let plans: String = chosen.iter().map(describe).collect();
+        let plans: String = chosen.iter().map(describe).collect::<Result<_, _>>()?;
         crate::command::print(&plans)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -64,7 +65,8 @@ fn start(args: &RaceArgs, chosen: Chosen) -> Result<(), Trouble> {
 
 /// Runs what is not yet in the store, then judges all that is.
 fn race(args: &RaceArgs, folder: &RunFolder, mut store: Store, header: &RunHeader) -> Result<ExitCode, Trouble> {
-    let plan = left_over(plan(&header.experiment)?, &store)?;
+    let plan = plan(&header.experiment, |name| folder.inputs().join(name))?;
+    let plan = left_over(plan, &store)?;
     let interrupts = Interrupts::take()
         .map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))?;
     let context = RunContext {
@@ -91,8 +93,8 @@ fn interrupted(folder: &RunFolder, store: &Store) -> Trouble {
         .remedy(format!("go on with: wirelap race --resume {dir}\njudge what is there: wirelap report {dir}"))
 }
 
-/// The trials of an experiment on this machine.
-fn plan(experiment: &Experiment) -> Result<Vec<TrialPlan>, Trouble> {
+/// The trials of an experiment on this machine; `file` tells where a file that a workload names is.
+fn plan(experiment: &Experiment, file: impl Fn(&str) -> PathBuf) -> Result<Vec<TrialPlan>, Trouble> {
     let mut surroundings = Surroundings { cores: host::cores(), ..Surroundings::default() };
     for choice in &experiment.links {
         let spec = choice::link_spec(choice)?;
@@ -100,6 +102,12 @@ fn plan(experiment: &Experiment) -> Result<Vec<TrialPlan>, Trouble> {
         if let [Some(up), Some(down)] = rates {
             surroundings.rates.insert(choice.name.clone(), up.max(down));
         }
+    }
+    for workload in &experiment.workloads {
+        let WorkloadKind::Har(har) = &workload.kind else { continue };
+        let page = crate::har::read(&file(&har.file), har)?.page;
+        let facts = WorkFacts { bytes: page.total_bytes(), waiting: page.least_time() };
+        surroundings.works.insert(workload.name.clone(), facts);
     }
     Ok(study::plan::trials(experiment, &surroundings))
 }
@@ -116,10 +124,14 @@ fn left_over(plan: Vec<TrialPlan>, store: &Store) -> Result<Vec<TrialPlan>, Trou
     Ok(plan.into_iter().filter(|trial| !done.contains(&trial.key)).collect())
 }
 
-fn describe(chosen: &Chosen) -> String {
+fn describe(chosen: &Chosen) -> Result<String, Trouble> {
     let experiment = &chosen.experiment;
     let mut text = format!("{}: {}\n{}\n\n", experiment.name, experiment.title, experiment.question);
-    let Ok(plan) = plan(experiment) else { return text };
+    let here = |name: &str| {
+        let called = chosen.files.iter().find(|(_, called)| called == name);
+        called.map_or_else(|| PathBuf::from(name), |(path, _)| path.clone())
+    };
+    let plan = plan(experiment, here)?;
     for (place, trial) in plan.iter().enumerate() {
         let manner = if trial.is_light() { "side by side" } else { "alone" };
         let warmup = if trial.warmup { ", warm-up" } else { "" };
@@ -139,5 +151,5 @@ fn describe(chosen: &Chosen) -> String {
         experiment.margin * 100.0,
         experiment.seed
     );
-    text
+    Ok(text)
 }

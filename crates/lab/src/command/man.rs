@@ -7,8 +7,13 @@ use std::process::ExitCode;
 
 /// Writes the pages.
 pub(crate) fn run(args: &ManArgs) -> Result<ExitCode, Trouble> {
-    clap_mangen::generate_to(Cli::command(), &args.dir)
-        .map_err(|error| trouble::file(format!("writing man pages to {}", args.dir.display()), &error))?;
-    super::print(&format!("man pages are in {}; read one with: man -l {}/wirelap.1\n", args.dir.display(), args.dir.display()))?;
+    clap_mangen::generate_to(Cli::command(), &args.dir).map_err(|error| {
+        trouble::file(format!("writing man pages to {}", args.dir.display()), &error)
+    })?;
+    super::print(&format!(
+        "man pages are in {}; read one with: man -l {}/wirelap.1\n",
+        args.dir.display(),
+        args.dir.display()
+    ))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -22,10 +22,10 @@ pub(crate) struct Chosen {
 
 /// Reads what `name` stands for and applies the flags.
 pub(crate) fn choose(name: &str, args: &RaceArgs) -> Result<Chosen, Trouble> {
-    let mut experiment = read(name)?.with(&overrides(args)).map_err(Trouble::misuse)?;
+    let mut experiment = read(name)?.with(&overrides(args)?).map_err(Trouble::misuse)?;
     let files = gather_files(name, &mut experiment)?;
     for link in &experiment.links {
-        link_spec(link)?;
+        link_spec(link).map_err(|trouble| trouble.within(named_at(name, link.text())))?;
     }
     Ok(Chosen { experiment, files })
 }
@@ -45,6 +45,10 @@ pub(crate) fn read_link(text: &str) -> Result<LinkSpec, Trouble> {
                 "links with a name: {}; or give figures, such as rtt=60ms,down=10mbit,up=2mbit,loss=0.5%",
                 known.join(", ")
             ),
+            SpecError::Unreadable { .. } => "check the path".to_owned(),
+            SpecError::BadTrace { .. } => {
+                "a trace has a whole number of milliseconds on each line, none less than the one before".to_owned()
+            }
             _ => "such as rtt=60ms,down=10mbit,up=2mbit,loss=0.5%,queue=64kB".to_owned(),
         };
         Trouble::misuse(error).remedy(remedy)
@@ -52,21 +56,44 @@ pub(crate) fn read_link(text: &str) -> Result<LinkSpec, Trouble> {
 }
 
 fn read(name: &str) -> Result<Experiment, Trouble> {
-    if name.starts_with("http://") || name.starts_with("https://") {
+    let scheme = name.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    if matches!(scheme.as_deref(), Some("http" | "https")) {
         return Err(how_to_record(name));
     }
     if let Some(builtin) = builtin().iter().find(|builtin| builtin.name == name) {
         return parse(name, builtin.toml);
     }
     match Path::new(name).extension().and_then(|extension| extension.to_str()) {
-        Some("har") => recorded(name),
-        Some("toml") => {
-            let text = fs::read_to_string(name)
-                .map_err(|error| trouble::file(format!("reading the experiment {name}"), &error))?;
-            parse(name, &text)
-        }
+        Some(har) if har.eq_ignore_ascii_case("har") => recorded(name),
+        Some("toml") => parse(name, &read_toml(name)?),
         _ => Err(unknown_experiment(name)),
     }
+}
+
+fn read_toml(name: &str) -> Result<String, Trouble> {
+    let bytes = fs::read(name)
+        .map_err(|error| trouble::file(format!("reading the experiment {name}"), &error))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let (line, column) = position(&String::from_utf8_lossy(valid));
+        Trouble::misuse(format!("{name}, line {line}, column {column}: not UTF-8"))
+            .remedy("an experiment is a text file in TOML (see `wirelap list`)")
+    })
+}
+
+/// Line and column of what follows `before`.
+fn position(before: &str) -> (usize, usize) {
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// Where an experiment's file names a link; None where a flag or something built in does.
+fn named_at(name: &str, link: &str) -> Option<String> {
+    let text = if name.ends_with(".toml") { fs::read_to_string(name).ok()? } else { return None };
+    let places = [format!("\"{link}\""), format!("'{link}'")];
+    let place = places.iter().find_map(|quoted| text.rfind(quoted.as_str()))?;
+    let (line, column) = position(&text[..place]);
+    Some(format!("{name}, line {line}, column {column}"))
 }
 
 /// The contenders and links of `quick`, loading the recorded page.
@@ -98,19 +125,25 @@ fn parse(name: &str, toml: &str) -> Result<Experiment, Trouble> {
     toml.parse().map_err(|error: ExperimentError| {
         let line = toml.lines().nth(error.line - 1).unwrap_or_default();
         let pointer = " ".repeat(error.column - 1);
-        Trouble::misuse(format!("{name}, {error}")).remedy(format!("{line}\n{pointer}^"))
+        let trouble = Trouble::misuse(format!("{name}, {error}"));
+        if line.is_empty() { trouble } else { trouble.remedy(format!("{line}\n{pointer}^")) }
     })
 }
 
-fn overrides(args: &RaceArgs) -> Overrides {
-    Overrides {
+fn overrides(args: &RaceArgs) -> Result<Overrides, Trouble> {
+    let links = split_links(&args.links);
+    if links.is_empty() && !args.links.is_empty() {
+        return Err(Trouble::misuse("--links names no link")
+            .remedy("such as --links 3g,wifi (see `wirelap list`)"));
+    }
+    Ok(Overrides {
         seed: args.seed.map(|seed| seed.0),
         trials: args.trials,
         margin: args.margin,
         baseline: args.baseline.clone(),
         contenders: args.contenders.clone(),
-        links: split_links(&args.links),
-    }
+        links,
+    })
 }
 
 /// `3g,wifi` are two links; `3g,loss=1%` is one: a piece with `=` belongs to the link before it.

@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueHint};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use study::experiment::MOST_TRIALS;
 use unit::Seed;
 
 /// A web transport laboratory: which way of moving your bytes over the web is fastest, by how much, and why.
@@ -65,10 +66,10 @@ pub(crate) struct RaceArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
     /// Seed of every random choice: order of trials, loss, jitter, bootstrap [default: the experiment's]
-    #[arg(long, value_name = "N", value_parser = parse_seed)]
+    #[arg(long, value_name = "N", value_parser = parse_seed, allow_negative_numbers = true)]
     pub(crate) seed: Option<Seed>,
     /// Measured trials a cell [default: the experiment's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_TRIALS)), allow_negative_numbers = true)]
     pub(crate) trials: Option<u32>,
     /// Links, by name or as KEY=VALUE,… ; separate several by commas, or repeat the flag
     #[arg(long, value_name = "LINKS")]
@@ -80,7 +81,7 @@ pub(crate) struct RaceArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
     /// What counts as a tie, as a percentage or a fraction [default: 5%]
-    #[arg(long, value_name = "SHARE", value_parser = parse_margin)]
+    #[arg(long, value_name = "SHARE", value_parser = parse_margin, allow_negative_numbers = true)]
     pub(crate) margin: Option<f64>,
     /// Print the plan, run nothing
     #[arg(long)]
@@ -118,19 +119,19 @@ pub(crate) struct ServeArgs {
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
     /// Clear address and port (repeatable)
-    #[arg(long, value_name = "ADDR:PORT", required_unless_present = "listen_tls")]
+    #[arg(long, value_name = "ADDR:PORT", required_unless_present = "listen_tls", value_parser = parse_listen)]
     pub(crate) listen: Vec<SocketAddr>,
     /// TLS address and port (repeatable)
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen)]
     pub(crate) listen_tls: Vec<SocketAddr>,
     /// Certificate chain in PEM, leaf first [default: one made for this run]
-    #[arg(long, value_name = "FILE", requires = "key", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", requires_all = ["key", "listen_tls"], value_hint = ValueHint::FilePath)]
     pub(crate) cert: Option<PathBuf>,
     /// Private key in PEM
-    #[arg(long, value_name = "FILE", requires = "cert", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", requires_all = ["cert", "listen_tls"], value_hint = ValueHint::FilePath)]
     pub(crate) key: Option<PathBuf>,
     /// Where to write the root certificate of the self-made chain, for `curl --cacert`
-    #[arg(long, value_name = "FILE", conflicts_with = "cert", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", conflicts_with = "cert", requires = "listen_tls", value_hint = ValueHint::FilePath)]
     pub(crate) ca_out: Option<PathBuf>,
     /// Threads, each pinned to a core of its own [default: one a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -157,7 +158,7 @@ pub(crate) struct LinkArgs {
     #[arg(long, value_name = "COMMAND")]
     pub(crate) far: Option<String>,
     /// Wait until the far side listens on this TCP port before COMMAND starts
-    #[arg(long, value_name = "PORT", requires = "far")]
+    #[arg(long, value_name = "PORT", requires = "far", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) ready_port: Option<u16>,
     /// Seed of loss and jitter
     #[arg(long, value_name = "N", value_parser = parse_seed, default_value = "1")]
@@ -224,6 +225,13 @@ pub(crate) struct ManArgs {
 
 fn parse_seed(text: &str) -> Result<Seed, String> {
     text.parse().map(Seed).map_err(|_| format!("`{text}` is not a whole number from 0 to 2^64 - 1"))
+}
+
+fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "an address and a port are expected, such as 127.0.0.1:8080, [::1]:8443 or 0.0.0.0:0"
+            .to_owned()
+    })
 }
 
 fn parse_margin(text: &str) -> Result<f64, String> {

@@ -14,7 +14,7 @@ use study::experiment::{Contender, Tls, Transport};
 
 /// Serves the job.
 pub(crate) fn run() -> Result<ExitCode, Trouble> {
-    let job: FarJob = super::read_job()?;
+    let Some(job) = super::read_job::<FarJob>()? else { return Ok(ExitCode::FAILURE) };
     let tls = server_tls(&job)?;
     let mut kinds = Vec::new();
     // SIGTERM is how the worker ends this process: there is nothing to put away.

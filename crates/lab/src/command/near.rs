@@ -21,7 +21,7 @@ use study::experiment::{Contender, Tls};
 
 /// Does the job.
 pub(crate) fn run() -> Result<ExitCode, Trouble> {
-    let job: NearJob = super::read_job()?;
+    let Some(job) = super::read_job::<NearJob>()? else { return Ok(ExitCode::FAILURE) };
     let config = config(&job)?;
     let page = job.page.clone();
     let work = PageLoad::new(move |now| Load::replay(&page, Browser::Chromium, now));

@@ -23,8 +23,10 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
     if let Some(dir) = &args.resume {
         let folder = RunFolder::open(dir);
         let store = Store::open(&folder.rows())?;
+        let _lock = folder.lock()?;
         let header = store.header()?;
-        return race(args, &folder, store, &header);
+        race(args, &folder, store, &header, &interrupts()?)?;
+        return Ok(ExitCode::SUCCESS);
     }
     // All of them are read before the first one runs: a slip in the last one shows at once.
     let chosen: Vec<Chosen> =
@@ -41,14 +43,28 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
         return Ok(ExitCode::SUCCESS);
     }
     os::net::probe().map_err(super::lacking)?;
+    // Before a folder is made: from then on, Ctrl-C says how to go on.
+    let interrupts = interrupts()?;
     for chosen in chosen {
-        start(args, chosen)?;
+        start(args, chosen, &interrupts)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn start(args: &RaceArgs, chosen: Chosen) -> Result<(), Trouble> {
+fn interrupts() -> Result<Interrupts, Trouble> {
+    Interrupts::take().map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))
+}
+
+fn start(args: &RaceArgs, chosen: Chosen, interrupts: &Interrupts) -> Result<(), Trouble> {
     let folder = RunFolder::create(args.out.as_deref(), &chosen.experiment.name)?;
+    let _lock = folder.lock()?;
+    // A folder without a header is no run that could be gone on with.
+    let (store, header) = lay_out(&folder, chosen).inspect_err(|_| folder.remove())?;
+    race(args, &folder, store, &header, interrupts)
+}
+
+/// Copies what the experiment reads into the folder and writes down what the run is.
+fn lay_out(folder: &RunFolder, chosen: Chosen) -> Result<(Store, RunHeader), Trouble> {
     for (file, called) in &chosen.files {
         std::fs::copy(file, folder.inputs().join(called)).map_err(|error| {
             trouble::file(format!("copying {} into the run's folder", file.display()), &error)
@@ -60,10 +76,10 @@ fn start(args: &RaceArgs, chosen: Chosen) -> Result<(), Trouble> {
         experiment: chosen.experiment,
         started_unix_ms: os::clock::realtime().as_millis() as u64,
         host: host::facts(),
-        command_line: std::env::args().collect(),
+        command_line: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
     };
     let store = Store::create(&folder.rows(), &header)?;
-    race(args, &folder, store, &header).map(|_| ())
+    Ok((store, header))
 }
 
 /// Runs what is not yet in the store, then judges all that is.
@@ -72,11 +88,13 @@ fn race(
     folder: &RunFolder,
     mut store: Store,
     header: &RunHeader,
-) -> Result<ExitCode, Trouble> {
+    interrupts: &Interrupts,
+) -> Result<(), Trouble> {
     let plan = plan(&header.experiment, |name| folder.inputs().join(name))?;
     let plan = left_over(plan, &store)?;
-    let interrupts = Interrupts::take()
-        .map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))?;
+    if !plan.is_empty() {
+        os::net::probe().map_err(super::lacking)?;
+    }
     let context = RunContext {
         program: std::env::current_exe().map_err(|error| {
             Trouble::failed(format!("finding this program's own file: {error}"))
@@ -87,21 +105,21 @@ fn race(
     };
     let mut progress =
         Progress::new(&plan, if args.serial { 1 } else { SIDE_BY_SIDE }, args.verbose);
-    let whole = Runner::new(context, plan, &mut store, &mut progress, &interrupts).run();
+    let whole = Runner::new(context, plan, &mut store, &mut progress, interrupts).run();
     progress.clear();
-    if !whole? {
-        return Err(interrupted(folder, &store));
+    let ended = |trouble: Trouble| trouble.and(how_to_go_on(folder));
+    if !whole.map_err(ended)? {
+        let kept = store.records().map_or(0, |rows| rows.records.len());
+        let trials = if kept == 1 { "trial is" } else { "trials are" };
+        let what = format!("{kept} {trials} kept in {}", folder.path().display());
+        return Err(ended(Trouble::interrupted(what)));
     }
-    conclude(folder, header, &store.records()?, Form::of(args.json, args.csv))?;
-    Ok(ExitCode::SUCCESS)
+    conclude(folder, header, &store.records()?, Form::of(args.json, args.csv)).map_err(ended)
 }
 
-fn interrupted(folder: &RunFolder, store: &Store) -> Trouble {
-    let kept = store.records().map_or(0, |rows| rows.records.len());
-    let dir = folder.path().display();
-    Trouble::interrupted(format!("{kept} trials are kept in {dir}")).remedy(format!(
-        "go on with: wirelap race --resume {dir}\njudge what is there: wirelap report {dir}"
-    ))
+fn how_to_go_on(folder: &RunFolder) -> String {
+    let dir = trouble::quoted(folder.path());
+    format!("go on with: wirelap race --resume {dir}\njudge what is there: wirelap report {dir}")
 }
 
 /// The trials of an experiment on this machine; `file` tells where a file that a workload names is.

@@ -15,6 +15,7 @@ use secure::{
     Authority, AuthoritySpec, Identity, Pem, ServerTls, ServerTlsOptions, UnixTime, Validity,
 };
 use std::fs;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -196,6 +197,14 @@ fn misuse(error: Os) -> Trouble {
     let trouble = Trouble::misuse(&error);
     match error.remedy() {
         Some(remedy) => trouble.remedy(remedy),
-        None => trouble,
+        None => match error.source.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => {
+                trouble.remedy("name a folder that is there")
+            }
+            ErrorKind::PermissionDenied => {
+                trouble.remedy("choose a folder that you may read, or change its permissions")
+            }
+            _ => trouble,
+        },
     }
 }

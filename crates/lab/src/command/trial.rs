@@ -40,7 +40,7 @@ const FAR_END: Duration = Duration::from_millis(500);
 /// Reads the order, runs the trial, prints the row.
 pub(crate) fn run() -> Result<ExitCode, Trouble> {
     os::process::die_with_parent();
-    let order: TrialOrder = super::read_job()?;
+    let Some(order) = super::read_job::<TrialOrder>()? else { return Ok(ExitCode::FAILURE) };
     let began = os::clock::now();
     let started_unix_ms = os::clock::realtime().as_millis() as u64;
     let mut record = match trial(&order) {

@@ -41,6 +41,8 @@ mod server;
 mod settings;
 mod state;
 mod streams;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod transmit;
 

@@ -20,6 +20,7 @@ mod end_point;
 mod error;
 pub mod h1;
 pub mod h2;
+mod id_map;
 mod message;
 pub mod schedule;
 mod send_buf;

@@ -90,6 +90,12 @@ impl ReceiveWindow {
         self.size = i64::from(octets);
     }
 
+    /// What the peer may still send, as it counts it.
+    #[cfg(test)]
+    pub(super) fn balance(self) -> i64 {
+        self.available
+    }
+
     /// Octets that the application still has.
     #[cfg(test)]
     pub(super) fn outstanding(self) -> i64 {

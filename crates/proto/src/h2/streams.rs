@@ -3,8 +3,8 @@
 use super::flow::ReceiveWindow;
 use super::outgoing::Outgoing;
 use super::state::State;
-use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+use crate::id_map::IdMap;
+use std::collections::VecDeque;
 use unit::Instant;
 
 /// How many streams that are gone are remembered, to tell late frames from wrong ones.
@@ -99,7 +99,7 @@ pub(super) enum Gone {
 /// back, and no longer counts as active.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
-    table: HashMap<u32, Stream, BuildHasherDefault<IdHasher>>,
+    table: IdMap<u32, Stream>,
     /// Active streams that we, and that the peer, opened.
     active: [usize; 2],
     gone: VecDeque<(u32, Gone)>,
@@ -180,27 +180,6 @@ impl Streams {
     pub(super) fn clear(&mut self) {
         self.table.clear();
         self.active = [0; 2];
-    }
-}
-
-/// Identifiers are handed out in order and their number is bounded, so a multiplication spreads them
-/// well enough and nobody can choose collisions worth having.
-#[derive(Debug, Default, Clone, Copy)]
-pub(super) struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, octets: &[u8]) {
-        for &octet in octets {
-            self.write_u32(u32::from(octet));
-        }
-    }
-
-    fn write_u32(&mut self, id: u32) {
-        self.0 = (self.0 ^ u64::from(id)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
     }
 }
 

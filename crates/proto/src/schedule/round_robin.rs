@@ -2,18 +2,36 @@
 
 use super::{Priority, Scheduler};
 use crate::connection::StreamId;
-use std::collections::VecDeque;
+use crate::id_map::IdMap;
 
-/// Equal turns for all ready streams.
+/// Equal turns for all ready streams. Every operation takes constant time: the ready streams are a
+/// ring whose links stand in a map.
 #[derive(Debug, Default)]
 pub struct RoundRobin {
-    turns: VecDeque<StreamId>,
+    ring: IdMap<StreamId, Neighbours>,
+    /// Whose turn it is; None where the ring is empty.
+    turn: Option<StreamId>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Neighbours {
+    before: StreamId,
+    after: StreamId,
 }
 
 impl RoundRobin {
     /// No streams yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    fn link(&mut self, before: StreamId, after: StreamId) {
+        if let Some(neighbours) = self.ring.get_mut(&before) {
+            neighbours.after = after;
+        }
+        if let Some(neighbours) = self.ring.get_mut(&after) {
+            neighbours.before = before;
+        }
     }
 }
 
@@ -27,22 +45,32 @@ impl Scheduler for RoundRobin {
     }
 
     fn ready(&mut self, stream: StreamId) {
-        if !self.turns.contains(&stream) {
-            self.turns.push_back(stream);
+        if self.ring.contains_key(&stream) {
+            return;
         }
+        // The end of the round is just before whose turn it is.
+        let turn = *self.turn.get_or_insert(stream);
+        let last = self.ring.get(&turn).map_or(stream, |neighbours| neighbours.before);
+        self.ring.insert(stream, Neighbours { before: stream, after: stream });
+        self.link(last, stream);
+        self.link(stream, turn);
     }
 
     fn blocked(&mut self, stream: StreamId) {
-        self.turns.retain(|&turn| turn != stream);
+        let Some(Neighbours { before, after }) = self.ring.remove(&stream) else { return };
+        self.link(before, after);
+        if self.turn == Some(stream) {
+            self.turn = (after != stream).then_some(after);
+        }
     }
 
     fn next(&mut self) -> Option<StreamId> {
-        self.turns.front().copied()
+        self.turn
     }
 
     fn sent(&mut self, stream: StreamId, _octets: usize) {
-        if self.turns.front() == Some(&stream) {
-            self.turns.rotate_left(1);
+        if self.turn == Some(stream) {
+            self.turn = self.ring.get(&stream).map(|neighbours| neighbours.after);
         }
     }
 }
@@ -67,5 +95,34 @@ mod tests {
             order.push(stream.0);
         }
         assert_eq!(order, [1, 3, 1, 3]);
+    }
+
+    #[test]
+    fn the_ring_agrees_with_a_plain_queue_whatever_is_done_to_it() {
+        let mut scheduler = RoundRobin::new();
+        let mut queue = std::collections::VecDeque::new();
+        let mut random = unit::Seed(1).child("ring").random();
+        for _ in 0..20_000 {
+            let stream = StreamId(random.below(8));
+            match random.below(3) {
+                0 => {
+                    scheduler.ready(stream);
+                    if !queue.contains(&stream) {
+                        queue.push_back(stream);
+                    }
+                }
+                1 => {
+                    scheduler.blocked(stream);
+                    queue.retain(|&other| other != stream);
+                }
+                _ => {
+                    if let Some(stream) = scheduler.next() {
+                        scheduler.sent(stream, 1);
+                        queue.rotate_left(1);
+                    }
+                }
+            }
+            assert_eq!(scheduler.next(), queue.front().copied());
+        }
     }
 }

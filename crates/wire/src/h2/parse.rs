@@ -77,7 +77,7 @@ impl FrameHeader {
             FrameKind::SETTINGS if self.has(FLAG_ACK) && self.length != 0 => {
                 Err(size("RFC 9113 §6.5: an acknowledgement is empty"))
             }
-            FrameKind::SETTINGS if self.length % 6 != 0 => {
+            FrameKind::SETTINGS if !self.length.is_multiple_of(6) => {
                 Err(size("RFC 9113 §6.5: SETTINGS has 6 octets a parameter"))
             }
             FrameKind::PING if self.length != 8 => Err(size("RFC 9113 §6.7: PING has 8 octets")),

@@ -28,25 +28,20 @@ mod command;
 mod connection;
 mod control;
 mod data;
-mod flow;
-mod guard;
 mod head;
 mod head_out;
 mod lifecycle;
-mod outgoing;
 mod priority;
 mod reader;
 mod receive;
 mod server;
 mod settings;
-mod state;
-mod streams;
 #[cfg(test)]
 mod tests;
-mod timers;
 mod transmit;
 
+pub use crate::multiplex::guard::{Allowance, Limits};
+pub use crate::multiplex::timers::KeepAlive;
 pub use client::Client;
-pub use guard::{Allowance, Limits};
 pub use server::Server;
-pub use settings::{KeepAlive, PrioritySignal, Settings};
+pub use settings::{PrioritySignal, Settings};

@@ -22,6 +22,7 @@ pub mod h1;
 pub mod h2;
 mod id_map;
 mod message;
+mod multiplex;
 pub mod schedule;
 mod send_buf;
 

@@ -2,13 +2,13 @@
 
 use super::connection::{Core, Place, Role};
 use super::head_out;
-use super::outgoing::Ending;
 use super::priority;
 use super::settings::PrioritySignal;
-use super::state::State;
-use super::streams::{Gone, HeadSent, Opener, Stream};
 use crate::connection::StreamId;
 use crate::error::Misuse;
+use crate::multiplex::outgoing::Ending;
+use crate::multiplex::state::State;
+use crate::multiplex::streams::{Gone, HeadSent, Opener, Stream};
 use crate::schedule::Priority;
 use bytes::Bytes;
 use unit::Instant;

@@ -4,11 +4,11 @@
 use super::connection::{Core, Over, Place, Progress, Reading, Role, Shutdown};
 use super::priority;
 use super::reader::Payload;
-use super::state::State;
-use super::streams::{Gone, Opener};
-use super::timers::Timer;
 use crate::connection::{ConnectionState, Event, StreamId};
 use crate::error::Error;
+use crate::multiplex::state::State;
+use crate::multiplex::streams::{Gone, Opener};
+use crate::multiplex::timers::Timer;
 use crate::schedule::Priority;
 use wire::h2::{
     Dependency, ErrorCode, Frame, FrameError, FrameHeader, FrameKind, LAST_STREAM, PREFACE, Reach,

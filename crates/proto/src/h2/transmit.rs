@@ -3,11 +3,11 @@
 
 use super::connection::Core;
 use super::head_out;
-use super::outgoing::Ending;
-use super::state::Step;
-use super::timers::Timer;
 use crate::connection::{ConnectionState, Event, Fin, StreamId};
 use crate::message::ResponseHead;
+use crate::multiplex::outgoing::Ending;
+use crate::multiplex::state::Step;
+use crate::multiplex::timers::Timer;
 use crate::send_buf::SendBuf;
 use unit::Instant;
 use wire::h2::{FLAG_END_HEADERS, FLAG_END_STREAM, FrameHeader, FrameKind, HEADER_LENGTH};

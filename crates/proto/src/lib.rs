@@ -25,6 +25,7 @@ mod message;
 mod multiplex;
 pub mod schedule;
 mod send_buf;
+pub mod spdy;
 
 pub use connection::{
     ClientConnection, Connection, ConnectionState, Event, Fin, ServerConnection, StreamId,

@@ -1,6 +1,5 @@
 //! The client's role: it opens streams and takes promises.
 
-use super::command::impl_connection;
 use super::connection::{Core, Role};
 use super::head_out;
 use super::settings::Settings;
@@ -8,6 +7,7 @@ use crate::connection::{ClientConnection, ConnectionState, Fin, StreamId};
 use crate::error::Refused;
 use crate::message::{Method, RequestHead};
 use crate::multiplex::outgoing::Ending;
+use crate::multiplex::role::impl_connection;
 use crate::multiplex::state::Step;
 use crate::multiplex::streams::{Asked, HeadSent, Opener};
 use crate::schedule::{Priority, Scheduler};

@@ -1,12 +1,13 @@
 //! The server's role: it answers, informs and promises.
 
-use super::command::{impl_connection, number};
+use super::command::number;
 use super::connection::{Core, Role};
 use super::head_out::{self, Unsendable};
 use super::settings::Settings;
 use crate::connection::{ConnectionState, Fin, ServerConnection, StreamId};
 use crate::error::{Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead};
+use crate::multiplex::role::impl_connection;
 use crate::multiplex::state::{State, Step};
 use crate::multiplex::streams::{BodyLength, HeadSent, Incoming, Opener};
 use crate::schedule::{Priority, Scheduler};

@@ -20,7 +20,7 @@ impl Core {
         self.now = now;
         let limit = out.len() + room;
         loop {
-            self.control.flush(out, limit);
+            self.control.flush(out, limit, frame_length);
             if !self.control.is_empty() || out.len() >= limit {
                 return;
             }
@@ -181,4 +181,10 @@ impl Core {
             rest = left;
         }
     }
+}
+
+/// The length of the frame that begins here.
+fn frame_length(octets: &[u8]) -> Option<usize> {
+    let header = octets.first_chunk()?;
+    Some(HEADER_LENGTH + FrameHeader::parse(header).length as usize)
 }

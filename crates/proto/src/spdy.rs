@@ -36,6 +36,8 @@ mod receive;
 mod server;
 mod session;
 mod settings;
+#[cfg(test)]
+mod tests;
 mod transmit;
 
 pub use crate::multiplex::guard::{Allowance, Limits};

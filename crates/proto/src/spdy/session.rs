@@ -63,4 +63,22 @@ impl SessionFlow {
             Self::Uncounted => None,
         }
     }
+
+    /// Octets that the application still has.
+    #[cfg(test)]
+    pub(super) fn outstanding(&self) -> i64 {
+        match self {
+            Self::Counted { receive, .. } => receive.outstanding(),
+            Self::Uncounted => 0,
+        }
+    }
+
+    /// What may be received and sent.
+    #[cfg(test)]
+    pub(super) fn balances(&self) -> (i64, i64) {
+        match self {
+            Self::Counted { receive, send } => (receive.balance(), send.balance()),
+            Self::Uncounted => (0, 0),
+        }
+    }
 }

@@ -10,6 +10,7 @@ use proto::schedule::{Exclusive, Priority};
 use proto::{ClientConnection, ConnectionState, Fin, SendBuf, SocketId, StreamId};
 use secure::Layer;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use trace::{ConnectionRecord, Tracer};
 use unit::Instant;
 
@@ -40,12 +41,12 @@ pub(crate) struct Carrier {
     pub(crate) stage: Stage,
     pub(crate) record: ConnectionRecord,
     pub(crate) tracer: Tracer,
+    /// When octets came last, or the connection was begun.
+    pub(crate) heard: Instant,
     /// Streams under way.
     pub(crate) exchanges: BTreeMap<StreamId, Exchange>,
     /// Whether the driver has been told that there is something to send.
     pub(crate) told: Told,
-    /// The machine's time-out that a timer is set for.
-    pub(crate) armed: Option<Instant>,
 }
 
 pub(crate) enum Stage {
@@ -114,9 +115,9 @@ impl Carrier {
             stage: Stage::Connecting,
             record,
             tracer,
+            heard: now,
             exchanges: BTreeMap::new(),
             told: Told::No,
-            armed: None,
         }
     }
 
@@ -124,6 +125,15 @@ impl Carrier {
         match &mut self.stage {
             Stage::Open(machine) => Some(&mut **machine),
             Stage::Connecting | Stage::Securing => None,
+        }
+    }
+
+    /// When this connection is to be looked at: at the end of the patience with its connect, or at
+    /// its machine's time-out.
+    pub(crate) fn due(&self, patience: Duration) -> Option<Instant> {
+        match &self.stage {
+            Stage::Connecting | Stage::Securing => Some(self.record.opened + patience),
+            Stage::Open(machine) => machine.poll_timeout(),
         }
     }
 
@@ -160,8 +170,7 @@ impl Carrier {
         let parent = before.max_by_key(|(stream, exchange)| (exchange.urgency, **stream));
         Priority::Dependency {
             parent: parent.map_or(StreamId(0), |(stream, _)| *stream),
-            // SPDY's levels 0 to 7 spread over 256 to 1.
-            weight: 256 - u16::from(urgency.min(7)) * 255 / 7,
+            weight: weight(urgency),
             exclusive: Exclusive::Sole,
         }
     }
@@ -231,8 +240,51 @@ impl Carrier {
     }
 }
 
+/// Levels 0 to 7 spread over 256 to 1 as Chromium does (Spdy3PriorityToHttp2Weight in QUICHE's
+/// spdy_protocol.cc: steps of 255.9 / 7, rounded down).
+fn weight(urgency: u8) -> u16 {
+    1 + 2_559 * (7 - u16::from(urgency.min(7))) / 70
+}
+
 impl std::fmt::Debug for Carrier {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Carrier").field("record", &self.record).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::PoolLimits;
+    use crate::pool::{Origin, Pool};
+    use page::Scheme;
+
+    #[test]
+    fn weights_are_those_that_chromium_sends() {
+        assert_eq!(std::array::from_fn(|n| weight(n as u8)), [256, 220, 183, 147, 110, 74, 37, 1]);
+    }
+
+    #[test]
+    fn a_stream_depends_on_the_youngest_of_its_own_urgency_or_the_next_more_urgent() {
+        let origin = Origin { scheme: Scheme::Http, host: "a.test".into(), port: 80 };
+        let origin = Pool::new(PoolLimits::default()).enter(origin, None);
+        let place = Place { authority: String::new(), remote: ([10, 0, 0, 2], 80).into() };
+        let ids = (SocketId(0), origin);
+        let mut carrier = Carrier::new(Instant::ZERO, ids, (0, place), Tracer::off());
+        for (stream, urgency) in [(1, 0), (3, 3), (5, 1), (7, 3)] {
+            let (fetch, upload, turn) = (None, Bytes::new(), Turn::Later);
+            let exchange = Exchange { fetch, upload, turn, urgency };
+            carrier.exchanges.insert(StreamId(stream), exchange);
+        }
+        for (urgency, expected) in [(0, 1), (1, 5), (2, 5), (3, 7), (4, 7)] {
+            let Priority::Dependency { parent, exclusive, .. } = carrier.place_in_tree(urgency)
+            else {
+                panic!("Chromium's places are dependencies");
+            };
+            assert_eq!((parent, exclusive), (StreamId(expected), Exclusive::Sole), "{urgency}");
+        }
+        carrier.exchanges.clear();
+        let alone = carrier.place_in_tree(3);
+        assert!(matches!(alone, Priority::Dependency { parent: StreamId(0), weight: 147, .. }));
     }
 }

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::fetch::{Acted, Carried, Fetch, FetchId, Retried, State};
 use crate::pool::{Origin, OriginId, Pool, Step};
 use crate::profile;
-use crate::timers::{Alarm, Timers};
+use crate::timers::Wake;
 use crate::transport::Protocol;
 use crate::work::Work;
 use page::Url;
@@ -31,7 +31,7 @@ pub struct Client<W> {
     slots: Vec<Option<Slot>>,
     free: Vec<usize>,
     fetches: BTreeMap<FetchId, Fetch>,
-    timers: Timers,
+    wake: Wake,
     actions: VecDeque<Action>,
     next_fetch: u32,
     next_connection: u32,
@@ -56,7 +56,7 @@ impl<W: Work> Client<W> {
             slots: Vec::new(),
             free: Vec::new(),
             fetches: BTreeMap::new(),
-            timers: Timers::default(),
+            wake: Wake::default(),
             actions: VecDeque::new(),
             next_fetch: 0,
             next_connection: 0,
@@ -95,6 +95,11 @@ impl<W: Work> Client<W> {
             match self.pool.next_step() {
                 Some(Step::Open(origin)) => self.open(now, origin),
                 Some(Step::Send(fetch, socket)) => self.send(now, fetch, socket),
+                Some(Step::Evict(socket)) => {
+                    if let Some(slot) = self.take(socket) {
+                        self.retire(now, slot);
+                    }
+                }
                 None => break,
             }
         }
@@ -116,7 +121,7 @@ impl<W: Work> Client<W> {
         let origin = self.pool.enter(origin, known);
         self.pool.wait(origin, urgency, id);
         if let Some(due) = self.due(id) {
-            self.timers.set(due, Alarm::Fetch(id));
+            self.wake.by(due);
         }
     }
 
@@ -134,7 +139,7 @@ impl<W: Work> Client<W> {
 
     /// Makes the request of `id` on `socket`.
     fn send(&mut self, now: Instant, id: FetchId, socket: SocketId) {
-        let Some(mut slot) = self.slots.get_mut(socket.0).and_then(Option::take) else { return };
+        let Some(mut slot) = self.take(socket) else { return };
         if let Some(fetch) = self.fetches.get(&id) {
             let head = self.head(fetch, &slot.carrier);
             let fin = if fetch.spec.body.is_empty() { Fin::Last } else { Fin::More };
@@ -167,7 +172,7 @@ impl<W: Work> Client<W> {
         }
         carrier.begin(stream, id, &fetch.spec);
         if let Some(due) = self.due(id) {
-            self.timers.set(due, Alarm::Fetch(id));
+            self.wake.by(due);
         }
     }
 
@@ -196,8 +201,11 @@ impl<W: Work> Client<W> {
         let whole = self.config.timeouts.whole.map(|limit| fetch.queued() + limit);
         match fetch.state {
             State::Waiting => whole,
-            State::Active { .. } => {
-                let stall = fetch.progress + self.config.timeouts.stall;
+            State::Active { socket, .. } => {
+                // Responses that share a connection take turns: one that waits for others has not stalled.
+                let heard = self.slots.get(socket.0).and_then(Option::as_ref);
+                let heard = heard.map_or(fetch.progress, |slot| slot.carrier.heard);
+                let stall = heard.max(fetch.progress) + self.config.timeouts.stall;
                 Some(whole.map_or(stall, |whole| whole.min(stall)))
             }
         }
@@ -207,7 +215,7 @@ impl<W: Work> Client<W> {
     fn check_time(&mut self, now: Instant, id: FetchId) {
         let Some(due) = self.due(id) else { return };
         if due > now {
-            return self.timers.set(due, Alarm::Fetch(id));
+            return self.wake.by(due);
         }
         let Some(fetch) = self.fetches.get(&id) else { return };
         let failure = match (self.config.timeouts.whole, fetch.state) {
@@ -228,7 +236,7 @@ impl<W: Work> Client<W> {
     fn abandon(&mut self, now: Instant, id: FetchId, failure: Failure) {
         let Some(fetch) = self.fetches.get(&id) else { return };
         if let State::Active { socket, stream } = fetch.state
-            && let Some(mut slot) = self.slots.get_mut(socket.0).and_then(Option::take)
+            && let Some(mut slot) = self.take(socket)
         {
             slot.carrier.exchanges.remove(&stream);
             if let Some(machine) = slot.carrier.machine() {
@@ -259,6 +267,12 @@ impl<W: Work> Client<W> {
         }
         fetch.retried = Retried::Once;
         fetch.take_back();
+        if acted == Acted::Perhaps {
+            // What was kept as long as the dead one is likely to be dead too.
+            let url = fetch.spec.url.clone();
+            let origin = self.place_in_pool(&url);
+            self.close_idle(now, origin);
+        }
         self.admit(now, id);
     }
 
@@ -271,12 +285,8 @@ impl<W: Work> Client<W> {
         }
         self.rank(carrier);
         let socket = carrier.socket;
-        let due = carrier.machine().and_then(|machine| machine.poll_timeout());
-        if due != carrier.armed {
-            carrier.armed = due;
-            if let Some(due) = due {
-                self.timers.set(due, Alarm::Connection(carrier.record.id, socket));
-            }
+        if let Some(due) = carrier.due(self.config.timeouts.connect) {
+            self.wake.by(due);
         }
         if carrier.told == Told::No && carrier.may_transmit(layer) {
             carrier.told = Told::Yes;

@@ -105,7 +105,7 @@ impl Default for PoolLimits {
 pub struct Timeouts {
     /// TCP and TLS together.
     pub connect: Duration,
-    /// Without a single octet, once the request is sent.
+    /// Without a single octet on the fetch's connection, once the request is sent.
     pub stall: Duration,
     /// A fetch from the wish to the last octet; None for ever.
     pub whole: Option<Duration>,

@@ -3,6 +3,26 @@
 //!
 //! [`Client`] is driven like every end point (`proto::EndPoint`); what it is for is a [`Work`]:
 //! [`FetchList`] or [`PageLoad`]. It knows no resolver, no file and no clock.
+//!
+//! ```
+//! use client::{Bodies, Client, ClientConfig, FetchId, FetchList, FetchSpec, Transport};
+//! use proto::{Action, EndPoint, SendBuf};
+//! use unit::Instant;
+//!
+//! let list = FetchList::new([FetchSpec::get("http://10.0.0.2/hello".parse()?)], Bodies::Keep);
+//! let tls = secure::ClientTls::new(Default::default())?;
+//! let mut client = Client::new(ClientConfig::new(Transport::H1, tls), list);
+//! client.handle_timeout(Instant::ZERO);
+//! let Some(Action::Connect { socket, .. }) = client.poll_action() else { panic!("no connect") };
+//! client.handle_connected(Instant::ZERO, socket, "10.0.0.1:50000".parse()?);
+//! let mut sent = SendBuf::new();
+//! client.poll_transmit(Instant::ZERO, socket, &mut sent, 65_536);
+//! assert!(sent.to_vec().starts_with(b"GET /hello HTTP/1.1\r\n"));
+//! client.handle_bytes(Instant::ZERO, socket, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");
+//! assert!(client.is_finished());
+//! assert_eq!(client.work().answer(FetchId(0)).map(|answer| &answer.body[..]), Some(&b"hi"[..]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod carrier;
 mod client;

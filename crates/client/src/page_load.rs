@@ -53,6 +53,11 @@ impl PageLoad {
         self.load().map(Load::milestones).unwrap_or_default()
     }
 
+    /// The resource that a fetch was for.
+    pub fn resource(&self, id: FetchId) -> Option<ResourceId> {
+        self.resources.get(&id).copied()
+    }
+
     /// What became of the fetches, in the order in which they ended.
     pub fn fetches(&self) -> &[FetchRecord] {
         &self.fetches

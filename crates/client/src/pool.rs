@@ -6,6 +6,10 @@
 //! - While none is free, a connection is opened for each waiting request: up to the limit for
 //!   HTTP/1.1, one for HTTP/2. Whoever waits takes whichever connection is ready first.
 //! - Where the server may choose HTTP/2, one connection is opened and its answer awaited.
+//! - After an attempt to connect that failed, none is begun before another one has succeeded or the
+//!   last connection is gone: a server that takes only four is used with four. Where none is left, all
+//!   that wait fail.
+//! - Where the limit on all connections is reached, an idle one of another origin makes way.
 //!
 //! Connections are never shared between origins (no coalescing, RFC 9110 §4.3.3). The one rule:
 //! nothing here opens or sends; it decides, and is told what came of it.
@@ -36,6 +40,8 @@ pub(crate) enum Step {
     Open(OriginId),
     /// Make this request on this connection. It has left the queue.
     Send(FetchId, SocketId),
+    /// Close this idle connection: another origin needs its place.
+    Evict(SocketId),
 }
 
 #[derive(Debug)]
@@ -45,6 +51,8 @@ pub(crate) struct Pool {
     index: HashMap<Origin, OriginId>,
     /// Origins that may have a step to take.
     restless: BTreeSet<usize>,
+    /// Origins that wait for the limit on all connections.
+    crowded: BTreeSet<usize>,
     total: usize,
 }
 
@@ -55,6 +63,14 @@ struct Members {
     protocol: Option<Protocol>,
     waiting: BTreeSet<(u8, FetchId)>,
     members: Vec<Member>,
+    attempts: Attempts,
+}
+
+/// How the latest attempts to connect went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempts {
+    Succeed,
+    Fail,
 }
 
 #[derive(Debug)]
@@ -69,9 +85,16 @@ pub(crate) enum Standing {
     /// Connecting or shaking hands.
     Opening,
     /// Takes this many more requests now.
-    Open { room: usize },
+    Open { room: usize, load: Load },
     /// Takes no more requests, ever.
     Draining,
+}
+
+/// Whether a connection carries anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Load {
+    Idle,
+    Busy,
 }
 
 impl Pool {
@@ -81,6 +104,7 @@ impl Pool {
             origins: Vec::new(),
             index: HashMap::new(),
             restless: BTreeSet::new(),
+            crowded: BTreeSet::new(),
             total: 0,
         }
     }
@@ -92,8 +116,13 @@ impl Pool {
         }
         let id = OriginId(self.origins.len());
         self.index.insert(origin.clone(), id);
-        let (waiting, members) = (BTreeSet::new(), Vec::new());
-        self.origins.push(Members { origin, protocol, waiting, members });
+        self.origins.push(Members {
+            origin,
+            protocol,
+            waiting: BTreeSet::new(),
+            members: Vec::new(),
+            attempts: Attempts::Succeed,
+        });
         id
     }
 
@@ -127,10 +156,18 @@ impl Pool {
 
     /// A connection stands otherwise than before.
     pub(crate) fn stands(&mut self, id: OriginId, socket: SocketId, state: Standing) {
-        let members = &mut self.origins[id.0].members;
+        let origin = &mut self.origins[id.0];
+        let members = &mut origin.members;
         let Some(place) = members.iter().position(|member| member.socket == socket) else { return };
         if members[place].state == state {
             return;
+        }
+        if members[place].state == Standing::Opening {
+            origin.attempts = Attempts::Succeed;
+        }
+        if matches!(state, Standing::Open { load: Load::Idle, .. }) {
+            // It may make way for another origin.
+            self.restless.extend(self.crowded.iter());
         }
         // The connection used last stands last.
         let mut member = members.remove(place);
@@ -144,22 +181,26 @@ impl Pool {
         let members = &mut self.origins[id.0].members;
         let before = members.len();
         members.retain(|member| member.socket != socket);
-        let gone = before - members.len();
-        self.total -= gone;
-        if gone > 0 && self.total + gone >= self.limits.total {
-            // Another origin may have waited for the room.
-            self.restless.extend(0..self.origins.len());
-        }
+        self.total -= before - members.len();
+        self.restless.extend(self.crowded.iter());
         self.restless.insert(id.0);
     }
 
-    /// The requests that a failed attempt to connect takes with it: all that wait where the origin has
-    /// no connection that works, else the most urgent one.
-    pub(crate) fn doomed(&self, id: OriginId) -> Vec<FetchId> {
-        let origin = &self.origins[id.0];
-        let works = origin.members.iter().any(|m| matches!(m.state, Standing::Open { .. }));
-        let count = if works { 1 } else { usize::MAX };
-        origin.waiting.iter().take(count).map(|&(_, fetch)| fetch).collect()
+    /// An attempt to connect failed: its connection is to be forgotten. Gives the requests that will
+    /// get none.
+    pub(crate) fn failed(&mut self, id: OriginId, socket: SocketId) -> Vec<FetchId> {
+        self.closed(id, socket);
+        let origin = &mut self.origins[id.0];
+        if origin.members.iter().any(|member| member.state != Standing::Draining) {
+            origin.attempts = Attempts::Fail;
+            return Vec::new();
+        }
+        self.waiting(id)
+    }
+
+    /// The requests that wait, in their order.
+    pub(crate) fn waiting(&self, id: OriginId) -> Vec<FetchId> {
+        self.origins[id.0].waiting.iter().map(|&(_, fetch)| fetch).collect()
     }
 
     /// What to do next; None until something changes.
@@ -174,15 +215,30 @@ impl Pool {
     }
 
     fn step_of(&mut self, place: usize) -> Option<Step> {
-        let has_room = self.total < self.limits.total;
-        let per_origin = self.limits.per_origin;
         let origin = &mut self.origins[place];
         let &(_, fetch) = origin.waiting.first()?;
         if let Some(socket) = origin.take_room() {
             origin.waiting.pop_first();
             return Some(Step::Send(fetch, socket));
         }
-        (has_room && origin.wants_another(per_origin)).then_some(Step::Open(OriginId(place)))
+        if !origin.wants_another(self.limits.per_origin) {
+            return None;
+        }
+        if self.total < self.limits.total {
+            self.crowded.remove(&place);
+            return Some(Step::Open(OriginId(place)));
+        }
+        self.crowded.insert(place);
+        self.idle_elsewhere(place).map(Step::Evict)
+    }
+
+    /// The connection that another origin needs least: any idle one, the one used longest ago there.
+    fn idle_elsewhere(&self, place: usize) -> Option<SocketId> {
+        let others = self.origins.iter().enumerate().filter(|(other, _)| *other != place);
+        let mut members = others.flat_map(|(_, origin)| &origin.members);
+        let idle =
+            |member: &&Member| matches!(member.state, Standing::Open { load: Load::Idle, .. });
+        members.find(idle).map(|member| member.socket)
     }
 }
 
@@ -190,8 +246,9 @@ impl Members {
     /// Takes a place on the connection that was used last of those that have one.
     fn take_room(&mut self) -> Option<SocketId> {
         self.members.iter_mut().rev().find_map(|member| match &mut member.state {
-            Standing::Open { room } if *room > 0 => {
+            Standing::Open { room, load } if *room > 0 => {
                 *room -= 1;
+                *load = Load::Busy;
                 Some(member.socket)
             }
             _ => None,
@@ -199,6 +256,9 @@ impl Members {
     }
 
     fn wants_another(&self, per_origin: usize) -> bool {
+        if self.attempts == Attempts::Fail && !self.members.is_empty() {
+            return false;
+        }
         let count = |wanted: fn(&Standing) -> bool| {
             self.members.iter().filter(|member| wanted(&member.state)).count()
         };

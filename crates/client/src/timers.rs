@@ -1,41 +1,30 @@
-//! What is due when. The one rule: deadlines are only hints; whoever is woken looks at what it knows
-//! and asks again if it is too early, so that nothing ever has to be cancelled.
+//! When to look at the clock again. The one rule: there is one time for everybody, the earliest at
+//! which somebody may be due; whoever is woken looks at what it knows and asks again. Nothing is ever
+//! cancelled and nothing piles up, however many fetches come and go.
 
-use crate::fetch::FetchId;
-use proto::SocketId;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use unit::Instant;
 
-/// Who wants to be woken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Alarm {
-    /// A fetch, to see whether it takes too long.
-    Fetch(FetchId),
-    /// A connection by its number and its socket of then.
-    Connection(u32, SocketId),
-}
-
-/// Alarms by their time.
+/// The earliest time at which somebody may be due.
 #[derive(Debug, Default)]
-pub(crate) struct Timers {
-    alarms: BinaryHeap<Reverse<(Instant, Alarm)>>,
-}
+pub(crate) struct Wake(Option<Instant>);
 
-impl Timers {
-    pub(crate) fn set(&mut self, at: Instant, alarm: Alarm) {
-        self.alarms.push(Reverse((at, alarm)));
+impl Wake {
+    /// Somebody may be due at `at`.
+    pub(crate) fn by(&mut self, at: Instant) {
+        self.0 = Some(self.0.map_or(at, |set| set.min(at)));
     }
 
-    pub(crate) fn next(&self) -> Option<Instant> {
-        self.alarms.peek().map(|Reverse((at, _))| *at)
+    /// When to look.
+    pub(crate) fn at(&self) -> Option<Instant> {
+        self.0
     }
 
-    /// The next alarm that is due.
-    pub(crate) fn due(&mut self, now: Instant) -> Option<Alarm> {
-        if self.next()? > now {
-            return None;
+    /// Whether the time has come; then nobody is waited for until somebody asks again.
+    pub(crate) fn take(&mut self, now: Instant) -> bool {
+        let due = self.0.is_some_and(|at| at <= now);
+        if due {
+            self.0 = None;
         }
-        self.alarms.pop().map(|Reverse((_, alarm))| alarm)
+        due
     }
 }

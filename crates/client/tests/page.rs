@@ -4,7 +4,7 @@
 
 mod world;
 
-use client::{Client, ClientConfig, PageLoad, Transport};
+use client::{Client, ClientConfig, FetchId, PageLoad, Transport};
 use page::{Browser, Load};
 use trace::FetchOutcome;
 use world::{Listener, Reply, Seen, Speaks, Trusted, World, config, millis, ok};
@@ -44,6 +44,10 @@ fn a_page_is_loaded_in_the_order_of_its_urgencies_over_http1() {
     assert_eq!(millis(milestones.document), 200);
     assert_eq!(millis(milestones.load), 600);
     assert_eq!(page.connections()[0].rounds, 5);
+    for fetch in page.fetches() {
+        let resource = page.resource(FetchId(fetch.id)).unwrap();
+        assert_eq!(page.load().unwrap().url(resource).unwrap().to_string(), fetch.url);
+    }
 }
 
 #[test]

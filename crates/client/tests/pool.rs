@@ -259,3 +259,58 @@ fn a_request_body_of_any_size_is_sent_whole() {
         assert!((1_000_000..1_010_000).contains(&sent), "{sent}");
     }
 }
+
+#[test]
+fn a_server_that_closes_after_each_answer_is_used_without_retries() {
+    let mut world = World::new(Listener::Clear(Speaks::Http1Once), |_| ok(b"x"));
+    let list = run(&mut world, config(Transport::H1), fetches(10));
+    all_done(&list, 10);
+    assert_eq!((world.opened(), world.seen.len(), world.most_open), (10, 10, 6));
+}
+
+#[test]
+fn responses_are_whole_however_their_octets_are_cut() {
+    for piece in [1, 3, 100, 4_097] {
+        for (alpn, transport) in [("h2", Transport::H2), ("http/1.1", Transport::H1_TLS)] {
+            let trusted = Trusted::new(&[alpn]);
+            let mut world = World::new(Listener::Tls(trusted.server.clone()), |seen| {
+                ok(seen.head.path.as_bytes().repeat(2_000).as_slice())
+            });
+            world.piece = piece;
+            let list = run(&mut world, trusted.config(transport), fetches(8));
+            all_done(&list, 8);
+            for n in 0..8 {
+                let expected = format!("/{n}").repeat(2_000).into_bytes();
+                assert_eq!(list.answer(FetchId(n)).unwrap().body, expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn connections_beyond_the_limit_on_all_make_way_when_idle() {
+    let mut world = clear(|_| ok(b"x"));
+    let specs = (0..12).map(|n| format!("http://10.0.0.{n}/").parse().unwrap());
+    let mut settings = config(Transport::H1);
+    settings.limits.total = 3;
+    all_done(&run(&mut world, settings, specs.map(FetchSpec::get).collect()), 12);
+    assert_eq!((world.opened(), world.most_open), (12, 3));
+}
+
+#[test]
+fn an_answer_that_does_not_wait_for_the_request_body_ends_the_fetch() {
+    for (listener, transport) in [
+        (Listener::Clear(Speaks::Http1), Transport::H1),
+        (Listener::Clear(Speaks::Http2), Transport::H2_CLEAR),
+    ] {
+        let mut specs = fetches(3);
+        specs[0].method = Method::Post;
+        specs[0].body = vec![7; 5_000_000].into();
+        let mut settings = config(transport);
+        settings.limits.per_origin = 1;
+        let mut world = World::new(listener, |_| ok(b"enough"));
+        let list = run(&mut world, settings, specs);
+        all_done(&list, 3);
+        assert_eq!(list.answer(FetchId(0)).unwrap().body, b"enough");
+    }
+}

@@ -11,7 +11,7 @@ use std::sync::Arc;
 struct KeyLogFile(File);
 
 impl secure::KeyLog for KeyLogFile {
-    fn log(&self, line: &str) {
+    fn line(&self, line: &str) {
         // One write(2) to a file open for appending is not torn by others. A full disk must not end a trial.
         let _ = (&self.0).write_all(format!("{line}\n").as_bytes());
     }

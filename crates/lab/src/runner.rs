@@ -18,7 +18,7 @@ use unit::Instant;
 
 /// Trials at most that run side by side. With four on two cores a trial still finds a core free nearly always:
 /// each needs a few hundredths of one.
-const SIDE_BY_SIDE: usize = 4;
+pub(crate) const SIDE_BY_SIDE: usize = 4;
 
 /// Share of one core that all trials side by side may need together.
 const SHARED_CPU: f64 = 0.4;

@@ -68,7 +68,7 @@ impl OriginConfig {
     pub fn new(listeners: Vec<ListenerKind>, wall_clock: WallClock) -> Self {
         Self {
             listeners,
-            protocols: vec![Protocol::HTTP_1_1],
+            protocols: vec![Protocol::HTTP_2, Protocol::HTTP_1_1],
             table: None,
             server: "wirelap".to_owned(),
             wall_clock,

@@ -2,7 +2,7 @@
 
 use crate::config::Limits;
 use crate::origin::Shared;
-use crate::protocol::{Opening, Protocol, recognise};
+use crate::protocol::{Opening, Protocol, Recognised, recognise};
 use crate::talk::Talk;
 use proto::{Action, Scheme, SendBuf, SocketId};
 use secure::Layer;
@@ -109,6 +109,10 @@ impl Peer {
             self.warned = true;
             self.shutdown(now, shared);
         } else if let Stage::Talking(talk) = &mut self.stage {
+            if talk.is_thinking() {
+                // The peer was not silent; this side was.
+                self.progress = now;
+            }
             talk.handle_timeout(now, shared);
         }
     }
@@ -220,17 +224,19 @@ impl Peer {
             return;
         }
         let agreed = self.layer.negotiated().and_then(|negotiated| negotiated.alpn);
-        let protocol = match agreed {
-            Some(name) => shared.config.protocols.iter().copied().find(|p| p.name.as_bytes() == name),
-            None => match recognise(seen) {
-                None => return,
-                known => known,
-            },
+        let ours = |name: &[u8]| {
+            shared.config.protocols.iter().copied().find(|ours| ours.name.as_bytes() == name)
+        };
+        let recognised = match agreed {
+            Some(name) => ours(name).map_or(Recognised::Nothing, Recognised::Speaks),
+            None => recognise(seen),
+        };
+        let protocol = match recognised {
+            Recognised::NotYet => return,
+            Recognised::Speaks(protocol) => protocol,
+            Recognised::Nothing => return self.fail(now, shared, "no protocol of the origin's"),
         };
         let seen = std::mem::take(seen);
-        let Some(protocol) = protocol else {
-            return self.fail(now, shared, "TLS agreed on a protocol that the origin has no machine for");
-        };
         let mut talk = self.open(now, shared, protocol);
         talk.handle_bytes(now, shared, &seen);
         self.stage = Stage::Talking(talk);
@@ -259,6 +265,7 @@ impl Peer {
     fn patience(&self, limits: &Limits) -> Option<Instant> {
         let (since, span): (Instant, Duration) = match &self.stage {
             Stage::Arriving(_) if self.layer.is_handshaking() => (self.accepted, limits.handshake),
+            Stage::Arriving(seen) if !seen.is_empty() => (self.accepted, limits.head),
             Stage::Arriving(_) => (self.accepted, limits.idle),
             Stage::Over => (self.progress, limits.stall),
             Stage::Talking(talk) => match talk.quiet_since() {

@@ -1,7 +1,8 @@
 //! The protocols that an origin can speak, by name. Another one joins by a constant of its own.
 
 use crate::config::Limits;
-use proto::{Scheme, ServerConnection, h1};
+use proto::schedule::RoundRobin;
+use proto::{Scheme, ServerConnection, h1, h2};
 use trace::Tracer;
 use unit::Instant;
 
@@ -48,6 +49,8 @@ pub trait Speaker: ServerConnection {
 impl Protocol {
     /// HTTP/1.1
     pub const HTTP_1_1: Self = Self { name: "http/1.1", open: open_h1 };
+    /// HTTP/2
+    pub const HTTP_2: Self = Self { name: "h2", open: open_h2 };
 }
 
 impl Speaker for h1::Server {
@@ -64,6 +67,8 @@ impl Speaker for h1::Server {
     }
 }
 
+impl Speaker for h2::Server {}
+
 fn open_h1(opening: Opening) -> Box<dyn Speaker> {
     let settings = h1::ServerSettings {
         scheme: opening.scheme,
@@ -75,15 +80,47 @@ fn open_h1(opening: Opening) -> Box<dyn Speaker> {
     Box::new(h1::Server::new(opening.now, settings, opening.tracer))
 }
 
-/// What a clear connection (or one over TLS without ALPN) turns out to speak; None while too little
-/// has arrived. RFC 9113 §3.4: no HTTP/1.1 request begins like the preface.
-pub(crate) fn recognise(seen: &[u8]) -> Option<Protocol> {
+fn open_h2(opening: Opening) -> Box<dyn Speaker> {
+    let settings = h2::Settings {
+        stall_timeout: opening.limits.stall,
+        drain_timeout: opening.limits.drain,
+        ..h2::Settings::server()
+    };
+    let scheduler = Box::new(RoundRobin::new());
+    Box::new(h2::Server::new(opening.now, settings, scheduler, opening.tracer))
+}
+
+/// What a connection without ALPN turns out to speak.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Recognised {
+    /// Too little has arrived.
+    NotYet,
+    /// This.
+    Speaks(Protocol),
+    /// Nothing that has a name here. It gets no answer, which it would take for something else.
+    Nothing,
+}
+
+/// Looks at the first octets. RFC 9113 §3.4: no HTTP/1.1 request begins like the preface of HTTP/2;
+/// RFC 9112 §3: a request line names its version.
+pub(crate) fn recognise(seen: &[u8]) -> Recognised {
     const PREFACE: &[u8] = b"PRI * HTTP/2.0";
+    /// Longer lines are left to HTTP/1.1, which has a limit and an answer for them.
+    const LINE: usize = 8 * 1024;
     let common = seen.len().min(PREFACE.len());
-    match (seen[..common] == PREFACE[..common], common == PREFACE.len()) {
-        (false, _) => Some(Protocol::HTTP_1_1),
-        (true, true) => Some(Protocol::HTTP_1_1),
-        (true, false) => None,
+    if seen[..common] == PREFACE[..common] {
+        let is_whole = common == PREFACE.len();
+        return if is_whole { Recognised::Speaks(Protocol::HTTP_2) } else { Recognised::NotYet };
+    }
+    // RFC 9112 §2.2: empty lines may stand before a request.
+    let blank = seen.iter().take_while(|octet| matches!(octet, b'\r' | b'\n')).count();
+    let line = &seen[blank..];
+    match line.iter().position(|&octet| octet == b'\n') {
+        Some(end) if !line[..end].windows(5).any(|window| window == b"HTTP/") => {
+            Recognised::Nothing
+        }
+        None if seen.len() < LINE => Recognised::NotYet,
+        _ => Recognised::Speaks(Protocol::HTTP_1_1),
     }
 }
 
@@ -93,13 +130,19 @@ mod tests {
 
     #[test]
     fn the_first_octets_tell_the_protocol_however_they_are_cut() {
-        let name = |seen: &[u8]| recognise(seen).map(|protocol| protocol.name);
-        assert_eq!(name(b""), None);
-        assert_eq!(name(b"PRI * HTTP/2."), None);
-        assert_eq!(name(b"PRI * HTTP/2.0"), Some("h2"));
-        assert_eq!(name(b"PRI * HTTP/2.0\r\n\r\nSM"), Some("h2"));
-        assert_eq!(name(b"P"), None);
-        assert_eq!(name(b"PO"), Some("http/1.1"));
-        assert_eq!(name(b"GET"), Some("http/1.1"));
+        let name = |seen: &[u8]| match recognise(seen) {
+            Recognised::NotYet => "not yet",
+            Recognised::Speaks(protocol) => protocol.name,
+            Recognised::Nothing => "nothing",
+        };
+        assert_eq!(name(b""), "not yet");
+        assert_eq!(name(b"PRI * HTTP/2."), "not yet");
+        assert_eq!(name(b"PRI * HTTP/2.0"), "h2");
+        assert_eq!(name(b"PRI * HTTP/2.0\r\n\r\nSM"), "h2");
+        assert_eq!(name(b"GET / HTTP/1.1\r"), "not yet");
+        assert_eq!(name(b"\r\nGET / HTTP/1.1\r\n"), "http/1.1");
+        assert_eq!(name(b"GET /a b HTTP/1.1\r\n"), "http/1.1");
+        assert_eq!(name(b"INVALID CONNECTION PREFACE\r\n\r\n"), "nothing");
+        assert_eq!(name(&[b'x'; 8 * 1024]), "http/1.1");
     }
 }

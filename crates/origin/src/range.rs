@@ -75,19 +75,19 @@ fn number(digits: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn parts(ranges: &[Range<u64>]) -> Ranges {
-        Ranges::Parts(ranges.to_vec())
+    fn parts(ranges: &[(u64, u64)]) -> Ranges {
+        Ranges::Parts(ranges.iter().map(|&(start, end)| start..end).collect())
     }
 
     #[test]
     fn ranges_are_cut_to_the_length() {
         for (value, expected) in [
-            ("bytes=0-499", parts(&[0..500])),
-            ("BYTES=9500-", parts(&[9500..10_000])),
-            ("bytes=-500", parts(&[9500..10_000])),
-            ("bytes=-20000", parts(&[0..10_000])),
-            ("bytes=9999-99999999999999999999999", parts(&[9999..10_000])),
-            ("bytes=0-0, -1,10000-", parts(&[0..1, 9999..10_000])),
+            ("bytes=0-499", parts(&[(0, 500)])),
+            ("BYTES=9500-", parts(&[(9500, 10_000)])),
+            ("bytes=-500", parts(&[(9500, 10_000)])),
+            ("bytes=-20000", parts(&[(0, 10_000)])),
+            ("bytes=9999-99999999999999999999999", parts(&[(9999, 10_000)])),
+            ("bytes=0-0, -1,10000-", parts(&[(0, 1), (9999, 10_000)])),
             ("bytes=10000-", Ranges::Unsatisfiable),
             ("bytes=-0", Ranges::Unsatisfiable),
             ("bytes=", Ranges::Unsatisfiable),

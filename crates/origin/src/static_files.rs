@@ -87,8 +87,12 @@ fn answer_file(request: &RequestHead, path: &str, file: &Rc<dyn File>) -> Answer
         }
     }
     let fields = fields.with("accept-ranges", "bytes");
-    let representation =
-        Representation { file, length: facts.length, media_type: media_type::of_path(path), fields };
+    let representation = Representation {
+        file,
+        length: facts.length,
+        media_type: media_type::of_path(path),
+        fields,
+    };
     match ranges(request, &validators, facts.length) {
         Ranges::Whole => representation.whole(),
         Ranges::Unsatisfiable => representation.unsatisfiable(),

@@ -73,7 +73,8 @@ impl Talk {
             self.speaker.handle_timeout(now);
         }
         for index in 0..self.exchanges.len() {
-            if matches!(self.exchanges[index].state, State::Thinking { until, .. } if until <= now) {
+            if matches!(self.exchanges[index].state, State::Thinking { until, .. } if until <= now)
+            {
                 self.stop_thinking(now, shared, index);
             }
         }
@@ -216,7 +217,9 @@ impl Talk {
         }
         let Some(index) = index else { return };
         match self.exchanges[index].state {
-            State::Echoing { .. } => self.echo(now, shared, index, (Bytes::copy_from_slice(data), fin)),
+            State::Echoing { .. } => {
+                self.echo(now, shared, index, (Bytes::copy_from_slice(data), fin))
+            }
             State::Counting if fin == Fin::Last => self.answer_count(now, shared, index),
             _ => {}
         }

@@ -63,7 +63,8 @@ mod tests {
 
     #[test]
     fn the_date_follows_the_monotonic_clock() {
-        let clock = WallClock { at: Instant::from_nanos(5), unix: Duration::from_secs(784_111_776) };
+        let clock =
+            WallClock { at: Instant::from_nanos(5), unix: Duration::from_secs(784_111_776) };
         let mut field = DateField::new(clock);
         let now = clock.at + Duration::from_millis(1_500);
         assert_eq!(field.at(now), "Sun, 06 Nov 1994 08:49:37 GMT");

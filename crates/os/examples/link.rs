@@ -94,11 +94,13 @@ fn tell(spec: &PairSpec, report: &PairReport) {
     }
     let late = &counters.lateness;
     eprintln!(
-        "  lateness: mean {:?}, p99 below {:?}, max {:?}; clock steps {}",
+        "  lateness: mean {:?}, p99 below {:?}, max {:?}; clock steps {}; under way {}; unplanned drops {}",
         late.mean(),
         late.quantile_bound(0.99),
         late.max(),
-        counters.clock_steps
+        counters.clock_steps,
+        counters.under_way,
+        counters.unplanned(),
     );
     for (name, value) in settings {
         eprintln!("  {name} = {value}");

@@ -3,7 +3,6 @@
 //!
 //! Symbolic links are refused everywhere below the root, so that none leads out of it. Only regular
 //! files and directories open: a FIFO or a device could make a read wait for ever.
-#![allow(unsafe_code)]
 
 mod cache;
 mod open;
@@ -119,17 +118,18 @@ impl OpenFile {
             let end = start.saturating_add(length).min(content.len());
             return Ok(content.slice(start..end));
         }
-        let mut buffer = vec![0; length];
-        let mut filled = 0;
-        while filled < length {
-            match self.file.read_at(&mut buffer[filled..], offset + filled as u64) {
+        let left = self.facts.length.saturating_sub(offset);
+        let length = usize::try_from(left).map_or(length, |left| left.min(length));
+        let mut buffer = Vec::with_capacity(length);
+        while buffer.len() < length {
+            let at = offset + buffer.len() as u64;
+            match open::read_into_spare(&self.file, &mut buffer, at) {
                 Ok(0) => break,
-                Ok(count) => filled += count,
+                Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        buffer.truncate(filled);
         Ok(buffer.into())
     }
 }

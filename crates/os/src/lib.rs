@@ -4,8 +4,8 @@
 pub mod clock;
 pub mod error;
 pub mod files;
-pub mod reactor;
 pub mod net;
 pub mod process;
+pub mod reactor;
 pub mod signal;
 pub mod tcp;

@@ -347,7 +347,8 @@ fn cpu_set(cpus: &[usize]) -> Option<libc::cpu_set_t> {
     }
 }
 
-fn wait_readable(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<bool, Os> {
+/// Waits until something can be read, or the end; whether it can, when `timeout` came first.
+pub fn wait_readable(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<bool, Os> {
     let deadline = timeout.map(|timeout| crate::clock::now() + timeout);
     loop {
         // Rounded up, so that a wait never ends before its time.

@@ -56,8 +56,6 @@ const STOP: u64 = u64::MAX;
 pub struct ReactorSettings {
     /// The processor that the running thread is bound to; None leaves it free.
     pub core: Option<usize>,
-    /// TCP_NOTSENT_LOWAT of the listeners' sockets, as `Listener::bind` set it.
-    pub accepted_low_water: u32,
     /// How long a closed socket may take to send what it owes.
     pub flush: Duration,
     /// How long a closed socket waits, after its FIN, for the peer's. Zero closes at once; then
@@ -67,12 +65,7 @@ pub struct ReactorSettings {
 
 impl Default for ReactorSettings {
     fn default() -> Self {
-        Self {
-            core: None,
-            accepted_low_water: proto::SocketSettings::default().unsent_low_water,
-            flush: Duration::from_secs(10),
-            linger: Duration::from_secs(1),
-        }
+        Self { core: None, flush: Duration::from_secs(10), linger: Duration::from_secs(1) }
     }
 }
 
@@ -212,11 +205,12 @@ impl Reactor {
         let number = token.0 as usize;
         for _ in 0..ACCEPTS_A_TURN {
             let Some(Some(listener)) = self.listeners.get(number) else { return };
+            let low_water = listener.unsent_low_water();
             match listener.accept() {
                 Ok((fd, local, remote)) => {
                     let accepted = Accepted { listener: number, local, remote };
                     if let Some(id) = end_point.handle_accepted(clock::now(), accepted) {
-                        let output = Output::new(self.settings.accepted_low_water);
+                        let output = Output::new(low_water);
                         self.adopt(end_point, (fd, id), Phase::Open, output);
                     }
                     self.act(end_point);

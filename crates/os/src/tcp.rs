@@ -39,6 +39,7 @@ pub enum Sharing {
 pub struct Listener {
     fd: OwnedFd,
     local: SocketAddr,
+    unsent_low_water: u32,
 }
 
 impl Listener {
@@ -76,15 +77,22 @@ impl Listener {
     pub fn from_fd(fd: OwnedFd) -> Result<Self, Os> {
         let adopt = |fd: &OwnedFd| {
             stream::set_nonblocking(fd.as_fd())?;
-            address::local(fd.as_fd())
+            let low_water = option::unsent_low_water(fd.as_fd())?;
+            address::local(fd.as_fd()).map(|local| (local, low_water))
         };
-        let local = adopt(&fd).map_err(|source| Os::new("take over a listening socket", source))?;
-        Ok(Self { fd, local })
+        let (local, unsent_low_water) =
+            adopt(&fd).map_err(|source| Os::new("take over a listening socket", source))?;
+        Ok(Self { fd, local, unsent_low_water })
     }
 
     /// Where it listens, with the port that the kernel chose.
     pub fn local(&self) -> SocketAddr {
         self.local
+    }
+
+    /// TCP_NOTSENT_LOWAT of what it accepts.
+    pub(crate) fn unsent_low_water(&self) -> u32 {
+        self.unsent_low_water
     }
 
     /// Takes one connection that waits.
@@ -129,7 +137,7 @@ impl Listener {
             return Err(io::Error::last_os_error());
         }
         let local = address::local(fd.as_fd())?;
-        Ok(Self { fd, local })
+        Ok(Self { fd, local, unsent_low_water: settings.unsent_low_water })
     }
 }
 

@@ -165,6 +165,7 @@ fn a_transfer_over_a_lossy_link_is_whole_and_the_log_tells_why_it_was_slow() {
         let told = format!("{}: {} packets", way.to_lowercase(), rows.len());
         assert!(stderr.contains(&told), "{told}\n{stderr}");
     }
+    assert!(stderr.contains("unplanned drops 0"), "{stderr}");
     let delivered: u64 =
         rows.iter().filter(|row| row.way == "Down" && row.fate.is_ok()).map(|row| row.length).sum();
     assert!(delivered > 1_000_000, "{delivered}");

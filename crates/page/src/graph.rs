@@ -6,7 +6,7 @@
 
 use crate::number;
 use crate::priority::Hint;
-use crate::url::Url;
+use crate::url::{Scheme, Url};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -182,6 +182,15 @@ impl Page {
     pub fn with_recorded_rtts(mut self, rtts: &BTreeMap<String, Duration>) -> Self {
         for host in &mut self.hosts {
             host.recorded_rtt = rtts.get(&host.name).copied();
+        }
+        self
+    }
+
+    /// The same page with every URL on `scheme` and `port` (None: the scheme's own), as the far side serves it.
+    pub fn served_on(mut self, scheme: Scheme, port: Option<u16>) -> Self {
+        for resource in &mut self.resources {
+            resource.url.scheme = scheme;
+            resource.url.port = port.filter(|&port| port != scheme.default_port());
         }
         self
     }
@@ -400,6 +409,9 @@ mod tests {
             Page::new(ResourceId(0), vec![document, image]).unwrap().with_recorded_rtts(&rtts);
         let text = serde_json::to_string(&page).unwrap();
         assert_eq!(serde_json::from_str::<Page>(&text).unwrap(), page);
+        let served = page.clone().served_on(Scheme::Https, Some(8443));
+        assert_eq!(served.resources()[1].url.to_string(), "https://b:8443/i");
+        assert_eq!(served.table(), page.table(), "the table speaks of hosts and paths alone");
         let table = serde_json::to_string(&page.table()).unwrap();
         assert_eq!(serde_json::from_str::<Table>(&table).unwrap(), page.table());
     }

@@ -1,4 +1,27 @@
-//! The page-load model.
+//! The page-load model: which resources a page has, what makes each of them known, how a browser ranks
+//! them, and when the page is loaded. It speaks of fetches only, never of how they travel.
+//!
+//! A page is synthetic ([`Synthetic`]), or recorded ([`har`]); a [`Load`] takes the events of its fetches
+//! and an absolute time, and gives fetches to start.
+//!
+//! ```
+//! use page::{Browser, Load, Synthetic};
+//! use unit::Instant;
+//!
+//! let synthetic: Synthetic = "/page?images=2&bytes=5000".parse()?;
+//! let (begin, end) = (Instant::ZERO, Instant::from_nanos(60_000_000));
+//! let mut load = Load::browse("http://far/page?images=2".parse()?, Browser::Chromium, begin);
+//! let document = load.poll_fetch(begin).expect("the document is known from the beginning");
+//! load.handle_body(document.id, synthetic.html().as_bytes(), end);
+//! load.handle_done(document.id, end);
+//! while let Some(image) = load.poll_fetch(end) {
+//!     assert!(image.url.path.starts_with("/image/"));
+//!     load.handle_done(image.id, end);
+//! }
+//! assert_eq!(load.milestones().load, Some(end));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
 mod graph;
 pub mod har;
 mod load;
@@ -6,6 +29,7 @@ mod noise;
 mod number;
 mod priority;
 mod scan;
+mod source;
 mod synthetic;
 mod url;
 
@@ -16,5 +40,6 @@ pub use load::{FetchStart, History, Load, Milestones};
 pub use noise::noise;
 pub use priority::{Browser, Hint, Priority, Rank};
 pub use scan::{Found, Scanner};
+pub use source::PageSource;
 pub use synthetic::{IMAGE_PATH, PAGE_PATH, QueryError, Synthetic, SyntheticError, SyntheticImage};
 pub use url::{Scheme, Url, UrlError};

@@ -1,9 +1,13 @@
 //! Real pages' recordings, read where they lie (`../shared/hars` from the repository's root), and loaded
 //! over an idealised network in virtual time. A clone that lacks them says so and goes on.
 
+// Lints know functions of a `#[cfg(test)]` module for test code, but not those of a test's own crate.
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::explicit_write)]
+
 use page::har::{self, Assumptions, Dependencies, HarOptions, Recording, Think};
 use page::{Browser, Counts, Load, ResourceId};
 use std::collections::BinaryHeap;
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 use unit::{ByteSize, Instant};
@@ -15,7 +19,8 @@ fn file(name: &str) -> Option<Vec<u8>> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/hars").join(name);
     let octets = std::fs::read(&path).ok();
     if octets.is_none() {
-        eprintln!("skipped: {} is not there", path.display());
+        // Not `eprintln!`, which the test harness keeps to itself when the test passes.
+        writeln!(std::io::stderr(), "skipped: {} is not there", path.display()).unwrap();
     }
     octets
 }
@@ -51,7 +56,11 @@ fn replay(recording: &Recording) -> Duration {
                 now = at;
                 match part {
                     0 => load.handle_head(id, now),
-                    1 => load.handle_body(id, &vec![0; page.resource(id).unwrap().body.0 as usize / 2], now),
+                    1 => load.handle_body(
+                        id,
+                        &vec![0; page.resource(id).unwrap().body.0 as usize / 2],
+                        now,
+                    ),
                     _ => load.handle_done(id, now),
                 }
             }
@@ -69,18 +78,25 @@ fn replay(recording: &Recording) -> Duration {
     load.milestones().load.unwrap().since(Instant::ZERO)
 }
 
-fn check(name: &str, expected: &[(&str, u32, fn(&Assumptions) -> u32)]) {
+/// What is counted, how many there are, and where the count stands.
+type Expected<'a> = (&'a str, u32, fn(&Assumptions) -> u32);
+
+fn check(name: &str, expected: &[Expected<'_>]) {
     let Some(inferred) = recording(name, HarOptions::default()) else { return };
     for (what, count, of) in expected {
         assert_eq!(of(&inferred.assumptions), *count, "{name}: {what}\n{}", inferred.assumptions);
     }
     assert_eq!(inferred.page.resources().len() as u32, inferred.assumptions.replayed);
     let flat = recording(name, FLAT).unwrap();
-    let quick = recording(name, HarOptions { think: Think::None, ..HarOptions::default() }).unwrap();
+    let quick =
+        recording(name, HarOptions { think: Think::None, ..HarOptions::default() }).unwrap();
     let times = [replay(&flat), replay(&quick), replay(&inferred)];
     assert!(times[0] <= times[2] && times[1] <= times[2], "{name}: {times:?}");
     assert!(times[2] < Duration::from_secs(60), "{name}: {times:?}");
-    println!("{name}: flat {:?}, no gaps {:?}, inferred {:?}\n{}\n", times[0], times[1], times[2], inferred.assumptions);
+    println!(
+        "{name}: flat {:?}, no gaps {:?}, inferred {:?}\n{}\n",
+        times[0], times[1], times[2], inferred.assumptions
+    );
 }
 
 #[test]
@@ -165,6 +181,7 @@ fn nytimes_is_the_first_of_two_loads_and_names_its_initiators() {
     let Some(first) = recording("nytimes.com.har", HarOptions::default()) else { return };
     let named = first.assumptions.initiators_recorded;
     assert!(named > first.assumptions.replayed / 2, "{}", first.assumptions);
-    let second = recording("nytimes.com.har", HarOptions { page: 1, ..HarOptions::default() }).unwrap();
+    let second =
+        recording("nytimes.com.har", HarOptions { page: 1, ..HarOptions::default() }).unwrap();
     assert_eq!(second.assumptions.of_other_pages, 227);
 }

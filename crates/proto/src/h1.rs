@@ -9,6 +9,30 @@
 //!   pauses its socket while it says no;
 //! - [`Server::take_backlog`] gives back the octets that arrived while reading ahead had reached its
 //!   bound; [`Server::wants_shutdown`] tells when to send FIN while the peer may still be sending.
+//!
+//! ```
+//! use proto::h1::{Server, ServerSettings};
+//! use proto::{Connection, Event, Fin, ResponseHead, SendBuf, ServerConnection, Status};
+//! use unit::Instant;
+//!
+//! let now = Instant::ZERO;
+//! let mut server = Server::new(now, ServerSettings::default(), trace::Tracer::off());
+//! let arrived = b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n";
+//! // What was held back comes first, then what the socket gave.
+//! for octets in [&server.take_backlog()[..], arrived] {
+//!     let mut input = octets;
+//!     while let Some(event) = server.handle_bytes(now, &mut input) {
+//!         if let Event::Request { stream, .. } = event {
+//!             server.respond(stream, &ResponseHead::new(Status::OK), Fin::Last)?;
+//!         }
+//!     }
+//! }
+//! let mut out = SendBuf::new();
+//! server.poll_transmit(now, &mut out, 64 * 1024);
+//! assert_eq!(out.to_vec(), b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+//! assert!(server.wants_read() && !server.wants_shutdown());
+//! # Ok::<(), proto::Misuse>(())
+//! ```
 
 mod body;
 mod client;

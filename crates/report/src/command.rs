@@ -41,11 +41,14 @@ fn shell_word(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
-    // Double quotes read better around SQL, and hold everything but what they would expand.
+    // POSIX.1-2017 XCU §2.2.2: nothing is special between single quotes but the single quote itself.
+    if !word.contains('\'') {
+        return format!("'{word}'");
+    }
+    // §2.2.3: four characters are special between double quotes, and shells with a history expand `!` too.
     if !word.contains(['"', '$', '`', '\\', '!']) {
         return format!("\"{word}\"");
     }
-    // POSIX.1-2017 XCU §2.2.2: nothing is special between single quotes but the single quote.
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
@@ -55,10 +58,11 @@ mod tests {
 
     #[test]
     fn a_hostile_name_stays_one_word() {
-        assert_eq!(shell_line(&["wirelap", "race", "my page.har"]), "wirelap race \"my page.har\"");
+        assert_eq!(shell_line(&["wirelap", "race", "my page.har"]), "wirelap race 'my page.har'");
         assert_eq!(shell_word("$(reboot)'"), r"'$(reboot)'\'''");
-        assert_eq!(shell_word("a;b"), "\"a;b\"");
-        assert_eq!(shell_word(""), "\"\"");
+        assert_eq!(shell_word("SELECT 'a'"), "\"SELECT 'a'\"");
+        assert_eq!(shell_word("a;b"), "'a;b'");
+        assert_eq!(shell_word(""), "''");
     }
 
     #[test]

@@ -1,6 +1,27 @@
 //! Reports: what `study` found, as text for a terminal, as one HTML file, as JSON, CSV and HAR. A report is a
 //! pure function of statistics and rows: nothing here computes a statistic, reads a file, prints, or asks
 //! the clock.
+//!
+//! ```
+//! use report::{Colour, Report, Style};
+//! use study::{analyse, experiment::builtin, record::RunHeader};
+//!
+//! let header = RunHeader {
+//!     schema: "wirelap.rows/1".into(),
+//!     version: "0.1.0".into(),
+//!     experiment: builtin()[0].toml.parse()?,
+//!     started_unix_ms: 0,
+//!     host: Default::default(),
+//!     command_line: vec!["wirelap".into(), "race".into(), "quick".into()],
+//! };
+//! let (result, links) = (analyse(&header, &[]), Default::default());
+//! let report =
+//!     Report { result: &result, rows: &[], folder: "runs/1", links: &links, assumptions: &[], next: None };
+//! let text = report::terminal(&report, Style { colour: Colour::Off, width: 80 });
+//! assert!(text.ends_with("report  runs/1/report.html\n"));
+//! assert!(report::html(&report).contains("On lan, wifi and 3g it is undecided"));
+//! # Ok::<(), study::experiment::ExperimentError>(())
+//! ```
 
 mod command;
 mod csv;

@@ -74,7 +74,7 @@ impl TimeFormat {
 
     /// The number and its unit.
     pub(crate) fn with_unit(self, millis: f64) -> String {
-        format!("{} {}", self.number(millis), self.unit.symbol())
+        format!("{}{NO_BREAK}{}", self.number(millis), self.unit.symbol())
     }
 
     /// `[low, high]` without the unit, which stands before it.
@@ -156,6 +156,9 @@ impl Ratio {
     }
 }
 
+/// Between a figure and its unit: a line does not end there.
+const NO_BREAK: char = '\u{a0}';
+
 /// A count with thin groups of three, as a reader counts digits in longer ones.
 pub(crate) fn count(value: f64) -> String {
     let whole = format!("{:.0}", value.abs());
@@ -176,7 +179,7 @@ impl fmt::Display for Percent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = self.0 * 100.0;
         let decimals = usize::from((percent - percent.round()).abs() > 0.05);
-        write!(f, "{percent:.decimals$} %")
+        write!(f, "{percent:.decimals$}{NO_BREAK}%")
     }
 }
 
@@ -208,19 +211,19 @@ mod tests {
 
     #[test]
     fn durations_show_three_digits_and_intervals_follow_them() {
-        assert_eq!(duration_with_interval(2412.0, [2380.4, 2450.0]), "2.41 s [2.38, 2.45]");
-        assert_eq!(duration_with_interval(99.96, [98.0, 101.2]), "100 ms [98, 101]");
-        assert_eq!(duration(999.7), "1.00 s");
-        assert_eq!(duration(12.34), "12.3 ms");
-        assert_eq!(duration(0.0271), "27.1 µs");
-        assert_eq!(duration(0.0), "0.00 µs");
+        assert_eq!(duration_with_interval(2412.0, [2380.4, 2450.0]), "2.41\u{a0}s [2.38, 2.45]");
+        assert_eq!(duration_with_interval(99.96, [98.0, 101.2]), "100\u{a0}ms [98, 101]");
+        assert_eq!(duration(999.7), "1.00\u{a0}s");
+        assert_eq!(duration(12.34), "12.3\u{a0}ms");
+        assert_eq!(duration(0.0271), "27.1\u{a0}µs");
+        assert_eq!(duration(0.0), "0.00\u{a0}µs");
     }
 
     #[test]
     fn a_difference_has_the_baselines_unit_and_never_vanishes() {
-        assert_eq!(difference(-2010.0, 4420.0), "2.0 s");
-        assert_eq!(difference(-40.0, 4420.0), "0.04 s");
-        assert_eq!(difference(3.2, 45.1), "3 ms");
+        assert_eq!(difference(-2010.0, 4420.0), "2.0\u{a0}s");
+        assert_eq!(difference(-40.0, 4420.0), "0.04\u{a0}s");
+        assert_eq!(difference(3.2, 45.1), "3\u{a0}ms");
     }
 
     #[test]
@@ -237,7 +240,7 @@ mod tests {
     fn ticks_have_as_many_decimals_as_their_step_needs() {
         assert_eq!(TimeFormat::for_ticks(500.0, 4000.0).number(1500.0), "1.5");
         assert_eq!(TimeFormat::for_ticks(1000.0, 4000.0).number(3000.0), "3");
-        assert_eq!(TimeFormat::for_ticks(20.0, 100.0).with_unit(40.0), "40 ms");
+        assert_eq!(TimeFormat::for_ticks(20.0, 100.0).with_unit(40.0), "40\u{a0}ms");
     }
 
     #[test]
@@ -251,7 +254,7 @@ mod tests {
     fn counts_are_grouped_and_shares_are_percent() {
         assert_eq!(count(1_234_567.0), "1\u{202f}234\u{202f}567");
         assert_eq!(count(999.0), "999");
-        assert_eq!(Percent(0.05).to_string(), "5 %");
-        assert_eq!(Percent(0.025).to_string(), "2.5 %");
+        assert_eq!(Percent(0.05).to_string(), "5\u{a0}%");
+        assert_eq!(Percent(0.025).to_string(), "2.5\u{a0}%");
     }
 }

@@ -1,6 +1,7 @@
 //! The result, looked up: groups of cells that were compared with each other, and the rows behind them.
 
 use crate::Report;
+use std::collections::BTreeMap;
 use study::experiment::Workload;
 use study::record::{Outcome, TrialRecord, metric};
 use study::result::{CellResult, LinkResult, Ranked, Verdict, Verdicts};
@@ -45,22 +46,22 @@ impl<'a> Report<'a> {
     /// The row of the trial that stands for `cell` in pictures.
     pub(crate) fn median_row(&self, cell: &CellResult) -> Option<&'a TrialRecord> {
         let median = cell.median_trial.as_ref()?;
-        self.rows.iter().find(|row| row.plan.key == median.key)
+        self.rows.iter().rfind(|row| row.plan.key == median.key)
     }
 
-    /// The rows of `cell` that are no warm-ups, in the order of blocks.
+    /// The rows of `cell` that are no warm-ups, in the order of blocks; of two with one key the later, as the
+    /// study counts them.
     pub(crate) fn trials(&self, cell: &CellResult) -> Vec<&'a TrialRecord> {
-        let mut rows: Vec<_> = self
-            .rows
-            .iter()
-            .filter(|row| {
-                let ran = &row.plan.cell;
-                !row.plan.warmup
-                    && ran.contender.name == cell.contender.name
-                    && ran.link.name == cell.link.name
-                    && ran.workload.name == cell.workload.name
-            })
-            .collect();
+        let here = |row: &&TrialRecord| {
+            let ran = &row.plan.cell;
+            !row.plan.warmup
+                && ran.contender.name == cell.contender.name
+                && ran.link.name == cell.link.name
+                && ran.workload.name == cell.workload.name
+        };
+        let latest: BTreeMap<&str, &TrialRecord> =
+            self.rows.iter().filter(here).map(|row| (row.plan.key.as_str(), row)).collect();
+        let mut rows: Vec<_> = latest.into_values().collect();
         rows.sort_by_key(|row| row.plan.block);
         rows
     }
@@ -106,6 +107,24 @@ impl<'a> Group<'a> {
     /// The contender that is faster than the baseline by most.
     pub(crate) fn winner(&self) -> Option<&'a Ranked> {
         self.verdicts?.ranking.iter().find(|r| r.comparison.verdict == Verdict::Faster)
+    }
+
+    /// The winner and those that tie with it, in the order of the ranking: nobody is called the fastest who is
+    /// level with another.
+    pub(crate) fn leaders(&self) -> Vec<&'a Ranked> {
+        let (Some(verdicts), Some(winner)) = (self.verdicts, self.winner()) else {
+            return Vec::new();
+        };
+        let level = |other: &Ranked| {
+            let names = [&winner.contender, &other.contender];
+            let pair =
+                verdicts.pairs.iter().find(|p| names.contains(&&p.a) && names.contains(&&p.b));
+            pair.is_some_and(|pair| pair.comparison.verdict == Verdict::Tie)
+        };
+        let leads = |r: &&Ranked| {
+            r.comparison.verdict == Verdict::Faster && (r.contender == winner.contender || level(r))
+        };
+        verdicts.ranking.iter().filter(leads).collect()
     }
 
     /// Whether everyone is level with the baseline, and nothing else is to be said.

@@ -80,9 +80,9 @@ mod tests {
     #[test]
     fn ticks_are_round_start_at_zero_and_name_their_unit_once() {
         let texts: Vec<_> = Scale::up_to(4420.0).ticks().into_iter().map(|t| t.text).collect();
-        assert_eq!(texts, ["0", "1", "2", "3", "4 s"]);
+        assert_eq!(texts, ["0", "1", "2", "3", "4\u{a0}s"]);
         let texts: Vec<_> = Scale::up_to(38.0).ticks().into_iter().map(|t| t.text).collect();
-        assert_eq!(texts, ["0", "10", "20", "30 ms"]);
+        assert_eq!(texts, ["0", "10", "20", "30\u{a0}ms"]);
     }
 
     #[test]

@@ -71,7 +71,8 @@ impl Widths {
         let cells = || groups.iter().flat_map(|group| group.cells.iter().map(move |c| (group, *c)));
         let longest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
         Self {
-            link: longest(&mut groups.iter().map(|group| width(&group.link.name))),
+            // A link that is its own figures would push all others to the right.
+            link: longest(&mut groups.iter().map(|group| width(&group.link.name))).min(12),
             name: longest(&mut cells().map(|(_, cell)| width(&cell.contender.name))),
             time: longest(&mut cells().map(|(_, cell)| width(&time(cell)))),
             ratio: longest(&mut cells().map(|(group, cell)| {
@@ -153,7 +154,8 @@ struct Lines {
 impl Lines {
     /// Adds a line as it is.
     fn line(&mut self, line: &str) {
-        self.text.push_str(line.trim_end());
+        // Lines are broken here, and a reader's `grep` looks for a plain blank.
+        self.text.push_str(&line.trim_end().replace('\u{a0}', " "));
         self.text.push('\n');
     }
 

@@ -85,9 +85,19 @@ pub(crate) struct Clause {
     pub(crate) ratio: Option<String>,
 }
 
-/// The answer: a sentence of clauses for each workload that has verdicts of its own, under its name where there
-/// are several.
-pub(crate) fn answers(report: &Report<'_>) -> Vec<(Option<String>, Vec<Clause>)> {
+/// What was found of one workload: a sentence.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer<'a> {
+    /// The workload's name, where there are several.
+    pub(crate) workload: Option<&'a str>,
+    /// The sentence; empty where nothing could be compared.
+    pub(crate) clauses: Vec<Clause>,
+    /// Its links.
+    pub(crate) groups: Vec<Group<'a>>,
+}
+
+/// The answer: a sentence for each workload that has verdicts of its own.
+pub(crate) fn answers<'a>(report: &Report<'a>) -> Vec<Answer<'a>> {
     let groups: Vec<Group<'_>> =
         report.groups().into_iter().filter(|group| group.verdicts.is_some()).collect();
     let workloads: Vec<&[Group<'_>]> =
@@ -96,14 +106,18 @@ pub(crate) fn answers(report: &Report<'_>) -> Vec<(Option<String>, Vec<Clause>)>
     workloads
         .into_iter()
         .map(|groups| {
-            let name = named.then(|| groups[0].workload.name.clone());
-            (name, sentence(groups, report.result.margin))
+            let workload = named.then_some(groups[0].workload.name.as_str());
+            let clauses = sentence(groups, report.result.margin);
+            Answer { workload, clauses, groups: groups.to_vec() }
         })
         .collect()
 }
 
 /// What a group's picture shows: the title that states its finding.
 pub(crate) fn finding(group: &Group<'_>, margin: f64) -> String {
+    if group.verdicts.is_none() {
+        return format!("Load times on {} with {}", group.link.name, group.workload.name);
+    }
     let clauses = sentence(std::slice::from_ref(group), margin);
     clauses.into_iter().map(|clause| clause.text).collect::<Vec<_>>().join("; ")
 }
@@ -176,15 +190,13 @@ pub(crate) fn listed<S: AsRef<str>>(items: &[S]) -> String {
 
 /// The clauses of a sentence over `groups`: the largest saving first; its first letter is a capital.
 fn sentence(groups: &[Group<'_>], margin: f64) -> Vec<Clause> {
-    let mut won: Vec<(&Group<'_>, &Ranked)> =
-        groups.iter().filter_map(|group| Some((group, group.winner()?))).collect();
-    let saving = |ranked: &Ranked| ranked.saved_s.unwrap_or(0.0);
-    won.sort_by(|(_, a), (_, b)| saving(b).total_cmp(&saving(a)));
+    let mut won: Vec<Lead<'_>> = groups.iter().filter_map(Lead::of).collect();
+    won.sort_by(|a, b| b.least_saved().total_cmp(&a.least_saved()));
     let mut clauses = Vec::new();
-    let mut before: Option<&str> = None;
-    for (group, ranked) in won {
-        clauses.push(winning_clause(group, ranked, before));
-        before = Some(&ranked.contender);
+    let mut before: Option<String> = None;
+    for lead in won {
+        clauses.push(lead.clause(before.as_deref()));
+        before = Some(lead.names());
     }
     let baseline = groups.first().and_then(|group| group.verdicts).map_or("", |v| &v.baseline);
     let outcomes = [
@@ -209,20 +221,53 @@ fn sentence(groups: &[Group<'_>], margin: f64) -> Vec<Clause> {
     clauses
 }
 
-fn winning_clause(group: &Group<'_>, ranked: &Ranked, before: Option<&str>) -> Clause {
-    let link = &group.link.name;
-    let name = &ranked.contender;
-    let baseline = group.verdicts.map_or("", |v| &v.baseline);
-    let text = match (saved(group, ranked), before) {
-        (Some(saved), None) => {
-            format!("on {link}, {name} loads the page {saved} sooner than {baseline}")
+/// Those who are ahead on a link.
+pub(crate) struct Lead<'a> {
+    group: &'a Group<'a>,
+    leaders: Vec<&'a Ranked>,
+    /// The one among them that saves least: what is said of it holds for all.
+    pub(crate) least: &'a Ranked,
+}
+
+impl<'a> Lead<'a> {
+    /// None where nobody beats the baseline.
+    pub(crate) fn of(group: &'a Group<'a>) -> Option<Self> {
+        let leaders = group.leaders();
+        let saving = |ranked: &&&Ranked| ranked.saved_s.unwrap_or(0.0);
+        let least = *leaders.iter().min_by(|a, b| saving(a).total_cmp(&saving(b)))?;
+        Some(Self { group, leaders, least })
+    }
+
+    fn least_saved(&self) -> f64 {
+        self.least.saved_s.unwrap_or(0.0)
+    }
+
+    /// Their names.
+    pub(crate) fn names(&self) -> String {
+        let names: Vec<&str> = self.leaders.iter().map(|r| r.contender.as_str()).collect();
+        listed(&names)
+    }
+
+    fn clause(&self, before: Option<&str>) -> Clause {
+        let link = &self.group.link.name;
+        let names = self.names();
+        let baseline = self.group.verdicts.map_or("", |v| &v.baseline);
+        let (load, beat) =
+            if self.leaders.len() == 1 { ("loads", "beats") } else { ("load", "beat") };
+        let text = match (saved(self.group, self.least), before) {
+            (Some(saved), None) => {
+                format!("on {link}, {names} {load} the page {saved} sooner than {baseline}")
+            }
+            (Some(saved), Some(before)) if before == names => format!("on {link} {saved} sooner"),
+            (Some(saved), Some(_)) => format!("on {link}, {names} {saved} sooner"),
+            (None, _) => format!("on {link}, {names} {beat} {baseline}"),
+        };
+        let ratio = ratio(&self.least.comparison);
+        Clause {
+            text,
+            ratio: ratio.map(|ratio| format!("{}× {}", ratio.number(), ratio.interval())),
         }
-        (Some(saved), Some(before)) if before == name => format!("on {link} {saved} sooner"),
-        (Some(saved), Some(_)) => format!("on {link}, {name} {saved} sooner"),
-        (None, _) => format!("on {link}, {name} beats {baseline}"),
-    };
-    let ratio = ratio(&ranked.comparison);
-    Clause { text, ratio: ratio.map(|ratio| format!("{}× {}", ratio.number(), ratio.interval())) }
+    }
 }
 
 /// Where a group without a winner stands.

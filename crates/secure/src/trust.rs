@@ -41,10 +41,11 @@ pub(crate) fn verifier(
 ) -> Result<Arc<dyn ServerCertVerifier>, ConfigError> {
     let mut store = RootCertStore::empty();
     for pem in roots {
-        for certificate in pem.certificates()? {
-            store.add(certificate).map_err(|error| {
-                pem.wrong(format!("a certificate cannot be used as a root: {error}"))
-            })?;
+        let (used, unused) = store.add_parsable_certificates(pem.certificates()?);
+        // A system's bundle may hold certificates of kinds that nobody needs; a file without any that
+        // can be used is a mistake.
+        if used == 0 {
+            return Err(pem.wrong(format!("none of its {unused} certificates can be a root")));
         }
     }
     if trust == Trust::Anyone || store.is_empty() {

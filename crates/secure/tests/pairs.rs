@@ -310,6 +310,15 @@ fn pem_errors_name_the_file_and_the_fault() {
     let locked =
         "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
     assert!(says(&chain, &Pem::new("x", locked)).contains("is encrypted"));
+    let useless = ClientTlsOptions {
+        roots: vec![Pem::new(
+            "x",
+            "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        )],
+        ..Default::default()
+    };
+    let says_of_roots = ClientTls::new(useless).unwrap_err().to_string();
+    assert_eq!(says_of_roots, "x: none of its 1 certificates can be a root");
     let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     assert!(
         says(&Pem::new("x", broken), &key).starts_with("x: the first certificate cannot be used")

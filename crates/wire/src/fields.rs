@@ -37,6 +37,11 @@ impl Fields {
         Self::default()
     }
 
+    /// No fields, with room for so many, and for so many octets of names and values.
+    pub fn with_capacity(fields: usize, octets: usize) -> Self {
+        Self { text: Vec::with_capacity(octets), entries: Vec::with_capacity(fields) }
+    }
+
     /// Appends a field.
     pub fn push(&mut self, name: &[u8], value: &[u8]) {
         self.push_field(Field { name, value, sensitive: false });

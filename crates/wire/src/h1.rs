@@ -42,5 +42,21 @@ pub use scan::{HeadScanner, Limits};
 
 /// RFC 9110 §5.6.2: tchar.
 fn is_tchar(octet: u8) -> bool {
-    octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&octet)
+    TCHAR[usize::from(octet)]
 }
+
+const TCHAR: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut octet = 0;
+    while octet < 256 {
+        table[octet] = (octet as u8).is_ascii_alphanumeric();
+        octet += 1;
+    }
+    let others = b"!#$%&'*+-.^_`|~";
+    let mut index = 0;
+    while index < others.len() {
+        table[others[index] as usize] = true;
+        index += 1;
+    }
+    table
+};

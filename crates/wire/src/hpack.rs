@@ -49,6 +49,8 @@ pub enum Fault {
     Huffman,
     /// A table size above the agreed one (RFC 7541 §6.3).
     TableSize,
+    /// Short references to long names, over and over: more work than any list within the limit.
+    Excess,
     /// A table size update after the first field, or none where one was due (RFC 7541 §4.2).
     SizeUpdate,
 }
@@ -61,6 +63,7 @@ impl fmt::Display for Error {
             Fault::Index => "an index is in neither table",
             Fault::Huffman => "a Huffman string is malformed",
             Fault::TableSize => "a table size is above the agreed one",
+            Fault::Excess => "names are copied from the table over and over",
             Fault::SizeUpdate => "a table size update is misplaced or missing",
         };
         write!(f, "header block, octet {}: {what}", self.at)

@@ -6,8 +6,8 @@ use wire::h2::{
 };
 
 fn parse(octets: &[u8]) -> Frame<'_> {
-    let (header, payload) = octets.split_first_chunk::<HEADER_LENGTH>().unwrap();
-    Frame::parse(FrameHeader::parse(header), payload).unwrap()
+    let (header, payload) = octets.split_first_chunk::<HEADER_LENGTH>().expect("a header");
+    Frame::parse(FrameHeader::parse(header), payload).expect("a frame")
 }
 
 fn same(frame: Frame<'_>) {

@@ -24,13 +24,13 @@ struct Block {
 }
 
 fn octets(hex: &str) -> Vec<u8> {
-    let digit = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+    let digit = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal");
     (0..hex.len()).step_by(2).map(digit).collect()
 }
 
 fn decode(decoder: &mut Decoder, block: &[u8]) -> Fields {
     let mut fields = Fields::new();
-    decoder.decode(block, usize::MAX, |field| fields.push_field(field)).unwrap();
+    decoder.decode(block, usize::MAX, |field| fields.push_field(field)).expect("a whole block");
     fields
 }
 

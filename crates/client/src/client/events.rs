@@ -103,9 +103,15 @@ impl<W: Work> Client<W> {
 
     /// A response is whole.
     fn complete(&mut self, now: Instant, carrier: &mut Carrier, stream: StreamId) {
-        let exchange = carrier.exchanges.remove(&stream);
+        let Some(exchange) = carrier.exchanges.remove(&stream) else { return };
+        if !exchange.upload.is_empty()
+            && let Some(machine) = carrier.machine()
+        {
+            // The server has answered without the rest of the request's body.
+            machine.reset(now, stream);
+        }
         self.rank(carrier);
-        if let Some(id) = exchange.and_then(|exchange| exchange.fetch) {
+        if let Some(id) = exchange.fetch {
             self.end(now, id, Ok(()));
         }
     }
@@ -137,9 +143,6 @@ impl<W: Work> Client<W> {
                 Some(error) => Failure::Protocol { place, error: error.clone() },
                 None => Failure::Closed { place },
             };
-            if acted != Acted::Certainly {
-                self.close_idle(now, carrier.origin);
-            }
             self.let_down(now, id, acted, failure);
         }
     }

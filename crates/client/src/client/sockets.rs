@@ -3,13 +3,12 @@
 use super::{Client, Phase};
 use crate::carrier::{Carrier, Life, Slot, Stage, Told};
 use crate::failure::{Failure, Place};
-use crate::fetch::Acted;
-use crate::pool::{OriginId, Standing};
-use crate::timers::Alarm;
+use crate::fetch::{Acted, FetchId};
+use crate::pool::{Load, OriginId, Standing};
 use crate::transport::Protocol;
 use crate::work::Work;
 use page::Scheme;
-use proto::{Accepted, Action, EndPoint, SendBuf, SocketError, SocketId};
+use proto::{Accepted, Action, ConnectionState, EndPoint, SendBuf, SocketError, SocketId};
 use secure::{Layer, Tls, TlsError};
 use std::net::SocketAddr;
 use unit::Instant;
@@ -38,6 +37,7 @@ impl<W: Work> EndPoint for Client<W> {
             self.slots[socket.0] = Some(slot);
             return;
         }
+        slot.carrier.heard = now;
         slot.carrier.record.bytes_received += octets.len() as u64;
         match self.feed(now, &mut slot, octets) {
             Ok(()) if slot.layer.peer_closed() => self.end_of_input(now, slot),
@@ -100,10 +100,13 @@ impl<W: Work> EndPoint for Client<W> {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        while let Some(alarm) = self.timers.due(now) {
-            match alarm {
-                Alarm::Fetch(id) => self.check_time(now, id),
-                Alarm::Connection(number, socket) => self.wake(now, number, socket),
+        if self.wake.take(now) {
+            let ids: Vec<_> = self.fetches.keys().copied().collect();
+            for id in ids {
+                self.check_time(now, id);
+            }
+            for index in 0..self.slots.len() {
+                self.check_connection(now, SocketId(index));
             }
         }
         if self.work.poll_timeout().is_some_and(|due| due <= now) {
@@ -128,7 +131,7 @@ impl<W: Work> EndPoint for Client<W> {
         match self.phase {
             Phase::Idle => Some(Instant::ZERO),
             Phase::Running => {
-                [self.timers.next(), self.work.poll_timeout()].into_iter().flatten().min()
+                [self.wake.at(), self.work.poll_timeout()].into_iter().flatten().min()
             }
             Phase::Finished => None,
         }
@@ -149,14 +152,18 @@ impl<W: Work> Client<W> {
         let origin = self.pool.origin(id).clone();
         let authority = format!("{}:{}", origin.host, origin.port);
         let Some(remote) = self.config.hosts.find(&origin.host, origin.port) else {
-            return self.doom(now, id, Failure::UnknownHost { host: origin.host });
+            let doomed = self.pool.waiting(id);
+            return self.doom(now, doomed, Failure::UnknownHost { host: origin.host });
         };
         let place = Place { authority, remote };
         let layer = match origin.scheme {
             Scheme::Http => Layer::Clear,
             Scheme::Https => match Tls::client(&self.config.tls, &origin.host) {
                 Ok(tls) => Layer::secured(tls),
-                Err(error) => return self.doom(now, id, Failure::Handshake { place, error }),
+                Err(error) => {
+                    let doomed = self.pool.waiting(id);
+                    return self.doom(now, doomed, Failure::Handshake { place, error });
+                }
             },
         };
         let socket = SocketId(self.free.pop().unwrap_or(self.slots.len()));
@@ -170,7 +177,7 @@ impl<W: Work> Client<W> {
         self.slots[socket.0] = Some(Slot { layer, carrier, life: Life::Live });
         self.pool.opened(id, socket);
         let within = self.config.timeouts.connect;
-        self.timers.set(now + within, Alarm::Connection(number, socket));
+        self.wake.by(now + within);
         let mut settings = self.config.socket.clone();
         settings.connect_timeout = within;
         self.actions.push_back(Action::Connect { socket, remote, settings });
@@ -246,12 +253,13 @@ impl<W: Work> Client<W> {
     /// A connection is lost, and `failure` tells why.
     pub(super) fn lose(&mut self, now: Instant, mut slot: Slot, failure: Failure) {
         let exchanges = std::mem::take(&mut slot.carrier.exchanges);
-        let (origin, failed_to_open) = (slot.carrier.origin, slot.carrier.missing().is_some());
-        let is_unsuitable = matches!(failure, Failure::NoAgreement { .. });
-        self.retire(now, slot);
-        if failed_to_open || is_unsuitable {
-            return self.doom(now, origin, failure);
+        let (origin, socket) = (slot.carrier.origin, slot.carrier.socket);
+        if slot.carrier.missing().is_some() {
+            let doomed = self.pool.failed(origin, socket);
+            self.retire(now, slot);
+            return self.doom(now, doomed, failure);
         }
+        self.retire(now, slot);
         for exchange in exchanges.into_values() {
             let acted = exchange.acted();
             if let Some(fetch) = exchange.fetch {
@@ -260,9 +268,9 @@ impl<W: Work> Client<W> {
         }
     }
 
-    /// Fails the fetches that an attempt to connect was made for.
-    fn doom(&mut self, now: Instant, origin: OriginId, failure: Failure) {
-        for fetch in self.pool.doomed(origin) {
+    /// Fails fetches for which there will be no connection.
+    fn doom(&mut self, now: Instant, fetches: Vec<FetchId>, failure: Failure) {
+        for fetch in fetches {
             self.end(now, fetch, Err(failure.clone()));
         }
     }
@@ -275,7 +283,10 @@ impl<W: Work> Client<W> {
         carrier.record.closed = Some(now);
         self.work.handle_connection_end(carrier.record.clone());
         self.pool.closed(origin, carrier.socket);
-        let owes = carrier.record.connected.is_some() && carrier.wants_transmit(&slot.layer);
+        if slot.life == Life::Live && carrier.missing().is_none() {
+            slot.layer.close_notify();
+        }
+        let owes = carrier.may_transmit(&slot.layer);
         if slot.life == Life::Live && owes && self.phase != Phase::Finished {
             slot.life = Life::Closing;
             let socket = slot.carrier.socket;
@@ -317,30 +328,29 @@ impl<W: Work> Client<W> {
                     && carrier.exchanges.is_empty()
                     && carrier.record.protocol == Protocol::Http1.name()
             });
-            if let (true, Some(slot)) = (is_idle, self.slots[index].take()) {
+            if is_idle && let Some(slot) = self.slots[index].take() {
                 self.retire(now, slot);
             }
         }
     }
 
-    /// A connection's time has come: its machine's time-out, or the end of patience with a connect.
-    fn wake(&mut self, now: Instant, number: u32, socket: SocketId) {
+    /// Looks whether a connection's time has come: its machine's time-out, or the end of patience with
+    /// its connect.
+    fn check_connection(&mut self, now: Instant, socket: SocketId) {
         let Some(mut slot) = self.take(socket) else { return };
-        if slot.carrier.record.id != number || slot.life != Life::Live {
+        let within = self.config.timeouts.connect;
+        if slot.life != Life::Live {
             self.slots[socket.0] = Some(slot);
             return;
         }
-        let within = self.config.timeouts.connect;
-        if let Some(missing) = slot.carrier.missing() {
-            if slot.carrier.record.opened + within <= now {
+        if slot.carrier.due(within).is_some_and(|due| due <= now) {
+            if let Some(missing) = slot.carrier.missing() {
                 let place = slot.carrier.place.clone();
                 return self.lose(now, slot, Failure::ConnectTime { place, within, missing });
             }
-        } else if let Some(machine) = slot.carrier.machine()
-            && machine.poll_timeout().is_some_and(|due| due <= now)
-        {
-            machine.handle_timeout(now);
-            slot.carrier.armed = None;
+            if let Some(machine) = slot.carrier.machine() {
+                machine.handle_timeout(now);
+            }
         }
         self.put_back(now, slot);
     }
@@ -350,8 +360,12 @@ impl<W: Work> Client<W> {
         let (origin, socket) = (carrier.origin, carrier.socket);
         let Some(machine) = carrier.machine() else { return };
         let standing = match machine.state() {
-            proto::ConnectionState::Open => Standing::Open { room: machine.room() },
-            proto::ConnectionState::Draining | proto::ConnectionState::Closed => Standing::Draining,
+            ConnectionState::Open => {
+                let room = machine.room();
+                let load = if carrier.exchanges.is_empty() { Load::Idle } else { Load::Busy };
+                Standing::Open { room, load }
+            }
+            ConnectionState::Draining | ConnectionState::Closed => Standing::Draining,
         };
         self.pool.stands(origin, socket, standing);
     }

@@ -7,6 +7,10 @@ fn pool(protocol: Option<Protocol>) -> (Pool, OriginId) {
     (pool, id)
 }
 
+fn open(room: usize) -> Standing {
+    Standing::Open { room, load: Load::Idle }
+}
+
 /// Opens every connection that the pool asks for; gives what was sent where.
 fn run(pool: &mut Pool, next_socket: &mut usize) -> Vec<(u32, usize)> {
     let mut sent = Vec::new();
@@ -16,6 +20,7 @@ fn run(pool: &mut Pool, next_socket: &mut usize) -> Vec<(u32, usize)> {
                 pool.opened(origin, SocketId(*next_socket));
                 *next_socket += 1;
             }
+            Step::Evict(socket) => panic!("{socket:?}"),
             Step::Send(fetch, socket) => sent.push((fetch.0, socket.0)),
         }
     }
@@ -35,8 +40,8 @@ fn http1_opens_a_connection_a_waiting_request_up_to_six() {
         assert_eq!(sockets, expected);
     }
     // Each free connection takes the next request; none more is opened.
-    pool.stands(id, SocketId(4), Standing::Open { room: 1 });
-    pool.stands(id, SocketId(2), Standing::Open { room: 1 });
+    pool.stands(id, SocketId(4), open(1));
+    pool.stands(id, SocketId(2), open(1));
     assert_eq!(run(&mut pool, &mut sockets), [(0, 2), (1, 4)]);
     assert_eq!(sockets, 6);
     pool.closed(id, SocketId(4));
@@ -54,7 +59,7 @@ fn the_most_urgent_request_goes_first_then_the_oldest() {
     run(&mut pool, &mut sockets);
     let mut order = Vec::new();
     for _ in 0..4 {
-        pool.stands(id, SocketId(0), Standing::Open { room: 1 });
+        pool.stands(id, SocketId(0), open(1));
         order.extend(run(&mut pool, &mut sockets).into_iter().map(|(fetch, _)| fetch));
     }
     assert_eq!(order, [2, 3, 0, 1]);
@@ -69,7 +74,7 @@ fn http2_has_one_connection_and_a_successor_once_it_drains() {
     }
     run(&mut pool, &mut sockets);
     assert_eq!(sockets, 1);
-    pool.stands(id, SocketId(0), Standing::Open { room: 4 });
+    pool.stands(id, SocketId(0), open(4));
     assert_eq!(run(&mut pool, &mut sockets).len(), 4);
     assert_eq!(sockets, 1, "a full connection is waited for");
     pool.stands(id, SocketId(0), Standing::Draining);
@@ -115,15 +120,43 @@ fn the_limit_on_all_connections_holds_and_room_wakes_other_origins() {
 }
 
 #[test]
-fn a_failed_connect_dooms_all_only_where_nothing_works() {
+fn an_idle_connection_makes_way_for_another_origin_at_the_limit() {
+    let mut pool = Pool::new(PoolLimits { per_origin: 6, total: 1 });
+    let mut origin = |n: u32| {
+        let origin = Origin { scheme: Scheme::Http, host: format!("h{n}"), port: 80 };
+        let id = pool.enter(origin, Some(Protocol::Http1));
+        pool.wait(id, 3, FetchId(n));
+        id
+    };
+    let (one, other) = (origin(0), origin(1));
+    assert_eq!(pool.next_step(), Some(Step::Open(one)));
+    pool.opened(one, SocketId(0));
+    pool.stands(one, SocketId(0), open(1));
+    assert_eq!(pool.next_step(), Some(Step::Send(FetchId(0), SocketId(0))));
+    assert_eq!(pool.next_step(), None, "a busy connection stays");
+    pool.stands(one, SocketId(0), open(1));
+    assert_eq!(pool.next_step(), Some(Step::Evict(SocketId(0))));
+    pool.closed(one, SocketId(0));
+    assert_eq!(pool.next_step(), Some(Step::Open(other)));
+}
+
+#[test]
+fn a_failed_connect_dooms_all_only_where_no_other_is_left() {
     let (mut pool, id) = pool(Some(Protocol::Http1));
     let mut sockets = 0;
-    for fetch in 0..3 {
+    for fetch in 0..9 {
         pool.wait(id, 3, FetchId(fetch));
     }
     run(&mut pool, &mut sockets);
-    pool.closed(id, SocketId(0));
-    assert_eq!(pool.doomed(id).len(), 3);
-    pool.stands(id, SocketId(1), Standing::Open { room: 0 });
-    assert_eq!(pool.doomed(id), [FetchId(0)]);
+    assert_eq!(sockets, 6);
+    assert_eq!(pool.failed(id, SocketId(0)), []);
+    assert_eq!(run(&mut pool, &mut sockets), []);
+    assert_eq!(sockets, 6, "no further attempt before another one has succeeded");
+    pool.stands(id, SocketId(1), open(1));
+    assert_eq!(run(&mut pool, &mut sockets), [(0, 1)]);
+    assert_eq!(sockets, 7);
+    for socket in 1..6 {
+        assert_eq!(pool.failed(id, SocketId(socket)), []);
+    }
+    assert_eq!(pool.failed(id, SocketId(6)).len(), 8);
 }

@@ -77,6 +77,8 @@ pub enum Listener {
 #[derive(Clone, Copy)]
 pub enum Speaks {
     Http1,
+    /// One request a connection (`Connection: close`).
+    Http1Once,
     Http2,
 }
 
@@ -92,9 +94,12 @@ pub struct World {
     connections: Vec<Far>,
     /// What the servers saw.
     pub seen: Vec<Seen>,
+    /// Octets that reach the client at a time.
+    pub piece: usize,
     /// The most connections that were open at a time.
     pub most_open: usize,
     open: usize,
+    finished: bool,
 }
 
 enum Happening {
@@ -126,8 +131,10 @@ impl World {
             by_socket: HashMap::new(),
             connections: Vec::new(),
             seen: Vec::new(),
+            piece: usize::MAX,
             most_open: 0,
             open: 0,
+            finished: false,
         }
     }
 
@@ -136,10 +143,15 @@ impl World {
         self.connections.len()
     }
 
+    /// Connections that the client has not closed.
+    pub fn still_open(&self) -> usize {
+        self.open
+    }
+
     /// Drives `client` to its end.
     pub fn run<W: Work + std::fmt::Debug>(&mut self, client: &mut Client<W>) {
         for _ in 0..1_000_000 {
-            if self.act(client) {
+            if self.finished || self.act(client) {
                 return;
             }
             let happens = self.agenda.first_key_value().map(|((at, _), _)| *at);
@@ -177,7 +189,7 @@ impl World {
                         break;
                     }
                     let far = self.by_socket[&socket];
-                    self.plan(DELAY, Happening::Up(far, out.to_vec()));
+                    self.plan(DELAY, Happening::Up(far, octets(&out)));
                 },
                 Action::Shutdown(socket) | Action::Close(socket) | Action::Abort(socket) => {
                     let far = self.by_socket.remove(&socket).unwrap();
@@ -218,9 +230,16 @@ impl World {
 
     fn machine(&self, speaks: Speaks) -> Box<dyn ServerConnection> {
         match speaks {
-            Speaks::Http1 => {
-                let settings =
-                    h1::ServerSettings { keep_alive_timeout: None, ..Default::default() };
+            Speaks::Http1 | Speaks::Http1Once => {
+                let keep_alive = match speaks {
+                    Speaks::Http1Once => h1::KeepAlive::Off,
+                    Speaks::Http1 | Speaks::Http2 => h1::KeepAlive::On,
+                };
+                let settings = h1::ServerSettings {
+                    keep_alive,
+                    keep_alive_timeout: None,
+                    ..Default::default()
+                };
                 Box::new(h1::Server::new(self.now, settings, Tracer::off()))
             }
             Speaks::Http2 => {
@@ -246,8 +265,14 @@ impl World {
                 }
             }
             Happening::Down(far, octets) => {
-                if let Some(socket) = self.connections[far].socket {
-                    client.handle_bytes(now, socket, &octets);
+                for piece in octets.chunks(self.piece) {
+                    if let Some(socket) = self.connections[far].socket {
+                        client.handle_bytes(now, socket, piece);
+                    }
+                    if self.act(client) {
+                        self.finished = true;
+                        return;
+                    }
                 }
             }
             Happening::DownEnd(far) => {
@@ -354,7 +379,7 @@ impl World {
         self.connections[far].layer.poll_transmit(&mut out, 16_384, |plain, _| {
             plain.put(once.take().unwrap_or_default());
         });
-        self.plan(DELAY, Happening::Down(far, out.to_vec()));
+        self.plan(DELAY, Happening::Down(far, octets(&out)));
     }
 
     fn close(&mut self, far: usize) {
@@ -377,7 +402,7 @@ impl World {
         });
         let over = machine.as_ref().is_some_and(|m| m.state() == ConnectionState::Closed);
         if !out.is_empty() {
-            self.plan(DELAY, Happening::Down(far, out.to_vec()));
+            self.plan(DELAY, Happening::Down(far, octets(&out)));
         }
         if over {
             self.connections[far].closed = true;
@@ -427,6 +452,11 @@ pub fn config_with(transport: Transport, tls: ClientTlsOptions) -> ClientConfig 
 /// `count` fetches of `http://a.test/0` and so on.
 pub fn fetches(count: usize) -> Vec<FetchSpec> {
     (0..count).map(|n| FetchSpec::get(format!("http://a.test/{n}").parse().unwrap())).collect()
+}
+
+/// What waits in `out`, in one piece.
+fn octets(out: &SendBuf) -> Vec<u8> {
+    out.chunks().collect::<Vec<_>>().concat()
 }
 
 /// Milliseconds from the beginning.

@@ -49,7 +49,7 @@ impl State {
 fn trials() -> Finding {
     let name = "namespaces and links";
     match os::net::probe() {
-        Ok(()) => {
+        Ok(_) => {
             let what = if host::is_root() { "can be made, as root" } else { "can be made, without root" };
             Finding { name, state: State::Good, what: what.to_owned(), remedy: String::new() }
         }

@@ -25,7 +25,7 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
         job.listen_tls.iter().map(move |address| (address, ListenerKind::Tls(tls.clone())))
     });
     for (address, kind) in clear.chain(secure) {
-        let listener = Listener::bind(*address, Sharing::Alone, &SocketSettings::default());
+        let listener = Listener::bind(*address, Sharing::Found, &SocketSettings::default());
         reactor.listen(listener.map_err(super::lacking)?).map_err(super::lacking)?;
         kinds.push(kind);
     }

@@ -5,7 +5,7 @@ use crate::cli::RaceArgs;
 use crate::conclude::{Form, conclude};
 use crate::progress::Progress;
 use crate::run_folder::RunFolder;
-use crate::runner::{RunContext, Runner};
+use crate::runner::{RunContext, Runner, SIDE_BY_SIDE};
 use crate::store::Store;
 use crate::trouble::{self, Trouble};
 use crate::{environment, host};
@@ -74,7 +74,7 @@ fn race(args: &RaceArgs, folder: &RunFolder, mut store: Store, header: &RunHeade
         key_log: environment::ssl_key_log_file(),
         serial: args.serial,
     };
-    let mut progress = Progress::new(&plan, args.serial, args.verbose);
+    let mut progress = Progress::new(&plan, if args.serial { 1 } else { SIDE_BY_SIDE }, args.verbose);
     let whole = Runner::new(context, plan, &mut store, &mut progress, &interrupts).run();
     progress.clear();
     if !whole? {

@@ -58,7 +58,7 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     let forward = ForwardSpec {
         link: spec.clone(),
         seed: Seed(order.plan.seed),
-        segmentation: if spec.is_unlimited() { Segmentation::Kept } else { Segmentation::Split },
+        segmentation: Segmentation::KeepWhereUnlimited,
     };
     let mut packets: Vec<PacketRecord> = Vec::new();
     let mut keep = |packet| packets.push(packet);
@@ -72,7 +72,7 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     settings.insert("link receive buffer".to_owned(), buffer.to_string());
     settings.extend(ran.near.settings.clone());
     settings.extend(run.placement());
-    topology.end().map_err(failed)?;
+    drop(topology);
     let facts = LinkFacts {
         rtt: spec.rtt(),
         down: spec.down.bottleneck.mean_rate(),

@@ -1,5 +1,5 @@
-//! Serves a folder: `serve DIR [--listen ADDR] [--listen-tls ADDR] [--threads N]`, until its standard
-//! input ends. Addresses are printed, one a line, once they listen.
+//! Serves a folder: `serve DIR [--listen ADDR] [--listen-tls ADDR] [--threads N] [--low-water BYTES]`,
+//! until its standard input ends. Addresses are printed, one a line, once they listen.
 #![allow(clippy::print_stdout, reason = "an example is a program")]
 
 mod files_adapter;
@@ -15,7 +15,6 @@ use std::error::Error;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::thread;
-use std::time::SystemTime;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -46,13 +45,14 @@ fn listen(arguments: &Arguments) -> Outcome<(OriginConfig, Vec<Vec<Listener>>)> 
     let tls = ServerTls::new(ServerTlsOptions::new(vec![identity]))?;
     let mut kinds = Vec::new();
     let mut shares: Vec<Vec<Listener>> = (0..arguments.threads).map(|_| Vec::new()).collect();
+    let settings =
+        SocketSettings { unsent_low_water: arguments.low_water, ..SocketSettings::default() };
     for (address, kind) in &arguments.listen {
         kinds.push(match kind {
             Kind::Clear => ListenerKind::Clear,
             Kind::Tls => ListenerKind::Tls(tls.clone()),
         });
-        let listeners =
-            Listener::bind_all(*address, arguments.threads, &SocketSettings::default())?;
+        let listeners = Listener::bind_all(*address, arguments.threads, &settings)?;
         for (share, listener) in shares.iter_mut().zip(listeners) {
             share.push(listener);
         }
@@ -60,12 +60,7 @@ fn listen(arguments: &Arguments) -> Outcome<(OriginConfig, Vec<Vec<Listener>>)> 
             println!("{}", listener.local());
         }
     }
-    let wall_clock = WallClock {
-        at: os::clock::now(),
-        // An example has no lab to ask for the time of day.
-        #[allow(clippy::disallowed_methods)]
-        unix: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?,
-    };
+    let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
     Ok((OriginConfig::new(kinds, wall_clock), shares))
 }
 
@@ -96,16 +91,19 @@ struct Arguments {
     folder: PathBuf,
     listen: Vec<(SocketAddr, Kind)>,
     threads: usize,
+    low_water: u32,
 }
 
 impl Arguments {
     fn read(mut words: impl Iterator<Item = String>) -> Outcome<Self> {
-        let mut read = Self { folder: ".".into(), listen: Vec::new(), threads: 1 };
+        let low_water = SocketSettings::default().unsent_low_water;
+        let mut read = Self { folder: ".".into(), listen: Vec::new(), threads: 1, low_water };
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} needs a value"));
             match word.as_str() {
                 "--listen" => read.listen.push((value()?.parse()?, Kind::Clear)),
                 "--listen-tls" => read.listen.push((value()?.parse()?, Kind::Tls)),
+                "--low-water" => read.low_water = value()?.parse()?,
                 "--threads" => read.threads = value()?.parse::<usize>()?.max(1),
                 _ => read.folder = word.into(),
             }

@@ -11,12 +11,15 @@ use proto::{Fields, Fin, Method, ResponseHead, Status};
 use std::time::Duration;
 use unit::Instant;
 
-/// Octets queued on a stream before its body waits. Not less than the mark at which connections say
-/// `Event::Writable`, or that would never come.
-const UNSENT_MARK: usize = 64 * 1024;
+/// Octets queued on a stream before its body waits, and made of a body at once, where few streams
+/// share the connection. Whoever waits is asked for more after a transmit has taken some.
+const PIECE_OF_FEW: usize = 64 * 1024;
 
-/// Octets of a body made at once.
-const PIECE: usize = 32 * 1024;
+/// The same where many do: a hundred streams then hold some megabytes, not some tens.
+const PIECE_OF_MANY: usize = 16 * 1024;
+
+/// More exchanges than this are many.
+const FEW: usize = 4;
 
 impl Talk {
     /// A request is there.
@@ -65,11 +68,12 @@ impl Talk {
     /// Sends more of a body, up to the mark.
     pub(super) fn pump(&mut self, now: Instant, shared: &Shared, index: usize) {
         let stream = self.exchanges[index].stream;
-        while self.speaker.unsent(stream) < UNSENT_MARK {
+        let limit = if self.exchanges.len() > FEW { PIECE_OF_MANY } else { PIECE_OF_FEW };
+        while self.speaker.unsent(stream) < limit {
             let exchange = &mut self.exchanges[index];
             match &mut exchange.state {
                 State::Sending(body) => {
-                    let Ok(piece) = body.next(PIECE) else {
+                    let Ok(piece) = body.next(limit) else {
                         self.speaker.reset(now, stream);
                         return self.end(now, shared, index, ExchangeEnd::Broken);
                     };
@@ -111,7 +115,9 @@ impl Talk {
         }
         if fin == Fin::Last {
             let stream = exchange.stream;
-            if let State::Echoing { uncredited } = std::mem::replace(&mut exchange.state, State::Given) {
+            if let State::Echoing { uncredited } =
+                std::mem::replace(&mut exchange.state, State::Given)
+            {
                 self.given += 1;
                 self.speaker.consume(stream, uncredited);
             }
@@ -129,7 +135,12 @@ impl Talk {
             }
         }
         if fin == Fin::Last {
-            return self.respond(now, shared, index, Answer::new(Status::OK, fields, Body::empty()));
+            return self.respond(
+                now,
+                shared,
+                index,
+                Answer::new(Status::OK, fields, Body::empty()),
+            );
         }
         let head = shared.head(now, Status::OK, &fields);
         if self.respond_head(now, shared, index, (&head, Fin::More)) {

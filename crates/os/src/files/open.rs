@@ -1,7 +1,9 @@
 //! Opening below a directory: openat2 where the kernel has it (5.6), else one part of the path after
 //! another.
+#![allow(unsafe_code)]
 
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -37,6 +39,19 @@ fn with_openat2(directory: BorrowedFd<'_>, path: &str) -> io::Result<OwnedFd> {
         )
     };
     owned(fd as libc::c_int)
+}
+
+/// Reads from `offset` into the room that the buffer has left, which need not be cleared for it.
+pub(super) fn read_into_spare(file: &File, buffer: &mut Vec<u8>, offset: u64) -> io::Result<usize> {
+    let offset = i64::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+    let spare = buffer.spare_capacity_mut();
+    // SAFETY: the kernel writes at most the length of the spare room into it.
+    let count =
+        unsafe { libc::pread(file.as_raw_fd(), spare.as_mut_ptr().cast(), spare.len(), offset) };
+    let count = usize::try_from(count).map_err(|_negative| io::Error::last_os_error())?;
+    // SAFETY: the kernel has written so many octets after the old length, within the capacity.
+    unsafe { buffer.set_len(buffer.len() + count) };
+    Ok(count)
 }
 
 /// The same without openat2: each part is opened below the one before, none may be a link or `..`.

@@ -112,14 +112,12 @@ impl<'a> Forwarder<'a> {
 
     /// Carries frames until `stop`; may be called again and goes on where it was.
     pub fn run(&mut self, stop: Stop<'_>) -> Result<Stopped, Os> {
-        for (number, fd) in (STOP..).zip(stop.readable) {
-            self.waiter.watch(fd.as_raw_fd(), number)?;
-        }
-        let stopped = self.carry(stop.deadline);
-        for fd in stop.readable {
-            self.waiter.forget(fd.as_raw_fd());
-        }
-        Ok(stopped)
+        let fds = stop.readable.iter().map(AsRawFd::as_raw_fd);
+        let watched: Result<(), Os> =
+            (STOP..).zip(fds.clone()).try_for_each(|(number, fd)| self.waiter.watch(fd, number));
+        let stopped = watched.map(|()| self.carry(stop.deadline));
+        fds.for_each(|fd| self.waiter.forget(fd));
+        stopped
     }
 
     /// What was counted so far.

@@ -23,7 +23,11 @@ const PRECEDENCE: &str = "precedence ::1/128 50\nprecedence ::/0 40\nprecedence 
 
 /// Replaces /etc/hosts for this mount namespace, and the order in which glibc ranks addresses.
 pub(crate) fn install(names: &[(IpAddr, Vec<String>)]) -> Result<(), Os> {
-    let failed = |source| Os::new("give the namespace its /etc/hosts", source);
+    let failed = |source: io::Error| {
+        let missing = source.kind() == io::ErrorKind::NotFound;
+        let error = Os::new("give the namespace its /etc/hosts", source);
+        if missing { error.with_remedy("sudo touch /etc/hosts") } else { error }
+    };
     let folder = FOLDERS.iter().find(|folder| fs::metadata(folder).is_ok()).unwrap_or(&"/tmp");
     mount("tmpfs", folder, "tmpfs", 0).map_err(failed)?;
     // A file that is not there cannot be mounted on: without gai.conf, names stand for IPv4 alone.

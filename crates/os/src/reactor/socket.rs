@@ -3,6 +3,9 @@
 use proto::{SendBuf, SocketId};
 use std::os::fd::OwnedFd;
 
+/// Octets asked of an end point at once, where the kernel's own low-water mark is none.
+const ROOM: usize = 256 * 1024;
+
 /// Where a socket stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -66,7 +69,7 @@ pub(super) struct Output {
     pub(super) owed: SendBuf,
     /// At most so many octets lie unsent in the kernel.
     pub(super) unsent_bound: usize,
-    /// TCP_NOTSENT_LOWAT as it was set.
+    /// TCP_NOTSENT_LOWAT as it was set, bounded.
     pub(super) low_water: usize,
 }
 
@@ -78,7 +81,7 @@ impl Output {
             wanted: false,
             owed: SendBuf::new(),
             unsent_bound: 0,
-            low_water: (low_water as usize).max(1),
+            low_water: (low_water as usize).clamp(1, ROOM),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the kernel made of a socket, read back and not assumed.
 
-use super::option::{read, read_int};
+use super::option::{read, unsent_low_water};
 use std::io;
 use std::mem;
 use std::os::fd::BorrowedFd;
@@ -27,14 +27,13 @@ impl TcpFacts {
     /// Reads them from a socket.
     pub fn read(fd: BorrowedFd<'_>) -> io::Result<Self> {
         let info = tcp_info(fd)?;
-        let low_water = read_int(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT)?;
         Ok(Self {
             congestion_control: congestion_control(fd)?,
             congestion_window: info.tcpi_snd_cwnd,
             segment_size: info.tcpi_snd_mss,
             round_trip: Duration::from_micros(info.tcpi_rtt.into()),
             retransmits: info.tcpi_total_retrans,
-            unsent_low_water: low_water as u32,
+            unsent_low_water: unsent_low_water(fd)?,
         })
     }
 }

@@ -42,6 +42,11 @@ pub(super) fn read_int(
     Ok(i32::from_ne_bytes(octets))
 }
 
+/// TCP_NOTSENT_LOWAT in force.
+pub(super) fn unsent_low_water(fd: BorrowedFd<'_>) -> io::Result<u32> {
+    read_int(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT).map(|octets| octets as u32)
+}
+
 /// Sets what an end point asks of a socket, and TCP_NODELAY: whole frames are written at once here,
 /// and Nagle's wait for an acknowledgement would be measured as the protocol's.
 pub(super) fn apply(fd: BorrowedFd<'_>, settings: &SocketSettings) -> io::Result<()> {

@@ -5,7 +5,9 @@
 
 use super::HarError;
 use super::time;
-use serde_json::Value;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The facts of one entry.
@@ -62,24 +64,17 @@ impl Timings {
 impl Entry {
     /// Reads entry `index` of a file.
     pub(super) fn read(index: usize, json: &str) -> Result<Self, HarError> {
-        let value: Value = serde_json::from_str(json).map_err(|error| HarError::Entry {
-            index,
-            url: String::new(),
-            field: "entry".to_owned(),
-            problem: error.to_string(),
-        })?;
         let mut reader = Reader { index, url: String::new() };
         let none = Value::Null;
-        if !value.is_object() {
-            return Err(reader.wrong("entry", "an object is expected"));
-        }
+        let value = reader.fields(json)?;
         let request = reader.object(&value, "request")?.unwrap_or(&none);
         let url = reader.text(request, "request.url")?.filter(|url| !url.is_empty());
         reader.url = url.ok_or_else(|| reader.wrong("request.url", "it is missing"))?;
         let response = reader.object(&value, "response")?.unwrap_or(&none);
         let content = reader.object(response, "response.content")?.unwrap_or(&none);
         let status_text = reader.text(response, "response.statusText")?.unwrap_or_default();
-        let upload = reader.size(request, "request.bodySize")?;
+        let sent = header(request, "content-length").and_then(|n| n.trim().parse().ok());
+        let upload = reader.size(request, "request.bodySize")?.or(sent);
         let status = reader.number(response, "response.status")?.map(|status| status as i64);
         let is_redirect = status.is_some_and(|status| (300..400).contains(&status));
         let target = reader.text(response, "response.redirectURL")?.filter(|url| !url.is_empty());
@@ -119,7 +114,36 @@ struct Reader {
     url: String,
 }
 
+/// The fields of an entry that are looked at.
+const FIELDS: [&str; 8] = [
+    "request",
+    "response",
+    "timings",
+    "startedDateTime",
+    "time",
+    "pageref",
+    "_resourceType",
+    "_priority",
+];
+
 impl Reader {
+    /// The entry's fields, each parsed apart: the stack in an `_initiator` may be nested deeper than the
+    /// parser's limit, and is then as good as missing.
+    fn fields(&self, json: &str) -> Result<Value, HarError> {
+        let all: BTreeMap<String, &RawValue> =
+            serde_json::from_str(json).map_err(|_| self.wrong("entry", "an object is expected"))?;
+        let mut parsed = Map::new();
+        for (name, text) in FIELDS.iter().filter_map(|&name| Some((name, all.get(name)?))) {
+            let value = serde_json::from_str(text.get());
+            let value = value.map_err(|error| self.wrong(name, &error.to_string()))?;
+            parsed.insert(name.to_owned(), value);
+        }
+        let initiator =
+            all.get("_initiator").and_then(|text| serde_json::from_str(text.get()).ok());
+        parsed.insert("_initiator".to_owned(), initiator.unwrap_or(Value::Null));
+        Ok(Value::Object(parsed))
+    }
+
     fn wrong(&self, field: &str, problem: &str) -> HarError {
         HarError::Entry {
             index: self.index,

@@ -15,7 +15,8 @@ pub(super) fn read(text: &str) -> Option<i64> {
     let second = whole.next().unwrap_or(Some(0))?;
     // 60 is a leap second.
     let fits = (1..=12).contains(&month) && (1..=31).contains(&day) && hour <= 24;
-    if !fits || year > 2200 || minute > 59 || second > 60 {
+    // No browser wrote before 1970, and differences of what is left never overflow.
+    if !fits || !(1970..=2200).contains(&year) || minute > 59 || second > 60 {
         return None;
     }
     let seconds = days_since_1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
@@ -85,6 +86,7 @@ mod tests {
             "2015-13-01T00:00:00Z",
             "2015-12-20T1x:00:00Z",
             "T",
+            "0001-01-01T00:00:00Z",
             "9999-01-01T00:00:00Z",
         ] {
             assert_eq!(read(text), None, "{text}");

@@ -1,22 +1,25 @@
 //! The client's side: one request at a time, and its response. The one rule: octets that no request
 //! asked for end the connection.
 
+mod plan;
+
 use super::body::{self, Incoming};
 use super::connection::{HeadReader, trace_closed, violation};
 use super::head::{self, CLIENT_CODE};
-use super::outgoing::{Framing, Hold, Outgoing};
+use super::outgoing::{Hold, Outgoing};
 use super::settings::{ClientSettings, KeepAlive};
 use crate::connection::{ClientConnection, Connection, ConnectionState, Event, Fin, StreamId};
 use crate::error::{Error, Misuse, Refused};
-use crate::message::{Method, RequestHead};
+use crate::message::RequestHead;
 use crate::schedule::Priority;
 use crate::send_buf::SendBuf;
 use bytes::Bytes;
+use plan::{Asked, RequestPlan, expects_continue};
 use std::collections::VecDeque;
 use trace::Tracer;
 use unit::Instant;
 use wire::Fields;
-use wire::h1::{self, BodyLength};
+use wire::h1::BodyLength;
 
 /// A client's end of one HTTP/1.1 connection.
 #[derive(Debug)]
@@ -25,6 +28,8 @@ pub struct Client {
     tracer: Tracer,
     reader: HeadReader,
     exchange: Option<Exchange>,
+    /// What the exchange that ended last has left, for the next.
+    spare: Outgoing,
     /// The number of the next exchange.
     next: u64,
     /// Body octets given out and not consumed.
@@ -43,16 +48,6 @@ struct Exchange {
     asked: Asked,
     response: Response,
     informational: u32,
-}
-
-/// What of a request bears on its response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    Body,
-    /// HEAD.
-    Head,
-    /// Another protocol, if the server likes.
-    Upgrade,
 }
 
 #[derive(Debug)]
@@ -79,6 +74,7 @@ impl Client {
             settings,
             tracer,
             exchange: None,
+            spare: Outgoing::default(),
             next: 0,
             unconsumed: 0,
             state: ConnectionState::Open,
@@ -219,7 +215,9 @@ impl Client {
             matches!(exchange.response, Response::Whole) && exchange.out.is_over()
         });
         if is_over {
-            self.exchange = None;
+            if let Some(exchange) = self.exchange.take() {
+                self.spare = exchange.out.recycle();
+            }
             if self.state == ConnectionState::Draining {
                 self.close(None);
             }
@@ -389,7 +387,7 @@ impl ClientConnection for Client {
         }
         let plan = RequestPlan::new(head, fin).map_err(Refused::Unsendable)?;
         let mut exchange = Exchange {
-            out: Outgoing::default(),
+            out: std::mem::take(&mut self.spare),
             asked: plan.asked,
             response: Response::Awaited,
             informational: 0,
@@ -415,74 +413,4 @@ impl ClientConnection for Client {
             && self.input == Input::Open;
         usize::from(is_free)
     }
-}
-
-/// How a request is written.
-struct RequestPlan {
-    asked: Asked,
-    framing: Option<Framing>,
-    length: Option<u64>,
-}
-
-impl RequestPlan {
-    fn new(head: &RequestHead, fin: Fin) -> Result<Self, &'static str> {
-        head::check_fields(&head.fields)?;
-        if head.method == Method::Connect || head.protocol.is_some() {
-            return Err("tunnels are not opened over HTTP/1.1 here");
-        }
-        let is_path =
-            head.path.starts_with('/') || (head.path == "*" && head.method == Method::Options);
-        if !is_path || !head.path.bytes().all(|octet| octet.is_ascii_graphic() && octet != b'#') {
-            return Err("the path begins with / and is printable ASCII (RFC 9112 §3.2.1)");
-        }
-        if !h1::is_field_name(head.method.as_str().as_bytes()) {
-            return Err("a method is a token (RFC 9110 §9.1)");
-        }
-        if !head.authority.bytes().all(|octet| octet.is_ascii_graphic()) {
-            return Err("an authority is printable ASCII (RFC 9110 §7.2)");
-        }
-        let declared = head::declared_length(&head.fields)?;
-        // RFC 9110 §8.6: where the method anticipates a body, its absence is said.
-        let anticipates = matches!(head.method, Method::Post | Method::Put | Method::Patch);
-        let (framing, length) = match (fin, declared) {
-            (Fin::Last, Some(length)) if length > 0 => {
-                return Err("fewer octets than Content-Length said");
-            }
-            (Fin::Last, None) if !anticipates => (None, None),
-            (Fin::Last, _) => (None, Some(0)),
-            (Fin::More, Some(length)) => (Some(Framing::Exactly(length)), Some(length)),
-            (Fin::More, None) => (Some(Framing::Chunked), None),
-        };
-        let asked = match head.method {
-            Method::Head => Asked::Head,
-            _ if head.fields.find(b"upgrade").is_some() => Asked::Upgrade,
-            _ => Asked::Body,
-        };
-        Ok(Self { asked, framing, length })
-    }
-
-    fn write(&self, head: &RequestHead, keep_alive: KeepAlive, out: &mut Vec<u8>) {
-        h1::put_request_line(out, head.method.as_str(), &head.path);
-        // RFC 9110 §7.2: Host comes first.
-        h1::put_field(out, b"Host", head.authority.as_bytes());
-        head::put_fields(out, &head.fields);
-        match (self.length, self.framing) {
-            (Some(length), _) => head::put_length(out, length),
-            (None, Some(_)) => h1::put_field(out, b"transfer-encoding", b"chunked"),
-            (None, None) => {}
-        }
-        match (keep_alive, self.asked) {
-            (KeepAlive::On, Asked::Upgrade) => h1::put_field(out, b"connection", b"upgrade"),
-            (KeepAlive::Off, Asked::Upgrade) => {
-                h1::put_field(out, b"connection", b"upgrade, close")
-            }
-            (KeepAlive::Off, _) => h1::put_field(out, b"connection", b"close"),
-            (KeepAlive::On, _) => {}
-        }
-        h1::put_end(out);
-    }
-}
-
-fn expects_continue(fields: &Fields) -> bool {
-    fields.find(b"expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"))
 }

@@ -38,7 +38,7 @@ pub(super) fn read_request(octets: &[u8], scheme: Scheme) -> Result<Request, Err
     let mut framing = FramingFields::new();
     let mut host = None;
     let mut expect = None;
-    let mut fields = Fields::new();
+    let mut fields = Fields::with_capacity(parts.field_count(), octets.len());
     for field in parts.fields() {
         framing.take(field).map_err(broken)?;
         if field.name.eq_ignore_ascii_case(b"host") {
@@ -161,7 +161,9 @@ fn read_authority(octets: &[u8]) -> Result<&str, Error> {
             inner.bytes().all(|b| b.is_ascii_alphanumeric() || b":.%-_~".contains(&b))
         }
         Some(None) => false,
-        None => host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%".contains(&b)),
+        None => host
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'.' || b"-_~!$&'()*+,;=%".contains(&b)),
     };
     if is_host && port.bytes().all(|b| b.is_ascii_digit()) { Ok(text) } else { Err(fault()) }
 }
@@ -172,7 +174,7 @@ pub(super) fn read_response(octets: &[u8]) -> Result<Response, Error> {
     let parts = h1::parse_response(octets, &mut scratch).map_err(foreign)?;
     let options = ConnectionOptions::of(parts.fields());
     let mut framing = FramingFields::new();
-    let mut fields = Fields::new();
+    let mut fields = Fields::with_capacity(parts.field_count(), octets.len());
     let mut fault = None;
     for field in parts.fields() {
         // A response that has no body cannot be framed wrongly (RFC 9112 §6.3): the caller decides.

@@ -33,6 +33,8 @@ enum Stage {
     Body(Framing),
     /// Everything is queued.
     Whole,
+    /// The receiver wants no more: what is still sent goes nowhere.
+    Dropped,
 }
 
 /// How the receiver tells the end of a body.
@@ -66,6 +68,12 @@ enum Ask {
 }
 
 impl Outgoing {
+    /// The same buffers, for another message.
+    pub(super) fn recycle(mut self) -> Self {
+        self.octets.clear();
+        Self { octets: self.octets, ..Self::default() }
+    }
+
     /// Octets queued.
     pub(super) fn len(&self) -> usize {
         self.octets.len()
@@ -83,15 +91,16 @@ impl Outgoing {
 
     /// Whether everything has been given and moved on.
     pub(super) fn is_over(&self) -> bool {
-        self.stage == Stage::Whole && self.octets.is_empty()
+        matches!(self.stage, Stage::Whole | Stage::Dropped) && self.octets.is_empty()
     }
 
-    /// Whether `transmit` would move something.
+    /// Whether `transmit` would move something, or the application is to be asked for more.
     pub(super) fn is_ready(&self) -> bool {
-        match self.hold {
+        let moves = match self.hold {
             Hold::Free => !self.octets.is_empty(),
             Hold::AfterHead(left) => left > 0,
-        }
+        };
+        moves || self.asks()
     }
 
     /// Whether the body is held back; and whether the head is out by now.
@@ -135,13 +144,19 @@ impl Outgoing {
     /// Drops what is queued, and everything that would have followed.
     pub(super) fn discard(&mut self) {
         self.octets.clear();
+        self.heads = 0;
         self.hold = Hold::Free;
-        self.stage = Stage::Whole;
+        self.ask = Ask::No;
+        self.stage = Stage::Dropped;
     }
 
     /// Appends body octets.
     pub(super) fn send(&mut self, data: Bytes, fin: Fin) -> Result<(), Misuse> {
-        let Stage::Body(framing) = self.stage else { return Err(self.out_of_order()) };
+        let framing = match self.stage {
+            Stage::Body(framing) => framing,
+            Stage::Dropped => return Ok(()),
+            _ => return Err(self.out_of_order()),
+        };
         let length = data.len();
         match framing {
             Framing::Exactly(left) => {
@@ -171,7 +186,11 @@ impl Outgoing {
 
     /// Appends trailers, where the framing has room for them, and ends the body.
     pub(super) fn send_trailers(&mut self, fields: &Fields) -> Result<(), Misuse> {
-        let Stage::Body(framing) = self.stage else { return Err(self.out_of_order()) };
+        let framing = match self.stage {
+            Stage::Body(framing) => framing,
+            Stage::Dropped => return Ok(()),
+            _ => return Err(self.out_of_order()),
+        };
         check_fields(fields).map_err(Misuse::Unsendable)?;
         if matches!(framing, Framing::Exactly(left) if left > 0) {
             return Err(Misuse::OutOfOrder("fewer octets than Content-Length said"));
@@ -212,11 +231,15 @@ impl Outgoing {
 
     /// Whether the application is to be asked for more; asked once a `send`.
     pub(super) fn take_ask(&mut self) -> bool {
-        let asks = self.ask == Ask::WhenLow && self.octets.len() < LOW_WATER;
+        let asks = self.asks();
         if asks {
             self.ask = Ask::No;
         }
         asks
+    }
+
+    fn asks(&self) -> bool {
+        self.ask == Ask::WhenLow && self.octets.len() < LOW_WATER
     }
 }
 

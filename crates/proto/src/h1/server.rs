@@ -7,6 +7,7 @@ mod life;
 use super::body::{self, Incoming};
 use super::connection::{HeadReader, trace_closed, violation};
 use super::head;
+use super::outgoing::Outgoing;
 use super::settings::{Expect, KeepAlive, ServerSettings};
 use crate::connection::{Connection, ConnectionState, Event, Fin, ServerConnection, StreamId};
 use crate::error::{Error, Misuse, Refused};
@@ -31,6 +32,8 @@ pub struct Server {
     /// Exchanges whose answers are not all sent, oldest first, and the number of the first.
     exchanges: VecDeque<Exchange>,
     first: u64,
+    /// What the exchange that ended last has left, for the next.
+    spare: Outgoing,
     /// Octets that came while no further request was taken.
     backlog: Vec<u8>,
     /// Body octets given out and not consumed.
@@ -74,6 +77,7 @@ impl Server {
             receiving: Receiving::Head,
             exchanges: VecDeque::new(),
             first: 0,
+            spare: Outgoing::default(),
             backlog: Vec::new(),
             unconsumed: 0,
             input: Input::Open,
@@ -162,7 +166,8 @@ impl Server {
             }
         };
         let persists = request.persists && self.settings.keep_alive == KeepAlive::On;
-        self.exchanges.push_back(Exchange::new(&request, persists));
+        let out = std::mem::take(&mut self.spare);
+        self.exchanges.push_back(Exchange::new(&request, persists, out));
         let stream = self.newest();
         self.tracer.emit(now, || trace::Event::FrameParsed {
             stream: stream.0,

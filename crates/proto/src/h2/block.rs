@@ -13,6 +13,7 @@ use crate::multiplex::timers::Timer;
 use crate::schedule::Priority;
 use wire::Field;
 use wire::h2::{Dependency, ErrorCode};
+use wire::hpack::{self, Fault};
 
 /// What began a header block.
 #[derive(Debug, Clone, Copy)]
@@ -61,6 +62,7 @@ impl Core {
         if end_headers {
             return self.on_whole_block(stream, begun, fragment);
         }
+        self.timers.set(Timer::HeaderBlock, self.now + self.settings.head_timeout);
         self.block = Some(Block { stream, begun, octets: fragment.to_vec(), continuations: 0 });
         Ok(())
     }
@@ -79,6 +81,7 @@ impl Core {
             return Err(self.fail(ErrorCode::ENHANCE_YOUR_CALM, rule));
         }
         if end_headers {
+            self.timers.cancel(Timer::HeaderBlock);
             return self.on_whole_block(block.stream, block.begun, &block.octets);
         }
         self.block = Some(block);
@@ -108,9 +111,16 @@ impl Core {
             plain += field.name.len() + field.value.len();
             emit(field);
         });
-        let Ok(size) = decoded else {
-            let rule = "RFC 7541: the header block cannot be decoded";
-            return Err(self.fail(ErrorCode::COMPRESSION_ERROR, rule));
+        let size = match decoded {
+            Ok(size) => size,
+            Err(hpack::Error { fault: Fault::Excess, .. }) => {
+                let rule = "RFC 9113 §10.5.1: a header block of far more work than it is worth";
+                return Err(self.fail(ErrorCode::ENHANCE_YOUR_CALM, rule));
+            }
+            Err(_) => {
+                let rule = "RFC 7541: the header block cannot be decoded";
+                return Err(self.fail(ErrorCode::COMPRESSION_ERROR, rule));
+            }
         };
         self.tracer.emit(self.now, || trace::Event::HeaderBlock {
             stream: u64::from(id),
@@ -256,9 +266,14 @@ impl Core {
     ) -> Result<Result<(), Malformed>, Over> {
         let Headers { id, fin, .. } = headers;
         let (stream, head) = (StreamId(u64::from(id)), read.head);
-        let Some(asked) = self.streams.find(id).map(|stream| stream.asked) else {
+        let Some((asked, state)) = self.streams.find(id).map(|s| (s.asked, s.state)) else {
             return Ok(Ok(()));
         };
+        let most = self.settings.max_concurrent_streams as usize;
+        if state == State::ReservedRemote && self.streams.active(Opener::Peer) >= most {
+            let rule = "RFC 9113 §5.1.2: more concurrent pushes than we take";
+            return self.fail_stream(id, ErrorCode::REFUSED_STREAM, rule).map(Ok);
+        }
         if head.status.is_informational() {
             if fin == Fin::Last {
                 return Ok(Err(Malformed("RFC 9113 §8.1: an informational response ends nothing")));

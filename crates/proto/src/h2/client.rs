@@ -15,7 +15,8 @@ use trace::Tracer;
 use unit::Instant;
 use wire::h2::LAST_STREAM;
 
-/// A client's connection.
+/// A client's connection. A server may reset a stream with NO_ERROR after its whole answer, to say that
+/// it needs no more of the request (RFC 9113 §8.1): the answer then came before `Event::Reset`, and counts.
 #[derive(Debug)]
 pub struct Client {
     pub(super) core: Core,
@@ -70,7 +71,7 @@ impl ClientConnection for Client {
         let mut block = std::mem::take(&mut core.scratch);
         block.clear();
         head_out::encode_request(&mut core.encoder, head, &mut block);
-        core.trace_block(id, head.fields.list_size(), block.len());
+        core.trace_block(id, &head.fields, block.len());
         core.queue_block(id, fin, &block);
         core.scratch = block;
         Ok(StreamId(u64::from(id)))

@@ -4,7 +4,7 @@ use super::connection::{Core, Place, Role};
 use super::head_out;
 use super::priority;
 use super::settings::PrioritySignal;
-use crate::connection::StreamId;
+use crate::connection::{ConnectionState, StreamId};
 use crate::error::Misuse;
 use crate::multiplex::outgoing::Ending;
 use crate::multiplex::state::State;
@@ -109,7 +109,8 @@ impl Core {
     pub(super) fn prioritise(&mut self, stream: StreamId, priority: Priority) {
         self.scheduler.reprioritise(stream, priority);
         let Some(id) = number(stream) else { return };
-        if self.role == Role::Server
+        if self.state == ConnectionState::Closed
+            || self.role == Role::Server
             || self.place(id) == Place::Idle && self.opener(id) == Opener::Peer
         {
             return;

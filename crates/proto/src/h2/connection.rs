@@ -207,7 +207,7 @@ impl Core {
     /// Ends the connection for the peer's fault (RFC 9113 §5.4.1).
     pub(super) fn fail(&mut self, code: ErrorCode, rule: &'static str) -> Over {
         if self.state != ConnectionState::Closed {
-            self.queue(Frame::GoAway { last: self.highest_peer, code, debug: rule.as_bytes() });
+            self.queue_goaway(code, rule);
             let (scope, code) = (Scope::Connection, u64::from(code.0));
             self.close(Some(Error::PeerViolation { scope, code, rule }));
         }
@@ -255,6 +255,7 @@ impl Core {
         if let Some(stream) = self.streams.remove(id) {
             if stream.scheduled {
                 self.ready -= 1;
+                self.watch_connection();
             }
             self.scheduler.remove(StreamId(u64::from(id)));
             self.credit_connection(stream.unconsumed);

@@ -122,7 +122,7 @@ impl Core {
         let (id, fin) = (body.stream, if body.left == 0 { body.fin } else { Fin::More });
         if body.left > 0 {
             self.reading = Reading::Data(body);
-        } else {
+        } else if body.padding > 0 {
             self.reading = Reading::Skip(body.padding);
         }
         let live = self.streams.find(id).is_some_and(|stream| stream.state.takes_data());

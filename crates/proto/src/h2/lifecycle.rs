@@ -40,7 +40,8 @@ impl Core {
         self.streams.clear();
         self.block = None;
         self.ready = 0;
-        self.tracer.emit(self.now, || trace::Event::ConnectionClosed { reason: "" });
+        let reason = error.as_ref().map_or_else(|| "in good order".to_owned(), Error::to_string);
+        self.tracer.emit(self.now, || trace::Event::ConnectionClosed { reason: &reason });
         self.events.push_back(Event::Closed { error });
     }
 
@@ -57,13 +58,18 @@ impl Core {
             _ => None,
         };
         if self.shutdown == Shutdown::No {
-            self.queue_goaway(ErrorCode::NO_ERROR);
+            self.queue_goaway(ErrorCode::NO_ERROR, "");
         }
         self.close(error);
     }
 
-    pub(super) fn queue_goaway(&mut self, code: ErrorCode) {
-        self.queue(Frame::GoAway { last: self.highest_peer, code, debug: b"" });
+    /// Queues a GOAWAY; the last stream that it names never grows (RFC 9113 §6.8).
+    pub(super) fn queue_goaway(&mut self, code: ErrorCode, debug: &str) {
+        let last = match self.shutdown {
+            Shutdown::Final { last } => last,
+            Shutdown::No | Shutdown::Announced => self.highest_peer,
+        };
+        self.queue(Frame::GoAway { last, code, debug: debug.as_bytes() });
     }
 
     pub(super) fn shut_down(&mut self, now: Instant) {
@@ -88,7 +94,7 @@ impl Core {
     /// The GOAWAY that names the last stream.
     pub(super) fn finish_shutdown(&mut self) {
         self.timers.cancel(Timer::Drain);
-        self.queue_goaway(ErrorCode::NO_ERROR);
+        self.queue_goaway(ErrorCode::NO_ERROR, "");
         self.shutdown = Shutdown::Final { last: self.highest_peer };
         self.close_if_drained();
     }
@@ -116,6 +122,7 @@ impl Core {
                     let rule = "RFC 9113 §6.5.3: SETTINGS were not acknowledged in time";
                     self.fail(ErrorCode::SETTINGS_TIMEOUT, rule);
                 }
+                Timer::HeaderBlock => self.give_up("the end of a header block"),
                 Timer::KeepAlive => self.keep_alive(),
                 Timer::KeepAliveAck => self.give_up("the answer to a PING"),
                 Timer::Drain => self.finish_shutdown(),
@@ -125,7 +132,7 @@ impl Core {
     }
 
     fn give_up(&mut self, waiting_for: &'static str) {
-        self.queue_goaway(ErrorCode::ENHANCE_YOUR_CALM);
+        self.queue_goaway(ErrorCode::ENHANCE_YOUR_CALM, waiting_for);
         self.close(Some(Error::TimedOut { waiting_for }));
     }
 

@@ -1,6 +1,7 @@
 //! Frames in: what each means for the stream and the connection, but for header blocks (`block`) and
 //! DATA (`data`).
 
+use super::block::Begun;
 use super::connection::{Core, Over, Place, Progress, Reading, Role, Shutdown};
 use super::priority;
 use crate::connection::{ConnectionState, Event, StreamId};
@@ -11,8 +12,8 @@ use crate::multiplex::streams::{Gone, Opener};
 use crate::multiplex::timers::Timer;
 use crate::schedule::Priority;
 use wire::h2::{
-    Dependency, ErrorCode, Frame, FrameError, FrameHeader, FrameKind, LAST_STREAM, PREFACE, Reach,
-    SettingsList,
+    Dependency, ErrorCode, FLAG_ACK, FLAG_PADDED, Frame, FrameError, FrameHeader, FrameKind,
+    LAST_STREAM, PREFACE, Reach, SettingsList,
 };
 
 /// What our own PINGs carry.
@@ -102,44 +103,23 @@ impl Core {
             frame: header.kind.name(),
             length: u64::from(header.length),
         });
-        if !self.greeted && (header.kind != FrameKind::SETTINGS || header.flags & 1 != 0) {
-            let rule = "RFC 9113 §3.4: SETTINGS come first";
-            return Err(self.fail(ErrorCode::PROTOCOL_ERROR, rule));
-        }
-        if header.length > self.settings.max_frame_size {
-            let rule = "RFC 9113 §4.2: the frame is larger than we take";
-            return Err(self.fail(ErrorCode::FRAME_SIZE_ERROR, rule));
-        }
-        let continues = header.kind == FrameKind::CONTINUATION;
-        let expected = match &self.block {
-            None => !continues,
-            Some(block) => continues && block.stream == header.stream,
-        };
-        if !expected {
-            let rule =
-                "RFC 9113 §6.10: CONTINUATION follows its header block, and nothing else does";
-            return Err(self.fail(ErrorCode::PROTOCOL_ERROR, rule));
-        }
-        if self.control.len() > self.settings.limits.queued_octets {
-            let rule = "RFC 9113 §10.5: the peer does not read what it makes us send";
-            return Err(self.fail(ErrorCode::ENHANCE_YOUR_CALM, rule));
+        if let Some((code, rule)) = self.misplaced(header) {
+            return Err(self.fail(code, rule));
         }
         if let Err(error) = header.check() {
             self.reading = Reading::Skip(header.length);
             return self.frame_error(header.stream, error);
         }
         match header.kind {
-            FrameKind::DATA if header.has(wire::h2::FLAG_PADDED) => {
-                if header.length == 0 {
-                    let rule = "RFC 9113 §6.1: the Pad Length is missing";
-                    return Err(self.fail(ErrorCode::FRAME_SIZE_ERROR, rule));
-                }
+            FrameKind::DATA if header.has(FLAG_PADDED) && header.length == 0 => {
+                let rule = "RFC 9113 §6.1: the Pad Length is missing";
+                return Err(self.fail(ErrorCode::FRAME_SIZE_ERROR, rule));
+            }
+            FrameKind::DATA if header.has(FLAG_PADDED) => {
                 self.reading = Reading::PadLength(header);
             }
             // Its octets are streamed through, so its begin is all there is to see.
-            FrameKind::DATA => {
-                self.reading = Reading::Data(self.open_data(header, None)?);
-            }
+            FrameKind::DATA => self.reading = Reading::Data(self.open_data(header, None)?),
             kind if kind.0 <= FrameKind::CONTINUATION.0 || kind == FrameKind::PRIORITY_UPDATE => {
                 self.reading = Reading::Payload(header);
             }
@@ -150,6 +130,31 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// Why the connection cannot have such a frame now, where it cannot.
+    fn misplaced(&self, header: FrameHeader) -> Option<(ErrorCode, &'static str)> {
+        let continues = header.kind == FrameKind::CONTINUATION;
+        let expected = match &self.block {
+            None => !continues,
+            Some(block) => continues && block.stream == header.stream,
+        };
+        let settings = header.kind == FrameKind::SETTINGS && !header.has(FLAG_ACK);
+        if !self.greeted && !settings {
+            Some((ErrorCode::PROTOCOL_ERROR, "RFC 9113 §3.4: SETTINGS come first"))
+        } else if header.length > self.settings.max_frame_size {
+            let rule = "RFC 9113 §4.2: the frame is larger than we take";
+            Some((ErrorCode::FRAME_SIZE_ERROR, rule))
+        } else if !expected {
+            let rule =
+                "RFC 9113 §6.10: CONTINUATION follows its header block, and nothing else does";
+            Some((ErrorCode::PROTOCOL_ERROR, rule))
+        } else if self.control.len() > self.settings.limits.queued_octets {
+            let rule = "RFC 9113 §10.5: the peer does not read what it makes us send";
+            Some((ErrorCode::ENHANCE_YOUR_CALM, rule))
+        } else {
+            None
+        }
     }
 
     /// A frame that broke its own rules.
@@ -169,11 +174,11 @@ impl Core {
         };
         match frame {
             Frame::Headers { stream, block, end_stream, end_headers, dependency, .. } => {
-                let begun = super::block::Begun::Headers { end_stream, dependency };
+                let begun = Begun::Headers { end_stream, dependency };
                 self.on_block(stream, begun, block, end_headers)
             }
             Frame::PushPromise { stream, promised, block, end_headers, .. } => {
-                let begun = super::block::Begun::Promise { promised };
+                let begun = Begun::Promise { promised };
                 self.on_block(stream, begun, block, end_headers)
             }
             Frame::Continuation { block, end_headers, .. } => {
@@ -364,9 +369,7 @@ impl Core {
             if self.send_window.adjust(i64::from(increment)).is_err() {
                 return Err(self.fail(ErrorCode::FLOW_CONTROL_ERROR, RULE));
             }
-            if self.send_window.available() > 0 {
-                self.stalled_since = None;
-            }
+            self.watch_connection();
             return Ok(());
         }
         match self.place(id) {

@@ -52,6 +52,8 @@ pub struct Settings {
     pub send_low_water: usize,
     /// How long the peer may take to acknowledge our SETTINGS.
     pub settings_timeout: Duration,
+    /// How long a header block may take to become whole.
+    pub head_timeout: Duration,
     /// How long queued octets may wait for credit.
     pub stall_timeout: Duration,
     /// How long a draining server waits for requests that are under way.
@@ -80,6 +82,7 @@ impl Settings {
             priority_signal: PrioritySignal::Urgencies,
             send_low_water: 65_536,
             settings_timeout: Duration::from_secs(60),
+            head_timeout: Duration::from_secs(60),
             stall_timeout: Duration::from_secs(60),
             drain_timeout: Duration::from_secs(5),
             keep_alive: None,
@@ -104,15 +107,21 @@ impl Settings {
     pub(super) fn of_client(&self) -> Vec<Setting> {
         let mut list = self.of_both();
         list.push(setting(SettingId::ENABLE_PUSH, u32::from(self.enable_push)));
+        if self.enable_push {
+            list.push(setting(SettingId::MAX_CONCURRENT_STREAMS, self.max_concurrent_streams));
+        }
+        list.sort_by_key(|setting| setting.id.0);
         list
     }
 
     /// The parameters of a server's first SETTINGS.
     pub(super) fn of_server(&self) -> Vec<Setting> {
         let mut list = self.of_both();
+        list.push(setting(SettingId::MAX_CONCURRENT_STREAMS, self.max_concurrent_streams));
         if self.enable_connect_protocol {
             list.push(setting(SettingId::ENABLE_CONNECT_PROTOCOL, 1));
         }
+        list.sort_by_key(|setting| setting.id.0);
         list
     }
 
@@ -125,7 +134,6 @@ impl Settings {
         ];
         let changed = defaults.into_iter().filter(|(_, value, default)| value != default);
         let mut list: Vec<_> = changed.map(|(id, value, _)| setting(id, value)).collect();
-        list.push(setting(SettingId::MAX_CONCURRENT_STREAMS, self.max_concurrent_streams));
         list.push(setting(SettingId::MAX_HEADER_LIST_SIZE, self.max_header_list_size));
         list
     }

@@ -1,8 +1,10 @@
 //! The machines against each other, against hand-made frames, and against floods; no sockets, no clock.
 
+mod exchange;
 mod flood;
 mod pair;
 mod rules;
+mod times;
 
 use super::{Client, Server, Settings};
 use crate::connection::{Connection, Event};

@@ -10,10 +10,15 @@ use crate::multiplex::state::Step;
 use crate::multiplex::timers::Timer;
 use crate::send_buf::SendBuf;
 use unit::Instant;
+use wire::Fields;
 use wire::h2::{FLAG_END_HEADERS, FLAG_END_STREAM, FrameHeader, FrameKind, HEADER_LENGTH};
 
 /// A frame smaller than this is not worth its header, however little room there is.
 const LEAST_FRAME: usize = 1024;
+
+/// Less than this, forced by a peer that gives credit in driblets, earns it no credit with the guard
+/// (CVE-2019-9511).
+const LEAST_USEFUL: usize = 256;
 
 impl Core {
     pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, room: usize) {
@@ -28,8 +33,6 @@ impl Core {
                 return;
             }
             if self.send_window.available() == 0 {
-                self.stalled_since.get_or_insert(now);
-                self.watch_stalls();
                 return;
             }
             let Some(StreamId(id)) = self.scheduler.next() else { return };
@@ -68,7 +71,9 @@ impl Core {
         let drained = outgoing.octets() == 0;
         let writable = outgoing.owes_writable && outgoing.octets() < self.settings.send_low_water;
         outgoing.owes_writable &= !writable;
-        self.guard.useful();
+        if drained || size >= LEAST_USEFUL {
+            self.guard.useful();
+        }
         self.scheduler.sent(name, size);
         self.trace_created(id, "DATA", size);
         self.reschedule(id);
@@ -93,6 +98,7 @@ impl Core {
                 let mut block = std::mem::take(&mut self.scratch);
                 block.clear();
                 head_out::encode_trailers(&mut self.encoder, &fields, &mut block);
+                self.trace_block(id, &fields, block.len());
                 self.queue_block(id, Fin::Last, &block);
                 self.scratch = block;
             }
@@ -124,6 +130,17 @@ impl Core {
         if stalled {
             self.watch_stalls();
         }
+        self.watch_connection();
+    }
+
+    /// Notes since when streams have waited for the connection's credit alone.
+    pub(super) fn watch_connection(&mut self) {
+        if self.ready == 0 || self.send_window.available() > 0 {
+            self.stalled_since = None;
+        } else if self.stalled_since.is_none() {
+            self.stalled_since = Some(self.now);
+            self.watch_stalls();
+        }
     }
 
     fn watch_stalls(&mut self) {
@@ -137,15 +154,16 @@ impl Core {
         let mut block = std::mem::take(&mut self.scratch);
         block.clear();
         head_out::encode_response(&mut self.encoder, head, &mut block);
-        self.trace_block(id, head.fields.list_size(), block.len());
+        self.trace_block(id, &head.fields, block.len());
         self.queue_block(id, fin, &block);
         self.scratch = block;
     }
 
-    pub(super) fn trace_block(&self, id: u32, plain: usize, coded: usize) {
+    /// Octets of pseudo-header fields are not counted: they are not in `fields`.
+    pub(super) fn trace_block(&self, id: u32, fields: &Fields, coded: usize) {
         self.tracer.emit(self.now, || trace::Event::HeaderBlock {
             stream: u64::from(id),
-            plain: plain as u64,
+            plain: fields.iter().map(|f| (f.name.len() + f.value.len()) as u64).sum(),
             coded: coded as u64,
         });
     }

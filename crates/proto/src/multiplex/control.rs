@@ -2,6 +2,9 @@
 
 use crate::send_buf::SendBuf;
 
+/// Room that an empty queue keeps.
+const KEEP: usize = 64 * 1024;
+
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     octets: Vec<u8>,
@@ -48,6 +51,9 @@ impl Control {
         };
         out.put(&self.octets[..end]);
         self.octets.drain(..end);
+        if self.octets.is_empty() {
+            self.octets.shrink_to(KEEP);
+        }
         self.preface = 0;
     }
 

@@ -17,6 +17,8 @@ pub struct KeepAlive {
 pub(crate) enum Timer {
     /// The acknowledgement of our SETTINGS (RFC 9113 §6.5.3).
     SettingsAck,
+    /// The rest of a header block.
+    HeaderBlock,
     /// Silence long enough to ask whether the peer is there.
     KeepAlive,
     /// The answer to that.
@@ -27,8 +29,14 @@ pub(crate) enum Timer {
     Stall,
 }
 
-const ALL: [Timer; 5] =
-    [Timer::SettingsAck, Timer::KeepAlive, Timer::KeepAliveAck, Timer::Drain, Timer::Stall];
+const ALL: [Timer; 6] = [
+    Timer::SettingsAck,
+    Timer::HeaderBlock,
+    Timer::KeepAlive,
+    Timer::KeepAliveAck,
+    Timer::Drain,
+    Timer::Stall,
+];
 
 #[derive(Debug, Default)]
 pub(crate) struct Timers {

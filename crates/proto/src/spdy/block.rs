@@ -107,7 +107,7 @@ impl Core {
 
     /// Whether a stream that the peer opens is taken.
     fn admit(&mut self, syn: Syn) -> Fate {
-        if self.shutdown == Shutdown::Said {
+        if self.shutdown != Shutdown::No {
             // SPDY §2.6.6: it is above the last stream that our GOAWAY names.
             self.streams.remember(syn.id, Gone::ResetByUs);
             return Fate::Ignored;

@@ -95,6 +95,7 @@ impl Core {
             self.credit_session(unconsumed);
             return;
         }
+        self.say_promises();
         self.queue_reset(id, ResetCode::CANCEL);
         self.drop_stream(id, Gone::ResetByUs);
         self.close_if_drained();

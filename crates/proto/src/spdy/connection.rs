@@ -3,6 +3,7 @@
 //! `lifecycle`.
 
 use super::data::Body;
+use super::server::Promised;
 use super::session::SessionFlow;
 use super::settings::{DEFAULT_WINDOW, PeerSettings, Settings, Version};
 use crate::connection::{ConnectionState, Event, Fin, StreamId};
@@ -47,7 +48,10 @@ pub(super) enum Reading {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shutdown {
     No,
-    Said,
+    /// The GOAWAY that names the last stream.
+    Said {
+        last: u32,
+    },
 }
 
 /// The session was closed for the peer's fault: nothing more is to be done with the input.
@@ -81,6 +85,9 @@ pub(super) struct Core {
     pub(super) highest_peer: u32,
     pub(super) session: SessionFlow,
     pub(super) stalled_since: Option<Instant>,
+    /// Pushes that were promised and not yet said: where the answer's head comes before the next
+    /// octets go, both are one SYN_STREAM, which is all that some clients understand.
+    pub(super) promised: Vec<Promised>,
     pub(super) control: Control,
     pub(super) events: VecDeque<Event<'static>>,
     pub(super) guard: Guard,
@@ -123,6 +130,7 @@ impl Core {
             highest_peer: 0,
             session: SessionFlow::new(settings.version, settings.session_window),
             stalled_since: None,
+            promised: Vec::new(),
             control: Control::default(),
             events: VecDeque::new(),
             guard: Guard::new(&settings.limits),
@@ -190,7 +198,7 @@ impl Core {
     pub(super) fn fail(&mut self, rule: &'static str) -> Over {
         if self.state != ConnectionState::Closed {
             let code = GoAwayCode::PROTOCOL_ERROR;
-            self.queue(Frame::GoAway { last: self.highest_peer, code });
+            self.queue_goaway(code);
             let (scope, code) = (Scope::Connection, u64::from(code.0));
             self.close(Some(Error::PeerViolation { scope, code, rule }));
         }
@@ -238,6 +246,7 @@ impl Core {
         if let Some(stream) = self.streams.remove(id) {
             if stream.scheduled {
                 self.ready -= 1;
+                self.watch_session();
             }
             self.scheduler.remove(StreamId(u64::from(id)));
             self.credit_session(stream.unconsumed);

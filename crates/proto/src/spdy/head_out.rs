@@ -52,17 +52,28 @@ pub(super) fn put_request(encoder: &mut Encoder, head: &RequestHead) {
     put_fields(encoder, &head.fields);
 }
 
+/// Begins the header block of a push with its answer.
+pub(super) fn put_push(encoder: &mut Encoder, head: &RequestHead, answer: &ResponseHead) {
+    put_request(encoder, &RequestHead { fields: Fields::new(), ..head.clone() });
+    put_status(encoder, answer);
+    put_fields(encoder, &answer.fields);
+}
+
 /// Begins a response's header block.
 pub(super) fn put_response(encoder: &mut Encoder, head: &ResponseHead) {
-    let code = head.status.code();
     encoder.begin();
+    put_status(encoder, head);
+    encoder.field(b":version", b"HTTP/1.1");
+    put_fields(encoder, &head.fields);
+}
+
+fn put_status(encoder: &mut Encoder, head: &ResponseHead) {
+    let code = head.status.code();
     // SPDY §3.2.2: code and phrase, as in "200 OK".
     match (code, reason(code)) {
         (200, _) => encoder.field(b":status", b"200 OK"),
         (_, phrase) => encoder.field(b":status", format!("{code} {phrase}").trim_end().as_bytes()),
     }
-    encoder.field(b":version", b"HTTP/1.1");
-    put_fields(encoder, &head.fields);
 }
 
 /// Begins the block of trailers.

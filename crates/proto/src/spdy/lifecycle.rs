@@ -37,14 +37,16 @@ impl Core {
         self.timers.clear();
         self.streams.clear();
         self.late.clear();
+        self.promised.clear();
         self.ready = 0;
-        self.tracer.emit(self.now, || trace::Event::ConnectionClosed { reason: "" });
+        let reason = error.as_ref().map_or_else(|| "in good order".to_owned(), Error::to_string);
+        self.tracer.emit(self.now, || trace::Event::ConnectionClosed { reason: &reason });
         self.events.push_back(Event::Closed { error });
     }
 
     /// Closes a draining session after its last stream.
     pub(super) fn close_if_drained(&mut self) {
-        let draining = self.farewell.is_some() || self.shutdown == Shutdown::Said;
+        let draining = self.farewell.is_some() || self.shutdown != Shutdown::No;
         if !draining || self.state == ConnectionState::Closed || self.streams.unfinished() > 0 {
             return;
         }
@@ -65,20 +67,25 @@ impl Core {
         }
     }
 
-    fn queue_goaway(&mut self, code: GoAwayCode) {
-        self.queue(Frame::GoAway { last: self.highest_peer, code });
+    /// Queues a GOAWAY; the last stream that it names never grows.
+    pub(super) fn queue_goaway(&mut self, code: GoAwayCode) {
+        let last = match self.shutdown {
+            Shutdown::Said { last } => last,
+            Shutdown::No => self.highest_peer,
+        };
+        self.queue(Frame::GoAway { last, code });
     }
 
     /// SPDY §2.6.6: streams above the one named were not acted on. There is no GOAWAY that excludes
     /// nothing yet, so requests that are under way must be made again.
     pub(super) fn shut_down(&mut self, now: Instant) {
         self.now = now;
-        if self.shutdown == Shutdown::Said || self.state == ConnectionState::Closed {
+        if self.shutdown != Shutdown::No || self.state == ConnectionState::Closed {
             return;
         }
         self.state = ConnectionState::Draining;
         self.queue_goaway(GoAwayCode::OK);
-        self.shutdown = Shutdown::Said;
+        self.shutdown = Shutdown::Said { last: self.highest_peer };
         self.close_if_drained();
     }
 
@@ -97,6 +104,7 @@ impl Core {
         self.now = now;
         while let Some(timer) = self.timers.expire(now) {
             match timer {
+                Timer::HeaderBlock => self.give_up("the end of a control frame"),
                 Timer::KeepAlive => self.keep_alive(),
                 Timer::KeepAliveAck => self.give_up("the answer to a PING"),
                 Timer::Stall => self.end_stalled(),

@@ -47,12 +47,17 @@ impl Core {
         match self.reader.payload(header.length as usize, input) {
             None => {
                 self.reading = Reading::Payload(header);
+                if !self.timers.is_set(Timer::HeaderBlock) {
+                    self.timers.set(Timer::HeaderBlock, self.now + self.settings.head_timeout);
+                }
                 Ok(Progress::Starved)
             }
             Some(Payload::Borrowed(payload)) => {
+                self.timers.cancel(Timer::HeaderBlock);
                 self.on_payload(header, payload).map(|()| Progress::Made)
             }
             Some(Payload::Gathered(payload)) => {
+                self.timers.cancel(Timer::HeaderBlock);
                 let outcome = self.on_payload(header, &payload);
                 self.reader.recycle(payload);
                 outcome.map(|()| Progress::Made)
@@ -236,9 +241,7 @@ impl Core {
             if self.session.add(increment).is_err() {
                 return Err(self.fail(RULE));
             }
-            if self.session.available() > 0 {
-                self.stalled_since = None;
-            }
+            self.watch_session();
             return Ok(());
         }
         // SPDY §2.6.8: it may come late.

@@ -4,7 +4,7 @@ use super::command::number;
 use super::connection::{Core, Role};
 use super::head_out::{self, Unsendable};
 use super::settings::Settings;
-use super::transmit::syn_fields;
+use super::transmit::{fin_flag, syn_fields};
 use crate::connection::{ConnectionState, Fin, ServerConnection, StreamId};
 use crate::error::{Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead};
@@ -95,9 +95,47 @@ impl ServerConnection for Server {
         stream.incoming = Incoming::Body(BodyLength::None);
         core.streams.insert(id, stream);
         core.scheduler.insert(StreamId(u64::from(id)), Priority::Unset);
-        head_out::put_request(&mut core.encoder, head);
-        let between = syn_fields(parent, core.settings.default_priority);
-        core.queue_block(FrameKind::SYN_STREAM, FLAG_UNIDIRECTIONAL, id, &between);
+        core.promised.push(Promised { id, parent, head: head.clone() });
         Ok(StreamId(u64::from(id)))
+    }
+}
+
+/// A push whose SYN_STREAM is still to be said.
+#[derive(Debug)]
+pub(super) struct Promised {
+    pub(super) id: u32,
+    parent: u32,
+    head: RequestHead,
+}
+
+impl Core {
+    /// Says the pushes whose answers nobody has begun; their heads come in HEADERS.
+    pub(super) fn say_promises(&mut self) {
+        for Promised { id, parent, head } in std::mem::take(&mut self.promised) {
+            head_out::put_request(&mut self.encoder, &head);
+            self.queue_push(id, parent, Fin::More);
+        }
+    }
+
+    /// Says a push with its answer. Those promised before it are said before it, since identifiers only
+    /// grow.
+    pub(super) fn say_push(&mut self, id: u32, answer: &ResponseHead, fin: Fin) {
+        let mut rest = std::mem::take(&mut self.promised).into_iter();
+        for Promised { id: other, parent, head } in rest.by_ref() {
+            if other == id {
+                head_out::put_push(&mut self.encoder, &head, answer);
+                self.queue_push(id, parent, fin);
+                break;
+            }
+            head_out::put_request(&mut self.encoder, &head);
+            self.queue_push(other, parent, Fin::More);
+        }
+        self.promised = rest.collect();
+    }
+
+    fn queue_push(&mut self, id: u32, parent: u32, fin: Fin) {
+        let between = syn_fields(parent, self.settings.default_priority);
+        let flags = FLAG_UNIDIRECTIONAL | fin_flag(fin);
+        self.queue_block(FrameKind::SYN_STREAM, flags, id, &between);
     }
 }

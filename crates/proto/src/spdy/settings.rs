@@ -58,6 +58,8 @@ pub struct Settings {
     pub persisted: Vec<Setting>,
     /// `Event::Writable` comes when fewer octets than this wait on a stream.
     pub send_low_water: usize,
+    /// How long a control frame may take to become whole.
+    pub head_timeout: Duration,
     /// How long queued octets may wait for credit.
     pub stall_timeout: Duration,
     /// Whether to look after a silent peer.
@@ -83,6 +85,7 @@ impl Settings {
             persistence: Persistence::Session,
             persisted: Vec::new(),
             send_low_water: 65_536,
+            head_timeout: Duration::from_secs(60),
             stall_timeout: Duration::from_secs(60),
             keep_alive: None,
             limits: Limits::default(),

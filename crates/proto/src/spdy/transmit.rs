@@ -15,9 +15,14 @@ use wire::spdy::{FLAG_FIN, FrameHeader, FrameKind, HEADER_LENGTH, Subject};
 /// A frame smaller than this is not worth its header, however little room there is.
 const LEAST_FRAME: usize = 1024;
 
+/// Less than this, forced by a peer that gives credit in driblets, earns it no credit with the guard
+/// (CVE-2019-9511).
+const LEAST_USEFUL: usize = 256;
+
 impl Core {
     pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, room: usize) {
         self.now = now;
+        self.say_promises();
         let limit = out.len() + room;
         loop {
             self.control.flush(out, limit, frame_length);
@@ -28,8 +33,6 @@ impl Core {
                 return;
             }
             if self.session.available() == 0 {
-                self.stalled_since.get_or_insert(now);
-                self.watch_stalls();
                 return;
             }
             let Some(StreamId(id)) = self.scheduler.next() else { return };
@@ -40,7 +43,7 @@ impl Core {
     pub(super) fn wants_transmit(&self) -> bool {
         let data =
             self.ready > 0 && self.session.available() > 0 && self.state != ConnectionState::Closed;
-        data || !self.control.is_empty()
+        data || !self.control.is_empty() || !self.promised.is_empty()
     }
 
     /// Sends one DATA frame of the stream.
@@ -67,7 +70,9 @@ impl Core {
         let drained = outgoing.octets() == 0;
         let writable = outgoing.owes_writable && outgoing.octets() < self.settings.send_low_water;
         outgoing.owes_writable &= !writable;
-        self.guard.useful();
+        if drained || size >= LEAST_USEFUL {
+            self.guard.useful();
+        }
         self.scheduler.sent(name, size);
         self.trace_created(id, "DATA", size);
         self.reschedule(id);
@@ -120,6 +125,17 @@ impl Core {
         if stalled {
             self.watch_stalls();
         }
+        self.watch_session();
+    }
+
+    /// Notes since when streams have waited for the session's credit alone.
+    pub(super) fn watch_session(&mut self) {
+        if self.ready == 0 || self.session.available() > 0 {
+            self.stalled_since = None;
+        } else if self.stalled_since.is_none() {
+            self.stalled_since = Some(self.now);
+            self.watch_stalls();
+        }
     }
 
     fn watch_stalls(&mut self) {
@@ -136,6 +152,10 @@ impl Core {
 
     /// Queues the head of a push's answer.
     pub(super) fn queue_push_head(&mut self, id: u32, head: &ResponseHead, fin: Fin) {
+        if self.promised.iter().any(|promised| promised.id == id) {
+            self.say_push(id, head, fin);
+            return;
+        }
         head_out::put_response(&mut self.encoder, head);
         self.queue_block(FrameKind::HEADERS, fin_flag(fin), id, &[]);
     }

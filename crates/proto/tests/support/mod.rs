@@ -4,4 +4,6 @@
 #![allow(missing_docs, reason = "support of tests")]
 
 pub mod drive;
+pub mod fetch;
+pub mod peers;
 pub mod site;

@@ -1,6 +1,6 @@
 //! Every trial of a group as a dot, beside the median and its interval.
 
-use super::picture::{AXIS_HEIGHT, Picture, axis, shared_scale};
+use super::picture::{AXIS_HEIGHT, Picture, axis, label, shared_scale};
 use super::table::{figure, table, text};
 use crate::hue::Hue;
 use crate::markup::Markup;
@@ -25,6 +25,7 @@ pub(super) fn dots(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: &
                       the mark on it the median. A cross at the right edge is a trial that failed and \
                       ranks as the slowest."
             .to_owned(),
+        key: Vec::new(),
         height: bottom + AXIS_HEIGHT,
         command: command::rows(report.folder, &query(group)),
     };
@@ -49,7 +50,7 @@ struct Row {
 fn row(m: &mut Markup, group: &Group<'_>, cell: &CellResult, trials: &[&TrialRecord], at: &Row) {
     let hue = Hue::of(&cell.contender).class();
     m.element("g", &[("class", &hue)], |m| {
-        label(m, group, cell, at.top + 16.0);
+        head(m, group, cell, at.top + 16.0);
         let middle = at.top + 38.0;
         let times: Vec<f64> = trials.iter().filter_map(|trial| measured_load(trial)).collect();
         for (place, lane) in lanes(&times, at.scale) {
@@ -61,23 +62,20 @@ fn row(m: &mut Markup, group: &Group<'_>, cell: &CellResult, trials: &[&TrialRec
         if crosses > 0 {
             let text = "✕".repeat(crosses.min(12));
             let y = format!("{:.0}", middle + 4.0);
-            let place: [(&'static str, &dyn std::fmt::Display); 4] =
-                [("class", &"cross"), ("x", &"100%"), ("y", &y), ("text-anchor", &"end")];
-            m.line("text", &place, text);
+            m.line(
+                "text",
+                &[("class", &"cross"), ("x", &"100%"), ("y", &y), ("text-anchor", &"end")],
+                text,
+            );
         }
         interval(m, cell, at);
     });
 }
 
-fn label(m: &mut Markup, group: &Group<'_>, cell: &CellResult, y: f64) {
-    let y = format!("{y:.0}");
-    m.element("text", &[("class", &"label"), ("x", &"0"), ("y", &y)], |m| {
-        m.line("tspan", &[("class", &"name")], &cell.contender.name);
-        let figures = load(cell)
-            .map(|load| number::duration_with_interval(load.median, load.ci95))
-            .unwrap_or_else(|| "not measured".to_owned());
-        m.line("tspan", &[("dx", &"10")], figures);
-    });
+fn head(m: &mut Markup, group: &Group<'_>, cell: &CellResult, y: f64) {
+    let figures = load(cell)
+        .map(|load| number::duration_with_interval(load.median, load.ci95))
+        .unwrap_or_else(|| "not measured".to_owned());
     let verdict = match group.ranked(&cell.contender.name) {
         Some(ranked) => {
             let word = ranked.comparison.verdict.word();
@@ -85,25 +83,28 @@ fn label(m: &mut Markup, group: &Group<'_>, cell: &CellResult, y: f64) {
                 .map_or_else(|| word.to_owned(), |ratio| format!("{}× {word}", ratio.number()))
         }
         None if group.verdicts.is_some() => "baseline".to_owned(),
-        None => return,
+        None => String::new(),
     };
-    let place: [(&'static str, &dyn std::fmt::Display); 4] =
-        [("class", &"label"), ("x", &"100%"), ("y", &y), ("text-anchor", &"end")];
-    m.line("text", &place, verdict);
+    label(m, &cell.contender, (&figures, verdict.chars().count()), y);
+    let y = format!("{y:.0}");
+    m.line(
+        "text",
+        &[("class", &"label"), ("x", &"100%"), ("y", &y), ("text-anchor", &"end")],
+        verdict,
+    );
 }
 
 fn interval(m: &mut Markup, cell: &CellResult, at: &Row) {
     let Some(load) = load(cell) else { return };
     let y = format!("{:.0}", at.top + 59.0);
     let (low, high) = (at.scale.at(load.ci95[0]), at.scale.at(load.ci95[1]));
-    let bar: [(&'static str, &dyn std::fmt::Display); 5] =
-        [("class", &"interval"), ("x1", &low), ("x2", &high), ("y1", &y), ("y2", &y)];
-    m.empty("line", &bar);
+    m.empty("line", &[("class", &"interval"), ("x1", &low), ("x2", &high), ("y1", &y), ("y2", &y)]);
     let median = at.scale.at(load.median);
     let (y1, y2) = (format!("{:.0}", at.top + 52.0), format!("{:.0}", at.top + 66.0));
-    let mark: [(&'static str, &dyn std::fmt::Display); 5] =
-        [("class", &"median"), ("x1", &median), ("x2", &median), ("y1", &y1), ("y2", &y2)];
-    m.empty("line", &mark);
+    m.empty(
+        "line",
+        &[("class", &"median"), ("x1", &median), ("x2", &median), ("y1", &y1), ("y2", &y2)],
+    );
 }
 
 /// Places dots side by side rather than on top of each other: each in the lane nearest the middle in which its

@@ -21,13 +21,13 @@ pub(super) fn settings(m: &mut Markup, report: &Report<'_>) {
     m.line("h3", &[], "Settings, as they were read back");
     let rows = names.into_iter().map(|name| [name.clone(), values(name, &trials)]);
     table(m, "Settings", &[text("setting"), text("value")], rows);
-    let query = "SELECT t.key, s.key AS setting, s.value FROM trials t, json_each(t.record, '$.settings') s";
+    let query = "SELECT t.key, s.key AS setting, s.value FROM trials t, json_each(t.record -> 'settings') s";
     picture::command(m, "Rows", &command::rows(report.folder, query));
 }
 
 /// Trials that were invalid, failed or unsupported, each reason with its count and one trial to look at.
 pub(super) fn troubles(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
-    m.line("h3", &[], "Trials that did not count");
+    m.line("h3", &[], "Trials that were not measured");
     let counts = report.result.trials;
     if counts.measured == counts.all() {
         m.line("p", &[], format!("None: all {} trials were measured.", counts.all()));
@@ -38,7 +38,7 @@ pub(super) fn troubles(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]
         let name = words::cell(groups, cell);
         words::troubles(report, cell).into_iter().map(move |trouble| [name.clone(), trouble])
     });
-    table(m, "Trials that did not count", &[text("cell"), text("what happened")], rows);
+    table(m, "Trials that were not measured", &[text("cell"), text("what happened")], rows);
     let query = "SELECT key, outcome, reason FROM trials WHERE outcome <> 'measured'";
     picture::command(m, "Rows", &command::rows(report.folder, query));
 }

@@ -1,5 +1,6 @@
 //! Links by contenders: verdict, ratio with interval, time saved. Nothing is told by colour alone, and on a
-//! phone every link becomes a list.
+//! phone every link becomes a list; the roles keep it a table for those who listen (browsers forget that where a
+//! style sheet lays a table out as blocks).
 
 use crate::hue::Hue;
 use crate::markup::Markup;
@@ -17,11 +18,24 @@ pub(super) fn matrix(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
         let forest = Forest::of(&compared, report.result.margin);
         for groups in compared.chunk_by(|a, b| a.workload.name == b.workload.name) {
             let caption = groups[0].workload.to_string();
-            m.element("table", &[("class", &"matrix")], |m| {
-                m.line("caption", &[], caption);
-                heads(m, first);
-                m.element("tbody", &[], |m| groups.iter().for_each(|g| row(m, report, g, &forest)));
-            });
+            m.element(
+                "div",
+                &[
+                    ("class", &"wide-box"),
+                    ("role", &"region"),
+                    ("tabindex", &"0"),
+                    ("aria-label", &caption),
+                ],
+                |m| {
+                    m.element("table", &[("class", &"matrix"), ("role", &"table")], |m| {
+                        m.line("caption", &[], &caption);
+                        heads(m, first);
+                        m.element("tbody", &[("role", &"rowgroup")], |m| {
+                            groups.iter().for_each(|group| row(m, report, group, &forest));
+                        });
+                    });
+                },
+            );
         }
         m.element("p", &[("class", &"note")], |m| reading(m, report));
     });
@@ -42,8 +56,8 @@ fn heads(m: &mut Markup, group: &Group<'_>) {
 }
 
 fn row(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, forest: &Forest) {
-    m.element("tr", &[], |m| {
-        m.element("th", &[("scope", &"row")], |m| {
+    m.element("tr", &[("role", &"row")], |m| {
+        m.element("th", &[("scope", &"row"), ("role", &"rowheader")], |m| {
             m.text(&group.link.name);
             m.line("small", &[], report.link_figures(group.link));
         });
@@ -54,7 +68,7 @@ fn row(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, forest: &Forest) 
             };
             let hue = Hue::of(&cell.contender).class();
             let class = format!("{class} {hue}");
-            m.element("td", &[("class", &class)], |m| {
+            m.element("td", &[("class", &class), ("role", &"cell")], |m| {
                 m.line("span", &[("class", &"who name")], &cell.contender.name);
                 match group.ranked(&cell.contender.name) {
                     Some(ranked) => compared(m, group, ranked, forest),
@@ -150,26 +164,50 @@ impl Forest {
         let (low, high) = (self.at(ratio.ci[0]), self.at(ratio.ci[1]));
         let (from, to) = (self.at(1.0 / (1.0 + self.margin)), self.at(1.0 + self.margin));
         let band = Position(to.0 - from.0);
-        let svg: [(&'static str, &dyn std::fmt::Display); 4] =
-            [("class", &"forest"), ("aria-hidden", &"true"), ("width", &"100%"), ("height", &"14")];
-        m.element("svg", &svg, |m| {
-            let place: [(&'static str, &dyn std::fmt::Display); 5] = [
-                ("class", &"band"),
-                ("x", &from),
-                ("y", &"0"),
-                ("width", &band),
+        m.element(
+            "svg",
+            &[
+                ("class", &"forest"),
+                ("aria-hidden", &"true"),
+                ("width", &"100%"),
                 ("height", &"14"),
-            ];
-            m.empty("rect", &place);
-            let one: [(&'static str, &dyn std::fmt::Display); 5] =
-                [("class", &"one"), ("x1", &"50%"), ("x2", &"50%"), ("y1", &"0"), ("y2", &"14")];
-            m.empty("line", &one);
-            let bar: [(&'static str, &dyn std::fmt::Display); 5] =
-                [("class", &"interval"), ("x1", &low), ("x2", &high), ("y1", &"7"), ("y2", &"7")];
-            m.empty("line", &bar);
-            let dot: [(&'static str, &dyn std::fmt::Display); 4] =
-                [("class", &"dot"), ("cx", &self.at(ratio.value)), ("cy", &"7"), ("r", &"4")];
-            m.empty("circle", &dot);
-        });
+            ],
+            |m| {
+                m.empty(
+                    "rect",
+                    &[
+                        ("class", &"band"),
+                        ("x", &from),
+                        ("y", &"0"),
+                        ("width", &band),
+                        ("height", &"14"),
+                    ],
+                );
+                m.empty(
+                    "line",
+                    &[
+                        ("class", &"one"),
+                        ("x1", &"50%"),
+                        ("x2", &"50%"),
+                        ("y1", &"0"),
+                        ("y2", &"14"),
+                    ],
+                );
+                m.empty(
+                    "line",
+                    &[
+                        ("class", &"interval"),
+                        ("x1", &low),
+                        ("x2", &high),
+                        ("y1", &"7"),
+                        ("y2", &"7"),
+                    ],
+                );
+                m.empty(
+                    "circle",
+                    &[("class", &"dot"), ("cx", &self.at(ratio.value)), ("cy", &"7"), ("r", &"4")],
+                );
+            },
+        );
     }
 }

@@ -45,12 +45,12 @@ fn body(m: &mut Markup, report: &Report<'_>) {
     let groups = report.groups();
     m.element("main", &[], |m| {
         summary::masthead(m, report);
-        summary::answer(m, report, &groups);
+        summary::answer(m, report);
         matrix::matrix(m, report, &groups);
         summary::limits(m, report, &groups);
         contents(m, &groups);
-        for (number, group) in groups.iter().enumerate() {
-            link_section(m, report, group, number);
+        for number in 0..groups.len() {
+            link_section(m, report, &groups, number);
         }
         m.element("section", &[("id", &"facts")], |m| {
             m.line("h2", &[], "What ran");
@@ -80,15 +80,16 @@ fn contents(m: &mut Markup, groups: &[Group<'_>]) {
     });
 }
 
-fn link_section(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, number: usize) {
+fn link_section(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>], number: usize) {
+    let group = &groups[number];
     let id = section_id(number);
     m.element("section", &[("id", &id)], |m| {
-        m.line("h2", &[], heading(&report.groups(), group));
+        m.line("h2", &[], heading(groups, group));
         m.element("p", &[("class", &"sub")], |m| {
-            m.text(report.link_figures(group.link));
-            if let Some(rounds) = words::rounds(group) {
-                m.text(format!(". {rounds}."));
-            }
+            let figures =
+                Some(report.link_figures(group.link).to_owned()).filter(|f| !f.is_empty());
+            let said: Vec<String> = figures.into_iter().chain(words::rounds(group)).collect();
+            m.text(said.join(". "));
         });
         if let Some(of) = &group.workload.check_of {
             let note =

@@ -1,6 +1,6 @@
 //! Where the time of each median trial went: bars of parts that sum to the whole, on one axis.
 
-use super::picture::{AXIS_HEIGHT, Picture, axis, shared_scale};
+use super::picture::{self, AXIS_HEIGHT, Picture, axis, shared_scale};
 use super::table::{figure, table, text};
 use crate::hue::Hue;
 use crate::markup::Markup;
@@ -22,14 +22,15 @@ pub(super) fn parts(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: 
     let picture = Picture {
         id: format!("{id}-parts"),
         title: title(group, &split),
-        description: "What each median load was spent on, along its critical path; the parts sum to the \
-                      load time. Purple shades are round trips (connect, TLS, request, window growth), grey is \
-                      serialisation, black loss recovery, green the server, yellow the client."
-            .to_owned(),
+        description:
+            "What each median load was spent on, along its critical path; the parts sum to the \
+                      load time. Purple shades are round trips."
+                .to_owned(),
+        key: keys_of_parts(),
         height: bottom + AXIS_HEIGHT,
         command: command::rows(
             report.folder,
-            &format!("SELECT key, record -> '$.parts' AS parts FROM trials WHERE key IN {keys}"),
+            &format!("SELECT key, record -> 'parts' AS parts FROM trials WHERE key IN {keys}"),
         ),
     };
     let draw = |m: &mut Markup| {
@@ -39,6 +40,11 @@ pub(super) fn parts(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: 
         }
     };
     picture.write(m, draw, |m| figures(m, group, &split));
+}
+
+fn keys_of_parts() -> Vec<(String, &'static str)> {
+    let names = Parts::default().named();
+    names.iter().enumerate().map(|(i, (name, _))| (format!("part-{i}"), *name)).collect()
 }
 
 /// Height of a contender's row: its name, its bar, the labels of its parts.
@@ -59,11 +65,8 @@ impl<'a> Split<'a> {
 
     fn draw(&self, m: &mut Markup, scale: Scale, top: f64) {
         m.element("g", &[("class", &Hue::of(&self.cell.contender).class())], |m| {
-            let y = format!("{:.0}", top + 16.0);
-            m.element("text", &[("class", &"label"), ("x", &"0"), ("y", &y)], |m| {
-                m.line("tspan", &[("class", &"name")], &self.cell.contender.name);
-                m.line("tspan", &[("dx", &"10")], duration(self.median.load_ms));
-            });
+            let load = duration(self.median.load_ms);
+            picture::label(m, &self.cell.contender, (&load, 0), top + 16.0);
             let mut from = 0.0;
             for (index, (name, nanos)) in self.parts.named().into_iter().enumerate() {
                 if nanos == 0 {
@@ -95,9 +98,10 @@ fn segment(m: &mut Markup, segment: &Segment) {
     let spent = duration(segment.to - segment.from);
     m.element("g", &[], |m| {
         m.line("title", &[], format!("{} {spent}", segment.name));
-        let place: [(&'static str, &dyn std::fmt::Display); 5] =
-            [("class", &class), ("x", &x), ("y", &y), ("width", &width), ("height", &"20")];
-        m.empty("rect", &place);
+        m.empty(
+            "rect",
+            &[("class", &class), ("x", &x), ("y", &y), ("width", &width), ("height", &"20")],
+        );
     });
     label(m, segment, &spent, &x);
 }

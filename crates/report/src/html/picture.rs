@@ -4,6 +4,7 @@
 
 use crate::markup::Markup;
 use crate::scale::Scale;
+use study::experiment::Contender;
 
 /// What a picture is, besides its drawing.
 #[derive(Debug, Clone)]
@@ -14,6 +15,8 @@ pub(super) struct Picture {
     pub(super) title: String,
     /// What is drawn and how it is to be read.
     pub(super) description: String,
+    /// What its fills mean: the class of each in the style sheet, and its name.
+    pub(super) key: Vec<(String, &'static str)>,
     /// Height in pixels.
     pub(super) height: f64,
     /// The command that shows its rows.
@@ -33,25 +36,60 @@ impl Picture {
             m.element("figcaption", &[], |m| {
                 m.line("h3", &[], &self.title);
                 m.line("p", &[("class", &"note")], &self.description);
+                if !self.key.is_empty() {
+                    self.key(m);
+                }
             });
             let labelled = format!("{title_id} {about_id}");
             let height = format!("{:.0}", self.height);
-            let svg: [(&'static str, &dyn std::fmt::Display); 4] = [
-                ("role", &"img"),
-                ("aria-labelledby", &labelled),
-                ("width", &"100%"),
-                ("height", &height),
-            ];
-            m.element("svg", &svg, |m| {
-                m.line("title", &[("id", &title_id)], &self.title);
-                m.line("desc", &[("id", &about_id)], &self.description);
-                draw(m);
-            });
+            m.element(
+                "svg",
+                &[
+                    ("role", &"img"),
+                    ("aria-labelledby", &labelled),
+                    ("width", &"100%"),
+                    ("height", &height),
+                ],
+                |m| {
+                    m.line("title", &[("id", &title_id)], &self.title);
+                    m.line("desc", &[("id", &about_id)], &self.description);
+                    draw(m);
+                },
+            );
             m.element("details", &[], |m| {
                 m.line("summary", &[], "Figures");
                 tables(m);
             });
             command(m, "Rows", &self.command);
+        });
+    }
+}
+
+impl Picture {
+    fn key(&self, m: &mut Markup) {
+        m.element("ul", &[("class", &"key")], |m| {
+            for (class, name) in &self.key {
+                m.element("li", &[], |m| {
+                    // A queued fetch is a hairline.
+                    let (y, height) = if class == "queued" { ("4.5", "1") } else { ("0", "10") };
+                    m.element(
+                        "svg",
+                        &[("aria-hidden", &"true"), ("width", &"22"), ("height", &"10")],
+                        |m| {
+                            m.empty(
+                                "rect",
+                                &[
+                                    ("class", class),
+                                    ("y", &y),
+                                    ("width", &"22"),
+                                    ("height", &height),
+                                ],
+                            );
+                        },
+                    );
+                    m.text(name);
+                });
+            }
         });
     }
 }
@@ -64,6 +102,25 @@ pub(super) fn command(m: &mut Markup, what: &str, command: &str) {
         m.line("code", &[], command);
     });
 }
+
+/// A contender's name and its figures over its drawing, `beside` being the letters of what stands at the right end
+/// of the line. Where a phone has no room for all, the figures are left to tables.
+pub(super) fn label(
+    m: &mut Markup,
+    contender: &Contender,
+    (figures, beside): (&str, usize),
+    y: f64,
+) {
+    let letters = contender.name.chars().count() + figures.chars().count() + beside;
+    let class = if letters > PHONE_LETTERS { "wide" } else { "" };
+    m.element("text", &[("class", &"label"), ("x", &"0"), ("y", &format!("{y:.0}"))], |m| {
+        m.line("tspan", &[("class", &"name")], &contender.name);
+        m.line("tspan", &[("class", &class), ("dx", &"10")], figures);
+    });
+}
+
+/// Letters of a label that fit into 320 pixels.
+const PHONE_LETTERS: usize = 40;
 
 /// The lines of an axis from `top` to `bottom`, its labels below.
 pub(super) fn axis(m: &mut Markup, scale: Scale, top: f64, bottom: f64) {

@@ -1,11 +1,11 @@
 //! The first screen: the answer in a sentence, what it saves, and what it does not say.
 
+use crate::hue::Hue;
 use crate::markup::Markup;
 use crate::number;
 use crate::overview::{Group, load};
-use crate::words::{Clause, Standing};
+use crate::words::{Answer, Clause, Lead, Standing};
 use crate::{Report, words};
-use study::result::Ranked;
 
 pub(super) fn masthead(m: &mut Markup, report: &Report<'_>) {
     let result = report.result;
@@ -16,30 +16,35 @@ pub(super) fn masthead(m: &mut Markup, report: &Report<'_>) {
     });
 }
 
-pub(super) fn answer(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
+pub(super) fn answer(m: &mut Markup, report: &Report<'_>) {
     let answers = words::answers(report);
     m.element("section", &[("class", &"answer")], |m| {
         if !report.result.question.is_empty() {
             m.line("p", &[("class", &"question")], &report.result.question);
         }
         match answers.as_slice() {
-            [(None, clauses)] => m.element("h1", &[], |m| sentence(m, clauses)),
-            [] => m.line("h1", &[], "Nothing could be compared."),
+            [Answer { clauses, groups, .. }] if !clauses.is_empty() => {
+                m.element("h1", &[], |m| sentence(m, clauses));
+                savings(m, groups);
+            }
+            [] | [_] => m.line("h1", &[], "Nothing could be compared."),
             several => {
                 m.line("h1", &[], &report.result.title);
-                for (name, clauses) in several {
-                    m.element("p", &[("class", &"lede")], |m| {
-                        m.line("b", &[], name.as_deref().unwrap_or_default());
-                        m.text(": ");
-                        sentence(m, clauses);
-                    });
-                }
+                several.iter().for_each(|answer| one_of_several(m, answer));
             }
         }
-        savings(m, groups);
         m.line("p", &[("class", &"note")], words::conditions(report));
         m.line("p", &[("class", &"note")], words::trials_line(report));
     });
+}
+
+fn one_of_several(m: &mut Markup, answer: &Answer<'_>) {
+    m.element("p", &[("class", &"lede")], |m| {
+        m.line("b", &[], answer.workload.unwrap_or_default());
+        m.text(": ");
+        sentence(m, &answer.clauses);
+    });
+    savings(m, &answer.groups);
 }
 
 fn sentence(m: &mut Markup, clauses: &[Clause]) {
@@ -57,11 +62,11 @@ fn sentence(m: &mut Markup, clauses: &[Clause]) {
 /// One large figure a link.
 fn savings(m: &mut Markup, groups: &[Group<'_>]) {
     m.element("dl", &[("class", &"savings")], |m| {
-        for group in groups.iter().filter(|group| group.verdicts.is_some()) {
+        for group in groups {
             m.element("div", &[], |m| {
                 m.line("dt", &[], &group.link.name);
-                match group.winner() {
-                    Some(winner) => won(m, group, winner),
+                match Lead::of(group) {
+                    Some(lead) => won(m, group, &lead),
                     None => level(m, group),
                 }
             });
@@ -69,16 +74,15 @@ fn savings(m: &mut Markup, groups: &[Group<'_>]) {
     });
 }
 
-fn won(m: &mut Markup, group: &Group<'_>, winner: &Ranked) {
-    let contender = group.cell(&winner.contender).map(|cell| &cell.contender);
-    let hue = contender.map_or("", |contender| crate::hue::Hue::of(contender).class());
-    let saved = words::saved(group, winner).unwrap_or_else(|| "faster".to_owned());
+fn won(m: &mut Markup, group: &Group<'_>, lead: &Lead<'_>) {
+    let cell = group.cell(&lead.least.contender);
+    let hue = cell.map_or("", |cell| Hue::of(&cell.contender).class());
+    let saved = words::saved(group, lead.least).unwrap_or_else(|| "faster".to_owned());
     m.line("dd", &[("class", &format!("big {hue}"))], saved);
     m.element("dd", &[], |m| {
-        let time = |name: &str| Some(number::duration(load(group.cell(name)?)?.median));
-        let baseline = group.verdicts.map_or("", |verdicts| &verdicts.baseline);
-        m.text(format!("saved by {}", winner.contender));
-        if let (Some(fast), Some(slow)) = (time(&winner.contender), time(baseline)) {
+        m.text(format!("saved by {}", lead.names()));
+        if let (Some(fast), Some(slow)) = (cell.and_then(load), group.baseline().and_then(load)) {
+            let (fast, slow) = (number::duration(fast.median), number::duration(slow.median));
             m.text(format!(": {fast} instead of {slow}"));
         }
     });

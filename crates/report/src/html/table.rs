@@ -28,23 +28,29 @@ pub(super) fn table<R: AsRef<[String]>>(
     rows: impl IntoIterator<Item = R>,
 ) {
     // A box that scrolls must be reachable by keyboard (WCAG 2.1.1).
-    let region: [(&'static str, &dyn std::fmt::Display); 4] =
-        [("class", &"scroll"), ("role", &"region"), ("tabindex", &"0"), ("aria-label", &caption)];
-    m.element("div", &region, |m| {
-        m.element("table", &[], |m| {
-            m.line("caption", &[], caption);
-            m.element("thead", &[], |m| {
-                m.element("tr", &[], |m| {
-                    for column in columns {
-                        m.line("th", &[("scope", &"col"), ("class", &column.class)], &column.name);
-                    }
+    m.element(
+        "div",
+        &[("class", &"scroll"), ("role", &"region"), ("tabindex", &"0"), ("aria-label", &caption)],
+        |m| {
+            m.element("table", &[], |m| {
+                m.line("caption", &[], caption);
+                m.element("thead", &[], |m| {
+                    m.element("tr", &[], |m| {
+                        for column in columns {
+                            m.line(
+                                "th",
+                                &[("scope", &"col"), ("class", &column.class)],
+                                &column.name,
+                            );
+                        }
+                    });
+                });
+                m.element("tbody", &[], |m| {
+                    rows.into_iter().for_each(|row| line(m, columns, row.as_ref()));
                 });
             });
-            m.element("tbody", &[], |m| {
-                rows.into_iter().for_each(|row| line(m, columns, row.as_ref()));
-            });
-        });
-    });
+        },
+    );
 }
 
 fn line(m: &mut Markup, columns: &[Column], row: &[String]) {

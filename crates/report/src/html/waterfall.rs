@@ -1,7 +1,7 @@
 //! The median trial of each contender of a group as a waterfall: a bar a fetch, all on one time axis. Rows
 //! grow thinner as they grow more, and labels thin out, so that hundreds of fetches stay one picture.
 
-use super::picture::{AXIS_HEIGHT, Picture, axis, shared_scale};
+use super::picture::{self, AXIS_HEIGHT, Picture, axis, shared_scale};
 use super::table::{figure, table, text};
 use crate::hue::Hue;
 use crate::markup::Markup;
@@ -26,10 +26,11 @@ pub(super) fn waterfall(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, 
     let picture = Picture {
         id: format!("{id}-waterfall"),
         title: title(group, &panels),
-        description: "The median trial of each contender, all on one time axis from zero. A bar is a \
-                      fetch: a hairline while it is queued, then light grey for connecting, dark grey for \
-                      TLS, a tint while it waits for the first octet and the full colour while it receives."
-            .to_owned(),
+        description:
+            "The median trial of each contender, all on one time axis from zero. A bar is a \
+                      fetch, from the wish to its last octet."
+                .to_owned(),
+        key: Phase::ALL.map(|phase| (phase.class().to_owned(), phase.name())).to_vec(),
         height: bottom + AXIS_HEIGHT,
         command: command::rows(report.folder, &query(&panels)),
     };
@@ -104,7 +105,7 @@ impl<'a> Panel<'a> {
 
     fn draw(&self, m: &mut Markup, scale: Scale, top: f64) {
         m.element("g", &[("class", &Hue::of(&self.cell.contender).class())], |m| {
-            self.head(m, top + 15.0);
+            picture::label(m, &self.cell.contender, (&self.figures_line(), 0), top + 15.0);
             let pitch = self.pitch();
             // A label needs this much height to be read.
             let every = (12.0 / pitch).ceil() as usize;
@@ -119,14 +120,6 @@ impl<'a> Panel<'a> {
                     label(m, bar, scale, y + pitch / 2.0 + 3.5);
                 }
             }
-        });
-    }
-
-    fn head(&self, m: &mut Markup, y: f64) {
-        let y = format!("{y:.0}");
-        m.element("text", &[("class", &"label"), ("x", &"0"), ("y", &y)], |m| {
-            m.line("tspan", &[("class", &"name")], &self.cell.contender.name);
-            m.line("tspan", &[("dx", &"10")], self.figures_line());
         });
     }
 
@@ -150,18 +143,20 @@ impl<'a> Panel<'a> {
             for span in &bar.spans {
                 let (x, width) = (scale.at(span.from), scale.width(span.from, span.to));
                 let (height, y) = match span.phase {
-                    Phase::Queued => (1.0, y + thick / 2.0 - 0.5),
+                    Phase::Queued => ((thick / 4.0).min(1.0), y + thick / 2.0 - 0.5),
                     _ => (thick, y),
                 };
                 let (y, height) = (format!("{y:.1}"), format!("{height:.1}"));
-                let place: [(&'static str, &dyn std::fmt::Display); 5] = [
-                    ("class", &span.phase.class()),
-                    ("x", &x),
-                    ("y", &y),
-                    ("width", &width),
-                    ("height", &height),
-                ];
-                m.empty("rect", &place);
+                m.empty(
+                    "rect",
+                    &[
+                        ("class", &span.phase.class()),
+                        ("x", &x),
+                        ("y", &y),
+                        ("width", &width),
+                        ("height", &height),
+                    ],
+                );
             }
         });
     }
@@ -198,7 +193,7 @@ impl<'a> Panel<'a> {
 }
 
 /// Pixels that the bars of one contender take together, where there are enough of them.
-const ROWS_HEIGHT: f64 = 340.0;
+const ROWS_HEIGHT: f64 = 300.0;
 /// Pixels of the line over the bars.
 const HEAD: f64 = 26.0;
 /// Pixels between contenders.
@@ -208,15 +203,17 @@ fn label(m: &mut Markup, bar: &Bar<'_>, scale: Scale, y: f64) {
     let y = format!("{y:.1}");
     let class = if bar.failed().is_some() { "tag failed" } else { "tag" };
     let (start, end) = (scale.at(bar.began()), scale.at(bar.end()));
-    // Behind the bar's end; before its beginning where there is no room behind it; else on it.
+    // Behind the bar's end; before its beginning where there is no room behind it; else on it, at its end.
     let (at, anchor, shift) = match (start.0, end.0) {
         (_, end_at) if end_at < 72.0 => (end, "start", "5"),
         (start_at, _) if start_at > 28.0 => (start, "end", "-5"),
-        _ => (start, "start", "5"),
+        _ => (end, "end", "-8"),
     };
-    let place: [(&'static str, &dyn std::fmt::Display); 5] =
-        [("class", &class), ("x", &at), ("dx", &shift), ("y", &y), ("text-anchor", &anchor)];
-    m.line("text", &place, short_name(&bar.fetch.url));
+    m.line(
+        "text",
+        &[("class", &class), ("x", &at), ("dx", &shift), ("y", &y), ("text-anchor", &anchor)],
+        short_name(&bar.fetch.url),
+    );
 }
 
 fn hint(bar: &Bar<'_>) -> String {

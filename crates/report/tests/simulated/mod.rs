@@ -2,6 +2,7 @@
 //! `study::reconcile` and judged by `study::analyse` as real rows are.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 use std::time::Duration;
 use study::experiment::{Contender, Experiment, Tls, Transport, Workload, builtin};
 use study::plan::{Surroundings, TrialPlan, trials};
@@ -23,12 +24,18 @@ pub(crate) struct Run {
 
 impl Run {
     /// The built-in experiment, on a machine where nothing goes wrong.
-    pub(crate) fn clean() -> Self {
-        Self::of(quick(), |_| None)
+    pub(crate) fn clean() -> &'static Self {
+        static RUN: LazyLock<Run> = LazyLock::new(|| Run::of(quick(), |_| None));
+        &RUN
     }
 
     /// The same with a contender that this machine cannot run, and a cell in which trials fail.
-    pub(crate) fn troubled() -> Self {
+    pub(crate) fn troubled() -> &'static Self {
+        static RUN: LazyLock<Run> = LazyLock::new(Run::with_troubles);
+        &RUN
+    }
+
+    fn with_troubles() -> Self {
         let mut experiment = quick();
         let mut bbr = experiment.contender("h2").expect("quick has h2").clone();
         bbr.name = "h2-bbr".into();

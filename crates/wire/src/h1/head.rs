@@ -45,6 +45,11 @@ pub struct RequestParts<'s, 'b> {
 }
 
 impl<'s, 'b> RequestParts<'s, 'b> {
+    /// How many fields.
+    pub fn field_count(&self) -> usize {
+        self.lines.len()
+    }
+
     /// The fields in order.
     pub fn fields(&self) -> impl Iterator<Item = Field<'b>> + Clone + use<'s, 'b> {
         fields(self.lines)
@@ -62,6 +67,11 @@ pub struct ResponseParts<'s, 'b> {
 }
 
 impl<'s, 'b> ResponseParts<'s, 'b> {
+    /// How many fields.
+    pub fn field_count(&self) -> usize {
+        self.lines.len()
+    }
+
     /// The fields in order. A value that goes over several lines still holds its line ends: see
     /// [`push_unfolded`](Self::push_unfolded).
     pub fn fields(&self) -> impl Iterator<Item = Field<'b>> + Clone + use<'s, 'b> {

@@ -73,11 +73,12 @@ impl HeadScanner {
     /// it, and None where it goes on.
     pub fn scan(&mut self, piece: &[u8]) -> Result<Option<usize>, Error> {
         let mut from = 0;
-        while let Some(offset) = piece[from..].iter().position(|&octet| octet == b'\n') {
+        while let Some(offset) = memchr::memchr(b'\n', &piece[from..]) {
             let line_feed = from + offset;
             self.begin(piece[from])?;
             let before = if line_feed == 0 { self.previous } else { piece[line_feed - 1] };
             self.seen += offset + 1;
+            self.previous = b'\n';
             if before != b'\r' {
                 return Err(Error::malformed(
                     self.seen - 1,
@@ -199,6 +200,11 @@ mod tests {
         let mut scanner = HeadScanner::new(Limits::default());
         assert_eq!(scanner.scan(b"GET / HTTP/1.1"), Ok(None));
         assert!(scanner.scan(b"\n").is_err());
+        let mut scanner = HeadScanner::new(Limits::default());
+        for octet in b"GET / HTTP/1.1\r\n" {
+            assert_eq!(scanner.scan(&[*octet]), Ok(None));
+        }
+        assert!(scanner.scan(b"\n").is_err(), "the CR before belongs to another line feed");
     }
 
     #[test]

@@ -15,7 +15,7 @@ impl Frame<'_> {
         out[start..start + HEADER_LENGTH].copy_from_slice(&header.octets());
     }
 
-    /// Appends the payload; gives stream and flags.
+    /// Appends the payload; gives stream and flags. Long because it has one arm a frame.
     fn payload(&self, out: &mut Vec<u8>) -> (u32, u8) {
         match *self {
             Self::Data { stream, data, end_stream, padding } => {

@@ -43,7 +43,7 @@ fn size(rule: &'static str) -> FrameError {
 
 impl FrameHeader {
     /// Checks what the header alone can break: whether the type belongs to a stream or to the
-    /// connection, and lengths that are fixed.
+    /// connection, and lengths that are fixed. Long because it has one arm a rule.
     pub fn check(self) -> Result<(), FrameError> {
         let on_stream = self.stream != 0;
         match self.kind {
@@ -96,7 +96,7 @@ impl FrameHeader {
 }
 
 impl<'a> Frame<'a> {
-    /// Reads the frame with that header from its whole payload.
+    /// Reads the frame with that header from its whole payload. Long because it has one arm a frame.
     pub fn parse(header: FrameHeader, payload: &'a [u8]) -> Result<Self, FrameError> {
         header.check()?;
         if payload.len() != header.length as usize {

@@ -6,6 +6,13 @@ use super::static_table::ENTRIES;
 use super::{Error, Fault, huffman, integer};
 use crate::fields::Field;
 
+/// How many times the list's limit may be copied out of the table by literals that name an entry: two
+/// octets can copy a whole table, and a block can hold thousands of them.
+const COPIES: usize = 16;
+
+/// Room that is kept between fields.
+const KEEP: usize = 16 * 1024;
+
 /// One direction's decoder.
 #[derive(Debug)]
 pub struct Decoder {
@@ -41,6 +48,7 @@ impl Decoder {
     ) -> Result<usize, Error> {
         let mut rest = block;
         let (mut size, mut fields) = (0_usize, 0_usize);
+        let mut copies_left = limit.max(OVERHEAD).saturating_mul(COPIES);
         while let Some(&first) = rest.first() {
             let at = block.len() - rest.len();
             let positioned = |fault| Error { at, fault };
@@ -67,7 +75,8 @@ impl Decoder {
                 let (name, value) = self.entry(index).map_err(positioned)?;
                 guarded(Field { name, value, sensitive: false });
             } else {
-                self.literal(first, &mut rest, &mut guarded).map_err(positioned)?;
+                let name = self.literal(first, &mut rest, &mut guarded).map_err(positioned)?;
+                copies_left = copies_left.checked_sub(name).ok_or(positioned(Fault::Excess))?;
             }
         }
         Ok(size)
@@ -83,12 +92,13 @@ impl Decoder {
         Ok(())
     }
 
+    /// Reads a literal field; gives the length of its name.
     fn literal(
         &mut self,
         first: u8,
         rest: &mut &[u8],
         emit: &mut impl FnMut(Field<'_>),
-    ) -> Result<(), Fault> {
+    ) -> Result<usize, Fault> {
         let incremental = first & 0xc0 == 0x40;
         let index = integer::decode(rest, if incremental { 6 } else { 4 })?;
         // Both texts are put into the scratch buffer: the entry that names the field may have to
@@ -112,8 +122,11 @@ impl Decoder {
                 self.table.insert(name, value);
             }
         }
+        // One huge field must not cost every connection its size for ever.
+        text.clear();
+        text.shrink_to(KEEP);
         self.scratch = text;
-        outcome.map(drop)
+        outcome
     }
 
     fn entry(&self, index: usize) -> Result<(&[u8], &[u8]), Fault> {

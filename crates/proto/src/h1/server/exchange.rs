@@ -61,9 +61,10 @@ pub(super) enum Then {
 }
 
 impl Exchange {
-    pub(super) fn new(request: &Request, persists: bool) -> Self {
+    /// `out` is empty: fresh, or what an earlier exchange has left.
+    pub(super) fn new(request: &Request, persists: bool, out: Outgoing) -> Self {
         Self {
-            out: Outgoing::default(),
+            out,
             version: request.version,
             asked: match request.head.method {
                 Method::Head => Asked::Head,

@@ -1,6 +1,6 @@
 //! How a server's connection ends, and what it waits for until then.
 
-use super::exchange::{Continue, Then};
+use super::exchange::{Continue, Exchange, Then};
 use super::{Input, Receiving, Server};
 use crate::connection::{ConnectionState, Event};
 use crate::error::Error;
@@ -131,6 +131,7 @@ impl Server {
         if exchange.then() == Then::Close {
             self.end_after(self.exchanges.is_empty());
         }
+        self.spare = exchange.out.recycle();
     }
 
     /// The answer that was the last is sent. Requests read ahead of it are not answered
@@ -233,6 +234,12 @@ impl Server {
             }
             (_, Receiving::Head) if self.exchanges.is_empty() => {
                 (Some(Waiting::Request), settings.keep_alive_timeout)
+            }
+            // A client that waits for 100 is not late.
+            (_, Receiving::Body(_))
+                if self.exchanges.back().is_some_and(Exchange::owes_continue) =>
+            {
+                (None, None)
             }
             (_, Receiving::Body(_) | Receiving::Discard(..)) if self.has_credit() => {
                 (Some(Waiting::Body), settings.body_timeout)

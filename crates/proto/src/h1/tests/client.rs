@@ -222,6 +222,19 @@ fn a_body_that_was_refused_is_not_sent() {
 }
 
 #[test]
+fn what_is_sent_after_a_refusal_goes_nowhere() {
+    let mut client = client(ClientSettings::default());
+    client.request(NOW, &post(Fields::new()), Fin::More).unwrap();
+    client.send(StreamId(0), Bytes::from_static(b"abc"), Fin::More).unwrap();
+    say(&mut client);
+    hear(&mut client, &[b"HTTP/1.1 413 No\r\nContent-Length: 1\r\n\r\n"]);
+    assert_eq!(client.send(StreamId(0), Bytes::from_static(b"def"), Fin::Last), Ok(()));
+    assert_eq!(say(&mut client), "");
+    let told = hear(&mut client, &[b"x"]);
+    assert!(matches!(told[..], [Told::Data(..), Told::Closed(None)]), "{told:?}");
+}
+
+#[test]
 fn keep_alive_off_asks_for_a_close_and_does_it() {
     let settings = ClientSettings { keep_alive: KeepAlive::Off, ..Default::default() };
     let mut client = client(settings);

@@ -411,3 +411,69 @@ fn more_is_asked_for_when_the_queue_runs_low() {
     assert_eq!(out.len(), 190_000);
     assert!(server.unsent(StreamId(0)) > 10_000);
 }
+
+#[test]
+fn an_application_that_sends_a_body_to_head_is_asked_on() {
+    let mut server = after(b"HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
+    server.respond(StreamId(0), &ok(), Fin::More).unwrap();
+    say(&mut server);
+    server.send(StreamId(0), Bytes::from_static(b"abc"), Fin::More).unwrap();
+    assert!(server.wants_transmit());
+    assert_eq!(say(&mut server), "");
+    assert_eq!(hear(&mut server, &[b""]), [Told::Writable(0)]);
+}
+
+#[test]
+fn an_answer_given_ahead_of_its_turn_waits_and_is_asked_on_in_its_turn() {
+    let mut server = after(&GET.repeat(2));
+    let later = StreamId(1);
+    server.respond(later, &ok(), Fin::More).unwrap();
+    server.send(later, Bytes::from(vec![b'x'; 100_000]), Fin::More).unwrap();
+    assert!(!server.wants_transmit());
+    server.respond(StreamId(0), &status(204), Fin::Last).unwrap();
+    let said = say(&mut server);
+    assert!(said.starts_with("HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\n"), "{said:.80}");
+    assert_eq!(hear(&mut server, &[b""]), [Told::Writable(1)]);
+    server.send(later, Bytes::new(), Fin::Last).unwrap();
+    assert!(say(&mut server).ends_with("0\r\n\r\n"));
+}
+
+#[test]
+fn a_client_that_waits_for_its_hundred_is_not_late() {
+    let mut server = server(ServerSettings { expect: Expect::Application, ..Default::default() });
+    hear(&mut server, &[EXPECTS]);
+    assert_eq!(server.poll_timeout(), None);
+    server.inform(StreamId(0), &status(100)).unwrap();
+    say(&mut server);
+    assert_eq!(server.poll_timeout(), Some(seconds(60)));
+}
+
+#[test]
+fn what_happens_is_traced_as_heads_and_data() {
+    #[derive(Default)]
+    struct Kept(std::cell::RefCell<Vec<String>>);
+    impl trace::Sink for Kept {
+        fn record(&self, _at: Instant, connection: u64, event: &trace::Event<'_>) {
+            self.0.borrow_mut().push(format!("{connection} {event:?}"));
+        }
+    }
+    let kept = std::rc::Rc::new(Kept::default());
+    let tracer = Tracer::to(kept.clone()).for_connection(7);
+    let mut server = Server::new(NOW, ServerSettings::default(), tracer);
+    hear(&mut server, &[b"PUT / HTTP/1.0\r\nContent-Length: 2\r\n\r\nab"]);
+    server.respond(StreamId(0), &ok(), Fin::More).unwrap();
+    server.send(StreamId(0), Bytes::from_static(b"abc"), Fin::Last).unwrap();
+    say(&mut server);
+    hear(&mut server, &[b""]);
+    assert_eq!(
+        *kept.0.borrow(),
+        [
+            "7 ConnectionReady { protocol: \"http/1.1\" }",
+            "7 FrameParsed { stream: 0, frame: \"HEADERS\", length: 37 }",
+            "7 FrameParsed { stream: 0, frame: \"DATA\", length: 2 }",
+            "7 FrameCreated { stream: 0, frame: \"HEADERS\", length: 38 }",
+            "7 FrameCreated { stream: 0, frame: \"DATA\", length: 3 }",
+            "7 ConnectionClosed { reason: \"\" }",
+        ]
+    );
+}

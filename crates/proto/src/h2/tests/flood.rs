@@ -189,3 +189,31 @@ fn a_peer_that_gives_no_credit_loses_the_stream_in_the_end() {
     assert_eq!(hand.take()[0].0, "RST_STREAM");
     assert_eq!(hand.server.unsent(StreamId(1)), 0);
 }
+
+#[test]
+fn credit_in_driblets_ends_the_connection() {
+    let mut hand = ByHand::greeted(Settings::server());
+    let mut zero = Vec::new();
+    let (id, value) = (wire::h2::SettingId::INITIAL_WINDOW_SIZE, 0);
+    Setting::encode_all(&[Setting { id, value }], &mut zero);
+    hand.give(&zero);
+    hand.request(1, true, &[]);
+    hand.server.respond(StreamId(1), &ResponseHead::new(Status::OK), Fin::More).unwrap();
+    hand.server.send(StreamId(1), vec![0; 50_000].into(), Fin::Last).unwrap();
+    until_closed(&mut hand, 12_000, |hand, _| {
+        hand.frame(Frame::WindowUpdate { stream: 1, increment: 1 });
+        hand.take();
+    });
+}
+
+#[test]
+fn copying_long_names_over_and_over_ends_the_connection() {
+    let mut hand = ByHand::greeted(Settings::server());
+    let mut block = hand.block(&[(":method", "GET"), (&"n".repeat(2900), "v")]);
+    // Literals that take their name from the newest entry and are not indexed.
+    block.extend([0x0f, 62 - 15, 0].repeat(4_000));
+    let (dependency, padding, end_stream, end_headers) = (None, None, true, true);
+    let block = &block;
+    hand.frame(Frame::Headers { stream: 1, block, end_stream, end_headers, dependency, padding });
+    assert_eq!(hand.goaway(), CALM);
+}

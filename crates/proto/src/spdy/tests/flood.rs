@@ -95,6 +95,16 @@ fn a_control_frame_without_end_ends_the_session_before_it_is_gathered() {
 }
 
 #[test]
+fn a_control_frame_that_never_becomes_whole_is_given_up() {
+    let mut hand = server(Settings::server(Version::V3_1));
+    hand.give(&[0x80, 3, 0, 1, 0, 0, 0, 99, 0]);
+    hand.now = hand.subject.poll_timeout().unwrap();
+    hand.subject.handle_timeout(hand.now);
+    let seen = hand.give(&[]);
+    assert!(format!("{seen:?}").contains("the end of a control frame"), "{seen:?}");
+}
+
+#[test]
 fn a_head_over_the_limit_is_answered_with_431_and_the_session_goes_on() {
     let limits = Settings { max_header_list_size: 1000, ..Settings::server(Version::V3_1) };
     let mut hand = server(limits);

@@ -61,6 +61,29 @@ fn a_push_goes_from_a_server_to_a_client_that_takes_it() {
 }
 
 #[test]
+fn pushes_are_said_in_order_with_or_without_their_answers() {
+    let now = Instant::from_nanos(1_000_000_000);
+    let mut hand = asked(taking());
+    let mut far = server(Settings::server(Version::V3_1));
+    far.request(1, true, &[]);
+    let head = RequestHead::get(Scheme::Http, "a.test", "/pushed");
+    let pushed: Vec<_> = (0..3).map(|_| far.subject.promise(StreamId(1), &head).unwrap()).collect();
+    far.subject.respond(pushed[1], &ResponseHead::new(Status::OK), Fin::Last).unwrap();
+    let mut out = SendBuf::new();
+    far.subject.poll_transmit(now, &mut out, 1 << 20);
+    far.subject.respond(pushed[0], &ResponseHead::new(Status::OK), Fin::Last).unwrap();
+    far.subject.poll_transmit(now, &mut out, 1 << 20);
+    far.subject.reset(now, pushed[2]);
+    far.subject.poll_transmit(now, &mut out, 1 << 20);
+    let names: Vec<_> = split(&out.to_vec()).into_iter().map(|(name, _)| name).collect();
+    let syn = "SYN_STREAM";
+    assert_eq!(names, [syn, syn, syn, "HEADERS", "RST_STREAM"]);
+    let seen = hand.give(&out.to_vec());
+    let answered = seen.iter().filter(|event| format!("{event:?}").contains("Response"));
+    assert_eq!((seen.len(), answered.count()), (6, 2), "{seen:?}");
+}
+
+#[test]
 fn a_push_may_bring_its_answer_along() {
     let mut hand = asked(taking());
     let fields = [&REQUEST[1..], &[(":status", "200"), ("content-length", "2")]].concat();

@@ -1,0 +1,278 @@
+//! A page of a hundred images from other people's servers over loopback, where they are installed.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of a test fail with it")]
+#![allow(clippy::print_stderr, reason = "a skipped test says so")]
+
+use client::{Client, ClientConfig, PageLoad, Place, Transport};
+use os::reactor::{Reactor, ReactorSettings, Stop};
+use page::{Browser, Load};
+use secure::{Authority, AuthoritySpec, ClientTls, ClientTlsOptions, Identity, Trust, Versions};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use trace::FetchOutcome;
+
+const IMAGES: usize = 100;
+const IMAGE: usize = 5_000;
+
+/// A site, its certificate and the server that serves it; all gone with it.
+struct Site {
+    folder: PathBuf,
+    authority: Authority,
+    identity: Identity,
+    children: Vec<Child>,
+}
+
+impl Site {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("client-{name}-{}", std::process::id()));
+        let authority = Authority::new(AuthoritySpec::default()).unwrap();
+        let identity = authority.issue(&["localhost", "127.0.0.1"]).unwrap();
+        std::fs::create_dir_all(folder.join("www")).unwrap();
+        let images = (0..IMAGES).map(|n| format!("<img src={n}.png>")).collect::<String>();
+        std::fs::write(folder.join("www/index.html"), format!("<body>{images}")).unwrap();
+        for n in 0..IMAGES {
+            std::fs::write(folder.join(format!("www/{n}.png")), [n as u8; IMAGE]).unwrap();
+        }
+        std::fs::write(folder.join("chain.pem"), identity.chain_pem()).unwrap();
+        std::fs::write(folder.join("key.pem"), identity.key_pem()).unwrap();
+        Self { folder, authority, identity, children: Vec::new() }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.join(name).to_str().unwrap().to_owned()
+    }
+
+    fn start(&mut self, program: &str, arguments: &[&str], port: u16) {
+        let child = Command::new(program)
+            .args(arguments)
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        self.children.push(child);
+        for _ in 0..250 {
+            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("{program} does not listen on port {port}");
+    }
+
+    fn nginx(&mut self, listen: &str) -> u16 {
+        let port = free_port();
+        let folder = self.folder.to_str().unwrap();
+        let text = format!(
+            "daemon off; master_process off; pid {folder}/pid; error_log {folder}/error;
+            events {{}}
+            http {{ access_log off; types {{ text/html html; image/png png; }}
+              client_body_temp_path {folder}/a; proxy_temp_path {folder}/b;
+              fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
+              ssl_certificate {folder}/chain.pem; ssl_certificate_key {folder}/key.pem;
+              ssl_protocols TLSv1.2 TLSv1.3;
+              server {{ listen 127.0.0.1:{port} {listen}; root {folder}/www;
+                location /moved {{ return 302 /index.html; }} }} }}"
+        );
+        std::fs::write(self.folder.join("nginx.conf"), text).unwrap();
+        let config = self.path("nginx.conf");
+        self.start("nginx", &["-e", "/dev/null", "-c", &config], port);
+        port
+    }
+
+    fn h2o(&mut self) -> u16 {
+        let port = free_port();
+        let text = format!(
+            "listen:\n  host: 127.0.0.1\n  port: {port}\n  ssl:\n    certificate-file: {}\n    \
+             key-file: {}\nnum-threads: 1\nhosts:\n  default:\n    paths:\n      /:\n        \
+             file.dir: {}\n",
+            self.path("chain.pem"),
+            self.path("key.pem"),
+            self.path("www"),
+        );
+        std::fs::write(self.folder.join("h2o.conf"), text).unwrap();
+        let config = self.path("h2o.conf");
+        self.start("h2o", &["-c", &config], port);
+        port
+    }
+
+    fn config(&self, transport: Transport) -> ClientConfig {
+        self.config_with(transport, ClientTlsOptions::default())
+    }
+
+    fn config_with(&self, transport: Transport, tls: ClientTlsOptions) -> ClientConfig {
+        let roots = match tls.trust {
+            Trust::Roots => vec![self.authority.root_pem()],
+            Trust::Anyone => Vec::new(),
+        };
+        let tls = ClientTlsOptions { roots, alpn: transport.alpn(), ..tls };
+        let mut config = ClientConfig::new(transport, ClientTls::new(tls).unwrap());
+        config.hosts.insert("localhost", Place::Address([127, 0, 0, 1].into()));
+        config
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A port that was free a moment ago.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+fn installed(program: &str) -> bool {
+    let on_path = ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
+    let found = on_path.iter().any(|folder| Path::new(folder).join(program).exists());
+    if !found {
+        eprintln!("skipped: {program} is not installed");
+    }
+    found
+}
+
+fn load(config: ClientConfig, url: String) -> PageLoad {
+    let url = url.parse().unwrap();
+    let load = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
+    let mut client = Client::new(config, load);
+    let mut reactor = Reactor::new(ReactorSettings::default(), Stop::new().unwrap()).unwrap();
+    reactor.run(&mut client).unwrap();
+    client.into_work()
+}
+
+/// The whole page came, each image with its octets, over so many connections.
+fn is_whole(page: &PageLoad, protocol: &str, connections: usize) {
+    for fetch in page.fetches() {
+        assert_eq!(fetch.outcome, FetchOutcome::Done, "{fetch:?}");
+        assert_eq!((fetch.status, &*fetch.protocol), (Some(200), protocol), "{fetch:?}");
+        let image = fetch.url.ends_with(".png");
+        assert!(!image || fetch.body_bytes == IMAGE as u64, "{fetch:?}");
+    }
+    assert_eq!(page.fetches().len(), IMAGES + 1);
+    assert_eq!(page.connections().len(), connections);
+    assert!(page.milestones().load.is_some());
+    let received: u64 = page.connections().iter().map(|c| c.bytes_received).sum();
+    assert!(received > (IMAGES * IMAGE) as u64, "{received}");
+}
+
+#[test]
+fn nginx_serves_the_page_in_the_clear_and_over_tls() {
+    if !installed("nginx") {
+        return;
+    }
+    let mut site = Site::new("nginx-h1");
+    let port = site.nginx("");
+    let page = load(site.config(Transport::H1), format!("http://localhost:{port}/"));
+    is_whole(&page, "http/1.1", 6);
+    let mut config = site.config(Transport::H1);
+    config.keep_alive = client::KeepAlive::Off;
+    let page = load(config, format!("http://localhost:{port}/"));
+    is_whole(&page, "http/1.1", IMAGES + 1);
+    let page = load(site.config(Transport::H1), format!("http://localhost:{port}/moved"));
+    is_whole(&page, "http/1.1", 6);
+    assert_eq!(page.fetches()[0].redirects, 1);
+
+    let mut site = Site::new("nginx-tls");
+    let port = site.nginx("ssl");
+    let page = load(site.config(Transport::BROWSER), format!("https://localhost:{port}/"));
+    is_whole(&page, "http/1.1", 6);
+    for (versions, expected) in [(Versions::Tls12, "TLSv1.2"), (Versions::Tls13, "TLSv1.3")] {
+        let tls = ClientTlsOptions { versions, ..Default::default() };
+        let config = site.config_with(Transport::H1_TLS, tls);
+        let page = load(config, format!("https://localhost:{port}/"));
+        is_whole(&page, "http/1.1", 6);
+        let tls: Vec<_> = page.connections().iter().filter_map(|c| c.tls.clone()).collect();
+        assert!(tls.iter().all(|tls| tls.version == expected), "{tls:?}");
+        // The first handshake of six gave tickets to those that came after it.
+        assert!(tls.iter().any(|tls| !tls.resumed), "{tls:?}");
+    }
+}
+
+#[test]
+fn nginx_serves_the_page_over_http2_by_alpn_and_by_prior_knowledge() {
+    if !installed("nginx") {
+        return;
+    }
+    for (listen, transport, scheme) in
+        [("ssl http2", Transport::BROWSER, "https"), ("http2", Transport::H2_CLEAR, "http")]
+    {
+        let mut site = Site::new(&format!("nginx-h2-{scheme}"));
+        let port = site.nginx(listen);
+        let page = load(site.config(transport), format!("{scheme}://localhost:{port}/"));
+        is_whole(&page, "h2", 1);
+        assert_eq!(page.connections()[0].rounds, 2);
+    }
+}
+
+#[test]
+fn h2o_serves_the_page_over_http2() {
+    if !installed("h2o") {
+        return;
+    }
+    let mut site = Site::new("h2o");
+    let port = site.h2o();
+    for priorities in
+        [client::Priorities::Chromium, client::Priorities::Field, client::Priorities::Silent]
+    {
+        let mut config = site.config(Transport::H2);
+        config.priorities = priorities;
+        let page = load(config, format!("https://localhost:{port}/"));
+        is_whole(&page, "h2", 1);
+        let tls = page.connections()[0].tls.as_ref().unwrap();
+        assert_eq!((&*tls.version, &*tls.alpn), ("TLSv1.3", "h2"));
+    }
+}
+
+#[test]
+fn nghttpd_serves_the_page_with_and_without_tls() {
+    if !installed("nghttpd") {
+        return;
+    }
+    let mut site = Site::new("nghttpd");
+    let (www, key, chain) = (site.path("www"), site.path("key.pem"), site.path("chain.pem"));
+    let port = free_port();
+    let number = port.to_string();
+    site.start("nghttpd", &["-a", "127.0.0.1", "-d", &www, "--no-tls", &number], port);
+    let page = load(site.config(Transport::H2_CLEAR), format!("http://localhost:{port}/"));
+    is_whole(&page, "h2", 1);
+    let port = free_port();
+    let number = port.to_string();
+    site.start("nghttpd", &["-a", "127.0.0.1", "-d", &www, &number, &key, &chain], port);
+    let page = load(site.config(Transport::H2), format!("https://localhost:{port}/"));
+    is_whole(&page, "h2", 1);
+}
+
+#[test]
+fn a_wrong_certificate_is_told_and_k_lets_it_pass() {
+    if !installed("nginx") {
+        return;
+    }
+    let mut site = Site::new("wrong");
+    let port = site.nginx("ssl http2");
+    let tls = ClientTlsOptions { trust: Trust::Anyone, ..Default::default() };
+    let page = load(site.config_with(Transport::H2, tls), format!("https://localhost:{port}/"));
+    is_whole(&page, "h2", 1);
+    let other = Site::new("other");
+    assert_ne!(other.identity.key_pem(), site.identity.key_pem());
+    let mut config = other.config(Transport::H2);
+    config.hosts.insert("elsewhere.example", Place::Address([127, 0, 0, 1].into()));
+    let page = load(config, format!("https://localhost:{port}/"));
+    let why = |page: &PageLoad| match &page.fetches()[0].outcome {
+        FetchOutcome::Failed(why) => why.clone(),
+        FetchOutcome::Done => panic!("{page:?}"),
+    };
+    assert!(why(&page).contains("skip the check with -k"), "{}", why(&page));
+    let mut config = site.config(Transport::H2);
+    config.hosts.insert("elsewhere.example", Place::Address([127, 0, 0, 1].into()));
+    let page = load(config, format!("https://elsewhere.example:{port}/"));
+    assert!(why(&page).contains("it is for localhost, 127.0.0.1"), "{}", why(&page));
+    assert!(why(&page).contains("ask for one of those names, or skip the check with -k"));
+}

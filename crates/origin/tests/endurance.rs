@@ -1,0 +1,121 @@
+//! Many connections, slow readers, and stops at a bad time.
+#![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
+
+mod support;
+
+use origin::{ExchangeEnd, Limits};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use support::{BIG, Folder, Serving, has};
+
+const ASK_BIG: &[u8] = b"GET /big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+fn connect(serving: &Serving) -> TcpStream {
+    let stream = TcpStream::connect(serving.clear).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream
+}
+
+/// The length of the body that comes, to the end of the connection.
+fn body_length(mut stream: TcpStream) -> usize {
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all).unwrap();
+    let head = all.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
+    all.len() - head - 4
+}
+
+#[test]
+fn a_thousand_idle_connections_disturb_nobody() {
+    let folder = Folder::new("idle");
+    let serving = Serving::start(&folder.root());
+    let mut idle: Vec<_> = (0..1000).map(|_| connect(&serving)).collect();
+    for stream in idle.iter_mut().step_by(100) {
+        stream.write_all(b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let mut answer = [0; 1000];
+        let count = stream.read(&mut answer).unwrap();
+        assert!(answer[..count].starts_with(b"HTTP/1.1 200 OK"));
+    }
+}
+
+#[test]
+fn idle_and_half_spoken_connections_are_closed_in_time() {
+    let folder = Folder::new("closed");
+    let limits = Limits {
+        idle: Duration::from_millis(200),
+        head: Duration::from_millis(200),
+        handshake: Duration::from_millis(200),
+        ..Limits::default()
+    };
+    let serving = Serving::start_with(&folder.root(), limits);
+    let mut tls = TcpStream::connect(serving.tls).unwrap();
+    tls.write_all(b"\x16\x03\x01").unwrap();
+    for (said, mut stream) in [
+        ("", connect(&serving)),
+        ("GET /a.txt HT", connect(&serving)),
+        ("GET /a.txt HTTP/1.1\r\nHost:", connect(&serving)),
+        ("GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n", connect(&serving)),
+        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0", connect(&serving)),
+        ("", tls),
+    ] {
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.write_all(said.as_bytes()).unwrap();
+        let ended = stream.read_to_end(&mut Vec::new());
+        assert!(ended.is_ok(), "{said:?}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_stop_finishes_the_download_that_is_under_way() {
+    let folder = Folder::with_big_file("stop");
+    let serving = Serving::start(&folder.root());
+    let (mut downloading, mut idle) = (connect(&serving), connect(&serving));
+    idle.write_all(b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let first = serving.log.recv().unwrap();
+    assert_eq!(first.path, "/a.txt");
+    downloading.write_all(ASK_BIG).unwrap();
+    downloading.read_exact(&mut [0; 4]).unwrap();
+    serving.stop.stop();
+    assert_eq!(body_length(idle), 10, "an idle connection is closed at once");
+    assert!(TcpStream::connect(serving.clear).is_err(), "nobody listens any more");
+    assert_eq!(body_length(downloading), BIG);
+    let last = serving.log.recv().unwrap();
+    assert_eq!((last.end, last.sent), (ExchangeEnd::Done, BIG as u64));
+    serving.join();
+}
+
+#[test]
+fn a_stop_does_not_wait_for_ever() {
+    let folder = Folder::with_big_file("drain");
+    let limits = Limits { drain: Duration::from_millis(200), ..Limits::default() };
+    let serving = Serving::start_with(&folder.root(), limits);
+    let mut stuck = connect(&serving);
+    stuck.write_all(ASK_BIG).unwrap();
+    stuck.read_exact(&mut [0; 4]).unwrap();
+    serving.stop.stop();
+    assert_eq!(serving.log.recv().unwrap().end, ExchangeEnd::CutOff);
+    serving.join();
+}
+
+#[test]
+fn a_stop_finishes_an_http_2_download_over_tls_too() {
+    if !has("curl", "--version", "apt-get install curl") {
+        return;
+    }
+    let folder = Folder::with_big_file("stop-h2");
+    let serving = Serving::start(&folder.root());
+    let mut curl = Command::new("curl")
+        .args(["-sSk", "--http2", "--limit-rate", "60M", &serving.tls_url("/big.bin")])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut body = curl.stdout.take().unwrap();
+    body.read_exact(&mut [0; 4]).unwrap();
+    serving.stop.stop();
+    let mut rest = Vec::new();
+    body.read_to_end(&mut rest).unwrap();
+    assert_eq!(rest.len() + 4, BIG);
+    assert!(curl.wait().unwrap().success());
+    serving.join();
+}

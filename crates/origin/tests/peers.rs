@@ -1,0 +1,122 @@
+//! Other people's clients and conformance suites against the origin.
+#![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::{Folder, Serving, has, run, run_text};
+
+const NGHTTP2: &str = "apt-get install nghttp2-client";
+
+fn peer(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name);
+    path.display().to_string()
+}
+
+#[test]
+fn nghttp_fetches_a_synthetic_page_with_all_its_images() {
+    if !has("nghttp", "--version", NGHTTP2) {
+        return;
+    }
+    let folder = Folder::new("nghttp");
+    let serving = Serving::start(&folder.root());
+    let path = "/page?images=100&bytes=5000&seed=3";
+    for url in [serving.url(path), serving.tls_url(path)] {
+        let table = run_text("nghttp", &["-nas", &url]);
+        let images =
+            table.lines().filter(|line| line.contains(" 200 ") && line.contains("/image/"));
+        assert_eq!(images.count(), 100, "{table}");
+    }
+}
+
+#[test]
+fn h2load_has_no_failures() {
+    if !has("h2load", "--version", NGHTTP2) {
+        return;
+    }
+    let folder = Folder::new("h2load");
+    let serving = Serving::start(&folder.root());
+    for (url, more) in [
+        (serving.url("/a.txt"), &[][..]),
+        (serving.tls_url("/a.txt"), &[]),
+        (serving.tls_url("/image/1?bytes=200000"), &[]),
+        (serving.url("/a.txt"), &["--h1"]),
+    ] {
+        let counts = run(Command::new("h2load")
+            .args(["-n", "3000", "-c", "10", "-m", "32"])
+            .args(more)
+            .arg(&url));
+        let counts = String::from_utf8_lossy(&counts.stdout);
+        assert!(
+            counts.contains("3000 succeeded, 0 failed, 0 errored, 0 timeout"),
+            "{url}: {counts}"
+        );
+        assert!(counts.contains("status codes: 3000 2xx"), "{url}: {counts}");
+    }
+}
+
+#[test]
+fn wrk_has_no_errors() {
+    if !has("wrk", "--version", "apt-get install wrk") {
+        return;
+    }
+    let folder = Folder::new("wrk");
+    let serving = Serving::start(&folder.root());
+    for url in [serving.url("/a.txt"), serving.tls_url("/image/1?bytes=50000")] {
+        let said = run_text("wrk", &["-c", "64", "-t", "1", "-d", "1s", &url]);
+        assert!(said.contains("requests in"), "{said}");
+        assert!(!said.contains("Socket errors") && !said.contains("Non-2xx"), "{said}");
+    }
+}
+
+/// `go install` puts it into GOPATH, which need not be on the search path.
+fn h2spec() -> Option<PathBuf> {
+    let go_path = Command::new("go").args(["env", "GOPATH"]).output().ok()?;
+    let installed =
+        PathBuf::from(String::from_utf8(go_path.stdout).ok()?.trim()).join("bin/h2spec");
+    let program = if installed.exists() { installed } else { PathBuf::from("h2spec") };
+    let remedy = "go install github.com/summerwind/h2spec/cmd/h2spec@latest";
+    has(&program.display().to_string(), "--version", remedy).then_some(program)
+}
+
+#[test]
+fn h2spec_passes_strictly_clear_and_over_tls() {
+    let Some(program) = h2spec() else { return };
+    let folder = Folder::new("h2spec");
+    let serving = Serving::start(&folder.root());
+    for (address, more) in [(serving.clear, &[][..]), (serving.tls, &["-t", "-k"])] {
+        let port = address.port().to_string();
+        let output = Command::new(&program)
+            .args(["--strict", "-h", "127.0.0.1", "-p", &port, "-P", "/page?images=100"])
+            .args(more)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("146 tests, 146 passed, 0 skipped, 0 failed"), "{said}");
+    }
+}
+
+#[test]
+fn go_fetches_over_one_connection() {
+    if !has("go", "version", "apt-get install golang-go") {
+        return;
+    }
+    let folder = Folder::new("go");
+    let serving = Serving::start(&folder.root());
+    let said = run_text("go", &["run", &peer("fetch.go"), &serving.tls_url("")]);
+    assert_eq!(said.trim(), "HTTP/2.0 4000000");
+}
+
+#[test]
+fn node_fetches_over_one_connection() {
+    if !has("node", "--version", "apt-get install nodejs") {
+        return;
+    }
+    let folder = Folder::new("node");
+    let serving = Serving::start(&folder.root());
+    for (url, protocol) in [(serving.tls_url(""), "h2"), (serving.url(""), "h2c")] {
+        let said = run_text("node", &[&peer("fetch.mjs"), &url]);
+        assert_eq!(said.trim(), format!("{protocol} 4000000"));
+    }
+}

@@ -1,0 +1,196 @@
+//! The origin on real sockets of loopback, and real programs as its peers. A peer that is missing is
+//! said aloud, past the test harness's capture.
+#![allow(dead_code, reason = "each test binary uses a part")]
+#![allow(clippy::unwrap_used, reason = "a test's own machinery may panic")]
+
+#[path = "../../examples/serve/files_adapter.rs"]
+mod files_adapter;
+
+use files_adapter::FilesAdapter;
+use origin::{
+    AccessLog, AccessRecord, ExchangeEnd, Limits, ListenerKind, Origin, OriginConfig, Parts,
+    WallClock,
+};
+use os::files::{CacheSettings, Root};
+use os::reactor::{Reactor, ReactorSettings, Stop};
+use os::tcp::Listener;
+use proto::SocketSettings;
+use secure::{Authority, AuthoritySpec, ServerTls, ServerTlsOptions};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Octets of `big.bin`.
+pub(crate) const BIG: usize = 50_000_000;
+
+/// A folder of one test's own, removed with it.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let base =
+            std::env::temp_dir().join(format!("wirelap-origin-{name}-{}", std::process::id()));
+        let _left_over = std::fs::remove_dir_all(&base);
+        let root = base.join("www");
+        std::fs::create_dir_all(root.join("sub dir")).unwrap();
+        std::fs::create_dir_all(root.join("bare")).unwrap();
+        std::fs::write(base.join("secret"), "secret").unwrap();
+        std::fs::write(root.join("a.txt"), "0123456789").unwrap();
+        std::fs::write(root.join("empty.css"), "").unwrap();
+        std::fs::write(root.join("index.html"), "<p>root</p>").unwrap();
+        std::fs::write(root.join("sub dir/index.html"), "<p>sub</p>").unwrap();
+        std::os::unix::fs::symlink("../secret", root.join("out")).unwrap();
+        std::os::unix::fs::symlink("..", root.join("up")).unwrap();
+        assert!(Command::new("mkfifo").arg(root.join("fifo")).status().unwrap().success());
+        Self(base)
+    }
+
+    /// With a big file too.
+    pub(crate) fn with_big_file(name: &str) -> Self {
+        let folder = Self::new(name);
+        std::fs::write(folder.root().join("big.bin"), vec![7; BIG]).unwrap();
+        folder
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.0.join("www")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _gone = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// An access record, owned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) protocol: String,
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) status: Option<u16>,
+    pub(crate) received: u64,
+    pub(crate) sent: u64,
+    pub(crate) end: ExchangeEnd,
+}
+
+struct Lines(Sender<Line>);
+
+impl AccessLog for Lines {
+    fn record(&self, record: &AccessRecord<'_>) {
+        let _nobody_reads = self.0.send(Line {
+            protocol: record.protocol.to_owned(),
+            method: record.method.to_owned(),
+            path: record.path.to_owned(),
+            status: record.status,
+            received: record.received_bytes,
+            sent: record.sent_bytes,
+            end: record.end,
+        });
+    }
+}
+
+/// A running origin on a clear and a TLS port.
+pub(crate) struct Serving {
+    pub(crate) clear: SocketAddr,
+    pub(crate) tls: SocketAddr,
+    pub(crate) stop: Stop,
+    pub(crate) log: Receiver<Line>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Serving {
+    pub(crate) fn start(root: &Path) -> Self {
+        Self::start_with(root, Limits::default())
+    }
+
+    pub(crate) fn start_with(root: &Path, limits: Limits) -> Self {
+        let authority = Authority::new(AuthoritySpec::default()).unwrap();
+        let identity = authority.issue(&["localhost", "127.0.0.1"]).unwrap();
+        let tls = ServerTls::new(ServerTlsOptions::new(vec![identity])).unwrap();
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let bind = || Listener::bind_all(any, 1, &SocketSettings::default()).unwrap().remove(0);
+        let listeners = [bind(), bind()];
+        let [clear, secured] = [listeners[0].local(), listeners[1].local()];
+        let wall_clock =
+            WallClock { at: os::clock::now(), unix: Duration::from_secs(1_800_000_000) };
+        let kinds = vec![ListenerKind::Clear, ListenerKind::Tls(tls)];
+        let config = OriginConfig { limits, ..OriginConfig::new(kinds, wall_clock) };
+        let stop = Stop::new().unwrap();
+        let (sender, log) = channel();
+        let (thread_stop, root) = (stop.clone(), root.to_owned());
+        let thread = std::thread::spawn(move || {
+            let root = Root::open(&root, CacheSettings::default()).unwrap();
+            let mut reactor = Reactor::new(ReactorSettings::default(), thread_stop).unwrap();
+            for listener in listeners {
+                reactor.listen(listener).unwrap();
+            }
+            let parts = Parts {
+                files: Some(Box::new(FilesAdapter(root))),
+                log: Some(Rc::new(Lines(sender))),
+                ..Parts::default()
+            };
+            reactor.run(&mut Origin::new(config, parts)).unwrap();
+        });
+        Self { clear, tls: secured, stop, log, thread: Some(thread) }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.clear)
+    }
+
+    pub(crate) fn tls_url(&self, path: &str) -> String {
+        format!("https://{}{path}", self.tls)
+    }
+
+    /// Waits until the origin has come to its end.
+    pub(crate) fn join(mut self) {
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // Twice: at once.
+            self.stop.stop();
+            self.stop.stop();
+            let ended = thread.join();
+            assert!(ended.is_ok() || std::thread::panicking(), "the origin's thread panicked");
+        }
+    }
+}
+
+/// Whether `program` runs here. Where it does not, says so on the real standard error.
+pub(crate) fn has(program: &str, probe: &str, remedy: &str) -> bool {
+    let found = Command::new(program).arg(probe).output().is_ok();
+    if !found {
+        let _ = writeln!(std::io::stderr(), "unsupported: {program} is not installed ({remedy})");
+    }
+    found
+}
+
+/// Runs a peer to its end; panics with its words where it fails.
+pub(crate) fn run(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+pub(crate) fn run_text(program: &str, arguments: &[&str]) -> String {
+    String::from_utf8_lossy(&run(Command::new(program).args(arguments)).stdout).into_owned()
+}

@@ -1,0 +1,92 @@
+//! How a request is written: its target, its framing and what it asks of the connection.
+
+use crate::connection::Fin;
+use crate::h1::head;
+use crate::h1::outgoing::Framing;
+use crate::h1::settings::KeepAlive;
+use crate::message::{Method, RequestHead};
+use wire::Fields;
+use wire::h1;
+
+/// How a request is written.
+pub(super) struct RequestPlan {
+    pub(super) asked: Asked,
+    /// None where no body follows.
+    pub(super) framing: Option<Framing>,
+    length: Option<u64>,
+}
+
+impl RequestPlan {
+    /// The error says why the request cannot be written.
+    pub(super) fn new(head: &RequestHead, fin: Fin) -> Result<Self, &'static str> {
+        head::check_fields(&head.fields)?;
+        if head.method == Method::Connect || head.protocol.is_some() {
+            return Err("tunnels are not opened over HTTP/1.1 here");
+        }
+        let is_path =
+            head.path.starts_with('/') || (head.path == "*" && head.method == Method::Options);
+        if !is_path || !head.path.bytes().all(|octet| octet.is_ascii_graphic() && octet != b'#') {
+            return Err("the path begins with / and is printable ASCII (RFC 9112 §3.2.1)");
+        }
+        if !h1::is_field_name(head.method.as_str().as_bytes()) {
+            return Err("a method is a token (RFC 9110 §9.1)");
+        }
+        if !head.authority.bytes().all(|octet| octet.is_ascii_graphic()) {
+            return Err("an authority is printable ASCII (RFC 9110 §7.2)");
+        }
+        let declared = head::declared_length(&head.fields)?;
+        // RFC 9110 §8.6: where the method anticipates a body, its absence is said.
+        let anticipates = matches!(head.method, Method::Post | Method::Put | Method::Patch);
+        let (framing, length) = match (fin, declared) {
+            (Fin::Last, Some(length)) if length > 0 => {
+                return Err("fewer octets than Content-Length said");
+            }
+            (Fin::Last, None) if !anticipates => (None, None),
+            (Fin::Last, _) => (None, Some(0)),
+            (Fin::More, Some(length)) => (Some(Framing::Exactly(length)), Some(length)),
+            (Fin::More, None) => (Some(Framing::Chunked), None),
+        };
+        let asked = match head.method {
+            Method::Head => Asked::Head,
+            _ if head.fields.find(b"upgrade").is_some() => Asked::Upgrade,
+            _ => Asked::Body,
+        };
+        Ok(Self { asked, framing, length })
+    }
+
+    pub(super) fn write(&self, head: &RequestHead, keep_alive: KeepAlive, out: &mut Vec<u8>) {
+        h1::put_request_line(out, head.method.as_str(), &head.path);
+        // RFC 9110 §7.2: Host comes first.
+        h1::put_field(out, b"Host", head.authority.as_bytes());
+        head::put_fields(out, &head.fields);
+        match (self.length, self.framing) {
+            (Some(length), _) => head::put_length(out, length),
+            (None, Some(_)) => h1::put_field(out, b"transfer-encoding", b"chunked"),
+            (None, None) => {}
+        }
+        match (keep_alive, self.asked) {
+            (KeepAlive::On, Asked::Upgrade) => h1::put_field(out, b"connection", b"upgrade"),
+            (KeepAlive::Off, Asked::Upgrade) => {
+                h1::put_field(out, b"connection", b"upgrade, close")
+            }
+            (KeepAlive::Off, _) => h1::put_field(out, b"connection", b"close"),
+            (KeepAlive::On, _) => {}
+        }
+        h1::put_end(out);
+    }
+}
+
+/// Whether the request waits for 100 before its body (RFC 9110 §10.1.1).
+pub(super) fn expects_continue(fields: &Fields) -> bool {
+    fields.find(b"expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"))
+}
+
+/// What of a request bears on its response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    Body,
+    /// HEAD.
+    Head,
+    /// Another protocol, if the server likes.
+    Upgrade,
+}

@@ -1,0 +1,132 @@
+//! Whole exchanges between our own two sides: tunnels, promises, heads of all sizes.
+
+use super::*;
+use crate::connection::{ClientConnection, ServerConnection};
+use crate::error::Refused;
+use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
+use crate::{Fin, StreamId};
+use wire::Fields;
+
+struct Both {
+    near: Client,
+    far: Server,
+}
+
+impl Both {
+    /// After the greetings.
+    fn new(near: Settings, far: Settings) -> Self {
+        let turns = Box::new(RoundRobin::new());
+        let far = Server::new(Instant::ZERO, far, turns, Tracer::off());
+        let mut both = Self { near: client(near), far };
+        both.up();
+        both.down();
+        both.up();
+        both
+    }
+
+    fn up(&mut self) -> Vec<Owned> {
+        let mut out = SendBuf::new();
+        self.near.poll_transmit(Instant::ZERO, &mut out, 1 << 24);
+        events(&mut self.far, Instant::ZERO, &out.to_vec())
+    }
+
+    fn down(&mut self) -> Vec<Owned> {
+        let mut out = SendBuf::new();
+        self.far.poll_transmit(Instant::ZERO, &mut out, 1 << 24);
+        events(&mut self.near, Instant::ZERO, &out.to_vec())
+    }
+}
+
+fn get() -> RequestHead {
+    RequestHead::get(Scheme::Http, "a.test", "/")
+}
+
+#[test]
+fn an_extended_connect_carries_octets_both_ways() {
+    let far = Settings { enable_connect_protocol: true, ..Settings::server() };
+    let mut both = Both::new(Settings::client(), far);
+    let head = RequestHead { method: Method::Connect, protocol: Some("websocket".into()), ..get() };
+    let stream = both.near.request(Instant::ZERO, &head, Fin::More).unwrap();
+    let seen = format!("{:?}", both.up());
+    assert!(seen.contains("websocket"), "{seen}");
+    both.far.respond(stream, &ResponseHead::new(Status::OK), Fin::More).unwrap();
+    both.near.send(stream, "ping".into(), Fin::More).unwrap();
+    both.far.send(stream, "pong".into(), Fin::More).unwrap();
+    assert!(both.up().contains(&Owned::Data(stream.0, b"ping".to_vec(), false)));
+    assert!(both.down().contains(&Owned::Data(stream.0, b"pong".to_vec(), false)));
+
+    let mut plain = Both::new(Settings::client(), Settings::server());
+    assert_eq!(plain.near.request(Instant::ZERO, &head, Fin::More), Err(Refused::NotAllowed));
+}
+
+#[test]
+fn a_promise_is_kept_or_refused() {
+    let near = Settings { enable_push: true, ..Settings::client() };
+    let mut both = Both::new(near, Settings::server());
+    let parent = both.near.request(Instant::ZERO, &get(), Fin::Last).unwrap();
+    both.up();
+    let kept = both.far.promise(parent, &get()).unwrap();
+    let refused = both.far.promise(parent, &get()).unwrap();
+    assert_eq!((kept, refused), (StreamId(2), StreamId(4)));
+    both.far.respond(kept, &ResponseHead::new(Status::OK), Fin::More).unwrap();
+    both.far.send(kept, "pushed".into(), Fin::Last).unwrap();
+    let seen = both.down();
+    assert!(format!("{seen:?}").contains("Promise { parent: StreamId(1), stream: StreamId(4)"));
+    assert!(seen.contains(&Owned::Data(2, b"pushed".to_vec(), true)), "{seen:?}");
+    both.near.reset(Instant::ZERO, refused);
+    let seen = format!("{:?}", both.up());
+    assert!(seen.contains("Reset { stream: StreamId(4)") && seen.contains("CANCEL"), "{seen}");
+
+    let mut deaf = Both::new(Settings::client(), Settings::server());
+    let parent = deaf.near.request(Instant::ZERO, &get(), Fin::Last).unwrap();
+    deaf.up();
+    assert_eq!(deaf.far.promise(parent, &get()), Err(Refused::NotAllowed));
+}
+
+#[test]
+fn heads_larger_than_a_frame_go_on_in_continuation() {
+    let mut both = Both::new(Settings::client(), Settings::server());
+    let mut head = get();
+    // 40,000 octets that Huffman makes no shorter: three frames each way.
+    let long = "{}^".repeat(13_000);
+    head.fields.push(b"X-Long", long.as_bytes());
+    let stream = both.near.request(Instant::ZERO, &head, Fin::Last).unwrap();
+    let seen = format!("{:?}", both.up());
+    assert!(seen.contains(&long) && seen.contains("x-long"));
+    let mut answer = ResponseHead::new(Status::OK);
+    answer.fields.push(b"x-long", long.as_bytes());
+    both.far.respond(stream, &answer, Fin::More).unwrap();
+    both.far.send_trailers(stream, &Fields::new().with("x-end", &long)).unwrap();
+    let seen = format!("{:?}", both.down());
+    assert_eq!(seen.matches(&long).count(), 2);
+    assert!(both.near.core.streams.find(1).is_none(), "both sides have ended it");
+}
+
+#[test]
+fn an_answer_to_head_has_a_length_and_no_body() {
+    let mut both = Both::new(Settings::client(), Settings::server());
+    let head = RequestHead { method: Method::Head, ..get() };
+    let stream = both.near.request(Instant::ZERO, &head, Fin::Last).unwrap();
+    both.up();
+    let mut answer = ResponseHead::new(Status::OK);
+    answer.fields.push(b"content-length", b"1000");
+    both.far.respond(stream, &answer, Fin::Last).unwrap();
+    let seen = format!("{:?}", both.down());
+    assert!(seen.contains("Response") && seen.contains("fin: Last"), "{seen}");
+}
+
+#[test]
+fn a_stream_that_ended_keeps_its_credit_until_the_application_has_dealt_with_it() {
+    let mut both = Both::new(Settings::client(), Settings::server());
+    let stream = both.near.request(Instant::ZERO, &get(), Fin::Last).unwrap();
+    both.up();
+    both.far.respond(stream, &ResponseHead::new(Status::OK), Fin::More).unwrap();
+    both.far.send(stream, vec![1; 5000].into(), Fin::Last).unwrap();
+    both.down();
+    assert_eq!(both.near.core.receive_window.outstanding(), 5000);
+    both.near.consume(stream, 4000);
+    both.near.consume(stream, 1000);
+    both.near.consume(stream, 1000);
+    assert_eq!(both.near.core.receive_window.outstanding(), 0);
+    assert_eq!(both.near.core.streams.len(), 0);
+}

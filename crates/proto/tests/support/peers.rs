@@ -1,0 +1,103 @@
+//! Other people's programs as children on loopback, in folders of their own, killed by handle.
+
+use std::io::{ErrorKind, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+/// A folder that goes away with its owner.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("wirelap-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("a temporary folder");
+        Self(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, content).expect("a file in the temporary folder");
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A server that runs beside the test.
+pub struct Peer(Child);
+
+impl Peer {
+    /// Starts it and waits until it listens; None, said aloud, where the program is not there.
+    pub fn start(command: &mut Command, address: SocketAddr, install: &str) -> Option<Self> {
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let mut peer = match child {
+            Ok(child) => Self(child),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                unsupported(command, install);
+                return None;
+            }
+            Err(error) => panic!("{command:?}: {error}"),
+        };
+        for _ in 0..200 {
+            if TcpStream::connect(address).is_ok() {
+                return Some(peer);
+            }
+            if let Ok(Some(status)) = peer.0.try_wait() {
+                panic!("{command:?} ended with {status}");
+            }
+            std::thread::sleep(Duration::from_millis(25));
+        }
+        panic!("{command:?} does not listen");
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // nginx's master takes its workers with it on SIGTERM, and not on SIGKILL.
+        let pid = self.0.id().to_string();
+        let _ = Command::new("kill").args(["-TERM", &pid]).status();
+        for _ in 0..80 {
+            if matches!(self.0.try_wait(), Ok(Some(_))) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(25));
+        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Runs a client to its end; None, said aloud, where the program is not there.
+pub fn run(command: &mut Command, install: &str) -> Option<Output> {
+    match command.stdin(Stdio::null()).output() {
+        Ok(output) => Some(output),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            unsupported(command, install);
+            None
+        }
+        Err(error) => panic!("{command:?}: {error}"),
+    }
+}
+
+/// An address on loopback that nobody uses now.
+pub fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port")
+}
+
+fn unsupported(command: &Command, install: &str) {
+    // Not `eprintln`, which the harness captures.
+    let program = command.get_program();
+    let line = format!("unsupported: {program:?} is not installed; get it by: {install}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}

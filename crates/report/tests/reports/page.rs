@@ -1,0 +1,218 @@
+//! The page as a whole: well-formed, closed to the network, and saying what was found.
+
+use crate::simulated::{Run, quick};
+use crate::{HOSTILE, hostile};
+use report::html;
+use roxmltree::{Document, Node, ParsingOptions};
+use std::collections::BTreeSet;
+use study::experiment::{Dependencies, HarWorkload, Think, Workload};
+
+pub(crate) fn parse(page: &str) -> Document<'_> {
+    let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
+    Document::parse_with_options(page, options).unwrap()
+}
+
+pub(crate) fn elements<'a>(
+    document: &'a Document<'_>,
+    tag: &'static str,
+) -> impl Iterator<Item = Node<'a, 'a>> {
+    document.descendants().filter(move |node| node.has_tag_name(tag))
+}
+
+pub(crate) fn content(node: Node<'_, '_>) -> String {
+    let texts: Vec<&str> =
+        node.descendants().filter_map(|n| n.text().filter(|_| n.is_text())).collect();
+    // What keeps a figure and its unit on one line looks like a blank.
+    texts.concat().replace('\u{a0}', " ")
+}
+
+fn pages() -> [String; 3] {
+    [html(&Run::clean().report()), html(&Run::troubled().report()), html(&hostile().report())]
+}
+
+#[test]
+fn every_element_is_closed_and_every_text_is_escaped() {
+    for page in pages() {
+        assert!(page.starts_with("<!DOCTYPE html>"));
+        let document = parse(&page);
+        assert_eq!(document.root_element().tag_name().name(), "html");
+    }
+}
+
+#[test]
+fn the_page_loads_nothing() {
+    for page in pages() {
+        let document = parse(&page);
+        let policy = elements(&document, "meta")
+            .find_map(|meta| meta.attribute("content").filter(|c| c.contains("default-src")));
+        assert!(policy.is_some_and(|policy| policy.starts_with("default-src 'none'")));
+        for node in document.descendants().filter(Node::is_element) {
+            let tag = node.tag_name().name();
+            assert!(
+                !["link", "img", "image", "use", "iframe", "object", "embed", "base", "form"]
+                    .contains(&tag)
+            );
+            for attribute in node.attributes() {
+                let name = attribute.name();
+                assert!(
+                    !["src", "srcset", "style", "action", "data", "xlink:href"].contains(&name)
+                );
+                assert!(!name.starts_with("on"), "a script in an attribute: {name}");
+                assert!(name != "href" || attribute.value().starts_with('#'));
+            }
+        }
+        let style = content(elements(&document, "style").next().unwrap());
+        assert!(!style.contains("url(") && !style.contains("@import"));
+    }
+}
+
+#[test]
+fn hostile_strings_stay_text() {
+    let page = html(&hostile().report());
+    let document = parse(&page);
+    assert_eq!(elements(&document, "script").count(), 1);
+    let visible = HOSTILE.replace(['\u{1b}', '\u{202e}', '\0', '\r', '\u{7}'], "\u{fffd}");
+    let question = elements(&document, "p").find(|p| p.attribute("class") == Some("question"));
+    assert_eq!(content(question.unwrap()), visible);
+}
+
+#[test]
+fn a_page_of_nine_cells_with_51_fetches_each_stays_small() {
+    let size = html(&Run::clean().report()).len();
+    assert!((50_000..1_500_000).contains(&size), "{size}");
+}
+
+#[test]
+fn anchors_lead_somewhere_and_ids_are_unique() {
+    for page in pages() {
+        let document = parse(&page);
+        let mut ids = BTreeSet::new();
+        for id in document.descendants().filter_map(|node| node.attribute("id")) {
+            assert!(ids.insert(id), "{id} twice");
+        }
+        let mut targets = elements(&document, "a").filter_map(|a| a.attribute("href"));
+        assert!(targets.all(|target| ids.contains(&target[1..])));
+    }
+}
+
+#[test]
+fn the_first_heading_is_the_answer() {
+    let page = html(&Run::clean().report());
+    let document = parse(&page);
+    let answer = content(elements(&document, "h1").next().unwrap());
+    assert!(
+        answer.starts_with("On 3g, h2 loads the page 2.0 s sooner than h1-tls (0.56× [0."),
+        "{answer}"
+    );
+    assert!(answer.contains("; on wifi "), "{answer}");
+    assert!(answer.ends_with("; on lan all tie within 5 %."), "{answer}");
+}
+
+#[test]
+fn the_matrix_gives_every_verdict_in_words_with_its_interval() {
+    let page = html(&Run::troubled().report());
+    let document = parse(&page);
+    let matrix =
+        elements(&document, "table").find(|t| t.attribute("class") == Some("matrix")).unwrap();
+    let rows: Vec<Vec<String>> = matrix
+        .descendants()
+        .filter(|n| n.has_tag_name("tr"))
+        .map(|tr| tr.children().filter(|n| n.has_tag_name("td")).map(content).collect())
+        .filter(|cells: &Vec<String>| !cells.is_empty())
+        .collect();
+    assert_eq!(rows.len(), 3);
+    let [lan, wifi, g3] = [&rows[0], &rows[1], &rows[2]];
+    assert!(lan[0].contains("tie") && lan[2].contains("tie"), "{lan:?}");
+    assert!(
+        wifi[0].contains("undecided") && wifi[0].contains("2 of 12 failed: 1 of 51"),
+        "{wifi:?}"
+    );
+    assert!(wifi[2].contains("1 of 12 invalid: a packet left 4.1 ms late"), "{wifi:?}");
+    assert!(g3[1].contains("baseline"), "{g3:?}");
+    assert!(g3[2].contains("faster −2.0 s") && g3[2].contains("0.56× [0."), "{g3:?}");
+    for row in [lan, wifi, g3] {
+        assert!(row[3].contains("unsupported") && row[3].contains("modprobe tcp_bbr"), "{row:?}");
+    }
+}
+
+#[test]
+fn the_box_of_limits_names_what_is_not_covered_and_what_is_assumed() {
+    let run = Run::clean();
+    let assumptions = ["the size of 3 entries is that of their content".to_owned()];
+    let page = html(&report::Report { assumptions: &assumptions, ..run.report() });
+    let document = parse(&page);
+    let limits = content(elements(&document, "aside").next().unwrap());
+    for said in
+        ["emulated link", "network load", "warm cache", "queue assumed, 1 BDP", &assumptions[0]]
+    {
+        assert!(limits.contains(said) || said == "{said} is missing from {limits}");
+    }
+}
+
+#[test]
+fn the_page_tells_how_to_run_it_again_and_on_what_it_ran() {
+    let page = html(&Run::clean().report());
+    let document = parse(&page);
+    let again =
+        elements(&document, "section").find(|s| s.attribute("id") == Some("again")).unwrap();
+    let text = content(again);
+    for said in [
+        "wirelap race quick --seed 1",
+        "wirelap race my.har --links 4g,3g",
+        "6.18.4",
+        "0.23.31",
+        "signed-rank",
+    ] {
+        assert!(text.contains(said), "{said} is missing from {text}");
+    }
+}
+
+#[test]
+fn without_rows_the_page_still_gives_the_verdicts() {
+    let run = Run::clean();
+    let page = html(&report::Report { rows: &[], ..run.report() });
+    let document = parse(&page);
+    assert!(content(elements(&document, "h1").next().unwrap()).contains("2.0 s sooner"));
+    assert!(!page.contains("-waterfall"));
+}
+
+#[test]
+fn settings_that_are_the_same_everywhere_stand_once_and_others_say_where() {
+    let page = html(&Run::clean().report());
+    let document = parse(&page);
+    let value = |name: &str| {
+        let row = elements(&document, "tr").find(|tr| {
+            tr.children().find(|n| n.has_tag_name("th")).is_some_and(|th| content(th) == name)
+        });
+        content(row.unwrap().children().find(|n| n.has_tag_name("td")).unwrap())
+    };
+    assert_eq!(value("net.ipv4.tcp_congestion_control"), "cubic");
+    let table = elements(&document, "table").find(|t| content(*t).starts_with("Settings")).unwrap();
+    let connections = table
+        .descendants()
+        .filter(|n| n.has_tag_name("tr"))
+        .map(content)
+        .find(|row| row.starts_with("connections"));
+    assert_eq!(connections.as_deref().map(str::trim), Some("connections1 (h2); 6 (h1, h1-tls)"));
+}
+
+#[test]
+fn a_workload_that_only_checks_another_is_shown_without_a_verdict_of_its_own() {
+    let har = HarWorkload {
+        file: "pages/shop.har".into(),
+        think: Think::None,
+        dependencies: Dependencies::Inferred,
+    };
+    let mut experiment = quick();
+    experiment.workloads = Workload::har(har).with_check();
+    experiment.links.truncate(1);
+    let run = Run::of(experiment, |_| None);
+    let page = html(&run.report());
+    let document = parse(&page);
+    let sections: Vec<String> = elements(&document, "h2").map(content).collect();
+    assert!(sections.iter().any(|heading| heading == "lan: shop+flat"), "{sections:?}");
+    let titles: Vec<String> = elements(&document, "h3").map(content).collect();
+    assert!(titles.iter().any(|title| title == "Load times on lan with shop+flat"), "{titles:?}");
+    let matrices = elements(&document, "table").filter(|t| t.attribute("class") == Some("matrix"));
+    assert_eq!(matrices.count(), 1);
+}

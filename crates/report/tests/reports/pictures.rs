@@ -1,0 +1,159 @@
+//! The pictures: what they draw is what was measured, all on one axis, and their text says it too.
+
+use crate::page::{content, elements, parse};
+use crate::simulated::{Run, quick};
+use report::html;
+use roxmltree::Node;
+use study::experiment::{PageWorkload, Workload};
+use unit::ByteSize;
+
+fn percent(node: Node<'_, '_>, attribute: &str) -> f64 {
+    node.attribute(attribute).unwrap().trim_end_matches('%').parse().unwrap()
+}
+
+fn with_class<'a>(node: Node<'a, 'a>, class: &'static str) -> impl Iterator<Item = Node<'a, 'a>> {
+    node.descendants().filter(move |n| n.attribute("class") == Some(class))
+}
+
+/// The right ends of the drawings of each contender, in the order of the picture.
+fn ends(svg: Node<'_, '_>) -> Vec<f64> {
+    let panels = svg.children().filter(|n| n.attribute("class").is_some_and(|c| c != "axis"));
+    panels
+        .map(|panel| {
+            let rects = panel.descendants().filter(|n| n.has_tag_name("rect"));
+            rects.map(|rect| percent(rect, "x") + percent(rect, "width")).fold(0.0, f64::max)
+        })
+        .collect()
+}
+
+#[test]
+fn every_picture_has_a_finding_a_text_its_figures_and_a_command() {
+    let page = html(&Run::troubled().report());
+    let document = parse(&page);
+    let figures: Vec<_> = elements(&document, "figure").collect();
+    assert_eq!(figures.len(), 9);
+    for figure in figures {
+        let svg = figure.children().find(|n| n.has_tag_name("svg")).unwrap();
+        assert_eq!(svg.attribute("role"), Some("img"));
+        let ids: Vec<&str> = svg.attribute("aria-labelledby").unwrap().split(' ').collect();
+        for (tag, id) in ["title", "desc"].into_iter().zip(ids) {
+            let text = svg.children().find(|n| n.has_tag_name(tag)).unwrap();
+            assert_eq!(text.attribute("id"), Some(id));
+            assert!(!content(text).is_empty());
+        }
+        assert!(figure.descendants().any(|n| n.has_tag_name("table")));
+        let commands: Vec<String> =
+            figure.descendants().filter(|n| n.has_tag_name("code")).map(content).collect();
+        assert!(commands.iter().all(|c| c.starts_with("sqlite3 ")) && commands.len() == 1);
+    }
+}
+
+#[test]
+fn every_measured_trial_is_a_dot_and_every_failed_one_a_cross() {
+    let run = Run::troubled();
+    let page = html(&run.report());
+    let document = parse(&page);
+    let figures = elements(&document, "figure")
+        .filter(|figure| figure.attribute("id").is_some_and(|id| id.ends_with("-trials")));
+    let (dots, crosses) = figures.fold((0, 0), |(dots, crosses), figure| {
+        let cross = with_class(figure, "cross").map(|n| content(n).chars().count());
+        (dots + with_class(figure, "dot").count(), crosses + cross.sum::<usize>())
+    });
+    assert_eq!((dots as u32, crosses), (run.result.trials.measured, 2));
+}
+
+#[test]
+fn of_two_rows_with_one_key_the_later_is_drawn() {
+    let run = Run::clean();
+    let mut rows = run.rows.clone();
+    let mut earlier = rows.iter().find(|row| !row.plan.warmup).unwrap().clone();
+    earlier.metrics.insert("load_ms".to_owned(), 60_000.0);
+    rows.insert(0, earlier);
+    assert_eq!(html(&report::Report { rows: &rows, ..run.report() }), html(&run.report()));
+}
+
+#[test]
+fn waterfalls_of_one_link_share_one_axis_from_zero() {
+    let run = Run::clean();
+    let page = html(&run.report());
+    let document = parse(&page);
+    let picture =
+        elements(&document, "figure").find(|f| f.attribute("id") == Some("link-3-waterfall"));
+    let svg = picture.unwrap().children().find(|n| n.has_tag_name("svg")).unwrap();
+    let first_tick = with_class(svg, "axis").next().unwrap().first_element_child().unwrap();
+    assert_eq!(first_tick.attribute("x1"), Some("0%"));
+    let ends = ends(svg);
+    let loads: Vec<f64> = ["h2", "h1", "h1-tls"]
+        .iter()
+        .map(|name| {
+            let here =
+                |c: &&study::result::CellResult| c.link.name == "3g" && c.contender.name == *name;
+            run.result.cells.iter().find(here).unwrap().median_trial.as_ref().unwrap().load_ms
+        })
+        .collect();
+    for (end, load) in ends.iter().zip(&loads) {
+        let expected = load / loads[2] * ends[2];
+        assert!((end - expected).abs() < 0.1, "{ends:?} for {loads:?}");
+    }
+    assert_eq!(ends.len(), 3);
+}
+
+#[test]
+fn the_parts_of_a_load_time_fill_its_bar_without_gaps() {
+    let page = html(&Run::clean().report());
+    let document = parse(&page);
+    let picture = elements(&document, "figure").find(|f| f.attribute("id") == Some("link-3-parts"));
+    let svg = picture.unwrap().children().find(|n| n.has_tag_name("svg")).unwrap();
+    let panels = svg.children().filter(|n| n.attribute("class").is_some_and(|c| c != "axis"));
+    for panel in panels {
+        let rects: Vec<_> = panel.descendants().filter(|n| n.has_tag_name("rect")).collect();
+        let mut end = 0.0;
+        for rect in &rects {
+            assert!((percent(*rect, "x") - end).abs() < 0.03, "a gap at {end}");
+            end = percent(*rect, "x") + percent(*rect, "width");
+        }
+        assert!(rects.len() >= 3);
+    }
+}
+
+#[test]
+fn hundreds_of_fetches_make_a_picture_of_bounded_height_with_few_labels() {
+    let page = PageWorkload { images: 600, bytes: ByteSize(900), think: std::time::Duration::ZERO };
+    let mut experiment = quick();
+    experiment.workloads = vec![Workload::page(page)];
+    experiment.links.retain(|link| link.name == "3g");
+    let run = Run::of(experiment, |_| None);
+    let page = html(&run.report());
+    let document = parse(&page);
+    let picture =
+        elements(&document, "figure").find(|f| f.attribute("id") == Some("link-1-waterfall"));
+    let svg = picture.unwrap().children().find(|n| n.has_tag_name("svg")).unwrap();
+    let height: f64 = svg.attribute("height").unwrap().parse().unwrap();
+    assert!(height < 3200.0, "{height}");
+    let bars = svg.descendants().filter(|n| n.has_tag_name("title")).count() - 1;
+    assert_eq!(bars, 3 * 601);
+    assert!(with_class(svg, "tag").count() <= 3 * 601 / 8 + 3);
+}
+
+#[test]
+fn a_contender_has_one_colour_in_all_pictures_and_tables() {
+    let page = html(&Run::clean().report());
+    let document = parse(&page);
+    let is_name = |n: &Node<'_, '_>| matches!(n.attribute("class"), Some("name" | "who name"));
+    let mut seen = 0;
+    for name in document.descendants().filter(is_name) {
+        let expected = match content(name).as_str() {
+            "h1" => "http1-clear",
+            "h1-tls" => "http1-tls",
+            "h2" => "h2-tls",
+            other => panic!("{other}"),
+        };
+        let classes =
+            name.ancestors().filter_map(|n| n.attribute("class")).flat_map(|c| c.split(' '));
+        let hues: Vec<&str> =
+            classes.filter(|c| c.starts_with("http1-") || c.starts_with("h2-")).collect();
+        assert_eq!(hues, [expected]);
+        seen += 1;
+    }
+    assert!(seen >= 30, "{seen}");
+}

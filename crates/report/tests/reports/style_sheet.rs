@@ -1,0 +1,65 @@
+//! The style sheet: letters are legible on their ground in both themes (WCAG 2.2, 1.4.3).
+
+use std::collections::BTreeMap;
+
+const SHEET: &str = include_str!("../../src/html/page.css");
+
+/// The colours that the `number`th `:root` sets, over those before it.
+fn colours(number: usize) -> BTreeMap<String, [f64; 3]> {
+    let mut colours = BTreeMap::new();
+    for block in SHEET.split(":root {").skip(1).take(number) {
+        let block = block.split('}').next().unwrap();
+        for declaration in block.split(';') {
+            let Some((name, value)) = declaration.split_once(':') else { continue };
+            if let Some(hex) = value.trim().strip_prefix('#') {
+                let wide: String = match hex.len() {
+                    3 => hex.chars().flat_map(|c| [c, c]).collect(),
+                    _ => hex.to_owned(),
+                };
+                let channel =
+                    |i: usize| f64::from(u8::from_str_radix(&wide[i..i + 2], 16).unwrap()) / 255.0;
+                colours.insert(name.trim().to_owned(), [channel(0), channel(2), channel(4)]);
+            }
+        }
+    }
+    colours
+}
+
+/// WCAG 2.2, "contrast ratio" and "relative luminance".
+fn contrast(a: [f64; 3], b: [f64; 3]) -> f64 {
+    let luminance = |colour: [f64; 3]| {
+        let linear =
+            |c: f64| if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) };
+        let [red, green, blue] = colour.map(linear);
+        0.2126 * red + 0.7152 * green + 0.0722 * blue
+    };
+    let (a, b) = (luminance(a), luminance(b));
+    (a.max(b) + 0.05) / (a.min(b) + 0.05)
+}
+
+#[test]
+fn letters_are_legible_in_light_and_dark() {
+    for theme in [1, 2] {
+        let colours = colours(theme);
+        let letters =
+            ["--text", "--muted", "--alarm", "--h1c-ink", "--h1t-ink", "--h2c-ink", "--h2t-ink"];
+        for name in letters {
+            for ground in ["--ground", "--soft"] {
+                let contrast = contrast(colours[name], colours[ground]);
+                assert!(contrast >= 4.5, "theme {theme}: {name} on {ground} has {contrast:.2}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_fills_are_okabe_and_itos() {
+    let light = colours(1);
+    for (name, expected) in
+        [("--h1c", "e69f00"), ("--h1t", "d55e00"), ("--h2c", "56b4e9"), ("--h2t", "0072b2")]
+    {
+        let channel =
+            |i: usize| f64::from(u8::from_str_radix(&expected[i..i + 2], 16).unwrap()) / 255.0;
+        assert_eq!(light[name], [channel(0), channel(2), channel(4)], "{name}");
+    }
+}

@@ -1,0 +1,27 @@
+//! A client under arbitrary octets: after the end of input it is closed.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use proto::h1::{Client, ClientSettings};
+use proto::{ClientConnection, Connection, ConnectionState, Fin, RequestHead, Scheme, SendBuf};
+use trace::Tracer;
+use unit::Instant;
+
+fuzz_target!(|input: (u8, &[u8])| {
+    let (size, octets) = input;
+    let now = Instant::ZERO;
+    let mut client = Client::new(now, ClientSettings::default(), Tracer::off());
+    let mut out = SendBuf::new();
+    for mut piece in octets.chunks(usize::from(size).max(1)) {
+        if client.room() > 0 {
+            let head = RequestHead::get(Scheme::Http, "h", "/");
+            client.request(now, &head, Fin::Last).expect("there is room");
+            client.poll_transmit(now, &mut out, 1000);
+        }
+        while client.handle_bytes(now, &mut piece).is_some() {}
+        assert!(piece.is_empty());
+    }
+    client.handle_eof(now);
+    while client.handle_bytes(now, &mut &[][..]).is_some() {}
+    assert_eq!(client.state(), ConnectionState::Closed);
+});

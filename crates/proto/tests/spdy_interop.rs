@@ -91,7 +91,7 @@ fn node_spdy_gives_bodies_back_through_small_windows() {
     let body = pattern_bytes(3, 700_000);
     let asks = vec![("/echo".to_owned(), Some(body.clone())); 4];
     // Above the initial size: in clear, node-spdy takes a session for SPDY/3.1 at its first
-    // WINDOW_UPDATE for stream 0, and gives the session no credit before.
+    // WINDOW_UPDATE for stream 0.
     let small = Settings {
         stream_window: 65_536,
         session_window: 70_000,

@@ -20,6 +20,7 @@ use std::os::fd::AsFd;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 use study::experiment::{Contender, Tls, Workload, WorkloadKind};
+use study::plan::TrialPlan;
 use study::reconcile::{LinkFacts, Testimony, reconcile};
 use study::record::{self, CpuUse, Outcome, TrialRecord, without_figures};
 use trace::PacketRecord;
@@ -56,6 +57,9 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
 fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     let work = Work::of(order)?;
     let spec = choice::link_spec(&order.plan.cell.link).map_err(failed)?;
+    if is_pinned(&order.plan) {
+        os::process::pin(&[order.plan.placement.link as usize]).map_err(failed)?;
+    }
     let authority = Authority::new(AuthoritySpec::default()).map_err(failed)?;
     let topology =
         Topology::build(&topology_spec(&order.plan.cell.contender, &work)).map_err(unsupported)?;
@@ -191,19 +195,13 @@ impl Run<'_> {
             Side::Near => places.client,
             Side::Far => places.origin,
         };
-        let cpus = if self.is_pinned() { vec![core as usize] } else { Vec::new() };
+        let cpus = if is_pinned(&self.order.plan) { vec![core as usize] } else { Vec::new() };
         self.topology.spawn(command, Placement { cpus, ..Placement::at(side) }).map_err(failed)
-    }
-
-    /// Trials that run side by side share all cores; the kernel spreads them better than a plan made
-    /// beforehand.
-    fn is_pinned(&self) -> bool {
-        !self.order.plan.is_light()
     }
 
     fn placement(&self) -> BTreeMap<String, String> {
         let places = &self.order.plan.placement;
-        let text = match self.is_pinned() {
+        let text = match is_pinned(&self.order.plan) {
             true => {
                 format!("link {}, client {}, origin {}", places.link, places.client, places.origin)
             }
@@ -243,6 +241,12 @@ impl Run<'_> {
             key_log: self.order.key_log.clone(),
         }
     }
+}
+
+/// Trials that run side by side share all cores; the kernel spreads them better than a plan made
+/// beforehand.
+fn is_pinned(plan: &TrialPlan) -> bool {
+    !plan.is_light()
 }
 
 fn topology_spec(contender: &Contender, work: &Work) -> TopologySpec {

@@ -1,6 +1,8 @@
 //! The plan of the house: which room may use which. A new edge is a decision, made in ARCHITECTURE.md
 //! and here, not in passing.
 
+#![allow(clippy::unwrap_used)]
+
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! The plan of the house: which room may use which. A new edge is a decision, made in ARCHITECTURE.md
 //! and here, not in passing.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot read the plan has failed")]
+#![allow(clippy::unwrap_used)]
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

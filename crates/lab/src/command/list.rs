@@ -77,7 +77,7 @@ impl Listed {
             }
         }
         for (program, role, version) in &self.peers {
-            let version = version.as_deref().unwrap_or("not installed");
+            let version = version.as_deref().map_or("not installed", brief);
             let _ = writeln!(text, "  {program:<14}{role:<11} {version}");
         }
         text
@@ -112,6 +112,14 @@ impl Listed {
         });
         format!("{listed:#}\n")
     }
+}
+
+/// Some programs list every library of theirs in their version.
+fn brief(version: &str) -> &str {
+    const WIDTH: usize = 60;
+    let end = version.char_indices().nth(WIDTH).map_or(version.len(), |(end, _)| end);
+    let cut = if end < version.len() { version[..end].rfind(' ') } else { None };
+    &version[..cut.unwrap_or(end)]
 }
 
 fn transport_ways(transport: Transport) -> &'static str {

@@ -29,9 +29,10 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
     Root::open(&args.dir, CacheSettings::default()).map_err(misuse)?;
     let threads = args.threads.unwrap_or_else(host::cores) as usize;
     let identity = identity(args)?;
-    let (kinds, shares) = listen(args, identity, threads)?;
+    // Before the addresses are told: from then on somebody may know whom to interrupt.
     let interrupts = Interrupts::take()
         .map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))?;
+    let (kinds, shares) = listen(args, identity, threads)?;
     let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
     let config = OriginConfig::new(kinds, wall_clock);
     let stop = Stop::new().map_err(super::lacking)?;

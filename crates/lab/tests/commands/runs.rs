@@ -1,6 +1,6 @@
 //! Whole runs: what they write, that it can be written again, and that they agree with each other.
 
-use crate::bench::{Bench, HAR, experiment, outcomes, trials_run_here};
+use crate::bench::{Bench, HAR, experiment, outcomes, trials_run_here, unsupported};
 use serde_json::Value;
 use std::fs;
 use std::time::Duration;
@@ -85,25 +85,31 @@ fn other_seeds_never_reverse_a_pair() {
         return;
     }
     let bench = Bench::new();
-    // Thirteen rounds on six connections against two rounds on one: the winner is not in doubt.
-    let many = experiment("rtt=60ms,down=2mbit,up=2mbit", 8).replace("images = 3", "images = 40");
+    // Twenty-one rounds on six connections against two on one: the winner is not in doubt.
+    let many = experiment("rtt=100ms,down=2mbit,up=2mbit", 8).replace("images = 3", "images = 120");
     bench.write("pair.toml", many);
-    let mut verdicts = Vec::new();
+    let (mut verdicts, mut invalid) = (Vec::new(), 0);
     for seed in ["11", "12"] {
         let ran = bench.run(&["race", "pair.toml", "--seed", seed, "--out", seed, "--json"]);
         ran.said(0, &[]);
         let result: Value = serde_json::from_str(&ran.out).unwrap();
-        for verdict in result["verdicts"].as_array().unwrap() {
-            for pair in verdict["pairs"].as_array().unwrap() {
-                assert_eq!((&pair["a"], &pair["b"]), (&"h1".into(), &"h2".into()), "{pair}");
-                verdicts.push(pair["verdict"].as_str().unwrap().to_owned());
-            }
-        }
+        assert_eq!(result["seed"].to_string(), seed);
+        let pair = &result["verdicts"][0]["pairs"][0];
+        // Whichever stands first: h2's side of it.
+        let turned = pair["a"] == "h1";
+        verdicts.push(match (pair["verdict"].as_str().unwrap(), turned) {
+            ("faster", true) => "slower".to_owned(),
+            ("slower", true) => "faster".to_owned(),
+            (verdict, _) => verdict.to_owned(),
+        });
+        invalid += outcomes(&bench.path(seed)).iter().filter(|row| row.1 == "invalid").count();
     }
-    assert_eq!(verdicts.len(), 2);
-    let both = |word: &str| verdicts.iter().any(|verdict| verdict == word);
-    assert!(!(both("faster") && both("slower")), "{verdicts:?}");
-    assert!(!verdicts.iter().all(|verdict| verdict == "undecided"), "{verdicts:?}");
+    let is_said = |word: &str| verdicts.iter().any(|verdict| verdict == word);
+    assert!(!is_said("slower"), "{verdicts:?}");
+    if invalid > 2 {
+        return unsupported("verdicts: the machine is too busy for links to keep their times");
+    }
+    assert!(is_said("faster"), "{verdicts:?}");
 }
 
 #[test]

@@ -84,6 +84,7 @@ fn open_h2(opening: Opening) -> Box<dyn Speaker> {
     let settings = h2::Settings {
         stall_timeout: opening.limits.stall,
         drain_timeout: opening.limits.drain,
+        enable_connect_protocol: true,
         ..h2::Settings::server()
     };
     let scheduler = Box::new(RoundRobin::new());

@@ -24,6 +24,7 @@ mod id_map;
 mod message;
 pub mod schedule;
 mod send_buf;
+pub mod ws;
 
 pub use connection::{
     ClientConnection, Connection, ConnectionState, Event, Fin, ServerConnection, StreamId,

@@ -149,17 +149,20 @@ impl Connection {
             if let Some(event) = self.events.pop_front() {
                 return Some(event);
             }
-            if matches!(self.phase, Phase::Ending(_) | Phase::Closed) {
+            let step = match self.phase {
                 // RFC 6455 §5.5.1: nothing that follows a Close frame is looked at.
-                *input = &[];
-            }
-            match self.read(now, input) {
+                Phase::Ending(_) | Phase::Closed => {
+                    *input = &[];
+                    Ok(None)
+                }
+                Phase::Open | Phase::Closing(_) => self.read(now, input),
+            };
+            match step {
                 Ok(Some(event)) => return Some(event),
                 Ok(None) if self.input == Input::Ended && self.phase != Phase::Closed => {
                     self.end_input(now);
                 }
-                Ok(None) if self.events.is_empty() => return None,
-                Ok(None) => {}
+                Ok(None) => return None,
                 Err((code, rule)) => self.fail(now, code, rule),
             }
         }

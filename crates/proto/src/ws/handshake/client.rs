@@ -32,7 +32,8 @@ impl ClientHandshake {
     }
 
     /// Makes `head`, which names scheme, authority, path and fields of the caller's own (`Origin`,
-    /// cookies), the request for a WebSocket there.
+    /// cookies), the request for a WebSocket there. Ask with [`crate::Fin::Last`] by Upgrade, which has
+    /// no body until it is granted, and with [`crate::Fin::More`] by CONNECT.
     pub fn request(&self, mut head: RequestHead) -> RequestHead {
         match self.via {
             Via::Upgrade => {

@@ -2,7 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::ws::{CloseFrame, DeflateOffer, FrameHeader, Inflater, Utf8, WindowBits, parse_extensions};
+use wire::ws::{
+    CloseFrame, DeflateOffer, FrameHeader, Inflater, Utf8, WindowBits, parse_extensions,
+};
 
 const LIMIT: usize = 1 << 20;
 

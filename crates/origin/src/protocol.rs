@@ -72,6 +72,7 @@ impl Speaker for h2::Server {}
 fn open_h1(opening: Opening) -> Box<dyn Speaker> {
     let settings = h1::ServerSettings {
         scheme: opening.scheme,
+        expect: h1::Expect::Application,
         header_timeout: Some(opening.limits.head),
         keep_alive_timeout: Some(opening.limits.idle),
         body_timeout: Some(opening.limits.stall),
@@ -82,6 +83,8 @@ fn open_h1(opening: Opening) -> Box<dyn Speaker> {
 
 fn open_h2(opening: Opening) -> Box<dyn Speaker> {
     let settings = h2::Settings {
+        // Many streams share a connection: each may wait with little.
+        send_low_water: 16 * 1024,
         stall_timeout: opening.limits.stall,
         drain_timeout: opening.limits.drain,
         enable_connect_protocol: true,

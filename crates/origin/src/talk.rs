@@ -176,7 +176,7 @@ impl Talk {
             Event::Trailers { stream, .. } => self.take_body(now, shared, (stream, &[]), Fin::Last),
             Event::Writable { stream } => {
                 if let Some(index) = self.find(stream) {
-                    self.pump(now, shared, index);
+                    self.handle_writable(now, shared, index);
                 }
             }
             Event::Reset { stream, .. } => {

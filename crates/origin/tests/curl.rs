@@ -212,3 +212,20 @@ fn request_bodies_are_echoed_counted_and_logged() {
     let protocols: Vec<_> = lines.iter().map(|line| line.protocol.as_str()).collect();
     assert_eq!(protocols, ["http/1.1", "http/1.1", "h2", "h2", "http/1.1", "http/1.1", "h2", "h2"]);
 }
+
+#[test]
+fn a_client_that_waits_for_100_gets_it_where_its_body_is_wanted() {
+    if !curl_is_there() {
+        return;
+    }
+    let folder = Folder::new("expect");
+    let serving = Serving::start(&folder.root());
+    for way in WAYS {
+        let more = ["-H", "expect: 100-continue", "--expect100-timeout", "15", "-d", "hello"];
+        let answer = ask(&serving, way, "/echo", &more);
+        assert_eq!(status(&answer), 100, "{way:?}: {answer}");
+        assert!(answer.ends_with("\r\n\r\nhello"), "{way:?}: {answer}");
+        let refused = ask(&serving, way, "/a.txt", &more);
+        assert_eq!(status(&refused), 405, "{way:?}: {refused}");
+    }
+}

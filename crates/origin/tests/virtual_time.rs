@@ -248,3 +248,58 @@ fn a_recorded_page_is_answered_by_host_path_and_server_time() {
     bench.say(socket, "GET /x?y=1 HTTP/1.1\r\nHost: other.test\r\n\r\n");
     assert!(bench.hear(socket).starts_with("HTTP/1.1 404 "));
 }
+
+#[test]
+fn many_bodies_at_once_come_whole_through_small_rooms() {
+    use proto::h2::{Client, Settings};
+    use proto::schedule::RoundRobin;
+    use proto::{ClientConnection, Connection, Event, Fin, Scheme};
+    let mut bench = Bench::new(Limits::default(), Parts::default());
+    let socket = bench.accept().unwrap();
+    let settings = Settings { stream_window: 70_000, ..Settings::client() };
+    let turns = Box::new(RoundRobin::new());
+    let mut client = Client::new(bench.now, settings, turns, trace::Tracer::off());
+    for index in 0..20 {
+        let path = format!("/image/{index}?bytes=300000");
+        client.request(bench.now, &RequestHead::get(Scheme::Http, "a", path), Fin::Last).unwrap();
+    }
+    let (mut octets, mut whole) = (0, 0);
+    loop {
+        let mut up = SendBuf::new();
+        client.poll_transmit(bench.now, &mut up, ROOM);
+        bench.origin.handle_bytes(bench.now, socket, &up.to_vec());
+        let mut down = SendBuf::new();
+        // Less than a frame: the origin is asked at every point of a body.
+        bench.origin.poll_transmit(bench.now, socket, &mut down, 1_000);
+        if up.is_empty() && down.is_empty() {
+            break;
+        }
+        let down = down.to_vec();
+        let mut input = &down[..];
+        while let Some(event) = client.handle_bytes(bench.now, &mut input) {
+            if let Event::Data { stream, data, fin } = event {
+                octets += data.len();
+                whole += usize::from(fin == Fin::Last);
+                client.consume(stream, data.len());
+            }
+        }
+    }
+    assert_eq!((whole, octets), (20, 20 * 300_000));
+}
+
+#[test]
+fn pipelined_bodies_come_whole_through_small_rooms() {
+    let mut bench = Bench::new(Limits::default(), Parts::default());
+    let socket = bench.accept().unwrap();
+    bench.say(socket, &get("/image/1?bytes=300000").repeat(10));
+    let mut octets = 0;
+    loop {
+        let mut out = SendBuf::new();
+        bench.origin.poll_transmit(bench.now, socket, &mut out, 1_000);
+        if out.is_empty() {
+            break;
+        }
+        octets += out.len();
+    }
+    assert!((3_000_000..3_010_000).contains(&octets), "{octets} octets");
+}

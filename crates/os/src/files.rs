@@ -1,7 +1,7 @@
 //! Files below one directory, and none above or beside it. The one rule: the kernel itself keeps every
 //! lookup below the root; no path is ever judged by its text alone.
 //!
-//! Symbolic links are refused everywhere below the root, so that none leads out of it. Only regular
+//! A symbolic link is followed where all of it stays below the root. Only regular
 //! files and directories open: a FIFO or a device could make a read wait for ever.
 
 mod cache;
@@ -40,7 +40,7 @@ pub enum Entry {
 #[derive(Debug)]
 pub enum LookupError {
     /// There is nothing of this name that may be served: no such file, a way out of the root, a
-    /// symbolic link, a FIFO or a device. The reasons are one to the asker, who must not learn more.
+    /// link that leads out, a FIFO or a device. The reasons are one to the asker, who must not learn more.
     NotFound,
     /// The file may not be read.
     Denied,

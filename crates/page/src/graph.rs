@@ -215,6 +215,24 @@ impl Page {
         &self.hosts
     }
 
+    /// Server and client time on the longest chain of initiators that counts into the load: what a load
+    /// takes over a network that takes no time.
+    pub fn least_time(&self) -> Duration {
+        let ends = self.resources.iter().filter(|resource| resource.counts == Counts::IntoLoad);
+        ends.map(|end| self.chain_time(end)).max().unwrap_or_default()
+    }
+
+    fn chain_time(&self, end: &Resource) -> Duration {
+        let mut time = Duration::ZERO;
+        let mut at = Some(end);
+        // Chains end: `new` refuses cycles.
+        while let Some(resource) = at {
+            time += resource.think + resource.server_time;
+            at = resource.release.initiator().and_then(|by| self.resource(by));
+        }
+        time
+    }
+
     /// Octets of all bodies.
     pub fn total_bytes(&self) -> ByteSize {
         self.resources.iter().map(|resource| resource.body).sum()
@@ -444,6 +462,18 @@ mod tests {
             build(vec![resource("http://a/1", found_by(0)), resource("http://a/2", found_by(1))]),
             Ok(())
         );
+    }
+
+    #[test]
+    fn the_least_time_is_that_of_the_longest_chain() {
+        let mut chain = vec![resource("http://a/", Release::Navigation)];
+        chain.extend((0..3).map(|by| resource(&format!("http://a/{by}"), found_by(by))));
+        chain[2].think = Duration::from_millis(10);
+        let beside =
+            Resource { counts: Counts::AfterLoad, ..resource("http://a/late", found_by(3)) };
+        chain.push(Resource { think: Duration::from_secs(9), ..beside });
+        let page = Page::new(ResourceId(0), chain).unwrap();
+        assert_eq!(page.least_time(), Duration::from_millis(4 * 3 + 10));
     }
 
     #[test]

@@ -22,9 +22,11 @@ pub mod h1;
 pub mod h2;
 mod id_map;
 mod message;
+mod multiplex;
 pub mod schedule;
 mod send_buf;
 pub mod ws;
+pub mod spdy;
 
 pub use connection::{
     ClientConnection, Connection, ConnectionState, Event, Fin, ServerConnection, StreamId,

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use unit::{BitRate, Seed};
+use unit::{BitRate, ByteSize, Seed};
 
 /// One run of a cell: all that a worker has to know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -114,6 +114,30 @@ pub struct Surroundings {
     pub cores: u32,
     /// The faster direction's rate of each link by name; a link without one is taken to need a whole core.
     pub rates: BTreeMap<String, BitRate>,
+    /// How much of a workload is waiting, by its name; one that is not there is taken to keep its link busy.
+    pub works: BTreeMap<String, WorkFacts>,
+}
+
+/// What is known of a workload beforehand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkFacts {
+    /// Octets that it moves.
+    pub bytes: ByteSize,
+    /// Server and client time that it takes at the least.
+    pub waiting: Duration,
+}
+
+impl Surroundings {
+    /// The share of one core that forwarding for a workload over a link is expected to take: what the link's
+    /// rate takes, for as much of the time as the link is busy.
+    fn cpu_share(&self, workload: &str, link: &str) -> f64 {
+        let Some(rate) = self.rates.get(link) else { return 1.0 };
+        let busy = self.works.get(workload).map_or(1.0, |work| {
+            let moving = rate.time_for(work.bytes).as_secs_f64();
+            moving / (moving + work.waiting.as_secs_f64()).max(f64::MIN_POSITIVE)
+        });
+        cpu_share(*rate) * busy
+    }
 }
 
 /// Every trial of `experiment`, in the order of running: warm-up blocks first.
@@ -186,7 +210,7 @@ impl Slot<'_> {
             .nth(u64::from(self.block));
         let mut contenders: Vec<&Contender> = experiment.contenders.iter().collect();
         seed.child("order of contenders").random().shuffle(&mut contenders);
-        let share = surroundings.rates.get(&self.link.name).map_or(1.0, |rate| cpu_share(*rate));
+        let share = surroundings.cpu_share(&self.workload.name, &self.link.name);
         (0..)
             .zip(contenders)
             .map(|(order, contender)| TrialPlan {
@@ -238,7 +262,7 @@ mod tests {
     fn planned() -> Vec<TrialPlan> {
         let rates = [("lan", "1gbit"), ("wifi", "30mbit"), ("3g", "1.6mbit")];
         let rates = rates.map(|(link, rate)| (link.to_owned(), rate.parse().unwrap())).into();
-        trials(&quick(), &Surroundings { cores: 2, rates })
+        trials(&quick(), &Surroundings { cores: 2, rates, ..Surroundings::default() })
     }
 
     #[test]
@@ -308,6 +332,17 @@ mod tests {
         let light =
             |link: &str| planned().iter().find(|t| t.cell.link.name == link).unwrap().is_light();
         assert!(light("3g") && !light("lan"));
+    }
+
+    #[test]
+    fn a_workload_that_mostly_waits_is_light_on_any_link() {
+        let mut surroundings = Surroundings { cores: 2, ..Surroundings::default() };
+        surroundings.rates.insert("lan".to_owned(), "1gbit".parse().unwrap());
+        assert!(surroundings.cpu_share("page", "lan") > LIGHT_CPU_SHARE);
+        let facts = WorkFacts { bytes: ByteSize(1_200_000), waiting: Duration::from_secs(4) };
+        surroundings.works.insert("page".to_owned(), facts);
+        assert!(surroundings.cpu_share("page", "lan") < LIGHT_CPU_SHARE);
+        assert_eq!(surroundings.cpu_share("page", "unknown"), 1.0);
     }
 
     #[test]

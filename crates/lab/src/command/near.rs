@@ -5,7 +5,9 @@ use crate::command::far::versions;
 use crate::job::{NearJob, NearReport};
 use crate::key_log;
 use crate::trouble::Trouble;
-use client::{Client, ClientConfig, Hosts, KeepAlive, PageLoad, Place, PoolLimits, Timeouts, Transport};
+use client::{
+    Client, ClientConfig, Hosts, KeepAlive, PageLoad, Place, PoolLimits, Timeouts, Transport,
+};
 use os::reactor::{Moment, Reactor, ReactorSettings, Stop};
 use os::tcp::TcpFacts;
 use page::{Browser, Counts, Load, Page, ResourceId};
@@ -19,16 +21,19 @@ use study::experiment::{Contender, Tls};
 
 /// Does the job.
 pub(crate) fn run() -> Result<ExitCode, Trouble> {
-    let job: NearJob = super::read_job()?;
+    let Some(job) = super::read_job::<NearJob>()? else { return Ok(ExitCode::FAILURE) };
     let config = config(&job)?;
     let page = job.page.clone();
     let work = PageLoad::new(move |now| Load::replay(&page, Browser::Chromium, now));
     let mut client = Client::new(config, work);
     let settings = Rc::new(RefCell::new(BTreeMap::new()));
-    let mut reactor = Reactor::new(ReactorSettings::default(), Stop::new().map_err(super::lacking)?)
-        .map_err(super::lacking)?;
+    let mut reactor =
+        Reactor::new(ReactorSettings::default(), Stop::new().map_err(super::lacking)?)
+            .map_err(super::lacking)?;
     let witness = settings.clone();
-    reactor.observe(Box::new(move |_, moment, facts| note_facts(&mut witness.borrow_mut(), moment, facts)));
+    reactor.observe(Box::new(move |_, moment, facts| {
+        note_facts(&mut witness.borrow_mut(), moment, facts)
+    }));
     reactor.run(&mut client).map_err(super::lacking)?;
     drop(reactor);
     super::print_job(&report(&job.page, &client.into_work(), settings.take()))?;
@@ -50,8 +55,10 @@ fn config(job: &NearJob) -> Result<ClientConfig, Trouble> {
     let mut config = ClientConfig::new(transport, tls);
     config.hosts = hosts(job);
     config.keep_alive = if settings.keep_alive { KeepAlive::On } else { KeepAlive::Off };
-    config.limits = PoolLimits { per_origin: settings.connections as usize, ..PoolLimits::default() };
-    config.timeouts = Timeouts { connect: job.timeout, stall: job.timeout, whole: Some(job.timeout) };
+    config.limits =
+        PoolLimits { per_origin: settings.connections as usize, ..PoolLimits::default() };
+    config.timeouts =
+        Timeouts { connect: job.timeout, stall: job.timeout, whole: Some(job.timeout) };
     config.h2 = h2::Settings {
         stream_window: settings.stream_window.0 as u32,
         connection_window: settings.connection_window.0 as u32,
@@ -86,9 +93,11 @@ fn hosts(job: &NearJob) -> Hosts {
 /// What the kernel says of a connection: the same for all of them, so the last one's word is kept.
 fn note_facts(settings: &mut BTreeMap<String, String>, moment: Moment, facts: &TcpFacts) {
     if moment == Moment::Opened {
-        settings.insert("near socket congestion control".to_owned(), facts.congestion_control.clone());
+        settings
+            .insert("near socket congestion control".to_owned(), facts.congestion_control.clone());
         settings.insert("near socket segment size".to_owned(), facts.segment_size.to_string());
-        settings.insert("near socket initial window".to_owned(), facts.congestion_window.to_string());
+        settings
+            .insert("near socket initial window".to_owned(), facts.congestion_window.to_string());
     }
 }
 

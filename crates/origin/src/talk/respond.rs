@@ -2,12 +2,12 @@
 
 use super::Talk;
 use crate::access::ExchangeEnd;
-use crate::answer::{Answer, Plan};
+use crate::answer::{Answer, CONTINUE, Plan};
 use crate::body::Body;
 use crate::exchange::State;
 use crate::origin::Shared;
 use bytes::Bytes;
-use proto::{Fields, Fin, Method, ResponseHead, Status};
+use proto::{Fields, Fin, Method, RequestHead, ResponseHead, Status};
 use std::time::Duration;
 use unit::Instant;
 
@@ -21,6 +21,15 @@ const PIECE_OF_MANY: usize = 16 * 1024;
 /// More exchanges than this are many.
 const FEW: usize = 4;
 
+/// What a piece leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    /// There is more to send.
+    More,
+    /// There is nothing more for now.
+    Last,
+}
+
 impl Talk {
     /// A request is there.
     pub(super) fn begin(&mut self, now: Instant, shared: &mut Shared, index: usize, fin: Fin) {
@@ -32,7 +41,12 @@ impl Talk {
                 let _unsaid = self.speaker.inform(stream, &head);
             }
         }
-        match shared.site.plan(now, request) {
+        let plan = shared.site.plan(now, request);
+        if fin == Fin::More && awaits_continue(request) && !matches!(plan, Plan::Answer(_)) {
+            // RFC 9110 §10.1.1: the body is wanted. Elsewhere the final answer says that it is not.
+            let _unsaid = self.speaker.inform(stream, &ResponseHead::new(CONTINUE));
+        }
+        match plan {
             Plan::Answer(answer) if answer.delay == Duration::ZERO => {
                 self.respond(now, shared, index, answer);
             }
@@ -66,40 +80,62 @@ impl Talk {
         self.respond(now, shared, index, Answer::text(Status::OK, &count.to_string()));
     }
 
-    /// Sends more of a body, up to the mark.
-    pub(super) fn pump(&mut self, now: Instant, shared: &Shared, index: usize) {
-        let stream = self.exchanges[index].stream;
-        let limit = if self.exchanges.len() > FEW { PIECE_OF_MANY } else { PIECE_OF_FEW };
-        while self.speaker.unsent(stream) < limit {
-            let exchange = &mut self.exchanges[index];
-            match &mut exchange.state {
-                State::Sending(body) => {
-                    let Ok(piece) = body.next(limit) else {
-                        self.speaker.reset(now, stream);
-                        return self.end(now, shared, index, ExchangeEnd::Broken);
-                    };
-                    let fin = if body.left() == 0 { Fin::Last } else { Fin::More };
-                    exchange.ledger.sent_bytes += piece.len() as u64;
-                    if self.speaker.send(stream, piece, fin).is_err() {
-                        return self.end(now, shared, index, ExchangeEnd::CutOff);
-                    }
-                    if fin == Fin::Last {
-                        exchange.state = State::Given;
-                        self.given += 1;
-                        return;
-                    }
-                }
-                State::Echoing { uncredited } => {
-                    let credit = std::mem::take(uncredited);
-                    if credit > 0 {
-                        self.speaker.consume(stream, credit);
-                    }
-                    return;
-                }
-                State::WebSocket(_) => return self.pump_web_socket(now, shared, index),
-                State::Thinking { .. } | State::Counting | State::Given => return,
-            }
+    /// The connection asks for more of a body. At least a piece is given, whatever the mark: a
+    /// connection asks once for each piece, and a question that gets none would be its last.
+    pub(super) fn handle_writable(&mut self, now: Instant, shared: &Shared, index: usize) {
+        if self.send_piece(now, shared, index) == Sent::More {
+            self.pump(now, shared, index);
         }
+    }
+
+    /// Sends more of a body, up to the mark.
+    fn pump(&mut self, now: Instant, shared: &Shared, index: usize) {
+        let stream = self.exchanges[index].stream;
+        while self.speaker.unsent(stream) < self.piece()
+            && self.send_piece(now, shared, index) == Sent::More
+        {}
+    }
+
+    fn piece(&self) -> usize {
+        if self.exchanges.len() > FEW { PIECE_OF_MANY } else { PIECE_OF_FEW }
+    }
+
+    fn send_piece(&mut self, now: Instant, shared: &Shared, index: usize) -> Sent {
+        let limit = self.piece();
+        let exchange = &mut self.exchanges[index];
+        let stream = exchange.stream;
+        let body = match &mut exchange.state {
+            State::Sending(body) => body,
+            State::Echoing { uncredited } => {
+                let credit = std::mem::take(uncredited);
+                if credit > 0 {
+                    self.speaker.consume(stream, credit);
+                }
+                return Sent::Last;
+            }
+            State::WebSocket(_) => {
+                self.pump_web_socket(now, shared, index);
+                return Sent::Last;
+            }
+            State::Thinking { .. } | State::Counting | State::Given => return Sent::Last,
+        };
+        let Ok(piece) = body.next(limit) else {
+            self.speaker.reset(now, stream);
+            self.end(now, shared, index, ExchangeEnd::Broken);
+            return Sent::Last;
+        };
+        let fin = if body.left() == 0 { Fin::Last } else { Fin::More };
+        exchange.ledger.sent_bytes += piece.len() as u64;
+        if self.speaker.send(stream, piece, fin).is_err() {
+            self.end(now, shared, index, ExchangeEnd::CutOff);
+            return Sent::Last;
+        }
+        if fin == Fin::More {
+            return Sent::More;
+        }
+        exchange.state = State::Given;
+        self.given += 1;
+        Sent::Last
     }
 
     /// Sends a piece of a request's body back. Credit for it waits until it is on its way.
@@ -199,4 +235,9 @@ impl Talk {
         self.end(now, shared, index, ExchangeEnd::CutOff);
         false
     }
+}
+
+/// Whether the client holds its body back until it is told to go on.
+fn awaits_continue(request: &RequestHead) -> bool {
+    request.fields.find(b"expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"))
 }

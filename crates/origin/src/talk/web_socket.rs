@@ -58,16 +58,20 @@ impl Talk {
     ) {
         if let State::WebSocket(session) = &mut self.exchanges[index].state {
             session.take(now, data, fin);
-            self.pump_web_socket(now, shared, index);
+            let stream = self.exchanges[index].stream;
+            if self.speaker.unsent(stream) < QUEUE {
+                self.pump_web_socket(now, shared, index);
+            }
         }
     }
 
-    /// Sends what a WebSocket has to say, up to the mark, and gives credit for what it has answered.
+    /// Sends what a WebSocket has to say, up to the mark, and gives credit for what it has answered. At
+    /// least a piece is sent: a connection asks once for each.
     pub(super) fn pump_web_socket(&mut self, now: Instant, shared: &Shared, index: usize) {
         let exchange = &mut self.exchanges[index];
         let stream = exchange.stream;
         let State::WebSocket(session) = &mut exchange.state else { return };
-        while self.speaker.unsent(stream) < QUEUE {
+        loop {
             let Some((piece, fin)) = session.next(now) else {
                 if session.resume(now) {
                     continue;
@@ -86,6 +90,9 @@ impl Talk {
                 self.web_sockets -= 1;
                 self.given += 1;
                 return self.consume(stream, credit);
+            }
+            if self.speaker.unsent(stream) >= QUEUE {
+                return;
             }
         }
     }

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 /// O_NONBLOCK: opening a FIFO must not wait for its writer.
 const FLAGS: libc::c_int = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
 
-/// Opens `path` below `directory` for reading; links and ways out are errors.
+/// Opens `path` below `directory` for reading; ways out are errors.
 pub(super) fn below(directory: &OwnedFd, path: &str) -> io::Result<OwnedFd> {
     match with_openat2(directory.as_fd(), path) {
         // ENOSYS: an old kernel; EPERM: a container's seccomp filter that does not know the call.
@@ -27,7 +27,8 @@ fn with_openat2(directory: BorrowedFd<'_>, path: &str) -> io::Result<OwnedFd> {
     // SAFETY: open_how is plain integers, for which all zeros is a value.
     let mut how: libc::open_how = unsafe { mem::zeroed() };
     how.flags = FLAGS as u64;
-    how.resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_NO_MAGICLINKS;
+    // The kernel follows a symbolic link where every step of it stays below.
+    how.resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_MAGICLINKS;
     // SAFETY: the path and `how` live through the call, and the size is that of `how`.
     let fd = unsafe {
         libc::syscall(
@@ -54,7 +55,8 @@ pub(super) fn read_into_spare(file: &File, buffer: &mut Vec<u8>, offset: u64) ->
     Ok(count)
 }
 
-/// The same without openat2: each part is opened below the one before, none may be a link or `..`.
+/// The same without openat2: each part is opened below the one before, and none may be a link (where it
+/// leads cannot be told without a race) or `..`.
 pub(super) fn part_by_part(directory: BorrowedFd<'_>, path: &str) -> io::Result<OwnedFd> {
     let mut parts = path.split('/').filter(|part| !part.is_empty() && *part != ".").peekable();
     let mut current = open_part(directory, ".", libc::O_DIRECTORY)?;

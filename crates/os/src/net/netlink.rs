@@ -8,12 +8,19 @@ use std::ffi::CString;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
 
 const HEADER: usize = 16;
 /// `rta_type` of linux/rtnetlink.h's metrics.
 const RTAX_INITCWND: u16 = 11;
 const RTAX_INITRWND: u16 = 14;
 const RTAX_CC_ALGO: u16 = 16;
+
+/// RFC 2863's ifOperStatus, as linux/if.h counts it.
+const IF_OPER_UP: u8 = 6;
+/// Far longer than a busy machine has been seen to take.
+const UP_WAIT: Duration = Duration::from_secs(10);
+const UP_POLL: Duration = Duration::from_micros(500);
 
 const NLM_F_REQUEST: u16 = 0x1;
 const NLM_F_ACK: u16 = 0x4;
@@ -87,6 +94,25 @@ impl Netlink {
         let mut request = Request::new(libc::RTM_NEWLINK, 0);
         request.body(&link_message(device, libc::IFF_UP as u32));
         self.transact(request).map_err(|source| Os::new("bring a device up", source))
+    }
+
+    /// Waits until a device whose peer is up too lets packets through. The kernel makes the first end of a
+    /// pair ready in a work item of its own, behind everybody else's changes of devices on the machine;
+    /// until then it drops what is sent without a word, and a lost SYN costs its trial a whole second.
+    pub(crate) fn await_up(&mut self, device: u32) -> Result<(), Os> {
+        let attempted = || format!("wait for device {device} to come up");
+        let deadline = crate::clock::now() + UP_WAIT;
+        loop {
+            let state =
+                self.operating_state(device).map_err(|source| Os::new(attempted(), source))?;
+            if state == IF_OPER_UP {
+                return Ok(());
+            }
+            if crate::clock::now() >= deadline {
+                return Err(Os::new(attempted(), io::ErrorKind::TimedOut.into()));
+            }
+            std::thread::sleep(UP_POLL);
+        }
     }
 
     /// Adds an address without a route of its own and without duplicate address detection.
@@ -172,15 +198,29 @@ impl Netlink {
         message[..2].copy_from_slice(&[family(destination), octets.len() as u8 * 8]);
         request.body(&message);
         request.attribute(libc::RTA_DST, &octets);
-        request.octets[6..8].copy_from_slice(&NLM_F_REQUEST.to_ne_bytes());
         let reply = self
-            .exchange(request)
-            .and_then(|reply| match kind(&reply) {
-                Some(libc::RTM_NEWROUTE) => Ok(reply),
-                _ => acknowledged(&reply).and(Err(io::ErrorKind::InvalidData.into())),
-            })
+            .ask(request, libc::RTM_NEWROUTE)
             .map_err(|source| Os::new(format!("ask for the route to {destination}"), source))?;
         Ok(metrics_text(reply.get(HEADER + 12..).unwrap_or_default()))
+    }
+
+    fn operating_state(&mut self, device: u32) -> io::Result<u8> {
+        let mut request = Request::new(libc::RTM_GETLINK, 0);
+        request.body(&link_message(device, 0));
+        let reply = self.ask(request, libc::RTM_NEWLINK)?;
+        let told = attributes(reply.get(HEADER + 16..).unwrap_or_default());
+        let state = told.into_iter().find(|(kind, _)| *kind == libc::IFLA_OPERSTATE);
+        state.and_then(|(_, value)| value.first().copied()).ok_or(io::ErrorKind::InvalidData.into())
+    }
+
+    /// Puts a question, which is answered in place of an acknowledgement.
+    fn ask(&mut self, mut request: Request, answer: u16) -> io::Result<Vec<u8>> {
+        request.octets[6..8].copy_from_slice(&NLM_F_REQUEST.to_ne_bytes());
+        let reply = self.exchange(request)?;
+        match kind(&reply) {
+            Some(kind) if kind == answer => Ok(reply),
+            _ => acknowledged(&reply).and(Err(io::ErrorKind::InvalidData.into())),
+        }
     }
 
     fn transact(&mut self, request: Request) -> io::Result<()> {

@@ -117,6 +117,8 @@ impl Topology {
         let devices = [connect(Side::Near, &near, spec.mtu)?, connect(Side::Far, &far, spec.mtu)?];
         near.within(&home, || equip(Side::Near, spec, &mut settings))?;
         far.within(&home, || equip(Side::Far, spec, &mut settings))?;
+        let mut netlink = Netlink::open()?;
+        devices.iter().try_for_each(|&device| netlink.await_up(device))?;
         let hosts = spec.hosts.len();
         Ok(Self { near, far, home, devices, settings, hosts, _init: init })
     }
@@ -228,7 +230,7 @@ fn equip(side: Side, spec: &TopologySpec, settings: &mut Settings) -> Result<(),
         let metrics = netlink.route_metrics(gateway)?;
         settings.insert(format!("{} {family} route", side.name()), metrics);
     }
-    Ok(())
+    netlink.await_up(device)
 }
 
 /// To the other side itself, and over it to everything that may be there.

@@ -61,7 +61,7 @@ impl Run {
         experiment: Experiment,
         trouble: impl Fn(&TrialPlan) -> Option<Outcome>,
     ) -> Self {
-        let plan = trials(&experiment, &Surroundings { cores: 2, rates: BTreeMap::new() });
+        let plan = trials(&experiment, &Surroundings { cores: 2, ..Surroundings::default() });
         let mut started_unix_ms = 1_795_291_086_123;
         let rows: Vec<TrialRecord> = plan
             .into_iter()

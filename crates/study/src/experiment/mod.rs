@@ -76,6 +76,9 @@ impl LinkChoice {
 /// Margins that make sense: below a thousandth nothing is ever a tie, above a doubling everything is.
 pub const MARGINS: RangeInclusive<f64> = 0.001..=1.0;
 
+/// The most measured trials of a cell: a plan of more would not fit into the memory of what plans it.
+pub const MOST_TRIALS: u32 = 10_000;
+
 impl FromStr for Experiment {
     type Err = ExperimentError;
     fn from_str(text: &str) -> Result<Self, ExperimentError> {

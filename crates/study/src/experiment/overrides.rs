@@ -1,7 +1,7 @@
 //! What a command line changes of an experiment. The changed experiment is what runs and what rows record.
 
 use super::error::help;
-use super::{Experiment, LinkChoice, MARGINS};
+use super::{Experiment, LinkChoice, MARGINS, MOST_TRIALS};
 use crate::nearest;
 
 /// What a command line may change; None and empty lists leave things as they are.
@@ -48,9 +48,12 @@ pub enum OverrideError {
         /// The margin.
         margin: f64,
     },
-    /// No trials are no experiment.
-    #[error("an experiment needs at least one trial of each cell")]
-    NoTrials,
+    /// No trials are no experiment, and too many are none either.
+    #[error("a cell has from 1 to {MOST_TRIALS} trials, not {trials}")]
+    Trials {
+        /// How many were asked for.
+        trials: u32,
+    },
 }
 
 impl Experiment {
@@ -66,7 +69,9 @@ impl Experiment {
         }
         self.choose_links(&overrides.links);
         match overrides.trials {
-            Some(0) => return Err(OverrideError::NoTrials),
+            Some(trials) if !(1..=MOST_TRIALS).contains(&trials) => {
+                return Err(OverrideError::Trials { trials });
+            }
             Some(trials) => self.links.iter_mut().for_each(|link| link.trials = trials),
             None => {}
         }
@@ -178,7 +183,9 @@ mod tests {
         assert!(said(left_out).starts_with("the baseline `h1-tls` is not among"));
         let margin = Overrides { margin: Some(5.0), ..Overrides::default() };
         assert_eq!(said(margin), "a margin is a share from 0.001 to 1, not 5");
-        let none = Overrides { trials: Some(0), ..Overrides::default() };
-        assert_eq!(quick().with(&none), Err(OverrideError::NoTrials));
+        for trials in [0, MOST_TRIALS + 1] {
+            let none = Overrides { trials: Some(trials), ..Overrides::default() };
+            assert_eq!(quick().with(&none), Err(OverrideError::Trials { trials }));
+        }
     }
 }

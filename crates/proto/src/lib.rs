@@ -25,8 +25,8 @@ mod message;
 mod multiplex;
 pub mod schedule;
 mod send_buf;
-pub mod ws;
 pub mod spdy;
+pub mod ws;
 
 pub use connection::{
     ClientConnection, Connection, ConnectionState, Event, Fin, ServerConnection, StreamId,

@@ -16,7 +16,7 @@ pub mod h1;
 pub mod h2;
 pub mod hpack;
 pub mod ip;
-pub mod ws;
 pub mod spdy;
+pub mod ws;
 
 pub use fields::{Field, Fields};

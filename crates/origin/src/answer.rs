@@ -1,6 +1,7 @@
 //! What is answered to one request, before any connection has seen it.
 
 use crate::body::Body;
+use crate::web_socket::Service;
 use bytes::Bytes;
 use proto::{Fields, RequestHead, Status};
 use std::time::Duration;
@@ -38,6 +39,8 @@ pub(crate) enum Plan {
     Echo,
     /// Its body is counted; the count is the answer.
     Count,
+    /// It asks for a WebSocket, or should.
+    WebSocket(Service),
 }
 
 impl Answer {

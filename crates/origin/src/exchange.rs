@@ -3,6 +3,7 @@
 use crate::access::{AccessRecord, ExchangeEnd};
 use crate::answer::Answer;
 use crate::body::Body;
+use crate::web_socket::Session;
 use proto::{RequestHead, StreamId};
 use unit::Instant;
 
@@ -25,6 +26,8 @@ pub(crate) enum State {
     Counting,
     /// The response is going out.
     Sending(Body),
+    /// Both directions are a WebSocket's.
+    WebSocket(Box<Session>),
     /// All of it was given to the connection.
     Given,
 }

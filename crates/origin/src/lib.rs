@@ -42,6 +42,7 @@ mod talk;
 mod target;
 mod timers;
 mod wall_clock;
+mod web_socket;
 
 pub use access::{AccessLog, AccessRecord, ExchangeEnd};
 pub use config::{Limits, ListenerKind, OriginConfig};

@@ -87,6 +87,7 @@ fn open_h2(opening: Opening) -> Box<dyn Speaker> {
         send_low_water: 16 * 1024,
         stall_timeout: opening.limits.stall,
         drain_timeout: opening.limits.drain,
+        enable_connect_protocol: true,
         ..h2::Settings::server()
     };
     let scheduler = Box::new(RoundRobin::new());

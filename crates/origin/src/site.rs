@@ -1,11 +1,12 @@
 //! What is served, and how a request finds it: a page replayed from a record, the two places for
-//! request bodies, synthetic pages, files. In this order; the first that knows the target answers.
+//! request bodies, WebSockets, synthetic pages, files. In this order; the first that knows the target answers.
 
 use crate::answer::{self, Answer, Plan};
 use crate::body::Body;
 use crate::files::Files;
 use crate::static_files;
 use crate::target::Target;
+use crate::web_socket::Service;
 use bytes::Bytes;
 use page::{IMAGE_PATH, PAGE_PATH, Synthetic, SyntheticImage, Table};
 use proto::{Fields, Method, RequestHead, Status};
@@ -18,6 +19,10 @@ use unit::{Instant, Seed};
 const ECHO_PATH: &str = "/echo";
 /// Counts request bodies.
 const DISCARD_PATH: &str = "/discard";
+/// A WebSocket that sends every message back.
+const ECHO_SOCKET_PATH: &str = "/ws/echo";
+/// A WebSocket that doubles numbers.
+const DOUBLE_SOCKET_PATH: &str = "/ws/double";
 const ALLOW_BODY: &str = "POST, PUT, OPTIONS";
 
 /// The longest `delay_ms`.
@@ -61,6 +66,8 @@ impl Site {
                 Method::Options => Answer::options(ALLOW_BODY),
                 _ => Answer::refuse_method(request, ALLOW_BODY),
             },
+            ECHO_SOCKET_PATH => return Plan::WebSocket(Service::Echo),
+            DOUBLE_SOCKET_PATH => return Plan::WebSocket(Service::Double),
             PAGE_PATH => self.synthetic_page(request),
             image if image.starts_with(IMAGE_PATH) && request.path.contains('?') => {
                 synthetic_image(request)

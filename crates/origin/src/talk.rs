@@ -2,6 +2,7 @@
 //! bounded for each exchange; the rest of a body is made when the connection asks for more.
 
 mod respond;
+mod web_socket;
 
 use crate::access::ExchangeEnd;
 use crate::exchange::{Exchange, Ledger, State};
@@ -21,6 +22,7 @@ pub(crate) struct Talk {
     exchanges: Vec<Exchange>,
     thinking: usize,
     given: usize,
+    web_sockets: usize,
     /// Since when there was no exchange.
     quiet_since: Instant,
 }
@@ -38,6 +40,7 @@ impl Talk {
             exchanges: Vec::new(),
             thinking: 0,
             given: 0,
+            web_sockets: 0,
             quiet_since: now,
         }
     }
@@ -78,17 +81,21 @@ impl Talk {
                 self.stop_thinking(now, shared, index);
             }
         }
+        if self.web_sockets > 0 {
+            self.time_web_sockets(now, shared);
+        }
         self.catch_up(now, shared);
     }
 
     /// The next time-out of the connection or of a thought.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let own = self.speaker.poll_timeout();
-        if self.thinking == 0 {
+        if self.thinking == 0 && self.web_sockets == 0 {
             return own;
         }
-        let thoughts = self.exchanges.iter().filter_map(|exchange| match exchange.state {
-            State::Thinking { until, .. } => Some(until),
+        let thoughts = self.exchanges.iter().filter_map(|exchange| match &exchange.state {
+            State::Thinking { until, .. } => Some(*until),
+            State::WebSocket(session) => session.poll_timeout(),
             _ => None,
         });
         thoughts.chain(own).min()
@@ -144,6 +151,7 @@ impl Talk {
     /// Takes no more requests and finishes those under way.
     pub(crate) fn shutdown(&mut self, now: Instant, shared: &mut Shared) {
         self.quiet_since = now;
+        self.close_web_sockets(now, shared);
         self.speaker.shutdown(now);
         self.catch_up(now, shared);
     }
@@ -211,6 +219,10 @@ impl Talk {
             if let State::Echoing { uncredited } = &mut exchange.state {
                 *uncredited += std::mem::take(&mut credit);
             }
+            if let State::WebSocket(_) = exchange.state {
+                // Given back when it is answered.
+                credit = 0;
+            }
         }
         if credit > 0 {
             self.speaker.consume(stream, credit);
@@ -220,6 +232,7 @@ impl Talk {
             State::Echoing { .. } => {
                 self.echo(now, shared, index, (Bytes::copy_from_slice(data), fin))
             }
+            State::WebSocket(_) => self.feed_web_socket(now, shared, index, (data, fin)),
             State::Counting if fin == Fin::Last => self.answer_count(now, shared, index),
             _ => {}
         }
@@ -235,6 +248,7 @@ impl Talk {
         match exchange.state {
             State::Thinking { .. } => self.thinking -= 1,
             State::Given => self.given -= 1,
+            State::WebSocket(_) => self.web_sockets -= 1,
             _ => {}
         }
         if let Some(log) = &shared.log {

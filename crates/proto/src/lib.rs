@@ -26,6 +26,7 @@ mod multiplex;
 pub mod schedule;
 mod send_buf;
 pub mod spdy;
+pub mod ws;
 
 pub use connection::{
     ClientConnection, Connection, ConnectionState, Event, Fin, ServerConnection, StreamId,

@@ -145,6 +145,20 @@ impl SendBuf {
         total
     }
 
+    /// Takes the first piece: a reference as it is, copied octets as one more copy.
+    pub fn take_piece(&mut self) -> Option<Bytes> {
+        let piece = match self.chunks.pop_front()? {
+            Chunk::Arena { start, end } => {
+                self.sent = end;
+                Bytes::copy_from_slice(&self.arena[start - self.base..end - self.base])
+            }
+            Chunk::Shared(octets) => octets,
+        };
+        self.length -= piece.len();
+        self.compact();
+        Some(piece)
+    }
+
     /// Drops everything.
     pub fn clear(&mut self) {
         self.advance(self.length);
@@ -244,6 +258,7 @@ mod tests {
         Share(usize),
         Advance(usize),
         Move(usize),
+        Take,
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -252,6 +267,7 @@ mod tests {
             (0..3000_usize).prop_map(Step::Share),
             (0..6000_usize).prop_map(Step::Advance),
             (0..6000_usize).prop_map(Step::Move),
+            Just(Step::Take),
         ]
     }
 
@@ -286,6 +302,11 @@ mod tests {
                         let expected: Vec<u8> = model.drain(..length).collect();
                         prop_assert_eq!(moved.to_vec(), expected);
                         moved.clear();
+                    }
+                    Step::Take => {
+                        let piece = out.take_piece().unwrap_or_default();
+                        let expected: Vec<u8> = model.drain(..piece.len()).collect();
+                        prop_assert_eq!(&piece[..], &expected[..]);
                     }
                 }
                 prop_assert_eq!(out.to_vec(), model.iter().copied().collect::<Vec<_>>());

@@ -17,5 +17,6 @@ pub mod h2;
 pub mod hpack;
 pub mod ip;
 pub mod spdy;
+pub mod ws;
 
 pub use fields::{Field, Fields};

@@ -58,6 +58,7 @@ impl Talk {
             Plan::Echo => self.begin_echo(now, shared, index, fin),
             Plan::Count if fin == Fin::Last => self.answer_count(now, shared, index),
             Plan::Count => {}
+            Plan::WebSocket(service) => self.open_web_socket(now, shared, (index, service)),
         }
     }
 
@@ -110,6 +111,10 @@ impl Talk {
                 if credit > 0 {
                     self.speaker.consume(stream, credit);
                 }
+                return Sent::Last;
+            }
+            State::WebSocket(_) => {
+                self.pump_web_socket(now, shared, index);
                 return Sent::Last;
             }
             State::Thinking { .. } | State::Counting | State::Given => return Sent::Last,
@@ -182,7 +187,13 @@ impl Talk {
     }
 
     /// Sends the head of an answer and as much of its body as may wait.
-    fn respond(&mut self, now: Instant, shared: &mut Shared, index: usize, answer: Answer) {
+    pub(super) fn respond(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        index: usize,
+        answer: Answer,
+    ) {
         let mut head = shared.head(now, answer.status, &answer.fields);
         let length = answer.body.left();
         // RFC 9110 §8.6: never with 204. A 304's would have to be the whole's.
@@ -206,7 +217,7 @@ impl Talk {
     }
 
     /// Whether the head could be said; else the exchange is over.
-    fn respond_head(
+    pub(super) fn respond_head(
         &mut self,
         now: Instant,
         shared: &Shared,

@@ -214,9 +214,13 @@ impl Exchange {
             self.then = Then::Close;
         }
         let switches = plan.length == Length::Switch;
+        let offers = head.fields.find(b"upgrade").is_some();
         let connection: Option<&[u8]> = match self.then {
             _ if switches && head.status.code() == 101 => Some(b"upgrade"),
             _ if switches => None,
+            // RFC 9110 §7.8: an Upgrade field is named by the Connection field.
+            Then::Close if offers => Some(b"upgrade, close"),
+            Then::GoOn if offers => Some(b"upgrade"),
             Then::Close => Some(b"close"),
             Then::GoOn if self.version == Version::Http10 => Some(b"keep-alive"),
             Then::GoOn => None,

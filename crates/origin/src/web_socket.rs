@@ -1,0 +1,195 @@
+//! A WebSocket's service: what answers its messages. The one rule: while answers wait, nothing more is
+//! read.
+
+use bytes::Bytes;
+use proto::ws::{
+    CloseCode, Connection, DeflateOffer, Event, MessageKind, Refusal, Role, ServerHandshake,
+    Settings, Wish,
+};
+use proto::{Fin, RequestHead, ResponseHead, SendBuf};
+use std::time::Duration;
+use trace::Tracer;
+use unit::Instant;
+
+/// Octets of answers that wait before messages are read no more.
+const HIGH_WATER: usize = 64 * 1024;
+
+/// Octets made of messages at once.
+const PIECE: usize = 64 * 1024;
+
+/// What a WebSocket is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Service {
+    /// Every message goes back as it came.
+    Echo,
+    /// A text that is a decimal number (`-?[0-9]+(\.[0-9]+)?`) is answered with its double, exactly
+    /// and whatever its length. Other texts end the connection with 1007, binary messages with 1003.
+    Double,
+}
+
+/// An open WebSocket.
+#[derive(Debug)]
+pub(crate) struct Session {
+    service: Service,
+    connection: Connection,
+    out: SendBuf,
+    /// Octets that came while answers waited.
+    held: Vec<u8>,
+    /// Octets taken that the stream got no credit for.
+    uncredited: usize,
+}
+
+impl Session {
+    /// Reads the request; gives the head of the answer and what follows it.
+    pub(crate) fn open(
+        now: Instant,
+        request: &RequestHead,
+        service: Service,
+        (silence, tracer): (Duration, Tracer),
+    ) -> Result<(ResponseHead, Self), Refusal> {
+        let handshake = ServerHandshake::read(request)?;
+        let wish = Wish { deflate: Some(DeflateOffer::default()), ..Wish::default() };
+        let (head, agreed) = handshake.accept(&wish);
+        let settings = Settings { ping_after: Some(silence), ..Settings::default() };
+        let connection = Connection::new(now, Role::Server, settings, &agreed, tracer);
+        let session =
+            Self { service, connection, out: SendBuf::new(), held: Vec::new(), uncredited: 0 };
+        Ok((head, session))
+    }
+
+    /// Takes octets of the stream; `Fin::Last` for its end.
+    pub(crate) fn take(&mut self, now: Instant, octets: &[u8], fin: Fin) {
+        self.uncredited += octets.len();
+        if fin == Fin::Last {
+            self.connection.handle_eof(now);
+        }
+        if self.held.is_empty() {
+            let rest = self.answer(now, octets);
+            self.held.extend_from_slice(rest);
+        } else {
+            self.held.extend_from_slice(octets);
+        }
+    }
+
+    /// Goes on with what was held; whether that may have made more to send.
+    pub(crate) fn resume(&mut self, now: Instant) -> bool {
+        if self.held.is_empty() {
+            return false;
+        }
+        let held = std::mem::take(&mut self.held);
+        let rest = self.answer(now, &held).to_vec();
+        self.held = rest;
+        true
+    }
+
+    /// The next octets of the stream, and whether they are its last.
+    pub(crate) fn next(&mut self, now: Instant) -> Option<(Bytes, Fin)> {
+        if self.out.is_empty() {
+            self.connection.poll_transmit(now, &mut self.out, PIECE);
+        }
+        match self.out.take_piece() {
+            Some(piece) => Some((piece, Fin::More)),
+            None if self.connection.wants_end() => Some((Bytes::new(), Fin::Last)),
+            None => None,
+        }
+    }
+
+    /// Octets that the stream is to get credit for, once all answers to them were taken.
+    pub(crate) fn take_credit(&mut self) -> usize {
+        std::mem::take(&mut self.uncredited)
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        self.connection.poll_timeout()
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        self.connection.handle_timeout(now);
+        self.answer(now, &[]);
+    }
+
+    /// The origin goes away.
+    pub(crate) fn shutdown(&mut self) {
+        // Refused where the end has begun already.
+        let _too_late = self.connection.close(CloseCode::GOING_AWAY, "");
+    }
+
+    /// Answers messages until too many answers wait; gives the octets that are left.
+    fn answer<'o>(&mut self, now: Instant, octets: &'o [u8]) -> &'o [u8] {
+        let mut input = octets;
+        while self.connection.unsent() < HIGH_WATER {
+            let Some(event) = self.connection.handle_bytes(now, &mut input) else { break };
+            let Event::Message { kind, data } = event else { continue };
+            // Refused after Close: the peer gets no answers any more.
+            let _too_late = match (self.service, kind) {
+                (Service::Echo, kind) => self.connection.send(kind, data),
+                (Service::Double, MessageKind::Text) => match double(&data) {
+                    Some(doubled) => self.connection.send(kind, doubled.into()),
+                    None => self
+                        .connection
+                        .close(CloseCode::INVALID_PAYLOAD, "a decimal number is expected"),
+                },
+                (Service::Double, MessageKind::Binary) => {
+                    self.connection.close(CloseCode::UNSUPPORTED_DATA, "a text is expected")
+                }
+            };
+        }
+        input
+    }
+}
+
+/// Twice a decimal number, digit by digit; None where it is none.
+fn double(text: &[u8]) -> Option<Vec<u8>> {
+    let (sign, digits) = match text {
+        [b'-', digits @ ..] => (&text[..1], digits),
+        digits => (&text[..0], digits),
+    };
+    let mut parts = digits.split(|octet| *octet == b'.');
+    let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    let whole = parts.next().is_some_and(is_number);
+    let fraction = parts.next().is_none_or(is_number);
+    if !whole || !fraction || parts.next().is_some() {
+        return None;
+    }
+    let mut doubled = digits.to_vec();
+    let mut carry = 0;
+    for digit in doubled.iter_mut().rev().filter(|digit| **digit != b'.') {
+        let value = (*digit - b'0') * 2 + carry;
+        *digit = b'0' + value % 10;
+        carry = value / 10;
+    }
+    let carry: &[u8] = if carry == 1 { b"1" } else { b"" };
+    Some([sign, carry, &doubled].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decimal_number_is_doubled_exactly() {
+        for (number, doubled) in [
+            ("0", "0"),
+            ("21", "42"),
+            ("-7", "-14"),
+            ("500", "1000"),
+            ("0.5", "1.0"),
+            ("-9.95", "-19.90"),
+            (
+                "99999999999999999999999999999999999999999",
+                "199999999999999999999999999999999999999998",
+            ),
+        ] {
+            assert_eq!(double(number.as_bytes()), Some(doubled.as_bytes().to_vec()), "{number}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_decimal_number_is_not_doubled() {
+        for text in
+            ["", "-", "+1", "1e3", "1.", ".5", "1.2.3", "0x10", " 1", "1 ", "--1", "NaN", "١"]
+        {
+            assert_eq!(double(text.as_bytes()), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What a WebSocket can be told, with defaults.
+
+use std::time::Duration;
+use unit::Seed;
+
+/// Which end of the connection this is: a client masks what it sends (RFC 6455 §5.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It asked for the connection.
+    Client {
+        /// Masking keys are drawn from this. Where intermediaries may be fooled by what is sent, it must
+        /// be one that nobody can foresee (RFC 6455 §10.3).
+        masks: Seed,
+    },
+    /// It was asked.
+    Server,
+}
+
+/// Settings of one end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Octets of a message, after decompression; a longer one ends the connection with 1009.
+    /// Default: 16 MiB.
+    pub max_message: usize,
+    /// Octets of one frame's payload; likewise. Default: 16 MiB.
+    pub max_frame: u64,
+    /// Fragments of a message; likewise. Default: 131,072.
+    pub max_fragments: u32,
+    /// Pongs that wait to be sent. Of more Pings than that, the oldest are not answered
+    /// (RFC 6455 §5.5.3 allows it). Default: 64.
+    pub max_pongs: usize,
+    /// Octets of a sent frame's payload; longer messages are fragmented, so that control frames need
+    /// not wait for them. Default: 1 MiB.
+    pub fragment: usize,
+    /// zlib's level, 0 to 9. Default: 6.
+    pub compression_level: u32,
+    /// Messages shorter than this are sent as they are, where compression was agreed on. Default: 0.
+    pub compress_from: usize,
+    /// For the peer's Close after ours, and for the end of its octets after that. Default: 5 s.
+    pub close_timeout: Duration,
+    /// Silence of the peer after which it gets a Ping; after as much silence again the connection ends.
+    /// Default: none.
+    pub ping_after: Option<Duration>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            max_message: 16 * 1024 * 1024,
+            max_frame: 16 * 1024 * 1024,
+            max_fragments: 128 * 1024,
+            max_pongs: 64,
+            fragment: 1024 * 1024,
+            compression_level: 6,
+            compress_from: 0,
+            close_timeout: Duration::from_secs(5),
+            ping_after: None,
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Frames in and out of turn, and what they do to the connection.
+
+use super::*;
+use crate::error::{Error, Misuse};
+use crate::ws::{DeflateParameters, MessageKind};
+use bytes::Bytes;
+
+fn text(data: &str) -> Event {
+    Event::Message { kind: MessageKind::Text, data: Bytes::copy_from_slice(data.as_bytes()) }
+}
+
+fn deflate() -> Agreed {
+    Agreed { deflate: Some(DeflateParameters::default()), ..Agreed::default() }
+}
+
+/// The code that a server fails with on these octets, and that it says so on the wire.
+fn failure(mut server: Connection, octets: &[u8]) -> Option<u16> {
+    let code = hear(&mut server, octets).into_iter().find_map(|event| match event {
+        Event::Closed { error: Some(Error::PeerViolation { code, .. }) } => {
+            u16::try_from(code).ok()
+        }
+        _ => None,
+    });
+    assert_eq!(close_code(&say(&mut server)), code);
+    assert_eq!(server.wants_end(), code.is_some());
+    code
+}
+
+#[test]
+fn the_examples_of_the_rfc_are_understood() {
+    // RFC 6455 §5.7
+    let mut client = client();
+    let hello = [0x81, 0x05, 0x48, 0x65, 0x6c, 0x6c, 0x6f];
+    assert_eq!(hear(&mut client, &hello), [text("Hello")]);
+    let fragments = [0x01, 0x03, 0x48, 0x65, 0x6c, 0x80, 0x02, 0x6c, 0x6f];
+    assert_eq!(hear(&mut client, &fragments), [text("Hello")]);
+    let masked_hello = [0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58];
+    let mut server = server();
+    assert_eq!(hear(&mut server, &masked_hello), [text("Hello")]);
+    let ping = [0x89, 0x05, 0x48, 0x65, 0x6c, 0x6c, 0x6f];
+    assert_eq!(hear(&mut client, &ping), [Event::Ping { payload: "Hello".into() }]);
+    let mut peer = super::server();
+    assert_eq!(hear(&mut peer, &say(&mut client)), [Event::Pong { payload: "Hello".into() }]);
+}
+
+#[test]
+fn control_frames_stand_between_fragments_and_are_answered_at_once() {
+    let mut server = server();
+    let octets =
+        [masked(0x01, b"Hel"), masked(0x89, b"?"), masked(0x8a, b"!"), masked(0x80, b"lo")]
+            .concat();
+    let events = hear(&mut server, &octets);
+    let (ping, pong) = (Event::Ping { payload: "?".into() }, Event::Pong { payload: "!".into() });
+    assert_eq!(events, [ping, pong, text("Hello")]);
+    assert_eq!(say(&mut server), frame(0x8a, b"?"));
+}
+
+#[test]
+fn frames_out_of_turn_and_by_the_wrong_side_are_a_protocol_error() {
+    for (octets, what) in [
+        (frame(0x81, b"x"), "an unmasked frame"),
+        (masked(0x80, b"x"), "a continuation of nothing"),
+        ([masked(0x01, b"x"), masked(0x81, b"y")].concat(), "a message within a message"),
+        (masked(0xc1, b"x"), "RSV1 without an extension"),
+        (masked(0xa1, b"x"), "RSV2"),
+        (masked(0x83, b"x"), "an unknown opcode"),
+        (masked(0x09, b"x"), "a fragmented Ping"),
+        (masked(0x89, &[0; 126]), "a long Ping"),
+        (masked(0x88, &[3]), "half a close code"),
+        (masked(0x88, &[3, 0xed]), "1005 on the wire"),
+    ] {
+        assert_eq!(failure(server(), &octets), Some(1002), "{what}");
+    }
+    let mut client = client();
+    let events = hear(&mut client, &masked(0x81, b"x"));
+    assert!(matches!(
+        events[..],
+        [Event::Closed { error: Some(Error::PeerViolation { code: 1002, .. }) }]
+    ));
+}
+
+#[test]
+fn rsv1_stands_on_the_first_frame_of_a_message_alone() {
+    let agreed = deflate();
+    let with = || server_with(Settings::default(), &agreed);
+    assert_eq!(failure(with(), &[masked(0x41, b"\xf2"), masked(0xc0, b"H")].concat()), Some(1002));
+    assert_eq!(failure(with(), &masked(0xc9, b"")), Some(1002));
+    let mut server = with();
+    // RFC 7692 §7.2.3.1: the compressed message in two fragments.
+    let octets =
+        [masked(0x41, &[0xf2, 0x48, 0xcd]), masked(0x80, &[0xc9, 0xc9, 0x07, 0x00])].concat();
+    assert_eq!(hear(&mut server, &octets), [text("Hello")]);
+    assert_eq!(hear(&mut server, &masked(0x81, b"plain")), [text("plain")]);
+}
+
+#[test]
+fn a_text_that_is_no_utf_8_fails_before_its_message_is_whole() {
+    for octets in [
+        [masked(0x01, b"\xce\xba\xe1\xbd"), masked(0x00, b"\xb9\xf4\x90")].concat(),
+        masked(0x81, &[b"abc\xff".to_vec(), vec![b'x'; 1000]].concat())[..20].to_vec(),
+        masked(0x81, b"\xe2\x82"),
+    ] {
+        assert_eq!(failure(server(), &octets), Some(1007), "{octets:x?}");
+    }
+    assert_eq!(failure(server(), &masked(0x82, b"\xff")), None);
+}
+
+#[test]
+fn what_is_too_big_ends_with_1009_before_room_is_taken() {
+    let settings =
+        || Settings { max_message: 1000, max_frame: 600, max_fragments: 3, ..Settings::default() };
+    let server = || server_with(settings(), &deflate());
+    let huge = [0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+    assert_eq!(failure(server(), &huge), Some(1009), "a huge frame, by its header");
+    let two = [masked(0x02, &[0; 600]), masked(0x80, &[0; 401])].concat();
+    assert_eq!(failure(server(), &two[..two.len() - 401]), Some(1009), "a message, by a header");
+    let many: Vec<u8> =
+        [0x02, 0x00, 0x00, 0x00].iter().flat_map(|first| masked(*first, b"")).collect();
+    assert_eq!(failure(server(), &many), Some(1009), "endless fragments");
+    let mut peer = client_with(Settings::default(), &deflate());
+    peer.send(MessageKind::Binary, vec![0; 100_000].into()).unwrap();
+    let bomb = say(&mut peer);
+    assert!(bomb.len() < 600);
+    assert_eq!(failure(server(), &bomb), Some(1009), "a bomb");
+}
+
+#[test]
+fn what_does_not_inflate_ends_with_1007() {
+    let server = server_with(Settings::default(), &deflate());
+    assert_eq!(failure(server, &masked(0xc2, b"\xff\xff\xff")), Some(1007));
+}
+
+#[test]
+fn a_flood_of_pings_is_answered_for_the_newest() {
+    let mut server =
+        server_with(Settings { max_pongs: 2, ..Settings::default() }, &Agreed::default());
+    let flood: Vec<u8> = (0..1000_u16).flat_map(|n| masked(0x89, &n.to_be_bytes())).collect();
+    assert_eq!(hear(&mut server, &flood).len(), 1000);
+    assert_eq!(say(&mut server), [frame(0x8a, &[3, 230]), frame(0x8a, &[3, 231])].concat());
+}
+
+#[test]
+fn a_long_message_goes_in_fragments_and_a_ping_between_them() {
+    let mut server =
+        server_with(Settings { fragment: 700, ..Settings::default() }, &Agreed::default());
+    server.send(MessageKind::Binary, vec![7; 2000].into()).unwrap();
+    let mut out = SendBuf::new();
+    server.poll_transmit(NOW, &mut out, 1);
+    server.ping(Bytes::from_static(b"?")).unwrap();
+    assert_eq!(server.unsent(), 1300);
+    let mut octets = out.to_vec();
+    octets.extend(say(&mut server));
+    let expected =
+        [frame(0x02, &[7; 700]), frame(0x89, b"?"), frame(0x00, &[7; 700]), frame(0x80, &[7; 600])];
+    assert_eq!(octets, expected.concat());
+}
+
+#[test]
+fn what_a_frame_cannot_hold_is_not_sent() {
+    let mut server = server();
+    assert!(matches!(server.ping(vec![0; 126].into()), Err(Misuse::Unsendable(_))));
+    for _ in 0..64 {
+        assert_eq!(server.ping(Bytes::new()), Ok(()));
+    }
+    assert!(matches!(server.ping(Bytes::new()), Err(Misuse::OutOfOrder(_))));
+}
+
+#[test]
+fn messages_that_are_not_worth_it_or_shall_not_are_not_compressed() {
+    let mut server = server_with(Settings { compress_from: 6, ..Settings::default() }, &deflate());
+    server.send(MessageKind::Text, "Hello".into()).unwrap();
+    server.send_plain(MessageKind::Text, "Hello again".into()).unwrap();
+    server.send(MessageKind::Text, "HelloHello".into()).unwrap();
+    let octets = say(&mut server);
+    let plain = [frame(0x81, b"Hello"), frame(0x81, b"Hello again")].concat();
+    assert_eq!(octets[..plain.len()], plain);
+    assert_eq!(octets[plain.len()], 0xc1);
+}

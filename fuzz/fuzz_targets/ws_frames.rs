@@ -1,0 +1,34 @@
+//! What the codec of WebSocket reads is what it writes, and the other readers take anything.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use wire::ws::{
+    CloseFrame, DeflateOffer, FrameHeader, Inflater, Utf8, WindowBits, parse_extensions,
+};
+
+const LIMIT: usize = 1 << 20;
+
+fuzz_target!(|input: (u8, &[u8])| {
+    let (size, octets) = input;
+    if let Ok(Some((header, length))) = FrameHeader::parse(octets) {
+        let mut out = Vec::new();
+        header.put(&mut out);
+        assert_eq!(out, octets[..length]);
+    }
+    if let Ok(Some(close)) = CloseFrame::parse(octets) {
+        assert!(octets.len() > 125 || close.payload() == octets);
+    }
+    for extension in parse_extensions(octets).unwrap_or_default() {
+        if let Some(offer) = DeflateOffer::of(&extension) {
+            let again = parse_extensions(offer.to_field().as_bytes()).unwrap();
+            assert_eq!(DeflateOffer::of(&again[0]), Some(offer));
+        }
+    }
+    let mut text = Utf8::new();
+    let pieces = || octets.chunks(usize::from(size).max(1));
+    let taken = pieces().try_for_each(|piece| text.take(piece)).and_then(|()| text.end());
+    assert_eq!(taken.is_ok(), std::str::from_utf8(octets).is_ok());
+    let (mut inflater, mut out) = (Inflater::new(WindowBits::MAX, false), Vec::new());
+    let _ = pieces().try_for_each(|piece| inflater.take(piece, &mut out, LIMIT));
+    assert!(out.capacity() <= 2 * LIMIT);
+});

@@ -91,9 +91,16 @@ pub fn spawn(mut command: Command, setup: Setup<'_>) -> Result<Child, Os> {
     }
     let attempted = || format!("start {program}");
     let mut child = command.spawn().map_err(|source| {
-        let missing = source.kind() == io::ErrorKind::NotFound;
+        let kind = source.kind();
         let error = Os::new(attempted(), source);
-        if missing { error.with_remedy("install it, or give its full path") } else { error }
+        match kind {
+            io::ErrorKind::NotFound => error.with_remedy("install it, or give its full path"),
+            // What execvp(3) says, too, of a program that is nowhere when a folder of PATH is closed.
+            io::ErrorKind::PermissionDenied => {
+                error.with_remedy("check that it is there and that you may run it")
+            }
+            _ => error,
+        }
     })?;
     let pid = child.id() as libc::pid_t;
     // SAFETY: a system call without pointers.

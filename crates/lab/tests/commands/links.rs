@@ -71,7 +71,9 @@ fn programs_that_cannot_run_are_named() {
         return;
     }
     let bench = Bench::new();
-    link(&bench, "lan -- no-such-program").said(3, &["cannot start no-such-program", "install it"]);
+    let ran = link(&bench, "lan -- no-such-program");
+    ran.said(3, &["cannot start no-such-program"]);
+    assert_eq!(ran.err.lines().count(), 2, "no remedy: {ran:?}");
     link(&bench, "lan --far 'exit 7' -- sleep 60")
         .said(3, &["far program", "exit status: 7", "run it by itself"]);
     link(&bench, "lan --far no-such-program -- sleep 60")

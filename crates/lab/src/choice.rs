@@ -2,13 +2,13 @@
 //! that change them. Everything is read and checked here, before anything runs.
 
 use crate::cli::RaceArgs;
+use crate::inputs;
 use crate::trouble::{self, Trouble};
 use link::{LinkSpec, SpecError};
 use std::fs;
 use std::path::{Path, PathBuf};
 use study::experiment::{
-    Dependencies, Experiment, ExperimentError, HarWorkload, LinkChoice, Overrides, Think,
-    WorkloadKind, builtin,
+    Dependencies, Experiment, ExperimentError, HarWorkload, LinkChoice, Overrides, Think, builtin,
 };
 
 /// An experiment ready to be planned.
@@ -22,22 +22,32 @@ pub(crate) struct Chosen {
 
 /// Reads what `name` stands for and applies the flags.
 pub(crate) fn choose(name: &str, args: &RaceArgs) -> Result<Chosen, Trouble> {
-    let mut experiment = read(name)?.with(&overrides(args)?).map_err(Trouble::misuse)?;
-    let files = gather_files(name, &mut experiment)?;
-    for link in &experiment.links {
-        link_spec(link).map_err(|trouble| trouble.within(named_at(name, link.text())))?;
+    let mut experiment = read(name)?;
+    let beside = if name.ends_with(".toml") { Path::new(name).parent() } else { None };
+    if let Some(folder) = beside {
+        inputs::rebase(&mut experiment, folder);
     }
+    // Links that a flag names read their files from here.
+    let mut experiment = experiment.with(&overrides(args)?).map_err(Trouble::misuse)?;
+    for link in &experiment.links {
+        let here = |file: &str| PathBuf::from(file);
+        link_spec(link, here).map_err(|trouble| trouble.within(named_at(name, link.text())))?;
+    }
+    let files = inputs::gather(&mut experiment)?;
     Ok(Chosen { experiment, files })
 }
 
-/// The link that a choice stands for.
-pub(crate) fn link_spec(choice: &LinkChoice) -> Result<LinkSpec, Trouble> {
-    read_link(choice.text())
+/// The link that a choice stands for; `place` tells where a file that it names is.
+pub(crate) fn link_spec(
+    choice: &LinkChoice,
+    place: impl Fn(&str) -> PathBuf,
+) -> Result<LinkSpec, Trouble> {
+    read_link(choice.text(), place)
 }
 
 /// Reads a link, with its trace files.
-pub(crate) fn read_link(text: &str) -> Result<LinkSpec, Trouble> {
-    let load = |file: &str| fs::read_to_string(file).map_err(|error| error.to_string());
+pub(crate) fn read_link(text: &str, place: impl Fn(&str) -> PathBuf) -> Result<LinkSpec, Trouble> {
+    let load = |file: &str| fs::read_to_string(place(file)).map_err(|error| error.to_string());
     LinkSpec::parse(text, load).map_err(|error| {
         let known: Vec<&str> = link::profiles().iter().map(|profile| profile.name).collect();
         let remedy = match &error {
@@ -165,34 +175,6 @@ fn split_links(asked: &[String]) -> Vec<String> {
     names
 }
 
-/// Notes which files the workloads read, checks that they are what they should be, and renames them to what they
-/// are called in the run's folder. Files of an experiment's file stand relative to it.
-fn gather_files(
-    name: &str,
-    experiment: &mut Experiment,
-) -> Result<Vec<(PathBuf, String)>, Trouble> {
-    let beside = if name.ends_with(".toml") { Path::new(name).parent() } else { None };
-    let mut files: Vec<(PathBuf, String)> = Vec::new();
-    for workload in &mut experiment.workloads {
-        let WorkloadKind::Har(har) = &mut workload.kind else { continue };
-        let path = beside.map_or_else(|| PathBuf::from(&har.file), |folder| folder.join(&har.file));
-        let called =
-            path.file_name().map_or_else(String::new, |file| file.to_string_lossy().into_owned());
-        if !files.iter().any(|(known, _)| *known == path) {
-            crate::har::read(&path, har)?;
-            if files.iter().any(|(_, other)| *other == called) {
-                return Err(Trouble::misuse(format!(
-                    "two HAR files of the experiment are called {called}"
-                ))
-                .remedy("rename one of them"));
-            }
-            files.push((path, called.clone()));
-        }
-        har.file = called;
-    }
-    Ok(files)
-}
-
 fn how_to_record(url: &str) -> Trouble {
     Trouble::misuse(format!("`{url}` is a URL, and wirelap sends nothing into the internet")).remedy(
         "record the page once, then race the recording:\n\
@@ -238,7 +220,10 @@ mod tests {
     fn every_built_in_experiment_can_be_chosen() {
         for builtin in builtin() {
             let experiment = read(builtin.name).unwrap();
-            experiment.links.iter().for_each(|link| drop(link_spec(link).unwrap()));
+            experiment
+                .links
+                .iter()
+                .for_each(|link| drop(link_spec(link, |file| PathBuf::from(file)).unwrap()));
         }
     }
 }

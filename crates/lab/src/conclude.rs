@@ -43,7 +43,7 @@ pub(crate) fn conclude(
     }
     let result = study::analyse(header, &rows.records);
     let name = folder.path().display().to_string();
-    let links = link_texts(header);
+    let links = link_texts(folder, header);
     let assumptions = assumptions(folder, header);
     let next = next_command(header);
     let report = Report {
@@ -70,9 +70,9 @@ fn style() -> Style {
 }
 
 /// Each link in words. A link that can no longer be read (its trace file is gone) keeps its own text.
-fn link_texts(header: &RunHeader) -> BTreeMap<String, LinkText> {
+fn link_texts(folder: &RunFolder, header: &RunHeader) -> BTreeMap<String, LinkText> {
     let text = |choice: &study::experiment::LinkChoice| {
-        let figures = choice::link_spec(choice)
+        let figures = choice::link_spec(choice, |file| folder.inputs().join(file))
             .map_or_else(|_| choice.text().to_owned(), |spec| spec.to_string());
         let source =
             link::find(choice.text()).map_or_else(String::new, |profile| profile.source.to_owned());

@@ -1,6 +1,7 @@
 //! `wirelap`: the command line of the web transport laboratory. Each command has a file under
 //! `command/`; this is the programme.
 
+mod audit;
 mod choice;
 mod cli;
 mod command;
@@ -9,6 +10,7 @@ mod environment;
 mod files_adapter;
 mod har;
 mod host;
+mod inputs;
 mod job;
 mod key_log;
 mod progress;

@@ -6,6 +6,7 @@ use crate::trouble::Trouble;
 use os::net::{ForwardSpec, LinkCounters, PairSpec, Ready, Segmentation, TopologySpec, run_pair};
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ const LISTEN_WAIT: Duration = Duration::from_secs(2);
 
 /// Runs them; the exit code is near's.
 pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, Trouble> {
-    let link = choice::read_link(&args.link)?;
+    let link = choice::read_link(&args.link, |file| PathBuf::from(file))?;
     os::net::probe().map_err(super::lacking)?;
     os::process::die_with_parent();
     // Ctrl-C belongs to the near program; when it ends, all ends.

@@ -129,7 +129,7 @@ fn plan(
 ) -> Result<Vec<TrialPlan>, Trouble> {
     let mut surroundings = Surroundings { cores: host::cores(), ..Surroundings::default() };
     for choice in &experiment.links {
-        let spec = choice::link_spec(choice)?;
+        let spec = choice::link_spec(choice, &file)?;
         let rates = [&spec.up, &spec.down].map(|path| path.bottleneck.mean_rate());
         if let [Some(up), Some(down)] = rates {
             surroundings.rates.insert(choice.name.clone(), up.max(down));

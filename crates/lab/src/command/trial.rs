@@ -2,6 +2,7 @@
 //! output. It builds the namespaces, starts far and near in them, forwards their packets, and hears
 //! both witnesses at the end. Nothing outlives it.
 
+use crate::audit::audit;
 use crate::choice;
 use crate::job::{FarJob, FarReady, IdentityPem, NearJob, NearReport, TrialOrder};
 use crate::trouble::Trouble;
@@ -56,7 +57,8 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
 
 fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     let work = Work::of(order)?;
-    let spec = choice::link_spec(&order.plan.cell.link).map_err(failed)?;
+    let spec =
+        choice::link_spec(&order.plan.cell.link, |file| order.inputs.join(file)).map_err(failed)?;
     if is_pinned(&order.plan) {
         os::process::pin(&[order.plan.placement.link as usize]).map_err(failed)?;
     }
@@ -97,7 +99,7 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     });
     Ok(TrialRecord {
         plan: order.plan.clone(),
-        outcome: audit(finding.outcome, &counters),
+        outcome: audit(finding.outcome, finding.metrics.get(record::metric::LOAD_MS), &counters),
         started_unix_ms: 0,
         duration_ms: 0.0,
         metrics: finding.metrics,
@@ -319,20 +321,6 @@ fn died(side: &str, child: &mut Child) -> String {
         Ok(Some(exit)) => format!("the {side} side died ({})", exit.status),
         _ => format!("the {side} side talks nonsense"),
     }
-}
-
-/// What the link says of itself goes before what the client found.
-fn audit(found: Outcome, counters: &LinkCounters) -> Outcome {
-    let unplanned = counters.unplanned();
-    if unplanned > 0 {
-        let reason =
-            format!("the kernel dropped {unplanned} packets that the link did not plan to drop");
-        return Outcome::Invalid { reason };
-    }
-    if counters.clock_steps > 0 {
-        return Outcome::Invalid { reason: "the wall clock was set during the trial".to_owned() };
-    }
-    found
 }
 
 fn link_counters(counters: &LinkCounters) -> record::LinkCounters {

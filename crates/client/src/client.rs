@@ -8,7 +8,7 @@ mod events;
 mod sockets;
 
 use crate::carrier::{Carrier, Life, Slot, Told};
-use crate::config::{ClientConfig, Priorities};
+use crate::config::{ClientConfig, KeepAlive, Priorities};
 use crate::failure::Failure;
 use crate::fetch::{Acted, Carried, Fetch, FetchId, Retried, State};
 use crate::pool::{Origin, OriginId, Pool, Step};
@@ -280,7 +280,7 @@ impl<W: Work> Client<W> {
     fn put_back(&mut self, now: Instant, mut slot: Slot) {
         let Slot { layer, carrier, .. } = &mut slot;
         self.events(now, carrier, &mut &[][..]);
-        if carrier.is_over(layer) {
+        if carrier.is_over(layer) || self.has_served(carrier) {
             return self.retire(now, slot);
         }
         self.rank(carrier);
@@ -293,6 +293,15 @@ impl<W: Work> Client<W> {
             self.actions.push_back(Action::Transmit(socket));
         }
         self.slots[socket.0] = Some(slot);
+    }
+
+    /// Whether the client closes a connection that it could go on with. HTTP/1.1 says so in the request, and
+    /// its machine ends by itself.
+    fn has_served(&self, carrier: &Carrier) -> bool {
+        self.config.keep_alive == KeepAlive::Off
+            && carrier.record.requests > 0
+            && carrier.is_idle()
+            && carrier.record.protocol != Protocol::Http1.name()
     }
 
     /// All is done: closes what is open and tells the driver.

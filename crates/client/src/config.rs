@@ -62,13 +62,14 @@ impl ClientConfig {
     }
 }
 
-/// Whether an HTTP/1.1 connection is used again after a response.
+/// Whether a connection is used again after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KeepAlive {
     /// As often as both sides like.
     #[default]
     On,
-    /// A connection a request (`Connection: close`).
+    /// HTTP/1.1: a connection a request (`Connection: close`). A multiplexed connection, which knows no such
+    /// word, is closed as soon as nothing is under way on it.
     Off,
 }
 

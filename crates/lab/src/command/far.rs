@@ -7,7 +7,7 @@ use origin::{ListenerKind, Origin, OriginConfig, Parts, Protocol, WallClock};
 use os::reactor::{Reactor, ReactorSettings, Stop};
 use os::tcp::{Listener, Sharing};
 use proto::SocketSettings;
-use secure::{Identity, Pem, ServerTls, ServerTlsOptions, Versions};
+use secure::{Identity, Pem, Resumption, ServerTls, ServerTlsOptions, Versions};
 use std::process::ExitCode;
 use std::sync::Arc;
 use study::experiment::{Contender, Tls, Transport};
@@ -21,9 +21,9 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
     let mut reactor = Reactor::new(ReactorSettings::default(), Stop::new().map_err(super::lacking)?)
         .map_err(super::lacking)?;
     let clear = job.listen.iter().map(|address| (address, ListenerKind::Clear));
-    let secure = tls.iter().flat_map(|tls| {
-        job.listen_tls.iter().map(move |address| (address, ListenerKind::Tls(tls.clone())))
-    });
+    let secure = tls
+        .iter()
+        .flat_map(|tls| job.listen_tls.iter().map(move |address| (address, ListenerKind::Tls(tls.clone()))));
     for (address, kind) in clear.chain(secure) {
         let listener = Listener::bind(*address, Sharing::Found, &SocketSettings::default());
         reactor.listen(listener.map_err(super::lacking)?).map_err(super::lacking)?;
@@ -47,6 +47,7 @@ fn server_tls(job: &FarJob) -> Result<Option<ServerTls>, Trouble> {
     let options = ServerTlsOptions {
         alpn: vec![protocol(&job.contender).name.to_owned()],
         versions: versions(&job.contender),
+        resumption: resumption(&job.contender),
         ..ServerTlsOptions::new(identities)
     };
     ServerTls::new(options).map(Some).map_err(Trouble::failed)
@@ -58,7 +59,7 @@ fn identity(pem: &IdentityPem) -> Result<Identity, Trouble> {
     Identity::from_pem(&chain, &key).map_err(Trouble::failed)
 }
 
-/// The one protocol that a contender speaks: nothing is left to negotiation.
+/// The one protocol that a contender speaks, whether the client knows that beforehand or not.
 fn protocol(contender: &Contender) -> Protocol {
     match contender.transport {
         Transport::Http1 => Protocol::HTTP_1_1,
@@ -72,4 +73,9 @@ pub(crate) fn versions(contender: &Contender) -> Versions {
         Tls::V1_2 => Versions::Tls12,
         Tls::None | Tls::V1_3 => Versions::Tls13,
     }
+}
+
+/// Whether tickets are given and taken; both sides are held to it.
+pub(crate) fn resumption(contender: &Contender) -> Resumption {
+    if contender.settings.resumption { Resumption::On } else { Resumption::Off }
 }

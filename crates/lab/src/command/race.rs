@@ -48,8 +48,9 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
 fn start(args: &RaceArgs, chosen: Chosen) -> Result<(), Trouble> {
     let folder = RunFolder::create(args.out.as_deref(), &chosen.experiment.name)?;
     for (file, called) in &chosen.files {
-        std::fs::copy(file, folder.inputs().join(called))
-            .map_err(|error| trouble::file(format!("copying {} into the run's folder", file.display()), &error))?;
+        std::fs::copy(file, folder.inputs().join(called)).map_err(|error| {
+            trouble::file(format!("copying {} into the run's folder", file.display()), &error)
+        })?;
     }
     let header = RunHeader {
         schema: ROWS_SCHEMA.to_owned(),
@@ -64,11 +65,16 @@ fn start(args: &RaceArgs, chosen: Chosen) -> Result<(), Trouble> {
 }
 
 /// Runs what is not yet in the store, then judges all that is.
-fn race(args: &RaceArgs, folder: &RunFolder, mut store: Store, header: &RunHeader) -> Result<ExitCode, Trouble> {
+fn race(
+    args: &RaceArgs,
+    folder: &RunFolder,
+    mut store: Store,
+    header: &RunHeader,
+) -> Result<ExitCode, Trouble> {
     let plan = plan(&header.experiment, |name| folder.inputs().join(name))?;
     let plan = left_over(plan, &store)?;
-    let interrupts = Interrupts::take()
-        .map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))?;
+    let interrupts =
+        Interrupts::take().map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))?;
     let context = RunContext {
         program: std::env::current_exe()
             .map_err(|error| Trouble::failed(format!("finding this program's own file: {error}")))?,
@@ -104,9 +110,14 @@ fn plan(experiment: &Experiment, file: impl Fn(&str) -> PathBuf) -> Result<Vec<T
         }
     }
     for workload in &experiment.workloads {
-        let WorkloadKind::Har(har) = &workload.kind else { continue };
-        let page = crate::har::read(&file(&har.file), har)?.page;
-        let facts = WorkFacts { bytes: page.total_bytes(), waiting: page.least_time() };
+        let facts = match &workload.kind {
+            WorkloadKind::Har(har) => {
+                let page = crate::har::read(&file(&har.file), har)?.page;
+                WorkFacts { bytes: page.total_bytes(), waiting: page.least_time() }
+            }
+            WorkloadKind::Calls(calls) => crate::task::call_facts(calls),
+            WorkloadKind::Page(_) => continue,
+        };
         surroundings.works.insert(workload.name.clone(), facts);
     }
     Ok(study::plan::trials(experiment, &surroundings))
@@ -135,13 +146,7 @@ fn describe(chosen: &Chosen) -> Result<String, Trouble> {
     for (place, trial) in plan.iter().enumerate() {
         let manner = if trial.is_light() { "side by side" } else { "alone" };
         let warmup = if trial.warmup { ", warm-up" } else { "" };
-        let _ = writeln!(
-            text,
-            "{:4}  {:<40} seed {:<20} {manner}{warmup}",
-            place + 1,
-            trial.key,
-            trial.seed
-        );
+        let _ = writeln!(text, "{:4}  {:<40} seed {:<20} {manner}{warmup}", place + 1, trial.key, trial.seed);
     }
     let _ = writeln!(
         text,

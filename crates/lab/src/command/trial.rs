@@ -4,11 +4,13 @@
 
 use crate::choice;
 use crate::job::{FarJob, FarReady, IdentityPem, NearJob, NearReport, TrialOrder};
+use crate::task::Task;
 use crate::trouble::Trouble;
 use os::error::Os;
-use os::net::{ForwardSpec, Forwarder, LinkCounters, Placement, Segmentation, Side, Stop, Topology, TopologySpec};
+use os::net::{
+    ForwardSpec, Forwarder, LinkCounters, Placement, Segmentation, Side, Stop, Topology, TopologySpec,
+};
 use os::process::{Child, Usage};
-use page::Page;
 use secure::{Authority, AuthoritySpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,14 +18,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
-use study::experiment::{Contender, Tls, Workload, WorkloadKind};
-use study::reconcile::{LinkFacts, Testimony, reconcile};
+use study::experiment::{Contender, Tls};
+use study::reconcile::{LinkFacts, Testimony, call_metrics, reconcile};
 use study::record::{self, CpuUse, Outcome, TrialRecord, without_figures};
 use trace::PacketRecord;
 use unit::{Instant, Seed};
-
-/// The host that synthetic pages live on; `.test` is reserved for such names (RFC 6761 §6.2).
-const SYNTHETIC_HOST: &str = "origin.test";
 
 /// What near may take beyond its trial's time-out, to write down that it came.
 const NEAR_GRACE: Duration = Duration::from_secs(2);
@@ -78,7 +77,7 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
         down: spec.down.bottleneck.mean_rate(),
         up: spec.up.bottleneck.mean_rate(),
     };
-    let finding = reconcile(&Testimony {
+    let mut finding = reconcile(&Testimony {
         fetches: &ran.near.fetches,
         connections: &ran.near.connections,
         packets: Some(&packets),
@@ -86,6 +85,9 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
         server_time: &ran.near.server_time,
         uncounted: &ran.near.uncounted,
     });
+    if let Task::Calls { .. } = work.task {
+        finding.metrics.extend(call_metrics(&ran.near.fetches));
+    }
     Ok(TrialRecord {
         plan: order.plan.clone(),
         outcome: audit(finding.outcome, &counters),
@@ -102,32 +104,20 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     })
 }
 
-/// What is loaded, and from which hosts.
+/// What is done, and with which hosts.
 struct Work {
-    page: Page,
-    /// Whether the hosts answer from the page's table or make synthetic pages.
-    recorded: bool,
+    task: Task,
     hosts: Vec<String>,
     ports: BTreeSet<u16>,
 }
 
 impl Work {
     fn of(order: &TrialOrder) -> Result<Self, Outcome> {
-        let tls = order.plan.cell.contender.tls != Tls::None;
-        let (page, recorded) = match &order.plan.cell.workload {
-            Workload { kind: WorkloadKind::Page(page), .. } => {
-                (crate::synthetic::page(page, SYNTHETIC_HOST).map_err(failed)?, false)
-            }
-            Workload { kind: WorkloadKind::Har(har), .. } => {
-                let recorded = crate::har::read(&order.inputs.join(&har.file), har).map_err(failed)?;
-                (recorded.page, true)
-            }
-        };
-        let hosts = page.hosts().iter().map(|host| host.name.clone()).collect();
-        let scheme_port = if tls { 443 } else { 80 };
-        let port = |url: &page::Url| url.port.unwrap_or(scheme_port);
-        let ports = page.resources().iter().map(|resource| port(&resource.url)).collect();
-        Ok(Self { page, recorded, hosts, ports })
+        let cell = &order.plan.cell;
+        let task = Task::of(&cell.workload, &order.inputs, Seed(order.plan.seed)).map_err(failed)?;
+        let usual_port = if cell.contender.tls == Tls::None { 80 } else { 443 };
+        let (hosts, ports) = (task.hosts(), task.ports(usual_port));
+        Ok(Self { task, hosts, ports })
     }
 
     /// Every address that far listens on: each host has its own.
@@ -193,7 +183,9 @@ impl Run<'_> {
     fn placement(&self) -> BTreeMap<String, String> {
         let places = &self.order.plan.placement;
         let text = match self.is_pinned() {
-            true => format!("link {}, client {}, origin {}", places.link, places.client, places.origin),
+            true => {
+                format!("link {}, client {}, origin {}", places.link, places.client, places.origin)
+            }
             false => "any: light trials run side by side".to_owned(),
         };
         BTreeMap::from([("cores".to_owned(), text)])
@@ -215,7 +207,7 @@ impl Run<'_> {
             true => Vec::new(),
             false => self.work.hosts.iter().map(identity).collect::<Result<_, _>>()?,
         };
-        let table = self.work.recorded.then(|| self.work.page.table());
+        let table = self.work.task.table();
         Ok(FarJob { listen, listen_tls, identities, table, contender: contender.clone() })
     }
 
@@ -223,7 +215,7 @@ impl Run<'_> {
         let hosts = self.work.hosts.iter().enumerate();
         NearJob {
             contender: self.order.plan.cell.contender.clone(),
-            page: self.work.page.clone(),
+            task: self.work.task.clone(),
             hosts: hosts.map(|(index, name)| (name.clone(), address(index))).collect(),
             root: String::from_utf8_lossy(&self.authority.root_pem().text).into_owned(),
             timeout: self.order.plan.timeout,
@@ -244,14 +236,17 @@ fn topology_spec(contender: &Contender, work: &Work) -> TopologySpec {
 /// Gives a child its job and closes its standard input.
 fn hand_over<J: serde::Serialize>(child: &mut Child, job: &J) -> Result<(), Outcome> {
     let text = serde_json::to_vec(job).map_err(failed)?;
-    let Some(mut stdin) = child.stdin.take() else { return Err(failed("a child has no standard input")) };
+    let Some(mut stdin) = child.stdin.take() else {
+        return Err(failed("a child has no standard input"));
+    };
     stdin.write_all(&text).map_err(|error| failed(format!("a child does not take its job: {error}")))
 }
 
 /// Waits for far's one line.
 fn await_ready(far: &mut Child, forwarder: &mut Forwarder<'_>) -> Result<(), Outcome> {
     let Some(stdout) = far.stdout.take() else { return Err(failed("far has no standard output")) };
-    let stop = Stop { readable: &[stdout.as_fd(), far.as_fd()], deadline: Some(os::clock::now() + FAR_START) };
+    let stop =
+        Stop { readable: &[stdout.as_fd(), far.as_fd()], deadline: Some(os::clock::now() + FAR_START) };
     forwarder.run(stop).map_err(failed)?;
     if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {
         return Err(failed(format!("the far side did not listen within {} s", FAR_START.as_secs())));
@@ -271,7 +266,9 @@ fn await_report(
     forwarder: &mut Forwarder<'_>,
     deadline: Instant,
 ) -> Result<NearReport, Outcome> {
-    let Some(mut stdout) = near.stdout.take() else { return Err(failed("near has no standard output")) };
+    let Some(mut stdout) = near.stdout.take() else {
+        return Err(failed("near has no standard output"));
+    };
     let readable = [stdout.as_fd(), near.as_fd(), far.as_fd()];
     forwarder.run(Stop { readable: &readable, deadline: Some(deadline) }).map_err(failed)?;
     if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {

@@ -212,7 +212,7 @@ fn a_workload_that_only_checks_another_is_shown_without_a_verdict_of_its_own() {
     let sections: Vec<String> = elements(&document, "h2").map(content).collect();
     assert!(sections.iter().any(|heading| heading == "lan: shop+flat"), "{sections:?}");
     let titles: Vec<String> = elements(&document, "h3").map(content).collect();
-    assert!(titles.iter().any(|title| title == "Load times on lan with shop+flat"), "{titles:?}");
+    assert!(titles.iter().any(|title| title == "Load time of each trial on lan with shop+flat"), "{titles:?}");
     let matrices = elements(&document, "table").filter(|t| t.attribute("class") == Some("matrix"));
     assert_eq!(matrices.count(), 1);
 }

@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::calendar::rfc3339;
-use crate::experiment::{Contender, Experiment, LinkChoice, Workload, WorkloadKind};
+use crate::experiment::{Contender, Experiment, LinkChoice, Pattern, Workload, WorkloadKind};
 use crate::plan::CellId;
 use crate::record::{Outcome, RunHeader, TrialRecord, metric};
 use crate::result::{
@@ -47,6 +47,11 @@ pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
 pub fn deciding_metric(workload: &Workload) -> &'static str {
     match workload.kind {
         WorkloadKind::Page(_) | WorkloadKind::Har(_) => metric::LOAD_MS,
+        WorkloadKind::Calls(calls) => match calls.pattern {
+            // Whoever calls one by one waits for each call; whoever calls all at once, for the last.
+            Pattern::Serial | Pattern::Staggered { .. } => metric::MEAN_MS,
+            Pattern::Parallel => metric::TOTAL_MS,
+        },
     }
 }
 
@@ -142,10 +147,11 @@ fn median_trial(measured: &[&TrialRecord], metric: &str) -> Option<MedianTrial> 
     let value = |row: &TrialRecord| row.metrics.get(metric).copied();
     let values: Vec<f64> = measured.iter().filter_map(|row| value(row)).collect();
     let middle = median(&values)?;
-    let (row, load_ms) = measured
+    let (row, _) = measured
         .iter()
         .filter_map(|row| Some((*row, value(row)?)))
         .min_by(|a, b| (a.1 - middle).abs().total_cmp(&(b.1 - middle).abs()))?;
+    let load_ms = row.metrics.get(metric::LOAD_MS).copied()?;
     let whole = |name: &str| row.metrics.get(name).map_or(0, |value| *value as u32);
     Some(MedianTrial {
         key: row.plan.key.clone(),

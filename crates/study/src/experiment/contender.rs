@@ -87,8 +87,15 @@ pub enum Tls {
 /// What can be turned on a contender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Settings {
-    /// Whether a connection serves another request after its first.
+    /// Whether a connection serves more requests once it carries none: without it, HTTP/1.1 has a connection
+    /// a request, and a multiplexed connection is closed when nothing is under way on it.
     pub keep_alive: bool,
+    /// Whether TLS sessions are taken up again by a later connection (tickets).
+    #[serde(default = "yes")]
+    pub resumption: bool,
+    /// Whether the client knows beforehand what the server speaks.
+    #[serde(default)]
+    pub negotiation: Negotiation,
     /// Connections to one origin at most.
     pub connections: u32,
     /// The client's HTTP/2 receive window for a stream, in octets.
@@ -112,6 +119,8 @@ impl Settings {
     pub fn usual(transport: Transport) -> Self {
         Self {
             keep_alive: true,
+            resumption: true,
+            negotiation: Negotiation::Known,
             connections: transport.usual_connections(),
             stream_window: CHROMIUM_STREAM_WINDOW,
             connection_window: CHROMIUM_CONNECTION_WINDOW,
@@ -120,6 +129,19 @@ impl Settings {
             mtu: ETHERNET_MTU,
         }
     }
+}
+
+/// How a client comes to the protocol over TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Negotiation {
+    /// It knows: it offers that one name by ALPN (RFC 9113 §3.3 wants one over TLS) and opens as many
+    /// connections as it may at once.
+    #[default]
+    Known,
+    /// It offers h2 and http/1.1 as a browser does, and until the first handshake has told which, it opens
+    /// no second connection.
+    Alpn,
 }
 
 /// A congestion control that a contender may ask for.
@@ -143,6 +165,11 @@ impl CongestionControl {
             Self::Bbr => "bbr",
         }
     }
+}
+
+/// Rows of before there was the choice: browsers resume.
+fn yes() -> bool {
+    true
 }
 
 /// Chromium, net/http/http_network_session.cc: `kSpdyStreamMaxRecvWindowSize`.

@@ -2,6 +2,7 @@
 //! difference. Files state it in TOML; the schema for editors is `docs/schema/experiment.schema.json`.
 //! Links are opaque here but for their names: what a link is, the room that makes links knows.
 
+mod calls;
 mod contender;
 mod error;
 mod file;
@@ -12,7 +13,8 @@ mod read;
 mod tests;
 mod workload;
 
-pub use contender::{CongestionControl, Contender, Settings, Tls, Transport};
+pub use calls::{CallsWorkload, Pattern, ServerTime};
+pub use contender::{CongestionControl, Contender, Negotiation, Settings, Tls, Transport};
 pub use error::ExperimentError;
 pub use overrides::{OverrideError, Overrides};
 pub use workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload, WorkloadKind};

@@ -1,13 +1,11 @@
 //! Reading an experiment's file: defaults and lists (several sizes in one entry) are resolved here and nowhere
 //! else, and whatever is wrong is pointed at.
 
-use super::contender::{Contender, Settings, Tls};
-use super::file::{
-    ContenderFile, DependenciesFile, ExperimentFile, KindFile, LinkFile, OneOrMany, TlsFile,
-    WorkloadFile,
-};
+mod workloads;
+
+use super::contender::{Contender, Negotiation, Settings, Tls};
+use super::file::{ContenderFile, ExperimentFile, LinkFile, SettingsFile, TlsFile};
 use super::quantity::SizeField;
-use super::workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload};
 use super::{Experiment, ExperimentError, LinkChoice};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -70,8 +68,13 @@ impl Reader<'_> {
             TlsFile::V1_2 => Tls::V1_2,
             TlsFile::V1_3 => Tls::V1_3,
         };
+        if tls == Tls::None {
+            self.nothing_of_tls(&given)?;
+        }
         let settings = Settings {
             keep_alive: given.keep_alive.unwrap_or(usual.keep_alive),
+            resumption: given.resumption.map_or(usual.resumption, Spanned::into_inner),
+            negotiation: given.negotiation.map_or(usual.negotiation, Spanned::into_inner),
             connections: self
                 .at_least_one("connections", &given.connections)?
                 .unwrap_or(usual.connections),
@@ -88,70 +91,19 @@ impl Reader<'_> {
         Ok(Contender { name: self.named("contender", &file.name)?, transport, tls, settings })
     }
 
-    fn workloads(
-        &self,
-        files: Vec<Spanned<WorkloadFile>>,
-    ) -> Result<Vec<Workload>, ExperimentError> {
-        let mut workloads: Vec<Workload> = Vec::new();
-        for file in files {
-            let span = file.span();
-            let found = match file.get_ref().kind {
-                KindFile::Page => self.pages(file)?,
-                KindFile::Har => self.hars(file)?,
-            };
-            for workload in found {
-                if workloads.iter().any(|other| other.name == workload.name) {
-                    let message = format!("the workload `{}` is there already", workload.name);
-                    return Err(self.fault(span, message));
-                }
-                workloads.push(workload);
-            }
+    /// What a clear connection cannot do must not stand in its rows as if it had.
+    fn nothing_of_tls(&self, given: &SettingsFile) -> Result<(), ExperimentError> {
+        if let Some(field) = &given.resumption {
+            return Err(
+                self.fault(field.span(), "`resumption` is TLS's, and this contender has none")
+            );
         }
-        Ok(workloads)
-    }
-
-    fn pages(&self, file: Spanned<WorkloadFile>) -> Result<Vec<Workload>, ExperimentError> {
-        let span = file.span();
-        let file = file.into_inner();
-        self.foreign(file.file.as_ref().map(Spanned::span), "`file` belongs to kind \"har\"")?;
-        let dependencies = file.dependencies.as_ref().map(Spanned::span);
-        self.foreign(dependencies, "`dependencies` belongs to kind \"har\"")?;
-        let missing = |field| self.fault(span.clone(), format!("a page needs `{field}`"));
-        let images = file.images.ok_or_else(|| missing("images"))?;
-        let bytes = file.bytes.ok_or_else(|| missing("bytes"))?;
-        let think = match &file.think {
-            None => Duration::ZERO,
-            Some(field) => unit::parse_duration(field.get_ref())
-                .map_err(|error| self.fault(field.span(), error.to_string()))?,
-        };
-        let bytes = self.list("bytes", bytes)?;
-        let pages = self.list("images", images)?.into_iter().flat_map(|images| {
-            bytes.iter().map(move |bytes| PageWorkload { images, bytes: bytes.0, think })
-        });
-        Ok(pages.map(Workload::page).collect())
-    }
-
-    fn hars(&self, file: Spanned<WorkloadFile>) -> Result<Vec<Workload>, ExperimentError> {
-        let span = file.span();
-        let file = file.into_inner();
-        self.foreign(file.images.as_ref().map(Spanned::span), "`images` belongs to kind \"page\"")?;
-        self.foreign(file.bytes.as_ref().map(Spanned::span), "`bytes` belongs to kind \"page\"")?;
-        let name = file.file.ok_or_else(|| self.fault(span, "a har needs `file`"))?.into_inner();
-        let think = match file.think.as_ref().map(|field| (field.get_ref().as_str(), field)) {
-            None | Some(("recorded", _)) => Think::Recorded,
-            Some(("0" | "none", _)) => Think::None,
-            Some((other, field)) => {
-                let message = format!("`{other}` is not \"recorded\" or \"0\"");
-                return Err(self.fault(field.span(), message));
+        match &given.negotiation {
+            Some(field) if *field.get_ref() == Negotiation::Alpn => {
+                Err(self.fault(field.span(), "ALPN is part of TLS, and this contender has none"))
             }
-        };
-        let har = |dependencies| Workload::har(HarWorkload { file: name, think, dependencies });
-        let choice = file.dependencies.map_or(DependenciesFile::Both, Spanned::into_inner);
-        Ok(match choice {
-            DependenciesFile::Inferred => vec![har(Dependencies::Inferred)],
-            DependenciesFile::Flat => vec![har(Dependencies::Flat)],
-            DependenciesFile::Both => har(Dependencies::Inferred).with_check(),
-        })
+            _ => Ok(()),
+        }
     }
 
     fn link(
@@ -172,17 +124,6 @@ impl Reader<'_> {
         match list.get_ref().is_empty() {
             true => Err(self.fault(list.span(), format!("`{what}` needs at least one entry"))),
             false => Ok(()),
-        }
-    }
-
-    fn list<T>(&self, what: &str, field: Spanned<OneOrMany<T>>) -> Result<Vec<T>, ExperimentError> {
-        let span = field.span();
-        match field.into_inner() {
-            OneOrMany::One(one) => Ok(vec![one]),
-            OneOrMany::Many(many) if many.is_empty() => {
-                Err(self.fault(span, format!("`{what}` needs at least one value")))
-            }
-            OneOrMany::Many(many) => Ok(many),
         }
     }
 
@@ -266,10 +207,6 @@ impl Reader<'_> {
             true => Ok(text.clone()),
             false => Err(self.fault(name.span(), format!("`{text}` is no name for a {what}"))),
         }
-    }
-
-    fn foreign(&self, span: Option<Range<usize>>, message: &str) -> Result<(), ExperimentError> {
-        span.map_or(Ok(()), |span| Err(self.fault(span, message)))
     }
 
     fn fault(&self, span: Range<usize>, message: impl Into<String>) -> ExperimentError {

@@ -22,8 +22,10 @@ pub mod h1;
 pub mod h2;
 mod id_map;
 mod message;
+mod multiplex;
 pub mod schedule;
 mod send_buf;
+pub mod spdy;
 
 pub use connection::{
     ClientConnection, Connection, ConnectionState, Event, Fin, ServerConnection, StreamId,

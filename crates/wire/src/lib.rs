@@ -16,5 +16,6 @@ pub mod h1;
 pub mod h2;
 pub mod hpack;
 pub mod ip;
+pub mod spdy;
 
 pub use fields::{Field, Fields};

@@ -1,15 +1,15 @@
 //! The client's role: it opens streams and takes promises.
 
-use super::command::impl_connection;
 use super::connection::{Core, Role};
 use super::head_out;
-use super::outgoing::Ending;
 use super::settings::Settings;
-use super::state::Step;
-use super::streams::{Asked, HeadSent, Opener};
 use crate::connection::{ClientConnection, ConnectionState, Fin, StreamId};
 use crate::error::Refused;
 use crate::message::{Method, RequestHead};
+use crate::multiplex::outgoing::Ending;
+use crate::multiplex::role::impl_connection;
+use crate::multiplex::state::Step;
+use crate::multiplex::streams::{Asked, HeadSent, Opener};
 use crate::schedule::{Priority, Scheduler};
 use trace::Tracer;
 use unit::Instant;

@@ -3,17 +3,17 @@
 //! endings are in `lifecycle`.
 
 use super::block::Block;
-use super::control::Control;
 use super::data::Body;
-use super::flow::{ReceiveWindow, SendWindow};
-use super::guard::{Guard, TooMuch};
-use super::reader::Reader;
 use super::settings::{DEFAULT_TABLE, DEFAULT_WINDOW, PeerSettings, Settings};
-use super::state::{State, Step};
-use super::streams::{Gone, Opener, Stream, Streams};
-use super::timers::{Timer, Timers};
 use crate::connection::{ConnectionState, Event, Fin, StreamId};
 use crate::error::{Error, Scope};
+use crate::multiplex::control::Control;
+use crate::multiplex::flow::{ReceiveWindow, SendWindow};
+use crate::multiplex::guard::{Guard, TooMuch};
+use crate::multiplex::reader::Reader;
+use crate::multiplex::state::{State, Step};
+use crate::multiplex::streams::{Gone, Opener, Stream, Streams};
+use crate::multiplex::timers::{Timer, Timers};
 use crate::schedule::{Priority, Scheduler};
 use std::collections::VecDeque;
 use trace::Tracer;
@@ -70,7 +70,7 @@ pub(super) struct Core {
     pub(super) tracer: Tracer,
     /// The latest time told.
     pub(super) now: Instant,
-    pub(super) reader: Reader,
+    pub(super) reader: Reader<{ wire::h2::HEADER_LENGTH }>,
     pub(super) reading: Reading,
     pub(super) block: Option<Block>,
     pub(super) decoder: Decoder,

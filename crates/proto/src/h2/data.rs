@@ -2,9 +2,9 @@
 //! borrowed from the input. Padding counts as credit too, and is given back at once (RFC 9113 §6.9.1).
 
 use super::connection::{Core, Over, Place, Progress, Reading};
-use super::state::{State, Step};
-use super::streams::{BodyLength, Gone, Incoming};
 use crate::connection::{Event, Fin, StreamId};
+use crate::multiplex::state::{State, Step};
+use crate::multiplex::streams::{BodyLength, Gone, Incoming};
 use wire::h2::{ErrorCode, FLAG_END_STREAM, Frame, FrameHeader};
 
 /// A DATA frame whose octets are being received.
@@ -167,15 +167,4 @@ pub(super) enum Ended {
     Well,
     /// The stream was reset, and the application hears of it.
     Malformed,
-}
-
-impl BodyLength {
-    /// What is left after `octets`; None where that is more than there may be.
-    fn checked_sub(self, octets: u32) -> Option<Self> {
-        match self {
-            Self::Any => Some(Self::Any),
-            Self::Left(left) => left.checked_sub(u64::from(octets)).map(Self::Left),
-            Self::None => (octets == 0).then_some(Self::None),
-        }
-    }
 }

@@ -3,11 +3,11 @@
 
 use super::connection::{Core, Reading, Role, Shutdown};
 use super::receive::{DRAIN_PING, KEEP_ALIVE_PING};
-use super::state::{State, Step};
-use super::streams::Gone;
-use super::timers::Timer;
 use crate::connection::{ConnectionState, Event, StreamId};
 use crate::error::Error;
+use crate::multiplex::state::{State, Step};
+use crate::multiplex::streams::Gone;
+use crate::multiplex::timers::Timer;
 use unit::Instant;
 use wire::h2::{ErrorCode, Frame, LAST_STREAM};
 

@@ -4,12 +4,12 @@
 use super::block::Begun;
 use super::connection::{Core, Over, Place, Progress, Reading, Role, Shutdown};
 use super::priority;
-use super::reader::Payload;
-use super::state::State;
-use super::streams::{Gone, Opener};
-use super::timers::Timer;
 use crate::connection::{ConnectionState, Event, StreamId};
 use crate::error::Error;
+use crate::multiplex::reader::Payload;
+use crate::multiplex::state::State;
+use crate::multiplex::streams::{Gone, Opener};
+use crate::multiplex::timers::Timer;
 use crate::schedule::Priority;
 use wire::h2::{
     Dependency, ErrorCode, FLAG_ACK, FLAG_PADDED, Frame, FrameError, FrameHeader, FrameKind,
@@ -27,7 +27,9 @@ impl Core {
             Reading::Preface(matched) => self.read_preface(matched, input),
             Reading::Header => match self.reader.header(input) {
                 None => Ok(Progress::Starved),
-                Some(header) => self.on_header(header).map(|()| Progress::Made),
+                Some(header) => {
+                    self.on_header(FrameHeader::parse(&header)).map(|()| Progress::Made)
+                }
             },
             Reading::Payload(header) => self.read_payload(header, input),
             Reading::PadLength(header) => match input.split_first() {

@@ -1,14 +1,15 @@
 //! The server's role: it answers, informs and promises.
 
-use super::command::{impl_connection, number};
+use super::command::number;
 use super::connection::{Core, Role};
 use super::head_out::{self, Unsendable};
 use super::settings::Settings;
-use super::state::{State, Step};
-use super::streams::{BodyLength, HeadSent, Incoming, Opener};
 use crate::connection::{ConnectionState, Fin, ServerConnection, StreamId};
 use crate::error::{Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead};
+use crate::multiplex::role::impl_connection;
+use crate::multiplex::state::{State, Step};
+use crate::multiplex::streams::{BodyLength, HeadSent, Incoming, Opener};
 use crate::schedule::{Priority, Scheduler};
 use trace::Tracer;
 use unit::Instant;
@@ -55,7 +56,7 @@ impl ServerConnection for Server {
         if let Some(stream) = core.streams.find_mut(id) {
             stream.head_sent = HeadSent::Yes;
             if fin == Fin::Last {
-                stream.outgoing.ending = super::outgoing::Ending::Last;
+                stream.outgoing.ending = crate::multiplex::outgoing::Ending::Last;
                 core.finish_sending(id);
             }
         }

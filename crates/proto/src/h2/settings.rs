@@ -1,6 +1,7 @@
 //! What a connection is set to, and what the peer said that it takes.
 
-use super::guard::Limits;
+use crate::multiplex::guard::Limits;
+use crate::multiplex::timers::KeepAlive;
 use std::time::Duration;
 use wire::h2::{ErrorCode, LARGEST_WINDOW, Setting, SettingId, SettingsList};
 
@@ -18,15 +19,6 @@ pub enum PrioritySignal {
     Urgencies,
     /// Not at all.
     Silent,
-}
-
-/// When to ask a silent peer whether it is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeepAlive {
-    /// Silence before a PING.
-    pub interval: Duration,
-    /// How long its answer may take.
-    pub timeout: Duration,
 }
 
 /// What a connection is set to. Sizes are octets.

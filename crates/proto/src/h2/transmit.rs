@@ -3,11 +3,11 @@
 
 use super::connection::Core;
 use super::head_out;
-use super::outgoing::Ending;
-use super::state::Step;
-use super::timers::Timer;
 use crate::connection::{ConnectionState, Event, Fin, StreamId};
 use crate::message::ResponseHead;
+use crate::multiplex::outgoing::Ending;
+use crate::multiplex::state::Step;
+use crate::multiplex::timers::Timer;
 use crate::send_buf::SendBuf;
 use unit::Instant;
 use wire::Fields;
@@ -25,7 +25,7 @@ impl Core {
         self.now = now;
         let limit = out.len() + room;
         loop {
-            self.control.flush(out, limit);
+            self.control.flush(out, limit, frame_length);
             if !self.control.is_empty() || out.len() >= limit {
                 return;
             }
@@ -199,4 +199,10 @@ impl Core {
             rest = left;
         }
     }
+}
+
+/// The length of the frame that begins here.
+fn frame_length(octets: &[u8]) -> Option<usize> {
+    let header = octets.first_chunk()?;
+    Some(HEADER_LENGTH + FrameHeader::parse(header).length as usize)
 }

@@ -3,7 +3,7 @@
 use super::drive::{Go, drive, now};
 use proto::h2::{Client, Settings};
 use proto::schedule::RoundRobin;
-use proto::{ClientConnection, Connection, Event, Fin, Method, RequestHead, Scheme, StreamId};
+use proto::{ClientConnection, Event, Fin, Method, RequestHead, Scheme, StreamId};
 use std::collections::HashMap;
 use std::net::{SocketAddr, TcpStream};
 use trace::Tracer;
@@ -35,6 +35,18 @@ impl Fetches {
         asks: Vec<(String, Option<Vec<u8>>)>,
         settings: &Settings,
     ) -> Self {
+        Self::run_over(address, asks, || {
+            let turns = Box::new(RoundRobin::new());
+            Client::new(now(), settings.clone(), turns, Tracer::off())
+        })
+    }
+
+    /// The same over connections of any protocol.
+    pub fn run_over<C: ClientConnection>(
+        address: SocketAddr,
+        asks: Vec<(String, Option<Vec<u8>>)>,
+        connection: impl Fn() -> C,
+    ) -> Self {
         let mut fetches = Self { waiting: asks, ..Self::default() };
         fetches.waiting.reverse();
         for _ in 0..50 {
@@ -42,8 +54,7 @@ impl Fetches {
                 break;
             }
             let tcp = TcpStream::connect(address).expect("the peer listens");
-            let turns = Box::new(RoundRobin::new());
-            let mut client = Client::new(now(), settings.clone(), turns, Tracer::off());
+            let mut client = connection();
             let host = address.to_string();
             let outcome =
                 drive(&tcp, &mut client, |client, event| fetches.on_event(client, event, &host));
@@ -59,7 +70,7 @@ impl Fetches {
         fetches
     }
 
-    fn ask(&mut self, client: &mut Client, host: &str) {
+    fn ask(&mut self, client: &mut impl ClientConnection, host: &str) {
         while client.room() > 0
             && let Some((path, body)) = self.waiting.pop()
         {
@@ -78,7 +89,12 @@ impl Fetches {
         }
     }
 
-    fn on_event(&mut self, client: &mut Client, event: Option<Event<'_>>, host: &str) -> Go {
+    fn on_event<C: ClientConnection>(
+        &mut self,
+        client: &mut C,
+        event: Option<Event<'_>>,
+        host: &str,
+    ) -> Go {
         match event {
             None => {
                 self.ask(client, host);

@@ -12,14 +12,14 @@ const REMEMBERED: usize = 512;
 
 /// Who opened a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Opener {
+pub(crate) enum Opener {
     We,
     Peer,
 }
 
 /// What the body of the message being received must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BodyLength {
+pub(crate) enum BodyLength {
     Any,
     /// Content-Length, less what has arrived.
     Left(u64),
@@ -27,9 +27,20 @@ pub(super) enum BodyLength {
     None,
 }
 
+impl BodyLength {
+    /// What is left after `octets`; None where that is more than there may be.
+    pub(crate) fn checked_sub(self, octets: u32) -> Option<Self> {
+        match self {
+            Self::Any => Some(Self::Any),
+            Self::Left(left) => left.checked_sub(u64::from(octets)).map(Self::Left),
+            Self::None => (octets == 0).then_some(Self::None),
+        }
+    }
+}
+
 /// How far the message being received has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Incoming {
+pub(crate) enum Incoming {
     /// The (final) head is still to come.
     Head,
     /// Body or trailers are next.
@@ -38,37 +49,37 @@ pub(super) enum Incoming {
 
 /// Whether the final head has been sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HeadSent {
+pub(crate) enum HeadSent {
     No,
     Yes,
 }
 
 /// Whether the answer to the request may have a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(crate) enum Asked {
     ForHeadOnly,
     ForBody,
 }
 
 #[derive(Debug)]
-pub(super) struct Stream {
-    pub(super) opener: Opener,
-    pub(super) state: State,
-    pub(super) asked: Asked,
-    pub(super) incoming: Incoming,
-    pub(super) receive: ReceiveWindow,
+pub(crate) struct Stream {
+    pub(crate) opener: Opener,
+    pub(crate) state: State,
+    pub(crate) asked: Asked,
+    pub(crate) incoming: Incoming,
+    pub(crate) receive: ReceiveWindow,
     /// Octets received that the application has not given back.
-    pub(super) unconsumed: u32,
-    pub(super) head_sent: HeadSent,
-    pub(super) outgoing: Outgoing,
+    pub(crate) unconsumed: u32,
+    pub(crate) head_sent: HeadSent,
+    pub(crate) outgoing: Outgoing,
     /// Whether the scheduler counts it as ready.
-    pub(super) scheduled: bool,
+    pub(crate) scheduled: bool,
     /// Since when it has had octets and no credit.
-    pub(super) stalled_since: Option<Instant>,
+    pub(crate) stalled_since: Option<Instant>,
 }
 
 impl Stream {
-    pub(super) fn new(opener: Opener, state: State, receive: u32, send: u32) -> Self {
+    pub(crate) fn new(opener: Opener, state: State, receive: u32, send: u32) -> Self {
         Self {
             opener,
             state,
@@ -86,7 +97,7 @@ impl Stream {
 
 /// How a stream went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Gone {
+pub(crate) enum Gone {
     /// Both sides ended it.
     Ended,
     /// We reset it: frames of the peer may still be on their way.
@@ -98,7 +109,7 @@ pub(super) enum Gone {
 /// Streams by identifier. A stream that has ended stays until the application has given its octets
 /// back, and no longer counts as active.
 #[derive(Debug, Default)]
-pub(super) struct Streams {
+pub(crate) struct Streams {
     table: IdMap<u32, Stream>,
     /// Active streams that we, and that the peer, opened.
     active: [usize; 2],
@@ -106,15 +117,15 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    pub(super) fn find(&self, id: u32) -> Option<&Stream> {
+    pub(crate) fn find(&self, id: u32) -> Option<&Stream> {
         self.table.get(&id)
     }
 
-    pub(super) fn find_mut(&mut self, id: u32) -> Option<&mut Stream> {
+    pub(crate) fn find_mut(&mut self, id: u32) -> Option<&mut Stream> {
         self.table.get_mut(&id)
     }
 
-    pub(super) fn insert(&mut self, id: u32, stream: Stream) {
+    pub(crate) fn insert(&mut self, id: u32, stream: Stream) {
         if stream.state.is_active() {
             self.active[stream.opener as usize] += 1;
         }
@@ -122,7 +133,7 @@ impl Streams {
     }
 
     /// Moves a stream to another state and keeps count.
-    pub(super) fn set_state(&mut self, id: u32, state: State) {
+    pub(crate) fn set_state(&mut self, id: u32, state: State) {
         let Some(stream) = self.table.get_mut(&id) else { return };
         let count = &mut self.active[stream.opener as usize];
         *count += usize::from(state.is_active());
@@ -131,14 +142,14 @@ impl Streams {
     }
 
     /// Takes a stream out.
-    pub(super) fn remove(&mut self, id: u32) -> Option<Stream> {
+    pub(crate) fn remove(&mut self, id: u32) -> Option<Stream> {
         let stream = self.table.remove(&id)?;
         self.active[stream.opener as usize] -= usize::from(stream.state.is_active());
         Some(stream)
     }
 
     /// Remembers how a stream went.
-    pub(super) fn remember(&mut self, id: u32, gone: Gone) {
+    pub(crate) fn remember(&mut self, id: u32, gone: Gone) {
         if self.gone.len() == REMEMBERED {
             self.gone.pop_front();
         }
@@ -146,38 +157,38 @@ impl Streams {
     }
 
     /// How a stream went, where that is still known.
-    pub(super) fn recall(&self, id: u32) -> Option<Gone> {
+    pub(crate) fn recall(&self, id: u32) -> Option<Gone> {
         self.gone.iter().rev().find(|(other, _)| *other == id).map(|&(_, gone)| gone)
     }
 
     /// Active streams that `opener` opened.
-    pub(super) fn active(&self, opener: Opener) -> usize {
+    pub(crate) fn active(&self, opener: Opener) -> usize {
         self.active[opener as usize]
     }
 
     /// Streams that have not ended, reserved ones too.
-    pub(super) fn unfinished(&self) -> usize {
+    pub(crate) fn unfinished(&self) -> usize {
         self.table.values().filter(|stream| stream.state != State::Closed).count()
     }
 
     /// Streams in the table, ended ones too.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.table.len()
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Stream)> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Stream)> {
         self.table.iter_mut().map(|(&id, stream)| (id, stream))
     }
 
     /// Identifiers of the streams that `pick` picks, in order.
-    pub(super) fn select(&self, pick: impl Fn(u32, &Stream) -> bool) -> Vec<u32> {
+    pub(crate) fn select(&self, pick: impl Fn(u32, &Stream) -> bool) -> Vec<u32> {
         let chosen = self.table.iter().filter(|&(&id, stream)| pick(id, stream));
         let mut ids: Vec<u32> = chosen.map(|(&id, _)| id).collect();
         ids.sort_unstable();
         ids
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.table.clear();
         self.active = [0; 2];
     }

@@ -2,7 +2,7 @@
 
 /// A stream's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(crate) enum State {
     Idle,
     ReservedLocal,
     ReservedRemote,
@@ -14,7 +14,7 @@ pub(super) enum State {
 
 /// What moves a stream from one state to another. `End` is the END_STREAM flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     SendHeaders,
     ReceiveHeaders,
     SendPromise,
@@ -26,7 +26,7 @@ pub(super) enum Step {
 impl State {
     /// The state after a step; None where the step is not allowed. RST_STREAM leads to `Closed` from
     /// everywhere, and the stream is forgotten then.
-    pub(super) fn after(self, step: Step) -> Option<Self> {
+    pub(crate) fn after(self, step: Step) -> Option<Self> {
         use State::{
             Closed, HalfClosedLocal, HalfClosedRemote, Idle, Open, ReservedLocal, ReservedRemote,
         };
@@ -58,17 +58,17 @@ impl State {
     }
 
     /// Whether DATA may be received.
-    pub(super) fn takes_data(self) -> bool {
+    pub(crate) fn takes_data(self) -> bool {
         matches!(self, Self::Open | Self::HalfClosedLocal)
     }
 
     /// Whether DATA may be sent.
-    pub(super) fn gives_data(self) -> bool {
+    pub(crate) fn gives_data(self) -> bool {
         matches!(self, Self::Open | Self::HalfClosedRemote)
     }
 
     /// Whether it counts against the limit on concurrent streams (RFC 9113 §5.1.2).
-    pub(super) fn is_active(self) -> bool {
+    pub(crate) fn is_active(self) -> bool {
         matches!(self, Self::Open | Self::HalfClosedLocal | Self::HalfClosedRemote)
     }
 }

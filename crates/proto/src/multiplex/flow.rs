@@ -6,30 +6,30 @@ const LARGEST: i64 = 0x7fff_ffff;
 
 /// The peer gave more credit than a window can hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Overflow;
+pub(crate) struct Overflow;
 
 /// The peer sent more than its credit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Exceeded;
+pub(crate) struct Exceeded;
 
 /// What we may send. Below zero after the peer has made its initial window smaller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SendWindow {
+pub(crate) struct SendWindow {
     available: i64,
 }
 
 impl SendWindow {
-    pub(super) fn new(octets: u32) -> Self {
+    pub(crate) fn new(octets: u32) -> Self {
         Self { available: i64::from(octets) }
     }
 
     /// Octets that may be sent now.
-    pub(super) fn available(self) -> usize {
+    pub(crate) fn available(self) -> usize {
         usize::try_from(self.available).unwrap_or(0)
     }
 
     /// More credit, or less by a change of the initial window.
-    pub(super) fn adjust(&mut self, by: i64) -> Result<(), Overflow> {
+    pub(crate) fn adjust(&mut self, by: i64) -> Result<(), Overflow> {
         let available = self.available + by;
         if available > LARGEST {
             return Err(Overflow);
@@ -38,12 +38,12 @@ impl SendWindow {
         Ok(())
     }
 
-    pub(super) fn take(&mut self, octets: usize) {
+    pub(crate) fn take(&mut self, octets: usize) {
         self.available -= octets as i64;
     }
 
     #[cfg(test)]
-    pub(super) fn balance(self) -> i64 {
+    pub(crate) fn balance(self) -> i64 {
         self.available
     }
 }
@@ -51,20 +51,20 @@ impl SendWindow {
 /// What the peer may send. Every octet of `size` is either available to the peer, with the
 /// application, or dealt with and not yet announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ReceiveWindow {
+pub(crate) struct ReceiveWindow {
     size: i64,
     available: i64,
     dealt_with: i64,
 }
 
 impl ReceiveWindow {
-    pub(super) fn new(octets: u32) -> Self {
+    pub(crate) fn new(octets: u32) -> Self {
         let octets = i64::from(octets);
         Self { size: octets, available: octets, dealt_with: 0 }
     }
 
     /// Counts what arrived.
-    pub(super) fn receive(&mut self, octets: u32) -> Result<(), Exceeded> {
+    pub(crate) fn receive(&mut self, octets: u32) -> Result<(), Exceeded> {
         let octets = i64::from(octets);
         if octets > self.available {
             return Err(Exceeded);
@@ -74,7 +74,7 @@ impl ReceiveWindow {
     }
 
     /// Counts what was dealt with; gives the increment to announce once that is half the window.
-    pub(super) fn consume(&mut self, octets: u32) -> Option<u32> {
+    pub(crate) fn consume(&mut self, octets: u32) -> Option<u32> {
         self.dealt_with += i64::from(octets);
         if self.dealt_with == 0 || self.dealt_with < self.size / 2 {
             return None;
@@ -85,20 +85,20 @@ impl ReceiveWindow {
     }
 
     /// The window has another size from now on.
-    pub(super) fn resize(&mut self, octets: u32) {
+    pub(crate) fn resize(&mut self, octets: u32) {
         self.available += i64::from(octets) - self.size;
         self.size = i64::from(octets);
     }
 
     /// What the peer may still send, as it counts it.
     #[cfg(test)]
-    pub(super) fn balance(self) -> i64 {
+    pub(crate) fn balance(self) -> i64 {
         self.available
     }
 
     /// Octets that the application still has.
     #[cfg(test)]
-    pub(super) fn outstanding(self) -> i64 {
+    pub(crate) fn outstanding(self) -> i64 {
         self.size - self.available - self.dealt_with
     }
 }

@@ -47,17 +47,17 @@ impl Default for Limits {
 
 /// The peer is above an allowance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooMuch(pub(super) &'static str);
+pub(crate) struct TooMuch(pub(crate) &'static str);
 
 #[derive(Debug)]
-pub(super) struct Guard {
+pub(crate) struct Guard {
     resets: Meter,
     replies: Meter,
     chatter: Meter,
 }
 
 impl Guard {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             resets: Meter::new(limits.resets),
             replies: Meter::new(limits.replies),
@@ -65,21 +65,21 @@ impl Guard {
         }
     }
 
-    pub(super) fn reset(&mut self, now: Instant) -> Result<(), TooMuch> {
+    pub(crate) fn reset(&mut self, now: Instant) -> Result<(), TooMuch> {
         self.resets.spend(now, "RFC 9113 §10.5: too many streams reset")
     }
 
-    pub(super) fn reply(&mut self, now: Instant) -> Result<(), TooMuch> {
+    pub(crate) fn reply(&mut self, now: Instant) -> Result<(), TooMuch> {
         self.replies.spend(now, "RFC 9113 §10.5: too many SETTINGS and PING frames")
     }
 
-    pub(super) fn chatter(&mut self, now: Instant) -> Result<(), TooMuch> {
+    pub(crate) fn chatter(&mut self, now: Instant) -> Result<(), TooMuch> {
         self.chatter.spend(now, "RFC 9113 §10.5: too many frames without effect")
     }
 
     /// A request came or a DATA frame went: the frames that come with it (two WINDOW_UPDATEs, a
     /// PRIORITY or two) are no chatter.
-    pub(super) fn useful(&mut self) {
+    pub(crate) fn useful(&mut self) {
         self.chatter.earn(4);
     }
 }

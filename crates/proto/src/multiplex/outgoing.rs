@@ -9,7 +9,7 @@ use wire::Fields;
 
 /// How the sending half ends.
 #[derive(Debug)]
-pub(super) enum Ending {
+pub(crate) enum Ending {
     /// More may be queued.
     Open,
     /// With the last octet.
@@ -21,17 +21,17 @@ pub(super) enum Ending {
 }
 
 #[derive(Debug)]
-pub(super) struct Outgoing {
-    pub(super) window: SendWindow,
-    pub(super) ending: Ending,
+pub(crate) struct Outgoing {
+    pub(crate) window: SendWindow,
+    pub(crate) ending: Ending,
     queue: VecDeque<Bytes>,
     octets: usize,
     /// Whether the application waits to be told that there is room.
-    pub(super) owes_writable: bool,
+    pub(crate) owes_writable: bool,
 }
 
 impl Outgoing {
-    pub(super) fn new(window: u32) -> Self {
+    pub(crate) fn new(window: u32) -> Self {
         Self {
             window: SendWindow::new(window),
             ending: Ending::Open,
@@ -42,11 +42,11 @@ impl Outgoing {
     }
 
     /// Octets queued.
-    pub(super) fn octets(&self) -> usize {
+    pub(crate) fn octets(&self) -> usize {
         self.octets
     }
 
-    pub(super) fn push(&mut self, data: Bytes) {
+    pub(crate) fn push(&mut self, data: Bytes) {
         if !data.is_empty() {
             self.octets += data.len();
             self.queue.push_back(data);
@@ -54,7 +54,7 @@ impl Outgoing {
     }
 
     /// Moves the first `octets` octets to `out`, by reference where they are many.
-    pub(super) fn take(&mut self, octets: usize, out: &mut SendBuf) {
+    pub(crate) fn take(&mut self, octets: usize, out: &mut SendBuf) {
         let mut left = octets.min(self.octets);
         self.octets -= left;
         while let Some(front) = self.queue.front_mut().filter(|_| left > 0) {
@@ -71,12 +71,12 @@ impl Outgoing {
     }
 
     /// Whether there are octets to send and credit to send them.
-    pub(super) fn is_ready(&self) -> bool {
+    pub(crate) fn is_ready(&self) -> bool {
         self.octets > 0 && self.window.available() > 0
     }
 
     /// Whether there are octets to send and no credit.
-    pub(super) fn is_stalled(&self) -> bool {
+    pub(crate) fn is_stalled(&self) -> bool {
         self.octets > 0 && self.window.available() == 0
     }
 }

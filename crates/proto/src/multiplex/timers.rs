@@ -1,10 +1,20 @@
 //! The times that a connection waits for.
 
+use std::time::Duration;
 use unit::Instant;
+
+/// When to ask a silent peer whether it is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// Silence before a PING.
+    pub interval: Duration,
+    /// How long its answer may take.
+    pub timeout: Duration,
+}
 
 /// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Timer {
+pub(crate) enum Timer {
     /// The acknowledgement of our SETTINGS (RFC 9113 §6.5.3).
     SettingsAck,
     /// The rest of a header block.
@@ -29,36 +39,36 @@ const ALL: [Timer; 6] = [
 ];
 
 #[derive(Debug, Default)]
-pub(super) struct Timers {
+pub(crate) struct Timers {
     at: [Option<Instant>; ALL.len()],
 }
 
 impl Timers {
-    pub(super) fn set(&mut self, timer: Timer, at: Instant) {
+    pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
         self.at[timer as usize] = Some(at);
     }
 
-    pub(super) fn cancel(&mut self, timer: Timer) {
+    pub(crate) fn cancel(&mut self, timer: Timer) {
         self.at[timer as usize] = None;
     }
 
-    pub(super) fn is_set(&self, timer: Timer) -> bool {
+    pub(crate) fn is_set(&self, timer: Timer) -> bool {
         self.at[timer as usize].is_some()
     }
 
-    pub(super) fn next(&self) -> Option<Instant> {
+    pub(crate) fn next(&self) -> Option<Instant> {
         self.at.iter().flatten().min().copied()
     }
 
     /// A timer that is due, which is off then.
-    pub(super) fn expire(&mut self, now: Instant) -> Option<Timer> {
+    pub(crate) fn expire(&mut self, now: Instant) -> Option<Timer> {
         let due = |timer: &Timer| self.at[*timer as usize].is_some_and(|at| at <= now);
         let timer = ALL.into_iter().find(due)?;
         self.cancel(timer);
         Some(timer)
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 }

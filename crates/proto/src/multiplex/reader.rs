@@ -1,46 +1,51 @@
 //! Cuts the octets received into frame headers and whole payloads. What lies whole in the input is
-//! borrowed from it; only what arrives in pieces is copied.
+//! borrowed from it; only what arrives in pieces is copied. What a header says is not known here.
 
-use wire::h2::{FrameHeader, HEADER_LENGTH};
-
-#[derive(Debug, Default)]
-pub(super) struct Reader {
-    header: [u8; HEADER_LENGTH],
+/// Of a protocol whose frame headers have `N` octets.
+#[derive(Debug)]
+pub(crate) struct Reader<const N: usize> {
+    header: [u8; N],
     have: usize,
     partial: Vec<u8>,
 }
 
 /// A whole payload.
-pub(super) enum Payload<'i> {
+pub(crate) enum Payload<'i> {
     /// It lay in the input.
     Borrowed(&'i [u8]),
     /// It came in pieces. Give it back with [`Reader::recycle`].
     Gathered(Vec<u8>),
 }
 
-impl Reader {
+impl<const N: usize> Default for Reader<N> {
+    fn default() -> Self {
+        Self { header: [0; N], have: 0, partial: Vec::new() }
+    }
+}
+
+impl<const N: usize> Reader<N> {
     /// The next frame header, once it is whole.
-    pub(super) fn header(&mut self, input: &mut &[u8]) -> Option<FrameHeader> {
+    pub(crate) fn header(&mut self, input: &mut &[u8]) -> Option<[u8; N]> {
         if self.have == 0
             && let Some((header, rest)) = input.split_first_chunk()
         {
             *input = rest;
-            return Some(FrameHeader::parse(header));
+            return Some(*header);
         }
-        let take = input.len().min(HEADER_LENGTH - self.have);
+        let take = input.len().min(N - self.have);
         let (head, rest) = input.split_at(take);
         self.header[self.have..self.have + take].copy_from_slice(head);
         *input = rest;
         self.have += take;
-        if self.have < HEADER_LENGTH {
+        if self.have < N {
             return None;
         }
         self.have = 0;
-        Some(FrameHeader::parse(&self.header))
+        Some(self.header)
     }
 
     /// The payload of `length` octets, once it is whole.
-    pub(super) fn payload<'i>(
+    pub(crate) fn payload<'i>(
         &mut self,
         length: usize,
         input: &mut &'i [u8],
@@ -60,13 +65,13 @@ impl Reader {
     }
 
     /// Takes the room of a payload back.
-    pub(super) fn recycle(&mut self, mut payload: Vec<u8>) {
+    pub(crate) fn recycle(&mut self, mut payload: Vec<u8>) {
         payload.clear();
         self.partial = payload;
     }
 
     /// Whether a frame has begun and not ended.
-    pub(super) fn is_amid_header(&self) -> bool {
+    pub(crate) fn is_amid_header(&self) -> bool {
         self.have > 0
     }
 }

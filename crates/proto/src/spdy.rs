@@ -1,0 +1,48 @@
+//! SPDY/3.1 and SPDY/3 (draft-mbelshe-httpbis-spdy-00 and its successor; cited as "SPDY §…" by the
+//! sections of the former): both roles of a session, with priorities 0 to 7 and server push.
+//!
+//! [`Client`] and [`Server`] speak at once: whether the octets below are TLS with ALPN `spdy/3.1` or
+//! `spdy/3`, or a clear connection with prior knowledge, is the driver's business. Which stream sends
+//! the next DATA frame is asked of a [`crate::schedule::Scheduler`] when the frame is written.
+//!
+//! ```
+//! use proto::{ClientConnection, Connection, Event, Fin, RequestHead, Scheme, SendBuf};
+//! use proto::{schedule::RoundRobin, spdy::{Client, Server, Settings, Version}};
+//! use {trace::Tracer, unit::Instant};
+//!
+//! let now = Instant::ZERO;
+//! let turns = || Box::new(RoundRobin::new());
+//! let mut client = Client::new(now, Settings::client(Version::V3_1), turns(), Tracer::off());
+//! let mut server = Server::new(now, Settings::server(Version::V3_1), turns(), Tracer::off());
+//! let stream = client.request(now, &RequestHead::get(Scheme::Http, "a.test", "/"), Fin::Last)?;
+//! let mut out = SendBuf::new();
+//! client.poll_transmit(now, &mut out, 65_536);
+//! let octets = out.to_vec();
+//! let event = server.handle_bytes(now, &mut &octets[..]);
+//! assert!(matches!(event, Some(Event::Request { stream: s, fin: Fin::Last, .. }) if s == stream));
+//! # Ok::<(), proto::Refused>(())
+//! ```
+
+mod block;
+mod client;
+mod command;
+mod connection;
+mod data;
+mod head;
+mod head_out;
+mod lifecycle;
+mod priority;
+mod receive;
+mod server;
+mod session;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod transmit;
+
+pub use crate::multiplex::guard::{Allowance, Limits};
+pub use crate::multiplex::timers::KeepAlive;
+pub use client::Client;
+pub use server::Server;
+pub use settings::{Settings, Version};
+pub use wire::spdy::{Effort, Persistence, Setting, SettingId};

@@ -1,0 +1,175 @@
+//! Header blocks in (SPDY §2.6.10): inflated with the connection's state, then read as pairs. What a
+//! block may inflate to is bounded while it inflates.
+
+use super::{DICTIONARY, DICTIONARY_CHECK};
+use crate::fields::Field;
+use flate2::{Decompress, FlushDecompress, Status};
+
+/// A block whose list is over the limit is still inflated, since the state is the connection's; up to
+/// so many times the limit. Past that it is a bomb.
+const PATIENCE: usize = 16;
+
+/// Blocks with more names than this have them sorted to find a name that stands twice.
+const FEW_NAMES: usize = 32;
+
+/// Room that is kept for the next block.
+const KEEP: usize = 16 * 1024;
+
+/// Why a block cannot be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockError {
+    /// The compression state is lost, and the connection with it.
+    Compression(&'static str),
+    /// The block says nothing that is allowed; the next one can be read.
+    Malformed(&'static str),
+    /// The list is larger than the limit; the next one can be read.
+    TooLarge,
+}
+
+/// What inflates the blocks of one direction of a connection.
+#[derive(Debug)]
+pub struct Decoder {
+    inflate: Decompress,
+    plain: Vec<u8>,
+    /// Begin and end of each name in `plain`.
+    names: Vec<(u32, u32)>,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Decoder {
+    /// Before the first block.
+    pub fn new() -> Self {
+        Self { inflate: Decompress::new(true), plain: Vec::new(), names: Vec::new() }
+    }
+
+    /// Reads a block whose list has `limit` octets at most, and hands its fields to `emit`, one a
+    /// value; gives the octets of the list. After an error what was emitted is not to be used.
+    pub fn decode(
+        &mut self,
+        block: &[u8],
+        limit: usize,
+        emit: impl FnMut(Field<'_>),
+    ) -> Result<usize, BlockError> {
+        self.inflate(block, limit)?;
+        let outcome = read_pairs(&self.plain, &mut self.names, emit);
+        let size = self.plain.len();
+        self.plain.clear();
+        self.plain.shrink_to(KEEP);
+        outcome.map(|()| size)
+    }
+
+    /// Inflates a block into `plain`.
+    fn inflate(&mut self, mut block: &[u8], limit: usize) -> Result<(), BlockError> {
+        const BROKEN: BlockError =
+            BlockError::Compression("SPDY §2.6.10.1: the header block cannot be inflated");
+        self.plain.clear();
+        let mut dropped = 0;
+        loop {
+            if self.plain.len() > limit {
+                dropped += self.plain.len();
+                self.plain.clear();
+                if dropped > limit.saturating_mul(PATIENCE) {
+                    let rule = "SPDY §2.6.10: the header block inflates without end";
+                    return Err(BlockError::Compression(rule));
+                }
+            }
+            self.plain.reserve((block.len() * 4).clamp(512, 4096));
+            let taken = self.inflate.total_in();
+            let outcome =
+                self.inflate.decompress_vec(block, &mut self.plain, FlushDecompress::Sync);
+            block = &block[(self.inflate.total_in() - taken) as usize..];
+            match outcome {
+                Ok(Status::Ok | Status::BufError) => {
+                    let starved = self.plain.len() < self.plain.capacity();
+                    if starved && block.is_empty() {
+                        break;
+                    }
+                    if starved && self.inflate.total_in() == taken {
+                        return Err(BROKEN);
+                    }
+                }
+                // A stream that has ended takes no further blocks.
+                Ok(Status::StreamEnd) => return Err(BROKEN),
+                Err(error) if error.needs_dictionary() == Some(DICTIONARY_CHECK) => {
+                    self.inflate.set_dictionary(DICTIONARY).map_err(|_| BROKEN)?;
+                }
+                Err(_) => return Err(BROKEN),
+            }
+        }
+        if dropped > 0 || self.plain.len() > limit { Err(BlockError::TooLarge) } else { Ok(()) }
+    }
+}
+
+/// Reads the pairs of an inflated block.
+fn read_pairs(
+    plain: &[u8],
+    names: &mut Vec<(u32, u32)>,
+    mut emit: impl FnMut(Field<'_>),
+) -> Result<(), BlockError> {
+    let mut at = 0;
+    let count = word(plain, &mut at)?;
+    // A pair has two lengths and an octet.
+    if count as usize > plain.len() / 9 {
+        return Err(SHORT);
+    }
+    names.clear();
+    for _ in 0..count {
+        let name = text(plain, &mut at)?;
+        if name.is_empty() {
+            return Err(BlockError::Malformed("SPDY §2.6.10: a name is not empty"));
+        }
+        names.push(((at - name.len()) as u32, at as u32));
+        let value = text(plain, &mut at)?;
+        if value.is_empty() || !value.contains(&0) {
+            emit(Field { name, value, sensitive: false });
+            continue;
+        }
+        for value in value.split(|&octet| octet == 0) {
+            if value.is_empty() {
+                let rule = "SPDY §2.6.10: a value between NULs is not empty";
+                return Err(BlockError::Malformed(rule));
+            }
+            emit(Field { name, value, sensitive: false });
+        }
+    }
+    if at != plain.len() {
+        return Err(BlockError::Malformed("SPDY §2.6.10: octets behind the last pair"));
+    }
+    check_unique(plain, names)
+}
+
+const SHORT: BlockError = BlockError::Malformed("SPDY §2.6.10: the header block is too short");
+
+fn word(plain: &[u8], at: &mut usize) -> Result<u32, BlockError> {
+    let octets = plain.get(*at..).and_then(|rest| rest.first_chunk()).ok_or(SHORT)?;
+    *at += 4;
+    Ok(u32::from_be_bytes(*octets))
+}
+
+fn text<'p>(plain: &'p [u8], at: &mut usize) -> Result<&'p [u8], BlockError> {
+    let length = word(plain, at)? as usize;
+    let text = plain[*at..].get(..length).ok_or(SHORT)?;
+    *at += length;
+    Ok(text)
+}
+
+/// SPDY §2.6.10: a name stands once, with all its values.
+fn check_unique(plain: &[u8], names: &mut [(u32, u32)]) -> Result<(), BlockError> {
+    let name = |&(start, end): &(u32, u32)| &plain[start as usize..end as usize];
+    let twice = if names.len() <= FEW_NAMES {
+        let earlier = |at: usize| names[..at].iter().map(name);
+        (0..names.len()).any(|at| earlier(at).any(|other| other == name(&names[at])))
+    } else {
+        names.sort_unstable_by(|a, b| name(a).cmp(name(b)));
+        names.windows(2).any(|pair| name(&pair[0]) == name(&pair[1]))
+    };
+    match twice {
+        true => Err(BlockError::Malformed("SPDY §2.6.10: a name that stands twice")),
+        false => Ok(()),
+    }
+}

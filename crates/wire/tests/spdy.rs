@@ -1,0 +1,301 @@
+//! SPDY's codec against other people's header blocks, round trips, cuts and random octets.
+
+use proptest::prelude::*;
+use serde::Deserialize;
+use wire::spdy::{
+    BlockError, DICTIONARY, DICTIONARY_CHECK, Decoder, Effort, Encoder, Frame, FrameError,
+    FrameHeader, GoAwayCode, HEADER_LENGTH, Persistence, Reach, ResetCode, Setting, SettingId,
+    Subject,
+};
+
+/// Blocks in the order in which one connection carried them.
+#[derive(Deserialize)]
+struct Session {
+    source: String,
+    blocks: Vec<Block>,
+}
+
+#[derive(Deserialize)]
+struct Block {
+    hex: String,
+    fields: Vec<(String, String)>,
+}
+
+type Pairs = Vec<(String, String)>;
+
+fn decode(decoder: &mut Decoder, block: &[u8], limit: usize) -> Result<Pairs, BlockError> {
+    let mut fields = Vec::new();
+    decoder.decode(block, limit, |field| {
+        let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+        fields.push((text(field.name), text(field.value)));
+    })?;
+    Ok(fields)
+}
+
+fn encode(encoder: &mut Encoder, fields: &[(String, String)]) -> Vec<u8> {
+    let mut block = Vec::new();
+    encoder.begin();
+    for (name, value) in fields {
+        encoder.field(name.as_bytes(), value.as_bytes());
+    }
+    encoder.finish(&mut block);
+    block
+}
+
+fn pairs(fields: &[(&str, &str)]) -> Pairs {
+    fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+fn octets(hex: &str) -> Vec<u8> {
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+}
+
+/// RFC 1950 §9.
+fn adler32(octets: &[u8]) -> u32 {
+    let (a, b) = octets.iter().fold((1_u32, 0_u32), |(a, b), &octet| {
+        let a = (a + u32::from(octet)) % 65_521;
+        (a, (b + a) % 65_521)
+    });
+    b << 16 | a
+}
+
+#[test]
+fn the_dictionary_has_the_check_value_that_peers_name() {
+    assert_eq!(adler32(DICTIONARY), DICTIONARY_CHECK);
+    let block = encode(&mut Encoder::new(Effort::FAST), &pairs(&[("a", "b")]));
+    assert_eq!(block[2..6], DICTIONARY_CHECK.to_be_bytes(), "RFC 1950 §2.2: DICTID");
+}
+
+#[test]
+fn header_blocks_of_other_programs_are_read() {
+    let sessions: Vec<Session> =
+        serde_json::from_str(include_str!("../../../vectors/spdy/blocks.json")).unwrap();
+    assert!(sessions.len() >= 3);
+    for session in sessions {
+        let mut decoder = Decoder::new();
+        for block in session.blocks {
+            let fields = decode(&mut decoder, &octets(&block.hex), 16_384);
+            assert_eq!(fields, Ok(block.fields), "{}", session.source);
+        }
+    }
+}
+
+#[test]
+fn fields_of_one_name_become_one_pair_and_part_again() {
+    let fields = pairs(&[("Set-Cookie", "a=1"), ("x", ""), ("set-cookie", "b=2"), ("y", "z")]);
+    let mut encoder = Encoder::new(Effort::BEST);
+    let block = encode(&mut encoder, &fields);
+    let expected = pairs(&[("set-cookie", "a=1"), ("set-cookie", "b=2"), ("x", ""), ("y", "z")]);
+    assert_eq!(decode(&mut Decoder::new(), &block, 1000), Ok(expected));
+}
+
+#[test]
+fn a_later_block_costs_little_since_it_repeats() {
+    let fields = pairs(&[(":path", "/a"), ("user-agent", "Something/1.0 (and so on)")]);
+    for effort in [Effort::FAST, Effort(6), Effort::BEST] {
+        let mut encoder = Encoder::new(effort);
+        let first = encode(&mut encoder, &fields).len();
+        let second = encode(&mut encoder, &fields).len();
+        assert!(second < first / 2, "{effort:?}: {first} then {second}");
+    }
+}
+
+/// A block of pairs written by hand, so that it can be wrong.
+fn raw(plain: &[u8]) -> Vec<u8> {
+    use flate2::{Compress, Compression, FlushCompress};
+    let mut deflate = Compress::new(Compression::best(), true);
+    deflate.set_dictionary(DICTIONARY).unwrap();
+    let mut block = Vec::with_capacity(plain.len() + 1000);
+    deflate.compress_vec(plain, &mut block, FlushCompress::Sync).unwrap();
+    block
+}
+
+fn plain(pairs: &[(&[u8], &[u8])]) -> Vec<u8> {
+    let mut plain = (pairs.len() as u32).to_be_bytes().to_vec();
+    for text in pairs.iter().flat_map(|(name, value)| [name, value]) {
+        plain.extend((text.len() as u32).to_be_bytes());
+        plain.extend(*text);
+    }
+    plain
+}
+
+#[test]
+fn pairs_that_break_the_rules_are_malformed() {
+    let long = plain(&[(b"a", b"b")]);
+    let mut behind = long.clone();
+    behind.push(0);
+    for bad in [
+        plain(&[(b"", b"x")]),
+        plain(&[(b"a", b"x"), (b"a", b"y")]),
+        plain(&[(b"a", b"\0x")]),
+        plain(&[(b"a", b"x\0")]),
+        plain(&[(b"a", b"x\0\0y")]),
+        behind,
+        long[..long.len() - 1].to_vec(),
+        vec![0, 0, 0],
+        vec![0xff; 4],
+        [&[0, 0, 0, 1][..], &[0xff; 4], b"name"].concat(),
+    ] {
+        let outcome = decode(&mut Decoder::new(), &raw(&bad), 1000);
+        assert!(matches!(outcome, Err(BlockError::Malformed(_))), "{bad:?}: {outcome:?}");
+    }
+    let many: Vec<Vec<u8>> = (0..100_u8).map(|at| vec![b'a', at % 99 + 33]).collect();
+    let many: Vec<(&[u8], &[u8])> = many.iter().map(|name| (&name[..], &b"v"[..])).collect();
+    let outcome = decode(&mut Decoder::new(), &raw(&plain(&many)), 10_000);
+    assert!(matches!(outcome, Err(BlockError::Malformed(_))), "{outcome:?}");
+    assert!(decode(&mut Decoder::new(), &raw(&plain(&many[..99])), 10_000).is_ok());
+}
+
+#[test]
+fn a_list_over_the_limit_leaves_the_state_whole() {
+    let mut encoder = Encoder::new(Effort(6));
+    let large = encode(&mut encoder, &[("large".to_owned(), "x".repeat(20_000))]);
+    let small = encode(&mut encoder, &pairs(&[("small", "xxxx")]));
+    let mut decoder = Decoder::new();
+    assert_eq!(decode(&mut decoder, &large, 5000), Err(BlockError::TooLarge));
+    assert_eq!(decode(&mut decoder, &small, 5000), Ok(pairs(&[("small", "xxxx")])));
+}
+
+#[test]
+fn a_bomb_ends_the_connection_before_it_has_inflated() {
+    let bomb = raw(&vec![0; 64 << 20]);
+    assert!(bomb.len() < 100_000);
+    let outcome = decode(&mut Decoder::new(), &bomb, 16_384);
+    assert!(matches!(outcome, Err(BlockError::Compression(_))), "{outcome:?}");
+}
+
+#[test]
+fn what_is_no_stream_of_ours_is_a_compression_error() {
+    // Without a dictionary; with another one; ended; noise.
+    for bad in [
+        &[0x78, 0x9c, 0x63, 0x60, 0x60, 0x60, 0x00, 0x00, 0x00, 0x04, 0x00, 0x01][..],
+        &[0x78, 0xbb, 0x12, 0x34, 0x56, 0x78, 0x00],
+        b"noise that is no zlib",
+    ] {
+        let outcome = decode(&mut Decoder::new(), bad, 1000);
+        assert!(matches!(outcome, Err(BlockError::Compression(_))), "{bad:?}: {outcome:?}");
+    }
+}
+
+fn stream() -> impl Strategy<Value = u32> {
+    1..=0x7fff_ffff_u32
+}
+
+fn check(frame: Frame<'_>) -> Result<(), TestCaseError> {
+    let mut octets = Vec::new();
+    frame.encode(&mut octets);
+    let (header, payload) = octets.split_first_chunk::<HEADER_LENGTH>().unwrap();
+    prop_assert_eq!(Frame::parse(FrameHeader::parse(header), payload), Ok(frame));
+    prop_assert_eq!(FrameHeader::parse(header).octets(), *header);
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn every_frame_comes_back_as_it_went(
+        id in stream(),
+        other in 0..=0x7fff_ffff_u32,
+        word in 1..=0x7fff_ffff_u32,
+        priority in 0..8_u8,
+        flags in 0..4_u8,
+        octets in proptest::collection::vec(any::<u8>(), 0..300),
+    ) {
+        let (fin, unidirectional) = (flags & 1 != 0, flags & 2 != 0);
+        let (stream, associated, block) = (id, other, &octets[..]);
+        check(Frame::Data { stream, data: block, fin })?;
+        check(Frame::SynStream { stream, associated, priority, fin, unidirectional, block })?;
+        check(Frame::SynReply { stream, fin, block })?;
+        check(Frame::Headers { stream, fin, block })?;
+        check(Frame::ResetStream { stream, code: ResetCode(word) })?;
+        check(Frame::Ping(word))?;
+        check(Frame::GoAway { last: other, code: GoAwayCode(word) })?;
+        check(Frame::WindowUpdate { stream: other, increment: word })?;
+    }
+
+    #[test]
+    fn settings_come_back_in_order(
+        list in proptest::collection::vec((0..1_u32 << 24, any::<u32>(), 0..3_u8), 0..20),
+    ) {
+        let list: Vec<Setting> = list
+            .into_iter()
+            .map(|(id, value, persistence)| Setting {
+                id: SettingId(id),
+                value,
+                persistence: match persistence {
+                    0 => Persistence::Session,
+                    1 => Persistence::Persist,
+                    _ => Persistence::Persisted,
+                },
+            })
+            .collect();
+        let mut octets = Vec::new();
+        Setting::encode_all(&list, &mut octets);
+        let (header, payload) = octets.split_first_chunk::<HEADER_LENGTH>().unwrap();
+        let Ok(Frame::Settings { clear: false, list: read }) =
+            Frame::parse(FrameHeader::parse(header), payload)
+        else {
+            return Err(TestCaseError::fail("no SETTINGS"));
+        };
+        prop_assert_eq!(read.iter().collect::<Vec<_>>(), list);
+    }
+
+    #[test]
+    fn random_octets_are_a_frame_or_an_error_and_nothing_else(
+        octets in proptest::collection::vec(any::<u8>(), HEADER_LENGTH..200),
+        control in any::<bool>(),
+        kind in 0..12_u8,
+    ) {
+        let mut octets = octets;
+        if control {
+            octets[..4].copy_from_slice(&[0x80, 3, 0, kind]);
+        }
+        let (header, payload) = octets.split_first_chunk::<HEADER_LENGTH>().unwrap();
+        let mut header = FrameHeader::parse(header);
+        header.length = payload.len() as u32;
+        match Frame::parse(header, payload) {
+            Ok(Frame::Unknown { .. }) => {
+                let control = matches!(header.subject, Subject::Control { .. });
+                prop_assert!(control);
+            }
+            Ok(frame) => prop_assert_eq!(frame.name(), header.name()),
+            Err(FrameError { reach: Reach::Session, rule }) => prop_assert!(!rule.is_empty()),
+            Err(FrameError { reach: Reach::Stream { code, .. }, .. }) => {
+                prop_assert_ne!(code.name(), "unknown");
+            }
+        }
+        let _ = decode(&mut Decoder::new(), &octets, 1000);
+    }
+
+    #[test]
+    fn a_damaged_block_never_panics_or_grows(
+        value in "[ -~]{0,200}",
+        at in any::<prop::sample::Index>(),
+        flip in 1..=255_u8,
+    ) {
+        let fields = vec![("name".to_owned(), value)];
+        let mut encoder = Encoder::new(Effort(6));
+        let mut block = encode(&mut encoder, &fields);
+        let at = at.index(block.len());
+        block[at] ^= flip;
+        if let Ok(fields) = decode(&mut Decoder::new(), &block, 1000) {
+            let size: usize = fields.iter().map(|(name, value)| name.len() + value.len()).sum();
+            prop_assert!(size <= 1000);
+        }
+    }
+
+    #[test]
+    fn lists_come_back_through_one_state_after_another(
+        lists in proptest::collection::vec(
+            proptest::collection::btree_map("[a-z:-]{1,20}", "[ -~]{0,60}", 0..20),
+            1..8,
+        ),
+        effort in 0..10_u8,
+    ) {
+        let (mut encoder, mut decoder) = (Encoder::new(Effort(effort)), Decoder::new());
+        for list in lists {
+            let list: Pairs = list.into_iter().collect();
+            let block = encode(&mut encoder, &list);
+            prop_assert_eq!(decode(&mut decoder, &block, 65_536), Ok(list));
+        }
+    }
+}

@@ -180,9 +180,9 @@ impl<W: Work> Client<W> {
         let url = &fetch.spec.url;
         let scheme = self.config.transport.scheme(url.scheme);
         let mut fields = self.config.profile.fields(&fetch.spec, url);
-        // Chromium sends the field where the protocol multiplexes (RFC 9218 §5).
+        // Chromium sends the field over HTTP/2 (RFC 9218 §5); in SPDY's time there was none.
         if self.config.priorities != Priorities::Silent
-            && carrier.record.protocol != Protocol::Http1.name()
+            && carrier.record.protocol == Protocol::Http2.name()
             && let Some(value) = profile::priority_value(fetch.spec.priority)
             && fields.find(b"priority").is_none()
         {

@@ -31,6 +31,8 @@ pub struct ClientConfig {
     pub priorities: Priorities,
     /// HTTP/2's own settings; `priority_signal` follows from `priorities`.
     pub h2: proto::h2::Settings,
+    /// SPDY's own settings.
+    pub spdy: proto::spdy::Settings,
     /// Options of each socket.
     pub socket: SocketSettings,
     /// Redirects followed for one fetch.
@@ -54,6 +56,7 @@ impl ClientConfig {
             profile: Profile::default(),
             priorities: Priorities::default(),
             h2: proto::h2::Settings::client(),
+            spdy: proto::spdy::Settings::client(proto::spdy::Version::V3_1),
             socket: SocketSettings::default(),
             redirects: 10,
             longest_body: None,

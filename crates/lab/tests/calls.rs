@@ -43,6 +43,15 @@ settings = { keep_alive = false, negotiation = "alpn" }
 name = "h2-alpn"
 transport = "h2"
 settings = { negotiation = "alpn" }
+[[contenders]]
+name = "spdy"
+transport = "spdy/3.1"
+tls = "1.2"
+settings = { negotiation = "alpn" }
+[[contenders]]
+name = "spdy-clear"
+transport = "spdy/3.1"
+tls = "none"
 [[links]]
 name = "rtt=40ms,down=10mbit,up=10mbit"
 "#;
@@ -92,8 +101,11 @@ fn calls_take_the_round_trips_that_their_connections_cost() {
         (serial("h2-alpn", "connections:h2"), serial("resumed", "connections:http/1.1")),
         (1.0, 3.0)
     );
+    // The same connection whether or not it was known beforehand that it speaks SPDY, and one less TLS in clear.
+    assert_eq!((serial("spdy", "connections:spdy/3.1"), serial("spdy", "round_trips")), (1.0, 6.0));
+    assert_eq!((serial("spdy-clear", "connections:spdy/3.1"), serial("spdy-clear", "round_trips")), (1.0, 4.0));
     // No call is quicker than its round trip and its server time.
-    for contender in ["kept", "full", "resumed", "h2-alpn"] {
+    for contender in ["kept", "full", "resumed", "h2-alpn", "spdy", "spdy-clear"] {
         assert!(serial(contender, "mean_ms") >= 60.0);
         assert!(serial(contender, "total_ms") >= 3.0 * 60.0);
         assert!(median("staggered", contender, "mean_ms").unwrap() >= 70.0);

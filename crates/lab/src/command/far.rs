@@ -64,6 +64,7 @@ fn protocol(contender: &Contender) -> Protocol {
     match contender.transport {
         Transport::Http1 => Protocol::HTTP_1_1,
         Transport::H2 => Protocol::HTTP_2,
+        Transport::Spdy => Protocol::SPDY_3_1,
     }
 }
 

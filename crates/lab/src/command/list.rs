@@ -106,5 +106,6 @@ fn transport_ways(transport: Transport) -> &'static str {
     match transport {
         Transport::Http1 => "clear, TLS 1.2 or TLS 1.3; six connections an origin, as browsers keep",
         Transport::H2 => "TLS by ALPN, or clear by prior knowledge; one connection an origin",
+        Transport::Spdy => "TLS by ALPN, or clear by prior knowledge; one connection an origin",
     }
 }

@@ -78,6 +78,8 @@ fn config(job: &NearJob) -> Result<ClientConfig, Trouble> {
     config.keep_alive = if settings.keep_alive { KeepAlive::On } else { KeepAlive::Off };
     config.limits = PoolLimits { per_origin: settings.connections as usize, ..PoolLimits::default() };
     config.timeouts = Timeouts { connect: job.timeout, stall: job.timeout, whole: Some(job.timeout) };
+    config.spdy.stream_window = settings.stream_window.0 as u32;
+    config.spdy.session_window = settings.connection_window.0 as u32;
     config.h2 = h2::Settings {
         stream_window: settings.stream_window.0 as u32,
         connection_window: settings.connection_window.0 as u32,
@@ -92,6 +94,8 @@ fn transport(contender: &Contender) -> Transport {
     Transport {
         offer: match (contender.settings.negotiation, contender.transport) {
             (Negotiation::Alpn, Asked::Http1 | Asked::H2) => Offer::Negotiate,
+            (Negotiation::Alpn, Asked::Spdy) => Offer::NegotiateSpdy,
+            (Negotiation::Known, Asked::Spdy) => Offer::Spdy,
             (Negotiation::Known, Asked::Http1) => Offer::Http1,
             (Negotiation::Known, Asked::H2) => Offer::Http2,
         },

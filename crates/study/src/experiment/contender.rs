@@ -31,35 +31,39 @@ pub enum Transport {
     /// HTTP/2 (RFC 9113), by prior knowledge where there is no TLS.
     #[serde(rename = "h2")]
     H2,
+    /// SPDY/3.1, by prior knowledge where there is no TLS.
+    #[serde(rename = "spdy/3.1")]
+    Spdy,
 }
 
 impl Transport {
     /// Every transport that an experiment may name.
-    pub const ALL: [Self; 2] = [Self::Http1, Self::H2];
+    pub const ALL: [Self; 3] = [Self::Http1, Self::H2, Self::Spdy];
 
     /// The name in files and in ALPN.
     pub fn name(self) -> &'static str {
         match self {
             Self::Http1 => "http/1.1",
             Self::H2 => "h2",
+            Self::Spdy => "spdy/3.1",
         }
     }
 
-    /// What `tls = "auto"` means: browsers speak HTTP/2 over TLS alone, and HTTP/1.1 is clear until asked.
+    /// What `tls = "auto"` means: browsers speak HTTP/2 and SPDY over TLS alone, and HTTP/1.1 is clear until asked.
     pub fn usual_tls(self) -> Tls {
         match self {
             Self::Http1 => Tls::None,
-            Self::H2 => Tls::V1_3,
+            Self::H2 | Self::Spdy => Tls::V1_3,
         }
     }
 
     /// Connections that browsers keep to an origin at most: six of HTTP/1.1 (Chromium's
     /// `max_sockets_per_group`, Firefox's `network.http.max-persistent-connections-per-server`), one of HTTP/2
-    /// (RFC 9113 §9.1).
+    /// (RFC 9113 §9.1) and of SPDY.
     pub fn usual_connections(self) -> u32 {
         match self {
             Self::Http1 => 6,
-            Self::H2 => 1,
+            Self::H2 | Self::Spdy => 1,
         }
     }
 }
@@ -98,11 +102,11 @@ pub struct Settings {
     pub negotiation: Negotiation,
     /// Connections to one origin at most.
     pub connections: u32,
-    /// The client's HTTP/2 receive window for a stream, in octets.
+    /// The client's HTTP/2 or SPDY receive window for a stream, in octets.
     #[serde(with = "size")]
     #[schemars(with = "u64")]
     pub stream_window: ByteSize,
-    /// The client's HTTP/2 receive window for the connection, in octets.
+    /// The client's HTTP/2 or SPDY receive window for the connection, in octets.
     #[serde(with = "size")]
     #[schemars(with = "u64")]
     pub connection_window: ByteSize,
@@ -139,7 +143,7 @@ pub enum Negotiation {
     /// connections as it may at once.
     #[default]
     Known,
-    /// It offers h2 and http/1.1 as a browser does, and until the first handshake has told which, it opens
+    /// It offers http/1.1 beside its own protocol as a browser does (h2 and http/1.1 where that is http/1.1), and until the first handshake has told which, it opens
     /// no second connection.
     Alpn,
 }

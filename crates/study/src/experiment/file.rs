@@ -62,7 +62,7 @@ pub(super) struct ContenderFile {
     pub(super) name: Spanned<String>,
     /// The protocol spoken.
     pub(super) transport: Transport,
-    /// The security below it (default "auto": TLS 1.3 for h2, none for http/1.1).
+    /// The security below it (default "auto": TLS 1.3 for h2 and spdy/3.1, none for http/1.1).
     #[serde(default)]
     pub(super) tls: TlsFile,
     /// What differs from a browser on a current kernel.
@@ -95,13 +95,13 @@ pub(super) struct SettingsFile {
     /// Whether the client knows beforehand what the server speaks (default "known").
     #[schemars(with = "Option<Negotiation>")]
     pub(super) negotiation: Option<Spanned<Negotiation>>,
-    /// Connections to one origin at most (default 6 for http/1.1, 1 for h2).
+    /// Connections to one origin at most (default 6 for http/1.1, else 1).
     #[schemars(with = "Option<u32>", range(min = 1))]
     pub(super) connections: Option<Spanned<u32>>,
-    /// The client's HTTP/2 receive window for a stream (default Chromium's, "6MiB").
+    /// The client's HTTP/2 or SPDY receive window for a stream (default Chromium's, "6MiB").
     #[schemars(with = "Option<SizeSchema>")]
     pub(super) stream_window: Option<Spanned<SizeField>>,
-    /// The client's HTTP/2 receive window for the connection (default Chromium's, "15MiB").
+    /// The client's HTTP/2 or SPDY receive window for the connection (default Chromium's, "15MiB").
     #[schemars(with = "Option<SizeSchema>")]
     pub(super) connection_window: Option<Spanned<SizeField>>,
     /// TCP congestion control of both sides (default "cubic").

@@ -107,10 +107,9 @@ impl Transport {
             (Offer::Http2 | Offer::Negotiate, Some(b"h2")) => Some(Protocol::Http2),
             (Offer::Spdy | Offer::NegotiateSpdy, Some(b"spdy/3.1")) => Some(Protocol::Spdy),
             // A server without ALPN speaks HTTP/1.1 (RFC 7301 §3.2 leaves it to the application).
-            (
-                Offer::Http1 | Offer::Negotiate | Offer::NegotiateSpdy,
-                Some(b"http/1.1") | None,
-            ) => Some(Protocol::Http1),
+            (Offer::Http1 | Offer::Negotiate | Offer::NegotiateSpdy, Some(b"http/1.1") | None) => {
+                Some(Protocol::Http1)
+            }
             _ => None,
         }
     }

@@ -7,7 +7,8 @@ use link::{LinkSpec, SpecError};
 use std::fs;
 use std::path::{Path, PathBuf};
 use study::experiment::{
-    Dependencies, Experiment, ExperimentError, HarWorkload, LinkChoice, Overrides, Think, WorkloadKind, builtin,
+    Dependencies, Experiment, ExperimentError, Extent, HarWorkload, LinkChoice, Overrides, Think,
+    WorkloadKind, builtin,
 };
 
 /// An experiment ready to be planned.
@@ -21,10 +22,10 @@ pub(crate) struct Chosen {
 
 /// Reads what `name` stands for and applies the flags.
 pub(crate) fn choose(name: &str, args: &RaceArgs) -> Result<Chosen, Trouble> {
-    let mut experiment = read(name)?.with(&overrides(args)).map_err(Trouble::misuse)?;
+    let mut experiment = read(name)?.with(&overrides(args)?).map_err(Trouble::misuse)?;
     let files = gather_files(name, &mut experiment)?;
     for link in &experiment.links {
-        link_spec(link)?;
+        link_spec(link).map_err(|trouble| trouble.within(named_at(name, link.text())))?;
     }
     Ok(Chosen { experiment, files })
 }
@@ -44,6 +45,10 @@ pub(crate) fn read_link(text: &str) -> Result<LinkSpec, Trouble> {
                 "links with a name: {}; or give figures, such as rtt=60ms,down=10mbit,up=2mbit,loss=0.5%",
                 known.join(", ")
             ),
+            SpecError::Unreadable { .. } => "check the path".to_owned(),
+            SpecError::BadTrace { .. } => {
+                "a trace has a whole number of milliseconds on each line, none less than the one before".to_owned()
+            }
             _ => "such as rtt=60ms,down=10mbit,up=2mbit,loss=0.5%,queue=64kB".to_owned(),
         };
         Trouble::misuse(error).remedy(remedy)
@@ -51,29 +56,55 @@ pub(crate) fn read_link(text: &str) -> Result<LinkSpec, Trouble> {
 }
 
 fn read(name: &str) -> Result<Experiment, Trouble> {
-    if name.starts_with("http://") || name.starts_with("https://") {
+    let scheme = name.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    if matches!(scheme.as_deref(), Some("http" | "https")) {
         return Err(how_to_record(name));
     }
     if let Some(builtin) = builtin().iter().find(|builtin| builtin.name == name) {
         return parse(name, builtin.toml);
     }
     match Path::new(name).extension().and_then(|extension| extension.to_str()) {
-        Some("har") => recorded(name),
-        Some("toml") => {
-            let text = fs::read_to_string(name)
-                .map_err(|error| trouble::file(format!("reading the experiment {name}"), &error))?;
-            parse(name, &text)
-        }
+        Some(har) if har.eq_ignore_ascii_case("har") => recorded(name),
+        Some("toml") => parse(name, &read_toml(name)?),
         _ => Err(unknown_experiment(name)),
     }
+}
+
+fn read_toml(name: &str) -> Result<String, Trouble> {
+    let bytes = fs::read(name)
+        .map_err(|error| trouble::file(format!("reading the experiment {name}"), &error))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let (line, column) = position(&String::from_utf8_lossy(valid));
+        Trouble::misuse(format!("{name}, line {line}, column {column}: not UTF-8"))
+            .remedy("an experiment is a text file in TOML (see `wirelap list`)")
+    })
+}
+
+/// Line and column of what follows `before`.
+fn position(before: &str) -> (usize, usize) {
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// Where an experiment's file names a link; None where a flag or something built in does.
+fn named_at(name: &str, link: &str) -> Option<String> {
+    let text = if name.ends_with(".toml") { fs::read_to_string(name).ok()? } else { return None };
+    let places = [format!("\"{link}\""), format!("'{link}'")];
+    let place = places.iter().find_map(|quoted| text.rfind(quoted.as_str()))?;
+    let (line, column) = position(&text[..place]);
+    Some(format!("{name}, line {line}, column {column}"))
 }
 
 /// The contenders and links of `quick`, loading the recorded page.
 fn recorded(name: &str) -> Result<Experiment, Trouble> {
     let quick = builtin().iter().find(|builtin| builtin.name == "quick");
     let quick = parse("quick", quick.map_or("", |builtin| builtin.toml))?;
-    let page =
-        HarWorkload { file: name.to_owned(), think: Think::Recorded, dependencies: Dependencies::Inferred };
+    let page = HarWorkload {
+        file: name.to_owned(),
+        think: Think::Recorded,
+        dependencies: Dependencies::Inferred,
+    };
     let mut experiment = quick.over_pages(vec![page]);
     experiment.timeout = RECORDED_TIMEOUT;
     for link in &mut experiment.links {
@@ -94,19 +125,26 @@ fn parse(name: &str, toml: &str) -> Result<Experiment, Trouble> {
     toml.parse().map_err(|error: ExperimentError| {
         let line = toml.lines().nth(error.line - 1).unwrap_or_default();
         let pointer = " ".repeat(error.column - 1);
-        Trouble::misuse(format!("{name}, {error}")).remedy(format!("{line}\n{pointer}^"))
+        let trouble = Trouble::misuse(format!("{name}, {error}"));
+        if line.is_empty() { trouble } else { trouble.remedy(format!("{line}\n{pointer}^")) }
     })
 }
 
-fn overrides(args: &RaceArgs) -> Overrides {
-    Overrides {
+fn overrides(args: &RaceArgs) -> Result<Overrides, Trouble> {
+    let links = split_links(&args.links);
+    if links.is_empty() && !args.links.is_empty() {
+        return Err(Trouble::misuse("--links names no link")
+            .remedy("such as --links 3g,wifi (see `wirelap list`)"));
+    }
+    Ok(Overrides {
         seed: args.seed.map(|seed| seed.0),
         trials: args.trials,
         margin: args.margin,
         baseline: args.baseline.clone(),
         contenders: args.contenders.clone(),
-        links: split_links(&args.links),
-    }
+        links,
+        extent: if args.fast { Extent::Fast } else { Extent::Whole },
+    })
 }
 
 /// `3g,wifi` are two links; `3g,loss=1%` is one: a piece with `=` belongs to the link before it.
@@ -130,18 +168,24 @@ fn split_links(asked: &[String]) -> Vec<String> {
 
 /// Notes which files the workloads read, checks that they are what they should be, and renames them to what they
 /// are called in the run's folder. Files of an experiment's file stand relative to it.
-fn gather_files(name: &str, experiment: &mut Experiment) -> Result<Vec<(PathBuf, String)>, Trouble> {
+fn gather_files(
+    name: &str,
+    experiment: &mut Experiment,
+) -> Result<Vec<(PathBuf, String)>, Trouble> {
     let beside = if name.ends_with(".toml") { Path::new(name).parent() } else { None };
     let mut files: Vec<(PathBuf, String)> = Vec::new();
     for workload in &mut experiment.workloads {
         let WorkloadKind::Har(har) = &mut workload.kind else { continue };
         let path = beside.map_or_else(|| PathBuf::from(&har.file), |folder| folder.join(&har.file));
-        let called = path.file_name().map_or_else(String::new, |file| file.to_string_lossy().into_owned());
+        let called =
+            path.file_name().map_or_else(String::new, |file| file.to_string_lossy().into_owned());
         if !files.iter().any(|(known, _)| *known == path) {
             crate::har::read(&path, har)?;
             if files.iter().any(|(_, other)| *other == called) {
-                return Err(Trouble::misuse(format!("two HAR files of the experiment are called {called}"))
-                    .remedy("rename one of them"));
+                return Err(Trouble::misuse(format!(
+                    "two HAR files of the experiment are called {called}"
+                ))
+                .remedy("rename one of them"));
             }
             files.push((path, called.clone()));
         }
@@ -159,8 +203,21 @@ fn how_to_record(url: &str) -> Trouble {
     )
 }
 
+/// What a name on the command line stands for: `published` is every built-in experiment that runs a published
+/// measurement again.
+pub(crate) fn expand(name: &str) -> Vec<&str> {
+    if name != PUBLISHED {
+        return vec![name];
+    }
+    let published = |toml: &str| toml.parse().is_ok_and(|e: Experiment| e.published.is_some());
+    builtin().iter().filter(|builtin| published(builtin.toml)).map(|builtin| builtin.name).collect()
+}
+
+const PUBLISHED: &str = "published";
+
 fn unknown_experiment(name: &str) -> Trouble {
-    let known: Vec<&str> = builtin().iter().map(|builtin| builtin.name).collect();
+    let known = builtin().iter().map(|builtin| builtin.name);
+    let known: Vec<&str> = known.chain([PUBLISHED]).collect();
     let guess = study::nearest(name, known.iter().copied());
     let guess = guess.map_or_else(String::new, |guess| format!("did you mean `{guess}`? "));
     Trouble::misuse(format!("there is no experiment `{name}`")).remedy(format!(
@@ -189,6 +246,12 @@ mod tests {
     fn an_unknown_experiment_suggests_the_nearest() {
         let trouble = read("qiuck").unwrap_err();
         assert!(trouble.to_string().contains("did you mean `quick`?"), "{trouble}");
+    }
+
+    #[test]
+    fn published_is_every_experiment_that_runs_a_published_one_again() {
+        assert_eq!(expand("published"), ["spdy-images", "twitter-api"]);
+        assert_eq!(expand("quick"), ["quick"]);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The command line: every command and flag has its one home here, with its help.
 
-use clap::{Args, Parser, Subcommand, ValueHint};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use study::experiment::MOST_TRIALS;
 use unit::Seed;
 
 /// A web transport laboratory: which way of moving your bytes over the web is fastest, by how much, and why.
@@ -19,6 +20,7 @@ use unit::Seed;
   wirelap link 3g --far 'iperf3 -s -1' -- sh -c 'iperf3 -c far'
   wirelap doctor                        what this machine lacks, and the command that mends it
 
+Environment: NO_COLOR leaves colours out; SSLKEYLOGFILE takes TLS secrets, for Wireshark.
 Exit codes: 0 done, 1 a gate failed, 2 misuse, 3 the machine lacks something, 130 interrupted."
 )]
 pub(crate) struct Cli {
@@ -52,11 +54,13 @@ pub(crate) enum Command {
 #[command(after_help = "Examples:
   wirelap race quick
   wirelap race quick --links 3g,'rtt=60ms,down=10mbit,up=2mbit,loss=0.5%' --trials 20
+  wirelap race published --fast         what others measured, again: their findings, confirmed or not
   wirelap race my.har                   a page load that any browser's developer tools saved as HAR
   wirelap race experiment.toml --out results --seed 7
-  wirelap race --resume wirelap-quick-1 goes on where an interrupted run stopped
+  wirelap race --resume wirelap-quick-1     go on where an interrupted run stopped
 
-Writes result.json, report.html and rows.sqlite to the output folder.")]
+Writes result.json, report.html and rows.sqlite to the output folder.
+What a link can be given: wirelap link --help.")]
 pub(crate) struct RaceArgs {
     /// Built-in experiments (see `wirelap list`), experiment files (.toml) or page loads (.har)
     #[arg(value_name = "NAME|FILE", required_unless_present = "resume", value_hint = ValueHint::FilePath)]
@@ -65,10 +69,10 @@ pub(crate) struct RaceArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
     /// Seed of every random choice: order of trials, loss, jitter, bootstrap [default: the experiment's]
-    #[arg(long, value_name = "N", value_parser = parse_seed)]
+    #[arg(long, value_name = "N", value_parser = parse_seed, allow_negative_numbers = true)]
     pub(crate) seed: Option<Seed>,
     /// Measured trials a cell [default: the experiment's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_TRIALS)), allow_negative_numbers = true)]
     pub(crate) trials: Option<u32>,
     /// Links, by name or as KEY=VALUE,… ; separate several by commas, or repeat the flag
     #[arg(long, value_name = "LINKS")]
@@ -79,14 +83,17 @@ pub(crate) struct RaceArgs {
     /// The contender that the others are set against
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
-    /// What counts as a tie, as a percentage or a fraction [default: 5%]
-    #[arg(long, value_name = "SHARE", value_parser = parse_margin)]
+    /// What counts as a tie, as a percentage or a fraction [default: the experiment's, else 5%]
+    #[arg(long, value_name = "SHARE", value_parser = parse_margin, allow_negative_numbers = true)]
     pub(crate) margin: Option<f64>,
+    /// Smaller workloads and fewer trials, to see within minutes that all works
+    #[arg(long)]
+    pub(crate) fast: bool,
     /// Print the plan, run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Go on with the interrupted run in this folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin"], value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin", "fast"], value_hint = ValueHint::DirPath)]
     pub(crate) resume: Option<PathBuf>,
     /// Run every trial alone, even those that need little CPU
     #[arg(long)]
@@ -118,19 +125,19 @@ pub(crate) struct ServeArgs {
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
     /// Clear address and port (repeatable)
-    #[arg(long, value_name = "ADDR:PORT", required_unless_present = "listen_tls")]
+    #[arg(long, value_name = "ADDR:PORT", required_unless_present = "listen_tls", value_parser = parse_listen)]
     pub(crate) listen: Vec<SocketAddr>,
     /// TLS address and port (repeatable)
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen)]
     pub(crate) listen_tls: Vec<SocketAddr>,
     /// Certificate chain in PEM, leaf first [default: one made for this run]
-    #[arg(long, value_name = "FILE", requires = "key", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", requires_all = ["key", "listen_tls"], value_hint = ValueHint::FilePath)]
     pub(crate) cert: Option<PathBuf>,
     /// Private key in PEM
-    #[arg(long, value_name = "FILE", requires = "cert", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", requires_all = ["cert", "listen_tls"], value_hint = ValueHint::FilePath)]
     pub(crate) key: Option<PathBuf>,
     /// Where to write the root certificate of the self-made chain, for `curl --cacert`
-    #[arg(long, value_name = "FILE", conflicts_with = "cert", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", conflicts_with = "cert", requires = "listen_tls", value_hint = ValueHint::FilePath)]
     pub(crate) ca_out: Option<PathBuf>,
     /// Threads, each pinned to a core of its own [default: one a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -147,6 +154,9 @@ pub(crate) struct ServeArgs {
   wirelap link rtt=60ms,down=10mbit,up=2mbit,loss=0.5%,queue=64kB --far 'iperf3 -s -1' -- sh -c 'iperf3 -c far -R'
   wirelap link 4g,loss=1% -- ping -c 5 far
 
+Keys: rtt or delay; rate (up, down apart) or trace, a mahimahi file; queue, in bytes or as 1.5bdp; loss;
+jitter; reorder=yes. Each of them but rtt and rate also goes one way, as in loss_up or trace_down.
+
 Both sides see the other as the names `near` and `far`, and as $WIRELAP_NEAR and $WIRELAP_FAR.
 Down is far to near. Rates count IP bytes; loss comes after the bottleneck. The exit code is COMMAND's.")]
 pub(crate) struct LinkArgs {
@@ -157,7 +167,7 @@ pub(crate) struct LinkArgs {
     #[arg(long, value_name = "COMMAND")]
     pub(crate) far: Option<String>,
     /// Wait until the far side listens on this TCP port before COMMAND starts
-    #[arg(long, value_name = "PORT", requires = "far")]
+    #[arg(long, value_name = "PORT", requires = "far", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) ready_port: Option<u16>,
     /// Seed of loss and jitter
     #[arg(long, value_name = "N", value_parser = parse_seed, default_value = "1")]
@@ -172,6 +182,9 @@ pub(crate) struct LinkArgs {
 
 /// List experiments, links, transports and what this machine can run.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelap list
+  wirelap list --json | jq '.links[].name'")]
 pub(crate) struct ListArgs {
     /// Print as JSON
     #[arg(long)]
@@ -180,6 +193,11 @@ pub(crate) struct ListArgs {
 
 /// Say what is missing on this machine and the one command that mends it.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelap doctor
+  wirelap doctor --json | jq '.findings[] | select(.remedy)'
+
+The exit code is 3 where races cannot run, else 0.")]
 pub(crate) struct DoctorArgs {
     /// Print as JSON
     #[arg(long)]
@@ -216,18 +234,43 @@ pub(crate) struct CompletionsArgs {
 
 /// Write the man pages into a folder.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelap man ~/.local/share/man/man1
+  man wirelap-race")]
 pub(crate) struct ManArgs {
-    /// The folder
+    /// The folder; made where it is not there
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
+}
+
+/// The command line as people are shown it: clap's generators would list hidden commands too.
+pub(crate) fn shown() -> clap::Command {
+    let all = Cli::command();
+    let shown: Vec<_> =
+        all.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();
+    let text = |styled: Option<&clap::builder::StyledStr>| styled.cloned().unwrap_or_default();
+    clap::Command::new("wirelap")
+        .version(env!("CARGO_PKG_VERSION"))
+        .propagate_version(true)
+        .about(text(all.get_about()))
+        .after_help(text(all.get_after_help()))
+        .subcommands(shown)
 }
 
 fn parse_seed(text: &str) -> Result<Seed, String> {
     text.parse().map(Seed).map_err(|_| format!("`{text}` is not a whole number from 0 to 2^64 - 1"))
 }
 
+fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "an address and a port are expected, such as 127.0.0.1:8080, [::1]:8443 or 0.0.0.0:0"
+            .to_owned()
+    })
+}
+
 fn parse_margin(text: &str) -> Result<f64, String> {
-    let share: unit::Probability = text.parse().map_err(|error: unit::ParseError| error.to_string())?;
+    let share: unit::Probability =
+        text.parse().map_err(|error: unit::ParseError| error.to_string())?;
     match share.fraction() {
         fraction if fraction > 0.0 && fraction < 1.0 => Ok(fraction),
         _ => Err("a margin lies between 0% and 100%, both excluded".to_owned()),
@@ -237,7 +280,6 @@ fn parse_margin(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_well_formed() {

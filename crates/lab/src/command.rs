@@ -42,9 +42,14 @@ pub(crate) fn colour() -> bool {
     std::io::stdout().is_terminal() && !crate::environment::no_color()
 }
 
-/// Reads the one JSON value that standard input holds.
-pub(crate) fn read_job<J: serde::de::DeserializeOwned>() -> Result<J, Trouble> {
-    serde_json::from_reader(std::io::stdin().lock()).map_err(|error| {
+/// Reads the one JSON value that standard input holds; None where it ends without one, for then who was to
+/// give the job has been ended, and has nobody to complain to.
+pub(crate) fn read_job<J: serde::de::DeserializeOwned>() -> Result<Option<J>, Trouble> {
+    let text = std::io::read_to_string(std::io::stdin().lock()).unwrap_or_default();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    serde_json::from_str(&text).map(Some).map_err(|error| {
         Trouble::misuse(format!("this command takes a job from wirelap itself: {error}"))
             .remedy("the commands for people are in `wirelap --help`")
     })

@@ -32,7 +32,12 @@ impl Form {
 }
 
 /// Judges the rows, writes result.json and report.html, and prints.
-pub(crate) fn conclude(folder: &RunFolder, header: &RunHeader, rows: &Rows, form: Form) -> Result<(), Trouble> {
+pub(crate) fn conclude(
+    folder: &RunFolder,
+    header: &RunHeader,
+    rows: &Rows,
+    form: Form,
+) -> Result<(), Trouble> {
     for damaged in &rows.damaged {
         crate::command::note(&format!("a row is damaged and left out: {damaged}"));
     }
@@ -67,8 +72,10 @@ fn style() -> Style {
 /// Each link in words. A link that can no longer be read (its trace file is gone) keeps its own text.
 fn link_texts(header: &RunHeader) -> BTreeMap<String, LinkText> {
     let text = |choice: &study::experiment::LinkChoice| {
-        let figures = choice::link_spec(choice).map_or_else(|_| choice.text().to_owned(), |spec| spec.to_string());
-        let source = link::find(choice.text()).map_or_else(String::new, |profile| profile.source.to_owned());
+        let figures = choice::link_spec(choice)
+            .map_or_else(|_| choice.text().to_owned(), |spec| spec.to_string());
+        let source =
+            link::find(choice.text()).map_or_else(String::new, |profile| profile.source.to_owned());
         (choice.name.clone(), LinkText { figures, source })
     };
     header.experiment.links.iter().map(text).collect()
@@ -84,14 +91,17 @@ fn assumptions(folder: &RunFolder, header: &RunHeader) -> Vec<String> {
         }
         match crate::har::read(&folder.inputs().join(&har.file), har) {
             Ok(recorded) => sentences.extend(crate::har::sentences(&har.file, &recorded)),
-            Err(trouble) => sentences.push(format!("what {} needed assuming is not known: {trouble}", har.file)),
+            Err(trouble) => {
+                sentences.push(format!("what {} needed assuming is not known: {trouble}", har.file))
+            }
         }
     }
     sentences
 }
 
 fn next_command(header: &RunHeader) -> String {
-    let recorded = header.experiment.workloads.iter().any(|w| matches!(w.kind, WorkloadKind::Har(_)));
+    let recorded =
+        header.experiment.workloads.iter().any(|w| matches!(w.kind, WorkloadKind::Har(_)));
     if recorded {
         "wirelap race quick".to_owned()
     } else {

@@ -20,10 +20,8 @@ impl secure::KeyLog for KeyLogFile {
 /// Opens it; None where the user asked for none.
 pub(crate) fn open(path: Option<&Path>) -> Result<Option<Arc<dyn secure::KeyLog>>, Trouble> {
     let Some(path) = path else { return Ok(None) };
-    let file = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
-        .map_err(|error| trouble::file(format!("opening SSLKEYLOGFILE {}", path.display()), &error))?;
+    let file = OpenOptions::new().create(true).append(true).open(path).map_err(|error| {
+        trouble::file(format!("opening SSLKEYLOGFILE {}", path.display()), &error)
+    })?;
     Ok(Some(Arc::new(KeyLogFile(file))))
 }

@@ -34,7 +34,8 @@ impl Progress {
             cell.left += 1;
             cell.light = trial.is_light();
         }
-        let bar = ProgressBar::with_draw_target(Some(plan.len() as u64), ProgressDrawTarget::stderr());
+        let bar =
+            ProgressBar::with_draw_target(Some(plan.len() as u64), ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template("{pos}/{len} trials {bar:24} {wide_msg}") {
             bar.set_style(style.progress_chars("━╸ "));
         }

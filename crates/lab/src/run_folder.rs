@@ -1,13 +1,20 @@
 //! The folder of a run: what is in it, and under which name.
 
 use crate::trouble::{self, Trouble};
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 /// A run's folder.
 #[derive(Debug, Clone)]
 pub(crate) struct RunFolder {
     path: PathBuf,
+}
+
+/// As long as it lives, no other process runs trials into the folder.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    /// The lock is the kernel's, on the open folder, so that it ends with the process however that ends.
+    _handle: File,
 }
 
 impl RunFolder {
@@ -17,9 +24,30 @@ impl RunFolder {
             Some(path) => Self::create_at(path)?,
             None => Self::create_numbered(name)?,
         };
-        fs::create_dir(folder.inputs())
-            .map_err(|error| trouble::file(format!("making {}", folder.inputs().display()), &error))?;
+        fs::create_dir(folder.inputs()).map_err(|error| {
+            trouble::file(format!("making {}", folder.inputs().display()), &error)
+        })?;
         Ok(folder)
+    }
+
+    /// Takes the folder for this process alone, until the lock is dropped. A file system that knows no locks
+    /// gives one that keeps nobody out.
+    pub(crate) fn lock(&self) -> Result<Lock, Trouble> {
+        let handle = File::open(&self.path).map_err(|error| {
+            trouble::file(format!("opening the folder {}", self.path.display()), &error)
+        })?;
+        match handle.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                Err(Trouble::misuse(format!("another wirelap runs in {}", self.path.display()))
+                    .remedy("wait until it has ended, or end it with Ctrl-C"))
+            }
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Lock { _handle: handle }),
+        }
+    }
+
+    /// Takes away a folder in which nothing has run yet.
+    pub(crate) fn remove(&self) {
+        let _ = fs::remove_dir_all(&self.path);
     }
 
     /// The folder of an earlier run.
@@ -55,30 +83,32 @@ impl RunFolder {
     /// Writes a file whole or not at all: beside its place first, then in one step into it.
     pub(crate) fn write(&self, path: &Path, text: &str) -> Result<(), Trouble> {
         let beside = path.with_extension("part");
-        fs::write(&beside, text)
-            .and_then(|()| fs::rename(&beside, path))
-            .map_err(|error| {
-                let _ = fs::remove_file(&beside);
-                trouble::file(format!("writing {}", path.display()), &error)
-            })
+        fs::write(&beside, text).and_then(|()| fs::rename(&beside, path)).map_err(|error| {
+            let _ = fs::remove_file(&beside);
+            trouble::file(format!("writing {}", path.display()), &error)
+        })
     }
 
     fn create_at(path: &Path) -> Result<Self, Trouble> {
         match fs::create_dir(path) {
             Ok(()) => Ok(Self::open(path)),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                Err(Trouble::misuse(format!("{} is there already", path.display())).remedy(format!(
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(
+                Trouble::misuse(format!("{} is there already", path.display())).remedy(format!(
                     "choose another --out, or go on with that run: wirelap race --resume {}",
-                    path.display()
-                )))
+                    trouble::quoted(path)
+                )),
+            ),
+            Err(error) => {
+                Err(trouble::file(format!("making the folder {}", path.display()), &error))
             }
-            Err(error) => Err(trouble::file(format!("making the folder {}", path.display()), &error)),
         }
     }
 
     fn create_numbered(name: &str) -> Result<Self, Trouble> {
-        let plain: String =
-            name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
+        let plain: String = name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' })
+            .collect();
         for number in 1_u32.. {
             let path = PathBuf::from(format!("wirelap-{plain}-{number}"));
             match fs::create_dir(&path) {
@@ -105,6 +135,10 @@ mod tests {
         assert!(first.inputs().is_dir());
         let again = RunFolder::create(Some(&here), "quick").unwrap_err();
         assert!(again.to_string().contains("--resume"), "{again}");
+        let lock = first.lock().unwrap();
+        assert!(first.lock().unwrap_err().to_string().contains("another wirelap"));
+        drop(lock);
+        assert!(first.lock().is_ok());
         first.write(&first.result(), "{}").unwrap();
         assert_eq!(fs::read_to_string(first.result()).unwrap(), "{}");
         fs::remove_dir_all(here).unwrap();

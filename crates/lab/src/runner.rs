@@ -26,6 +26,9 @@ const SHARED_CPU: f64 = 0.4;
 /// What a worker may take beyond its trial's own time-out, to set up and clear away.
 const WORKER_GRACE: Duration = Duration::from_secs(20);
 
+/// How long the kernel may take to end what killed workers leave behind.
+const ORPHANS_WAIT: Duration = Duration::from_secs(5);
+
 /// How often the runner looks up while trials run.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
@@ -93,18 +96,24 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs all of them. An interrupt ends the running ones, keeps the finished rows and returns false.
+    /// However it ends, no process that it started is left.
     pub(crate) fn run(mut self) -> Result<bool, Trouble> {
+        os::process::adopt_orphans();
+        let whole = self.run_all();
+        self.end_all();
+        // What a worker leaves behind when it is killed, the kernel kills; it is waited for here.
+        os::process::reap_orphans(ORPHANS_WAIT);
+        whole
+    }
+
+    fn run_all(&mut self) -> Result<bool, Trouble> {
         let (sender, printed) = mpsc::channel();
         loop {
             if self.interrupts.count() > 0 {
-                self.end_all();
                 return Ok(false);
             }
             while let Some(plan) = self.next_plan() {
-                if let Err(trouble) = self.start(plan, &sender) {
-                    self.end_all();
-                    return Err(trouble);
-                }
+                self.start(plan, &sender)?;
             }
             if self.running.is_empty() {
                 return Ok(true);
@@ -134,7 +143,8 @@ impl<'a> Runner<'a> {
     }
 
     fn start(&mut self, plan: TrialPlan, printed: &mpsc::Sender<Printed>) -> Result<(), Trouble> {
-        let trouble = |error: &dyn std::fmt::Display| Trouble::failed(format!("starting a worker: {error}"));
+        let trouble =
+            |error: &dyn std::fmt::Display| Trouble::failed(format!("starting a worker: {error}"));
         let order = TrialOrder {
             plan,
             inputs: self.context.inputs.clone(),

@@ -17,7 +17,10 @@ impl Store {
     /// Makes the file new.
     pub(crate) fn create(path: &Path, header: &RunHeader) -> Result<Self, Trouble> {
         let store = Self::open_file(path)?;
-        store.connection.execute_batch(SCHEMA).map_err(|error| store.trouble("laying out", &error))?;
+        store
+            .connection
+            .execute_batch(SCHEMA)
+            .map_err(|error| store.trouble("laying out", &error))?;
         store
             .connection
             .execute("INSERT INTO run (header) VALUES (?1)", params![json(header)?])
@@ -40,7 +43,11 @@ impl Store {
             .connection
             .query_row("SELECT header FROM run", [], |row| row.get(0))
             .optional()
-            .map_err(|error| self.trouble("reading", &error))?;
+            .map_err(|error| match error.sqlite_error_code() {
+                // A query that is right elsewhere: there is no such table.
+                Some(ErrorCode::Unknown) => self.damaged("it has no table of the run"),
+                _ => self.trouble("reading", &error),
+            })?;
         let text = text.ok_or_else(|| self.damaged("it has no header"))?;
         serde_json::from_str(&text).map_err(|error| self.damaged(&format!("its header: {error}")))
     }
@@ -83,8 +90,9 @@ impl Store {
     /// Every row, in the order of running. Rows that cannot be read are named, and the rest is given.
     pub(crate) fn records(&self) -> Result<Rows, Trouble> {
         let read = || -> rusqlite::Result<Vec<(String, String)>> {
-            let mut statement =
-                self.connection.prepare("SELECT key, record FROM trials ORDER BY started_unix_ms, key")?;
+            let mut statement = self
+                .connection
+                .prepare("SELECT key, record FROM trials ORDER BY started_unix_ms, key")?;
             let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
             rows.collect()
         };
@@ -189,6 +197,18 @@ fn trouble_with(path: &Path, attempted: &str, error: &rusqlite::Error) -> Troubl
             Trouble::failed(format!("{attempted}: the file is damaged or is not a run's rows"))
                 .remedy("run the experiment again, or restore the file")
         }
+        // A full disk shows as this too where SQLite does not look at the cause.
+        Some(ErrorCode::SystemIoFailure) if is_full(path) => {
+            trouble::file(attempted, &ErrorKind::StorageFull.into())
+        }
         _ => Trouble::failed(format!("{attempted}: {error}")),
     }
+}
+
+/// Whether the disk below `path` takes no more.
+fn is_full(path: &Path) -> bool {
+    let probe = path.with_extension("probe");
+    let written = std::fs::write(&probe, [0; 64 * 1024]);
+    let _ = std::fs::remove_file(&probe);
+    written.is_err_and(|error| error.kind() == std::io::ErrorKind::StorageFull)
 }

@@ -4,8 +4,12 @@ use page::{Page, Synthetic, Url};
 use study::experiment::PageWorkload;
 
 /// The page of `workload` on `host`. The scheme is the contender's to choose; the graph says http.
-pub(crate) fn page(workload: &PageWorkload, host: &str) -> Result<Page, Box<dyn std::error::Error>> {
-    let synthetic = Synthetic { images: workload.images, bytes: workload.bytes.0, ..Synthetic::default() };
+pub(crate) fn page(
+    workload: &PageWorkload,
+    host: &str,
+) -> Result<Page, Box<dyn std::error::Error>> {
+    let synthetic =
+        Synthetic { images: workload.images, bytes: workload.bytes.0, ..Synthetic::default() };
     let origin: Url = format!("http://{host}/").parse()?;
     let page = synthetic.page(&origin)?;
     if workload.think.is_zero() {

@@ -1,6 +1,7 @@
 //! What ends a command early, said once and clearly: what is wrong, where, and the way out.
 
 use std::fmt;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// The exit codes of the trade.
@@ -51,6 +52,21 @@ impl Trouble {
         self
     }
 
+    /// Says where it is, where that is known.
+    pub(crate) fn within(self, place: Option<String>) -> Self {
+        match place {
+            Some(place) => Self { what: format!("{place}: {}", self.what), ..self },
+            None => self,
+        }
+    }
+
+    /// Adds a line after the way out.
+    pub(crate) fn and(mut self, line: impl fmt::Display) -> Self {
+        let before = self.remedy.map_or_else(String::new, |remedy| format!("{remedy}\n"));
+        self.remedy = Some(format!("{before}{line}"));
+        self
+    }
+
     /// The process's exit code.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.exit as u8)
@@ -77,15 +93,27 @@ pub(crate) fn file(attempted: impl fmt::Display, error: &std::io::Error) -> Trou
     use std::io::ErrorKind;
     let what = format!("{attempted}: {error}");
     match error.kind() {
-        ErrorKind::NotFound => Trouble::misuse(what).remedy("check the path"),
-        ErrorKind::PermissionDenied => {
-            Trouble::misuse(what).remedy("choose a place that you may use, or change its permissions")
+        ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename => {
+            Trouble::misuse(what).remedy("check the path")
         }
+        ErrorKind::IsADirectory => Trouble::misuse(what).remedy("name a file in it"),
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Trouble::misuse(what)
+            .remedy("choose a place that you may use, or change its permissions"),
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            Trouble::lacking(what).remedy("free some space on that disk, then go on with the same command")
+            Trouble::lacking(what).remedy("free some space on that disk (see `df -h`)")
         }
         _ => Trouble::failed(what),
     }
+}
+
+/// A path as a shell takes it.
+pub(crate) fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./+,:@%".contains(c);
+    if text.chars().all(is_plain) && !text.is_empty() {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
@@ -97,6 +125,12 @@ mod tests {
         let trouble = Trouble::misuse("there is no link `5g`").remedy("did you mean `4g`?");
         assert_eq!(trouble.to_string(), "error: there is no link `5g`\n  did you mean `4g`?");
         assert_eq!(trouble.exit_code(), ExitCode::from(2));
+    }
+
+    #[test]
+    fn a_path_is_told_as_a_shell_takes_it() {
+        assert_eq!(quoted(Path::new("runs/quick-1")), "runs/quick-1");
+        assert_eq!(quoted(Path::new("it's mine")), r"'it'\''s mine'");
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! Calls through the whole lab: real sockets, a real link, rows as a user finds them.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test's helpers fail with it, and say why it is left out")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test's helpers fail with it, and say why it is left out"
+)]
 
 use serde_json::Value;
 use std::path::PathBuf;
@@ -103,7 +107,10 @@ fn calls_take_the_round_trips_that_their_connections_cost() {
     );
     // The same connection whether or not it was known beforehand that it speaks SPDY, and one less TLS in clear.
     assert_eq!((serial("spdy", "connections:spdy/3.1"), serial("spdy", "round_trips")), (1.0, 6.0));
-    assert_eq!((serial("spdy-clear", "connections:spdy/3.1"), serial("spdy-clear", "round_trips")), (1.0, 4.0));
+    assert_eq!(
+        (serial("spdy-clear", "connections:spdy/3.1"), serial("spdy-clear", "round_trips")),
+        (1.0, 4.0)
+    );
     // No call is quicker than its round trip and its server time.
     for contender in ["kept", "full", "resumed", "h2-alpn", "spdy", "spdy-clear"] {
         assert!(serial(contender, "mean_ms") >= 60.0);

@@ -1,6 +1,8 @@
 //! The plan of the house: which room may use which. A new edge is a decision, made in ARCHITECTURE.md
 //! and here, not in passing.
 
+#![allow(clippy::unwrap_used)]
+
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -22,8 +24,8 @@ const PLAN: &[(&str, &[&str])] = &[
     (
         "lab",
         &[
-            "client", "link", "origin", "os", "page", "proto", "report", "secure", "study", "subject",
-            "trace", "unit", "wire",
+            "client", "link", "origin", "os", "page", "proto", "report", "secure", "study",
+            "subject", "trace", "unit", "wire",
         ],
     ),
 ];

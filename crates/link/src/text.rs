@@ -5,6 +5,7 @@ use crate::profile::{find, profiles};
 use crate::schedule::{Schedule, ScheduleError};
 use crate::spec::{Bottleneck, LinkSpec, Order, PathSpec, Queue};
 use std::sync::Arc;
+use std::time::Duration;
 use unit::{ByteSize, ParseError, parse_duration};
 
 /// A text that is not a link.
@@ -33,6 +34,14 @@ pub enum SpecError {
         key: &'static str,
         /// What is wrong with its value.
         source: ParseError,
+    },
+    /// A time beyond all networks.
+    #[error("in `{key}=`: `{value}` is longer than a minute, the most that a link takes")]
+    TooLong {
+        /// The setting.
+        key: &'static str,
+        /// Its value.
+        value: String,
     },
     /// A setting that stands there twice.
     #[error("`{key}=` stands there twice")]
@@ -157,6 +166,9 @@ const SETTINGS: [Setting; 22] = [
     setting("reorder_down", What::Reorder, Ways::Down),
 ];
 
+/// Mars is farther, but no time-out of TCP's waits for it.
+const LONGEST: Duration = Duration::from_secs(60);
+
 impl Setting {
     fn find(key: &str) -> Option<Self> {
         SETTINGS.into_iter().find(|setting| setting.key == key)
@@ -176,9 +188,8 @@ impl Setting {
         link: &mut LinkSpec,
         load: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<(), SpecError> {
-        let bad = |source| SpecError::BadValue { key: self.key, source };
         if self.what == What::Rtt {
-            let rtt = parse_duration(value).map_err(bad)?;
+            let rtt = self.time(value)?;
             link.up.delay = rtt / 2;
             link.down.delay = rtt - link.up.delay;
             return Ok(());
@@ -190,6 +201,15 @@ impl Setting {
         Ok(())
     }
 
+    fn time(self, value: &str) -> Result<Duration, SpecError> {
+        let time = parse_duration(value)
+            .map_err(|source| SpecError::BadValue { key: self.key, source })?;
+        match time > LONGEST {
+            true => Err(SpecError::TooLong { key: self.key, value: value.to_owned() }),
+            false => Ok(time),
+        }
+    }
+
     fn read(
         self,
         value: &str,
@@ -198,7 +218,7 @@ impl Setting {
         let bad = |source| SpecError::BadValue { key: self.key, source };
         Ok(match self.what {
             What::Rtt | What::Delay => {
-                let delay = parse_duration(value).map_err(bad)?;
+                let delay = self.time(value)?;
                 Box::new(move |path| path.delay = delay)
             }
             What::Rate => {
@@ -218,7 +238,7 @@ impl Setting {
                 Box::new(move |path| path.loss = loss)
             }
             What::Jitter => {
-                let jitter = parse_duration(value).map_err(bad)?;
+                let jitter = self.time(value)?;
                 Box::new(move |path| path.jitter = jitter)
             }
             What::Reorder => {
@@ -311,7 +331,6 @@ fn edit_distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn parse(text: &str) -> Result<LinkSpec, SpecError> {
         LinkSpec::parse(text, |file| match file {
@@ -319,6 +338,14 @@ mod tests {
             "bad" => Ok("1\nx\n".to_owned()),
             _ => Err("no such file".to_owned()),
         })
+    }
+
+    #[test]
+    fn a_time_beyond_all_networks_is_refused() {
+        assert!(parse("rtt=60s,jitter=1min").is_ok());
+        for text in ["rtt=61s", "delay_up=99999999999s", "jitter=2min"] {
+            assert!(matches!(parse(text), Err(SpecError::TooLong { .. })), "{text}");
+        }
     }
 
     #[test]

@@ -196,6 +196,29 @@ pub fn die_with_parent() {
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) };
 }
 
+/// Makes this process the parent of every descendant that outlives its own one, so that
+/// [`reap_orphans`] can wait for all of them.
+pub fn adopt_orphans() {
+    // SAFETY: this option takes a number and cannot fail on the kernels that have pidfds.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong) };
+}
+
+/// Waits until no child is left, adopted ones too, but not longer than `limit`; whether none is. Only for
+/// a process that waits for none of them in another way any more.
+pub fn reap_orphans(limit: Duration) -> bool {
+    const LOOK: Duration = Duration::from_millis(1);
+    let deadline = crate::clock::now() + limit;
+    loop {
+        // SAFETY: the status is not asked for.
+        match unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } {
+            0 if crate::clock::now() >= deadline => return false,
+            0 => std::thread::sleep(LOOK),
+            reaped if reaped > 0 => {}
+            _ => return io::Error::last_os_error().raw_os_error() == Some(libc::ECHILD),
+        }
+    }
+}
+
 /// What this process has used so far, without its children.
 pub fn own_usage() -> Usage {
     // SAFETY: plain data, zero is a valid value of each field.

@@ -469,7 +469,8 @@ mod tests {
         let mut chain = vec![resource("http://a/", Release::Navigation)];
         chain.extend((0..3).map(|by| resource(&format!("http://a/{by}"), found_by(by))));
         chain[2].think = Duration::from_millis(10);
-        let beside = Resource { counts: Counts::AfterLoad, ..resource("http://a/late", found_by(3)) };
+        let beside =
+            Resource { counts: Counts::AfterLoad, ..resource("http://a/late", found_by(3)) };
         chain.push(Resource { think: Duration::from_secs(9), ..beside });
         let page = Page::new(ResourceId(0), chain).unwrap();
         assert_eq!(page.least_time(), Duration::from_millis(4 * 3 + 10));

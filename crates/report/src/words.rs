@@ -119,10 +119,18 @@ pub(crate) fn answers<'a>(report: &Report<'a>) -> Vec<Answer<'a>> {
 pub(crate) fn finding(group: &Group<'_>, margin: f64) -> String {
     if group.verdicts.is_none() {
         let measure = sentence_case(measure(group.workload));
-        return format!("{measure} of each trial on {} with {}", group.link.name, group.workload.name);
+        return format!(
+            "{measure} of each trial on {} with {}",
+            group.link.name, group.workload.name
+        );
     }
     let clauses = sentence(std::slice::from_ref(group), margin);
     clauses.into_iter().map(|clause| clause.text).collect::<Vec<_>>().join("; ")
+}
+
+/// A share with its sign, in whole per cent.
+pub(crate) fn signed_percent(share: f64) -> String {
+    format!("{:+.0} %", share * 100.0)
 }
 
 /// With a capital letter.

@@ -50,7 +50,8 @@ fn trials() -> Finding {
     let name = "namespaces and links";
     match os::net::probe() {
         Ok(_) => {
-            let what = if host::is_root() { "can be made, as root" } else { "can be made, without root" };
+            let what =
+                if host::is_root() { "can be made, as root" } else { "can be made, without root" };
             Finding { name, state: State::Good, what: what.to_owned(), remedy: String::new() }
         }
         Err(error) => Finding {
@@ -65,7 +66,10 @@ fn trials() -> Finding {
 fn cores() -> Finding {
     let count = host::cores();
     let (state, remedy) = match count {
-        0 | 1 => (State::Fair, "use a machine with two cores or more: on one, link and ends wait for each other"),
+        0 | 1 => (
+            State::Fair,
+            "use a machine with two cores or more: on one, link and ends wait for each other",
+        ),
         _ => (State::Good, ""),
     };
     Finding { name: "cores", state, what: count.to_string(), remedy: remedy.to_owned() }
@@ -79,15 +83,22 @@ fn clock() -> Finding {
     Finding {
         name: "clock",
         state: if slow { State::Fair } else { State::Good },
-        remedy: if slow { "boot with clocksource=tsc where the machine has a stable one".to_owned() } else { String::new() },
+        remedy: if slow {
+            "boot with clocksource=tsc where the machine has a stable one".to_owned()
+        } else {
+            String::new()
+        },
         what: source,
     }
 }
 
 fn peers() -> Finding {
     let folders = environment::program_folders();
-    let missing: Vec<&str> =
-        PEERS.iter().filter(|peer| peer.find(&folders).is_none()).map(|peer| peer.program).collect();
+    let missing: Vec<&str> = PEERS
+        .iter()
+        .filter(|peer| peer.find(&folders).is_none())
+        .map(|peer| peer.program)
+        .collect();
     let here = PEERS.len() - missing.len();
     match missing.is_empty() {
         true => Finding {
@@ -99,7 +110,10 @@ fn peers() -> Finding {
         false => Finding {
             name: "peers for the tests",
             state: State::Fair,
-            what: format!("{here} are here; not found: {} (races do not need them)", missing.join(", ")),
+            what: format!(
+                "{here} are here; not found: {} (races do not need them)",
+                missing.join(", ")
+            ),
             remedy: "./peers install".to_owned(),
         },
     }

@@ -14,16 +14,17 @@ use study::experiment::{Contender, Tls, Transport};
 
 /// Serves the job.
 pub(crate) fn run() -> Result<ExitCode, Trouble> {
-    let job: FarJob = super::read_job()?;
+    let Some(job) = super::read_job::<FarJob>()? else { return Ok(ExitCode::FAILURE) };
     let tls = server_tls(&job)?;
     let mut kinds = Vec::new();
     // SIGTERM is how the worker ends this process: there is nothing to put away.
-    let mut reactor = Reactor::new(ReactorSettings::default(), Stop::new().map_err(super::lacking)?)
-        .map_err(super::lacking)?;
+    let mut reactor =
+        Reactor::new(ReactorSettings::default(), Stop::new().map_err(super::lacking)?)
+            .map_err(super::lacking)?;
     let clear = job.listen.iter().map(|address| (address, ListenerKind::Clear));
-    let secure = tls
-        .iter()
-        .flat_map(|tls| job.listen_tls.iter().map(move |address| (address, ListenerKind::Tls(tls.clone()))));
+    let secure = tls.iter().flat_map(|tls| {
+        job.listen_tls.iter().map(move |address| (address, ListenerKind::Tls(tls.clone())))
+    });
     for (address, kind) in clear.chain(secure) {
         let listener = Listener::bind(*address, Sharing::Found, &SocketSettings::default());
         reactor.listen(listener.map_err(super::lacking)?).map_err(super::lacking)?;

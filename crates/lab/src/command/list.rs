@@ -34,7 +34,10 @@ impl Listed {
         };
         Self {
             experiments: builtin().iter().filter_map(|builtin| builtin.toml.parse().ok()).collect(),
-            peers: PEERS.iter().map(|peer| (peer.program, peer.role.as_str(), version(peer))).collect(),
+            peers: PEERS
+                .iter()
+                .map(|peer| (peer.program, peer.role.as_str(), version(peer)))
+                .collect(),
             lacking: os::net::probe().err().map(|error| error.to_string()),
         }
     }
@@ -42,14 +45,23 @@ impl Listed {
     fn text(&self) -> String {
         let mut text = String::from("Experiments (wirelap race NAME)\n");
         for experiment in &self.experiments {
-            let contenders: Vec<&str> = experiment.contenders.iter().map(|c| c.name.as_str()).collect();
+            let contenders: Vec<&str> =
+                experiment.contenders.iter().map(|c| c.name.as_str()).collect();
             let links: Vec<&str> = experiment.links.iter().map(|l| l.name.as_str()).collect();
             let _ = writeln!(text, "  {:<14}{}", experiment.name, experiment.question);
-            let _ = writeln!(text, "  {:<14}{} over {}", "", contenders.join(", "), links.join(", "));
+            let _ =
+                writeln!(text, "  {:<14}{} over {}", "", contenders.join(", "), links.join(", "));
         }
-        text.push_str("  FILE.toml     an experiment of your own (docs/schema/experiment.schema.json)\n");
-        text.push_str("  FILE.har      a page of your own, as a browser's developer tools save it\n");
-        text.push_str("\nLinks (--links NAME,NAME or rtt=60ms,down=10mbit,up=2mbit,loss=0.5%,queue=64kB)\n");
+        text.push_str("  published     all of these that run a published measurement again\n");
+        text.push_str(
+            "  FILE.toml     an experiment of your own (docs/schema/experiment.schema.json)\n",
+        );
+        text.push_str(
+            "  FILE.har      a page of your own, as a browser's developer tools save it\n",
+        );
+        text.push_str(
+            "\nLinks (--links NAME,NAME or rtt=60ms,down=10mbit,up=2mbit,loss=0.5%,queue=64kB)\n",
+        );
         for profile in link::profiles() {
             let _ = writeln!(text, "  {:<14}{}", profile.name, profile.spec());
             let _ = writeln!(text, "  {:<14}from: {}", "", profile.source);
@@ -66,7 +78,7 @@ impl Listed {
             }
         }
         for (program, role, version) in &self.peers {
-            let version = version.as_deref().unwrap_or("not installed");
+            let version = version.as_deref().map_or("not installed", brief);
             let _ = writeln!(text, "  {program:<14}{role:<11} {version}");
         }
         text
@@ -91,7 +103,8 @@ impl Listed {
             .iter()
             .map(|(program, role, version)| json!({"program": program, "role": role, "version": version}))
             .collect();
-        let transports: Vec<&str> = Transport::ALL.iter().map(|transport| transport.name()).collect();
+        let transports: Vec<&str> =
+            Transport::ALL.iter().map(|transport| transport.name()).collect();
         let listed = json!({
             "experiments": self.experiments,
             "links": links,
@@ -102,9 +115,19 @@ impl Listed {
     }
 }
 
+/// Some programs list every library of theirs in their version.
+fn brief(version: &str) -> &str {
+    const WIDTH: usize = 60;
+    let end = version.char_indices().nth(WIDTH).map_or(version.len(), |(end, _)| end);
+    let cut = if end < version.len() { version[..end].rfind(' ') } else { None };
+    &version[..cut.unwrap_or(end)]
+}
+
 fn transport_ways(transport: Transport) -> &'static str {
     match transport {
-        Transport::Http1 => "clear, TLS 1.2 or TLS 1.3; six connections an origin, as browsers keep",
+        Transport::Http1 => {
+            "clear, TLS 1.2 or TLS 1.3; six connections an origin, as browsers keep"
+        }
         Transport::H2 => "TLS by ALPN, or clear by prior knowledge; one connection an origin",
         Transport::Spdy => "TLS by ALPN, or clear by prior knowledge; one connection an origin",
     }

@@ -1,14 +1,20 @@
 //! `wirelap man`: a man page for the program and one for each command.
 
-use crate::cli::{Cli, ManArgs};
+use crate::cli::{self, ManArgs};
 use crate::trouble::{self, Trouble};
-use clap::CommandFactory;
 use std::process::ExitCode;
 
 /// Writes the pages.
 pub(crate) fn run(args: &ManArgs) -> Result<ExitCode, Trouble> {
-    clap_mangen::generate_to(Cli::command(), &args.dir)
-        .map_err(|error| trouble::file(format!("writing man pages to {}", args.dir.display()), &error))?;
-    super::print(&format!("man pages are in {}; read one with: man -l {}/wirelap.1\n", args.dir.display(), args.dir.display()))?;
+    std::fs::create_dir_all(&args.dir)
+        .and_then(|()| clap_mangen::generate_to(cli::shown(), &args.dir))
+        .map_err(|error| {
+            trouble::file(format!("writing man pages to {}", args.dir.display()), &error)
+        })?;
+    super::print(&format!(
+        "man pages are in {}; read one with: man -l {}/wirelap.1\n",
+        args.dir.display(),
+        args.dir.display()
+    ))?;
     Ok(ExitCode::SUCCESS)
 }

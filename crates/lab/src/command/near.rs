@@ -6,8 +6,8 @@ use crate::key_log;
 use crate::task::{Call, Task};
 use crate::trouble::Trouble;
 use client::{
-    Calls, Client, ClientConfig, FetchSpec, Hosts, KeepAlive, PageLoad, Place, PoolLimits, Timeouts,
-    Transport, Work,
+    Calls, Client, ClientConfig, FetchSpec, Hosts, KeepAlive, PageLoad, Place, PoolLimits,
+    Timeouts, Transport, Work,
 };
 use os::reactor::{Moment, Reactor, ReactorSettings, Stop};
 use os::tcp::TcpFacts;
@@ -24,7 +24,7 @@ use unit::ByteSize;
 
 /// Does the job.
 pub(crate) fn run() -> Result<ExitCode, Trouble> {
-    let job: NearJob = super::read_job()?;
+    let Some(job) = super::read_job::<NearJob>()? else { return Ok(ExitCode::FAILURE) };
     let config = config(&job)?;
     let report = match job.task {
         Task::Page { page, .. } => {
@@ -44,20 +44,30 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
 }
 
 /// Does `work` to its end; gives it back, with what the sockets said.
-fn drive<W: Work + 'static>(config: ClientConfig, work: W) -> Result<(W, BTreeMap<String, String>), Trouble> {
+fn drive<W: Work + 'static>(
+    config: ClientConfig,
+    work: W,
+) -> Result<(W, BTreeMap<String, String>), Trouble> {
     let mut client = Client::new(config, work);
     let settings = Rc::new(RefCell::new(BTreeMap::new()));
-    let mut reactor = Reactor::new(ReactorSettings::default(), Stop::new().map_err(super::lacking)?)
-        .map_err(super::lacking)?;
+    let mut reactor =
+        Reactor::new(ReactorSettings::default(), Stop::new().map_err(super::lacking)?)
+            .map_err(super::lacking)?;
     let witness = settings.clone();
-    reactor.observe(Box::new(move |_, moment, facts| note_facts(&mut witness.borrow_mut(), moment, facts)));
+    reactor.observe(Box::new(move |_, moment, facts| {
+        note_facts(&mut witness.borrow_mut(), moment, facts)
+    }));
     reactor.run(&mut client).map_err(super::lacking)?;
     drop(reactor);
     Ok((client.into_work(), settings.take()))
 }
 
 fn request(call: &Call) -> FetchSpec {
-    FetchSpec { kind: Kind::Xhr, expected: Some(ByteSize(call.bytes)), ..FetchSpec::get(call.url.clone()) }
+    FetchSpec {
+        kind: Kind::Xhr,
+        expected: Some(ByteSize(call.bytes)),
+        ..FetchSpec::get(call.url.clone())
+    }
 }
 
 fn config(job: &NearJob) -> Result<ClientConfig, Trouble> {
@@ -76,8 +86,10 @@ fn config(job: &NearJob) -> Result<ClientConfig, Trouble> {
     let mut config = ClientConfig::new(transport, tls);
     config.hosts = hosts(job);
     config.keep_alive = if settings.keep_alive { KeepAlive::On } else { KeepAlive::Off };
-    config.limits = PoolLimits { per_origin: settings.connections as usize, ..PoolLimits::default() };
-    config.timeouts = Timeouts { connect: job.timeout, stall: job.timeout, whole: Some(job.timeout) };
+    config.limits =
+        PoolLimits { per_origin: settings.connections as usize, ..PoolLimits::default() };
+    config.timeouts =
+        Timeouts { connect: job.timeout, stall: job.timeout, whole: Some(job.timeout) };
     config.spdy.stream_window = settings.stream_window.0 as u32;
     config.spdy.session_window = settings.connection_window.0 as u32;
     config.h2 = h2::Settings {
@@ -117,9 +129,11 @@ fn hosts(job: &NearJob) -> Hosts {
 /// What the kernel says of a connection: the same for all of them, so the last one's word is kept.
 fn note_facts(settings: &mut BTreeMap<String, String>, moment: Moment, facts: &TcpFacts) {
     if moment == Moment::Opened {
-        settings.insert("near socket congestion control".to_owned(), facts.congestion_control.clone());
+        settings
+            .insert("near socket congestion control".to_owned(), facts.congestion_control.clone());
         settings.insert("near socket segment size".to_owned(), facts.segment_size.to_string());
-        settings.insert("near socket initial window".to_owned(), facts.congestion_window.to_string());
+        settings
+            .insert("near socket initial window".to_owned(), facts.congestion_window.to_string());
     }
 }
 
@@ -161,5 +175,11 @@ fn report(
     if let Some(last) = carried.max_by_key(|fetch| fetch.phases.sent) {
         settings.insert("transport last selected".to_owned(), last.protocol.clone());
     }
-    NearReport { fetches, connections, uncounted: BTreeSet::new(), server_time: BTreeMap::new(), settings }
+    NearReport {
+        fetches,
+        connections,
+        uncounted: BTreeSet::new(),
+        server_time: BTreeMap::new(),
+        settings,
+    }
 }

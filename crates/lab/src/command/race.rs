@@ -23,15 +23,20 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
     if let Some(dir) = &args.resume {
         let folder = RunFolder::open(dir);
         let store = Store::open(&folder.rows())?;
+        let _lock = folder.lock()?;
         let header = store.header()?;
-        return race(args, &folder, store, &header);
+        race(args, &folder, store, &header, &interrupts()?)?;
+        return Ok(ExitCode::SUCCESS);
     }
     // All of them are read before the first one runs: a slip in the last one shows at once.
+    let names = args.experiments.iter().flat_map(|name| choice::expand(name));
     let chosen: Vec<Chosen> =
-        args.experiments.iter().map(|name| choice::choose(name, args)).collect::<Result<_, _>>()?;
+        names.map(|name| choice::choose(name, args)).collect::<Result<_, _>>()?;
     if args.out.is_some() && chosen.len() > 1 {
-        return Err(Trouble::misuse("--out names one folder, and each experiment needs one of its own")
-            .remedy("leave --out away, or race one experiment at a time"));
+        return Err(Trouble::misuse(
+            "--out names one folder, and each experiment needs one of its own",
+        )
+        .remedy("leave --out away, or race one experiment at a time"));
     }
     if args.dry_run {
         let plans: String = chosen.iter().map(describe).collect::<Result<_, _>>()?;
@@ -39,14 +44,28 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
         return Ok(ExitCode::SUCCESS);
     }
     os::net::probe().map_err(super::lacking)?;
+    // Before a folder is made: from then on, Ctrl-C says how to go on.
+    let interrupts = interrupts()?;
     for chosen in chosen {
-        start(args, chosen)?;
+        start(args, chosen, &interrupts)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn start(args: &RaceArgs, chosen: Chosen) -> Result<(), Trouble> {
+fn interrupts() -> Result<Interrupts, Trouble> {
+    Interrupts::take().map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))
+}
+
+fn start(args: &RaceArgs, chosen: Chosen, interrupts: &Interrupts) -> Result<(), Trouble> {
     let folder = RunFolder::create(args.out.as_deref(), &chosen.experiment.name)?;
+    let _lock = folder.lock()?;
+    // A folder without a header is no run that could be gone on with.
+    let (store, header) = lay_out(&folder, chosen).inspect_err(|_| folder.remove())?;
+    race(args, &folder, store, &header, interrupts)
+}
+
+/// Copies what the experiment reads into the folder and writes down what the run is.
+fn lay_out(folder: &RunFolder, chosen: Chosen) -> Result<(Store, RunHeader), Trouble> {
     for (file, called) in &chosen.files {
         std::fs::copy(file, folder.inputs().join(called)).map_err(|error| {
             trouble::file(format!("copying {} into the run's folder", file.display()), &error)
@@ -58,10 +77,10 @@ fn start(args: &RaceArgs, chosen: Chosen) -> Result<(), Trouble> {
         experiment: chosen.experiment,
         started_unix_ms: os::clock::realtime().as_millis() as u64,
         host: host::facts(),
-        command_line: std::env::args().collect(),
+        command_line: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
     };
     let store = Store::create(&folder.rows(), &header)?;
-    race(args, &folder, store, &header).map(|_| ())
+    Ok((store, header))
 }
 
 /// Runs what is not yet in the store, then judges all that is.
@@ -70,37 +89,45 @@ fn race(
     folder: &RunFolder,
     mut store: Store,
     header: &RunHeader,
-) -> Result<ExitCode, Trouble> {
+    interrupts: &Interrupts,
+) -> Result<(), Trouble> {
     let plan = plan(&header.experiment, |name| folder.inputs().join(name))?;
     let plan = left_over(plan, &store)?;
-    let interrupts =
-        Interrupts::take().map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))?;
+    if !plan.is_empty() {
+        os::net::probe().map_err(super::lacking)?;
+    }
     let context = RunContext {
-        program: std::env::current_exe()
-            .map_err(|error| Trouble::failed(format!("finding this program's own file: {error}")))?,
+        program: std::env::current_exe().map_err(|error| {
+            Trouble::failed(format!("finding this program's own file: {error}"))
+        })?,
         inputs: std::path::absolute(folder.inputs()).unwrap_or_else(|_| folder.inputs()),
         key_log: environment::ssl_key_log_file(),
         serial: args.serial,
     };
-    let mut progress = Progress::new(&plan, if args.serial { 1 } else { SIDE_BY_SIDE }, args.verbose);
-    let whole = Runner::new(context, plan, &mut store, &mut progress, &interrupts).run();
+    let mut progress =
+        Progress::new(&plan, if args.serial { 1 } else { SIDE_BY_SIDE }, args.verbose);
+    let whole = Runner::new(context, plan, &mut store, &mut progress, interrupts).run();
     progress.clear();
-    if !whole? {
-        return Err(interrupted(folder, &store));
+    let ended = |trouble: Trouble| trouble.and(how_to_go_on(folder));
+    if !whole.map_err(ended)? {
+        let kept = store.records().map_or(0, |rows| rows.records.len());
+        let trials = if kept == 1 { "trial is" } else { "trials are" };
+        let what = format!("{kept} {trials} kept in {}", folder.path().display());
+        return Err(ended(Trouble::interrupted(what)));
     }
-    conclude(folder, header, &store.records()?, Form::of(args.json, args.csv))?;
-    Ok(ExitCode::SUCCESS)
+    conclude(folder, header, &store.records()?, Form::of(args.json, args.csv)).map_err(ended)
 }
 
-fn interrupted(folder: &RunFolder, store: &Store) -> Trouble {
-    let kept = store.records().map_or(0, |rows| rows.records.len());
-    let dir = folder.path().display();
-    Trouble::interrupted(format!("{kept} trials are kept in {dir}"))
-        .remedy(format!("go on with: wirelap race --resume {dir}\njudge what is there: wirelap report {dir}"))
+fn how_to_go_on(folder: &RunFolder) -> String {
+    let dir = trouble::quoted(folder.path());
+    format!("go on with: wirelap race --resume {dir}\njudge what is there: wirelap report {dir}")
 }
 
 /// The trials of an experiment on this machine; `file` tells where a file that a workload names is.
-fn plan(experiment: &Experiment, file: impl Fn(&str) -> PathBuf) -> Result<Vec<TrialPlan>, Trouble> {
+fn plan(
+    experiment: &Experiment,
+    file: impl Fn(&str) -> PathBuf,
+) -> Result<Vec<TrialPlan>, Trouble> {
     let mut surroundings = Surroundings { cores: host::cores(), ..Surroundings::default() };
     for choice in &experiment.links {
         let spec = choice::link_spec(choice)?;
@@ -137,7 +164,8 @@ fn left_over(plan: Vec<TrialPlan>, store: &Store) -> Result<Vec<TrialPlan>, Trou
 
 fn describe(chosen: &Chosen) -> Result<String, Trouble> {
     let experiment = &chosen.experiment;
-    let mut text = format!("{}: {}\n{}\n\n", experiment.name, experiment.title, experiment.question);
+    let mut text =
+        format!("{}: {}\n{}\n\n", experiment.name, experiment.title, experiment.question);
     let here = |name: &str| {
         let called = chosen.files.iter().find(|(_, called)| called == name);
         called.map_or_else(|| PathBuf::from(name), |(path, _)| path.clone())
@@ -146,7 +174,13 @@ fn describe(chosen: &Chosen) -> Result<String, Trouble> {
     for (place, trial) in plan.iter().enumerate() {
         let manner = if trial.is_light() { "side by side" } else { "alone" };
         let warmup = if trial.warmup { ", warm-up" } else { "" };
-        let _ = writeln!(text, "{:4}  {:<40} seed {:<20} {manner}{warmup}", place + 1, trial.key, trial.seed);
+        let _ = writeln!(
+            text,
+            "{:4}  {:<40} seed {:<20} {manner}{warmup}",
+            place + 1,
+            trial.key,
+            trial.seed
+        );
     }
     let _ = writeln!(
         text,

@@ -11,8 +11,11 @@ use os::reactor::{Reactor, ReactorSettings, Stop};
 use os::signal::Interrupts;
 use os::tcp::Listener;
 use proto::SocketSettings;
-use secure::{Authority, AuthoritySpec, Identity, Pem, ServerTls, ServerTlsOptions, Validity, UnixTime};
+use secure::{
+    Authority, AuthoritySpec, Identity, Pem, ServerTls, ServerTlsOptions, UnixTime, Validity,
+};
 use std::fs;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -26,9 +29,10 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
     Root::open(&args.dir, CacheSettings::default()).map_err(misuse)?;
     let threads = args.threads.unwrap_or_else(host::cores) as usize;
     let identity = identity(args)?;
-    let (kinds, shares) = listen(args, identity, threads)?;
+    // Before the addresses are told: from then on somebody may know whom to interrupt.
     let interrupts = Interrupts::take()
         .map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))?;
+    let (kinds, shares) = listen(args, identity, threads)?;
     let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
     let config = OriginConfig::new(kinds, wall_clock);
     let stop = Stop::new().map_err(super::lacking)?;
@@ -56,7 +60,10 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
         thread::sleep(LOOK_UP);
     }
     for worker in workers {
-        worker.join().map_err(|_| Trouble::failed("a thread of the server broke"))?.map_err(super::lacking)?;
+        worker
+            .join()
+            .map_err(|_| Trouble::failed("a thread of the server broke"))?
+            .map_err(super::lacking)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -90,7 +97,8 @@ impl Worker {
         for listener in self.listeners {
             reactor.listen(listener)?;
         }
-        let log: Option<Rc<dyn AccessLog>> = if self.verbose { Some(Rc::new(PrintedLog)) } else { None };
+        let log: Option<Rc<dyn AccessLog>> =
+            if self.verbose { Some(Rc::new(PrintedLog)) } else { None };
         let parts = Parts { files: Some(Box::new(FilesAdapter(root))), log, ..Parts::default() };
         reactor.run(&mut Origin::new(self.config, parts))
     }
@@ -118,14 +126,16 @@ fn identity(args: &ServeArgs) -> Result<Option<Identity>, Trouble> {
         return Ok(None);
     }
     if let (Some(cert), Some(key)) = (&args.cert, &args.key) {
-        let identity = Identity::from_pem(&read_pem(cert)?, &read_pem(key)?).map_err(Trouble::misuse)?;
+        let identity =
+            Identity::from_pem(&read_pem(cert)?, &read_pem(key)?).map_err(Trouble::misuse)?;
         return Ok(Some(identity));
     }
     let now = UnixTime::since_unix_epoch(os::clock::realtime());
     let spec = AuthoritySpec { validity: Validity::around(now), ..AuthoritySpec::default() };
     let authority = Authority::new(spec).map_err(Trouble::failed)?;
     let mut names: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
-    let others = args.listen_tls.iter().map(|address| address.ip()).filter(|ip| !ip.is_unspecified());
+    let others =
+        args.listen_tls.iter().map(|address| address.ip()).filter(|ip| !ip.is_unspecified());
     names.extend(others.map(|ip| ip.to_string()));
     names.sort_unstable();
     names.dedup();
@@ -146,7 +156,11 @@ fn read_pem(path: &Path) -> Result<Pem, Trouble> {
 type Shares = Vec<Vec<Listener>>;
 
 /// Binds everything before anything is served, and says where.
-fn listen(args: &ServeArgs, identity: Option<Identity>, threads: usize) -> Result<(Vec<ListenerKind>, Shares), Trouble> {
+fn listen(
+    args: &ServeArgs,
+    identity: Option<Identity>,
+    threads: usize,
+) -> Result<(Vec<ListenerKind>, Shares), Trouble> {
     let key_log = key_log::open(environment::ssl_key_log_file().as_deref())?;
     let tls = match identity {
         Some(identity) => {
@@ -170,7 +184,8 @@ fn listen(args: &ServeArgs, identity: Option<Identity>, threads: usize) -> Resul
 }
 
 fn bind(address: SocketAddr, shares: &mut Shares) -> Result<SocketAddr, Trouble> {
-    let listeners = Listener::bind_all(address, shares.len(), &SocketSettings::default()).map_err(misuse)?;
+    let listeners =
+        Listener::bind_all(address, shares.len(), &SocketSettings::default()).map_err(misuse)?;
     let local = listeners.first().map_or(address, Listener::local);
     for (share, listener) in shares.iter_mut().zip(listeners) {
         share.push(listener);
@@ -183,6 +198,14 @@ fn misuse(error: Os) -> Trouble {
     let trouble = Trouble::misuse(&error);
     match error.remedy() {
         Some(remedy) => trouble.remedy(remedy),
-        None => trouble,
+        None => match error.source.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => {
+                trouble.remedy("name a folder that is there")
+            }
+            ErrorKind::PermissionDenied => {
+                trouble.remedy("choose a folder that you may read, or change its permissions")
+            }
+            _ => trouble,
+        },
     }
 }

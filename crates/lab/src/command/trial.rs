@@ -8,7 +8,8 @@ use crate::task::Task;
 use crate::trouble::Trouble;
 use os::error::Os;
 use os::net::{
-    ForwardSpec, Forwarder, LinkCounters, Placement, Segmentation, Side, Stop, Topology, TopologySpec,
+    ForwardSpec, Forwarder, LinkCounters, Placement, Segmentation, Side, Stop, Topology,
+    TopologySpec,
 };
 use os::process::{Child, Usage};
 use secure::{Authority, AuthoritySpec};
@@ -19,6 +20,7 @@ use std::os::fd::AsFd;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 use study::experiment::{Contender, Tls};
+use study::plan::TrialPlan;
 use study::reconcile::{LinkFacts, Testimony, call_metrics, reconcile};
 use study::record::{self, CpuUse, Outcome, TrialRecord, without_figures};
 use trace::PacketRecord;
@@ -36,7 +38,7 @@ const FAR_END: Duration = Duration::from_millis(500);
 /// Reads the order, runs the trial, prints the row.
 pub(crate) fn run() -> Result<ExitCode, Trouble> {
     os::process::die_with_parent();
-    let order: TrialOrder = super::read_job()?;
+    let Some(order) = super::read_job::<TrialOrder>()? else { return Ok(ExitCode::FAILURE) };
     let began = os::clock::now();
     let started_unix_ms = os::clock::realtime().as_millis() as u64;
     let mut record = match trial(&order) {
@@ -52,8 +54,12 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
 fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     let work = Work::of(order)?;
     let spec = choice::link_spec(&order.plan.cell.link).map_err(failed)?;
+    if is_pinned(&order.plan) {
+        os::process::pin(&[order.plan.placement.link as usize]).map_err(failed)?;
+    }
     let authority = Authority::new(AuthoritySpec::default()).map_err(failed)?;
-    let topology = Topology::build(&topology_spec(&order.plan.cell.contender, &work)).map_err(unsupported)?;
+    let topology =
+        Topology::build(&topology_spec(&order.plan.cell.contender, &work)).map_err(unsupported)?;
     let forward = ForwardSpec {
         link: spec.clone(),
         seed: Seed(order.plan.seed),
@@ -61,7 +67,8 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     };
     let mut packets: Vec<PacketRecord> = Vec::new();
     let mut keep = |packet| packets.push(packet);
-    let mut forwarder = Forwarder::new(&topology, &forward).map_err(unsupported)?.with_records(&mut keep);
+    let mut forwarder =
+        Forwarder::new(&topology, &forward).map_err(unsupported)?.with_records(&mut keep);
     let run = Run { order, work: &work, topology: &topology, authority: &authority };
     let ran = run.go(&mut forwarder)?;
     let counters = forwarder.counters();
@@ -114,7 +121,8 @@ struct Work {
 impl Work {
     fn of(order: &TrialOrder) -> Result<Self, Outcome> {
         let cell = &order.plan.cell;
-        let task = Task::of(&cell.workload, &order.inputs, Seed(order.plan.seed)).map_err(failed)?;
+        let task =
+            Task::of(&cell.workload, &order.inputs, Seed(order.plan.seed)).map_err(failed)?;
         let usual_port = if cell.contender.tls == Tls::None { 80 } else { 443 };
         let (hosts, ports) = (task.hosts(), task.ports(usual_port));
         Ok(Self { task, hosts, ports })
@@ -122,7 +130,8 @@ impl Work {
 
     /// Every address that far listens on: each host has its own.
     fn listeners(&self) -> Vec<SocketAddr> {
-        let pairs = (0..self.hosts.len()).flat_map(|host| self.ports.iter().map(move |port| (host, *port)));
+        let pairs =
+            (0..self.hosts.len()).flat_map(|host| self.ports.iter().map(move |port| (host, *port)));
         pairs.map(|(host, port)| SocketAddr::new(address(host), port)).collect()
     }
 }
@@ -157,7 +166,11 @@ impl Run<'_> {
         let near_use = near.end(FAR_END).map_err(failed)?.usage;
         let far_use = far.end(FAR_END).map_err(failed)?.usage;
         let own = os::process::own_usage();
-        let cpu = CpuUse { client_ms: millis(near_use), origin_ms: millis(far_use), link_ms: millis(own) };
+        let cpu = CpuUse {
+            client_ms: millis(near_use),
+            origin_ms: millis(far_use),
+            link_ms: millis(own),
+        };
         Ok(Ran { near: report, cpu })
     }
 
@@ -170,19 +183,13 @@ impl Run<'_> {
             Side::Near => places.client,
             Side::Far => places.origin,
         };
-        let cpus = if self.is_pinned() { vec![core as usize] } else { Vec::new() };
+        let cpus = if is_pinned(&self.order.plan) { vec![core as usize] } else { Vec::new() };
         self.topology.spawn(command, Placement { cpus, ..Placement::at(side) }).map_err(failed)
-    }
-
-    /// Trials that run side by side share all cores; the kernel spreads them better than a plan made
-    /// beforehand.
-    fn is_pinned(&self) -> bool {
-        !self.order.plan.is_light()
     }
 
     fn placement(&self) -> BTreeMap<String, String> {
         let places = &self.order.plan.placement;
-        let text = match self.is_pinned() {
+        let text = match is_pinned(&self.order.plan) {
             true => {
                 format!("link {}, client {}, origin {}", places.link, places.client, places.origin)
             }
@@ -224,6 +231,12 @@ impl Run<'_> {
     }
 }
 
+/// Trials that run side by side share all cores; the kernel spreads them better than a plan made
+/// beforehand.
+fn is_pinned(plan: &TrialPlan) -> bool {
+    !plan.is_light()
+}
+
 fn topology_spec(contender: &Contender, work: &Work) -> TopologySpec {
     let mut spec = TopologySpec::default();
     spec.tcp.congestion = contender.settings.congestion_control.name().to_owned();
@@ -239,17 +252,24 @@ fn hand_over<J: serde::Serialize>(child: &mut Child, job: &J) -> Result<(), Outc
     let Some(mut stdin) = child.stdin.take() else {
         return Err(failed("a child has no standard input"));
     };
-    stdin.write_all(&text).map_err(|error| failed(format!("a child does not take its job: {error}")))
+    stdin
+        .write_all(&text)
+        .map_err(|error| failed(format!("a child does not take its job: {error}")))
 }
 
 /// Waits for far's one line.
 fn await_ready(far: &mut Child, forwarder: &mut Forwarder<'_>) -> Result<(), Outcome> {
     let Some(stdout) = far.stdout.take() else { return Err(failed("far has no standard output")) };
-    let stop =
-        Stop { readable: &[stdout.as_fd(), far.as_fd()], deadline: Some(os::clock::now() + FAR_START) };
+    let stop = Stop {
+        readable: &[stdout.as_fd(), far.as_fd()],
+        deadline: Some(os::clock::now() + FAR_START),
+    };
     forwarder.run(stop).map_err(failed)?;
     if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {
-        return Err(failed(format!("the far side did not listen within {} s", FAR_START.as_secs())));
+        return Err(failed(format!(
+            "the far side did not listen within {} s",
+            FAR_START.as_secs()
+        )));
     }
     let mut line = String::new();
     BufReader::new(stdout).read_line(&mut line).map_err(failed)?;
@@ -293,7 +313,8 @@ fn died(side: &str, child: &mut Child) -> String {
 fn audit(found: Outcome, counters: &LinkCounters) -> Outcome {
     let unplanned = counters.unplanned();
     if unplanned > 0 {
-        let reason = format!("the kernel dropped {unplanned} packets that the link did not plan to drop");
+        let reason =
+            format!("the kernel dropped {unplanned} packets that the link did not plan to drop");
         return Outcome::Invalid { reason };
     }
     if counters.clock_steps > 0 {

@@ -173,7 +173,13 @@ fn map_to_root(uid: u32, gid: u32) -> Result<(), Os> {
 
 fn refusal(attempted: &str, source: io::Error) -> Os {
     let code = source.raw_os_error();
-    let error = Os::new(attempted, source);
+    // The system's words for these, "no space left on device", speak of disks.
+    let error = match code {
+        Some(libc::ENOSPC | libc::EUSERS) => {
+            Os::new(format!("{attempted} within the limit on their number"), source)
+        }
+        _ => Os::new(attempted, source),
+    };
     match remedy(code, &|file| fs::read_to_string(file).ok()) {
         Some(remedy) => error.with_remedy(remedy),
         None => error,

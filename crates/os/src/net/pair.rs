@@ -149,14 +149,14 @@ fn await_far(
         let stop = Stop { readable: &[far.as_fd()], deadline: Some(look) };
         if forwarder.run(stop)? != Stopped::Deadline {
             // A far that has gone may have started a daemon; only a failure is certain.
-            if far.wait(None)?.is_some_and(|exit| !exit.status.success()) {
-                return Err(Os::new(
+            return match far.wait(None)? {
+                Some(exit) if !exit.status.success() => Err(Os::new(
                     "keep the far program running",
-                    io::ErrorKind::BrokenPipe.into(),
+                    io::Error::other(format!("it ended at once ({})", exit.status)),
                 )
-                .with_remedy("run it by itself to see why it ends"));
-            }
-            return Ok(());
+                .with_remedy("run it by itself to see why it ends")),
+                _ => Ok(()),
+            };
         }
     }
     Ok(())

@@ -6,6 +6,7 @@ mod tests;
 use crate::calendar::rfc3339;
 use crate::experiment::{Contender, Experiment, LinkChoice, Pattern, Workload, WorkloadKind};
 use crate::plan::CellId;
+use crate::published::{self, Ours, Published, Question};
 use crate::record::{Outcome, RunHeader, TrialRecord, metric};
 use crate::result::{
     CellResult, Failure, Family, LinkResult, MedianTrial, Pair, RESULT_SCHEMA, Ranked, RunResult,
@@ -39,6 +40,7 @@ pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
         trials: count(rows.cells.values().flatten().copied()),
         cells,
         verdicts,
+        published: published(experiment, &rows),
         failures: rows.cells.values().flatten().filter_map(|record| failure(record)).collect(),
     }
 }
@@ -258,12 +260,8 @@ impl Versus<'_> {
         let name = Some(&self.workload.name);
         let check = experiment.workloads.iter().find(|other| other.check_of.as_ref() == name);
         let Some(check) = check else { return finding };
-        let flat = self.paired_on(check, rows);
         // The check claims nothing and can but withdraw: its interval need not hold together with others.
-        let distribution = SignedRank::of(flat.blocks());
-        let rank = distribution.rank_within(1.0 - CONFIDENCE);
-        let alone = Rule { comparisons: 1, ..rule };
-        finding.checked_by(&alone.judge(&flat, Level { rank, error: distribution.error(rank) }))
+        finding.checked_by(&alone(rule.margin, &self.paired_on(check, rows)))
     }
 
     fn unsupported(&self, rows: &Rows<'_>) -> Option<String> {
@@ -274,6 +272,29 @@ impl Versus<'_> {
             })
         })
     }
+}
+
+/// One comparison by itself, at 95 %.
+fn alone(margin: f64, paired: &Paired) -> Finding {
+    let distribution = SignedRank::of(paired.blocks());
+    let rank = distribution.rank_within(1.0 - CONFIDENCE);
+    let level = Level { rank, error: distribution.error(rank) };
+    Rule { margin, comparisons: 1 }.judge(paired, level)
+}
+
+/// Our run beside the published one. Each of its comparisons stands by itself, as each published finding does.
+fn published(experiment: &Experiment, rows: &Rows<'_>) -> Option<Published> {
+    let ask = |question: Question<'_>| {
+        let versus = Versus {
+            workload: experiment.workload(question.workload)?,
+            link: experiment.links.iter().find(|link| link.name == question.link)?,
+            a: experiment.contender(question.a)?,
+            b: experiment.contender(question.b)?,
+        };
+        let paired = versus.paired(rows);
+        (paired.blocks() > 0).then(|| alone(experiment.margin, &paired).comparison())
+    };
+    published::compare(experiment.published?, &Ours { experiment, ask: &ask })
 }
 
 fn score(row: &TrialRecord, workload: &Workload) -> Option<Score> {

@@ -2,6 +2,7 @@
 
 use super::contender::{CongestionControl, Negotiation, Transport};
 use super::quantity::{SizeField, SpanField};
+use crate::published::Source;
 use schemars::JsonSchema;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{self, IntoDeserializer};
@@ -22,6 +23,8 @@ pub(super) struct ExperimentFile {
     pub(super) title: String,
     /// What is asked, in words.
     pub(super) question: String,
+    /// The published measurement that is run again; its contenders, links and workloads go by their names.
+    pub(super) published: Option<Source>,
     /// What the experiment says nothing about.
     #[serde(default)]
     pub(super) not_covered: Vec<String>,
@@ -32,10 +35,11 @@ pub(super) struct ExperimentFile {
     #[schemars(with = "Option<f64>", range(min = 0.001, max = 1.0))]
     pub(super) margin: Option<Spanned<f64>>,
     /// Measured trials of each cell (default 10).
-    #[schemars(with = "Option<u32>", range(min = 1))]
+    #[schemars(with = "Option<u32>", range(min = 1, max = 10000))]
     pub(super) trials: Option<Spanned<u32>>,
     /// Trials of each cell that are run before and not counted (default 1).
-    pub(super) warmup: Option<u32>,
+    #[schemars(with = "Option<u32>", range(max = 10000))]
+    pub(super) warmup: Option<Spanned<u32>>,
     /// Where all random choices come from (default 1).
     #[schemars(with = "Option<u64>")]
     pub(super) seed: Option<Spanned<u64>>,
@@ -96,7 +100,7 @@ pub(super) struct SettingsFile {
     #[schemars(with = "Option<Negotiation>")]
     pub(super) negotiation: Option<Spanned<Negotiation>>,
     /// Connections to one origin at most (default 6 for http/1.1, else 1).
-    #[schemars(with = "Option<u32>", range(min = 1))]
+    #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     pub(super) connections: Option<Spanned<u32>>,
     /// The client's HTTP/2 or SPDY receive window for a stream (default Chromium's, "6MiB").
     #[schemars(with = "Option<SizeSchema>")]
@@ -107,7 +111,7 @@ pub(super) struct SettingsFile {
     /// TCP congestion control of both sides (default "cubic").
     pub(super) congestion_control: Option<CongestionControl>,
     /// TCP initial congestion window of both sides, in segments (default 10).
-    #[schemars(with = "Option<u32>", range(min = 1))]
+    #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     pub(super) initial_window: Option<Spanned<u32>>,
     /// Largest IP packet in octets (default 1500).
     #[schemars(with = "Option<u32>", range(min = 576, max = 9000))]
@@ -241,8 +245,9 @@ pub(super) struct LinkFile {
     /// The link's own figures, where `name` is to be short.
     pub(super) figures: Option<String>,
     /// Measured trials of each cell on this link (default: the experiment's).
-    #[schemars(with = "Option<u32>", range(min = 1))]
+    #[schemars(with = "Option<u32>", range(min = 1, max = 10000))]
     pub(super) trials: Option<Spanned<u32>>,
     /// Warm-up trials of each cell on this link (default: the experiment's).
-    pub(super) warmup: Option<u32>,
+    #[schemars(with = "Option<u32>", range(max = 10000))]
+    pub(super) warmup: Option<Spanned<u32>>,
 }

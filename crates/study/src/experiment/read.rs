@@ -5,8 +5,8 @@ mod workloads;
 
 use super::contender::{Contender, Negotiation, Settings, Tls};
 use super::file::{ContenderFile, ExperimentFile, LinkFile, SettingsFile, TlsFile};
-use super::quantity::SizeField;
-use super::{Experiment, ExperimentError, LinkChoice};
+use super::quantity::{SizeField, SpanField};
+use super::{Experiment, ExperimentError, LinkChoice, MOST_TRIALS};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
@@ -33,20 +33,16 @@ impl Reader<'_> {
         self.distinct("link", file.links.get_ref().iter().map(|file| &file.name))?;
         self.known_baseline(&file.baseline, contender_names.map(|name| name.get_ref().as_str()))?;
         let margin = file.margin.as_ref().map_or(Ok(DEFAULT_MARGIN), |field| self.margin(field))?;
-        let trials = self.at_least_one("trials", &file.trials)?.unwrap_or(DEFAULT_TRIALS);
-        let warmup = file.warmup.unwrap_or(DEFAULT_WARMUP);
-        let timeout = match &file.timeout {
-            Some(field) if field.get_ref().0.is_zero() => {
-                return Err(self.fault(field.span(), "a time-out must be above zero"));
-            }
-            Some(field) => field.get_ref().0,
-            None => DEFAULT_TIMEOUT,
-        };
+        let trials = self.count("trials", &file.trials, MOST_TRIALS)?.unwrap_or(DEFAULT_TRIALS);
+        let warmup = self.warmup(&file.warmup)?.unwrap_or(DEFAULT_WARMUP);
+        let timeout =
+            file.timeout.as_ref().map_or(Ok(DEFAULT_TIMEOUT), |field| self.timeout(field))?;
         let links = file.links.into_inner();
         Ok(Experiment {
             name: self.named("experiment", &file.name)?,
             title: file.title,
             question: file.question,
+            published: file.published,
             not_covered: file.not_covered,
             baseline: file.baseline.into_inner(),
             margin,
@@ -76,7 +72,7 @@ impl Reader<'_> {
             resumption: given.resumption.map_or(usual.resumption, Spanned::into_inner),
             negotiation: given.negotiation.map_or(usual.negotiation, Spanned::into_inner),
             connections: self
-                .at_least_one("connections", &given.connections)?
+                .count("connections", &given.connections, MOST_CONNECTIONS)?
                 .unwrap_or(usual.connections),
             stream_window: self.window(&given.stream_window)?.unwrap_or(usual.stream_window),
             connection_window: self
@@ -84,7 +80,7 @@ impl Reader<'_> {
                 .unwrap_or(usual.connection_window),
             congestion_control: given.congestion_control.unwrap_or(usual.congestion_control),
             initial_window: self
-                .at_least_one("initial_window", &given.initial_window)?
+                .count("initial_window", &given.initial_window, MOST_SEGMENTS)?
                 .unwrap_or(usual.initial_window),
             mtu: given.mtu.map_or(Ok(usual.mtu), |field| self.mtu(&field))?,
         };
@@ -115,8 +111,8 @@ impl Reader<'_> {
         Ok(LinkChoice {
             name: self.named("link", &file.name)?,
             figures: file.figures,
-            trials: self.at_least_one("trials", &file.trials)?.unwrap_or(trials),
-            warmup: file.warmup.unwrap_or(warmup),
+            trials: self.count("trials", &file.trials, MOST_TRIALS)?.unwrap_or(trials),
+            warmup: self.warmup(&file.warmup)?.unwrap_or(warmup),
         })
     }
 
@@ -187,17 +183,38 @@ impl Reader<'_> {
         }
     }
 
-    fn at_least_one(
+    fn count(
         &self,
         what: &str,
         field: &Option<Spanned<u32>>,
+        most: u32,
     ) -> Result<Option<u32>, ExperimentError> {
-        match field {
-            Some(field) if *field.get_ref() == 0 => {
-                Err(self.fault(field.span(), format!("`{what}` must be at least 1")))
+        let Some(field) = field else { return Ok(None) };
+        match *field.get_ref() {
+            0 => Err(self.fault(field.span(), format!("`{what}` must be at least 1"))),
+            count if count > most => {
+                Err(self.fault(field.span(), format!("`{what}` must be at most {most}")))
             }
-            Some(field) => Ok(Some(*field.get_ref())),
-            None => Ok(None),
+            count => Ok(Some(count)),
+        }
+    }
+
+    fn warmup(&self, field: &Option<Spanned<u32>>) -> Result<Option<u32>, ExperimentError> {
+        match field {
+            Some(field) if *field.get_ref() == 0 => Ok(Some(0)),
+            _ => self.count("warmup", field, MOST_TRIALS),
+        }
+    }
+
+    fn timeout(&self, field: &Spanned<SpanField>) -> Result<Duration, ExperimentError> {
+        match field.get_ref().0 {
+            span if span.is_zero() => {
+                Err(self.fault(field.span(), "a time-out must be above zero"))
+            }
+            span if span > LONGEST_TIMEOUT => {
+                Err(self.fault(field.span(), "a time-out is at most a day"))
+            }
+            span => Ok(span),
         }
     }
 
@@ -205,7 +222,9 @@ impl Reader<'_> {
         let text = name.get_ref();
         match text.trim() == text && !text.is_empty() && !text.contains(char::is_control) {
             true => Ok(text.clone()),
-            false => Err(self.fault(name.span(), format!("`{text}` is no name for a {what}"))),
+            false => {
+                Err(self.fault(name.span(), format!("`{text}` cannot be the name of the {what}")))
+            }
         }
     }
 
@@ -225,4 +244,7 @@ const DEFAULT_MARGIN: f64 = 0.05;
 const DEFAULT_TRIALS: u32 = 10;
 const DEFAULT_WARMUP: u32 = 1;
 const DEFAULT_SEED: u64 = 1;
+const MOST_CONNECTIONS: u32 = 1_000;
+const MOST_SEGMENTS: u32 = 1_000;
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);

@@ -216,7 +216,9 @@ impl Rule {
             Some(format!("one of the two failed in {failed} of {all} blocks"))
         } else if level.rank == 0 {
             let (comparisons, percent) = (self.comparisons, CONFIDENCE * 100.0);
-            Some(format!("{all} blocks cannot carry {comparisons} comparisons at {percent:.0} %"))
+            let blocks = if all == 1 { "block" } else { "blocks" };
+            let them = if comparisons == 1 { "comparison" } else { "comparisons" };
+            Some(format!("{all} {blocks} cannot carry {comparisons} {them} at {percent:.0} %"))
         } else {
             None
         };

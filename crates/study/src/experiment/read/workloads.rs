@@ -3,11 +3,13 @@
 
 use super::super::calls::{CallsWorkload, Pattern, ServerTime};
 use super::super::file::{DependenciesFile, KindFile, OneOrMany, PatternFile, WorkloadFile};
+use super::super::quantity::SizeField;
 use super::super::workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload};
 use super::{ExperimentError, Reader};
 use std::ops::Range;
 use std::time::Duration;
 use toml::Spanned;
+use unit::ByteSize;
 
 impl Reader<'_> {
     pub(super) fn workloads(
@@ -73,7 +75,14 @@ impl Reader<'_> {
                 .map_err(|error| self.fault(field.span(), error.to_string()))?,
         };
         let images = self.needed(&file, "images", file.images.clone(), span)?;
-        let bytes = self.needed(&file, "bytes", file.bytes.clone(), span)?;
+        if let Some(field) =
+            file.images.as_ref().filter(|_| images.iter().any(|n| *n > MOST_IMAGES))
+        {
+            return Err(
+                self.fault(field.span(), format!("a page has at most {MOST_IMAGES} images"))
+            );
+        }
+        let bytes = self.sizes(&file, "an image", span)?;
         let pages = images.into_iter().flat_map(|images| {
             bytes.iter().map(move |bytes| PageWorkload { images, bytes: bytes.0, think })
         });
@@ -124,10 +133,14 @@ impl Reader<'_> {
             return Err(self.fault(field.span(), "a server time is 600s at most"));
         }
         let counts = self.needed(&file, "count", file.count.clone(), span)?;
-        if let (Some(field), true) = (&file.count, counts.contains(&0)) {
-            return Err(self.fault(field.span(), "`count` must be at least 1"));
+        let possible = 1..=MOST_CALLS;
+        if let Some(field) =
+            file.count.as_ref().filter(|_| !counts.iter().all(|n| possible.contains(n)))
+        {
+            let message = format!("`count` must be at least 1 and at most {MOST_CALLS}");
+            return Err(self.fault(field.span(), message));
         }
-        let bytes = self.needed(&file, "bytes", file.bytes.clone(), span)?;
+        let bytes = self.sizes(&file, "an answer", span)?;
         let calls = counts.into_iter().flat_map(|count| {
             let one = move |bytes| CallsWorkload { pattern, count, bytes, server_time };
             bytes.iter().map(move |bytes| one(bytes.0))
@@ -161,6 +174,22 @@ impl Reader<'_> {
         }
     }
 
+    /// The values of `bytes`, within what memory and patience bear.
+    fn sizes(
+        &self,
+        file: &WorkloadFile,
+        whose: &str,
+        span: &Range<usize>,
+    ) -> Result<Vec<SizeField>, ExperimentError> {
+        let sizes = self.needed(file, "bytes", file.bytes.clone(), span)?;
+        match &file.bytes {
+            Some(field) if sizes.iter().any(|size| size.0 > LARGEST_BODY) => {
+                Err(self.fault(field.span(), format!("{whose} has at most {LARGEST_BODY}")))
+            }
+            _ => Ok(sizes),
+        }
+    }
+
     /// The values of a field that the workload cannot do without.
     fn needed<T>(
         &self,
@@ -191,5 +220,9 @@ impl Reader<'_> {
 /// A field's name, where it stands if it is there, and whose it is.
 type Field<'f> = (&'f str, Option<Range<usize>>, &'f [KindFile]);
 
+/// Far beyond any page; what it takes to hold them all is a worker's own to find.
+const MOST_IMAGES: u32 = 10_000;
+const MOST_CALLS: u32 = 10_000;
+const LARGEST_BODY: ByteSize = ByteSize(1_000_000_000);
 /// What the origin's `delay_ms` takes.
 const LONGEST_SERVER_TIME: Duration = Duration::from_secs(600);

@@ -1,0 +1,283 @@
+//! A folder of its own for a test, the program run in it, and what of it is still alive afterwards.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// The variable by which every process of a test is known: children inherit it.
+const MARK: &str = "WIRELAP_TEST_MARK";
+
+/// Nothing here takes as long, unless it hangs.
+const HANGS: Duration = Duration::from_secs(120);
+
+/// A page of three images, by h1 and h2, over `link`.
+pub(crate) fn experiment(link: &str, trials: u32) -> String {
+    format!(
+        "name = \"tiny\"\ntitle = \"a tiny page\"\nquestion = \"does it run?\"\nbaseline = \"h1\"\n\
+         trials = {trials}\nwarmup = 0\n\
+         [[workloads]]\nkind = \"page\"\nimages = 3\nbytes = \"1kB\"\n\
+         [[contenders]]\nname = \"h1\"\ntransport = \"http/1.1\"\n\
+         [[contenders]]\nname = \"h2\"\ntransport = \"h2\"\n\
+         [[links]]\nname = \"{link}\"\n"
+    )
+}
+
+/// Slow enough to be interrupted in the middle of a trial, and light, so that trials run side by side.
+pub(crate) const SLOW: &str = "rtt=150ms,down=1mbit,up=1mbit";
+
+/// A page of two resources, as a browser would export it.
+pub(crate) const HAR: &str = r#"{"log":{"version":"1.2","pages":[{"id":"p","startedDateTime":"2026-01-01T00:00:00.000Z",
+"title":"t","pageTimings":{"onContentLoad":50,"onLoad":200}}],"entries":[
+{"pageref":"p","startedDateTime":"2026-01-01T00:00:00.000Z","time":60,
+"request":{"method":"GET","url":"https://site.test/","httpVersion":"h2","headers":[],"queryString":[],"cookies":[],"headersSize":-1,"bodySize":0},
+"response":{"status":200,"statusText":"OK","httpVersion":"h2","headers":[{"name":"content-type","value":"text/html"}],"cookies":[],"content":{"size":2000,"mimeType":"text/html"},"redirectURL":"","headersSize":-1,"bodySize":2000},
+"cache":{},"timings":{"blocked":0,"dns":0,"connect":20,"ssl":10,"send":0,"wait":25,"receive":5}},
+{"pageref":"p","startedDateTime":"2026-01-01T00:00:00.070Z","time":30,"_initiator":{"type":"parser","url":"https://site.test/"},
+"request":{"method":"GET","url":"https://cdn.test/a.png","httpVersion":"h2","headers":[],"queryString":[],"cookies":[],"headersSize":-1,"bodySize":0},
+"response":{"status":200,"statusText":"OK","httpVersion":"h2","headers":[{"name":"content-type","value":"image/png"}],"cookies":[],"content":{"size":3000,"mimeType":"image/png"},"redirectURL":"","headersSize":-1,"bodySize":3000},
+"cache":{},"timings":{"blocked":0,"dns":0,"connect":-1,"ssl":-1,"send":0,"wait":25,"receive":5}}]}}"#;
+
+/// A folder that anybody may write into, removed at the end.
+pub(crate) struct Bench {
+    pub(crate) folder: PathBuf,
+}
+
+/// What a command came to.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    /// The exit code; over 128 where a signal ended it.
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// A command under way, in the background.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    mark: String,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::SeqCst);
+        let folder =
+            std::env::temp_dir().join(format!("wirelap-test-{}-{number}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+        Self { folder }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path(name), content).unwrap();
+    }
+
+    /// Any program, in this folder and with this bench's mark.
+    pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.folder).env(MARK, &self.folder).env_remove("SSLKEYLOGFILE");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn wirelap(&self, args: &[&str]) -> Command {
+        let mut command = self.command(wirelap());
+        command.args(args);
+        command
+    }
+
+    /// Runs wirelap to its end.
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        self.start(self.wirelap(args)).end()
+    }
+
+    /// Runs a shell's line, in which `$W` is wirelap, under `wrapper`.
+    pub(crate) fn shell(&self, wrapper: &[&str], line: &str) -> Ran {
+        let shell = ["sh", "-c", line];
+        let mut words = wrapper.iter().chain(&shell);
+        let mut command = self.command(words.next().unwrap());
+        command.args(words).env("W", wirelap());
+        self.start(command).end()
+    }
+
+    /// As `shell`, as the user nobody, with a copy of the program in this folder: what is above the place
+    /// where it was built may be closed to others.
+    pub(crate) fn shell_as_nobody(&self, line: &str) -> Ran {
+        let copy = self.path("program");
+        if !copy.exists() {
+            fs::copy(wirelap(), &copy).unwrap();
+        }
+        let mut command = self.command("setpriv");
+        command
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", line])
+            .env("W", &copy);
+        self.start(command).end()
+    }
+
+    pub(crate) fn start(&self, mut command: Command) -> Running {
+        Running { child: command.spawn().unwrap(), mark: self.mark() }
+    }
+
+    /// The command lines of every process of this bench that lives.
+    pub(crate) fn alive(&self) -> Vec<(u32, String)> {
+        processes(&self.mark())
+    }
+
+    /// How many network namespaces the processes of this bench are in.
+    pub(crate) fn namespaces(&self) -> usize {
+        let mut inodes: Vec<u64> = self
+            .alive()
+            .iter()
+            .filter_map(|(pid, _)| Some(fs::metadata(format!("/proc/{pid}/ns/net")).ok()?.ino()))
+            .collect();
+        inodes.sort_unstable();
+        inodes.dedup();
+        inodes.len()
+    }
+
+    fn mark(&self) -> String {
+        self.folder.display().to_string()
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Running {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        signal(self.pid(), name);
+    }
+
+    /// Waits until a process whose command line ends in the words of `role` lives, and gives its number.
+    pub(crate) fn await_role(&mut self, role: &str) -> u32 {
+        let end = format!(" {role}");
+        for _ in 0..10_000 {
+            let found = processes(&self.mark).into_iter().find(|(_, line)| line.ends_with(&end));
+            if let Some((pid, _)) = found {
+                return pid;
+            }
+            assert!(self.child.try_wait().unwrap().is_none(), "ended before there was a {role}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        panic!("there was never a {role}");
+    }
+
+    /// Waits for the end.
+    pub(crate) fn end(mut self) -> Ran {
+        let out = drain(self.child.stdout.take());
+        let err = drain(self.child.stderr.take());
+        let mut waited = Duration::ZERO;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            if waited > HANGS {
+                self.child.kill().unwrap();
+                panic!("hangs: {}", err.join().unwrap());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+            waited += Duration::from_millis(5);
+        };
+        let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap());
+        Ran { code, out: out.join().unwrap(), err: err.join().unwrap() }
+    }
+}
+
+impl Ran {
+    /// It ended with `code` and said all of `words` on standard error, and never panicked.
+    pub(crate) fn said(&self, code: i32, words: &[&str]) -> &Self {
+        assert_eq!(self.code, code, "{self:?}");
+        assert!(!self.err.contains("panicked"), "{self:?}");
+        for word in words {
+            assert!(self.err.contains(word), "no {word:?} in {self:?}");
+        }
+        self
+    }
+}
+
+pub(crate) fn signal(pid: u32, name: &str) {
+    // The process may have ended in the meantime.
+    let _ = Command::new("kill")
+        .args([&format!("-{name}"), &pid.to_string()])
+        .stderr(Stdio::null())
+        .status();
+}
+
+/// The program, where it was built.
+pub(crate) fn wirelap() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_wirelap"))
+}
+
+pub(crate) fn is_root() -> bool {
+    uid() == 0
+}
+
+/// Says why a test cannot run here.
+pub(crate) fn unsupported(why: &str) {
+    eprintln!("unsupported: {why}");
+}
+
+/// Whether trials can run here; says so where they cannot.
+pub(crate) fn trials_run_here() -> bool {
+    let doctor = Command::new(wirelap()).arg("doctor").output().unwrap();
+    if !doctor.status.success() {
+        unsupported(&format!("trials: {}", String::from_utf8_lossy(&doctor.stdout)));
+    }
+    doctor.status.success()
+}
+
+/// Outcomes of all trials of a run's folder, by key.
+pub(crate) fn outcomes(folder: &Path) -> Vec<(String, String, Option<String>)> {
+    let rows = rusqlite::Connection::open(folder.join("rows.sqlite")).unwrap();
+    let mut query = rows.prepare("SELECT key, outcome, reason FROM trials ORDER BY key").unwrap();
+    let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+fn uid() -> u32 {
+    fs::metadata("/proc/self").unwrap().uid()
+}
+
+fn processes(mark: &str) -> Vec<(u32, String)> {
+    let entry = format!("{MARK}={mark}\0");
+    let mut found = Vec::new();
+    for process in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
+        let Some(pid) = process.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        // A process that has ended and waits to be reaped has no environment any more.
+        let environment = fs::read(process.path().join("environ")).unwrap_or_default();
+        if String::from_utf8_lossy(&environment).contains(&entry) {
+            let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            found.push((pid, line.trim_end().to_owned()));
+        }
+    }
+    found
+}
+
+fn drain(stream: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut stream) = stream {
+            stream.read_to_end(&mut bytes).unwrap();
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}

@@ -1,0 +1,162 @@
+//! What goes wrong that is nobody's slip: killed processes, full disks, missing rights, damaged folders.
+
+use crate::bench::{
+    Bench, Ran, SLOW, experiment, is_root, outcomes, signal, trials_run_here, unsupported,
+};
+use std::fs;
+use std::process::Command;
+
+#[test]
+fn a_killed_process_fails_its_trial_and_the_run_goes_on() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("slow.toml", experiment(SLOW, 2));
+    for (role, reason) in
+        [("far", "the far side died"), ("near", "the near side died"), ("trial", "without a row")]
+    {
+        let folder = format!("without-{role}");
+        let mut running = bench.start(bench.wirelap(&["race", "slow.toml", "--out", &folder]));
+        // A trial's far is told from the others by its near: with both, it is under way.
+        running.await_role("near");
+        signal(running.await_role(role), "KILL");
+        running.end().said(0, &[]);
+        let rows = outcomes(&bench.path(&folder));
+        let failed: Vec<_> = rows.iter().filter(|(_, outcome, _)| outcome == "failed").collect();
+        assert_eq!((rows.len(), failed.len()), (4, 1), "{rows:?}");
+        let told = failed[0].2.as_deref().unwrap();
+        assert!(told.contains(reason) && told.contains("SIGKILL"), "{told}");
+        assert_eq!(bench.alive(), []);
+    }
+}
+
+/// As root of a user namespace of its own, so that its limits can be turned without anybody else's notice.
+const OWN_USERS: [&str; 3] = ["unshare", "--user", "--map-root-user"];
+
+fn can(wrapper: &[&str], line: &str) -> bool {
+    let works = Command::new(wrapper[0]).args(&wrapper[1..]).args(["sh", "-c", line]).output();
+    let works = works.is_ok_and(|output| output.status.success());
+    if !works {
+        unsupported(&format!("`{}` does not work here", wrapper.join(" ")));
+    }
+    works
+}
+
+#[test]
+fn refused_namespaces_are_told_by_race_link_list_and_doctor() {
+    const FORBID: &str =
+        "echo 0 > /proc/sys/user/max_user_namespaces; echo 0 > /proc/sys/user/max_net_namespaces; ";
+    if !can(&OWN_USERS, FORBID) {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("tiny.toml", experiment("lan", 1));
+    let run = |command: &str| bench.shell(&OWN_USERS, &format!("{FORBID} exec $W {command}"));
+    let remedy = "sudo sysctl -w user.max_user_namespaces=10000";
+    for command in ["race tiny.toml", "link lan -- true"] {
+        let ran = run(command);
+        ran.said(3, &["cannot make namespaces", remedy]);
+        assert_eq!(ran.err.lines().count(), 2, "{ran:?}");
+    }
+    assert!(!bench.path("wirelap-tiny-1").exists());
+    let doctor = run("doctor");
+    assert!(
+        doctor.code == 3 && doctor.out.contains("LACKING") && doctor.out.contains(remedy),
+        "{doctor:?}"
+    );
+    assert!(run("list").out.contains("trials        no: cannot make namespaces"));
+    run("race tiny.toml --dry-run").said(0, &[]);
+}
+
+#[test]
+fn a_full_disk_keeps_finished_rows_and_tells_how_to_go_on() {
+    const OWN_MOUNTS: [&str; 4] = ["unshare", "--user", "--map-root-user", "--mount"];
+    if !can(&OWN_MOUNTS, "mount -t tmpfs none /mnt") || !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("tiny.toml", experiment("lan", 6));
+    fs::create_dir(bench.path("disk")).unwrap();
+    let run = |size: &str| -> Ran {
+        let line = format!(
+            "mount -t tmpfs -o size={size} none disk && $W race tiny.toml --out disk/run; code=$?; \
+             mount -o remount,size=64m disk; ls disk; cp -r disk/run kept-{size}; exit $code"
+        );
+        bench.shell(&OWN_MOUNTS, &line)
+    };
+    // Too full to begin: nothing is left, so that the same command works once there is room.
+    for size in ["4k", "16k", "40k"] {
+        let ran = run(size);
+        ran.said(3, &["rows.sqlite", "free some space on that disk"]);
+        assert_eq!(ran.out, "", "a half-made folder is left");
+    }
+    // Full in the middle: what is finished stays.
+    let ran = run("100k");
+    ran.said(
+        3,
+        &["writing to disk/run/rows.sqlite", "free some space", "wirelap race --resume disk/run"],
+    );
+    let kept = outcomes(&bench.path("kept-100k")).len();
+    assert!((1..12).contains(&kept), "{kept}");
+    bench.run(&["race", "--resume", "kept-100k"]).said(0, &[]);
+    assert_eq!(outcomes(&bench.path("kept-100k")).len(), 12);
+}
+
+#[test]
+fn an_ordinary_user_races_without_root() {
+    if !is_root() {
+        return unsupported(
+            "becoming another user needs root; the other tests run without it already",
+        );
+    }
+    let bench = Bench::new();
+    bench.write("tiny.toml", experiment("rtt=20ms,down=5mbit,up=5mbit", 6));
+    let doctor = bench.shell_as_nobody("$W doctor");
+    if doctor.code != 0 {
+        return unsupported(&format!("trials without root: {}", doctor.out));
+    }
+    let ran = bench.shell_as_nobody("$W race tiny.toml --out run");
+    ran.said(0, &[]);
+    assert!(ran.out.contains("12/12 trials, 0 invalid, 0 failed"), "{ran:?}");
+    let result = fs::read_to_string(bench.path("run/result.json")).unwrap();
+    let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+    assert_eq!(result["host"]["root"], false);
+    assert!(result["verdicts"][0]["pairs"][0]["verdict"].is_string(), "{result:#}");
+    bench
+        .shell_as_nobody("mkdir locked && chmod 500 locked && $W race tiny.toml --out locked/run")
+        .said(2, &["locked/run", "Permission denied", "choose a place"]);
+}
+
+#[test]
+fn a_damaged_folder_is_told_as_such_and_left_alone() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("tiny.toml", experiment("lan", 1));
+    bench.run(&["race", "tiny.toml", "--out", "whole"]).said(0, &[]);
+    let rows = fs::read(bench.path("whole/rows.sqlite")).unwrap();
+    let damages: [(&str, Vec<u8>); 4] = [
+        ("truncated", rows[..6000].to_vec()),
+        ("empty", Vec::new()),
+        (
+            "of-another-kind",
+            b"this is a text, and no database at all; it is long enough to be looked at. "
+                .repeat(9),
+        ),
+        ("without-its-run", rows.clone()),
+    ];
+    for (folder, content) in damages {
+        fs::create_dir(bench.path(folder)).unwrap();
+        let file = bench.path(folder).join("rows.sqlite");
+        fs::write(&file, content).unwrap();
+        if folder == "without-its-run" {
+            rusqlite::Connection::open(&file).unwrap().execute("DELETE FROM run", []).unwrap();
+        }
+        for command in [&["report", folder][..], &["race", "--resume", folder]] {
+            let ran = bench.run(command);
+            ran.said(1, &["rows.sqlite", "damaged", "run the experiment again"]);
+        }
+    }
+}

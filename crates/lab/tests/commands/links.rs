@@ -1,0 +1,102 @@
+//! `wirelap link`: two programs of the user's, names, streams, exit codes.
+
+use crate::bench::{Bench, Ran, trials_run_here};
+
+fn link(bench: &Bench, words: &str) -> Ran {
+    bench.shell(&[], &format!("$W link {words}"))
+}
+
+#[test]
+fn both_sides_find_each_other_by_name_and_by_variable() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    let ran = link(
+        &bench,
+        "lan --far 'getent ahostsv4 near far > far.txt; echo $WIRELAP_NEAR $WIRELAP_FAR >> far.txt' \
+        -- sh -c 'sleep 0.2; getent ahostsv4 near far; echo $WIRELAP_NEAR $WIRELAP_FAR'",
+    );
+    ran.said(0, &[]);
+    let far = std::fs::read_to_string(bench.path("far.txt")).unwrap();
+    assert_eq!(far, ran.out);
+    let last = ran.out.lines().last().unwrap();
+    let (near_at, far_at) = last.split_once(' ').unwrap();
+    assert!(
+        near_at != far_at
+            && ran.out.contains(&format!("{near_at} "))
+            && ran.out.contains(&format!("{far_at} "))
+    );
+}
+
+#[test]
+fn octets_pass_over_ipv4_and_ipv6_with_standard_input() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("index.html", "from far");
+    for address in ["-4", "-6"] {
+        if address == "-6" && !std::path::Path::new("/proc/net/if_inet6").exists() {
+            crate::bench::unsupported("IPv6");
+            continue;
+        }
+        let bind = if address == "-4" { "0.0.0.0:80" } else { "'[::]:80'" };
+        let line = format!(
+            "lan --ready-port 80 --far \"$W serve . --threads 1 --listen {bind} > served\" -- curl -s {address} http://far/index.html"
+        );
+        let ran = link(&bench, &line);
+        assert_eq!((ran.code, ran.out.as_str()), (0, "from far"), "{ran:?}");
+    }
+    let ran = bench.shell(&[], "echo through | $W link lan -- cat");
+    assert_eq!((ran.code, ran.out.as_str()), (0, "through\n"), "{ran:?}");
+}
+
+#[test]
+fn the_exit_code_is_the_near_programs() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    for (near, code) in [("true", 0), ("sh -c 'exit 42'", 42), ("sh -c 'kill -9 $$'", 137)] {
+        let ran = link(&bench, &format!("3g --far 'sleep 60' -- {near}"));
+        assert_eq!(ran.code, code, "{ran:?}");
+        assert_eq!(bench.alive(), [], "far outlived near");
+    }
+}
+
+#[test]
+fn programs_that_cannot_run_are_named() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    link(&bench, "lan -- no-such-program").said(3, &["cannot start no-such-program", "install it"]);
+    link(&bench, "lan --far 'exit 7' -- sleep 60")
+        .said(3, &["far program", "exit status: 7", "run it by itself"]);
+    link(&bench, "lan --far no-such-program -- sleep 60")
+        .said(3, &["no-such-program", "far program"]);
+    link(&bench, "lan").said(2, &["<COMMAND>"]);
+    link(&bench, "lan --ready-port 0 --far x -- true").said(2, &["--ready-port"]);
+    assert_eq!(bench.alive(), []);
+}
+
+#[test]
+fn a_killed_link_takes_both_sides_along() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    let mut running =
+        bench.start(bench.wirelap(&["link", "lan", "--far", "sleep 61", "--", "sleep", "62"]));
+    running.await_role("62");
+    running.signal("KILL");
+    running.end();
+    for _ in 0..1000 {
+        if bench.alive().is_empty() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    panic!("left: {:?}", bench.alive());
+}

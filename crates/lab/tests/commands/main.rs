@@ -1,0 +1,12 @@
+//! The real program, as users and machines treat it: wrong words, broken files, signals, killed processes,
+//! full disks, missing rights. Each file is one kind of treatment.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::print_stderr)]
+
+mod bad_input;
+mod bench;
+mod faults;
+mod help;
+mod interrupts;
+mod links;
+mod runs;
+mod serving;

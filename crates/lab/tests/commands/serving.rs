@@ -1,0 +1,107 @@
+//! `wirelap serve`: what it refuses, before anything listens.
+
+use crate::bench::{Bench, is_root, unsupported};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+
+fn refused(bench: &Bench, args: &[&str], words: &[&str]) {
+    let ran = bench.run(&[&["serve"], args].concat());
+    ran.said(2, words);
+    assert!(ran.err.lines().count() >= 2, "no remedy: {ran:?}");
+}
+
+#[test]
+fn a_port_in_use_is_told_with_the_way_out() {
+    let bench = Bench::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    for flag in ["--listen", "--listen-tls"] {
+        refused(
+            &bench,
+            &[".", flag, &address],
+            &[&format!("cannot listen on {address}"), "ss -ltnp", "0 takes a free one"],
+        );
+    }
+}
+
+#[test]
+fn addresses_that_are_none_are_told_with_an_example() {
+    let bench = Bench::new();
+    for address in ["127.0.0.1", "localhost:80", "::1:80", "127.0.0.1:99999"] {
+        refused(&bench, &[".", "--listen", address], &["such as 127.0.0.1:8080"]);
+    }
+    refused(&bench, &[".", "--listen", "192.0.2.1:8080"], &["192.0.2.1:8080", "no interface"]);
+    refused(&bench, &["."], &["--listen"]);
+}
+
+#[test]
+fn folders_that_cannot_be_served_are_told() {
+    let bench = Bench::new();
+    bench.write("file", "");
+    refused(&bench, &["none", "--listen", "127.0.0.1:0"], &["the folder none", "that is there"]);
+    refused(&bench, &["file", "--listen", "127.0.0.1:0"], &["the folder file", "that is there"]);
+    if !is_root() {
+        return unsupported("becoming nobody needs root");
+    }
+    fs::create_dir(bench.path("locked")).unwrap();
+    let nobody =
+        |line: &str| bench.shell_as_nobody(&format!("chmod 700 locked 2>&-; $W serve {line}"));
+    std::os::unix::fs::chown(bench.path("locked"), Some(0), Some(0)).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    fs::set_permissions(bench.path("locked"), mode).unwrap();
+    nobody("locked --listen 127.0.0.1:0").said(2, &["the folder locked", "that you may read"]);
+    let first = fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start").unwrap();
+    if first.trim().parse::<u32>().unwrap() > 81 {
+        nobody(". --listen 127.0.0.1:81")
+            .said(2, &["127.0.0.1:81", "ports below 1024", "choose a higher port"]);
+    }
+}
+
+#[test]
+fn certificates_and_keys_that_do_not_fit_are_told_by_file() {
+    let bench = Bench::new();
+    let key_pair = |name: &str| {
+        let made = bench.shell(&[], &format!(
+            "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout {name}.key \
+             -out {name}.pem -subj /CN=localhost -days 2"
+        ));
+        made.code == 0
+    };
+    if !key_pair("one") || !key_pair("two") {
+        return unsupported("openssl");
+    }
+    bench.write("garbage", "garbage");
+    let cases: [(&str, &str, &str); 5] = [
+        ("one.pem", "two.key", "two.key does not belong to the certificate in one.pem"),
+        ("garbage", "one.key", "garbage: it holds no certificate"),
+        ("one.pem", "garbage", "garbage: it holds no private key"),
+        ("one.key", "one.pem", "one.key: it holds a private key"),
+        ("none", "one.key", "reading none"),
+    ];
+    for (cert, key, words) in cases {
+        bench
+            .run(&["serve", ".", "--listen-tls", "127.0.0.1:0", "--cert", cert, "--key", key])
+            .said(2, &[words]);
+    }
+    refused(&bench, &[".", "--listen-tls", "127.0.0.1:0", "--cert", "one.pem"], &["--key"]);
+    refused(
+        &bench,
+        &[".", "--listen", "127.0.0.1:0", "--cert", "one.pem", "--key", "one.key"],
+        &["--listen-tls"],
+    );
+}
+
+#[test]
+fn an_interrupt_ends_it_in_good_order() {
+    let bench = Bench::new();
+    for name in ["INT", "TERM"] {
+        let mut running = bench.start(bench.wirelap(&["serve", ".", "--listen", "127.0.0.1:0"]));
+        let mut line = String::new();
+        BufReader::new(running.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.starts_with("http://127.0.0.1:"), "{line}");
+        running.signal(name);
+        let ran = running.end();
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
+    }
+}

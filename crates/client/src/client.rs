@@ -8,7 +8,7 @@ mod events;
 mod sockets;
 
 use crate::carrier::{Carrier, Life, Slot, Told};
-use crate::config::{ClientConfig, Priorities};
+use crate::config::{ClientConfig, KeepAlive, Priorities};
 use crate::failure::Failure;
 use crate::fetch::{Acted, Carried, Fetch, FetchId, Retried, State};
 use crate::pool::{Origin, OriginId, Pool, Step};
@@ -180,9 +180,9 @@ impl<W: Work> Client<W> {
         let url = &fetch.spec.url;
         let scheme = self.config.transport.scheme(url.scheme);
         let mut fields = self.config.profile.fields(&fetch.spec, url);
-        // Chromium sends the field where the protocol multiplexes (RFC 9218 §5).
+        // Chromium sends the field over HTTP/2 (RFC 9218 §5); in SPDY's time there was none.
         if self.config.priorities != Priorities::Silent
-            && carrier.record.protocol != Protocol::Http1.name()
+            && carrier.record.protocol == Protocol::Http2.name()
             && let Some(value) = profile::priority_value(fetch.spec.priority)
             && fields.find(b"priority").is_none()
         {
@@ -280,7 +280,7 @@ impl<W: Work> Client<W> {
     fn put_back(&mut self, now: Instant, mut slot: Slot) {
         let Slot { layer, carrier, .. } = &mut slot;
         self.events(now, carrier, &mut &[][..]);
-        if carrier.is_over(layer) {
+        if carrier.is_over(layer) || self.has_served(carrier) {
             return self.retire(now, slot);
         }
         self.rank(carrier);
@@ -293,6 +293,15 @@ impl<W: Work> Client<W> {
             self.actions.push_back(Action::Transmit(socket));
         }
         self.slots[socket.0] = Some(slot);
+    }
+
+    /// Whether the client closes a connection that it could go on with. HTTP/1.1 says so in the request, and
+    /// its machine ends by itself.
+    fn has_served(&self, carrier: &Carrier) -> bool {
+        self.config.keep_alive == KeepAlive::Off
+            && carrier.record.requests > 0
+            && carrier.is_idle()
+            && carrier.record.protocol != Protocol::Http1.name()
     }
 
     /// All is done: closes what is open and tells the driver.

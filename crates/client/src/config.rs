@@ -31,6 +31,8 @@ pub struct ClientConfig {
     pub priorities: Priorities,
     /// HTTP/2's own settings; `priority_signal` follows from `priorities`.
     pub h2: proto::h2::Settings,
+    /// SPDY's own settings.
+    pub spdy: proto::spdy::Settings,
     /// Options of each socket.
     pub socket: SocketSettings,
     /// Redirects followed for one fetch.
@@ -54,6 +56,7 @@ impl ClientConfig {
             profile: Profile::default(),
             priorities: Priorities::default(),
             h2: proto::h2::Settings::client(),
+            spdy: proto::spdy::Settings::client(proto::spdy::Version::V3_1),
             socket: SocketSettings::default(),
             redirects: 10,
             longest_body: None,
@@ -62,13 +65,14 @@ impl ClientConfig {
     }
 }
 
-/// Whether an HTTP/1.1 connection is used again after a response.
+/// Whether a connection is used again after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KeepAlive {
     /// As often as both sides like.
     #[default]
     On,
-    /// A connection a request (`Connection: close`).
+    /// HTTP/1.1: a connection a request (`Connection: close`). A multiplexed connection, which knows no such
+    /// word, is closed as soon as nothing is under way on it.
     Off,
 }
 

@@ -33,6 +33,8 @@ pub struct FetchSpec {
     pub priority: Priority,
     /// Octets that the response's body must have.
     pub expected: Option<ByteSize>,
+    /// When it was to be made, where that was before it could be; its times count from then.
+    pub wanted: Option<Instant>,
 }
 
 impl FetchSpec {
@@ -47,6 +49,7 @@ impl FetchSpec {
             referrer: None,
             priority: Priority::default(),
             expected: None,
+            wanted: None,
         }
     }
 }
@@ -92,7 +95,7 @@ pub(crate) struct Carried<'a> {
 impl Fetch {
     pub(crate) fn new(now: Instant, id: FetchId, spec: FetchSpec) -> Self {
         let phases = Phases {
-            queued: now,
+            queued: spec.wanted.map_or(now, |wanted| wanted.min(now)),
             connect_start: None,
             connected: None,
             secured: None,

@@ -24,6 +24,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod calls;
 mod carrier;
 mod client;
 mod config;
@@ -39,6 +40,7 @@ mod timers;
 mod transport;
 mod work;
 
+pub use calls::{Calls, Pattern};
 pub use client::Client;
 pub use config::{ClientConfig, KeepAlive, PoolLimits, Priorities, Timeouts};
 pub use fetch::{FetchId, FetchSpec};

@@ -4,7 +4,7 @@
 use crate::config::{ClientConfig, KeepAlive, Priorities};
 use page::Scheme;
 use proto::schedule::RoundRobin;
-use proto::{ClientConnection, h1, h2};
+use proto::{ClientConnection, h1, h2, spdy};
 use trace::Tracer;
 use unit::Instant;
 
@@ -24,6 +24,10 @@ pub enum Offer {
     Http1,
     /// HTTP/2 alone: by ALPN over TLS, by prior knowledge in the clear (RFC 9113 §3.3).
     Http2,
+    /// SPDY/3.1 alone: by ALPN over TLS, by prior knowledge in the clear.
+    Spdy,
+    /// SPDY/3.1 or HTTP/1.1 over TLS as the server likes, as clients did before HTTP/2; HTTP/1.1 in the clear.
+    NegotiateSpdy,
     /// HTTP/2 or HTTP/1.1 over TLS as the server likes (ALPN); HTTP/1.1 in the clear.
     Negotiate,
 }
@@ -46,6 +50,8 @@ pub enum Protocol {
     Http1,
     /// HTTP/2 (RFC 9113).
     Http2,
+    /// SPDY/3.1.
+    Spdy,
 }
 
 impl Transport {
@@ -57,6 +63,8 @@ impl Transport {
     pub const H2: Self = Self { offer: Offer::Http2, security: Security::Tls };
     /// HTTP/2 in the clear, by prior knowledge.
     pub const H2_CLEAR: Self = Self { offer: Offer::Http2, security: Security::Clear };
+    /// SPDY/3.1 over TLS.
+    pub const SPDY: Self = Self { offer: Offer::Spdy, security: Security::Tls };
     /// As a browser does: what URL and server say.
     pub const BROWSER: Self = Self { offer: Offer::Negotiate, security: Security::AsUrl };
 
@@ -65,6 +73,8 @@ impl Transport {
         let names: &[&str] = match self.offer {
             Offer::Http1 => &["http/1.1"],
             Offer::Http2 => &["h2"],
+            Offer::Spdy => &["spdy/3.1"],
+            Offer::NegotiateSpdy => &["spdy/3.1", "http/1.1"],
             Offer::Negotiate => &["h2", "http/1.1"],
         };
         names.iter().map(|&name| name.to_owned()).collect()
@@ -82,9 +92,12 @@ impl Transport {
     /// What will be spoken under `scheme`, where that is known before anybody has answered.
     pub(crate) fn known(self, scheme: Scheme) -> Option<Protocol> {
         match (self.offer, scheme) {
-            (Offer::Http1, _) | (Offer::Negotiate, Scheme::Http) => Some(Protocol::Http1),
+            (Offer::Http1, _) | (Offer::Negotiate | Offer::NegotiateSpdy, Scheme::Http) => {
+                Some(Protocol::Http1)
+            }
             (Offer::Http2, _) => Some(Protocol::Http2),
-            (Offer::Negotiate, Scheme::Https) => None,
+            (Offer::Spdy, _) => Some(Protocol::Spdy),
+            (Offer::Negotiate | Offer::NegotiateSpdy, Scheme::Https) => None,
         }
     }
 
@@ -92,8 +105,11 @@ impl Transport {
     pub(crate) fn agreed(self, alpn: Option<&[u8]>) -> Option<Protocol> {
         match (self.offer, alpn) {
             (Offer::Http2 | Offer::Negotiate, Some(b"h2")) => Some(Protocol::Http2),
+            (Offer::Spdy | Offer::NegotiateSpdy, Some(b"spdy/3.1")) => Some(Protocol::Spdy),
             // A server without ALPN speaks HTTP/1.1 (RFC 7301 §3.2 leaves it to the application).
-            (Offer::Http1 | Offer::Negotiate, Some(b"http/1.1") | None) => Some(Protocol::Http1),
+            (Offer::Http1 | Offer::Negotiate | Offer::NegotiateSpdy, Some(b"http/1.1") | None) => {
+                Some(Protocol::Http1)
+            }
             _ => None,
         }
     }
@@ -105,6 +121,7 @@ impl Protocol {
         match self {
             Self::Http1 => "http/1.1",
             Self::Http2 => "h2",
+            Self::Spdy => "spdy/3.1",
         }
     }
 
@@ -112,7 +129,7 @@ impl Protocol {
     pub(crate) fn multiplexes(self) -> bool {
         match self {
             Self::Http1 => false,
-            Self::Http2 => true,
+            Self::Http2 | Self::Spdy => true,
         }
     }
 
@@ -140,6 +157,10 @@ impl Protocol {
                 let settings = h2::Settings { priority_signal, ..config.h2.clone() };
                 // Uploads take turns; what is asked for is the server's to order.
                 Box::new(h2::Client::new(now, settings, Box::new(RoundRobin::new()), tracer))
+            }
+            Self::Spdy => {
+                let turns = Box::new(RoundRobin::new());
+                Box::new(spdy::Client::new(now, config.spdy.clone(), turns, tracer))
             }
         }
     }

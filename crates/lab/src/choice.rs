@@ -8,7 +8,8 @@ use link::{LinkSpec, SpecError};
 use std::fs;
 use std::path::{Path, PathBuf};
 use study::experiment::{
-    Dependencies, Experiment, ExperimentError, HarWorkload, LinkChoice, Overrides, Think, builtin,
+    Dependencies, Experiment, ExperimentError, Extent, HarWorkload, LinkChoice, Overrides, Think,
+    builtin,
 };
 
 /// An experiment ready to be planned.
@@ -153,6 +154,7 @@ fn overrides(args: &RaceArgs) -> Result<Overrides, Trouble> {
         baseline: args.baseline.clone(),
         contenders: args.contenders.clone(),
         links,
+        extent: if args.fast { Extent::Fast } else { Extent::Whole },
     })
 }
 
@@ -184,8 +186,21 @@ fn how_to_record(url: &str) -> Trouble {
     )
 }
 
+/// What a name on the command line stands for: `published` is every built-in experiment that runs a published
+/// measurement again.
+pub(crate) fn expand(name: &str) -> Vec<&str> {
+    if name != PUBLISHED {
+        return vec![name];
+    }
+    let published = |toml: &str| toml.parse().is_ok_and(|e: Experiment| e.published.is_some());
+    builtin().iter().filter(|builtin| published(builtin.toml)).map(|builtin| builtin.name).collect()
+}
+
+const PUBLISHED: &str = "published";
+
 fn unknown_experiment(name: &str) -> Trouble {
-    let known: Vec<&str> = builtin().iter().map(|builtin| builtin.name).collect();
+    let known = builtin().iter().map(|builtin| builtin.name);
+    let known: Vec<&str> = known.chain([PUBLISHED]).collect();
     let guess = study::nearest(name, known.iter().copied());
     let guess = guess.map_or_else(String::new, |guess| format!("did you mean `{guess}`? "));
     Trouble::misuse(format!("there is no experiment `{name}`")).remedy(format!(
@@ -214,6 +229,12 @@ mod tests {
     fn an_unknown_experiment_suggests_the_nearest() {
         let trouble = read("qiuck").unwrap_err();
         assert!(trouble.to_string().contains("did you mean `quick`?"), "{trouble}");
+    }
+
+    #[test]
+    fn published_is_every_experiment_that_runs_a_published_one_again() {
+        assert_eq!(expand("published"), ["spdy-images", "twitter-api"]);
+        assert_eq!(expand("quick"), ["quick"]);
     }
 
     #[test]

@@ -54,6 +54,7 @@ pub(crate) enum Command {
 #[command(after_help = "Examples:
   wirelap race quick
   wirelap race quick --links 3g,'rtt=60ms,down=10mbit,up=2mbit,loss=0.5%' --trials 20
+  wirelap race published --fast         what others measured, again: their findings, confirmed or not
   wirelap race my.har                   a page load that any browser's developer tools saved as HAR
   wirelap race experiment.toml --out results --seed 7
   wirelap race --resume wirelap-quick-1     go on where an interrupted run stopped
@@ -85,11 +86,14 @@ pub(crate) struct RaceArgs {
     /// What counts as a tie, as a percentage or a fraction [default: the experiment's, else 5%]
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, allow_negative_numbers = true)]
     pub(crate) margin: Option<f64>,
+    /// Smaller workloads and fewer trials, to see within minutes that all works
+    #[arg(long)]
+    pub(crate) fast: bool,
     /// Print the plan, run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Go on with the interrupted run in this folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin"], value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin", "fast"], value_hint = ValueHint::DirPath)]
     pub(crate) resume: Option<PathBuf>,
     /// Run every trial alone, even those that need little CPU
     #[arg(long)]

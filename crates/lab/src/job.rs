@@ -1,6 +1,7 @@
 //! What the runner, the worker and its two sides say to each other: one JSON value each way.
 
-use page::{Page, Table};
+use crate::task::Task;
+use page::Table;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -30,7 +31,7 @@ pub(crate) struct FarJob {
     pub(crate) listen_tls: Vec<SocketAddr>,
     /// Certificate chains and keys in PEM, one for each host.
     pub(crate) identities: Vec<IdentityPem>,
-    /// What the hosts of a recorded page answer; None serves synthetic pages.
+    /// What the hosts of a recorded page answer; None serves what the origin makes itself.
     pub(crate) table: Option<Table>,
     /// Whose ways the origin takes on.
     pub(crate) contender: Contender,
@@ -49,13 +50,13 @@ pub(crate) struct IdentityPem {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct FarReady {}
 
-/// Worker to near: load this page.
+/// Worker to near: do this.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct NearJob {
     /// How.
     pub(crate) contender: Contender,
     /// What.
-    pub(crate) page: Page,
+    pub(crate) task: Task,
     /// Where each host is.
     pub(crate) hosts: BTreeMap<String, IpAddr>,
     /// The root certificate to trust, in PEM.

@@ -18,6 +18,7 @@ mod run_folder;
 mod runner;
 mod store;
 mod synthetic;
+mod task;
 mod trouble;
 
 use clap::Parser;

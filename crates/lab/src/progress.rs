@@ -62,7 +62,7 @@ impl Progress {
         }
         let reason = record.outcome.reason();
         if self.verbose || matches!(record.outcome, Outcome::Failed { .. }) {
-            let figure = record.metrics.get(study::record::metric::LOAD_MS);
+            let figure = record.metrics.get(study::deciding_metric(&record.plan.cell.workload));
             let figure = figure.map_or_else(String::new, |ms| format!(" {ms:.1} ms"));
             let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
             let word = word(&record.outcome);

@@ -229,7 +229,13 @@ impl Peer {
         };
         let recognised = match agreed {
             Some(name) => ours(name).map_or(Recognised::Nothing, Recognised::Speaks),
-            None => recognise(seen),
+            None => match recognise(seen) {
+                // Nobody serves it any more who was not asked to.
+                Recognised::Speaks(found) if found.name == Protocol::SPDY_3_1.name => {
+                    ours(found.name.as_bytes()).map_or(Recognised::Nothing, Recognised::Speaks)
+                }
+                other => other,
+            },
         };
         let protocol = match recognised {
             Recognised::NotYet => return,

@@ -2,7 +2,7 @@
 
 use crate::config::Limits;
 use proto::schedule::RoundRobin;
-use proto::{Scheme, ServerConnection, h1, h2};
+use proto::{Scheme, ServerConnection, h1, h2, spdy};
 use trace::Tracer;
 use unit::Instant;
 
@@ -51,6 +51,8 @@ impl Protocol {
     pub const HTTP_1_1: Self = Self { name: "http/1.1", open: open_h1 };
     /// HTTP/2
     pub const HTTP_2: Self = Self { name: "h2", open: open_h2 };
+    /// SPDY/3.1
+    pub const SPDY_3_1: Self = Self { name: "spdy/3.1", open: open_spdy };
 }
 
 impl Speaker for h1::Server {
@@ -68,6 +70,8 @@ impl Speaker for h1::Server {
 }
 
 impl Speaker for h2::Server {}
+
+impl Speaker for spdy::Server {}
 
 fn open_h1(opening: Opening) -> Box<dyn Speaker> {
     let settings = h1::ServerSettings {
@@ -94,6 +98,17 @@ fn open_h2(opening: Opening) -> Box<dyn Speaker> {
     Box::new(h2::Server::new(opening.now, settings, scheduler, opening.tracer))
 }
 
+fn open_spdy(opening: Opening) -> Box<dyn Speaker> {
+    let settings = spdy::Settings {
+        // As over HTTP/2.
+        send_low_water: 16 * 1024,
+        stall_timeout: opening.limits.stall,
+        ..spdy::Settings::server(spdy::Version::V3_1)
+    };
+    let scheduler = Box::new(RoundRobin::new());
+    Box::new(spdy::Server::new(opening.now, settings, scheduler, opening.tracer))
+}
+
 /// What a connection without ALPN turns out to speak.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Recognised {
@@ -106,11 +121,20 @@ pub(crate) enum Recognised {
 }
 
 /// Looks at the first octets. RFC 9113 §3.4: no HTTP/1.1 request begins like the preface of HTTP/2;
-/// RFC 9112 §3: a request line names its version.
+/// RFC 9112 §3: a request line names its version. SPDY §2.2.1: a control frame of version 3 begins with 80 03,
+/// which no text does; SPDY/3 is not told from 3.1 by its octets, and is taken for the latter.
 pub(crate) fn recognise(seen: &[u8]) -> Recognised {
     const PREFACE: &[u8] = b"PRI * HTTP/2.0";
     /// Longer lines are left to HTTP/1.1, which has a limit and an answer for them.
     const LINE: usize = 8 * 1024;
+    const SPDY_CONTROL: &[u8] = &[0x80, 0x03];
+    if seen.starts_with(&SPDY_CONTROL[..1]) {
+        return match seen.get(..2) {
+            None => Recognised::NotYet,
+            Some(SPDY_CONTROL) => Recognised::Speaks(Protocol::SPDY_3_1),
+            Some(_) => Recognised::Nothing,
+        };
+    }
     let common = seen.len().min(PREFACE.len());
     if seen[..common] == PREFACE[..common] {
         let is_whole = common == PREFACE.len();
@@ -147,6 +171,9 @@ mod tests {
         assert_eq!(name(b"\r\nGET / HTTP/1.1\r\n"), "http/1.1");
         assert_eq!(name(b"GET /a b HTTP/1.1\r\n"), "http/1.1");
         assert_eq!(name(b"INVALID CONNECTION PREFACE\r\n\r\n"), "nothing");
+        assert_eq!(name(b"\x80"), "not yet");
+        assert_eq!(name(b"\x80\x03\x00\x01"), "spdy/3.1");
+        assert_eq!(name(b"\x80\x02\x00\x01"), "nothing");
         assert_eq!(name(&[b'x'; 8 * 1024]), "http/1.1");
     }
 }

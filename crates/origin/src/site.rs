@@ -1,5 +1,6 @@
 //! What is served, and how a request finds it: a page replayed from a record, the two places for
-//! request bodies, WebSockets, synthetic pages, files. In this order; the first that knows the target answers.
+//! request bodies, WebSockets, answers of any size, synthetic pages, files. In this order; the first
+//! that knows the target answers.
 
 use crate::answer::{self, Answer, Plan};
 use crate::body::Body;
@@ -24,6 +25,11 @@ const ECHO_SOCKET_PATH: &str = "/ws/echo";
 /// A WebSocket that doubles numbers.
 const DOUBLE_SOCKET_PATH: &str = "/ws/double";
 const ALLOW_BODY: &str = "POST, PUT, OPTIONS";
+
+/// Answers of any size, as of an API.
+const API_PATH: &str = "/api";
+/// The largest answer of [`API_PATH`].
+const LARGEST_ANSWER: u64 = 1 << 30;
 
 /// The longest `delay_ms`.
 const LONGEST_DELAY_MS: u64 = 600_000;
@@ -68,6 +74,7 @@ impl Site {
             },
             ECHO_SOCKET_PATH => return Plan::WebSocket(Service::Echo),
             DOUBLE_SOCKET_PATH => return Plan::WebSocket(Service::Double),
+            API_PATH => api_answer(request, &target),
             PAGE_PATH => self.synthetic_page(request),
             image if image.starts_with(IMAGE_PATH) && request.path.contains('?') => {
                 synthetic_image(request)
@@ -135,6 +142,25 @@ fn synthetic_image(request: &RequestHead) -> Answer {
             Answer::new(Status::OK, fields, body)
         }
         Err(error) => Answer::text(answer::BAD_REQUEST, &error.to_string()),
+    }
+}
+
+/// `/api?bytes=`: as many octets, the same ones for the same target.
+fn api_answer(request: &RequestHead, target: &Target<'_>) -> Answer {
+    if let Some(refusal) = unless_read(request) {
+        return refusal;
+    }
+    let octets = target.parameter("bytes").map_or(Ok(0), str::parse::<u64>);
+    match octets {
+        Ok(octets) if octets <= LARGEST_ANSWER => {
+            let fields = Fields::new().with("content-type", "application/octet-stream");
+            let seed = Seed(0).child(&request.path);
+            Answer::new(Status::OK, fields, Body::Noise { seed, left: 0..octets })
+        }
+        _ => {
+            let rule = format!("bytes: a whole number from 0 to {LARGEST_ANSWER} is expected");
+            Answer::text(answer::BAD_REQUEST, &rule)
+        }
     }
 }
 

@@ -111,6 +111,28 @@ fn an_answer_waits_for_its_server_time_and_for_nothing_else() {
 }
 
 #[test]
+fn an_api_answer_is_of_the_size_asked_for_and_the_same_each_time() {
+    let mut bench = Bench::new(Limits::default(), Parts::default());
+    let socket = bench.accept().unwrap();
+    let mut ask = |path: &str| {
+        bench.say(socket, &get(path));
+        let answer = bench.hear(socket);
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (
+            head.lines().next().unwrap().to_owned(),
+            head.contains("content-length: 7"),
+            body.to_owned(),
+        )
+    };
+    let first = ask("/api?call=1&bytes=7");
+    assert_eq!((first.0.as_str(), first.1), ("HTTP/1.1 200 OK", true));
+    assert_eq!(ask("/api?call=1&bytes=7"), first);
+    assert_ne!(ask("/api?call=2&bytes=7").2, first.2);
+    assert_eq!(ask("/api").2, "");
+    assert_eq!(ask("/api?bytes=99999999999").0, "HTTP/1.1 400 Bad Request");
+}
+
+#[test]
 fn a_long_thought_is_no_silence_that_ends_a_connection() {
     let mut bench = Bench::new(Limits::default(), Parts::default());
     let socket = bench.accept().unwrap();

@@ -15,6 +15,10 @@ pub(crate) enum Hue {
     H2Clear,
     /// HTTP/2 over TLS: blue, #0072B2.
     H2Tls,
+    /// SPDY by prior knowledge: the next one's lighter neighbour, #5CC3A4.
+    SpdyClear,
+    /// SPDY over TLS: bluish green, #009E73.
+    SpdyTls,
 }
 
 impl Hue {
@@ -25,6 +29,8 @@ impl Hue {
             (Transport::Http1, Tls::V1_2 | Tls::V1_3) => Self::Http1Tls,
             (Transport::H2, Tls::None) => Self::H2Clear,
             (Transport::H2, Tls::V1_2 | Tls::V1_3) => Self::H2Tls,
+            (Transport::Spdy, Tls::None) => Self::SpdyClear,
+            (Transport::Spdy, Tls::V1_2 | Tls::V1_3) => Self::SpdyTls,
         }
     }
 
@@ -35,6 +41,8 @@ impl Hue {
             Self::Http1Tls => "http1-tls",
             Self::H2Clear => "h2-clear",
             Self::H2Tls => "h2-tls",
+            Self::SpdyClear => "spdy-clear",
+            Self::SpdyTls => "spdy-tls",
         }
     }
 
@@ -46,6 +54,8 @@ impl Hue {
             Self::Http1Tls => 166,
             Self::H2Clear => 74,
             Self::H2Tls => 32,
+            Self::SpdyClear => 79,
+            Self::SpdyTls => 36,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::Report;
 use std::collections::BTreeMap;
+use study::deciding_metric;
 use study::experiment::Workload;
 use study::record::{Outcome, TrialRecord, metric};
 use study::result::{CellResult, LinkResult, Ranked, Verdict, Verdicts};
@@ -140,15 +141,25 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The load times of `cell`, summed up.
-pub(crate) fn load(cell: &CellResult) -> Option<&Summary> {
-    cell.metrics.get(metric::LOAD_MS)
+/// What decides over `workload`, in words.
+pub(crate) fn measure(workload: &Workload) -> &'static str {
+    match deciding_metric(workload) {
+        metric::MEAN_MS => "mean time a call",
+        metric::TOTAL_MS => "time to the last answer",
+        _ => "load time",
+    }
 }
 
-/// The load time of `trial`, where it counts.
+/// The times that decide over `cell`, summed up: of a page its load, of calls what their pattern waits for.
+pub(crate) fn load(cell: &CellResult) -> Option<&Summary> {
+    cell.metrics.get(deciding_metric(&cell.workload))
+}
+
+/// The time of `trial` that decides, where it counts.
 pub(crate) fn measured_load(trial: &TrialRecord) -> Option<f64> {
+    let metric = deciding_metric(&trial.plan.cell.workload);
     match trial.outcome {
-        Outcome::Measured => trial.metrics.get(metric::LOAD_MS).copied(),
+        Outcome::Measured => trial.metrics.get(metric).copied(),
         _ => None,
     }
 }

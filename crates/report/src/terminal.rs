@@ -43,6 +43,14 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
         }
         groups.iter().for_each(|group| block(&mut out, report, group, &widths));
     }
+    if let Some(published) = &report.result.published {
+        out.wrapped(&format!("published: {}", published.title), 2);
+        for finding in &published.findings {
+            let words = finding.verdict.words().to_uppercase();
+            out.wrapped(&format!("  {words}: {}", finding.finding), 4);
+            out.wrapped(&format!("    {}", finding.reason), 4);
+        }
+    }
     for assumption in report.assumptions {
         out.wrapped(&format!("assumed: {assumption}"), 2);
     }

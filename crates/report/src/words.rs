@@ -3,8 +3,10 @@
 
 use crate::Report;
 use crate::number::{self, Percent, Ratio};
-use crate::overview::{Group, load};
+use crate::overview::{Group, load, measure};
+use study::deciding_metric;
 use study::experiment::Tls;
+use study::record::metric;
 use study::result::{CellResult, Comparison, Ranked, TrialCounts, Verdict};
 
 /// The TLS version as experiments name it.
@@ -116,10 +118,25 @@ pub(crate) fn answers<'a>(report: &Report<'a>) -> Vec<Answer<'a>> {
 /// What a group's picture shows: the title that states its finding.
 pub(crate) fn finding(group: &Group<'_>, margin: f64) -> String {
     if group.verdicts.is_none() {
-        return format!("Load times on {} with {}", group.link.name, group.workload.name);
+        let measure = sentence_case(measure(group.workload));
+        return format!(
+            "{measure} of each trial on {} with {}",
+            group.link.name, group.workload.name
+        );
     }
     let clauses = sentence(std::slice::from_ref(group), margin);
     clauses.into_iter().map(|clause| clause.text).collect::<Vec<_>>().join("; ")
+}
+
+/// A share with its sign, in whole per cent.
+pub(crate) fn signed_percent(share: f64) -> String {
+    format!("{:+.0} %", share * 100.0)
+}
+
+/// With a capital letter.
+pub(crate) fn sentence_case(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Why the winner wins, as far as rounds and connections tell: `h1-tls waits 9 request rounds on 6 connections,
@@ -252,11 +269,15 @@ impl<'a> Lead<'a> {
         let link = &self.group.link.name;
         let names = self.names();
         let baseline = self.group.verdicts.map_or("", |v| &v.baseline);
-        let (load, beat) =
-            if self.leaders.len() == 1 { ("loads", "beats") } else { ("load", "beat") };
+        let (verb, beat) = if self.leaders.len() == 1 { ("s", "beats") } else { ("", "beat") };
         let text = match (saved(self.group, self.least), before) {
             (Some(saved), None) => {
-                format!("on {link}, {names} {load} the page {saved} sooner than {baseline}")
+                let what = match deciding_metric(self.group.workload) {
+                    metric::MEAN_MS => format!("answer{verb} a call"),
+                    metric::TOTAL_MS => format!("answer{verb} all calls"),
+                    _ => format!("load{verb} the page"),
+                };
+                format!("on {link}, {names} {what} {saved} sooner than {baseline}")
             }
             (Some(saved), Some(before)) if before == names => format!("on {link} {saved} sooner"),
             (Some(saved), Some(_)) => format!("on {link}, {names} {saved} sooner"),

@@ -21,6 +21,7 @@ mod calendar;
 pub mod experiment;
 mod nearest;
 pub mod plan;
+pub mod published;
 pub mod reconcile;
 pub mod record;
 pub mod result;

@@ -12,12 +12,24 @@ use trace::{ConnectionRecord, FetchRecord};
 /// The schema that [`RunHeader`] and [`TrialRecord`] follow.
 pub const ROWS_SCHEMA: &str = "wirelap.rows/1";
 
-/// Names of the metrics that every page-like trial has.
+/// Names of the metrics that trials have.
 pub mod metric {
     /// From the first wish to the last octet of what counts, in milliseconds.
     pub const LOAD_MS: &str = "load_ms";
     /// From the first wish to the first octet of the document, in milliseconds.
     pub const FIRST_BYTE_MS: &str = "first_byte_ms";
+    /// The mean of the calls' times, each from when it was to be made to its last octet, in milliseconds.
+    pub const MEAN_MS: &str = "mean_ms";
+    /// From the first call's wish to the last octet of all, in milliseconds: the load time of calls.
+    pub const TOTAL_MS: &str = "total_ms";
+    /// The longest of the calls' times, in milliseconds.
+    pub const MAX_MS: &str = "max_ms";
+    /// Connections whose TLS session was an earlier one's, taken up again.
+    pub const RESUMED: &str = "resumed_connections";
+    /// The connections that spoke `protocol`, by its ALPN name.
+    pub fn connections_by(protocol: &str) -> String {
+        format!("{CONNECTIONS}:{protocol}")
+    }
     /// Octets that the client took from its sockets.
     pub const BYTES: &str = "bytes";
     /// Connections opened.

@@ -3,6 +3,7 @@
 
 use crate::experiment::{Contender, Workload};
 use crate::plan::CellId;
+use crate::published::Published;
 use crate::reconcile::Parts;
 use crate::record::HostFacts;
 use crate::stats::{Interval, Summary};
@@ -49,6 +50,9 @@ pub struct RunResult {
     pub cells: Vec<CellResult>,
     /// One for each workload and link.
     pub verdicts: Vec<Verdicts>,
+    /// What this says of the published measurement that it ran again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Published>,
     /// Every trial that does not count, with the reason.
     pub failures: Vec<Failure>,
 }

@@ -1,5 +1,7 @@
 //! SPDY's codec against other people's header blocks, round trips, cuts and random octets.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot read its data has failed")]
+
 use proptest::prelude::*;
 use serde::Deserialize;
 use wire::spdy::{

@@ -7,7 +7,7 @@ use origin::{ListenerKind, Origin, OriginConfig, Parts, Protocol, WallClock};
 use os::reactor::{Reactor, ReactorSettings, Stop};
 use os::tcp::{Listener, Sharing};
 use proto::SocketSettings;
-use secure::{Identity, Pem, ServerTls, ServerTlsOptions, Versions};
+use secure::{Identity, Pem, Resumption, ServerTls, ServerTlsOptions, Versions};
 use std::process::ExitCode;
 use std::sync::Arc;
 use study::experiment::{Contender, Tls, Transport};
@@ -48,6 +48,7 @@ fn server_tls(job: &FarJob) -> Result<Option<ServerTls>, Trouble> {
     let options = ServerTlsOptions {
         alpn: vec![protocol(&job.contender).name.to_owned()],
         versions: versions(&job.contender),
+        resumption: resumption(&job.contender),
         ..ServerTlsOptions::new(identities)
     };
     ServerTls::new(options).map(Some).map_err(Trouble::failed)
@@ -59,11 +60,12 @@ fn identity(pem: &IdentityPem) -> Result<Identity, Trouble> {
     Identity::from_pem(&chain, &key).map_err(Trouble::failed)
 }
 
-/// The one protocol that a contender speaks: nothing is left to negotiation.
+/// The one protocol that a contender speaks, whether the client knows that beforehand or not.
 fn protocol(contender: &Contender) -> Protocol {
     match contender.transport {
         Transport::Http1 => Protocol::HTTP_1_1,
         Transport::H2 => Protocol::HTTP_2,
+        Transport::Spdy => Protocol::SPDY_3_1,
     }
 }
 
@@ -73,4 +75,9 @@ pub(crate) fn versions(contender: &Contender) -> Versions {
         Tls::V1_2 => Versions::Tls12,
         Tls::None | Tls::V1_3 => Versions::Tls13,
     }
+}
+
+/// Whether tickets are given and taken; both sides are held to it.
+pub(crate) fn resumption(contender: &Contender) -> Resumption {
+    if contender.settings.resumption { Resumption::On } else { Resumption::Off }
 }

@@ -52,6 +52,7 @@ impl Listed {
             let _ =
                 writeln!(text, "  {:<14}{} over {}", "", contenders.join(", "), links.join(", "));
         }
+        text.push_str("  published     all of these that run a published measurement again\n");
         text.push_str(
             "  FILE.toml     an experiment of your own (docs/schema/experiment.schema.json)\n",
         );
@@ -128,5 +129,6 @@ fn transport_ways(transport: Transport) -> &'static str {
             "clear, TLS 1.2 or TLS 1.3; six connections an origin, as browsers keep"
         }
         Transport::H2 => "TLS by ALPN, or clear by prior knowledge; one connection an origin",
+        Transport::Spdy => "TLS by ALPN, or clear by prior knowledge; one connection an origin",
     }
 }

@@ -1,30 +1,53 @@
-//! `wirelap near` (hidden): the client's side of a trial. Takes its job, loads the page, and tells what
-//! happened.
+//! `wirelap near` (hidden): the client's side of a trial. Takes its job, does it, and tells what happened.
 
-use crate::command::far::versions;
+use crate::command::far::{resumption, versions};
 use crate::job::{NearJob, NearReport};
 use crate::key_log;
+use crate::task::{Call, Task};
 use crate::trouble::Trouble;
 use client::{
-    Client, ClientConfig, Hosts, KeepAlive, PageLoad, Place, PoolLimits, Timeouts, Transport,
+    Calls, Client, ClientConfig, FetchSpec, Hosts, KeepAlive, PageLoad, Place, PoolLimits,
+    Timeouts, Transport, Work,
 };
 use os::reactor::{Moment, Reactor, ReactorSettings, Stop};
 use os::tcp::TcpFacts;
-use page::{Browser, Counts, Load, Page, ResourceId};
+use page::{Browser, Counts, Kind, Load, Page, ResourceId};
 use proto::h2;
 use secure::{ClientTls, ClientTlsOptions, Pem};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::rc::Rc;
-use study::experiment::{Contender, Tls};
+use study::experiment::{Contender, Negotiation, Tls};
+use trace::{ConnectionRecord, FetchRecord};
+use unit::ByteSize;
 
 /// Does the job.
 pub(crate) fn run() -> Result<ExitCode, Trouble> {
     let Some(job) = super::read_job::<NearJob>()? else { return Ok(ExitCode::FAILURE) };
     let config = config(&job)?;
-    let page = job.page.clone();
-    let work = PageLoad::new(move |now| Load::replay(&page, Browser::Chromium, now));
+    let report = match job.task {
+        Task::Page { page, .. } => {
+            let replayed = page.clone();
+            let work = PageLoad::new(move |now| Load::replay(&replayed, Browser::Chromium, now));
+            let (load, settings) = drive(config, work)?;
+            page_report(&page, &load, settings)
+        }
+        Task::Calls { pattern, calls } => {
+            let work = Calls::new(calls.iter().map(request), pattern.into());
+            let (done, settings) = drive(config, work)?;
+            calls_report(&calls, &done, settings)
+        }
+    };
+    super::print_job(&report)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Does `work` to its end; gives it back, with what the sockets said.
+fn drive<W: Work + 'static>(
+    config: ClientConfig,
+    work: W,
+) -> Result<(W, BTreeMap<String, String>), Trouble> {
     let mut client = Client::new(config, work);
     let settings = Rc::new(RefCell::new(BTreeMap::new()));
     let mut reactor =
@@ -36,8 +59,15 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
     }));
     reactor.run(&mut client).map_err(super::lacking)?;
     drop(reactor);
-    super::print_job(&report(&job.page, &client.into_work(), settings.take()))?;
-    Ok(ExitCode::SUCCESS)
+    Ok((client.into_work(), settings.take()))
+}
+
+fn request(call: &Call) -> FetchSpec {
+    FetchSpec {
+        kind: Kind::Xhr,
+        expected: Some(ByteSize(call.bytes)),
+        ..FetchSpec::get(call.url.clone())
+    }
 }
 
 fn config(job: &NearJob) -> Result<ClientConfig, Trouble> {
@@ -47,6 +77,7 @@ fn config(job: &NearJob) -> Result<ClientConfig, Trouble> {
         roots: vec![Pem::new("the trial's root certificate", job.root.as_bytes())],
         alpn: transport.alpn(),
         versions: versions(contender),
+        resumption: resumption(contender),
         key_log: key_log::open(job.key_log.as_deref())?,
         ..ClientTlsOptions::default()
     })
@@ -59,6 +90,8 @@ fn config(job: &NearJob) -> Result<ClientConfig, Trouble> {
         PoolLimits { per_origin: settings.connections as usize, ..PoolLimits::default() };
     config.timeouts =
         Timeouts { connect: job.timeout, stall: job.timeout, whole: Some(job.timeout) };
+    config.spdy.stream_window = settings.stream_window.0 as u32;
+    config.spdy.session_window = settings.connection_window.0 as u32;
     config.h2 = h2::Settings {
         stream_window: settings.stream_window.0 as u32,
         connection_window: settings.connection_window.0 as u32,
@@ -71,9 +104,12 @@ fn transport(contender: &Contender) -> Transport {
     use client::{Offer, Security};
     use study::experiment::Transport as Asked;
     Transport {
-        offer: match contender.transport {
-            Asked::Http1 => Offer::Http1,
-            Asked::H2 => Offer::Http2,
+        offer: match (contender.settings.negotiation, contender.transport) {
+            (Negotiation::Alpn, Asked::Http1 | Asked::H2) => Offer::Negotiate,
+            (Negotiation::Alpn, Asked::Spdy) => Offer::NegotiateSpdy,
+            (Negotiation::Known, Asked::Spdy) => Offer::Spdy,
+            (Negotiation::Known, Asked::Http1) => Offer::Http1,
+            (Negotiation::Known, Asked::H2) => Offer::Http2,
         },
         security: match contender.tls {
             Tls::None => Security::Clear,
@@ -101,20 +137,12 @@ fn note_facts(settings: &mut BTreeMap<String, String>, moment: Moment, facts: &T
     }
 }
 
-fn report(page: &Page, load: &PageLoad, settings: BTreeMap<String, String>) -> NearReport {
+fn page_report(page: &Page, load: &PageLoad, settings: BTreeMap<String, String>) -> NearReport {
     let resource = |id: u32| {
         let id: ResourceId = load.resource(client::FetchId(id))?;
         page.resource(id)
     };
-    let mut report = NearReport {
-        fetches: load.fetches().to_vec(),
-        connections: load.connections().to_vec(),
-        uncounted: Default::default(),
-        server_time: BTreeMap::new(),
-        settings,
-    };
-    report.fetches.sort_by_key(|fetch| fetch.id);
-    report.connections.sort_by_key(|connection| connection.id);
+    let mut report = report(load.fetches(), load.connections(), settings);
     for fetch in &report.fetches {
         let Some(resource) = resource(fetch.id) else { continue };
         if resource.counts == Counts::AfterLoad {
@@ -125,4 +153,33 @@ fn report(page: &Page, load: &PageLoad, settings: BTreeMap<String, String>) -> N
         }
     }
     report
+}
+
+fn calls_report(calls: &[Call], done: &Calls, settings: BTreeMap<String, String>) -> NearReport {
+    let mut report = report(done.fetches(), done.connections(), settings);
+    // A call's number is its place in the list.
+    report.server_time = (0..).zip(calls).map(|(id, call)| (id, call.server_time)).collect();
+    report
+}
+
+fn report(
+    fetches: &[FetchRecord],
+    connections: &[ConnectionRecord],
+    mut settings: BTreeMap<String, String>,
+) -> NearReport {
+    let mut fetches = fetches.to_vec();
+    fetches.sort_by_key(|fetch| fetch.id);
+    let mut connections = connections.to_vec();
+    connections.sort_by_key(|connection| connection.id);
+    let carried = fetches.iter().filter(|fetch| fetch.phases.sent.is_some());
+    if let Some(last) = carried.max_by_key(|fetch| fetch.phases.sent) {
+        settings.insert("transport last selected".to_owned(), last.protocol.clone());
+    }
+    NearReport {
+        fetches,
+        connections,
+        uncounted: BTreeSet::new(),
+        server_time: BTreeMap::new(),
+        settings,
+    }
 }

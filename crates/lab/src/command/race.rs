@@ -29,8 +29,9 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
         return Ok(ExitCode::SUCCESS);
     }
     // All of them are read before the first one runs: a slip in the last one shows at once.
+    let names = args.experiments.iter().flat_map(|name| choice::expand(name));
     let chosen: Vec<Chosen> =
-        args.experiments.iter().map(|name| choice::choose(name, args)).collect::<Result<_, _>>()?;
+        names.map(|name| choice::choose(name, args)).collect::<Result<_, _>>()?;
     if args.out.is_some() && chosen.len() > 1 {
         return Err(Trouble::misuse(
             "--out names one folder, and each experiment needs one of its own",
@@ -136,9 +137,14 @@ fn plan(
         }
     }
     for workload in &experiment.workloads {
-        let WorkloadKind::Har(har) = &workload.kind else { continue };
-        let page = crate::har::read(&file(&har.file), har)?.page;
-        let facts = WorkFacts { bytes: page.total_bytes(), waiting: page.least_time() };
+        let facts = match &workload.kind {
+            WorkloadKind::Har(har) => {
+                let page = crate::har::read(&file(&har.file), har)?.page;
+                WorkFacts { bytes: page.total_bytes(), waiting: page.least_time() }
+            }
+            WorkloadKind::Calls(calls) => crate::task::call_facts(calls),
+            WorkloadKind::Page(_) => continue,
+        };
         surroundings.works.insert(workload.name.clone(), facts);
     }
     Ok(study::plan::trials(experiment, &surroundings))

@@ -5,6 +5,7 @@
 use crate::audit::audit;
 use crate::choice;
 use crate::job::{FarJob, FarReady, IdentityPem, NearJob, NearReport, TrialOrder};
+use crate::task::Task;
 use crate::trouble::Trouble;
 use os::error::Os;
 use os::net::{
@@ -12,7 +13,6 @@ use os::net::{
     TopologySpec,
 };
 use os::process::{Child, Usage};
-use page::Page;
 use secure::{Authority, AuthoritySpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -20,15 +20,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
-use study::experiment::{Contender, Tls, Workload, WorkloadKind};
+use study::experiment::{Contender, Tls};
 use study::plan::TrialPlan;
-use study::reconcile::{LinkFacts, Testimony, reconcile};
+use study::reconcile::{LinkFacts, Testimony, call_metrics, reconcile};
 use study::record::{self, CpuUse, Outcome, TrialRecord, without_figures};
 use trace::PacketRecord;
 use unit::{Instant, Seed};
-
-/// The host that synthetic pages live on; `.test` is reserved for such names (RFC 6761 §6.2).
-const SYNTHETIC_HOST: &str = "origin.test";
 
 /// What near may take beyond its trial's time-out, to write down that it came.
 const NEAR_GRACE: Duration = Duration::from_secs(2);
@@ -89,7 +86,7 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
         down: spec.down.bottleneck.mean_rate(),
         up: spec.up.bottleneck.mean_rate(),
     };
-    let finding = reconcile(&Testimony {
+    let mut finding = reconcile(&Testimony {
         fetches: &ran.near.fetches,
         connections: &ran.near.connections,
         packets: Some(&packets),
@@ -97,6 +94,9 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
         server_time: &ran.near.server_time,
         uncounted: &ran.near.uncounted,
     });
+    if let Task::Calls { .. } = work.task {
+        finding.metrics.extend(call_metrics(&ran.near.fetches));
+    }
     Ok(TrialRecord {
         plan: order.plan.clone(),
         outcome: audit(finding.outcome, finding.metrics.get(record::metric::LOAD_MS), &counters),
@@ -113,33 +113,21 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     })
 }
 
-/// What is loaded, and from which hosts.
+/// What is done, and with which hosts.
 struct Work {
-    page: Page,
-    /// Whether the hosts answer from the page's table or make synthetic pages.
-    recorded: bool,
+    task: Task,
     hosts: Vec<String>,
     ports: BTreeSet<u16>,
 }
 
 impl Work {
     fn of(order: &TrialOrder) -> Result<Self, Outcome> {
-        let tls = order.plan.cell.contender.tls != Tls::None;
-        let (page, recorded) = match &order.plan.cell.workload {
-            Workload { kind: WorkloadKind::Page(page), .. } => {
-                (crate::synthetic::page(page, SYNTHETIC_HOST).map_err(failed)?, false)
-            }
-            Workload { kind: WorkloadKind::Har(har), .. } => {
-                let recorded =
-                    crate::har::read(&order.inputs.join(&har.file), har).map_err(failed)?;
-                (recorded.page, true)
-            }
-        };
-        let hosts = page.hosts().iter().map(|host| host.name.clone()).collect();
-        let scheme_port = if tls { 443 } else { 80 };
-        let port = |url: &page::Url| url.port.unwrap_or(scheme_port);
-        let ports = page.resources().iter().map(|resource| port(&resource.url)).collect();
-        Ok(Self { page, recorded, hosts, ports })
+        let cell = &order.plan.cell;
+        let task =
+            Task::of(&cell.workload, &order.inputs, Seed(order.plan.seed)).map_err(failed)?;
+        let usual_port = if cell.contender.tls == Tls::None { 80 } else { 443 };
+        let (hosts, ports) = (task.hosts(), task.ports(usual_port));
+        Ok(Self { task, hosts, ports })
     }
 
     /// Every address that far listens on: each host has its own.
@@ -228,7 +216,7 @@ impl Run<'_> {
             true => Vec::new(),
             false => self.work.hosts.iter().map(identity).collect::<Result<_, _>>()?,
         };
-        let table = self.work.recorded.then(|| self.work.page.table());
+        let table = self.work.task.table();
         Ok(FarJob { listen, listen_tls, identities, table, contender: contender.clone() })
     }
 
@@ -236,7 +224,7 @@ impl Run<'_> {
         let hosts = self.work.hosts.iter().enumerate();
         NearJob {
             contender: self.order.plan.cell.contender.clone(),
-            page: self.work.page.clone(),
+            task: self.work.task.clone(),
             hosts: hosts.map(|(index, name)| (name.clone(), address(index))).collect(),
             root: String::from_utf8_lossy(&self.authority.root_pem().text).into_owned(),
             timeout: self.order.plan.timeout,

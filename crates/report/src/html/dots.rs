@@ -5,10 +5,11 @@ use super::table::{figure, table, text};
 use crate::hue::Hue;
 use crate::markup::Markup;
 use crate::number;
-use crate::overview::{Group, load, measured_load};
+use crate::overview::{Group, load, measure, measured_load};
 use crate::scale::{Position, Scale};
 use crate::{Report, command, csv, words};
-use study::record::{Outcome, TrialRecord, metric};
+use study::deciding_metric;
+use study::record::{Outcome, TrialRecord};
 use study::result::CellResult;
 
 pub(super) fn dots(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: &str) {
@@ -21,10 +22,11 @@ pub(super) fn dots(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: &
     let picture = Picture {
         id: format!("{id}-trials"),
         title: words::finding(group, report.result.margin),
-        description: "Load time. A dot is a trial; the bar below is the 95 % interval of the median, \
-                      the mark on it the median. A cross at the right edge is a trial that failed and \
-                      ranks as the slowest."
-            .to_owned(),
+        description: format!(
+            "{}. A dot is a trial; the bar below is the 95 % interval of the median, the mark on it the \
+             median. A cross at the right edge is a trial that failed and ranks as the slowest.",
+            words::sentence_case(measure(group.workload))
+        ),
         key: Vec::new(),
         height: bottom + AXIS_HEIGHT,
         command: command::rows(report.folder, &query(group)),
@@ -130,19 +132,18 @@ fn lanes(times: &[f64], scale: Scale) -> Vec<(Position, f64)> {
 }
 
 fn figures(m: &mut Markup, group: &Group<'_>, trials: &[Vec<&TrialRecord>]) {
-    let caption = format!("Load time of every trial on {}", group.link.name);
-    let columns = [
-        text("contender"),
-        figure("block"),
-        figure("load time, ms"),
-        text("outcome"),
-        text("reason"),
-    ];
+    let measured = measure(group.workload);
+    let caption =
+        format!("{} of every trial on {}", words::sentence_case(measured), group.link.name);
+    let heading = format!("{measured}, ms");
+    let columns =
+        [text("contender"), figure("block"), figure(&heading), text("outcome"), text("reason")];
+    let metric = deciding_metric(group.workload);
     let rows = trials.iter().flatten().map(|trial| {
         [
             trial.plan.cell.contender.name.clone(),
             trial.plan.block.to_string(),
-            trial.metrics.get(metric::LOAD_MS).map(|ms| format!("{ms:.3}")).unwrap_or_default(),
+            trial.metrics.get(metric).map(|ms| format!("{ms:.3}")).unwrap_or_default(),
             csv::outcome_name(&trial.outcome).to_owned(),
             trial.outcome.reason().unwrap_or_default().to_owned(),
         ]
@@ -151,9 +152,10 @@ fn figures(m: &mut Markup, group: &Group<'_>, trials: &[Vec<&TrialRecord>]) {
 }
 
 fn query(group: &Group<'_>) -> String {
+    let metric = deciding_metric(group.workload);
     format!(
-        "SELECT contender, block, value AS load_ms, outcome FROM metrics \
-         WHERE metric = 'load_ms' AND NOT warmup AND link = {} AND workload = {} \
+        "SELECT contender, block, value AS {metric}, outcome FROM metrics \
+         WHERE metric = '{metric}' AND NOT warmup AND link = {} AND workload = {} \
          ORDER BY contender, block",
         command::sql(&group.link.name),
         command::sql(&group.workload.name)

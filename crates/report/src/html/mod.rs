@@ -9,6 +9,7 @@ mod facts;
 mod matrix;
 mod parts;
 mod picture;
+mod published;
 mod summary;
 mod table;
 mod waterfall;
@@ -47,6 +48,7 @@ fn body(m: &mut Markup, report: &Report<'_>) {
         summary::masthead(m, report);
         summary::answer(m, report);
         matrix::matrix(m, report, &groups);
+        published::published(m, report);
         summary::limits(m, report, &groups);
         contents(m, &groups);
         for number in 0..groups.len() {

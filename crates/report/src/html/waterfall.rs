@@ -253,7 +253,7 @@ fn title(group: &Group<'_>, panels: &[Panel<'_>]) -> String {
         })
         .collect();
     format!(
-        "On {}, the median load is complete with {}",
+        "On {}, the median trial is complete with {}",
         group.link.name,
         crate::words::listed(&ends)
     )

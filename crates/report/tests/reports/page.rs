@@ -212,7 +212,37 @@ fn a_workload_that_only_checks_another_is_shown_without_a_verdict_of_its_own() {
     let sections: Vec<String> = elements(&document, "h2").map(content).collect();
     assert!(sections.iter().any(|heading| heading == "lan: shop+flat"), "{sections:?}");
     let titles: Vec<String> = elements(&document, "h3").map(content).collect();
-    assert!(titles.iter().any(|title| title == "Load times on lan with shop+flat"), "{titles:?}");
+    assert!(
+        titles.iter().any(|title| title == "Load time of each trial on lan with shop+flat"),
+        "{titles:?}"
+    );
     let matrices = elements(&document, "table").filter(|t| t.attribute("class") == Some("matrix"));
     assert_eq!(matrices.count(), 1);
+}
+
+#[test]
+fn a_published_measurement_stands_beside_ours_with_its_findings() {
+    let spdy = study::experiment::builtin().iter().find(|b| b.name == "spdy-images").unwrap();
+    let mut experiment: study::experiment::Experiment = spdy.toml.parse().unwrap();
+    experiment.workloads.truncate(1);
+    experiment.links = quick().links[..1].to_vec();
+    experiment.contenders.retain(|contender| !contender.name.contains("close"));
+    let run = Run::of(experiment, |_| None);
+    let page = html(&run.report());
+    let document = parse(&page);
+    let published = run.result.published.as_ref().unwrap();
+    let section =
+        elements(&document, "section").find(|s| s.attribute("id") == Some("published")).unwrap();
+    let rows: Vec<String> =
+        section.descendants().filter(|n| n.has_tag_name("tr")).map(content).collect();
+    // Two tables, each with a row of headings.
+    assert_eq!(rows.len(), published.findings.len() + published.ratios.len() + 2);
+    for finding in &published.findings {
+        let row = rows.iter().find(|row| row.contains(&finding.finding)).unwrap();
+        assert!(row.contains(finding.verdict.words()), "{row}");
+    }
+    assert!(rows.iter().any(|row| row.contains("not run")), "{rows:?}");
+    let text =
+        report::terminal(&run.report(), report::Style { colour: report::Colour::Off, width: 100 });
+    assert!(text.contains("CANNOT TELL: keep-alive makes no difference to SPDY"), "{text}");
 }

@@ -4,8 +4,9 @@
 mod tests;
 
 use crate::calendar::rfc3339;
-use crate::experiment::{Contender, Experiment, LinkChoice, Workload, WorkloadKind};
+use crate::experiment::{Contender, Experiment, LinkChoice, Pattern, Workload, WorkloadKind};
 use crate::plan::CellId;
+use crate::published::{self, Ours, Published, Question};
 use crate::record::{Outcome, RunHeader, TrialRecord, metric};
 use crate::result::{
     CellResult, Failure, Family, LinkResult, MedianTrial, Pair, RESULT_SCHEMA, Ranked, RunResult,
@@ -39,6 +40,7 @@ pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
         trials: count(rows.cells.values().flatten().copied()),
         cells,
         verdicts,
+        published: published(experiment, &rows),
         failures: rows.cells.values().flatten().filter_map(|record| failure(record)).collect(),
     }
 }
@@ -47,6 +49,11 @@ pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
 pub fn deciding_metric(workload: &Workload) -> &'static str {
     match workload.kind {
         WorkloadKind::Page(_) | WorkloadKind::Har(_) => metric::LOAD_MS,
+        WorkloadKind::Calls(calls) => match calls.pattern {
+            // Whoever calls one by one waits for each call; whoever calls all at once, for the last.
+            Pattern::Serial | Pattern::Staggered { .. } => metric::MEAN_MS,
+            Pattern::Parallel => metric::TOTAL_MS,
+        },
     }
 }
 
@@ -142,10 +149,11 @@ fn median_trial(measured: &[&TrialRecord], metric: &str) -> Option<MedianTrial> 
     let value = |row: &TrialRecord| row.metrics.get(metric).copied();
     let values: Vec<f64> = measured.iter().filter_map(|row| value(row)).collect();
     let middle = median(&values)?;
-    let (row, load_ms) = measured
+    let (row, _) = measured
         .iter()
         .filter_map(|row| Some((*row, value(row)?)))
         .min_by(|a, b| (a.1 - middle).abs().total_cmp(&(b.1 - middle).abs()))?;
+    let load_ms = row.metrics.get(metric::LOAD_MS).copied()?;
     let whole = |name: &str| row.metrics.get(name).map_or(0, |value| *value as u32);
     Some(MedianTrial {
         key: row.plan.key.clone(),
@@ -252,12 +260,8 @@ impl Versus<'_> {
         let name = Some(&self.workload.name);
         let check = experiment.workloads.iter().find(|other| other.check_of.as_ref() == name);
         let Some(check) = check else { return finding };
-        let flat = self.paired_on(check, rows);
         // The check claims nothing and can but withdraw: its interval need not hold together with others.
-        let distribution = SignedRank::of(flat.blocks());
-        let rank = distribution.rank_within(1.0 - CONFIDENCE);
-        let alone = Rule { comparisons: 1, ..rule };
-        finding.checked_by(&alone.judge(&flat, Level { rank, error: distribution.error(rank) }))
+        finding.checked_by(&alone(rule.margin, &self.paired_on(check, rows)))
     }
 
     fn unsupported(&self, rows: &Rows<'_>) -> Option<String> {
@@ -268,6 +272,29 @@ impl Versus<'_> {
             })
         })
     }
+}
+
+/// One comparison by itself, at 95 %.
+fn alone(margin: f64, paired: &Paired) -> Finding {
+    let distribution = SignedRank::of(paired.blocks());
+    let rank = distribution.rank_within(1.0 - CONFIDENCE);
+    let level = Level { rank, error: distribution.error(rank) };
+    Rule { margin, comparisons: 1 }.judge(paired, level)
+}
+
+/// Our run beside the published one. Each of its comparisons stands by itself, as each published finding does.
+fn published(experiment: &Experiment, rows: &Rows<'_>) -> Option<Published> {
+    let ask = |question: Question<'_>| {
+        let versus = Versus {
+            workload: experiment.workload(question.workload)?,
+            link: experiment.links.iter().find(|link| link.name == question.link)?,
+            a: experiment.contender(question.a)?,
+            b: experiment.contender(question.b)?,
+        };
+        let paired = versus.paired(rows);
+        (paired.blocks() > 0).then(|| alone(experiment.margin, &paired).comparison())
+    };
+    published::compare(experiment.published?, &Ours { experiment, ask: &ask })
 }
 
 fn score(row: &TrialRecord, workload: &Workload) -> Option<Score> {

@@ -31,35 +31,39 @@ pub enum Transport {
     /// HTTP/2 (RFC 9113), by prior knowledge where there is no TLS.
     #[serde(rename = "h2")]
     H2,
+    /// SPDY/3.1, by prior knowledge where there is no TLS.
+    #[serde(rename = "spdy/3.1")]
+    Spdy,
 }
 
 impl Transport {
     /// Every transport that an experiment may name.
-    pub const ALL: [Self; 2] = [Self::Http1, Self::H2];
+    pub const ALL: [Self; 3] = [Self::Http1, Self::H2, Self::Spdy];
 
     /// The name in files and in ALPN.
     pub fn name(self) -> &'static str {
         match self {
             Self::Http1 => "http/1.1",
             Self::H2 => "h2",
+            Self::Spdy => "spdy/3.1",
         }
     }
 
-    /// What `tls = "auto"` means: browsers speak HTTP/2 over TLS alone, and HTTP/1.1 is clear until asked.
+    /// What `tls = "auto"` means: browsers speak HTTP/2 and SPDY over TLS alone, and HTTP/1.1 is clear until asked.
     pub fn usual_tls(self) -> Tls {
         match self {
             Self::Http1 => Tls::None,
-            Self::H2 => Tls::V1_3,
+            Self::H2 | Self::Spdy => Tls::V1_3,
         }
     }
 
     /// Connections that browsers keep to an origin at most: six of HTTP/1.1 (Chromium's
     /// `max_sockets_per_group`, Firefox's `network.http.max-persistent-connections-per-server`), one of HTTP/2
-    /// (RFC 9113 §9.1).
+    /// (RFC 9113 §9.1) and of SPDY.
     pub fn usual_connections(self) -> u32 {
         match self {
             Self::Http1 => 6,
-            Self::H2 => 1,
+            Self::H2 | Self::Spdy => 1,
         }
     }
 }
@@ -87,15 +91,22 @@ pub enum Tls {
 /// What can be turned on a contender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Settings {
-    /// Whether a connection serves another request after its first.
+    /// Whether a connection serves more requests once it carries none: without it, HTTP/1.1 has a connection
+    /// a request, and a multiplexed connection is closed when nothing is under way on it.
     pub keep_alive: bool,
+    /// Whether TLS sessions are taken up again by a later connection (tickets).
+    #[serde(default = "yes")]
+    pub resumption: bool,
+    /// Whether the client knows beforehand what the server speaks.
+    #[serde(default)]
+    pub negotiation: Negotiation,
     /// Connections to one origin at most.
     pub connections: u32,
-    /// The client's HTTP/2 receive window for a stream, in octets.
+    /// The client's HTTP/2 or SPDY receive window for a stream, in octets.
     #[serde(with = "size")]
     #[schemars(with = "u64")]
     pub stream_window: ByteSize,
-    /// The client's HTTP/2 receive window for the connection, in octets.
+    /// The client's HTTP/2 or SPDY receive window for the connection, in octets.
     #[serde(with = "size")]
     #[schemars(with = "u64")]
     pub connection_window: ByteSize,
@@ -112,6 +123,8 @@ impl Settings {
     pub fn usual(transport: Transport) -> Self {
         Self {
             keep_alive: true,
+            resumption: true,
+            negotiation: Negotiation::Known,
             connections: transport.usual_connections(),
             stream_window: CHROMIUM_STREAM_WINDOW,
             connection_window: CHROMIUM_CONNECTION_WINDOW,
@@ -120,6 +133,19 @@ impl Settings {
             mtu: ETHERNET_MTU,
         }
     }
+}
+
+/// How a client comes to the protocol over TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Negotiation {
+    /// It knows: it offers that one name by ALPN (RFC 9113 §3.3 wants one over TLS) and opens as many
+    /// connections as it may at once.
+    #[default]
+    Known,
+    /// It offers http/1.1 beside its own protocol as a browser does (h2 and http/1.1 where that is http/1.1), and until the first handshake has told which, it opens
+    /// no second connection.
+    Alpn,
 }
 
 /// A congestion control that a contender may ask for.
@@ -143,6 +169,11 @@ impl CongestionControl {
             Self::Bbr => "bbr",
         }
     }
+}
+
+/// Rows of before there was the choice: browsers resume.
+fn yes() -> bool {
+    true
 }
 
 /// Chromium, net/http/http_network_session.cc: `kSpdyStreamMaxRecvWindowSize`.

@@ -1,7 +1,8 @@
 //! The TOML form of an experiment. Every field that can be wrong keeps its position; what is right, `read` knows.
 
-use super::contender::{CongestionControl, Transport};
+use super::contender::{CongestionControl, Negotiation, Transport};
 use super::quantity::{SizeField, SpanField};
+use crate::published::Source;
 use schemars::JsonSchema;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{self, IntoDeserializer};
@@ -22,6 +23,8 @@ pub(super) struct ExperimentFile {
     pub(super) title: String,
     /// What is asked, in words.
     pub(super) question: String,
+    /// The published measurement that is run again; its contenders, links and workloads go by their names.
+    pub(super) published: Option<Source>,
     /// What the experiment says nothing about.
     #[serde(default)]
     pub(super) not_covered: Vec<String>,
@@ -63,7 +66,7 @@ pub(super) struct ContenderFile {
     pub(super) name: Spanned<String>,
     /// The protocol spoken.
     pub(super) transport: Transport,
-    /// The security below it (default "auto": TLS 1.3 for h2, none for http/1.1).
+    /// The security below it (default "auto": TLS 1.3 for h2 and spdy/3.1, none for http/1.1).
     #[serde(default)]
     pub(super) tls: TlsFile,
     /// What differs from a browser on a current kernel.
@@ -88,15 +91,21 @@ pub(super) enum TlsFile {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SettingsFile {
-    /// Whether a connection serves another request after its first (default true).
+    /// Whether a connection serves more requests once it carries none (default true).
     pub(super) keep_alive: Option<bool>,
-    /// Connections to one origin at most (default 6 for http/1.1, 1 for h2).
+    /// Whether TLS sessions are taken up again by a later connection (default true).
+    #[schemars(with = "Option<bool>")]
+    pub(super) resumption: Option<Spanned<bool>>,
+    /// Whether the client knows beforehand what the server speaks (default "known").
+    #[schemars(with = "Option<Negotiation>")]
+    pub(super) negotiation: Option<Spanned<Negotiation>>,
+    /// Connections to one origin at most (default 6 for http/1.1, else 1).
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     pub(super) connections: Option<Spanned<u32>>,
-    /// The client's HTTP/2 receive window for a stream (default Chromium's, "6MiB").
+    /// The client's HTTP/2 or SPDY receive window for a stream (default Chromium's, "6MiB").
     #[schemars(with = "Option<SizeSchema>")]
     pub(super) stream_window: Option<Spanned<SizeField>>,
-    /// The client's HTTP/2 receive window for the connection (default Chromium's, "15MiB").
+    /// The client's HTTP/2 or SPDY receive window for the connection (default Chromium's, "15MiB").
     #[schemars(with = "Option<SizeSchema>")]
     pub(super) connection_window: Option<Spanned<SizeField>>,
     /// TCP congestion control of both sides (default "cubic").
@@ -118,7 +127,7 @@ pub(super) struct WorkloadFile {
     /// page: how many images; a list makes a workload of each.
     #[schemars(with = "Option<OneOrMany<u32>>")]
     pub(super) images: Option<Spanned<OneOrMany<u32>>>,
-    /// page: octets of one image, such as "5kB"; a list makes a workload of each.
+    /// page: octets of one image, calls: octets of one answer, such as "5kB"; a list makes a workload of each.
     #[schemars(with = "Option<OneOrMany<SizeSchema>>")]
     pub(super) bytes: Option<Spanned<OneOrMany<SizeField>>>,
     /// har: the file, as a browser exports it.
@@ -127,16 +136,50 @@ pub(super) struct WorkloadFile {
     /// page: a time such as "2ms" between finding and asking (default "0ms"); har: "recorded" (default) or "0".
     #[schemars(with = "Option<String>")]
     pub(super) think: Option<Spanned<String>>,
+    /// calls: "serial" (the next when the last has been answered), "parallel" (all at once) or "staggered" (one
+    /// every so often, whatever has come back).
+    #[schemars(with = "Option<PatternFile>")]
+    pub(super) pattern: Option<Spanned<PatternFile>>,
+    /// calls: how many; a list makes a workload of each.
+    #[schemars(with = "Option<OneOrMany<u32>>")]
+    pub(super) count: Option<Spanned<OneOrMany<u32>>>,
+    /// calls, staggered: the time between two calls, such as "100ms".
+    #[schemars(with = "Option<String>")]
+    pub(super) every: Option<Spanned<SpanField>>,
+    /// calls: how long the server thinks, such as "300ms", or "uniform 300ms..500ms" drawn for each call from
+    /// the block's seed (default "0ms").
+    #[schemars(with = "Option<String>")]
+    pub(super) server_time: Option<Spanned<String>>,
     /// har: what makes a resource known (default "both": inferred, with flat as a check).
     #[schemars(with = "Option<DependenciesFile>")]
     pub(super) dependencies: Option<Spanned<DependenciesFile>>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum KindFile {
     Page,
     Har,
+    Calls,
+}
+
+impl KindFile {
+    /// Its name in files.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Page => "page",
+            Self::Har => "har",
+            Self::Calls => "calls",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum PatternFile {
+    Serial,
+    Parallel,
+    Staggered,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]

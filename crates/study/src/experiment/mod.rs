@@ -2,6 +2,7 @@
 //! difference. Files state it in TOML; the schema for editors is `docs/schema/experiment.schema.json`.
 //! Links are opaque here but for their names: what a link is, the room that makes links knows.
 
+mod calls;
 mod contender;
 mod error;
 mod file;
@@ -12,11 +13,13 @@ mod read;
 mod tests;
 mod workload;
 
-pub use contender::{CongestionControl, Contender, Settings, Tls, Transport};
+pub use calls::{CallsWorkload, Pattern, ServerTime};
+pub use contender::{CongestionControl, Contender, Negotiation, Settings, Tls, Transport};
 pub use error::ExperimentError;
-pub use overrides::{OverrideError, Overrides};
+pub use overrides::{Extent, OverrideError, Overrides};
 pub use workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload, WorkloadKind};
 
+use crate::published::Source;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
@@ -32,6 +35,9 @@ pub struct Experiment {
     pub title: String,
     /// What is asked, in words.
     pub question: String,
+    /// The published measurement that is run again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Source>,
     /// What the experiment says nothing about.
     pub not_covered: Vec<String>,
     /// The contender that the others are set against.
@@ -105,6 +111,7 @@ impl Experiment {
             name: names.join("+"),
             title: format!("recorded page: {}, cold", names.join(", ")),
             question: "Which HTTP loads this page soonest?".to_owned(),
+            published: None,
             // A recorded page has the origins that it has.
             not_covered: self
                 .not_covered
@@ -128,7 +135,17 @@ pub struct Builtin {
 
 /// The experiments that are part of wirelap, by name.
 pub fn builtin() -> &'static [Builtin] {
-    &[Builtin { name: "quick", toml: include_str!("../../../../experiments/quick.toml") }]
+    &[
+        Builtin { name: "quick", toml: include_str!("../../../../experiments/quick.toml") },
+        Builtin {
+            name: "spdy-images",
+            toml: include_str!("../../../../experiments/spdy-images.toml"),
+        },
+        Builtin {
+            name: "twitter-api",
+            toml: include_str!("../../../../experiments/twitter-api.toml"),
+        },
+    ]
 }
 
 /// The JSON Schema of an experiment's file, as published in `docs/schema/experiment.schema.json`.

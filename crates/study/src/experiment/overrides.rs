@@ -1,8 +1,11 @@
 //! What a command line changes of an experiment. The changed experiment is what runs and what rows record.
 
 use super::error::help;
-use super::{Experiment, LinkChoice, MARGINS, MOST_TRIALS};
+use super::{
+    CallsWorkload, Experiment, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Workload, WorkloadKind,
+};
 use crate::nearest;
+use std::collections::BTreeSet;
 
 /// What a command line may change; None and empty lists leave things as they are.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -19,7 +22,24 @@ pub struct Overrides {
     pub contenders: Vec<String>,
     /// These links, the experiment's own or any other.
     pub links: Vec<String>,
+    /// How much of it runs.
+    pub extent: Extent,
 }
+
+/// How much of an experiment runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Extent {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Small workloads and few trials, to see within minutes that everything works.
+    Fast,
+}
+
+/// The fewest blocks for an interval of one comparison at 95 %: 2/2^6 of error.
+const FAST_TRIALS: u32 = 6;
+const FAST_IMAGES: u32 = 100;
+const FAST_CALLS: u32 = 5;
 
 /// An override that cannot be.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -59,6 +79,9 @@ pub enum OverrideError {
 impl Experiment {
     /// The experiment with `overrides` applied.
     pub fn with(mut self, overrides: &Overrides) -> Result<Self, OverrideError> {
+        if overrides.extent == Extent::Fast {
+            self.cut();
+        }
         self.choose_contenders(&overrides.contenders)?;
         if let Some(baseline) = &overrides.baseline {
             self.known(baseline)?;
@@ -83,6 +106,30 @@ impl Experiment {
         }
         self.seed = overrides.seed.unwrap_or(self.seed);
         Ok(self)
+    }
+
+    /// Fewer trials, fewer serial calls, and no page of many images where there is a smaller one.
+    fn cut(&mut self) {
+        for link in &mut self.links {
+            link.trials = link.trials.min(FAST_TRIALS);
+            link.warmup = 0;
+        }
+        let large = |workload: &Workload| matches!(workload.kind, WorkloadKind::Page(page) if page.images > FAST_IMAGES);
+        if !self.workloads.iter().all(large) {
+            self.workloads.retain(|workload| !large(workload));
+        }
+        for workload in &mut self.workloads {
+            // Calls that overlap take no longer for being many.
+            if let WorkloadKind::Calls(calls) = workload.kind
+                && calls.pattern == Pattern::Serial
+            {
+                let count = calls.count.min(FAST_CALLS);
+                *workload = Workload::calls(CallsWorkload { count, ..calls });
+            }
+        }
+        // Two that differed in their number only are one now.
+        let mut seen = BTreeSet::new();
+        self.workloads.retain(|workload| seen.insert(workload.name.clone()));
     }
 
     fn choose_contenders(&mut self, names: &[String]) -> Result<(), OverrideError> {
@@ -161,6 +208,23 @@ mod tests {
         let links: Vec<_> = chosen.links.iter().map(|l| (l.name.as_str(), l.trials)).collect();
         let own = quick().links[2].trials;
         assert_eq!(links, [("4g", quick().links[0].trials), ("3g", own)]);
+    }
+
+    #[test]
+    fn fast_leaves_the_small_workloads_and_enough_trials_for_an_interval() {
+        let overrides = Overrides { extent: Extent::Fast, ..Overrides::default() };
+        let fast = |name: &str| {
+            let whole = builtin().iter().find(|builtin| builtin.name == name).unwrap();
+            whole.toml.parse::<Experiment>().unwrap().with(&overrides).unwrap()
+        };
+        let names: Vec<String> =
+            fast("spdy-images").workloads.into_iter().map(|workload| workload.name).collect();
+        assert_eq!(names, ["page-10x4kB", "page-50x4kB", "page-100x4kB"]);
+        let calls = fast("twitter-api");
+        assert_eq!(calls.workloads.len(), 2);
+        let counts = ["staggered-100ms-11x", "serial-5x"];
+        assert!(calls.workloads.iter().zip(counts).all(|(w, start)| w.name.starts_with(start)));
+        assert!(calls.links.iter().all(|link| (link.trials, link.warmup) == (6, 0)));
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub(crate) struct SizeField(#[serde(with = "size")] pub(crate) ByteSize);
 pub(crate) struct SpanField(#[serde(with = "span")] pub(crate) Duration);
 
 /// The span in the largest unit that it is a whole number of, so that nothing is lost.
-fn exact(span: Duration) -> String {
+pub(super) fn exact(span: Duration) -> String {
     let nanos = span.as_nanos();
     match nanos {
         n if n % 1_000_000_000 == 0 => format!("{}s", n / 1_000_000_000),

@@ -1,13 +1,11 @@
 //! Reading an experiment's file: defaults and lists (several sizes in one entry) are resolved here and nowhere
 //! else, and whatever is wrong is pointed at.
 
-use super::contender::{Contender, Settings, Tls};
-use super::file::{
-    ContenderFile, DependenciesFile, ExperimentFile, KindFile, LinkFile, OneOrMany, TlsFile,
-    WorkloadFile,
-};
+mod workloads;
+
+use super::contender::{Contender, Negotiation, Settings, Tls};
+use super::file::{ContenderFile, ExperimentFile, LinkFile, SettingsFile, TlsFile};
 use super::quantity::{SizeField, SpanField};
-use super::workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload};
 use super::{Experiment, ExperimentError, LinkChoice, MOST_TRIALS};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -44,6 +42,7 @@ impl Reader<'_> {
             name: self.named("experiment", &file.name)?,
             title: file.title,
             question: file.question,
+            published: file.published,
             not_covered: file.not_covered,
             baseline: file.baseline.into_inner(),
             margin,
@@ -65,8 +64,13 @@ impl Reader<'_> {
             TlsFile::V1_2 => Tls::V1_2,
             TlsFile::V1_3 => Tls::V1_3,
         };
+        if tls == Tls::None {
+            self.nothing_of_tls(&given)?;
+        }
         let settings = Settings {
             keep_alive: given.keep_alive.unwrap_or(usual.keep_alive),
+            resumption: given.resumption.map_or(usual.resumption, Spanned::into_inner),
+            negotiation: given.negotiation.map_or(usual.negotiation, Spanned::into_inner),
             connections: self
                 .count("connections", &given.connections, MOST_CONNECTIONS)?
                 .unwrap_or(usual.connections),
@@ -83,78 +87,19 @@ impl Reader<'_> {
         Ok(Contender { name: self.named("contender", &file.name)?, transport, tls, settings })
     }
 
-    fn workloads(
-        &self,
-        files: Vec<Spanned<WorkloadFile>>,
-    ) -> Result<Vec<Workload>, ExperimentError> {
-        let mut workloads: Vec<Workload> = Vec::new();
-        for file in files {
-            let span = file.span();
-            let found = match file.get_ref().kind {
-                KindFile::Page => self.pages(file)?,
-                KindFile::Har => self.hars(file)?,
-            };
-            for workload in found {
-                if workloads.iter().any(|other| other.name == workload.name) {
-                    let message = format!("the workload `{}` is there already", workload.name);
-                    return Err(self.fault(span, message));
-                }
-                workloads.push(workload);
+    /// What a clear connection cannot do must not stand in its rows as if it had.
+    fn nothing_of_tls(&self, given: &SettingsFile) -> Result<(), ExperimentError> {
+        if let Some(field) = &given.resumption {
+            return Err(
+                self.fault(field.span(), "`resumption` is TLS's, and this contender has none")
+            );
+        }
+        match &given.negotiation {
+            Some(field) if *field.get_ref() == Negotiation::Alpn => {
+                Err(self.fault(field.span(), "ALPN is part of TLS, and this contender has none"))
             }
+            _ => Ok(()),
         }
-        Ok(workloads)
-    }
-
-    fn pages(&self, file: Spanned<WorkloadFile>) -> Result<Vec<Workload>, ExperimentError> {
-        let span = file.span();
-        let file = file.into_inner();
-        self.foreign(file.file.as_ref().map(Spanned::span), "`file` belongs to kind \"har\"")?;
-        let dependencies = file.dependencies.as_ref().map(Spanned::span);
-        self.foreign(dependencies, "`dependencies` belongs to kind \"har\"")?;
-        let missing = |field| self.fault(span.clone(), format!("a page needs `{field}`"));
-        let images = file.images.ok_or_else(|| missing("images"))?;
-        let bytes = file.bytes.ok_or_else(|| missing("bytes"))?;
-        let think = match &file.think {
-            None => Duration::ZERO,
-            Some(field) => unit::parse_duration(field.get_ref())
-                .map_err(|error| self.fault(field.span(), error.to_string()))?,
-        };
-        let (images_at, bytes_at) = (images.span(), bytes.span());
-        let bytes = self.list("bytes", bytes)?;
-        let images = self.list("images", images)?;
-        if images.iter().any(|images| *images > MOST_IMAGES) {
-            return Err(self.fault(images_at, format!("a page has at most {MOST_IMAGES} images")));
-        }
-        if bytes.iter().any(|bytes| bytes.0 > LARGEST_IMAGE) {
-            return Err(self.fault(bytes_at, format!("an image has at most {LARGEST_IMAGE}")));
-        }
-        let pages = images.into_iter().flat_map(|images| {
-            bytes.iter().map(move |bytes| PageWorkload { images, bytes: bytes.0, think })
-        });
-        Ok(pages.map(Workload::page).collect())
-    }
-
-    fn hars(&self, file: Spanned<WorkloadFile>) -> Result<Vec<Workload>, ExperimentError> {
-        let span = file.span();
-        let file = file.into_inner();
-        self.foreign(file.images.as_ref().map(Spanned::span), "`images` belongs to kind \"page\"")?;
-        self.foreign(file.bytes.as_ref().map(Spanned::span), "`bytes` belongs to kind \"page\"")?;
-        let name = file.file.ok_or_else(|| self.fault(span, "a har needs `file`"))?.into_inner();
-        let think = match file.think.as_ref().map(|field| (field.get_ref().as_str(), field)) {
-            None | Some(("recorded", _)) => Think::Recorded,
-            Some(("0" | "none", _)) => Think::None,
-            Some((other, field)) => {
-                let message = format!("`{other}` is not \"recorded\" or \"0\"");
-                return Err(self.fault(field.span(), message));
-            }
-        };
-        let har = |dependencies| Workload::har(HarWorkload { file: name, think, dependencies });
-        let choice = file.dependencies.map_or(DependenciesFile::Both, Spanned::into_inner);
-        Ok(match choice {
-            DependenciesFile::Inferred => vec![har(Dependencies::Inferred)],
-            DependenciesFile::Flat => vec![har(Dependencies::Flat)],
-            DependenciesFile::Both => har(Dependencies::Inferred).with_check(),
-        })
     }
 
     fn link(
@@ -175,17 +120,6 @@ impl Reader<'_> {
         match list.get_ref().is_empty() {
             true => Err(self.fault(list.span(), format!("`{what}` needs at least one entry"))),
             false => Ok(()),
-        }
-    }
-
-    fn list<T>(&self, what: &str, field: Spanned<OneOrMany<T>>) -> Result<Vec<T>, ExperimentError> {
-        let span = field.span();
-        match field.into_inner() {
-            OneOrMany::One(one) => Ok(vec![one]),
-            OneOrMany::Many(many) if many.is_empty() => {
-                Err(self.fault(span, format!("`{what}` needs at least one value")))
-            }
-            OneOrMany::Many(many) => Ok(many),
         }
     }
 
@@ -294,10 +228,6 @@ impl Reader<'_> {
         }
     }
 
-    fn foreign(&self, span: Option<Range<usize>>, message: &str) -> Result<(), ExperimentError> {
-        span.map_or(Ok(()), |span| Err(self.fault(span, message)))
-    }
-
     fn fault(&self, span: Range<usize>, message: impl Into<String>) -> ExperimentError {
         ExperimentError::at(self.text, span, message)
     }
@@ -314,9 +244,6 @@ const DEFAULT_MARGIN: f64 = 0.05;
 const DEFAULT_TRIALS: u32 = 10;
 const DEFAULT_WARMUP: u32 = 1;
 const DEFAULT_SEED: u64 = 1;
-/// Far beyond any page; what it takes to hold them all is a worker's own to find.
-const MOST_IMAGES: u32 = 10_000;
-const LARGEST_IMAGE: unit::ByteSize = unit::ByteSize(1_000_000_000);
 const MOST_CONNECTIONS: u32 = 1_000;
 const MOST_SEGMENTS: u32 = 1_000;
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);

@@ -62,7 +62,7 @@ fn the_example_of_the_manual_reads() {
     let manual = include_str!("../../../../docs/experiment.md");
     let example = manual.split("```toml").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let experiment: Experiment = example.parse().unwrap();
-    assert_eq!((experiment.workloads.len(), experiment.contenders.len()), (5, 2));
+    assert_eq!((experiment.workloads.len(), experiment.contenders.len()), (6, 3));
     assert_eq!(experiment.contenders[1].settings.stream_window, ByteSize(65_536));
 }
 
@@ -71,6 +71,79 @@ fn lists_span_several_workload_sizes() {
     let small: Experiment = SMALL.parse().unwrap();
     let names: Vec<_> = small.workloads.iter().map(|w| w.name.as_str()).collect();
     assert_eq!(names, ["page-10x5kB", "page-10x100B", "page-100x5kB", "page-100x100B"]);
+}
+
+/// `SMALL` with another workload, and settings for its contender.
+fn calls(fields: &str, settings: &str) -> Result<Experiment, ExperimentError> {
+    let page = "kind = \"page\"\nimages = [10, 100]\nbytes = [\"5kB\", 100]\n";
+    let transport = format!("transport = \"http/1.1\"\n{settings}");
+    SMALL
+        .replace("transport = \"http/1.1\"\n", &transport)
+        .replace(page, &format!("kind = \"calls\"\n{fields}\n"))
+        .parse()
+}
+
+#[test]
+fn calls_are_made_of_every_count_and_size() {
+    let fields = "pattern = \"staggered\"\nevery = \"100ms\"\ncount = [1, 11]\nbytes = \"2kB\"\n\
+                  server_time = \"uniform 300ms..500ms\"";
+    let experiment = calls(fields, "").unwrap();
+    let names: Vec<_> = experiment.workloads.iter().map(|w| w.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "staggered-100ms-1x2kB+uniform-300ms..500ms",
+            "staggered-100ms-11x2kB+uniform-300ms..500ms"
+        ]
+    );
+    assert_eq!(
+        experiment.workloads[1].to_string(),
+        "11 calls one every 100ms, answers of 2 kB, server time uniform 300ms..500ms"
+    );
+    let json = serde_json::to_value(&experiment.workloads[1]).unwrap();
+    assert_eq!(
+        json,
+        serde_json::json!({
+            "name": names[1], "kind": "calls", "pattern": "staggered", "every": "100ms", "count": 11,
+            "bytes": 2000, "server_time": "uniform 300ms..500ms"
+        })
+    );
+    assert_eq!(serde_json::from_value::<Workload>(json).unwrap(), experiment.workloads[1]);
+}
+
+#[test]
+fn what_calls_cannot_be_is_pointed_at() {
+    let serial = "pattern = \"serial\"\ncount = 3\nbytes = 10";
+    assert!(calls(serial, "").is_ok());
+    let cases = [
+        ("count = 3\nbytes = 10", "calls need `pattern`"),
+        ("pattern = \"serial\"\nbytes = 10", "calls need `count`"),
+        ("pattern = \"serial\"\ncount = 3", "calls need `bytes`"),
+        ("pattern = \"serial\"\ncount = 0\nbytes = 10", "at least 1"),
+        ("pattern = \"staggered\"\ncount = 3\nbytes = 10", "need `every`"),
+        (&format!("{serial}\nevery = \"1ms\""), "belongs to pattern \"staggered\""),
+        (&format!("{serial}\nimages = 4"), "`images` belongs to kind \"page\""),
+        (&format!("{serial}\nthink = \"1ms\""), "belongs to kind \"page\" or \"har\""),
+        (&format!("{serial}\nserver_time = \"soon\""), "is not a server time"),
+        (&format!("{serial}\nserver_time = \"601s\""), "600s at most"),
+    ];
+    for (fields, expected) in cases {
+        let error = calls(fields, "").unwrap_err().to_string();
+        assert!(error.contains(expected), "{fields}: {error}");
+    }
+}
+
+#[test]
+fn settings_of_tls_need_tls() {
+    let serial = "pattern = \"serial\"\ncount = 3\nbytes = 10";
+    for setting in ["resumption = false", "negotiation = \"alpn\""] {
+        let settings = format!("settings = {{ {setting} }}\n");
+        let error = calls(serial, &settings).unwrap_err();
+        assert!(error.message.contains("TLS"), "{error}");
+        let secured = calls(serial, &format!("tls = \"1.2\"\n{settings}")).unwrap();
+        let settings = &secured.contenders[0].settings;
+        assert!(!settings.resumption || settings.negotiation == Negotiation::Alpn);
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What a trial does, independent of how: values that the runner hands to the rooms that do it.
 
+use super::calls::CallsWorkload;
 use super::quantity::{size, span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,8 @@ pub enum WorkloadKind {
     Page(PageWorkload),
     /// The user's own page, from a HAR file.
     Har(HarWorkload),
+    /// Calls of an API.
+    Calls(CallsWorkload),
 }
 
 /// An HTML document and images that are found while it is parsed.
@@ -87,6 +90,11 @@ impl Workload {
         Self { name, check_of: None, kind: WorkloadKind::Page(page) }
     }
 
+    /// Calls under the name that their figures give them.
+    pub fn calls(calls: CallsWorkload) -> Self {
+        Self { name: calls.name(), check_of: None, kind: WorkloadKind::Calls(calls) }
+    }
+
     /// A recorded page under the name of its file.
     pub fn har(har: HarWorkload) -> Self {
         let file = har.file.rsplit(['/', '\\']).next().unwrap_or(&har.file);
@@ -114,6 +122,7 @@ impl fmt::Display for Workload {
         match &self.kind {
             WorkloadKind::Page(page) => write!(f, "HTML + {} x {}", page.images, page.bytes),
             WorkloadKind::Har(har) => write!(f, "{} as recorded", har.file),
+            WorkloadKind::Calls(calls) => calls.fmt(f),
         }
     }
 }

@@ -2,12 +2,14 @@
 //! come a trial's metrics and the parts of its load time; where they contradict each other the trial does
 //! not count.
 
+mod calls;
 mod packets;
 mod parts;
 mod path;
 #[cfg(test)]
 mod tests;
 
+pub use calls::call_metrics;
 use packets::payload_until;
 pub use packets::{PacketSummary, WaySummary, summarise};
 pub use parts::Parts;
@@ -85,6 +87,12 @@ fn metrics(
     let received: u64 = testimony.connections.iter().map(|c| c.bytes_received).sum();
     set(metric::BYTES, received as f64);
     set(metric::CONNECTIONS, testimony.connections.len() as f64);
+    let resumed = |c: &&ConnectionRecord| c.tls.as_ref().is_some_and(|tls| tls.resumed);
+    set(metric::RESUMED, testimony.connections.iter().filter(resumed).count() as f64);
+    for connection in testimony.connections.iter().filter(|c| !c.protocol.is_empty()) {
+        *metrics.entry(metric::connections_by(&connection.protocol)).or_default() += 1.0;
+    }
+    let mut set = |name: &str, value: f64| metrics.insert(name.to_owned(), value);
     let (rounds, round_trips) = rounds(path);
     set(metric::ROUNDS, f64::from(rounds));
     set(metric::ROUND_TRIPS, f64::from(round_trips));

@@ -1,0 +1,163 @@
+//! What a trial's client has to do, and what that asks of the far side: the workload made concrete.
+
+use crate::trouble::Trouble;
+use client::Pattern;
+use page::{Page, Table, Url};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+use study::experiment::{self, CallsWorkload, Workload, WorkloadKind};
+use study::plan::WorkFacts;
+use unit::{ByteSize, Seed};
+
+/// The host of workloads that have none of their own; `.test` is reserved for such names (RFC 6761 §6.2).
+const SYNTHETIC_HOST: &str = "origin.test";
+
+/// What is to be done.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Task {
+    /// Load a page.
+    Page {
+        /// The page.
+        page: Page,
+        /// Whether its hosts answer from a record.
+        recorded: bool,
+    },
+    /// Call an API.
+    Calls {
+        /// When each is made.
+        pattern: CallPattern,
+        /// What is asked for, in order.
+        calls: Vec<Call>,
+    },
+}
+
+/// [`Pattern`] as a job states it.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) enum CallPattern {
+    Serial,
+    Parallel,
+    Staggered(Duration),
+}
+
+/// One call.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Call {
+    /// What is asked for.
+    pub(crate) url: Url,
+    /// Octets of the answer.
+    pub(crate) bytes: u64,
+    /// How long the server thinks.
+    pub(crate) server_time: Duration,
+}
+
+impl Task {
+    /// The task of `workload`; `inputs` is where its files are, and the draws are `seed`'s.
+    pub(crate) fn of(workload: &Workload, inputs: &Path, seed: Seed) -> Result<Self, Trouble> {
+        match &workload.kind {
+            WorkloadKind::Page(page) => {
+                let page = crate::synthetic::page(page, SYNTHETIC_HOST).map_err(Trouble::failed)?;
+                Ok(Self::Page { page, recorded: false })
+            }
+            WorkloadKind::Har(har) => {
+                let page = crate::har::read(&inputs.join(&har.file), har)?.page;
+                Ok(Self::Page { page, recorded: true })
+            }
+            WorkloadKind::Calls(calls) => Self::calls(calls, seed).map_err(Trouble::failed),
+        }
+    }
+
+    fn calls(workload: &CallsWorkload, seed: Seed) -> Result<Self, page::UrlError> {
+        let call = |nth: u32| {
+            let server_time = workload.server_time.of(seed, u64::from(nth));
+            let (bytes, millis) = (workload.bytes.0, server_time.as_millis());
+            let url =
+                format!("http://{SYNTHETIC_HOST}/api?call={nth}&bytes={bytes}&delay_ms={millis}");
+            Ok(Call { url: url.parse()?, bytes, server_time })
+        };
+        let pattern = match workload.pattern {
+            experiment::Pattern::Serial => CallPattern::Serial,
+            experiment::Pattern::Parallel => CallPattern::Parallel,
+            experiment::Pattern::Staggered { every } => CallPattern::Staggered(every),
+        };
+        Ok(Self::Calls { pattern, calls: (0..workload.count).map(call).collect::<Result<_, _>>()? })
+    }
+
+    /// Every host that it asks, in the order of first use.
+    pub(crate) fn hosts(&self) -> Vec<String> {
+        match self {
+            Self::Page { page, .. } => page.hosts().iter().map(|host| host.name.clone()).collect(),
+            Self::Calls { .. } => vec![SYNTHETIC_HOST.to_owned()],
+        }
+    }
+
+    /// Every port that it asks, where `usual` is the scheme's.
+    pub(crate) fn ports(&self, usual: u16) -> BTreeSet<u16> {
+        match self {
+            Self::Page { page, .. } => {
+                page.resources().iter().map(|resource| resource.url.port.unwrap_or(usual)).collect()
+            }
+            Self::Calls { .. } => BTreeSet::from([usual]),
+        }
+    }
+
+    /// What its hosts answer, where that is recorded.
+    pub(crate) fn table(&self) -> Option<Table> {
+        match self {
+            Self::Page { page, recorded: true } => Some(page.table()),
+            Self::Page { .. } | Self::Calls { .. } => None,
+        }
+    }
+}
+
+impl From<CallPattern> for Pattern {
+    fn from(pattern: CallPattern) -> Self {
+        match pattern {
+            CallPattern::Serial => Self::Serial,
+            CallPattern::Parallel => Self::Parallel,
+            CallPattern::Staggered(every) => Self::Staggered { every },
+        }
+    }
+}
+
+/// What the plan may know of calls beforehand: while the server thinks, the link is idle. Calls that overlap
+/// think at the same time.
+pub(crate) fn call_facts(calls: &CallsWorkload) -> WorkFacts {
+    let count = calls.count;
+    let (experiment::ServerTime::Fixed(think)
+    | experiment::ServerTime::Uniform { from: think, .. }) = calls.server_time;
+    let waiting = match calls.pattern {
+        experiment::Pattern::Serial => think * count,
+        experiment::Pattern::Parallel => think,
+        experiment::Pattern::Staggered { every } => think + every * count.saturating_sub(1),
+    };
+    WorkFacts { bytes: ByteSize(calls.bytes.0 * u64::from(count)), waiting }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_contender_of_a_block_meets_the_same_server_times_and_no_two_calls_are_one() {
+        let workload = Workload::calls(CallsWorkload {
+            pattern: experiment::Pattern::Serial,
+            count: 20,
+            bytes: ByteSize(2_000),
+            server_time: "uniform 300ms..500ms".parse().unwrap(),
+        });
+        let urls = |seed| -> Vec<String> {
+            match Task::of(&workload, Path::new("."), Seed(seed)).unwrap() {
+                Task::Calls { calls, .. } => {
+                    calls.iter().map(|call| call.url.to_string()).collect()
+                }
+                Task::Page { .. } => panic!("calls are no page"),
+            }
+        };
+        assert_eq!(urls(1), urls(1));
+        assert_ne!(urls(1), urls(2));
+        assert_eq!(urls(1).iter().collect::<BTreeSet<_>>().len(), 20);
+        assert!(urls(1)[0].starts_with("http://origin.test/api?call=0&bytes=2000&delay_ms="));
+    }
+}

@@ -1,0 +1,64 @@
+//! A published measurement beside ours: every ratio with its interval and what it differs by, and each finding
+//! with what ours says of it.
+
+use super::table::{figure, table, text};
+use crate::markup::Markup;
+use crate::number::Ratio;
+use crate::{Report, words};
+use study::published::{Published, PublishedRatio};
+
+/// The section; nothing for an experiment of its own.
+pub(super) fn published(m: &mut Markup, report: &Report<'_>) {
+    let Some(published) = &report.result.published else { return };
+    m.element("section", &[("id", &"published")], |m| {
+        m.line("h2", &[], "Beside what was published");
+        let note = format!(
+            "{}. Ratios are compared, never times. Each interval is of 95 % by itself. Rows from which the link \
+             was reconstructed agree by construction: the others judge it.",
+            published.title
+        );
+        m.line("p", &[("class", &"sub")], note);
+        findings(m, published);
+        ratios(m, published);
+    });
+}
+
+fn findings(m: &mut Markup, published: &Published) {
+    let columns = [text("finding"), text("here"), text("because")];
+    let rows = published.findings.iter().map(|finding| {
+        let verdict = finding.verdict.words().to_owned();
+        [finding.finding.clone(), verdict, finding.reason.clone()]
+    });
+    table(m, "Published findings", &columns, rows);
+}
+
+fn ratios(m: &mut Markup, published: &Published) {
+    let columns = [
+        text("ratio of times"),
+        figure("published"),
+        figure("ours"),
+        figure("95 % interval"),
+        figure("error"),
+        text("role"),
+    ];
+    table(m, "Published ratios and ours", &columns, published.ratios.iter().map(row));
+}
+
+fn row(ratio: &PublishedRatio) -> [String; 6] {
+    let ours = ratio.ours.zip(ratio.ci95);
+    let ours = ours.map(|(value, ci)| Ratio { value: value.0, ci: [ci[0].0, ci[1].0] });
+    let (number, interval) = ours.map_or_else(
+        || ("not run".to_owned(), String::new()),
+        |ours| (ours.number(), ours.interval()),
+    );
+    let error = ratio.error.map_or_else(String::new, words::signed_percent);
+    let role = if ratio.reconstructs { "gave the link" } else { "judges" };
+    [
+        ratio.what.clone(),
+        format!("{:.2}", ratio.published),
+        number,
+        interval,
+        error,
+        role.to_owned(),
+    ]
+}

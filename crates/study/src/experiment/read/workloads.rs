@@ -1,0 +1,228 @@
+//! The workloads of an experiment's file. The one rule: a field that is not the kind's own is refused, or it
+//! would look as if it had counted.
+
+use super::super::calls::{CallsWorkload, Pattern, ServerTime};
+use super::super::file::{DependenciesFile, KindFile, OneOrMany, PatternFile, WorkloadFile};
+use super::super::quantity::SizeField;
+use super::super::workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload};
+use super::{ExperimentError, Reader};
+use std::ops::Range;
+use std::time::Duration;
+use toml::Spanned;
+use unit::ByteSize;
+
+impl Reader<'_> {
+    pub(super) fn workloads(
+        &self,
+        files: Vec<Spanned<WorkloadFile>>,
+    ) -> Result<Vec<Workload>, ExperimentError> {
+        let mut workloads: Vec<Workload> = Vec::new();
+        for file in files {
+            let span = file.span();
+            let file = file.into_inner();
+            self.own_fields(&file)?;
+            let found = match file.kind {
+                KindFile::Page => self.pages(file, &span)?,
+                KindFile::Har => self.hars(file, &span)?,
+                KindFile::Calls => self.calls(file, &span)?,
+            };
+            for workload in found {
+                if workloads.iter().any(|other| other.name == workload.name) {
+                    let message = format!("the workload `{}` is there already", workload.name);
+                    return Err(self.fault(span, message));
+                }
+                workloads.push(workload);
+            }
+        }
+        Ok(workloads)
+    }
+
+    /// Every field belongs to the kinds that read it.
+    fn own_fields(&self, file: &WorkloadFile) -> Result<(), ExperimentError> {
+        use KindFile::{Calls, Har, Page};
+        let fields: [Field<'_>; 9] = [
+            ("images", file.images.as_ref().map(Spanned::span), &[Page]),
+            ("bytes", file.bytes.as_ref().map(Spanned::span), &[Page, Calls]),
+            ("file", file.file.as_ref().map(Spanned::span), &[Har]),
+            ("think", file.think.as_ref().map(Spanned::span), &[Page, Har]),
+            ("dependencies", file.dependencies.as_ref().map(Spanned::span), &[Har]),
+            ("pattern", file.pattern.as_ref().map(Spanned::span), &[Calls]),
+            ("count", file.count.as_ref().map(Spanned::span), &[Calls]),
+            ("every", file.every.as_ref().map(Spanned::span), &[Calls]),
+            ("server_time", file.server_time.as_ref().map(Spanned::span), &[Calls]),
+        ];
+        for (field, span, kinds) in fields {
+            if let Some(span) = span
+                && !kinds.contains(&file.kind)
+            {
+                let kinds: Vec<_> =
+                    kinds.iter().map(|kind| format!("\"{}\"", kind.name())).collect();
+                let message = format!("`{field}` belongs to kind {}", kinds.join(" or "));
+                return Err(self.fault(span, message));
+            }
+        }
+        Ok(())
+    }
+
+    fn pages(
+        &self,
+        file: WorkloadFile,
+        span: &Range<usize>,
+    ) -> Result<Vec<Workload>, ExperimentError> {
+        let think = match &file.think {
+            None => Duration::ZERO,
+            Some(field) => unit::parse_duration(field.get_ref())
+                .map_err(|error| self.fault(field.span(), error.to_string()))?,
+        };
+        let images = self.needed(&file, "images", file.images.clone(), span)?;
+        if let Some(field) =
+            file.images.as_ref().filter(|_| images.iter().any(|n| *n > MOST_IMAGES))
+        {
+            return Err(
+                self.fault(field.span(), format!("a page has at most {MOST_IMAGES} images"))
+            );
+        }
+        let bytes = self.sizes(&file, "an image", span)?;
+        let pages = images.into_iter().flat_map(|images| {
+            bytes.iter().map(move |bytes| PageWorkload { images, bytes: bytes.0, think })
+        });
+        Ok(pages.map(Workload::page).collect())
+    }
+
+    fn hars(
+        &self,
+        file: WorkloadFile,
+        span: &Range<usize>,
+    ) -> Result<Vec<Workload>, ExperimentError> {
+        let missing = || self.fault(span.clone(), "a har needs `file`");
+        let name = file.file.ok_or_else(missing)?.into_inner();
+        let think = match file.think.as_ref().map(|field| (field.get_ref().as_str(), field)) {
+            None | Some(("recorded", _)) => Think::Recorded,
+            Some(("0" | "none", _)) => Think::None,
+            Some((other, field)) => {
+                let message = format!("`{other}` is not \"recorded\" or \"0\"");
+                return Err(self.fault(field.span(), message));
+            }
+        };
+        let har = |dependencies| Workload::har(HarWorkload { file: name, think, dependencies });
+        let choice = file.dependencies.map_or(DependenciesFile::Both, Spanned::into_inner);
+        Ok(match choice {
+            DependenciesFile::Inferred => vec![har(Dependencies::Inferred)],
+            DependenciesFile::Flat => vec![har(Dependencies::Flat)],
+            DependenciesFile::Both => har(Dependencies::Inferred).with_check(),
+        })
+    }
+
+    fn calls(
+        &self,
+        file: WorkloadFile,
+        span: &Range<usize>,
+    ) -> Result<Vec<Workload>, ExperimentError> {
+        let pattern = self.pattern(&file, span)?;
+        let server_time = match &file.server_time {
+            None => ServerTime::Fixed(Duration::ZERO),
+            Some(field) => field
+                .get_ref()
+                .parse()
+                .map_err(|error| self.fault(field.span(), format!("{error}")))?,
+        };
+        let (ServerTime::Fixed(longest) | ServerTime::Uniform { to: longest, .. }) = server_time;
+        if let Some(field) = &file.server_time
+            && longest > LONGEST_SERVER_TIME
+        {
+            return Err(self.fault(field.span(), "a server time is 600s at most"));
+        }
+        let counts = self.needed(&file, "count", file.count.clone(), span)?;
+        let possible = 1..=MOST_CALLS;
+        if let Some(field) =
+            file.count.as_ref().filter(|_| !counts.iter().all(|n| possible.contains(n)))
+        {
+            let message = format!("`count` must be at least 1 and at most {MOST_CALLS}");
+            return Err(self.fault(field.span(), message));
+        }
+        let bytes = self.sizes(&file, "an answer", span)?;
+        let calls = counts.into_iter().flat_map(|count| {
+            let one = move |bytes| CallsWorkload { pattern, count, bytes, server_time };
+            bytes.iter().map(move |bytes| one(bytes.0))
+        });
+        Ok(calls.map(Workload::calls).collect())
+    }
+
+    fn pattern(
+        &self,
+        file: &WorkloadFile,
+        span: &Range<usize>,
+    ) -> Result<Pattern, ExperimentError> {
+        let Some(pattern) = &file.pattern else {
+            return Err(self.fault(span.clone(), "calls need `pattern`"));
+        };
+        match (pattern.get_ref(), &file.every) {
+            (PatternFile::Staggered, Some(every)) if every.get_ref().0.is_zero() => {
+                Err(self.fault(every.span(), "the time between two calls must be above zero"))
+            }
+            (PatternFile::Staggered, Some(every)) => {
+                Ok(Pattern::Staggered { every: every.get_ref().0 })
+            }
+            (PatternFile::Staggered, None) => {
+                Err(self.fault(pattern.span(), "staggered calls need `every`, such as \"100ms\""))
+            }
+            (_, Some(every)) => {
+                Err(self.fault(every.span(), "`every` belongs to pattern \"staggered\""))
+            }
+            (PatternFile::Serial, None) => Ok(Pattern::Serial),
+            (PatternFile::Parallel, None) => Ok(Pattern::Parallel),
+        }
+    }
+
+    /// The values of `bytes`, within what memory and patience bear.
+    fn sizes(
+        &self,
+        file: &WorkloadFile,
+        whose: &str,
+        span: &Range<usize>,
+    ) -> Result<Vec<SizeField>, ExperimentError> {
+        let sizes = self.needed(file, "bytes", file.bytes.clone(), span)?;
+        match &file.bytes {
+            Some(field) if sizes.iter().any(|size| size.0 > LARGEST_BODY) => {
+                Err(self.fault(field.span(), format!("{whose} has at most {LARGEST_BODY}")))
+            }
+            _ => Ok(sizes),
+        }
+    }
+
+    /// The values of a field that the workload cannot do without.
+    fn needed<T>(
+        &self,
+        file: &WorkloadFile,
+        what: &str,
+        field: Option<Spanned<OneOrMany<T>>>,
+        span: &Range<usize>,
+    ) -> Result<Vec<T>, ExperimentError> {
+        let Some(field) = field else {
+            let needs = match file.kind {
+                KindFile::Page => "a page needs",
+                KindFile::Har => "a har needs",
+                KindFile::Calls => "calls need",
+            };
+            return Err(self.fault(span.clone(), format!("{needs} `{what}`")));
+        };
+        let span = field.span();
+        match field.into_inner() {
+            OneOrMany::One(one) => Ok(vec![one]),
+            OneOrMany::Many(many) if many.is_empty() => {
+                Err(self.fault(span, format!("`{what}` needs at least one value")))
+            }
+            OneOrMany::Many(many) => Ok(many),
+        }
+    }
+}
+
+/// A field's name, where it stands if it is there, and whose it is.
+type Field<'f> = (&'f str, Option<Range<usize>>, &'f [KindFile]);
+
+/// Far beyond any page; what it takes to hold them all is a worker's own to find.
+const MOST_IMAGES: u32 = 10_000;
+const MOST_CALLS: u32 = 10_000;
+const LARGEST_BODY: ByteSize = ByteSize(1_000_000_000);
+/// What the origin's `delay_ms` takes.
+const LONGEST_SERVER_TIME: Duration = Duration::from_secs(600);

@@ -1,0 +1,101 @@
+//! What an interval says of a claim. Three answers: it lies where the claim wants it, it lies elsewhere, or it
+//! lies across the border.
+
+use super::{Agreement, PublishedFinding};
+use crate::result::{Comparison, Verdict};
+
+/// One thing that a finding claims, put to an interval.
+#[derive(Debug, Clone)]
+pub(super) struct Check {
+    agreement: Agreement,
+    text: String,
+}
+
+impl Check {
+    /// The first takes less time.
+    pub(super) fn faster(what: &str, ours: Option<&Comparison>) -> Self {
+        Self::within(what, ours, (0.0, 1.0))
+    }
+
+    /// The two take the same time, within the run's margin.
+    pub(super) fn alike(what: &str, ours: Option<&Comparison>) -> Self {
+        Self::of(what, ours, |comparison| match comparison.verdict {
+            Verdict::Tie => Agreement::Confirmed,
+            Verdict::Faster | Verdict::Slower => Agreement::NotConfirmed,
+            Verdict::Undecided | Verdict::Unsupported => Agreement::CannotTell,
+        })
+    }
+
+    /// The ratio lies in this range.
+    pub(super) fn within(what: &str, ours: Option<&Comparison>, (least, most): (f64, f64)) -> Self {
+        Self::of(what, ours, |comparison| match bounds(comparison) {
+            Some((low, high)) if low > least && high < most => Agreement::Confirmed,
+            Some((low, high)) if high < least || low > most => Agreement::NotConfirmed,
+            _ => Agreement::CannotTell,
+        })
+    }
+
+    /// The ratio is about this one: a quarter more or less.
+    pub(super) fn about(what: &str, ours: Option<&Comparison>, published: f64) -> Self {
+        Self::within(what, ours, (published * (1.0 - ABOUT), published * (1.0 + ABOUT)))
+    }
+
+    /// The first ratio is smaller than the second.
+    pub(super) fn smaller(
+        (what, ours): (&str, Option<&Comparison>),
+        (than, other): (&str, Option<&Comparison>),
+    ) -> Self {
+        let text = format!("{} against {}", told(what, ours), told(than, other));
+        let agreement = match (ours.and_then(bounds), other.and_then(bounds)) {
+            (Some((_, high)), Some((low, _))) if high < low => Agreement::Confirmed,
+            (Some((low, _)), Some((_, high))) if low > high => Agreement::NotConfirmed,
+            _ => Agreement::CannotTell,
+        };
+        Self { agreement, text }
+    }
+
+    fn of(
+        what: &str,
+        ours: Option<&Comparison>,
+        judge: impl FnOnce(&Comparison) -> Agreement,
+    ) -> Self {
+        Self { agreement: ours.map_or(Agreement::CannotTell, judge), text: told(what, ours) }
+    }
+}
+
+/// A finding that all `checks` have to bear out. `differs`: why it may come out otherwise here, said where it does.
+pub(super) fn finding(finding: &str, checks: &[Check], differs: &str) -> PublishedFinding {
+    let any = |wanted: Agreement| checks.iter().any(|check| check.agreement == wanted);
+    let verdict = if any(Agreement::NotConfirmed) {
+        Agreement::NotConfirmed
+    } else if any(Agreement::CannotTell) || checks.is_empty() {
+        Agreement::CannotTell
+    } else {
+        Agreement::Confirmed
+    };
+    let telling = checks.iter().filter(|check| check.agreement == verdict);
+    let mut reason = telling.map(|check| check.text.as_str()).collect::<Vec<_>>().join("; ");
+    // Why it differs is said where it does, and where there was nothing to put to an interval.
+    let says_why = verdict == Agreement::NotConfirmed || checks.is_empty();
+    if says_why && !differs.is_empty() {
+        let gap = if reason.is_empty() { "" } else { ". " };
+        reason.push_str(&format!("{gap}{differs}"));
+    }
+    PublishedFinding { finding: finding.to_owned(), verdict, reason }
+}
+
+fn bounds(comparison: &Comparison) -> Option<(f64, f64)> {
+    comparison.ci95.map(|[low, high]| (low.0, high.0))
+}
+
+fn told(what: &str, ours: Option<&Comparison>) -> String {
+    match ours.and_then(|comparison| Some((comparison.ratio?, comparison.ci95?))) {
+        Some((ratio, [low, high])) => {
+            format!("{what}: {:.2} [{:.2}, {:.2}]", ratio.0, low.0, high.0)
+        }
+        None => format!("{what}: not run"),
+    }
+}
+
+/// "About half" is from 0.375 to 0.625.
+const ABOUT: f64 = 0.25;

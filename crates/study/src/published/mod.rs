@@ -1,0 +1,129 @@
+//! Measurements that somebody published, and what a run of ours says of them: our ratios beside theirs, and
+//! each of their findings confirmed, not confirmed, or left open. Ratios, never times: machines and networks of the day
+//! are gone. The published figures are data in `experiments/published/`; the one rule is that nothing here
+//! changes ours towards them.
+
+mod check;
+mod spdy_images;
+#[cfg(test)]
+mod tests;
+mod twitter_api;
+
+use crate::experiment::Experiment;
+use crate::result::{Comparison, Ratio};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A published measurement that an experiment runs again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// SPDY against HTTPS against HTTP for many images (nginx, 2012-2013).
+    SpdyImages,
+    /// An API client with and without SPDY (Twitter4J on Android, 2013-12).
+    TwitterApi,
+}
+
+/// A published measurement beside ours.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Published {
+    /// What was published.
+    pub title: String,
+    /// Its ratios and ours.
+    pub ratios: Vec<PublishedRatio>,
+    /// Its findings.
+    pub findings: Vec<PublishedFinding>,
+}
+
+/// A published ratio and ours.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PublishedRatio {
+    /// Of what to what, and when.
+    pub what: String,
+    /// Whether its row served to reconstruct the link: then that ours is near says nothing.
+    pub reconstructs: bool,
+    /// Theirs.
+    pub published: f64,
+    /// Ours; None where it was not run, or where no trial came to its end.
+    pub ours: Option<Ratio>,
+    /// The 95 % interval of ours, of this comparison alone.
+    pub ci95: Option<[Ratio; 2]>,
+    /// Ours over theirs, less one.
+    pub error: Option<f64>,
+}
+
+/// A published finding, and what ours says of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PublishedFinding {
+    /// In its author's sense.
+    pub finding: String,
+    /// What ours says.
+    pub verdict: Agreement,
+    /// The figures that it rests on, and where it differs, why.
+    pub reason: String,
+}
+
+/// Whether a published finding shows again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Agreement {
+    /// Every interval that it rests on says so.
+    Confirmed,
+    /// An interval says otherwise.
+    NotConfirmed,
+    /// The intervals do not tell, or it was not run.
+    CannotTell,
+}
+
+impl Agreement {
+    /// The words in tables.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::NotConfirmed => "not confirmed",
+            Self::CannotTell => "cannot tell",
+        }
+    }
+}
+
+/// One comparison to ask for: workload, link, and the two contenders, by name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Question<'a> {
+    pub(crate) workload: &'a str,
+    pub(crate) link: &'a str,
+    pub(crate) a: &'a str,
+    pub(crate) b: &'a str,
+}
+
+/// Our run, as far as comparisons can be asked of it.
+pub(crate) struct Ours<'a> {
+    pub(crate) experiment: &'a Experiment,
+    /// The comparison by itself, at 95 %; None where a name is not in the run or no block speaks.
+    pub(crate) ask: &'a dyn Fn(Question<'_>) -> Option<Comparison>,
+}
+
+/// Sets our run beside the published one. None for data that cannot be read, which a test rules out.
+pub(crate) fn compare(source: Source, ours: &Ours<'_>) -> Option<Published> {
+    match source {
+        Source::SpdyImages => spdy_images::compare(ours),
+        Source::TwitterApi => twitter_api::compare(ours),
+    }
+}
+
+/// A row of the table.
+fn ratio(
+    what: String,
+    reconstructs: bool,
+    published: f64,
+    ours: Option<&Comparison>,
+) -> PublishedRatio {
+    let value = ours.and_then(|comparison| comparison.ratio);
+    PublishedRatio {
+        what,
+        reconstructs,
+        published,
+        ours: value,
+        ci95: ours.and_then(|comparison| comparison.ci95),
+        error: value.map(|value| value.0 / published - 1.0).filter(|error| error.is_finite()),
+    }
+}

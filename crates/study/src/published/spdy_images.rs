@@ -1,0 +1,181 @@
+//! `spdy-images`: which published row stands beside which of our contenders, and what its author found. Server-side
+//! keep-alive is switched for HTTP and HTTPS alone: nginx's `keepalive_timeout` did not govern SPDY.
+
+use super::check::{Check, finding};
+use super::{Ours, Published, PublishedFinding, PublishedRatio, Question, ratio};
+use crate::experiment::WorkloadKind;
+use crate::result::Comparison;
+use serde::Deserialize;
+
+/// The published file.
+#[derive(Debug, Deserialize)]
+pub(super) struct File {
+    title: String,
+    keepalive_on: Rows,
+    keepalive_off: Rows,
+}
+
+/// Times in milliseconds, by number of images.
+#[derive(Debug, Deserialize)]
+struct Rows {
+    n: Vec<u32>,
+    spdy: Vec<f64>,
+    https: Vec<f64>,
+    http: Vec<f64>,
+}
+
+pub(super) fn file() -> Result<File, toml::de::Error> {
+    toml::from_str(include_str!("../../../../experiments/published/spdy-images.toml"))
+}
+
+pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
+    let file = file().ok()?;
+    let mut ratios = Vec::new();
+    for (mode, rows, pairs) in [
+        ("keep-alive on", &file.keepalive_on, &KEPT[..]),
+        ("keep-alive off", &file.keepalive_off, &CLOSED[..]),
+    ] {
+        for (place, &n) in rows.n.iter().enumerate() {
+            let reconstructs = mode == "keep-alive on" && n <= RECONSTRUCTED_UP_TO;
+            ratios.extend(
+                pairs
+                    .iter()
+                    .filter_map(|pair| rows.ratio(ours, (mode, reconstructs), (place, n), pair)),
+            );
+        }
+    }
+    let findings = Judge { ours }.findings(&file);
+    Some(Published { title: file.title, ratios, findings })
+}
+
+/// The keep-alive rows up to here gave the link.
+const RECONSTRUCTED_UP_TO: u32 = 100;
+
+/// A published pair of columns, and our two contenders for it.
+struct Columns {
+    published: (Column, Column),
+    ours: (&'static str, &'static str),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Column {
+    Spdy,
+    Https,
+    Http,
+}
+
+use Column::{Http, Https, Spdy};
+
+const KEPT: [Columns; 2] = [
+    Columns { published: (Spdy, Https), ours: ("spdy", "https") },
+    Columns { published: (Http, Https), ours: ("http", "https") },
+];
+
+const CLOSED: [Columns; 4] = [
+    Columns { published: (Spdy, Https), ours: ("spdy", "https-close-full") },
+    Columns { published: (Spdy, Https), ours: ("spdy", "https-close-resumed") },
+    Columns { published: (Http, Https), ours: ("http-close", "https-close-full") },
+    Columns { published: (Http, Https), ours: ("http-close", "https-close-resumed") },
+];
+
+impl Rows {
+    fn at(&self, column: Column, place: usize) -> Option<f64> {
+        let column = match column {
+            Spdy => &self.spdy,
+            Https => &self.https,
+            Http => &self.http,
+        };
+        column.get(place).copied()
+    }
+
+    fn ratio(
+        &self,
+        ours: &Ours<'_>,
+        (mode, reconstructs): (&str, bool),
+        (place, n): (usize, u32),
+        pair: &Columns,
+    ) -> Option<PublishedRatio> {
+        let published = self.at(pair.published.0, place)? / self.at(pair.published.1, place)?;
+        let (a, b) = pair.ours;
+        let comparison = Judge { ours }.ask(n, a, b);
+        Some(ratio(
+            format!("{a} / {b}, N = {n}, {mode}"),
+            reconstructs,
+            published,
+            comparison.as_ref(),
+        ))
+    }
+}
+
+struct Judge<'o, 'a> {
+    ours: &'o Ours<'a>,
+}
+
+impl Judge<'_, '_> {
+    fn ask(&self, n: u32, a: &str, b: &str) -> Option<Comparison> {
+        let images =
+            |kind: &WorkloadKind| matches!(kind, WorkloadKind::Page(page) if page.images == n);
+        let experiment = self.ours.experiment;
+        let workload = &experiment.workloads.iter().find(|workload| images(&workload.kind))?.name;
+        let link = &experiment.links.first()?.name;
+        (self.ours.ask)(Question { workload, link, a, b })
+    }
+
+    fn findings(&self, file: &File) -> Vec<PublishedFinding> {
+        let named = |n: u32, a: &str, b: &str| (format!("{a} / {b} at N = {n}"), self.ask(n, a, b));
+        let faster = |n, a, b| {
+            let (what, ours) = named(n, a, b);
+            Check::faster(&what, ours.as_ref())
+        };
+        let more = |a, b| {
+            let ((what, ours), (than, other)) = (named(1000, a, b), named(100, a, b));
+            Check::smaller((&what, ours.as_ref()), (&than, other.as_ref()))
+        };
+        let alike = |n, a, b| {
+            let (what, ours) = named(n, a, b);
+            Check::alike(&what, ours.as_ref())
+        };
+        let about = |rows: &Rows, b| {
+            let place = rows.n.iter().position(|n| *n == 1000)?;
+            let (what, ours) = named(1000, "spdy", b);
+            Some(Check::about(&what, ours.as_ref(), rows.at(Spdy, place)? / rows.at(Https, place)?))
+        };
+        let half =
+            [about(&file.keepalive_on, "https"), about(&file.keepalive_off, "https-close-resumed")];
+        vec![
+            finding(
+                "SPDY < HTTP < HTTPS in time, the more so the more images",
+                &[
+                    faster(1000, "spdy", "http"),
+                    faster(1000, "http", "https"),
+                    faster(1000, "http-close", "https-close-full"),
+                    more("spdy", "https"),
+                    more("spdy", "http"),
+                ],
+                "On kept connections TLS costs a handshake at the beginning and hardly anything after it; their \
+                 machines paid more for each record",
+            ),
+            finding(
+                "at N = 1000 SPDY takes about half of HTTPS with keep-alive, about a fifth without",
+                half.into_iter().flatten().collect::<Vec<_>>().as_slice(),
+                "",
+            ),
+            finding(
+                "keep-alive makes no difference to SPDY",
+                &[],
+                "Nothing was switched: keep-alive as a server's setting does not govern SPDY, and ours kept its one \
+                 connection in every trial",
+            ),
+            finding(
+                "at N = 10 the three are alike with keep-alive",
+                &[
+                    alike(10, "spdy", "https"),
+                    alike(10, "http", "https"),
+                    alike(10, "spdy", "http"),
+                ],
+                "Every trial of ours opens its connections; theirs were open from the load before, and the browser's \
+                 own time weighs most there",
+            ),
+        ]
+    }
+}

@@ -121,14 +121,14 @@ fn a_silent_websocket_lives_on_while_its_peer_answers_pings() {
     let mut now = NOW;
     let limit = Limits::default().stall;
     for _ in 0..5 {
-        now = now + limit / 2;
+        now += limit / 2;
         near.origin.handle_timeout(now);
         assert!(matches!(near.heard(now)[..], [Event::Ping { .. }]));
         near.give(now);
     }
     // Then it answers no more.
     for _ in 0..4 {
-        now = now + limit / 2;
+        now += limit / 2;
         near.origin.handle_timeout(now);
         near.transmitted(now);
     }

@@ -26,9 +26,11 @@
 //! ```
 
 mod assembly;
+mod coders;
 mod connection;
 mod handshake;
 mod outgoing;
+mod reader;
 mod settings;
 
 pub use connection::{Connection, Event};

@@ -3,8 +3,10 @@
 
 use super::MessageKind;
 use super::assembly::{Assembly, Broken};
+use super::coders::Coders;
 use super::handshake::Agreed;
 use super::outgoing::Outgoing;
+use super::reader::{HeaderReader, take};
 use super::settings::{Role, Settings};
 use crate::connection::ConnectionState;
 use crate::error::{Error, Misuse, Scope};
@@ -13,10 +15,7 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 use trace::Tracer;
 use unit::Instant;
-use wire::ws::{
-    CloseCode, CloseFrame, DeflateParameters, Deflater, FrameHeader, Inflater, MAX_CONTROL,
-    MAX_HEADER, OpCode, WindowBits, mask,
-};
+use wire::ws::{CloseCode, CloseFrame, FrameHeader, MAX_CONTROL, OpCode, mask};
 
 /// What a WebSocket has to tell.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,9 +57,7 @@ pub struct Connection {
     role: Role,
     settings: Settings,
     tracer: Tracer,
-    deflate: Option<DeflateParameters>,
-    deflater: Option<Deflater>,
-    inflater: Option<Inflater>,
+    coders: Coders,
     receiving: Receiving,
     /// The message that is arriving.
     assembly: Option<Assembly>,
@@ -74,8 +71,8 @@ pub struct Connection {
 /// What the next octets are.
 #[derive(Debug)]
 enum Receiving {
-    /// Of a header, of which so many octets are kept.
-    Header([u8; MAX_HEADER], usize),
+    /// Of a header.
+    Header(HeaderReader),
     /// Of a frame's payload, of which so many octets were read.
     Data(FrameHeader, u64),
     /// Of a control frame's payload, kept until it is whole.
@@ -126,12 +123,10 @@ impl Connection {
         Self {
             role,
             out: Outgoing::new(masks, bounds, tracer.clone()),
+            coders: Coders::new(role, agreed.deflate, settings.compression_level),
             settings,
             tracer,
-            deflate: agreed.deflate,
-            deflater: None,
-            inflater: None,
-            receiving: Receiving::Header([0; MAX_HEADER], 0),
+            receiving: Receiving::Header(HeaderReader::default()),
             assembly: None,
             input: Input::Open,
             silence: Silence { since: now, asked: false },
@@ -246,8 +241,7 @@ impl Connection {
     pub fn send(&mut self, kind: MessageKind, data: Bytes) -> Result<(), Misuse> {
         self.may_send()?;
         let worth = data.len() >= self.settings.compress_from;
-        let compressed =
-            self.deflater().filter(|_| worth).and_then(|deflater| deflater.message(&data));
+        let compressed = if worth { self.coders.deflate(&data) } else { None };
         match compressed {
             Some(compressed) => self.out.message(op_code(kind), true, compressed.into()),
             None => self.out.message(op_code(kind), false, data),
@@ -293,9 +287,8 @@ impl Connection {
     fn read(&mut self, now: Instant, input: &mut &[u8]) -> Result<Option<Event>, Broken> {
         loop {
             match &mut self.receiving {
-                Receiving::Header(kept, length) => {
-                    let header = read_header((kept, length), input)?;
-                    let Some(header) = header else { return Ok(None) };
+                Receiving::Header(reader) => {
+                    let Some(header) = reader.read(input)? else { return Ok(None) };
                     self.begin_frame(now, header)?;
                 }
                 Receiving::Data(header, read) => {
@@ -318,7 +311,7 @@ impl Connection {
                         return Ok(None);
                     }
                     let (header, payload) = (*header, std::mem::take(payload));
-                    self.receiving = Receiving::Header([0; MAX_HEADER], 0);
+                    self.receiving = Receiving::Header(HeaderReader::default());
                     return self.read_control(now, &header, payload).map(Some);
                 }
             }
@@ -339,7 +332,7 @@ impl Connection {
             _ => {}
         }
         let begins = matches!(header.op_code, OpCode::Text | OpCode::Binary);
-        if header.rsv1 && self.deflate.is_none() {
+        if header.rsv1 && !self.coders.are_agreed() {
             return Err(protocol("RSV1 is 0 without an extension (RFC 6455 §5.2)"));
         }
         if header.rsv1 && !begins {
@@ -358,8 +351,8 @@ impl Connection {
             }
             _ => {}
         }
-        if header.rsv1 && self.inflater.is_none() {
-            self.inflater = self.deflate.map(|agreed| inflater(self.role, agreed));
+        if header.rsv1 {
+            self.coders.expect();
         }
         let assembly = self.assembly.get_or_insert_with(|| Assembly::new(&header));
         assembly.begin_frame(&header, &self.settings)?;
@@ -377,13 +370,13 @@ impl Connection {
         let limit = self.settings.max_message;
         // The key repeats every four octets, so only the offset's last two bits matter.
         let unmask = header.mask.map(|key| (key, (offset % 4) as usize));
-        assembly.take(octets, unmask, (&mut self.inflater, limit))?;
+        assembly.take(octets, unmask, (&mut self.coders.inflater, limit))?;
         if !is_whole {
             return Ok(None);
         }
-        self.receiving = Receiving::Header([0; MAX_HEADER], 0);
+        self.receiving = Receiving::Header(HeaderReader::default());
         let Some(assembly) = self.assembly.take_if(|_| header.fin) else { return Ok(None) };
-        let (kind, data) = assembly.end((&mut self.inflater, limit))?;
+        let (kind, data) = assembly.end((&mut self.coders.inflater, limit))?;
         Ok(Some(Event::Message { kind, data: data.into() }))
     }
 
@@ -446,65 +439,10 @@ impl Connection {
         let reason = error.as_ref().map(Error::to_string).unwrap_or_default();
         self.tracer.emit(now, || trace::Event::ConnectionClosed { reason: &reason });
         self.phase = Phase::Closed;
-        (self.assembly, self.inflater, self.deflater) = (None, None, None);
+        self.assembly = None;
+        self.coders.release();
         self.events.push_back(Event::Closed { error });
     }
-
-    /// The compressor, where there is to be one.
-    fn deflater(&mut self) -> Option<&mut Deflater> {
-        let agreed = self.deflate?;
-        if self.deflater.is_none() {
-            let (window, forgets) = match self.role {
-                Role::Server => (agreed.server_max_window_bits, agreed.server_no_context_takeover),
-                Role::Client { .. } => {
-                    (agreed.client_max_window_bits, agreed.client_no_context_takeover)
-                }
-            };
-            let level = self.settings.compression_level;
-            self.deflater = Deflater::new(level, window.unwrap_or(WindowBits::MAX), forgets);
-        }
-        self.deflater.as_mut()
-    }
-}
-
-/// The decompressor of what the other side sends.
-fn inflater(role: Role, agreed: DeflateParameters) -> Inflater {
-    let (window, forgets) = match role {
-        Role::Server => (agreed.client_max_window_bits, agreed.client_no_context_takeover),
-        Role::Client { .. } => (agreed.server_max_window_bits, agreed.server_no_context_takeover),
-    };
-    Inflater::new(window.unwrap_or(WindowBits::MAX), forgets)
-}
-
-/// Takes octets of a header off the front of `input`. One that arrives whole is never copied.
-fn read_header(
-    (kept, length): (&mut [u8; MAX_HEADER], &mut usize),
-    input: &mut &[u8],
-) -> Result<Option<FrameHeader>, Broken> {
-    let broken = |error: wire::ws::Error| (error.code, error.rule);
-    if *length == 0
-        && let Some((header, end)) = FrameHeader::parse(input).map_err(broken)?
-    {
-        *input = &input[end..];
-        return Ok(Some(header));
-    }
-    while let Some((first, rest)) = input.split_first() {
-        kept[*length] = *first;
-        *length += 1;
-        *input = rest;
-        if let Some((header, _)) = FrameHeader::parse(&kept[..*length]).map_err(broken)? {
-            return Ok(Some(header));
-        }
-    }
-    Ok(None)
-}
-
-/// Cuts `length` octets at most off the front of `input`.
-fn take<'i>(input: &mut &'i [u8], length: u64) -> &'i [u8] {
-    let length = usize::try_from(length).unwrap_or(usize::MAX).min(input.len());
-    let (octets, rest) = input.split_at(length);
-    *input = rest;
-    octets
 }
 
 fn op_code(kind: MessageKind) -> OpCode {

@@ -40,8 +40,11 @@ pub struct WaySummary {
 pub fn summarise(packets: &[PacketRecord]) -> PacketSummary {
     let begun: BTreeSet<_> = packets
         .iter()
-        .filter(|packet| packet.direction == Direction::Up && packet.tcp.is_some_and(begins))
-        .filter_map(|packet| packet.flow.map(|flow| (flow.source, flow.destination)))
+        .filter(|packet| packet.direction == Direction::Up)
+        .filter_map(|packet| Some((packet.flow?, packet.tcp.filter(|tcp| begins(*tcp))?)))
+        // A SYN sent again has its sequence number again; a later connection from the same port has another one
+        // (RFC 6528), and a client that makes a thousand meets some port twice.
+        .map(|(flow, tcp)| (flow.source, flow.destination, tcp.sequence))
         .collect();
     PacketSummary {
         up: way(packets, Direction::Up),

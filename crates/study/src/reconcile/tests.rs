@@ -279,6 +279,18 @@ fn octets_sent_twice_count_once_also_where_sequence_numbers_wrap() {
     assert_eq!(summarise(&packets).connections, 1);
 }
 
+#[test]
+fn a_port_used_again_is_another_connection_and_a_syn_sent_again_is_not() {
+    let mut packets = log(&[800]);
+    let syn = packets.iter().position(|p| p.tcp.is_some_and(|tcp| tcp.flags == 0x02)).unwrap();
+    packets.push(packets[syn].clone());
+    assert_eq!(summarise(&packets).connections, 1);
+    let mut again = packets[syn].clone();
+    again.tcp = again.tcp.map(|tcp| TcpMark { sequence: tcp.sequence.wrapping_add(77), ..tcp });
+    packets.push(again);
+    assert_eq!(summarise(&packets).connections, 2);
+}
+
 fn any_fetch() -> impl Strategy<Value = FetchRecord> {
     (0..3_u32, prop::array::uniform4(0.0..1000.0_f64), prop::array::uniform4(any::<bool>()))
         .prop_map(|(connection, times, present)| {

@@ -117,7 +117,9 @@ pub(crate) struct RaceArgs {
   wirelap serve ./site --listen-tls '[::]:443' --cert chain.pem --key key.pem
   curl -k --http2 'https://127.0.0.1:8443/page?images=100&bytes=5000'
   curl 'http://127.0.0.1:8080/index.html?delay_ms=200'
+  wirelap serve ./site --listen-tls 127.0.0.1:8443 --spdy
 
+Also there: /page?images=N&bytes=N, /api?bytes=N, /echo and /discard (POST), /ws/echo and /ws/double (WebSocket).
 The clear port speaks HTTP/1.1 and HTTP/2 with prior knowledge; the TLS port offers h2 and http/1.1.
 Ctrl-C finishes what is under way and stops; a second one stops at once.")]
 pub(crate) struct ServeArgs {
@@ -139,6 +141,9 @@ pub(crate) struct ServeArgs {
     /// Where to write the root certificate of the self-made chain, for `curl --cacert`
     #[arg(long, value_name = "FILE", conflicts_with = "cert", requires = "listen_tls", value_hint = ValueHint::FilePath)]
     pub(crate) ca_out: Option<PathBuf>,
+    /// Offer SPDY/3.1 too: by ALPN `spdy/3.1` over TLS, by prior knowledge in the clear
+    #[arg(long)]
+    pub(crate) spdy: bool,
     /// Threads, each pinned to a core of its own [default: one a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,

@@ -4,7 +4,9 @@ use crate::cli::ServeArgs;
 use crate::files_adapter::FilesAdapter;
 use crate::trouble::{self, Trouble};
 use crate::{environment, host, key_log};
-use origin::{AccessLog, AccessRecord, ListenerKind, Origin, OriginConfig, Parts, WallClock};
+use origin::{
+    AccessLog, AccessRecord, ListenerKind, Origin, OriginConfig, Parts, Protocol, WallClock,
+};
 use os::error::Os;
 use os::files::{CacheSettings, Root};
 use os::reactor::{Reactor, ReactorSettings, Stop};
@@ -34,7 +36,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
         .map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))?;
     let (kinds, shares) = listen(args, identity, threads)?;
     let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
-    let config = OriginConfig::new(kinds, wall_clock);
+    let mut config = OriginConfig::new(kinds, wall_clock);
+    config.protocols = protocols(args);
     let stop = Stop::new().map_err(super::lacking)?;
     let workers: Vec<_> = shares
         .into_iter()
@@ -164,7 +167,9 @@ fn listen(
     let key_log = key_log::open(environment::ssl_key_log_file().as_deref())?;
     let tls = match identity {
         Some(identity) => {
-            let options = ServerTlsOptions { key_log, ..ServerTlsOptions::new(vec![identity]) };
+            let alpn = protocols(args).iter().map(|protocol| protocol.name.to_owned()).collect();
+            let options =
+                ServerTlsOptions { key_log, alpn, ..ServerTlsOptions::new(vec![identity]) };
             Some(ServerTls::new(options).map_err(Trouble::misuse)?)
         }
         None => None,
@@ -181,6 +186,12 @@ fn listen(
         kinds.push(kind);
     }
     Ok((kinds, shares))
+}
+
+/// What is spoken, best first.
+fn protocols(args: &ServeArgs) -> Vec<Protocol> {
+    let spdy = args.spdy.then_some(Protocol::SPDY_3_1);
+    [Some(Protocol::HTTP_2), spdy, Some(Protocol::HTTP_1_1)].into_iter().flatten().collect()
 }
 
 fn bind(address: SocketAddr, shares: &mut Shares) -> Result<SocketAddr, Trouble> {

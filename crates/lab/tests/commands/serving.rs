@@ -105,3 +105,27 @@ fn an_interrupt_ends_it_in_good_order() {
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
     }
 }
+
+#[test]
+fn spdy_is_offered_only_where_it_was_asked_for() {
+    let bench = Bench::new();
+    if bench.shell(&[], "openssl version").code != 0 {
+        return unsupported("openssl");
+    }
+    for (flags, agreed) in
+        [(&[][..], "No ALPN negotiated"), (&["--spdy"][..], "ALPN protocol: spdy/3.1")]
+    {
+        let serve = [&["serve", ".", "--listen-tls", "127.0.0.1:0"], flags].concat();
+        let mut running = bench.start(bench.wirelap(&serve));
+        let mut line = String::new();
+        BufReader::new(running.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().trim_start_matches("https://").trim_end_matches('/');
+        let talk = format!(
+            "openssl s_client -connect {address} -alpn spdy/3.1 </dev/null 2>&1 | grep -a ALPN"
+        );
+        let said = bench.shell(&[], &talk).out;
+        assert!(said.contains(agreed), "{flags:?}: {said}");
+        running.signal("INT");
+        assert_eq!(running.end().code, 0);
+    }
+}

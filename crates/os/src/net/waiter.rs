@@ -6,16 +6,25 @@ use crate::clock;
 use crate::error::Os;
 use crate::net::namespace::{check, new_fd};
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 use unit::Instant;
 
-/// How long before a deadline sleeping ends and polling begins: a wake-up takes up to some 50 µs.
-const SPIN: Duration = Duration::from_micros(80);
+/// The bounds of how long before a deadline sleeping ends and polling begins. A wake-up takes some 50 µs where
+/// the core was just busy, and 200 µs where it slept deeply in a virtual machine; what takes longer is another
+/// program on the core, which no polling cures.
+const SPIN: RangeInclusive<Duration> = Duration::from_micros(80)..=Duration::from_micros(300);
+
+/// A wake-up that was later than any of late widens the spin at once; each one that was not narrows it by this
+/// part of the difference.
+const FORGETTING: u32 = 64;
 
 #[derive(Debug)]
 pub(crate) struct Waiter {
     epoll: OwnedFd,
+    /// How long before a deadline to wake: as late as wake-ups were of late.
+    spin: Duration,
     /// Whether this kernel has epoll_pwait2 (5.11); else we wake a millisecond early and poll on.
     precise: bool,
 }
@@ -28,7 +37,7 @@ impl Waiter {
         // SAFETY: epoll_create1 takes flags alone.
         let epoll = new_fd(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) }.into())
             .map_err(|source| Os::new("make an epoll descriptor", source))?;
-        Ok(Self { epoll, precise: true })
+        Ok(Self { epoll, spin: *SPIN.start(), precise: true })
     }
 
     pub(crate) fn watch(&self, fd: RawFd, token: u64) -> Result<(), Os> {
@@ -49,11 +58,18 @@ impl Waiter {
 
     /// Waits until a descriptor is ready or `deadline` is near; gives the tokens of those ready.
     pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> Ready {
-        let timeout = deadline.map(|deadline| deadline.since(clock::now()).saturating_sub(SPIN));
+        let wake = deadline.map(|deadline| deadline - self.spin);
+        let timeout = wake.map(|wake| wake.since(clock::now()));
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 8];
         let count = match timeout {
             Some(Duration::ZERO) => self.wait_millis(&mut events, 0),
-            timeout if self.precise => self.wait_precisely(&mut events, timeout),
+            timeout if self.precise => {
+                let count = self.wait_precisely(&mut events, timeout);
+                if let (0, Some(wake)) = (count, wake) {
+                    self.learn(clock::now().since(wake));
+                }
+                count
+            }
             timeout => {
                 let millis =
                     timeout.map_or(-1, |span| span.as_millis().min(1 << 30) as libc::c_int);
@@ -61,6 +77,12 @@ impl Waiter {
             }
         };
         Ready { events, count: usize::try_from(count).unwrap_or(0) }
+    }
+
+    /// Takes note of how late a wake-up was.
+    fn learn(&mut self, late: Duration) {
+        let narrowed = self.spin - self.spin.saturating_sub(late) / FORGETTING;
+        self.spin = narrowed.max(late).clamp(*SPIN.start(), *SPIN.end());
     }
 
     fn wait_millis(&self, events: &mut [libc::epoll_event; 8], millis: libc::c_int) -> libc::c_int {
@@ -108,5 +130,23 @@ pub(crate) struct Ready {
 impl Ready {
     pub(crate) fn tokens(&self) -> impl Iterator<Item = u64> {
         self.events[..self.count].iter().map(|event| event.u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_spin_follows_late_wake_ups_at_once_and_early_ones_slowly() {
+        let mut waiter = Waiter::new().unwrap();
+        waiter.learn(Duration::from_micros(200));
+        assert_eq!(waiter.spin, Duration::from_micros(200));
+        waiter.learn(Duration::from_micros(72));
+        assert_eq!(waiter.spin, Duration::from_micros(198));
+        waiter.learn(Duration::from_millis(50));
+        assert_eq!(waiter.spin, *SPIN.end());
+        (0..10_000).for_each(|_| waiter.learn(Duration::ZERO));
+        assert_eq!(waiter.spin, *SPIN.start());
     }
 }

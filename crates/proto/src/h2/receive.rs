@@ -328,6 +328,11 @@ impl Core {
         for (_, stream) in self.streams.iter_mut() {
             stream.receive.resize(self.settings.stream_window);
         }
+        // What was too little to announce of the old window may be all that the peer had of the new one: it sends
+        // nothing more until it hears of it.
+        for id in self.streams.select(|_, stream| stream.state.takes_data()) {
+            self.credit_stream(id, 0);
+        }
         Ok(())
     }
 

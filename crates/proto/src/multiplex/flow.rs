@@ -127,6 +127,17 @@ mod tests {
     }
 
     #[test]
+    fn what_was_dealt_with_before_a_window_shrank_goes_back_after_it() {
+        let mut window = ReceiveWindow::new(65_535);
+        assert_eq!(window.receive(5_629), Ok(()));
+        assert_eq!(window.consume(5_629), None);
+        window.resize(241);
+        assert_eq!(window.balance(), -5_388, "the peer is in debt");
+        assert_eq!(window.consume(0), Some(5_629));
+        assert_eq!((window.balance(), window.outstanding()), (241, 0));
+    }
+
+    #[test]
     fn a_smaller_initial_window_may_leave_a_debt() {
         let mut window = SendWindow::new(100);
         window.take(80);

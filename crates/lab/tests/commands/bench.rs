@@ -150,7 +150,11 @@ impl Bench {
 }
 
 impl Drop for Bench {
+    /// Ends what a test that failed on its way has left running.
     fn drop(&mut self) {
+        for (pid, _) in self.alive() {
+            signal(pid, "KILL");
+        }
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

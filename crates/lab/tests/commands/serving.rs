@@ -129,3 +129,14 @@ fn spdy_is_offered_only_where_it_was_asked_for() {
         assert_eq!(running.end().code, 0);
     }
 }
+
+#[test]
+fn a_test_that_fails_leaves_no_server_behind() {
+    let bench = Bench::new();
+    let mut running = bench.start(bench.wirelap(&["serve", ".", "--listen", "127.0.0.1:0"]));
+    let mut line = String::new();
+    BufReader::new(running.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    drop(bench);
+    let ended = running.end();
+    assert_ne!(ended.code, 0, "killed, not asked to stop: {ended:?}");
+}

@@ -49,6 +49,12 @@ pub(crate) enum Command {
     /// The server's side of a trial.
     #[command(hide = true)]
     Far,
+    /// One measurement of a calibration.
+    #[command(hide = true)]
+    Gauge,
+    /// One end of a calibration's measurement.
+    #[command(hide = true)]
+    Probe,
 }
 
 /// Run an experiment: the same work by every contender over every link, and a verdict.
@@ -100,6 +106,9 @@ pub(crate) struct RaceArgs {
     /// Run every trial alone, even those that need little CPU
     #[arg(long)]
     pub(crate) serial: bool,
+    /// Leave out the second in which the link machinery is measured before the first trial
+    #[arg(long)]
+    pub(crate) no_calibration: bool,
     /// Print the result as JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
@@ -203,9 +212,13 @@ pub(crate) struct ListArgs {
 #[command(after_help = "Examples:
   wirelap doctor
   wirelap doctor --json | jq '.findings[] | select(.remedy)'
+  wirelap doctor --calibrate            how late, how even and how fast links are here
 
 The exit code is 3 where races cannot run, else 0.")]
 pub(crate) struct DoctorArgs {
+    /// Measure what links are worth on this machine: half a minute, best while nothing else runs
+    #[arg(long)]
+    pub(crate) calibrate: bool,
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -32,6 +32,9 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
     let mut out = Lines::new(style);
     out.wrapped(&words::conditions(report), 0);
     out.wrapped(&words::trials_line(report), 0);
+    if let Some(calibration) = &report.result.host.calibration {
+        out.wrapped(&crate::calibration::line(calibration), 2);
+    }
     let groups = report.groups();
     let widths = Widths::of(&groups);
     let compared: Vec<&Group<'_>> = groups.iter().filter(|g| g.verdicts.is_some()).collect();

@@ -1,6 +1,7 @@
 //! Rows: what a trial leaves behind, whole, so that every figure can be computed again from them.
 //! Nothing here judges; the runner and the adapters fill rows in, `analyse` reads them.
 
+use crate::calibration::Calibration;
 use crate::experiment::Experiment;
 use crate::plan::TrialPlan;
 use crate::reconcile::{PacketSummary, Parts};
@@ -58,7 +59,7 @@ pub struct RunHeader {
 }
 
 /// The machine that a run ran on.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct HostFacts {
     /// Operating system and its release.
     pub os: String,
@@ -72,6 +73,9 @@ pub struct HostFacts {
     pub memory_bytes: u64,
     /// Whether the lab ran as root.
     pub root: bool,
+    /// What its link machinery was measured to do before the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
     /// Anything else worth knowing, by name.
     pub more: BTreeMap<String, String>,
 }

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod bench;
+mod calibration;
 mod comparing;
 mod faults;
 mod help;

@@ -11,8 +11,9 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
+use unit::Instant;
 
-/// Echo requests, one after another.
+/// Echo requests at an even pace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PingSpec {
     /// Whom to ask.
@@ -21,7 +22,7 @@ pub struct PingSpec {
     pub count: u16,
     /// From one to the next. A multiple of a millisecond would hide what is rounded to one.
     pub spacing: Duration,
-    /// How long an answer may take.
+    /// How long the last answers may take.
     pub patience: Duration,
 }
 
@@ -52,29 +53,61 @@ pub struct Arrival {
 pub fn ping(spec: &PingSpec) -> Result<Vec<Option<u64>>, Os> {
     let socket = icmp_socket(spec).map_err(|source| Os::new("open a socket for pings", source))?;
     let began = clock::now();
-    let mut trips = Vec::new();
+    let mut sent: Vec<Duration> = Vec::new();
+    let mut trips = vec![None; usize::from(spec.count)];
     for number in 0..spec.count {
         let due = began + spec.spacing * u32::from(number);
-        std::thread::sleep(due.since(clock::now()));
-        let sent = clock::realtime();
+        answers_until(&socket, due, &sent, &mut trips)?;
+        sent.push(clock::realtime());
         let request = echo_request(number);
         // SAFETY: the buffer is valid for its length.
         let result =
             unsafe { libc::send(socket.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
         check(result as libc::c_int).map_err(|source| Os::new("send a ping", source))?;
-        trips.push(answer(&socket, number)?.map(|at| at.saturating_sub(sent).as_nanos() as u64));
     }
+    answers_until(&socket, clock::now() + spec.patience, &sent, &mut trips)?;
     Ok(trips)
+}
+
+/// Takes in answers until `end`, or until every request that was sent has one; sleeps out the rest then.
+fn answers_until(
+    socket: &OwnedFd,
+    end: Instant,
+    sent: &[Duration],
+    trips: &mut [Option<u64>],
+) -> Result<(), Os> {
+    let failed = |source| Os::new("receive a ping's answer", source);
+    let mut packet = [0; 512];
+    while trips[..sent.len()].iter().any(Option::is_none) {
+        let left = end.since(clock::now());
+        // A time-out of zero would be none at all (socket(7)).
+        let Some(left) = Some(left).filter(|left| *left >= Duration::from_micros(1)) else {
+            return Ok(());
+        };
+        set_patience(socket, left).map_err(failed)?;
+        match receive_stamped(socket.as_raw_fd(), &mut packet) {
+            Ok((length, Some(at))) => {
+                let number = answered_number(&packet[..length]).map(usize::from);
+                if let Some((number, sent)) = number.and_then(|n| Some((n, sent.get(n)?))) {
+                    trips[number] = Some(at.saturating_sub(*sent).as_nanos() as u64);
+                }
+            }
+            Ok((_, None)) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    if trips.len() > sent.len() {
+        std::thread::sleep(end.since(clock::now()));
+    }
+    Ok(())
 }
 
 /// Sends the stream, waiting for each packet's time without sleeping.
 pub fn send_stream(spec: &StreamSpec) -> Result<(), Os> {
     let attempted = || format!("send to {}", spec.to);
-    let socket = UdpSocket::bind("0.0.0.0:0").and_then(|socket| {
-        socket.connect(spec.to)?;
-        Ok(socket)
-    });
-    let socket = socket.map_err(|source| Os::new(attempted(), source))?;
+    let socket = UdpSocket::bind("0.0.0.0:0").map_err(|source| Os::new(attempted(), source))?;
     let mut packet = vec![0; spec.payload.max(8)];
     let began = clock::now();
     for number in 0..spec.count {
@@ -84,7 +117,7 @@ pub fn send_stream(spec: &StreamSpec) -> Result<(), Os> {
         }
         packet[..8].copy_from_slice(&u64::from(number).to_be_bytes());
         // A full buffer on our side is a packet that the link never saw: the next one goes on.
-        match socket.send(&packet) {
+        match socket.send_to(&packet, spec.to) {
             Err(error) if error.raw_os_error() != Some(libc::ENOBUFS) => {
                 return Err(Os::new(attempted(), error));
             }
@@ -143,6 +176,7 @@ impl Receiver {
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
 /// RFC 792: type 8 asks, type 0 answers; eight octets of header, then ours.
 const ECHO_REQUEST: u8 = 8;
+const ECHO_ANSWER: u8 = 0;
 const ECHO_LENGTH: usize = 32;
 
 fn icmp_socket(spec: &PingSpec) -> io::Result<OwnedFd> {
@@ -157,12 +191,15 @@ fn icmp_socket(spec: &PingSpec) -> io::Result<OwnedFd> {
     // SAFETY: a valid sockaddr_in and its length.
     check(unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
     set(socket.as_raw_fd(), libc::SO_TIMESTAMPNS, 1)?;
-    let patience = libc::timeval {
-        tv_sec: spec.patience.as_secs() as i64,
-        tv_usec: i64::from(spec.patience.subsec_micros()),
-    };
-    set(socket.as_raw_fd(), libc::SO_RCVTIMEO, patience)?;
     Ok(socket)
+}
+
+fn set_patience(socket: &OwnedFd, patience: Duration) -> io::Result<()> {
+    let patience = libc::timeval {
+        tv_sec: patience.as_secs() as i64,
+        tv_usec: i64::from(patience.subsec_micros()),
+    };
+    set(socket.as_raw_fd(), libc::SO_RCVTIMEO, patience)
 }
 
 fn set<T>(socket: libc::c_int, option: libc::c_int, value: T) -> io::Result<()> {
@@ -172,24 +209,12 @@ fn set<T>(socket: libc::c_int, option: libc::c_int, value: T) -> io::Result<()> 
     check(unsafe { libc::setsockopt(socket, libc::SOL_SOCKET, option, value, length) })
 }
 
-/// The stamp of the answer to request `number`; None where the time was up.
-fn answer(socket: &OwnedFd, number: u16) -> Result<Option<Duration>, Os> {
-    let mut packet = [0; 512];
-    loop {
-        match receive_stamped(socket.as_raw_fd(), &mut packet) {
-            Ok((length, stamp)) => {
-                // A raw socket gives the IP header too; the low half of its first octet is its length in words.
-                let header = usize::from(packet[0] & 0x0f) * 4;
-                let echo = packet[..length].get(header..).unwrap_or_default();
-                if echo.len() >= 8 && echo[0] == 0 && echo[6..8] == number.to_be_bytes() {
-                    return Ok(stamp);
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(Os::new("receive a ping's answer", error)),
-        }
-    }
+/// Which request an IP packet answers.
+fn answered_number(packet: &[u8]) -> Option<u16> {
+    // A raw socket gives the IP header too; the low half of its first octet is its length in words.
+    let header = usize::from(packet.first()? & 0x0f) * 4;
+    let echo = packet.get(header..).filter(|echo| echo.len() >= 8 && echo[0] == ECHO_ANSWER)?;
+    Some(u16::from_be_bytes([echo[6], echo[7]]))
 }
 
 fn echo_request(number: u16) -> [u8; ECHO_LENGTH] {

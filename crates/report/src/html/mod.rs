@@ -8,6 +8,7 @@ mod comparison;
 mod dots;
 mod facts;
 mod forest;
+mod instrument;
 mod matrix;
 mod parts;
 mod picture;
@@ -62,6 +63,7 @@ fn body(m: &mut Markup, report: &Report<'_>) {
         m.element("section", &[("id", &"facts")], |m| {
             m.line("h2", &[], "What ran");
             cells::negotiated(m, report, &groups);
+            instrument::instrument(m, report);
             facts::settings(m, report);
             facts::troubles(m, report, &groups);
             cells::figures(m, report, &groups);

@@ -383,6 +383,7 @@ fn host() -> HostFacts {
         cores: 2,
         memory_bytes: ByteSize(8_000_000_000).0,
         root: false,
+        calibration: None,
         more: [("rustls".to_owned(), "0.23.31".to_owned())].into(),
     }
 }

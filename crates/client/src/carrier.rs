@@ -11,7 +11,7 @@ use proto::{ClientConnection, ConnectionState, Fin, SendBuf, SocketId, StreamId}
 use secure::Layer;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use trace::{ConnectionRecord, Tracer};
+use trace::{ConnectionRecord, HeaderOctets, Tracer};
 use unit::Instant;
 
 /// A socket's whole stack. The layer stands apart, for plaintext is borrowed from it while the
@@ -104,6 +104,8 @@ impl Carrier {
             secured: None,
             closed: None,
             requests: 0,
+            pushed: 0,
+            headers: HeaderOctets::default(),
             rounds: 0,
             bytes_sent: 0,
             bytes_received: 0,

@@ -11,7 +11,7 @@ use proto::{ClientConnection, ConnectionState, Fin, SendBuf, SocketId, StreamId}
 use secure::Layer;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use trace::{ConnectionRecord, HeaderOctets, Tracer};
+use trace::{ConnectionRecord, Tracer};
 use unit::Instant;
 
 /// A socket's whole stack. The layer stands apart, for plaintext is borrowed from it while the
@@ -105,7 +105,7 @@ impl Carrier {
             closed: None,
             requests: 0,
             pushed: 0,
-            headers: HeaderOctets::default(),
+            headers: None,
             rounds: 0,
             bytes_sent: 0,
             bytes_received: 0,

@@ -97,9 +97,9 @@ pub struct ConnectionRecord {
     /// Streams that the server opened: pushes, whether they were taken or not.
     #[serde(default)]
     pub pushed: u32,
-    /// Octets of heads, before and after compression.
+    /// Octets of heads, before and after compression; None where the client does not tell.
     #[serde(default)]
-    pub headers: HeaderOctets,
+    pub headers: Option<HeaderOctets>,
     /// Request rounds: times the client, having nothing more coming on this connection, sent a request and waited.
     pub rounds: u32,
     /// Octets given to the socket.

@@ -1,6 +1,7 @@
 //! What heads cost: octets before and after compression, each way. The one rule: what is counted before
 //! compression is what the protocol would have sent without it, so that the two differ by compression alone.
 
+use crate::fetch::ConnectionRecord;
 use serde::{Deserialize, Serialize};
 
 /// Octets of heads and trailers on one connection, as one of its ends saw them. Which octets these are, the
@@ -31,6 +32,10 @@ pub struct HeaderSize {
 }
 
 impl HeaderSize {
+    fn plus(self, other: Self) -> Self {
+        Self { plain: self.plain + other.plain, coded: self.coded + other.coded }
+    }
+
     /// Counts a block.
     #[inline]
     pub fn count(&mut self, plain: usize, coded: usize) {
@@ -39,9 +44,15 @@ impl HeaderSize {
     }
 }
 
-impl std::ops::AddAssign for HeaderSize {
-    fn add_assign(&mut self, other: Self) {
-        self.plain += other.plain;
-        self.coded += other.coded;
+impl HeaderOctets {
+    /// All heads of `connections`; None where those of one are not told, and without a connection.
+    pub fn of<'c>(connections: impl IntoIterator<Item = &'c ConnectionRecord>) -> Option<Self> {
+        let add = |sum: Self, one: Self| Self {
+            sent: sum.sent.plus(one.sent),
+            received: sum.received.plus(one.received),
+        };
+        let mut told = connections.into_iter().map(|connection| connection.headers);
+        let first = told.next()??;
+        told.try_fold(first, |sum, one| Some(add(sum, one?)))
     }
 }

@@ -1,0 +1,116 @@
+//! Contenders that the command line asks for by name: they race in any experiment, and what they spoke can be
+//! read from the rows.
+
+use crate::bench::{Bench, HAR, experiment, trials_run_here};
+use rusqlite::Connection;
+use serde_json::Value;
+
+const LINK: &str = "rtt=20ms,down=20mbit,up=20mbit";
+
+/// What the connections of a contender come to, by the view that users read them from.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    protocols: String,
+    requests: i64,
+    sent: i64,
+    received: i64,
+    heads_sent: [i64; 2],
+    heads_received: [i64; 2],
+    bodies: i64,
+}
+
+fn seen(rows: &Connection, contender: &str) -> Seen {
+    let query = "SELECT group_concat(DISTINCT protocol), sum(requests), sum(bytes_sent), sum(bytes_received),
+        sum(header_octets_sent_plain), sum(header_octets_sent),
+        sum(header_octets_received_plain), sum(header_octets_received),
+        (SELECT sum(body_bytes) FROM fetches WHERE contender = ?1)
+      FROM connections WHERE contender = ?1";
+    rows.query_row(query, [contender], |row| {
+        Ok(Seen {
+            protocols: row.get(0)?,
+            requests: row.get(1)?,
+            sent: row.get(2)?,
+            received: row.get(3)?,
+            heads_sent: [row.get(4)?, row.get(5)?],
+            heads_received: [row.get(6)?, row.get(7)?],
+            bodies: row.get(8)?,
+        })
+    })
+    .unwrap()
+}
+
+#[test]
+fn known_contenders_race_and_their_rows_tell_what_was_spoken() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("tiny.toml", experiment(LINK, 1));
+    let contenders = "h1,h2-clear,spdy,spdy-clear,spdy-3";
+    let asked = ["race", "tiny.toml", "--contenders", contenders, "--out", "run", "--json"];
+    let raced = bench.run(&asked);
+    raced.said(0, &[]);
+    let result: Value = serde_json::from_str(&raced.out).unwrap();
+    assert_eq!(result["trials"]["measured"], 5, "{result:#}");
+    let metric = |contender: &str, name: &str| {
+        let cells = result["cells"].as_array().unwrap();
+        let cell = cells.iter().find(|cell| cell["contender"]["name"] == contender).unwrap();
+        cell["metrics"][name]["median"].as_f64()
+    };
+    let rows = Connection::open(bench.path("run/rows.sqlite")).unwrap();
+    for (contender, protocol) in [
+        ("h1", "http/1.1"),
+        ("h2-clear", "h2"),
+        ("spdy", "spdy/3.1"),
+        ("spdy-clear", "spdy/3.1"),
+        ("spdy-3", "spdy/3"),
+    ] {
+        let seen = seen(&rows, contender);
+        assert_eq!((seen.protocols.as_str(), seen.requests), (protocol, 4), "{contender}");
+        let connections = metric(contender, &format!("connections:{protocol}")).unwrap();
+        assert_eq!(metric(contender, "streams_per_connection"), Some(4.0 / connections));
+        assert_eq!(metric(contender, "header_octets_sent"), Some(seen.heads_sent[1] as f64));
+        if contender == "h1" {
+            // All that was sent is heads, and all that came is heads and bodies.
+            assert_eq!(seen.heads_sent, [seen.sent; 2]);
+            assert_eq!(seen.heads_received, [seen.received - seen.bodies; 2]);
+        } else {
+            assert_eq!(connections, 1.0);
+            for [plain, coded] in [seen.heads_sent, seen.heads_received] {
+                assert!(coded > 40 && 2 * coded < plain, "{contender}: {seen:?}");
+            }
+            assert!(seen.heads_received[1] + seen.bodies < seen.received, "{contender}: {seen:?}");
+        }
+    }
+}
+
+#[test]
+fn a_recorded_page_is_raced_over_spdy_by_name() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("page.har", HAR);
+    let asked = ["race", "page.har", "--contenders", "spdy,spdy-clear", "--baseline", "spdy"];
+    let raced =
+        bench.run(&[&asked[..], &["--links", LINK, "--trials", "1", "--out", "run"]].concat());
+    raced.said(0, &[]);
+    assert!(raced.out.contains("spoken: spdy 2x spdy/3.1, heads to "), "{}", raced.out);
+    assert!(raced.out.contains("; spdy-clear 2x spdy/3.1, heads to "), "{}", raced.out);
+    let page = std::fs::read_to_string(bench.path("run/report.html")).unwrap();
+    assert!(page.contains("What was really spoken") && page.contains("2x spdy/3.1"));
+}
+
+#[test]
+fn list_names_the_contenders_that_race_takes() {
+    let bench = Bench::new();
+    let listed: Value = serde_json::from_str(&bench.run(&["list", "--json"]).out).unwrap();
+    let names: Vec<&str> = listed["contenders"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|c| c["name"].as_str())
+        .collect();
+    assert_eq!(names, ["h1", "h1-tls", "h2", "h2-clear", "spdy", "spdy-clear", "spdy-3"]);
+    assert!(bench.run(&["list"]).out.contains("  spdy-3        spdy/3 over TLS 1.3"));
+}

@@ -1,6 +1,8 @@
 //! What machines count of heads, against each other in virtual time, against figures worked out by hand and
 //! from the RFC, and against what nghttp prints of the same connection.
 
+#![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
+
 mod support;
 
 use bytes::Bytes;

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod bench;
+mod comparing;
 mod contenders;
 mod faults;
 mod help;

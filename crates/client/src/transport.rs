@@ -183,3 +183,52 @@ impl Protocol {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OFFERS: [Offer; 7] = [
+        Offer::Http1,
+        Offer::Http2,
+        Offer::Spdy,
+        Offer::Spdy3,
+        Offer::Negotiate,
+        Offer::NegotiateSpdy,
+        Offer::NegotiateSpdy3,
+    ];
+
+    #[test]
+    fn what_a_server_may_choose_is_what_was_offered() {
+        for offer in OFFERS {
+            let transport = Transport { offer, security: Security::Tls };
+            let offered = transport.alpn();
+            for name in ["http/1.1", "h2", "spdy/3.1", "spdy/3", "h3"] {
+                let agreed = transport.agreed(Some(name.as_bytes())).map(Protocol::name);
+                let expected = offered.iter().any(|own| own == name).then_some(name);
+                assert_eq!(agreed, expected, "{offer:?}");
+            }
+            // A server without ALPN gets HTTP/1.1 or nothing.
+            let silent = transport.agreed(None).map(Protocol::name);
+            let knows_it = offered.iter().any(|own| own == "http/1.1");
+            assert_eq!(silent, knows_it.then_some("http/1.1"), "{offer:?}");
+        }
+    }
+
+    #[test]
+    fn one_offered_name_is_known_beforehand() {
+        for offer in OFFERS {
+            let transport = Transport { offer, security: Security::AsUrl };
+            let known = |scheme| transport.known(scheme).map(Protocol::name);
+            match &transport.alpn()[..] {
+                [only] => {
+                    assert_eq!([known(Scheme::Https), known(Scheme::Http)], [Some(&**only); 2]);
+                }
+                _ => assert_eq!(
+                    [known(Scheme::Https), known(Scheme::Http)],
+                    [None, Some("http/1.1")]
+                ),
+            }
+        }
+    }
+}

@@ -60,11 +60,12 @@ fn known_contenders_race_and_their_rows_tell_what_was_spoken() {
         return;
     }
     let bench = Bench::new();
-    bench.write("tiny.toml", experiment(LINK, 1));
-    let contenders = "h1,h2-clear,spdy,spdy-clear,spdy-3";
+    let own = "[[contenders]]\nname = \"old-clear\"\ntransport = \"spdy/3\"\ntls = \"none\"\n";
+    bench.write("tiny.toml", experiment(LINK, 1) + own);
+    let contenders = "h1,h2-clear,spdy,spdy-clear,spdy-3,old-clear";
     let asked = ["race", "tiny.toml", "--contenders", contenders, "--out", "run"];
     bench.run(&asked).said(0, &[]);
-    assert_eq!(ran(&bench), 5);
+    assert_eq!(ran(&bench), 6);
     let rows = Connection::open(bench.path("run/rows.sqlite")).unwrap();
     for (contender, protocol) in [
         ("h1", "http/1.1"),
@@ -72,6 +73,7 @@ fn known_contenders_race_and_their_rows_tell_what_was_spoken() {
         ("spdy", "spdy/3.1"),
         ("spdy-clear", "spdy/3.1"),
         ("spdy-3", "spdy/3"),
+        ("old-clear", "spdy/3"),
     ] {
         let seen = seen(&rows, contender);
         assert_eq!((seen.protocols.as_str(), seen.requests), (protocol, 4), "{contender}");

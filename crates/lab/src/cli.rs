@@ -85,7 +85,7 @@ pub(crate) struct RaceArgs {
     /// Links, by name or as KEY=VALUE,… ; separate several by commas, or repeat the flag
     #[arg(long, value_name = "LINKS")]
     pub(crate) links: Vec<String>,
-    /// Contenders to keep of the experiment's, by name
+    /// Contenders that race: the experiment's, or any that `wirelap list` names
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) contenders: Vec<String>,
     /// The contender that the others are set against
@@ -152,7 +152,7 @@ pub(crate) struct ServeArgs {
     /// Where to write the root certificate of the self-made chain, for `curl --cacert`
     #[arg(long, value_name = "FILE", conflicts_with = "cert", requires = "listen_tls", value_hint = ValueHint::FilePath)]
     pub(crate) ca_out: Option<PathBuf>,
-    /// Offer SPDY/3.1 too: by ALPN `spdy/3.1` over TLS, by prior knowledge in the clear
+    /// Offer SPDY too: by ALPN `spdy/3.1` and `spdy/3` over TLS, 3.1 by prior knowledge in the clear
     #[arg(long)]
     pub(crate) spdy: bool,
     /// Threads, each pinned to a core of its own [default: one a core]

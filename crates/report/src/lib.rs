@@ -35,6 +35,7 @@ mod markup;
 mod number;
 mod overview;
 mod scale;
+mod spoken;
 mod terminal;
 mod timing;
 mod words;

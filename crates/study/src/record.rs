@@ -31,6 +31,18 @@ pub mod metric {
     pub fn connections_by(protocol: &str) -> String {
         format!("{CONNECTIONS}:{protocol}")
     }
+    /// Streams that a connection carried on average, pushes among them.
+    pub const STREAMS_PER_CONNECTION: &str = "streams_per_connection";
+    /// Streams that the server opened.
+    pub const PUSHED: &str = "pushed_streams";
+    /// Octets of heads that the client sent, on the wire; what counts, [`trace::HeaderOctets`] says.
+    pub const HEADERS_SENT: &str = "header_octets_sent";
+    /// The same before compression.
+    pub const HEADERS_SENT_PLAIN: &str = "header_octets_sent_plain";
+    /// Octets of heads that the client received, on the wire.
+    pub const HEADERS_RECEIVED: &str = "header_octets_received";
+    /// The same before compression.
+    pub const HEADERS_RECEIVED_PLAIN: &str = "header_octets_received_plain";
     /// Octets that the client took from its sockets.
     pub const BYTES: &str = "bytes";
     /// Connections opened.

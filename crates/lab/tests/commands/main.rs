@@ -6,6 +6,7 @@ mod bad_input;
 mod bench;
 mod calibration;
 mod comparing;
+mod contenders;
 mod faults;
 mod help;
 mod interrupts;

@@ -19,9 +19,12 @@ mod decoder;
 mod dictionary;
 mod encode;
 mod encoder;
+mod field_coder;
+mod fixed_code;
 mod frame;
 mod header;
 mod parse;
+mod window;
 
 pub use code::{GoAwayCode, ResetCode};
 pub use decoder::{BlockError, Decoder};

@@ -56,7 +56,8 @@ pub(super) struct ReadResponse {
 }
 
 impl HeadReader {
-    pub(super) fn new(kind: Kind) -> Self {
+    /// A reader with room for so many fields, and for so many octets of them.
+    pub(super) fn new(kind: Kind, (fields, octets): (usize, usize)) -> Self {
         Self {
             kind,
             method: None,
@@ -67,7 +68,7 @@ impl HeadReader {
             status: None,
             cookie: Vec::new(),
             content_length: None,
-            fields: Fields::new(),
+            fields: Fields::with_capacity(fields, octets),
             wrong: None,
         }
     }
@@ -266,7 +267,7 @@ mod tests {
     ];
 
     fn read(kind: Kind, fields: Pairs<'_>) -> HeadReader {
-        let mut reader = HeadReader::new(kind);
+        let mut reader = HeadReader::new(kind, (0, 0));
         for (name, value) in fields {
             let (name, value) = (name.as_bytes(), value.as_bytes());
             reader.field(Field { name, value, sensitive: false });

@@ -1,6 +1,7 @@
 //! Header blocks in (SPDY §2.6.10): inflated with the connection's state, then read as pairs. What a
 //! block may inflate to is bounded while it inflates.
 
+use super::name_filter::NameFilter;
 use super::{DICTIONARY, DICTIONARY_CHECK};
 use crate::fields::Field;
 use flate2::{Decompress, FlushDecompress, Status};
@@ -55,12 +56,15 @@ impl Decoder {
         limit: usize,
         emit: impl FnMut(Field<'_>),
     ) -> Result<usize, BlockError> {
+        let list = self.list(block, limit)?;
+        let size = list.size();
+        list.read(emit).map(|()| size)
+    }
+
+    /// The list of a block, of `limit` octets at most, still to be read.
+    pub fn list(&mut self, block: &[u8], limit: usize) -> Result<List<'_>, BlockError> {
         self.inflate(block, limit)?;
-        let outcome = read_pairs(&self.plain, &mut self.names, emit);
-        let size = self.plain.len();
-        self.plain.clear();
-        self.plain.shrink_to(KEEP);
-        outcome.map(|()| size)
+        Ok(List { plain: &mut self.plain, names: &mut self.names })
     }
 
     /// Inflates a block into `plain`.
@@ -105,18 +109,45 @@ impl Decoder {
     }
 }
 
+/// An inflated block.
+#[derive(Debug)]
+pub struct List<'d> {
+    plain: &'d mut Vec<u8>,
+    names: &'d mut Vec<(u32, u32)>,
+}
+
+impl List<'_> {
+    /// Its octets.
+    pub fn size(&self) -> usize {
+        self.plain.len()
+    }
+
+    /// How many pairs it says that it has, where there is room for as many.
+    pub fn pairs(&self) -> Option<usize> {
+        // A pair has two lengths and an octet.
+        let count = word(self.plain, &mut 0).ok()? as usize;
+        (count <= self.plain.len() / 9).then_some(count)
+    }
+
+    /// Hands the fields to `emit`, one a value. After an error what was emitted is not to be used.
+    pub fn read(self, emit: impl FnMut(Field<'_>)) -> Result<(), BlockError> {
+        let count = self.pairs().ok_or(SHORT);
+        let outcome = count.and_then(|count| read_pairs(self.plain, count, self.names, emit));
+        self.plain.clear();
+        self.plain.shrink_to(KEEP);
+        outcome
+    }
+}
+
 /// Reads the pairs of an inflated block.
 fn read_pairs(
     plain: &[u8],
+    count: usize,
     names: &mut Vec<(u32, u32)>,
     mut emit: impl FnMut(Field<'_>),
 ) -> Result<(), BlockError> {
-    let mut at = 0;
-    let count = word(plain, &mut at)?;
-    // A pair has two lengths and an octet.
-    if count as usize > plain.len() / 9 {
-        return Err(SHORT);
-    }
+    // Behind the count.
+    let mut at = 4;
     names.clear();
     for _ in 0..count {
         let name = text(plain, &mut at)?;
@@ -162,8 +193,12 @@ fn text<'p>(plain: &'p [u8], at: &mut usize) -> Result<&'p [u8], BlockError> {
 fn check_unique(plain: &[u8], names: &mut [(u32, u32)]) -> Result<(), BlockError> {
     let name = |&(start, end): &(u32, u32)| &plain[start as usize..end as usize];
     let twice = if names.len() <= FEW_NAMES {
+        let mut seen = NameFilter::default();
         let earlier = |at: usize| names[..at].iter().map(name);
-        (0..names.len()).any(|at| earlier(at).any(|other| other == name(&names[at])))
+        (0..names.len()).any(|at| {
+            let this = name(&names[at]);
+            seen.add(this) && earlier(at).any(|other| other == this)
+        })
     } else {
         names.sort_unstable_by(|a, b| name(a).cmp(name(b)));
         names.windows(2).any(|pair| name(&pair[0]) == name(&pair[1]))

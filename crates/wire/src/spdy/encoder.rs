@@ -6,6 +6,7 @@
 
 use super::DICTIONARY;
 use super::field_coder::{FieldCoder, Pair, Secrecy};
+use super::name_filter::NameFilter;
 use crate::fields::Field;
 use flate2::{Compress, Compression, FlushCompress, Status};
 
@@ -35,6 +36,7 @@ pub struct Encoder {
     coder: Coder,
     plain: Vec<u8>,
     pairs: Vec<Pair>,
+    names: NameFilter,
 }
 
 #[derive(Debug)]
@@ -56,12 +58,13 @@ impl Encoder {
                 Coder::Zlib(deflate)
             }
         };
-        Self { coder, plain: Vec::new(), pairs: Vec::new() }
+        Self { coder, plain: Vec::new(), pairs: Vec::new(), names: NameFilter::default() }
     }
 
     /// Begins a block.
     pub fn begin(&mut self) {
         self.pairs.clear();
+        self.names = NameFilter::default();
         self.plain.clear();
         self.plain.extend_from_slice(&[0; 4]);
     }
@@ -75,7 +78,9 @@ impl Encoder {
     pub fn add(&mut self, Field { name, value, sensitive }: Field<'_>) {
         let same =
             |pair: &Pair| self.plain[pair.name..pair.value_length].eq_ignore_ascii_case(name);
-        if let Some(at) = self.pairs.iter().position(same) {
+        if self.names.add(name)
+            && let Some(at) = self.pairs.iter().position(same)
+        {
             self.add_value(at, value);
             if sensitive {
                 self.pairs[at].secrecy = Secrecy::Full;

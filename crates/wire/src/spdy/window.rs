@@ -65,11 +65,11 @@ impl Window {
     pub(super) fn same(&self, old: usize, new: usize, end: usize) -> usize {
         let (old, new) = (&self.text[old..], &self.text[new..end]);
         let mut same = 0;
-        for (a, b) in old.chunks_exact(8).zip(new.chunks_exact(8)) {
+        for (a, b) in old.as_chunks::<16>().0.iter().zip(new.as_chunks::<16>().0) {
             if a != b {
                 break;
             }
-            same += 8;
+            same += 16;
         }
         let rest = old[same..].iter().zip(&new[same..]);
         same + rest.take_while(|(a, b)| a == b).count()

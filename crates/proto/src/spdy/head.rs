@@ -3,8 +3,8 @@
 //! ends the stream and not the session.
 
 use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
-use wire::h1::{is_field_name, is_field_value};
-use wire::{Field, Fields};
+use wire::h1::is_field_value;
+use wire::{Field, Fields, is_lower_name};
 
 /// The rule that a head breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl HeadReader {
     }
 
     fn regular(&mut self, field: Field<'_>) -> Result<(), &'static str> {
-        if !is_field_name(field.name) || field.name.iter().any(u8::is_ascii_uppercase) {
+        if !is_lower_name(field.name) {
             return Err("SPDY §2.6.10: a name is a token in lower case");
         }
         let value = field.value.trim_ascii();

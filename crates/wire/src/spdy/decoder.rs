@@ -30,7 +30,10 @@ pub enum BlockError {
 /// What inflates the blocks of one direction of a connection.
 #[derive(Debug)]
 pub struct Decoder {
+    /// What is behind the stream's header. The check value at its end never comes, so nobody counts
+    /// it.
     inflate: Decompress,
+    begun: bool,
     plain: Vec<u8>,
     /// Begin and end of each name in `plain`.
     names: Vec<(u32, u32)>,
@@ -45,7 +48,8 @@ impl Default for Decoder {
 impl Decoder {
     /// Before the first block.
     pub fn new() -> Self {
-        Self { inflate: Decompress::new(true), plain: Vec::new(), names: Vec::new() }
+        let inflate = Decompress::new(false);
+        Self { inflate, begun: false, plain: Vec::new(), names: Vec::new() }
     }
 
     /// Reads a block whose list has `limit` octets at most, and hands its fields to `emit`, one a
@@ -69,9 +73,10 @@ impl Decoder {
 
     /// Inflates a block into `plain`.
     fn inflate(&mut self, mut block: &[u8], limit: usize) -> Result<(), BlockError> {
-        const BROKEN: BlockError =
-            BlockError::Compression("SPDY §2.6.10.1: the header block cannot be inflated");
         self.plain.clear();
+        if !self.begun && !block.is_empty() {
+            block = self.begin(block)?;
+        }
         let mut dropped = 0;
         loop {
             if self.plain.len() > limit {
@@ -99,13 +104,25 @@ impl Decoder {
                 }
                 // A stream that has ended takes no further blocks.
                 Ok(Status::StreamEnd) => return Err(BROKEN),
-                Err(error) if error.needs_dictionary() == Some(DICTIONARY_CHECK) => {
-                    self.inflate.set_dictionary(DICTIONARY).map_err(|_| BROKEN)?;
-                }
                 Err(_) => return Err(BROKEN),
             }
         }
         if dropped > 0 || self.plain.len() > limit { Err(BlockError::TooLarge) } else { Ok(()) }
+    }
+
+    /// Takes the stream's header off the first block.
+    fn begin<'b>(&mut self, block: &'b [u8]) -> Result<&'b [u8], BlockError> {
+        let ([method, flags, check @ ..], rest) = block.split_first_chunk::<6>().ok_or(BROKEN)?;
+        // RFC 1950 §2.2: DEFLATE, a window of 32 KiB at most, a multiple of 31, FDICT.
+        let is_deflate = method & 0x0f == 8 && method >> 4 <= 7;
+        let is_whole = u16::from_be_bytes([*method, *flags]) % 31 == 0;
+        let is_ours = flags & 0x20 != 0 && u32::from_be_bytes(*check) == DICTIONARY_CHECK;
+        if !(is_deflate && is_whole && is_ours) {
+            return Err(BROKEN);
+        }
+        self.inflate.set_dictionary(DICTIONARY).map_err(|_| BROKEN)?;
+        self.begun = true;
+        Ok(rest)
     }
 }
 
@@ -174,6 +191,8 @@ fn read_pairs(
     check_unique(plain, names)
 }
 
+const BROKEN: BlockError =
+    BlockError::Compression("SPDY §2.6.10.1: the header block cannot be inflated");
 const SHORT: BlockError = BlockError::Malformed("SPDY §2.6.10: the header block is too short");
 
 fn word(plain: &[u8], at: &mut usize) -> Result<u32, BlockError> {

@@ -7,7 +7,7 @@
 use super::DICTIONARY;
 use super::field_coder::{FieldCoder, Pair, Secrecy};
 use super::name_filter::NameFilter;
-use crate::fields::Field;
+use crate::fields::{Field, is_lower_name};
 use flate2::{Compress, Compression, FlushCompress, Status};
 
 /// How header blocks are compressed. A reader cannot tell one from another.
@@ -87,10 +87,13 @@ impl Encoder {
             }
             return;
         }
+        self.plain.reserve(2 * size_of::<u32>() + name.len() + value.len());
         put_length(&mut self.plain, name.len());
         let start = self.plain.len();
         self.plain.extend_from_slice(name);
-        self.plain[start..].make_ascii_lowercase();
+        if !is_lower_name(name) {
+            self.plain[start..].make_ascii_lowercase();
+        }
         let secrecy = match &self.plain[start..] {
             _ if sensitive => Secrecy::Full,
             b"authorization" | b"cookie" | b"proxy-authorization" | b"set-cookie" => Secrecy::Whole,

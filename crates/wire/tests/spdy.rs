@@ -131,6 +131,21 @@ fn a_field_that_was_sent_is_pointed_at_as_long_as_it_is_in_reach() {
 }
 
 #[test]
+fn a_long_value_whose_end_is_that_of_a_short_one_far_back_is_read_again() {
+    let (mut encoder, mut decoder) = (Encoder::new(Effort::Fields), Decoder::new());
+    let mut back_and_forth = |name: &str, length: usize| {
+        let fields = pairs(&[(name, &format!("{}.end", "ab".repeat(length / 2)))]);
+        let block = encode(&mut encoder, &fields);
+        assert_eq!(decode(&mut decoder, &block, 1 << 20), Ok(fields), "{name} {length}");
+    };
+    for length in (30_000..34_000).step_by(100) {
+        back_and_forth("x-value", 10);
+        back_and_forth("x-other", 32_000 - length / 4);
+        back_and_forth("x-value", length);
+    }
+}
+
+#[test]
 fn a_value_that_alternates_with_another_is_found_again() {
     let mut encoder = Encoder::new(Effort::Fields);
     let either = [pairs(&[("content-type", "image/png")]), pairs(&[("content-type", "text/css")])];

@@ -212,6 +212,8 @@ impl Turn<'_> {
         }
         self.copy(begin - old, same);
         let rest = begin + same..end;
+        // A value that is much longer than the last one ends further behind it than it began.
+        let old_end = old_end.filter(|&old_end| self.window.reaches(old_end, end));
         let tail = old_end.map_or(0, |old| self.window.same_before(old, end, rest.len()));
         match old_end.filter(|_| tail >= GRAM) {
             Some(old_end) => {

@@ -53,7 +53,12 @@ impl Window {
     /// Where the place is, if what stands at `at` can be a copy from there.
     pub(super) fn find(&self, place: Place, at: usize) -> Option<usize> {
         let found = place.wrapping_sub(self.first) as usize;
-        (found < at && at - found <= REACH).then_some(found)
+        (found < at && self.reaches(found, at)).then_some(found)
+    }
+
+    /// Whether what stands at `at` can be a copy from `from`.
+    pub(super) fn reaches(&self, from: usize, at: usize) -> bool {
+        at - from <= REACH
     }
 
     /// The four octets at `at`.

@@ -100,6 +100,12 @@ impl Assembly {
         self.check(before)
     }
 
+    /// Octets of room taken.
+    #[cfg(test)]
+    pub(super) fn room(&self) -> usize {
+        self.data.capacity()
+    }
+
     /// The message is whole.
     pub(super) fn end(
         mut self,

@@ -227,3 +227,29 @@ fn check_unique(plain: &[u8], names: &mut [(u32, u32)]) -> Result<(), BlockError
         false => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Effort, Encoder};
+    use super::*;
+
+    fn block(encoder: &mut Encoder, octets: usize) -> Vec<u8> {
+        let mut block = Vec::new();
+        encoder.begin();
+        encoder.field(b"x", &vec![b'x'; octets]);
+        encoder.finish(&mut block);
+        block
+    }
+
+    #[test]
+    fn what_a_block_inflates_to_never_takes_much_more_room_than_the_limit() {
+        const LIMIT: usize = 16 * 1024;
+        let (mut encoder, mut decoder) = (Encoder::new(Effort::BEST), Decoder::new());
+        for octets in [LIMIT / 2, 2 * LIMIT, 10 * LIMIT, LIMIT / 2, 4000 * LIMIT] {
+            let outcome = decoder.decode(&block(&mut encoder, octets), LIMIT, |_| {});
+            assert_eq!(outcome.is_ok(), octets < LIMIT);
+            assert!(decoder.plain.capacity() <= 3 * LIMIT, "{}", decoder.plain.capacity());
+        }
+        assert_eq!(decoder.plain.len(), 0);
+    }
+}

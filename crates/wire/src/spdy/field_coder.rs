@@ -146,7 +146,7 @@ impl Spot {
 
 /// A copy that the next one may make longer.
 #[derive(Debug, Clone, Copy)]
-struct Copy {
+struct Echo {
     distance: usize,
     length: usize,
 }
@@ -157,7 +157,7 @@ struct Turn<'c> {
     window: &'c Window,
     places: &'c mut Places,
     block: FixedBlock<'c>,
-    begun: Option<Copy>,
+    begun: Option<Echo>,
 }
 
 impl Turn<'_> {
@@ -274,13 +274,13 @@ impl Turn<'_> {
             Some(begun) if begun.distance == distance => begun.length += length,
             _ => {
                 self.write_copy();
-                self.begun = Some(Copy { distance, length });
+                self.begun = Some(Echo { distance, length });
             }
         }
     }
 
     fn write_copy(&mut self) {
-        let Some(Copy { distance, mut length }) = self.begun.take() else { return };
+        let Some(Echo { distance, mut length }) = self.begun.take() else { return };
         while length > MOST_COPY {
             // What is left is long enough for another.
             let part = MOST_COPY.min(length - LEAST_COPY);

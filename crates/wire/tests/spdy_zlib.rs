@@ -45,7 +45,7 @@ fn lists() -> Vec<Vec<(String, String)>> {
             ("cookie", format!("session={}", turn / 50)),
             ("user-agent", "Mozilla/5.0 (X11; Linux x86_64) Chrome/32.0.1700.77".to_owned()),
         ];
-        if turn % 97 == 0 {
+        if turn.is_multiple_of(97) {
             fields.push(("x-long", "\u{e9}long".repeat(turn * 13 % 8000)));
         }
         fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()

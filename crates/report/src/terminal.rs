@@ -7,6 +7,7 @@ use crate::number::{Percent, TimeFormat};
 use crate::overview::{Group, load};
 use crate::words;
 use crate::{Report, command};
+use study::published::Published;
 use study::result::{CellResult, Ranked, Verdict};
 
 /// How the lines are to look.
@@ -50,6 +51,7 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
             out.wrapped(&format!("  {words}: {}", finding.finding), 4);
             out.wrapped(&format!("    {}", finding.reason), 4);
         }
+        open_question(&mut out, published);
     }
     for assumption in report.assumptions {
         out.wrapped(&format!("assumed: {assumption}"), 2);
@@ -64,6 +66,20 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
         None => out.line(&format!("report  {}", plain(&path))),
     }
     out.text
+}
+
+/// What the published measurement left open, and what each cause adds.
+fn open_question(out: &mut Lines, published: &Published) {
+    let Some(open) = &published.open_question else { return };
+    out.wrapped(&format!("  LEFT OPEN: {} ({:.1} ms a message)", open.question, open.excess_ms), 4);
+    for cause in &open.causes {
+        let added = cause.added_ms.map_or_else(|| "not run".to_owned(), words::signed_millis);
+        let interval = cause.ci95.map_or_else(String::new, |[low, high]| {
+            format!(" [{}, {}]", words::signed_millis(low), words::signed_millis(high))
+        });
+        out.wrapped(&format!("    {added}{interval}  {}: {}", cause.what, cause.words()), 6);
+    }
+    out.wrapped(&format!("    {}", open.answer), 4);
 }
 
 /// The widths that columns need, so that they align over all blocks.

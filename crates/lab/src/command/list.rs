@@ -130,5 +130,6 @@ fn transport_ways(transport: Transport) -> &'static str {
         }
         Transport::H2 => "TLS by ALPN, or clear by prior knowledge; one connection an origin",
         Transport::Spdy => "TLS by ALPN, or clear by prior knowledge; one connection an origin",
+        Transport::WebSocket => "clear or TLS (wss), by HTTP/1.1's Upgrade; carries echo alone",
     }
 }

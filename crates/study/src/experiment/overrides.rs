@@ -2,7 +2,8 @@
 
 use super::error::help;
 use super::{
-    CallsWorkload, Experiment, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Workload, WorkloadKind,
+    CallsWorkload, EchoPattern, EchoWorkload, Experiment, LinkChoice, MARGINS, MOST_TRIALS,
+    Pattern, Workload, WorkloadKind,
 };
 use crate::nearest;
 use std::collections::BTreeSet;
@@ -40,6 +41,7 @@ pub enum Extent {
 const FAST_TRIALS: u32 = 6;
 const FAST_IMAGES: u32 = 100;
 const FAST_CALLS: u32 = 5;
+const FAST_ECHOES: u32 = 20;
 
 /// An override that cannot be.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -125,6 +127,14 @@ impl Experiment {
             {
                 let count = calls.count.min(FAST_CALLS);
                 *workload = Workload::calls(CallsWorkload { count, ..calls });
+            }
+        }
+        for workload in &mut self.workloads {
+            if let WorkloadKind::Echo(echo) = workload.kind
+                && echo.pattern == EchoPattern::Serial
+            {
+                let count = echo.count.min(FAST_ECHOES);
+                *workload = Workload::echo(EchoWorkload { count, ..echo });
             }
         }
         // Two that differed in their number only are one now.

@@ -3,6 +3,7 @@
 //! not count.
 
 mod calls;
+mod echo;
 mod packets;
 mod parts;
 mod path;
@@ -10,6 +11,7 @@ mod path;
 mod tests;
 
 pub use calls::call_metrics;
+pub use echo::echo_metrics;
 use packets::payload_until;
 pub use packets::{PacketSummary, WaySummary, summarise};
 pub use parts::Parts;

@@ -235,6 +235,9 @@ mod tests {
         let counts = ["staggered-100ms-11x", "serial-5x"];
         assert!(calls.workloads.iter().zip(counts).all(|(w, start)| w.name.starts_with(start)));
         assert!(calls.links.iter().all(|link| (link.trials, link.warmup) == (6, 0)));
+        let echoes = fast("websocket-echo").workloads.into_iter().map(|workload| workload.name);
+        let names: Vec<String> = echoes.collect();
+        assert_eq!(names, ["echo-serial-20xnumbers", "echo-parallel-1000xnumbers"]);
     }
 
     #[test]

@@ -142,3 +142,116 @@ impl Reader<'_> {
 
 /// Small messages are what is asked about: one lies in memory several times.
 const LARGEST_MESSAGE: ByteSize = ByteSize(1_000_000);
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{Experiment, ExperimentError, Side, WorkloadKind};
+    use crate::experiment::Workload;
+
+    fn read(transport: &str, settings: &str, fields: &str) -> Result<Experiment, ExperimentError> {
+        let text = format!(
+            "name = \"e\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"c\"\n[[contenders]]\nname = \"c\"\n\
+             transport = \"{transport}\"\nsettings = {{ {settings} }}\n[[workloads]]\n{fields}\n[[links]]\n\
+             name = \"lan\"\n"
+        );
+        text.parse()
+    }
+
+    const SERIAL: &str = "kind = \"echo\"\npattern = \"serial\"\ncount = 5";
+
+    fn fault(transport: &str, settings: &str, fields: &str) -> String {
+        read(transport, settings, fields).unwrap_err().message
+    }
+
+    #[test]
+    fn an_echo_is_made_of_every_count_and_size_and_of_numbers_where_none_is_given() {
+        let fields =
+            "kind = \"echo\"\npattern = \"parallel\"\ncount = [1, 2]\nbytes = [100, \"1kB\"]";
+        let names = |experiment: Experiment| -> Vec<String> {
+            experiment.workloads.into_iter().map(|workload| workload.name).collect()
+        };
+        assert_eq!(
+            names(read("ws", "", fields).unwrap()),
+            [
+                "echo-parallel-1x100B",
+                "echo-parallel-1x1kB",
+                "echo-parallel-2x100B",
+                "echo-parallel-2x1kB"
+            ]
+        );
+        let serial = read("http/1.1", "", SERIAL).unwrap();
+        assert_eq!(
+            serial.workloads[0].to_string(),
+            "5 messages one after another, numbers to be doubled"
+        );
+        assert_eq!(names(serial), ["echo-serial-5xnumbers"]);
+    }
+
+    #[test]
+    fn a_side_is_todays_unless_said_and_each_is_set_by_itself() {
+        let settings = "server_nodelay = false, server_writes = 2, client_quickack = true, client_deflate = true";
+        let found = read("ws", settings, SERIAL).unwrap().contenders.remove(0).settings;
+        let usual = Side { nodelay: true, quickack: false, writes: 1, deflate: false };
+        assert_eq!(Side::default(), usual);
+        assert_eq!(found.client, Side { quickack: true, deflate: true, ..usual });
+        assert_eq!(found.server, Side { nodelay: false, writes: 2, ..usual });
+        assert_eq!(found.connections, 1);
+    }
+
+    #[test]
+    fn a_websocket_carries_echoes_alone() {
+        let page = "kind = \"page\"\nimages = 3\nbytes = 10";
+        let error = read("ws", "", page).unwrap_err();
+        assert_eq!((error.line, error.column), (7, 13));
+        assert_eq!(
+            error.message,
+            "the transport `ws` carries the kind \"echo\" alone, and the workload `page-3x10B` is another"
+        );
+    }
+
+    #[test]
+    fn what_a_transport_cannot_do_is_refused() {
+        for field in [
+            "client_writes = 2",
+            "server_writes = 1",
+            "client_deflate = true",
+            "server_deflate = false",
+        ] {
+            let name = field.split(' ').next().unwrap();
+            assert_eq!(
+                fault("h2", field, SERIAL),
+                format!("`{name}` belongs to the transport \"ws\"")
+            );
+        }
+        for field in ["connections = 2", "keep_alive = false"] {
+            assert_eq!(fault("ws", field, SERIAL), "a WebSocket is one connection that is kept");
+        }
+        assert!(fault("ws", "server_writes = 3", SERIAL).starts_with("`server_writes` is 1"));
+    }
+
+    #[test]
+    fn what_an_echo_cannot_be_is_said() {
+        let staggered = "kind = \"echo\"\npattern = \"staggered\"\ncount = 5";
+        assert_eq!(fault("ws", "", staggered), "an echo's pattern is \"serial\" or \"parallel\"");
+        assert_eq!(fault("ws", "", "kind = \"echo\"\ncount = 5"), "an echo needs `pattern`");
+        let none = "kind = \"echo\"\npattern = \"serial\"";
+        assert_eq!(fault("ws", "", none), "an echo needs `count`");
+        for more in ["bytes = 0", "bytes = \"2MB\""] {
+            assert!(fault("ws", "", &format!("{SERIAL}\n{more}")).contains("from 1 octet to"));
+        }
+        let images = format!("{SERIAL}\nimages = 3");
+        assert_eq!(fault("ws", "", &images), "`images` belongs to kind \"page\"");
+    }
+
+    #[test]
+    fn a_workload_reads_back_from_its_row() {
+        let bytes = format!("{SERIAL}\nbytes = 7");
+        for fields in [SERIAL, bytes.as_str()] {
+            let workload = read("ws", "", fields).unwrap().workloads.remove(0);
+            let json = serde_json::to_string(&workload).unwrap();
+            let back: Workload = serde_json::from_str(&json).unwrap();
+            assert_eq!(back, workload);
+            assert!(matches!(back.kind, WorkloadKind::Echo(_)), "{json}");
+        }
+    }
+}

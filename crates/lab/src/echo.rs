@@ -117,12 +117,13 @@ pub(crate) fn writes(side: Side) -> Writes {
 
 /// What the plan may know of messages beforehand: while a serial one is on its way, the link of `rtt` is idle.
 pub(crate) fn echo_facts(echo: &EchoWorkload, rtt: Duration) -> WorkFacts {
-    // The greater of the two ways: a request with a browser's fields.
-    const REQUEST: u64 = 600;
-    let bytes = (echo.bytes.map_or(0, |bytes| bytes.0) + REQUEST) * u64::from(echo.count);
+    // A frame, or a request whose fields are compressed. HTTP/1.1's are ten times as large, and spread over many rounds.
+    const FRAME: u64 = 60;
+    let bytes = (echo.bytes.map_or(0, |bytes| bytes.0) + FRAME) * u64::from(echo.count);
+    // Connect, a WebSocket's handshake, and the messages.
     let waiting = match echo.pattern {
-        EchoPattern::Serial => rtt * echo.count,
-        EchoPattern::Parallel => rtt,
+        EchoPattern::Serial => rtt * (2 + echo.count),
+        EchoPattern::Parallel => rtt * 3,
     };
     WorkFacts { bytes: ByteSize(bytes), waiting }
 }

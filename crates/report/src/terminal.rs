@@ -73,11 +73,11 @@ fn open_question(out: &mut Lines, published: &Published) {
     let Some(open) = &published.open_question else { return };
     out.wrapped(&format!("  LEFT OPEN: {} ({:.1} ms a message)", open.question, open.excess_ms), 4);
     for cause in &open.causes {
-        let added = cause.added_ms.map_or_else(|| "not run".to_owned(), words::signed_millis);
-        let interval = cause.ci95.map_or_else(String::new, |[low, high]| {
-            format!(" [{}, {}]", words::signed_millis(low), words::signed_millis(high))
+        let added = cause.added_ms.map_or_else(String::new, |added| {
+            let interval = cause.ci95.map_or_else(String::new, words::millis_interval);
+            format!("{}{interval}, ", words::signed_millis(added))
         });
-        out.wrapped(&format!("    {added}{interval}  {}: {}", cause.what, cause.words()), 6);
+        out.wrapped(&format!("    {}: {added}{}", cause.what, cause.words()), 6);
     }
     out.wrapped(&format!("    {}", open.answer), 4);
 }

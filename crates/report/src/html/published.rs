@@ -56,9 +56,7 @@ fn open_question(m: &mut Markup, published: &Published) {
 
 fn cause(cause: &Cause) -> [String; 6] {
     let added = cause.added_ms.map_or_else(|| "not run".to_owned(), words::signed_millis);
-    let interval = cause.ci95.map_or_else(String::new, |[low, high]| {
-        format!("{} to {}", words::signed_millis(low), words::signed_millis(high))
-    });
+    let interval = cause.ci95.map_or_else(String::new, words::millis_interval);
     let share =
         cause.share.map_or_else(String::new, |[share, ..]| format!("{:.0} %", share * 100.0));
     [cause.what.clone(), cause.contender.clone(), added, interval, share, cause.words()]

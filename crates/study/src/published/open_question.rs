@@ -115,31 +115,32 @@ impl OpenQuestion {
     }
 }
 
+/// Causes go by their contenders, whose table stands beside it.
 fn answer(excess_ms: f64, causes: &[Cause]) -> String {
-    let named = |wanted: Explains| -> Vec<&str> {
+    let named = |wanted: Explains| -> String {
         let causes = causes.iter().filter(|cause| cause.verdict == wanted);
-        causes.map(|cause| cause.what.as_str()).collect()
+        causes.map(|cause| cause.contender.as_str()).collect::<Vec<_>>().join(", ")
     };
-    let (whole, too_much) = (named(Explains::Whole), named(Explains::TooMuch));
-    let (part, open) = (named(Explains::Part), named(Explains::CannotTell));
-    if open.len() == causes.len() {
-        return "Cannot tell: nothing that speaks to it was run.".to_owned();
+    let whole = causes.iter().filter(|cause| cause.verdict == Explains::Whole).count();
+    if causes.iter().all(|cause| cause.verdict == Explains::CannotTell) {
+        return "Cannot tell: no interval here speaks to it.".to_owned();
     }
-    let mut answer = match &whole[..] {
-        [] => format!("Cannot tell: no cause switched here adds {excess_ms:.1} ms a message"),
-        [one] => format!("{one} adds as much; nothing shows that it was so"),
-        several => format!("Cannot tell between {}: each adds as much", several.join("; and ")),
+    let mut answer = match whole {
+        0 => format!("Cannot tell: no cause switched here adds {excess_ms:.1} ms to each message."),
+        1 => format!("{} adds as much; nothing shows that it was so.", named(Explains::Whole)),
+        _ => format!("Cannot tell between {}: each adds as much.", named(Explains::Whole)),
     };
-    for (causes, says) in [
-        (&part, "adds less than that, and above nothing"),
-        (&too_much, "adds more than that, so at most some messages met it"),
-        (&open, "is left open"),
+    for (verdict, says) in [
+        (Explains::TooMuch, "More than that, so that at most some messages can have met it"),
+        (Explains::Part, "Less than that"),
+        (Explains::Nothing, "Nothing to speak of"),
+        (Explains::CannotTell, "Left open"),
     ] {
-        if !causes.is_empty() {
-            answer.push_str(&format!(". {}: {says}", causes.join(" | ")));
+        let names = named(verdict);
+        if !names.is_empty() {
+            answer.push_str(&format!(" {says}: {names}."));
         }
     }
-    answer.push('.');
     answer
 }
 
@@ -189,7 +190,9 @@ mod tests {
         assert!(of(vec![cause(9.0, 11.0), cause(9.0, 11.0)]).starts_with("Cannot tell between"));
         let none = of(vec![cause(0.0, 0.1), cause(50.0, 60.0)]);
         assert!(none.starts_with("Cannot tell: no cause switched here adds 10.0 ms"));
-        assert!(none.contains("adds more than that"));
-        assert!(of(vec![Cause::of("c", "c", 10.0, None)]).contains("nothing that speaks to it"));
+        assert!(none.contains("More than that"));
+        assert!(
+            of(vec![Cause::of("c", "c", 10.0, None)]).contains("no interval here speaks to it")
+        );
     }
 }

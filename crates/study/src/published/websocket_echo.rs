@@ -38,15 +38,15 @@ const NOT_SLOWER: f64 = 1.05;
 /// What each contender switches.
 const CAUSES: [(&str, &str); 8] = [
     ("ws-server-nagle", "server without TCP_NODELAY, header and payload in one write"),
-    ("ws-server-2-writes", "server writes header and payload apart, with TCP_NODELAY"),
+    ("ws-server-2-writes", "server in two writes, header and payload apart, with TCP_NODELAY"),
     (
         "ws-server-nagle-2-writes",
-        "both together: Nagle holds the payload until the client's delayed ACK",
+        "server without TCP_NODELAY and in two writes: Nagle holds the payload until the client's delayed ACK",
     ),
-    ("ws-server-nagle-2-writes-quickack", "both together, and the client acknowledges at once"),
+    ("ws-server-nagle-2-writes-quickack", "the same, and the client acknowledges at once"),
     (
         "ws-client-nagle-2-writes",
-        "the client so: Nagle holds its payload until the server's delayed ACK",
+        "client without TCP_NODELAY and in two writes: Nagle holds the payload until the server's delayed ACK",
     ),
     ("ws-quickack", "TCP_QUICKACK on both sides, nothing else"),
     ("ws-deflate", "permessage-deflate"),
@@ -80,13 +80,12 @@ struct Judge<'o, 'a> {
 impl Judge<'_, '_> {
     fn question<'q>(
         &'q self,
-        pattern: EchoPattern,
-        a: &'q str,
-        b: &'q str,
+        (pattern, fewest): (EchoPattern, u32),
+        (a, b): (&'q str, &'q str),
     ) -> Option<Question<'q>> {
         let is = |kind: &WorkloadKind| {
             matches!(kind, WorkloadKind::Echo(echo)
-                if echo.pattern == pattern && echo.count >= FEWEST && echo.bytes.is_none())
+                if echo.pattern == pattern && echo.count >= fewest && echo.bytes.is_none())
         };
         let workload = &self.ours.experiment.workloads.iter().find(|w| is(&w.kind))?.name;
         let link = &self.ours.experiment.links.first()?.name;
@@ -94,12 +93,13 @@ impl Judge<'_, '_> {
     }
 
     fn ask(&self, pattern: EchoPattern, a: &str, b: &str) -> Option<Comparison> {
-        (self.ours.ask)(self.question(pattern, a, b)?)
+        (self.ours.ask)(self.question((pattern, FEWEST), (a, b))?)
     }
 
     fn open_question(&self, excess_ms: f64) -> OpenQuestion {
         let causes = CAUSES.map(|(contender, what)| {
-            let question = self.question(EchoPattern::Serial, contender, "ws");
+            // Both open alike, which a difference takes out: however few serve.
+            let question = self.question((EchoPattern::Serial, 1), (contender, "ws"));
             let added = question.and_then(|question| (self.ours.differ)(question));
             Cause::of(what, contender, excess_ms, added.as_ref())
         });

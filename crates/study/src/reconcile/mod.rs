@@ -4,6 +4,7 @@
 
 mod calls;
 mod echo;
+mod held;
 mod packets;
 mod parts;
 mod path;

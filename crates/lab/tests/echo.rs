@@ -9,8 +9,10 @@
 use rusqlite::Connection;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Serial messages of the first workload.
 const COUNT: u64 = 20;
@@ -210,4 +212,86 @@ fn settings(trials: &Trials) {
             (near.into(), far.into())
         );
     }
+}
+
+/// Answers each request on its connections with `body`.
+fn answers(body: &'static str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut seen = Vec::new();
+            let mut octet = [0];
+            while stream.read(&mut octet).is_ok_and(|count| count == 1) {
+                seen.push(octet[0]);
+                if seen.ends_with(b"\r\n\r\n") {
+                    seen.clear();
+                    let length = body.len();
+                    write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{body}")
+                        .unwrap();
+                }
+            }
+        }
+    });
+    port
+}
+
+/// What the near side of a trial reports, two messages later.
+fn near(port: u16) -> Value {
+    let experiment: study::experiment::Experiment = EXPERIMENT.parse().unwrap();
+    let authority = secure::Authority::new(secure::AuthoritySpec::default()).unwrap();
+    let url = |path: &str| {
+        serde_json::to_value(
+            format!("http://origin.test:{port}{path}").parse::<page::Url>().unwrap(),
+        )
+        .unwrap()
+    };
+    let message = |text: &str, answer: &str| {
+        serde_json::json!({"text": text, "answer": answer, "posted": false,
+            "url": url(&format!("/double?number={text}"))})
+    };
+    let job = serde_json::json!({
+        "contender": experiment.contender("http"),
+        "task": {"Echo": {"pattern": "serial", "socket": url("/ws/double"), "seed": 1,
+            "messages": [message("2", "4"), message("3", "6")]}},
+        "hosts": {"origin.test": "127.0.0.1"},
+        "root": String::from_utf8_lossy(&authority.root_pem().text),
+        "timeout": {"secs": 20, "nanos": 0},
+        "key_log": null,
+    });
+    let mut near = Command::new(env!("CARGO_BIN_EXE_wirelap"))
+        .arg("near")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    near.stdin.take().unwrap().write_all(job.to_string().as_bytes()).unwrap();
+    let output = near.wait_with_output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_server_that_answers_the_same_to_every_message_makes_a_failed_trial_that_names_the_rule() {
+    let report = near(answers("4"));
+    let fetches: Vec<trace::FetchRecord> =
+        serde_json::from_value(report["fetches"].clone()).unwrap();
+    let connections: Vec<trace::ConnectionRecord> =
+        serde_json::from_value(report["connections"].clone()).unwrap();
+    let finding = study::reconcile::reconcile(&study::reconcile::Testimony {
+        fetches: &fetches,
+        connections: &connections,
+        packets: None,
+        link: study::reconcile::LinkFacts::default(),
+        server_time: &BTreeMap::new(),
+        uncounted: &std::collections::BTreeSet::new(),
+    });
+    let study::record::Outcome::Failed { reason } = finding.outcome else {
+        panic!("{:?}", finding.outcome);
+    };
+    assert!(reason.starts_with("1 of 2 fetches failed"), "{reason}");
+    assert!(
+        reason.ends_with("an answer is its message's echo: `4` came back where `6` belongs"),
+        "{reason}"
+    );
 }

@@ -73,8 +73,8 @@ tls = "1.2"
 name = "rtt=20ms,down=10mbit,up=10mbit"
 "#;
 
-/// The records of all trials by workload's pattern and contender, and the result. None where this machine can run none.
-fn run() -> Option<(BTreeMap<(String, String), Value>, Value)> {
+/// All trials and the result. None where this machine can run none.
+fn run() -> Option<(Trials, Value)> {
     let folder =
         PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("echo-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
@@ -104,9 +104,10 @@ fn run() -> Option<(BTreeMap<(String, String), Value>, Value)> {
     drop(query);
     drop(store);
     std::fs::remove_dir_all(&folder).unwrap();
-    Some((records, serde_json::from_slice(&output.stdout).unwrap()))
+    Some((Trials(records), serde_json::from_slice(&output.stdout).unwrap()))
 }
 
+/// Records by the workload's pattern and the contender.
 struct Trials(BTreeMap<(String, String), Value>);
 
 impl Trials {
@@ -127,13 +128,12 @@ impl Trials {
 #[test]
 fn echoes_take_their_round_trips_and_two_writes_are_two_packets_that_nagle_parts_by_an_acknowledgement()
  {
-    let Some((records, result)) = run() else { return };
+    let Some((trials, result)) = run() else { return };
     // Every answer was looked at: a wrong one would stand here. A busy machine spoils times, which are not looked at.
     let failures = result["failures"].as_array().unwrap();
     let busy = |failure: &&Value| failure["outcome"] == "invalid";
     assert!(failures.iter().all(|failure| busy(&failure)), "{failures:#?}");
     assert_eq!(result["verdicts"][0]["metric"], "total_ms");
-    let trials = Trials(records);
     round_trips(&trials);
     packets(&trials);
     settings(&trials);

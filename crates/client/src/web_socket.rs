@@ -478,6 +478,8 @@ fn connection(now: Instant, authority: &str, remote: SocketAddr) -> ConnectionRe
         secured: None,
         closed: None,
         requests: 0,
+        pushed: 0,
+        headers: None,
         rounds: 0,
         bytes_sent: 0,
         bytes_received: 0,

@@ -35,6 +35,9 @@ pub enum Transport {
     /// SPDY/3.1, by prior knowledge where there is no TLS.
     #[serde(rename = "spdy/3.1")]
     Spdy,
+    /// SPDY/3: as SPDY/3.1 without flow control of the session.
+    #[serde(rename = "spdy/3")]
+    Spdy3,
     /// WebSocket (RFC 6455) by HTTP/1.1's Upgrade, which carries messages and nothing else; wss over TLS.
     #[serde(rename = "ws")]
     WebSocket,
@@ -42,7 +45,7 @@ pub enum Transport {
 
 impl Transport {
     /// Every transport that an experiment may name.
-    pub const ALL: [Self; 4] = [Self::Http1, Self::H2, Self::Spdy, Self::WebSocket];
+    pub const ALL: [Self; 5] = [Self::Http1, Self::H2, Self::Spdy, Self::Spdy3, Self::WebSocket];
 
     /// The name in files, and for those that have one in ALPN.
     pub fn name(self) -> &'static str {
@@ -50,6 +53,7 @@ impl Transport {
             Self::Http1 => "http/1.1",
             Self::H2 => "h2",
             Self::Spdy => "spdy/3.1",
+            Self::Spdy3 => "spdy/3",
             Self::WebSocket => "ws",
         }
     }
@@ -59,7 +63,7 @@ impl Transport {
     pub fn usual_tls(self) -> Tls {
         match self {
             Self::Http1 | Self::WebSocket => Tls::None,
-            Self::H2 | Self::Spdy => Tls::V1_3,
+            Self::H2 | Self::Spdy | Self::Spdy3 => Tls::V1_3,
         }
     }
 
@@ -69,7 +73,7 @@ impl Transport {
     pub fn usual_connections(self) -> u32 {
         match self {
             Self::Http1 => 6,
-            Self::H2 | Self::Spdy | Self::WebSocket => 1,
+            Self::H2 | Self::Spdy | Self::Spdy3 | Self::WebSocket => 1,
         }
     }
 }

@@ -67,7 +67,7 @@ pub(super) struct ContenderFile {
     /// The protocol spoken.
     #[schemars(with = "Transport")]
     pub(super) transport: Spanned<Transport>,
-    /// The security below it (default "auto": TLS 1.3 for h2 and spdy/3.1, none for http/1.1 and ws).
+    /// The security below it (default "auto": none for http/1.1 and ws, else TLS 1.3).
     #[serde(default)]
     pub(super) tls: TlsFile,
     /// What differs from a browser on a current kernel.

@@ -48,7 +48,10 @@ pub(crate) struct IdentityPem {
 
 /// Far to worker, once: it listens.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct FarReady {}
+pub(crate) struct FarReady {
+    /// Settings read back from the server's sockets.
+    pub(crate) settings: BTreeMap<String, String>,
+}
 
 /// Worker to near: do this.
 #[derive(Debug, Serialize, Deserialize)]

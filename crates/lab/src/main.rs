@@ -7,6 +7,7 @@ mod choice;
 mod cli;
 mod command;
 mod conclude;
+mod echo;
 mod environment;
 mod files_adapter;
 mod har;

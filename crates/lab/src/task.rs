@@ -1,5 +1,6 @@
 //! What a trial's client has to do, and what that asks of the far side: the workload made concrete.
 
+use crate::echo::EchoTask;
 use crate::trouble::Trouble;
 use client::Pattern;
 use page::{Page, Table, Url};
@@ -31,6 +32,8 @@ pub(crate) enum Task {
         /// What is asked for, in order.
         calls: Vec<Call>,
     },
+    /// Send messages and have them back.
+    Echo(EchoTask),
 }
 
 /// [`Pattern`] as a job states it.
@@ -65,6 +68,9 @@ impl Task {
                 Ok(Self::Page { page, recorded: true })
             }
             WorkloadKind::Calls(calls) => Self::calls(calls, seed).map_err(Trouble::failed),
+            WorkloadKind::Echo(echo) => {
+                EchoTask::of(echo, SYNTHETIC_HOST, seed).map(Self::Echo).map_err(Trouble::failed)
+            }
         }
     }
 
@@ -88,7 +94,7 @@ impl Task {
     pub(crate) fn hosts(&self) -> Vec<String> {
         match self {
             Self::Page { page, .. } => page.hosts().iter().map(|host| host.name.clone()).collect(),
-            Self::Calls { .. } => vec![SYNTHETIC_HOST.to_owned()],
+            Self::Calls { .. } | Self::Echo(_) => vec![SYNTHETIC_HOST.to_owned()],
         }
     }
 
@@ -98,7 +104,7 @@ impl Task {
             Self::Page { page, .. } => {
                 page.resources().iter().map(|resource| resource.url.port.unwrap_or(usual)).collect()
             }
-            Self::Calls { .. } => BTreeSet::from([usual]),
+            Self::Calls { .. } | Self::Echo(_) => BTreeSet::from([usual]),
         }
     }
 
@@ -106,7 +112,7 @@ impl Task {
     pub(crate) fn table(&self) -> Option<Table> {
         match self {
             Self::Page { page, recorded: true } => Some(page.table()),
-            Self::Page { .. } | Self::Calls { .. } => None,
+            Self::Page { .. } | Self::Calls { .. } | Self::Echo(_) => None,
         }
     }
 }
@@ -152,7 +158,7 @@ mod tests {
                 Task::Calls { calls, .. } => {
                     calls.iter().map(|call| call.url.to_string()).collect()
                 }
-                Task::Page { .. } => panic!("calls are no page"),
+                Task::Page { .. } | Task::Echo(_) => panic!("calls are no page"),
             }
         };
         assert_eq!(urls(1), urls(1));

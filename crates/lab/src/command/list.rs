@@ -150,5 +150,6 @@ fn transport_ways(transport: Transport) -> &'static str {
         Transport::H2 => "TLS by ALPN, or clear by prior knowledge; one connection an origin",
         Transport::Spdy => "as h2; flow control of streams and of the session",
         Transport::Spdy3 => "as spdy/3.1, with flow control of streams alone",
+        Transport::WebSocket => "clear or TLS (wss), by HTTP/1.1's Upgrade; carries echo alone",
     }
 }

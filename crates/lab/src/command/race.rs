@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 use study::calibration::Calibration;
 use study::experiment::{Experiment, WorkloadKind};
 use study::plan::{Surroundings, TrialPlan, WorkFacts};
@@ -158,8 +159,10 @@ fn plan(
     file: impl Fn(&str) -> PathBuf,
 ) -> Result<Vec<TrialPlan>, Trouble> {
     let mut surroundings = Surroundings { cores: host::cores(), ..Surroundings::default() };
+    let mut least = Duration::MAX;
     for choice in &experiment.links {
         let spec = choice::link_spec(choice, &file)?;
+        least = least.min(spec.rtt());
         let rates = [&spec.up, &spec.down].map(|path| path.bottleneck.mean_rate());
         if let [Some(up), Some(down)] = rates {
             surroundings.rates.insert(choice.name.clone(), up.max(down));
@@ -172,6 +175,7 @@ fn plan(
                 WorkFacts { bytes: page.total_bytes(), waiting: page.least_time() }
             }
             WorkloadKind::Calls(calls) => crate::task::call_facts(calls),
+            WorkloadKind::Echo(echo) => crate::echo::echo_facts(echo, least),
             WorkloadKind::Page(_) => continue,
         };
         surroundings.works.insert(workload.name.clone(), facts);

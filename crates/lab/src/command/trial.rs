@@ -22,7 +22,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 use study::experiment::{Contender, Tls};
 use study::plan::TrialPlan;
-use study::reconcile::{LinkFacts, Testimony, call_metrics, reconcile};
+use study::reconcile::{LinkFacts, Testimony, call_metrics, echo_metrics, reconcile};
 use study::record::{self, CpuUse, Outcome, TrialRecord, without_figures};
 use trace::PacketRecord;
 use unit::{Instant, Seed};
@@ -79,6 +79,7 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     let mut settings = topology.settings().clone();
     settings.insert("link receive buffer".to_owned(), buffer.to_string());
     settings.extend(ran.near.settings.clone());
+    settings.extend(ran.far_settings);
     settings.extend(run.placement());
     drop(topology);
     let facts = LinkFacts {
@@ -94,8 +95,13 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
         server_time: &ran.near.server_time,
         uncounted: &ran.near.uncounted,
     });
-    if let Task::Calls { .. } = work.task {
-        finding.metrics.extend(call_metrics(&ran.near.fetches));
+    match work.task {
+        Task::Calls { .. } => finding.metrics.extend(call_metrics(&ran.near.fetches)),
+        Task::Echo(_) => {
+            let figures = echo_metrics(&ran.near.fetches, &ran.near.connections);
+            finding.metrics.extend(figures);
+        }
+        Task::Page { .. } => {}
     }
     Ok(TrialRecord {
         plan: order.plan.clone(),
@@ -153,6 +159,7 @@ struct Run<'a> {
 /// What a run came to.
 struct Ran {
     near: NearReport,
+    far_settings: BTreeMap<String, String>,
     cpu: CpuUse,
 }
 
@@ -160,7 +167,7 @@ impl Run<'_> {
     fn go(&self, forwarder: &mut Forwarder<'_>) -> Result<Ran, Outcome> {
         let mut far = self.start("far", Side::Far)?;
         hand_over(&mut far, &self.far_job()?)?;
-        await_ready(&mut far, forwarder)?;
+        let far_settings = await_ready(&mut far, forwarder)?.settings;
         let mut near = self.start("near", Side::Near)?;
         let deadline = os::clock::now() + self.order.plan.timeout + NEAR_GRACE;
         hand_over(&mut near, &self.near_job())?;
@@ -173,7 +180,7 @@ impl Run<'_> {
             origin_ms: millis(far_use),
             link_ms: millis(own),
         };
-        Ok(Ran { near: report, cpu })
+        Ok(Ran { near: report, far_settings, cpu })
     }
 
     fn start(&self, role: &str, side: Side) -> Result<Child, Outcome> {
@@ -260,7 +267,7 @@ fn hand_over<J: serde::Serialize>(child: &mut Child, job: &J) -> Result<(), Outc
 }
 
 /// Waits for far's one line.
-fn await_ready(far: &mut Child, forwarder: &mut Forwarder<'_>) -> Result<(), Outcome> {
+fn await_ready(far: &mut Child, forwarder: &mut Forwarder<'_>) -> Result<FarReady, Outcome> {
     let Some(stdout) = far.stdout.take() else { return Err(failed("far has no standard output")) };
     let stop = Stop {
         readable: &[stdout.as_fd(), far.as_fd()],
@@ -275,10 +282,7 @@ fn await_ready(far: &mut Child, forwarder: &mut Forwarder<'_>) -> Result<(), Out
     }
     let mut line = String::new();
     BufReader::new(stdout).read_line(&mut line).map_err(failed)?;
-    match serde_json::from_str::<FarReady>(&line) {
-        Ok(FarReady {}) => Ok(()),
-        Err(_) => Err(failed(died("far", far))),
-    }
+    serde_json::from_str(&line).map_err(|_| failed(died("far", far)))
 }
 
 /// Forwards until near reports, or a side dies, or the time is up.

@@ -122,7 +122,7 @@ impl Connection {
         let bounds = (settings.fragment, settings.max_pongs);
         Self {
             role,
-            out: Outgoing::new(masks, bounds, tracer.clone()),
+            out: Outgoing::new(masks, bounds, settings.writes, tracer.clone()),
             coders: Coders::new(role, agreed.deflate, settings.compression_level),
             settings,
             tracer,

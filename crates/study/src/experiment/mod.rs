@@ -4,21 +4,25 @@
 
 mod calls;
 mod contender;
+mod echo;
 mod error;
 mod file;
 mod known;
 mod overrides;
 pub(crate) mod quantity;
 mod read;
+mod side;
 #[cfg(test)]
 mod tests;
 mod workload;
 
 pub use calls::{CallsWorkload, Pattern, ServerTime};
 pub use contender::{CongestionControl, Contender, Negotiation, Settings, Tls, Transport};
+pub use echo::{EchoPattern, EchoWorkload};
 pub use error::ExperimentError;
 pub use known::{KNOWN_CONTENDERS, KnownContender};
 pub use overrides::{Extent, OverrideError, Overrides};
+pub use side::Side;
 pub use workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload, WorkloadKind};
 
 use crate::published::Source;
@@ -146,6 +150,10 @@ pub fn builtin() -> &'static [Builtin] {
         Builtin {
             name: "twitter-api",
             toml: include_str!("../../../../experiments/twitter-api.toml"),
+        },
+        Builtin {
+            name: "websocket-echo",
+            toml: include_str!("../../../../experiments/websocket-echo.toml"),
         },
     ]
 }

@@ -3,6 +3,8 @@
 //! not count.
 
 mod calls;
+mod echo;
+mod held;
 mod packets;
 mod parts;
 mod path;
@@ -11,6 +13,7 @@ mod spoken;
 mod tests;
 
 pub use calls::call_metrics;
+pub use echo::echo_metrics;
 use packets::payload_until;
 pub use packets::{PacketSummary, WaySummary, summarise};
 pub use parts::Parts;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::{Error, Misuse};
-use crate::ws::{DeflateParameters, MessageKind};
+use crate::ws::{DeflateParameters, MessageKind, Writes};
 use bytes::Bytes;
 
 fn text(data: &str) -> Event {
@@ -267,4 +267,34 @@ fn messages_that_are_not_worth_it_or_shall_not_are_not_compressed() {
     let plain = [frame(0x81, b"Hello"), frame(0x81, b"Hello again")].concat();
     assert_eq!(octets[..plain.len()], plain);
     assert_eq!(octets[plain.len()], 0xc1);
+}
+
+#[test]
+fn in_two_writes_each_part_of_a_frame_leaves_when_asked_for_and_no_octet_differs() {
+    let settings = Settings { writes: Writes::Two, fragment: 4, ..Settings::default() };
+    for role in [Role::Server, Role::Client { masks: Seed(5) }] {
+        let agreed = Agreed::default();
+        let open = |settings| Connection::new(NOW, role, settings, &agreed, Tracer::off());
+        let mut two = open(settings.clone());
+        let mut one = open(Settings { writes: Writes::One, ..settings.clone() });
+        for connection in [&mut one, &mut two] {
+            connection.send(MessageKind::Text, "hello".into()).unwrap();
+            connection.ping("?".into()).unwrap();
+            connection.send(MessageKind::Text, "".into()).unwrap();
+        }
+        let mut parts = Vec::new();
+        while two.wants_transmit() {
+            let mut out = SendBuf::new();
+            two.poll_transmit(NOW, &mut out, 64 * 1024);
+            parts.push(out.to_vec());
+        }
+        let header = if role == Role::Server { 2 } else { 6 };
+        let lengths: Vec<usize> = parts.iter().map(Vec::len).collect();
+        // The Ping, "hell", "o", and the empty message, whose header is all that there is of it.
+        assert_eq!(lengths, [header, 1, header, 4, header, 1, header]);
+        assert_eq!(two.unsent(), 0);
+        let mut whole = SendBuf::new();
+        one.poll_transmit(NOW, &mut whole, 64 * 1024);
+        assert_eq!(parts.concat(), whole.to_vec());
+    }
 }

@@ -69,6 +69,9 @@ pub(super) struct ContenderFile {
     /// The security below it (default "auto": TLS 1.3 for h2 and spdy/3.1, none for http/1.1).
     #[serde(default)]
     pub(super) tls: TlsFile,
+    /// The server that answers: "origin" (the default, wirelap's own) or another by its name (`wirelap list`).
+    #[schemars(with = "Option<String>")]
+    pub(super) server: Option<Spanned<String>>,
     /// What differs from a browser on a current kernel.
     #[serde(default)]
     pub(super) settings: SettingsFile,

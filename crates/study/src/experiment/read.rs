@@ -3,7 +3,7 @@
 
 mod workloads;
 
-use super::contender::{Contender, Negotiation, Settings, Tls};
+use super::contender::{Contender, Negotiation, ORIGIN, Settings, Tls};
 use super::file::{ContenderFile, ExperimentFile, LinkFile, SettingsFile, TlsFile};
 use super::quantity::{SizeField, SpanField};
 use super::{Experiment, ExperimentError, LinkChoice, MOST_TRIALS};
@@ -84,7 +84,14 @@ impl Reader<'_> {
                 .unwrap_or(usual.initial_window),
             mtu: given.mtu.map_or(Ok(usual.mtu), |field| self.mtu(&field))?,
         };
-        Ok(Contender { name: self.named("contender", &file.name)?, transport, tls, settings })
+        let server = file.server.as_ref().map(|server| self.named("server", server));
+        Ok(Contender {
+            name: self.named("contender", &file.name)?,
+            transport,
+            tls,
+            server: server.transpose()?.unwrap_or_else(|| ORIGIN.to_owned()),
+            settings,
+        })
     }
 
     /// What a clear connection cannot do must not stand in its rows as if it had.

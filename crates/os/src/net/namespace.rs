@@ -141,6 +141,15 @@ pub(crate) fn mount(
     })
 }
 
+/// A bind mount.
+pub(crate) fn bind(folder: &Path, place: &Path) -> io::Result<()> {
+    let path = |path: &Path| CString::new(path.as_os_str().as_bytes());
+    let (folder, place) = (path(folder)?, path(place)?);
+    let (none, flags) = (std::ptr::null(), libc::MS_BIND);
+    // SAFETY: two NUL-terminated strings that outlive the call; a bind mount takes neither kind nor data.
+    check(unsafe { libc::mount(folder.as_ptr(), place.as_ptr(), none, flags, std::ptr::null()) })
+}
+
 /// mount(2) of a file system of its own, of a kind and with options.
 pub(crate) fn mount_with(
     source: &str,

@@ -6,7 +6,7 @@
 
 use crate::error::Os;
 use crate::net::host_names;
-use crate::net::namespace::{Network, isolate, mount_with};
+use crate::net::namespace::{Network, bind, isolate, mount_with};
 use crate::net::netlink::{Netlink, Route, Veth, device_index};
 use crate::net::offloads;
 use crate::net::packet_socket::PacketSocket;
@@ -192,6 +192,14 @@ impl Topology {
         let options = format!("size={},mode=0755", room.0);
         mount_with("tmpfs", folder, ("tmpfs", &options))
             .map_err(|source| Os::new(attempted(), source))
+    }
+
+    /// Lets what is in `folder` be seen at `place` too, both of which must be there, by this process and its
+    /// children alone.
+    pub fn show(&self, folder: &Path, place: &Path) -> Result<(), Os> {
+        bind(folder, place).map_err(|source| {
+            Os::new(format!("show {} at {}", folder.display(), place.display()), source)
+        })
     }
 
     pub(crate) fn packet_socket(&self, side: Side) -> Result<PacketSocket, Os> {

@@ -153,6 +153,13 @@ pub struct DeclarationError {
 }
 
 impl ServerDeclaration {
+    /// Whether the declaration in `text` is a server's: clients' stand beside them. What cannot be read is taken for
+    /// one, so that its reader says why.
+    pub fn is_meant(text: &str) -> bool {
+        let table = toml::from_str::<toml::Table>(text);
+        table.map_or(true, |table| table.get("role").and_then(|role| role.as_str()) == Some("server"))
+    }
+
     /// Reads the declaration in `text`, whose file stands in the folder `home`.
     pub fn read(text: &str, home: &Path) -> Result<Self, DeclarationError> {
         let parsed = toml::from_str::<Self>(text).map_err(|error| {

@@ -120,7 +120,7 @@ impl Values {
             ("chain", path(&place.chain)),
             ("key", path(&place.key)),
             ("folder", path(&place.folder)),
-            ("home", path(declaration.home())),
+            ("here", path(declaration.home())),
             ("transport", way.transport.name().to_owned()),
             ("tls", tls.to_owned()),
         ];

@@ -33,8 +33,8 @@ const options = {
 };
 
 function tell(request, response, bytes) {
-  const socket = request.connection.socket || request.connection;
-  const raw = socket._handle && socket._handle.getProtocol ? socket : request.socket;
+  // A stream's own socket is node-spdy's invention; the connection's is the system's.
+  const raw = request.spdyStream ? request.spdyStream.connection.socket : request.socket;
   const facts = {
     connection: raw.remotePort,
     protocol: request.isSpdy ? config.transport : 'http/1.1',

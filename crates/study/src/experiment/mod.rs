@@ -139,6 +139,7 @@ pub struct Builtin {
 pub fn builtin() -> &'static [Builtin] {
     &[
         Builtin { name: "quick", toml: include_str!("../../../../experiments/quick.toml") },
+        Builtin { name: "servers", toml: include_str!("../../../../experiments/servers.toml") },
         Builtin {
             name: "spdy-images",
             toml: include_str!("../../../../experiments/spdy-images.toml"),

@@ -136,7 +136,10 @@ fn told(log: &ServerLog) -> BTreeMap<String, String> {
     };
     facts.extend(log.connections.iter().map(by("connections of")));
     facts.extend(log.tls.iter().map(by("connections over TLS")));
-    facts.into_iter().map(|(name, count)| (format!("server log: {name}"), count.to_string())).collect()
+    facts
+        .into_iter()
+        .map(|(name, count)| (format!("server log: {name}"), count.to_string()))
+        .collect()
 }
 
 /// Makes a server's folder, the files that it serves, its chain and its key.

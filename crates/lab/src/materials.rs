@@ -2,7 +2,7 @@
 //! while it answers.
 
 use crate::task::Task;
-use page::{SyntheticImage, Synthetic};
+use page::{Synthetic, SyntheticImage};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -56,7 +56,8 @@ impl Material {
 pub(crate) fn of(task: &Task) -> Result<Materials, String> {
     match task {
         Task::Page { recorded: true, .. } => {
-            Err("a recorded page is answered from its record, and a file server has files alone".to_owned())
+            Err("a recorded page is answered from its record, and a file server has files alone"
+                .to_owned())
         }
         Task::Page { page, recorded: false } => {
             let targets = page.resources().iter().map(|resource| resource.url.path.as_str());
@@ -116,8 +117,8 @@ pub(crate) fn materialise(materials: &Materials, folder: &Path) -> io::Result<()
 #[cfg(test)]
 mod tests {
     use super::*;
-    use study::experiment::{CallsWorkload, PageWorkload, Pattern, ServerTime, Workload};
     use std::time::Duration;
+    use study::experiment::{CallsWorkload, PageWorkload, Pattern, ServerTime, Workload};
     use unit::ByteSize;
 
     fn task(workload: &Workload) -> Task {
@@ -160,6 +161,9 @@ mod tests {
         let thinking = task(&calls(ServerTime::Fixed(Duration::from_millis(1))));
         assert!(of(&thinking).unwrap_err().contains("answered by a program"));
         let prompt = of(&task(&calls(ServerTime::Fixed(Duration::ZERO)))).unwrap();
-        assert_eq!(prompt.iter().map(|(path, file)| (path.as_str(), file.bytes())).collect::<Vec<_>>(), [("api", 2_000)]);
+        assert_eq!(
+            prompt.iter().map(|(path, file)| (path.as_str(), file.bytes())).collect::<Vec<_>>(),
+            [("api", 2_000)]
+        );
     }
 }

@@ -47,7 +47,8 @@ mod tests {
         let whole = peak_resident(child.id());
         let alone = field(child.id(), "VmHWM:").unwrap() * 1024;
         assert!(whole > alone && alone > 0, "{whole} {alone}");
-        let sleeper = fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap();
+        let sleeper =
+            fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap();
         Command::new("kill").arg(sleeper.trim()).status().unwrap();
         child.wait().unwrap();
         assert_eq!(peak_resident(child.id()), 0);

@@ -106,7 +106,11 @@ fn servers() -> Finding {
     let mut what = here.iter().map(told).collect::<Vec<_>>().join(", ");
     if !missing.is_empty() {
         let names: Vec<&str> = missing.iter().map(|server| server.name()).collect();
-        what.push_str(&format!("{}not found: {}", if here.is_empty() { "" } else { "; " }, names.join(", ")));
+        what.push_str(&format!(
+            "{}not found: {}",
+            if here.is_empty() { "" } else { "; " },
+            names.join(", ")
+        ));
     }
     let remedies: Vec<&str> = missing.iter().map(|server| server.remedy()).collect();
     let state = if missing.is_empty() { State::Good } else { State::Fair };

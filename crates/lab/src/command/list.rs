@@ -110,7 +110,9 @@ impl Listed {
         for transport in Transport::ALL {
             let _ = writeln!(text, "  {:<14}{}", transport.name(), transport_ways(transport));
         }
-        text.push_str("\nServers (server = \"NAME\" of a contender; wirelap's own is \"origin\")\n");
+        text.push_str(
+            "\nServers (server = \"NAME\" of a contender; wirelap's own is \"origin\")\n",
+        );
         for server in &self.servers {
             let _ = writeln!(text, "  {:<14}{}", server.name, server.speaks);
             let _ = writeln!(text, "  {:<14}{}", "", server.state());

@@ -44,7 +44,9 @@ pub(crate) fn listens(address: SocketAddr) -> bool {
             let same = match (ip, address.ip()) {
                 (IpAddr::V6(all), _) if all.is_unspecified() => true,
                 (IpAddr::V6(ip), IpAddr::V4(wanted)) => ip.to_ipv4_mapped() == Some(wanted),
-                (ip, wanted) => ip == wanted || ip.is_ipv4() == wanted.is_ipv4() && ip.is_unspecified(),
+                (ip, wanted) => {
+                    ip == wanted || ip.is_ipv4() == wanted.is_ipv4() && ip.is_unspecified()
+                }
             };
             same && port == address.port()
         })
@@ -93,7 +95,8 @@ mod tests {
         let connection = "   1: 0100007F:1F91 0100007F:0050 01 00000000:00000000 00:00000000";
         assert_eq!(port_of(listener, TCP), Some(8080));
         assert_eq!(port_of(connection, TCP), None);
-        let six = "   0: 0000000000000000FFFF000001004D0A:01BB 00000000000000000000000000000000:0000 0A";
+        let six =
+            "   0: 0000000000000000FFFF000001004D0A:01BB 00000000000000000000000000000000:0000 0A";
         if cfg!(target_endian = "little") {
             let four = "   0: 01004D0A:01BB 00000000:0000 0A 00000000:00000000";
             assert_eq!(listener_of(four), Some(("10.77.0.1".parse().unwrap(), 443)));

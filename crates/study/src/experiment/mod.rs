@@ -14,9 +14,7 @@ mod tests;
 mod workload;
 
 pub use calls::{CallsWorkload, Pattern, ServerTime};
-pub use contender::{
-    CongestionControl, Contender, Negotiation, ORIGIN, Settings, Tls, Transport,
-};
+pub use contender::{CongestionControl, Contender, Negotiation, ORIGIN, Settings, Tls, Transport};
 pub use error::ExperimentError;
 pub use overrides::{Extent, OverrideError, Overrides};
 pub use workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload, WorkloadKind};

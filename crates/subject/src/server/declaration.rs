@@ -157,7 +157,9 @@ impl ServerDeclaration {
     /// one, so that its reader says why.
     pub fn is_meant(text: &str) -> bool {
         let table = toml::from_str::<toml::Table>(text);
-        table.map_or(true, |table| table.get("role").and_then(|role| role.as_str()) == Some("server"))
+        table.map_or(true, |table| {
+            table.get("role").and_then(|role| role.as_str()) == Some("server")
+        })
     }
 
     /// Reads the declaration in `text`, whose file stands in the folder `home`.
@@ -199,7 +201,9 @@ impl ServerDeclaration {
         let (transport, tls) = (contender.transport, contender.tls);
         let spoken = match tls {
             Tls::None => self.clear.contains(&transport),
-            Tls::V1_2 | Tls::V1_3 => self.transports.contains(&transport) && self.tls.contains(&tls),
+            Tls::V1_2 | Tls::V1_3 => {
+                self.transports.contains(&transport) && self.tls.contains(&tls)
+            }
         };
         if spoken {
             return Ok(());
@@ -250,12 +254,12 @@ impl ServerDeclaration {
     /// Every way of speaking that it claims.
     fn all_ways(&self) -> Vec<Way> {
         let clear = self.clear.iter().map(|transport| (*transport, Tls::None));
-        let tls = self.transports.iter().flat_map(|transport| {
-            self.tls.iter().map(move |version| (*transport, *version))
-        });
-        let both = |(transport, tls)| {
-            [true, false].map(|resumption| Way { transport, tls, resumption })
-        };
+        let tls = self
+            .transports
+            .iter()
+            .flat_map(|transport| self.tls.iter().map(move |version| (*transport, *version)));
+        let both =
+            |(transport, tls)| [true, false].map(|resumption| Way { transport, tls, resumption });
         clear.chain(tls).flat_map(both).collect()
     }
 
@@ -380,9 +384,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_pointed_at() {
-        let said = |from: &str, to: &str| {
-            read(&SMALL.replacen(from, to, 1)).unwrap_err().to_string()
-        };
+        let said =
+            |from: &str, to: &str| read(&SMALL.replacen(from, to, 1)).unwrap_err().to_string();
         assert!(said("small", "a/b").starts_with("line 1, column 8: a name has letters"));
         assert!(said("\"small\"", "\"origin\"").contains("wirelap's own server"));
         assert!(said("{port}", "{prot}").contains("`{prot}`"), "{}", said("{port}", "{prot}"));

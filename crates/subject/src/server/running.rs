@@ -108,17 +108,15 @@ impl<'d> Running<'d> {
             .stdin(Stdio::null())
             .stdout(words.try_clone().map_err(failed)?)
             .stderr(words);
-        let placement = Placement {
-            cpus: quarters.cpus,
-            user: declaration.user(),
-            ..Placement::at(Side::Far)
-        };
-        let child = quarters.topology.spawn(command, placement).map_err(|error| {
-            match declaration.user() {
-                User::Ours => failed(error),
-                User::Ordinary => failed(format!("{error} (as an ordinary user)")),
-            }
-        })?;
+        let placement =
+            Placement { cpus: quarters.cpus, user: declaration.user(), ..Placement::at(Side::Far) };
+        let child =
+            quarters.topology.spawn(command, placement).map_err(|error| {
+                match declaration.user() {
+                    User::Ours => failed(error),
+                    User::Ordinary => failed(format!("{error} (as an ordinary user)")),
+                }
+            })?;
         Ok(Self { declaration, child, address: place.address, folder: place.folder.clone() })
     }
 

@@ -199,7 +199,10 @@ mod tests {
     fn names_are_replaced_and_other_braces_stay() {
         let expand = |text: &str| values().expand(text);
         assert_eq!(expand("server { {listen} }").as_deref(), Ok("server { listen 443; }"));
-        assert_eq!(expand("%{ssl}x").unwrap_err().split(';').next(), Some("nothing is known as `{ssl}`"));
+        assert_eq!(
+            expand("%{ssl}x").unwrap_err().split(';').next(),
+            Some("nothing is known as `{ssl}`")
+        );
         assert_eq!(expand("%{{ssl}}x {Host} {0} {").as_deref(), Ok("%{ssl}x {Host} {0} {"));
         assert_eq!(expand("{none}{{").as_deref(), Ok("{{"));
         assert_eq!(expand("{root}").as_deref(), Ok("/a {port}"), "a path is taken as it is");

@@ -153,6 +153,48 @@ fn servers_race_without_root() {
     assert_eq!(bench.alive(), []);
 }
 
+#[test]
+fn the_files_have_the_octets_that_the_origin_answers_with() {
+    if !trials_run_here() {
+        return;
+    }
+    if Command::new("curl").arg("--version").output().is_err() {
+        return unsupported("curl");
+    }
+    let bench = Bench::new();
+    // It is no server: it looks at what it was to serve and says so.
+    declare(
+        &bench,
+        "look",
+        "command = [\"sh\", \"-c\", \"cd {root} && sha256sum page image/3; exit 1\"]\n",
+    );
+    bench.write(
+        "look.toml",
+        HEAD.to_owned() + PAGE + &contender("look", "look", "http/1.1", "none"),
+    );
+    bench.run(&["race", "look.toml", "--out", "run"]).said(0, &[]);
+    let (_, words) = outcome(&bench, "run", "look");
+    let fetches = record(&bench, "run", "origin")["fetches"].clone();
+    let target = |path: &str| {
+        let urls = fetches.as_array().unwrap().iter().map(|fetch| fetch["url"].as_str().unwrap());
+        urls.map(|url| url.split_once("origin.test").unwrap().1)
+            .find(|target| target.starts_with(path))
+            .unwrap()
+            .to_owned()
+    };
+    // The origin itself, asked by somebody else's client over a link of its own.
+    for path in ["/page", "/image/3"] {
+        let line = format!(
+            "$W link lan --far '$W serve . --listen 0.0.0.0:80 >&2' --ready-port 80 -- \
+             curl -sf 'http://far{}' | sha256sum",
+            target(path)
+        );
+        let sum = bench.shell(&["env"], &line).out;
+        let sum = sum.split_whitespace().next().unwrap().to_owned();
+        assert!(words.contains(&sum), "{path} is {sum}, and the files are {words}");
+    }
+}
+
 /// Where a user declares a server: beside the experiment.
 fn declare(bench: &Bench, name: &str, body: &str) {
     fs::create_dir_all(bench.path("subjects")).unwrap();

@@ -3,6 +3,7 @@
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use study::compare::Gate;
 use study::experiment::MOST_TRIALS;
 use unit::Seed;
 
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     List(ListArgs),
     Doctor(DoctorArgs),
     Report(ReportArgs),
+    Compare(CompareArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
     /// One trial, as JSON on standard input; its row, as JSON on standard output.
@@ -228,6 +230,45 @@ pub(crate) struct ReportArgs {
     /// Print every trial's figures as CSV instead of text
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
+}
+
+/// Set one run against another, cell by cell, and hold it to gates.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelap compare wirelap-quick-1 wirelap-quick-2
+  wirelap compare before after --gate 'load_ms<1.05' --gate 'connections<1.01'
+  wirelap compare before after --gate 'load_ms<+5%' --junit gates.xml --markdown \"$GITHUB_STEP_SUMMARY\"
+
+A gate limits a metric's ratio, RUN_B over RUN_A. It is broken where the whole interval lies beyond the limit:
+what noise could explain breaks none, and neither does a tie. The exit code is 1 where a gate is broken, else 0.")]
+pub(crate) struct CompareArgs {
+    /// The earlier run's folder
+    #[arg(value_name = "RUN_A", value_hint = ValueHint::DirPath)]
+    pub(crate) a: PathBuf,
+    /// The later run's folder
+    #[arg(value_name = "RUN_B", value_hint = ValueHint::DirPath)]
+    pub(crate) b: PathBuf,
+    /// What must hold, as in `load_ms<1.05` (repeatable)
+    #[arg(long, value_name = "GATE")]
+    pub(crate) gate: Vec<Gate>,
+    /// Compare this metric too (repeatable)
+    #[arg(long, value_name = "METRIC")]
+    pub(crate) metric: Vec<String>,
+    /// What counts as a tie, as a percentage or a fraction [default: RUN_B's]
+    #[arg(long, value_name = "SHARE", value_parser = parse_margin, allow_negative_numbers = true)]
+    pub(crate) margin: Option<f64>,
+    /// Print the comparison as JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where the page is written [default: compare.html in RUN_B]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) html: Option<PathBuf>,
+    /// Write the gates as JUnit XML
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) junit: Option<PathBuf>,
+    /// Write a summary as Markdown
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) markdown: Option<PathBuf>,
 }
 
 /// Print a completion script for a shell.

@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Command::List(args) => command::list::run(&args),
         Command::Doctor(args) => command::doctor::run(&args),
         Command::Report(args) => command::report::run(&args),
+        Command::Compare(args) => command::compare::run(&args),
         Command::Completions(args) => command::completions::run(&args),
         Command::Man(args) => command::man::run(&args),
         Command::Trial => command::trial::run(),

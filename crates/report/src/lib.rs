@@ -24,6 +24,7 @@
 //! ```
 
 mod command;
+mod comparison;
 mod csv;
 mod har;
 mod html;
@@ -37,9 +38,10 @@ mod terminal;
 mod timing;
 mod words;
 
+pub use comparison::{comparison_junit, comparison_markdown, comparison_terminal};
 pub use csv::csv;
 pub use har::har;
-pub use html::html;
+pub use html::{comparison_html, html};
 pub use json::json;
 pub use terminal::{Colour, Style, terminal};
 

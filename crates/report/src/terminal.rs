@@ -29,7 +29,7 @@ pub enum Colour {
 
 /// The result for a terminal, ending in a new line.
 pub fn terminal(report: &Report<'_>, style: Style) -> String {
-    let mut out = Lines { text: String::new(), style };
+    let mut out = Lines::new(style);
     out.wrapped(&words::conditions(report), 0);
     out.wrapped(&words::trials_line(report), 0);
     let groups = report.groups();
@@ -63,7 +63,7 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
         Some(next) => out.line(&format!("report  {}      next  {}", plain(&path), plain(next))),
         None => out.line(&format!("report  {}", plain(&path))),
     }
-    out.text
+    out.finish()
 }
 
 /// The widths that columns need, so that they align over all blocks.
@@ -154,26 +154,37 @@ fn ratio(ranked: &Ranked) -> String {
 }
 
 /// The lines so far.
-struct Lines {
+pub(crate) struct Lines {
     text: String,
     style: Style,
 }
 
 impl Lines {
+    /// No line yet.
+    pub(crate) fn new(style: Style) -> Self {
+        Self { text: String::new(), style }
+    }
+
+    /// All of them.
+    pub(crate) fn finish(self) -> String {
+        self.text
+    }
+
     /// Adds a line as it is.
-    fn line(&mut self, line: &str) {
+    pub(crate) fn line(&mut self, line: &str) {
         // Lines are broken here, and a reader's `grep` looks for a plain blank.
         self.text.push_str(&line.trim_end().replace('\u{a0}', " "));
         self.text.push('\n');
     }
 
     /// Adds plain text, broken between words at the terminal's width, further lines indented.
-    fn wrapped(&mut self, text: &str, indent: usize) {
+    pub(crate) fn wrapped(&mut self, text: &str, indent: usize) {
         let text = plain(text);
         let lead = text.len() - text.trim_start().len();
         let mut line = " ".repeat(lead);
         let mut empty = true;
-        for word in text.split_whitespace() {
+        // A no-break space holds a figure and its unit together.
+        for word in text.split([' ', '\t', '\n']).filter(|word| !word.is_empty()) {
             if !empty && width(&line) + 1 + width(word) > self.style.width {
                 self.line(&line);
                 line = " ".repeat(indent);
@@ -188,7 +199,7 @@ impl Lines {
         self.line(&line);
     }
 
-    fn bold(&self, text: &str) -> String {
+    pub(crate) fn bold(&self, text: &str) -> String {
         self.sequence(text, "1")
     }
 
@@ -205,15 +216,15 @@ impl Lines {
 }
 
 /// Text without anything that a terminal would act on.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let visible = |c: char| !c.is_control() && !is_invisible_control(c);
     text.chars().map(|c| if visible(c) { c } else { '\u{fffd}' }).collect()
 }
 
-fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-fn padded(text: &str, to: usize) -> String {
+pub(crate) fn padded(text: &str, to: usize) -> String {
     format!("{text:to$}")
 }

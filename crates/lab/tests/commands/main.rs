@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod bench;
+mod comparing;
 mod faults;
 mod help;
 mod interrupts;

@@ -49,6 +49,12 @@ pub(crate) enum Command {
     /// The server's side of a trial.
     #[command(hide = true)]
     Far,
+    /// One measurement of a calibration.
+    #[command(hide = true)]
+    Gauge,
+    /// One end of a calibration's measurement.
+    #[command(hide = true)]
+    Probe,
 }
 
 /// Run an experiment: the same work by every contender over every link, and a verdict.
@@ -79,7 +85,7 @@ pub(crate) struct RaceArgs {
     /// Links, by name or as KEY=VALUE,… ; separate several by commas, or repeat the flag
     #[arg(long, value_name = "LINKS")]
     pub(crate) links: Vec<String>,
-    /// Contenders to keep of the experiment's, by name
+    /// Contenders that race: the experiment's, or any that `wirelap list` names
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) contenders: Vec<String>,
     /// The contender that the others are set against
@@ -103,6 +109,9 @@ pub(crate) struct RaceArgs {
     /// Run every trial alone, even those that need little CPU
     #[arg(long)]
     pub(crate) serial: bool,
+    /// Leave out the second in which the link machinery is measured before the first trial
+    #[arg(long)]
+    pub(crate) no_calibration: bool,
     /// Print the result as JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
@@ -146,7 +155,7 @@ pub(crate) struct ServeArgs {
     /// Where to write the root certificate of the self-made chain, for `curl --cacert`
     #[arg(long, value_name = "FILE", conflicts_with = "cert", requires = "listen_tls", value_hint = ValueHint::FilePath)]
     pub(crate) ca_out: Option<PathBuf>,
-    /// Offer SPDY/3.1 too: by ALPN `spdy/3.1` over TLS, by prior knowledge in the clear
+    /// Offer SPDY too: by ALPN `spdy/3.1` and `spdy/3` over TLS, 3.1 by prior knowledge in the clear
     #[arg(long)]
     pub(crate) spdy: bool,
     /// Threads, each pinned to a core of its own [default: one a core]
@@ -206,9 +215,13 @@ pub(crate) struct ListArgs {
 #[command(after_help = "Examples:
   wirelap doctor
   wirelap doctor --json | jq '.findings[] | select(.remedy)'
+  wirelap doctor --calibrate            how late, how even and how fast links are here
 
 The exit code is 3 where races cannot run, else 0.")]
 pub(crate) struct DoctorArgs {
+    /// Measure what links are worth on this machine: half a minute, best while nothing else runs
+    #[arg(long)]
+    pub(crate) calibrate: bool,
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,

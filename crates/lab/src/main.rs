@@ -2,6 +2,7 @@
 //! `command/`; this is the programme.
 
 mod audit;
+mod calibrate;
 mod choice;
 mod cli;
 mod command;
@@ -43,6 +44,8 @@ fn main() -> ExitCode {
         Command::Trial => command::trial::run(),
         Command::Near => command::near::run(),
         Command::Far => command::far::run(),
+        Command::Gauge => calibrate::gauge::run(),
+        Command::Probe => calibrate::probe::run(),
     };
     done.unwrap_or_else(|trouble| {
         command::print_error(&trouble);

@@ -23,6 +23,7 @@
 //! # Ok::<(), study::experiment::ExperimentError>(())
 //! ```
 
+mod calibration;
 mod command;
 mod comparison;
 mod csv;
@@ -34,10 +35,12 @@ mod markup;
 mod number;
 mod overview;
 mod scale;
+mod spoken;
 mod terminal;
 mod timing;
 mod words;
 
+pub use calibration::calibration;
 pub use comparison::{comparison_junit, comparison_markdown, comparison_terminal};
 pub use csv::csv;
 pub use har::har;

@@ -5,6 +5,7 @@ use crate::hue::Hue;
 use crate::markup::is_invisible_control;
 use crate::number::{Percent, TimeFormat};
 use crate::overview::{Group, load};
+use crate::spoken::Spoken;
 use crate::words;
 use crate::{Report, command};
 use study::result::{CellResult, Ranked, Verdict};
@@ -32,6 +33,9 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
     let mut out = Lines::new(style);
     out.wrapped(&words::conditions(report), 0);
     out.wrapped(&words::trials_line(report), 0);
+    if let Some(calibration) = &report.result.host.calibration {
+        out.wrapped(&crate::calibration::line(calibration), 2);
+    }
     let groups = report.groups();
     let widths = Widths::of(&groups);
     let compared: Vec<&Group<'_>> = groups.iter().filter(|g| g.verdicts.is_some()).collect();
@@ -42,6 +46,7 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
             out.wrapped(&format!("{}: {}", groups[0].workload.name, groups[0].workload), 0);
         }
         groups.iter().for_each(|group| block(&mut out, report, group, &widths));
+        out.if_it_fits(&spoken(report, groups));
     }
     if let Some(published) = &report.result.published {
         out.wrapped(&format!("published: {}", published.title), 2);
@@ -87,6 +92,23 @@ impl Widths {
                 group.ranked(&cell.contender.name).map_or(0, |ranked| width(&ratio(ranked)))
             })),
         }
+    }
+}
+
+/// What each contender really spoke: on every link, or on the last one where links differ.
+fn spoken(report: &Report<'_>, groups: &[&Group<'_>]) -> String {
+    let of_cell = |cell: &&CellResult| {
+        let spoken = Spoken::of(report.median_row(cell)?);
+        Some(format!("{} {}", cell.contender.name, spoken.in_short()))
+    };
+    let of_group =
+        |group: &Group<'_>| group.cells.iter().filter_map(of_cell).collect::<Vec<_>>().join("; ");
+    let Some(last) = groups.last() else { return String::new() };
+    let text = of_group(last);
+    match text.is_empty() {
+        true => text,
+        false if groups.iter().all(|group| of_group(group) == text) => format!("spoken: {text}"),
+        false => format!("spoken on {}: {text}", last.link.name),
     }
 }
 
@@ -197,6 +219,14 @@ impl Lines {
             empty = false;
         }
         self.line(&line);
+    }
+
+    /// Adds plain text where it fits on one line, and else nothing: the page says it at length.
+    fn if_it_fits(&mut self, text: &str) {
+        let text = plain(text);
+        if !text.is_empty() && width(&text) <= self.style.width {
+            self.line(&text);
+        }
     }
 
     pub(crate) fn bold(&self, text: &str) -> String {

@@ -18,6 +18,7 @@
 
 mod analyse;
 mod calendar;
+pub mod calibration;
 pub mod compare;
 pub mod experiment;
 mod nearest;

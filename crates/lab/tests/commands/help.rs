@@ -5,7 +5,7 @@ use std::fs;
 
 const COMMANDS: [&str; 9] =
     ["race", "serve", "link", "list", "doctor", "report", "compare", "completions", "man"];
-const HIDDEN: [&str; 3] = ["trial", "near", "far"];
+const HIDDEN: [&str; 5] = ["trial", "near", "far", "gauge", "probe"];
 
 #[test]
 fn every_command_explains_itself_with_examples() {

@@ -1,6 +1,6 @@
 //! The page: one file that loads nothing, works without its script, prints, and reads on a phone. First
 //! what a manager asks (the answer, what it saves, what it does not say), then what an engineer asks
-//! (every trial, where the time went, what was negotiated, how to run it again).
+//! (every trial, where the time went, what was really spoken, how to run it again).
 
 mod again;
 mod cells;
@@ -8,6 +8,7 @@ mod comparison;
 mod dots;
 mod facts;
 mod forest;
+mod instrument;
 mod matrix;
 mod parts;
 mod picture;
@@ -61,7 +62,9 @@ fn body(m: &mut Markup, report: &Report<'_>) {
         }
         m.element("section", &[("id", &"facts")], |m| {
             m.line("h2", &[], "What ran");
-            cells::negotiated(m, report, &groups);
+            cells::spoken(m, report, &groups);
+            cells::moved(m, report, &groups);
+            instrument::instrument(m, report);
             facts::settings(m, report);
             facts::troubles(m, report, &groups);
             cells::figures(m, report, &groups);

@@ -3,6 +3,7 @@
 
 use crate::cli::RaceArgs;
 use crate::inputs;
+use crate::servers::{Servers, Source};
 use crate::trouble::{self, Trouble};
 use link::{LinkSpec, SpecError};
 use std::fs;
@@ -19,6 +20,8 @@ pub(crate) struct Chosen {
     pub(crate) experiment: Experiment,
     /// Files to copy into the run's folder: where each is, and what it is called there.
     pub(crate) files: Vec<(PathBuf, String)>,
+    /// Servers of the user's that it names.
+    pub(crate) servers: Vec<Source>,
 }
 
 /// Reads what `name` stands for and applies the flags.
@@ -34,8 +37,9 @@ pub(crate) fn choose(name: &str, args: &RaceArgs) -> Result<Chosen, Trouble> {
         let here = |file: &str| PathBuf::from(file);
         link_spec(link, here).map_err(|trouble| trouble.within(named_at(name, link.text())))?;
     }
+    let servers = Servers::of_experiment(beside, &args.subjects)?.used_by(&experiment)?;
     let files = inputs::gather(&mut experiment)?;
-    Ok(Chosen { experiment, files })
+    Ok(Chosen { experiment, files, servers })
 }
 
 /// The link that a choice stands for; `place` tells where a file that it names is.

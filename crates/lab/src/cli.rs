@@ -91,6 +91,9 @@ pub(crate) struct RaceArgs {
     /// The contender that the others are set against
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
+    /// Folder of declared servers, beside those that are built in and those in `subjects/` beside the experiment
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) subjects: Vec<PathBuf>,
     /// What counts as a tie, as a percentage or a fraction [default: the experiment's, else 5%]
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, allow_negative_numbers = true)]
     pub(crate) margin: Option<f64>,
@@ -101,7 +104,7 @@ pub(crate) struct RaceArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Go on with the interrupted run in this folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin", "fast"], value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "subjects"], value_hint = ValueHint::DirPath)]
     pub(crate) resume: Option<PathBuf>,
     /// Run every trial alone, even those that need little CPU
     #[arg(long)]

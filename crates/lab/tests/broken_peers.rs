@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
 use std::thread::JoinHandle;
-use study::experiment::{Contender, Settings, Tls, Transport};
+use study::experiment::{Contender, ORIGIN, Settings, Tls, Transport};
 use study::reconcile::{LinkFacts, Testimony, reconcile};
 use study::record::Outcome;
 use trace::{ConnectionRecord, FetchRecord};
@@ -42,7 +42,8 @@ fn far(answer: Vec<u8>, frame: [u8; 4]) -> (SocketAddr, JoinHandle<bool>) {
 /// fails, and a client that is done just leaves.
 fn outcome(transport: Transport, address: SocketAddr) -> Outcome {
     let settings = Settings::usual(transport);
-    let contender = Contender { name: "x".to_owned(), transport, tls: Tls::None, settings };
+    let server = ORIGIN.to_owned();
+    let contender = Contender { name: "x".to_owned(), transport, tls: Tls::None, server, settings };
     let url = json!({"scheme": "http", "host": "origin.test", "port": address.port(), "path": "/"});
     let authority = Authority::new(AuthoritySpec::default()).unwrap();
     let root = String::from_utf8(authority.root_pem().text).unwrap();

@@ -11,5 +11,6 @@
 //! ```
 
 mod peer;
+pub mod server;
 
 pub use peer::{PEERS, Peer, Role};

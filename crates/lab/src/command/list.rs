@@ -2,14 +2,18 @@
 
 use crate::cli::ListArgs;
 use crate::environment;
+use crate::servers::Servers;
 use crate::trouble::Trouble;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use study::experiment::{
     Contender, Experiment, KNOWN_CONTENDERS, KnownContender, Tls, Transport, builtin,
 };
 use subject::PEERS;
+use subject::server::ServerDeclaration;
 
 /// Prints the list.
 pub(crate) fn run(args: &ListArgs) -> Result<ExitCode, Trouble> {
@@ -23,8 +27,40 @@ struct Listed {
     experiments: Vec<Experiment>,
     /// Each peer's name, role, and version where it is here.
     peers: Vec<(&'static str, &'static str, Option<String>)>,
+    servers: Vec<ListedServer>,
     /// Why no trial can run here; None where they can.
     lacking: Option<String>,
+}
+
+/// A server that a contender may name.
+#[derive(Serialize)]
+struct ListedServer {
+    name: String,
+    speaks: String,
+    /// Where it is here.
+    version: Option<String>,
+    remedy: String,
+}
+
+impl ListedServer {
+    fn of(declaration: &ServerDeclaration, folders: &[PathBuf]) -> Self {
+        let unknown = || "version unknown".to_owned();
+        let here = declaration.find(folders).is_some();
+        Self {
+            name: declaration.name().to_owned(),
+            speaks: declaration.ways(),
+            version: here.then(|| declaration.version(folders).unwrap_or_else(unknown)),
+            remedy: declaration.remedy().to_owned(),
+        }
+    }
+
+    /// Its version, or how to get it.
+    fn state(&self) -> String {
+        match &self.version {
+            Some(version) => brief(version).to_owned(),
+            None => format!("not here: {}", self.remedy),
+        }
+    }
 }
 
 impl Listed {
@@ -39,6 +75,10 @@ impl Listed {
             peers: PEERS
                 .iter()
                 .map(|peer| (peer.program, peer.role.as_str(), version(peer)))
+                .collect(),
+            servers: Servers::builtin()
+                .all()
+                .map(|declaration| ListedServer::of(declaration, &folders))
                 .collect(),
             lacking: os::net::probe().err().map(|error| error.to_string()),
         }
@@ -75,6 +115,13 @@ impl Listed {
         text.push_str("\nTransports\n");
         for transport in Transport::ALL {
             let _ = writeln!(text, "  {:<14}{}", transport.name(), transport_ways(transport));
+        }
+        text.push_str(
+            "\nServers (server = \"NAME\" of a contender; wirelap's own is \"origin\")\n",
+        );
+        for server in &self.servers {
+            let _ = writeln!(text, "  {:<14}{}", server.name, server.speaks);
+            let _ = writeln!(text, "  {:<14}{}", "", server.state());
         }
         text.push_str("\nThis machine\n");
         match &self.lacking {
@@ -118,6 +165,7 @@ impl Listed {
             "links": links,
             "contenders": contenders,
             "transports": transports,
+            "servers": self.servers,
             "machine": {"trials": self.lacking.is_none(), "lacking": self.lacking, "peers": peers},
         });
         format!("{listed:#}\n")

@@ -9,7 +9,7 @@ use crate::run_folder::RunFolder;
 use crate::runner::{RunContext, Runner, SIDE_BY_SIDE};
 use crate::store::Store;
 use crate::trouble::{self, Trouble};
-use crate::{environment, host};
+use crate::{environment, host, servers};
 use os::signal::Interrupts;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -101,6 +101,7 @@ fn lay_out(
             trouble::file(format!("copying {} into the run's folder", file.display()), &error)
         })?;
     }
+    servers::keep(&chosen.servers, &folder.inputs())?;
     let header = RunHeader {
         schema: ROWS_SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -4,7 +4,11 @@
 
 use crate::audit::audit;
 use crate::choice;
+use crate::environment;
+use crate::far_side::{FarEnd, FarSide, Order, low_ports, outcome};
 use crate::job::{FarJob, FarReady, IdentityPem, NearJob, NearReport, TrialOrder};
+use crate::materials::{self, Materials};
+use crate::servers::Servers;
 use crate::task::Task;
 use crate::trouble::Trouble;
 use os::error::Os;
@@ -20,10 +24,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
-use study::experiment::{Contender, Tls};
+use study::experiment::{Contender, ORIGIN, Tls};
 use study::plan::TrialPlan;
 use study::reconcile::{LinkFacts, Testimony, call_metrics, echo_metrics, reconcile};
 use study::record::{self, CpuUse, Outcome, TrialRecord, without_figures};
+use subject::server::ServerDeclaration;
 use trace::PacketRecord;
 use unit::{Instant, Seed};
 
@@ -33,8 +38,8 @@ const NEAR_GRACE: Duration = Duration::from_secs(2);
 /// How long far may take to listen.
 const FAR_START: Duration = Duration::from_secs(10);
 
-/// How long far may take to end when asked to.
-const FAR_END: Duration = Duration::from_millis(500);
+/// How long near may take to end when it has reported.
+const NEAR_END: Duration = Duration::from_millis(500);
 
 /// Reads the order, runs the trial, prints the row.
 pub(crate) fn run() -> Result<ExitCode, Trouble> {
@@ -79,7 +84,7 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     let mut settings = topology.settings().clone();
     settings.insert("link receive buffer".to_owned(), buffer.to_string());
     settings.extend(ran.near.settings.clone());
-    settings.extend(ran.far_settings);
+    settings.extend(ran.far_settings.clone());
     settings.extend(run.placement());
     drop(topology);
     let facts = LinkFacts {
@@ -124,6 +129,15 @@ struct Work {
     task: Task,
     hosts: Vec<String>,
     ports: BTreeSet<u16>,
+    /// Who serves, where that is not our origin.
+    server: Option<Server>,
+}
+
+/// A server that is not ours, and what it is to serve.
+struct Server {
+    declaration: ServerDeclaration,
+    materials: Materials,
+    version: String,
 }
 
 impl Work {
@@ -133,7 +147,8 @@ impl Work {
             Task::of(&cell.workload, &order.inputs, Seed(order.plan.seed)).map_err(failed)?;
         let usual_port = if cell.contender.tls == Tls::None { 80 } else { 443 };
         let (hosts, ports) = (task.hosts(), task.ports(usual_port));
-        Ok(Self { task, hosts, ports })
+        let server = Server::of(order, &task)?;
+        Ok(Self { task, hosts, ports, server })
     }
 
     /// Every address that far listens on: each host has its own.
@@ -141,6 +156,30 @@ impl Work {
         let pairs =
             (0..self.hosts.len()).flat_map(|host| self.ports.iter().map(move |port| (host, *port)));
         pairs.map(|(host, port)| SocketAddr::new(address(host), port)).collect()
+    }
+}
+
+impl Server {
+    fn of(order: &TrialOrder, task: &Task) -> Result<Option<Self>, Outcome> {
+        let contender = &order.plan.cell.contender;
+        let Some(name) = contender.foreign_server() else { return Ok(None) };
+        let servers = Servers::of_run(&order.inputs).map_err(failed)?;
+        let Some(declaration) = servers.named(name).cloned() else {
+            return Err(failed(format!("no server is called `{name}`")));
+        };
+        declaration.supports(contender).map_err(outcome)?;
+        let materials = materials::of(task).map_err(|reason| Outcome::Unsupported {
+            reason: format!("{name} cannot serve this: {reason}"),
+            remedy: format!("set the contender's server to \"{ORIGIN}\" for this workload"),
+        })?;
+        let programs = environment::program_folders();
+        let version = declaration.version(&programs).unwrap_or_else(|| "unknown".to_owned());
+        Ok(Some(Self { declaration, materials, version }))
+    }
+
+    fn facts(&self) -> BTreeMap<String, String> {
+        let facts = [("server", self.declaration.name()), ("server version", &self.version)];
+        facts.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
     }
 }
 
@@ -165,15 +204,17 @@ struct Ran {
 
 impl Run<'_> {
     fn go(&self, forwarder: &mut Forwarder<'_>) -> Result<Ran, Outcome> {
-        let mut far = self.start("far", Side::Far)?;
-        hand_over(&mut far, &self.far_job()?)?;
-        let far_settings = await_ready(&mut far, forwarder)?.settings;
+        let mut far = self.start_far(forwarder)?;
         let mut near = self.start("near", Side::Near)?;
         let deadline = os::clock::now() + self.order.plan.timeout + NEAR_GRACE;
         hand_over(&mut near, &self.near_job())?;
         let report = await_report(&mut near, &mut far, forwarder, deadline)?;
-        let near_use = near.end(FAR_END).map_err(failed)?.usage;
-        let far_use = far.end(FAR_END).map_err(failed)?.usage;
+        if let Some(end) = far.died() {
+            return Err(failed(end));
+        }
+        let near_use = near.end(NEAR_END).map_err(failed)?.usage;
+        let FarEnd { usage: far_use, settings: mut far_settings } = far.end()?;
+        far_settings.extend(self.work.server.iter().flat_map(Server::facts));
         let own = os::process::own_usage();
         let cpu = CpuUse {
             client_ms: millis(near_use),
@@ -183,17 +224,59 @@ impl Run<'_> {
         Ok(Ran { near: report, far_settings, cpu })
     }
 
+    /// Starts whoever serves, and waits until it listens.
+    fn start_far(&self, forwarder: &mut Forwarder<'_>) -> Result<FarSide<'_>, Outcome> {
+        let Some(server) = &self.work.server else {
+            let mut far = self.start("far", Side::Far)?;
+            hand_over(&mut far, &self.far_job()?)?;
+            let settings = await_ready(&mut far, forwarder)?.settings;
+            return Ok(FarSide::Origin(far, settings));
+        };
+        // A task without a record asks one host on one port.
+        let (Some(host), Some(address)) = (self.work.hosts.first(), self.work.listeners().pop())
+        else {
+            return Err(failed("the workload asks nobody"));
+        };
+        let contender = &self.order.plan.cell.contender;
+        let identity = match contender.tls {
+            Tls::None => None,
+            Tls::V1_2 | Tls::V1_3 => Some(self.identity(host)?),
+        };
+        let order = Order {
+            declaration: &server.declaration,
+            contender,
+            materials: &server.materials,
+            address,
+            host,
+            identity,
+            cpus: self.cpus(Side::Far),
+            inputs: &self.order.inputs,
+        };
+        FarSide::serve(order, self.topology)
+    }
+
     fn start(&self, role: &str, side: Side) -> Result<Child, Outcome> {
         let program = std::env::current_exe().map_err(failed)?;
         let mut command = Command::new(program);
         command.arg(role).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let cpus = self.cpus(side);
+        self.topology.spawn(command, Placement { cpus, ..Placement::at(side) }).map_err(failed)
+    }
+
+    /// The cores that a side may run on; none: any.
+    fn cpus(&self, side: Side) -> Vec<usize> {
         let places = &self.order.plan.placement;
         let core = match side {
             Side::Near => places.client,
             Side::Far => places.origin,
         };
-        let cpus = if is_pinned(&self.order.plan) { vec![core as usize] } else { Vec::new() };
-        self.topology.spawn(command, Placement { cpus, ..Placement::at(side) }).map_err(failed)
+        if is_pinned(&self.order.plan) { vec![core as usize] } else { Vec::new() }
+    }
+
+    fn identity(&self, host: &str) -> Result<IdentityPem, Outcome> {
+        let identity = self.authority.issue(&[host]).map_err(failed)?;
+        let text = |pem: &[u8]| String::from_utf8_lossy(pem).into_owned();
+        Ok(IdentityPem { chain: text(identity.chain_pem()), key: text(identity.key_pem()) })
     }
 
     fn placement(&self) -> BTreeMap<String, String> {
@@ -214,11 +297,7 @@ impl Run<'_> {
             Tls::None => (listeners, Vec::new()),
             Tls::V1_2 | Tls::V1_3 => (Vec::new(), listeners),
         };
-        let identity = |host: &String| {
-            let identity = self.authority.issue(&[host]).map_err(failed)?;
-            let text = |pem: &[u8]| String::from_utf8_lossy(pem).into_owned();
-            Ok(IdentityPem { chain: text(identity.chain_pem()), key: text(identity.key_pem()) })
-        };
+        let identity = |host: &String| self.identity(host);
         let identities = match listen_tls.is_empty() {
             true => Vec::new(),
             false => self.work.hosts.iter().map(identity).collect::<Result<_, _>>()?,
@@ -251,6 +330,9 @@ fn topology_spec(contender: &Contender, work: &Work) -> TopologySpec {
     spec.tcp.congestion = contender.settings.congestion_control.name().to_owned();
     spec.tcp.initial_window = contender.settings.initial_window;
     spec.mtu = contender.settings.mtu;
+    if work.server.is_some() {
+        spec.tcp.further.push(low_ports());
+    }
     spec.hosts = work.hosts.iter().map(|name| vec![name.clone()]).collect();
     spec
 }
@@ -288,7 +370,7 @@ fn await_ready(far: &mut Child, forwarder: &mut Forwarder<'_>) -> Result<FarRead
 /// Forwards until near reports, or a side dies, or the time is up.
 fn await_report(
     near: &mut Child,
-    far: &mut Child,
+    far: &mut FarSide<'_>,
     forwarder: &mut Forwarder<'_>,
     deadline: Instant,
 ) -> Result<NearReport, Outcome> {
@@ -298,8 +380,8 @@ fn await_report(
     let readable = [stdout.as_fd(), near.as_fd(), far.as_fd()];
     forwarder.run(Stop { readable: &readable, deadline: Some(deadline) }).map_err(failed)?;
     if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {
-        if far.wait(Some(Duration::ZERO)).map_err(failed)?.is_some() {
-            return Err(failed(died("far", far)));
+        if let Some(end) = far.died() {
+            return Err(failed(end));
         }
         return Err(failed("the near side did not end in time"));
     }
@@ -309,7 +391,7 @@ fn await_report(
 }
 
 fn died(side: &str, child: &mut Child) -> String {
-    match child.wait(Some(FAR_END)) {
+    match child.wait(Some(NEAR_END)) {
         Ok(Some(exit)) => format!("the {side} side died ({})", exit.status),
         _ => format!("the {side} side talks nonsense"),
     }

@@ -17,8 +17,29 @@ pub struct Contender {
     pub transport: Transport,
     /// The security below it.
     pub tls: Tls,
+    /// The server that answers: [`ORIGIN`], or another subject by its name.
+    #[serde(default = "origin", skip_serializing_if = "is_origin")]
+    pub server: String,
     /// All that can be turned.
     pub settings: Settings,
+}
+
+/// The server of a contender that names none: wirelap's own.
+pub const ORIGIN: &str = "origin";
+
+impl Contender {
+    /// The server that is not wirelap's own.
+    pub fn foreign_server(&self) -> Option<&str> {
+        (self.server != ORIGIN).then_some(self.server.as_str())
+    }
+}
+
+fn origin() -> String {
+    ORIGIN.to_owned()
+}
+
+fn is_origin(server: &str) -> bool {
+    server == ORIGIN
 }
 
 /// A protocol.

@@ -70,6 +70,9 @@ pub(super) struct ContenderFile {
     /// The security below it (default "auto": none for http/1.1 and ws, else TLS 1.3).
     #[serde(default)]
     pub(super) tls: TlsFile,
+    /// The server that answers: "origin" (the default, wirelap's own) or another by its name (`wirelap list`).
+    #[schemars(with = "Option<String>")]
+    pub(super) server: Option<Spanned<String>>,
     /// What differs from a browser on a current kernel.
     #[serde(default)]
     pub(super) settings: SettingsFile,

@@ -17,7 +17,7 @@ mod tests;
 mod workload;
 
 pub use calls::{CallsWorkload, Pattern, ServerTime};
-pub use contender::{CongestionControl, Contender, Negotiation, Settings, Tls, Transport};
+pub use contender::{CongestionControl, Contender, Negotiation, ORIGIN, Settings, Tls, Transport};
 pub use echo::{EchoPattern, EchoWorkload};
 pub use error::ExperimentError;
 pub use known::{KNOWN_CONTENDERS, KnownContender};
@@ -143,6 +143,7 @@ pub struct Builtin {
 pub fn builtin() -> &'static [Builtin] {
     &[
         Builtin { name: "quick", toml: include_str!("../../../../experiments/quick.toml") },
+        Builtin { name: "servers", toml: include_str!("../../../../experiments/servers.toml") },
         Builtin {
             name: "spdy-images",
             toml: include_str!("../../../../experiments/spdy-images.toml"),

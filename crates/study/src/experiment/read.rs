@@ -4,7 +4,7 @@
 mod echo;
 mod workloads;
 
-use super::contender::{Contender, Negotiation, Settings, Tls};
+use super::contender::{Contender, Negotiation, ORIGIN, Settings, Tls};
 use super::file::{ContenderFile, ExperimentFile, LinkFile, SettingsFile, TlsFile};
 use super::quantity::{SizeField, SpanField};
 use super::{Experiment, ExperimentError, LinkChoice, MOST_TRIALS};
@@ -92,7 +92,14 @@ impl Reader<'_> {
             client,
             server,
         };
-        Ok(Contender { name: self.named("contender", &file.name)?, transport, tls, settings })
+        let server = file.server.as_ref().map(|server| self.named("server", server));
+        Ok(Contender {
+            name: self.named("contender", &file.name)?,
+            transport,
+            tls,
+            server: server.transpose()?.unwrap_or_else(|| ORIGIN.to_owned()),
+            settings,
+        })
     }
 
     /// What a clear connection cannot do must not stand in its rows as if it had.

@@ -17,6 +17,7 @@
 //! ```
 
 mod analyse;
+pub mod blocks;
 mod calendar;
 pub mod experiment;
 mod nearest;

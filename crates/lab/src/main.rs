@@ -16,6 +16,7 @@ mod key_log;
 mod progress;
 mod run_folder;
 mod runner;
+mod schedule;
 mod store;
 mod synthetic;
 mod task;

@@ -7,10 +7,18 @@ mod tests;
 
 use crate::plan::{CellId, TrialPlan};
 use crate::record::{Outcome, TrialRecord};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Attempts at a block: what spoils three one after another is the machine's way, and not a moment's bad luck.
 pub const MOST_ATTEMPTS: u32 = 3;
+
+/// How many attempts anew a workload on a link has in all, of `blocks` blocks: where half of them are spoilt, more
+/// trials would be spoilt too, and the cell says so instead.
+pub fn most_anew(blocks: u32) -> u32 {
+    blocks.div_ceil(2).max(2)
+}
 
 /// What a block is found by; warm-up blocks count by themselves.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,6 +42,11 @@ impl BlockId {
             block: plan.block,
             warmup: plan.warmup,
         }
+    }
+
+    /// The names of its workload and link.
+    pub fn place(&self) -> (&str, &str) {
+        (&self.workload, &self.link)
     }
 }
 
@@ -66,7 +79,7 @@ pub fn audited(records: &[TrialRecord]) -> BTreeMap<CellId, Audited> {
 }
 
 /// What the audit made of a cell's trials.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Audited {
     /// Trials that it heard.
     pub trials: u32,
@@ -81,8 +94,13 @@ pub fn outstanding(plan: &[TrialPlan], records: &[TrialRecord]) -> Vec<TrialPlan
     let mut blocks: BTreeMap<BlockId, Vec<&TrialPlan>> = BTreeMap::new();
     plan.iter().for_each(|trial| blocks.entry(BlockId::of(trial)).or_default().push(trial));
     let mut anew = Vec::new();
+    let mut spent = attempts_anew(records);
+    let mut planned: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+    for block in blocks.keys().filter(|block| !block.warmup) {
+        *planned.entry(block.place()).or_default() += 1;
+    }
     let mut missing: BTreeSet<&str> = BTreeSet::new();
-    for trials in blocks.values() {
+    for (block, trials) in &blocks {
         let mut attempt: Vec<TrialPlan> = trials.iter().map(|&trial| trial.clone()).collect();
         loop {
             let left: Vec<&TrialPlan> =
@@ -91,8 +109,15 @@ pub fn outstanding(plan: &[TrialPlan], records: &[TrialRecord]) -> Vec<TrialPlan
                 latest.get(trial.key.as_str()).is_some_and(|record| is_invalid(record))
             });
             if left.is_empty() && spoilt && runs_again(&attempt[0]) {
-                attempt = attempt.iter().map(TrialPlan::again).collect();
-                continue;
+                let next: Vec<TrialPlan> = attempt.iter().map(TrialPlan::again).collect();
+                let begun = next.iter().any(|trial| latest.contains_key(trial.key.as_str()));
+                let spent = spent.entry(place(block)).or_default();
+                let most = most_anew(planned.get(&block.place()).copied().unwrap_or(0));
+                if begun || *spent < most {
+                    *spent += u32::from(!begun);
+                    attempt = next;
+                    continue;
+                }
             }
             match attempt[0].attempt {
                 0 => missing.extend(
@@ -108,6 +133,24 @@ pub fn outstanding(plan: &[TrialPlan], records: &[TrialRecord]) -> Vec<TrialPlan
     }
     let first = plan.iter().filter(|trial| missing.contains(trial.key.as_str())).cloned();
     first.chain(anew).collect()
+}
+
+/// How many attempts anew have begun, by workload and link.
+pub fn attempts_anew(records: &[TrialRecord]) -> BTreeMap<(String, String), u32> {
+    let begun: BTreeSet<(BlockId, u32)> = records
+        .iter()
+        .filter(|record| record.plan.attempt > 0)
+        .map(|record| (BlockId::of(&record.plan), record.plan.attempt))
+        .collect();
+    let mut counts = BTreeMap::new();
+    for (block, _) in &begun {
+        *counts.entry(place(block)).or_default() += 1;
+    }
+    counts
+}
+
+fn place(block: &BlockId) -> (String, String) {
+    (block.workload.clone(), block.link.clone())
 }
 
 /// Whether a spoilt attempt like that of `trial` is made anew. Warm-ups are not: nobody counts them.

@@ -31,5 +31,5 @@ mod schema_file;
 pub mod stats;
 pub mod verdict;
 
-pub use analyse::{analyse, deciding_metric};
+pub use analyse::{analyse, deciding_metric, is_settled, planned_looks};
 pub use nearest::nearest;

@@ -6,17 +6,17 @@ use crate::conclude::{Form, conclude};
 use crate::progress::Progress;
 use crate::run_folder::RunFolder;
 use crate::runner::{RunContext, Runner, SIDE_BY_SIDE};
+use crate::schedule::{Manner, Schedule};
 use crate::store::Store;
 use crate::trouble::{self, Trouble};
 use crate::{environment, host};
 use os::signal::Interrupts;
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use study::experiment::{Experiment, WorkloadKind};
 use study::plan::{Surroundings, TrialPlan, WorkFacts};
-use study::record::{Outcome, ROWS_SCHEMA, RunHeader};
+use study::record::{ROWS_SCHEMA, RunHeader};
 
 /// Runs every experiment named, one after another.
 pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
@@ -92,8 +92,9 @@ fn race(
     interrupts: &Interrupts,
 ) -> Result<(), Trouble> {
     let plan = plan(&header.experiment, |name| folder.inputs().join(name))?;
-    let plan = left_over(plan, &store)?;
-    if !plan.is_empty() {
+    let manner = if args.serial { Manner::Serial } else { Manner::SideBySide };
+    let schedule = Schedule::new(&header.experiment, &plan, &store.records()?.records, manner);
+    if schedule.waiting().next().is_some() {
         os::net::probe().map_err(super::lacking)?;
     }
     let context = RunContext {
@@ -102,11 +103,12 @@ fn race(
         })?,
         inputs: std::path::absolute(folder.inputs()).unwrap_or_else(|_| folder.inputs()),
         key_log: environment::ssl_key_log_file(),
-        serial: args.serial,
+        manner,
     };
-    let mut progress =
-        Progress::new(&plan, if args.serial { 1 } else { SIDE_BY_SIDE }, args.verbose);
-    let whole = Runner::new(context, plan, &mut store, &mut progress, interrupts).run();
+    let side_by_side = if args.serial { 1 } else { SIDE_BY_SIDE };
+    let mut progress = Progress::new(schedule.waiting(), side_by_side, args.verbose);
+    let runs = (header, schedule);
+    let whole = Runner::new(context, runs, &mut store, &mut progress, interrupts).run();
     progress.clear();
     let ended = |trouble: Trouble| trouble.and(how_to_go_on(folder));
     if !whole.map_err(ended)? {
@@ -148,18 +150,6 @@ fn plan(
         surroundings.works.insert(workload.name.clone(), facts);
     }
     Ok(study::plan::trials(experiment, &surroundings))
-}
-
-/// Without the trials that are done. One that found the machine lacking is tried again.
-fn left_over(plan: Vec<TrialPlan>, store: &Store) -> Result<Vec<TrialPlan>, Trouble> {
-    let done: BTreeSet<String> = store
-        .records()?
-        .records
-        .into_iter()
-        .filter(|record| !matches!(record.outcome, Outcome::Unsupported { .. }))
-        .map(|record| record.plan.key)
-        .collect();
-    Ok(plan.into_iter().filter(|trial| !done.contains(&trial.key)).collect())
 }
 
 fn describe(chosen: &Chosen) -> Result<String, Trouble> {

@@ -98,3 +98,16 @@ fn rates_are_told_over_all_attempts() {
     assert_eq!(cells[&first[0].cell.id()], Audited { trials: 2, invalid: 1 });
     assert_eq!(cells[&first[1].cell.id()], Audited { trials: 2, invalid: 0 });
 }
+
+#[test]
+fn attempts_anew_end_where_half_of_all_blocks_are_spoilt() {
+    let mut quick: Experiment = builtin()[0].toml.parse().unwrap();
+    quick.links.truncate(1);
+    quick.links[0].trials = 10;
+    let plan = trials(&quick, &Surroundings::default());
+    let mut rows: Vec<_> = plan.iter().map(invalid).collect();
+    let anew = outstanding(&plan, &rows);
+    assert_eq!(anew.len(), 5 * 3, "five of ten blocks, three contenders each");
+    rows.extend(anew.iter().map(invalid));
+    assert_eq!(outstanding(&plan, &rows), []);
+}

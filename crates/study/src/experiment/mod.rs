@@ -9,6 +9,7 @@ mod file;
 mod overrides;
 pub(crate) mod quantity;
 mod read;
+mod stopping;
 #[cfg(test)]
 mod tests;
 mod workload;
@@ -17,6 +18,7 @@ pub use calls::{CallsWorkload, Pattern, ServerTime};
 pub use contender::{CongestionControl, Contender, Negotiation, Settings, Tls, Transport};
 pub use error::ExperimentError;
 pub use overrides::{Extent, OverrideError, Overrides};
+pub use stopping::Stopping;
 pub use workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload, WorkloadKind};
 
 use crate::published::Source;
@@ -46,6 +48,13 @@ pub struct Experiment {
     pub margin: f64,
     /// Where all random choices come from.
     pub seed: u64,
+    /// When the trials of a workload on a link end.
+    #[serde(default, skip_serializing_if = "Stopping::is_fixed")]
+    pub stopping: Stopping,
+    /// For two names of one contender: so many blocks make a comparison by itself, and how many of them are found
+    /// to differ is what is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same: Option<u32>,
     /// When a trial has failed for taking too long.
     #[serde(with = "quantity::span")]
     #[schemars(with = "String")]

@@ -24,7 +24,7 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    fn experiment(&self, file: ExperimentFile) -> Result<Experiment, ExperimentError> {
+    fn experiment(&self, mut file: ExperimentFile) -> Result<Experiment, ExperimentError> {
         self.filled("contenders", &file.contenders)?;
         self.filled("workloads", &file.workloads)?;
         self.filled("links", &file.links)?;
@@ -38,6 +38,9 @@ impl Reader<'_> {
         let timeout =
             file.timeout.as_ref().map_or(Ok(DEFAULT_TIMEOUT), |field| self.timeout(field))?;
         let links = file.links.into_inner();
+        let contenders =
+            each(file.contenders.get_mut().drain(..).collect(), |one| self.contender(one))?;
+        let same = file.same.map(|field| self.same(&field, &contenders)).transpose()?;
         Ok(Experiment {
             name: self.named("experiment", &file.name)?,
             title: file.title,
@@ -47,8 +50,10 @@ impl Reader<'_> {
             baseline: file.baseline.into_inner(),
             margin,
             seed: file.seed.map_or(DEFAULT_SEED, Spanned::into_inner),
+            stopping: file.stopping,
+            same,
             timeout,
-            contenders: each(file.contenders.into_inner(), |one| self.contender(one))?,
+            contenders,
             workloads: self.workloads(file.workloads.into_inner())?,
             links: each(links, |one| self.link(one, trials, warmup))?,
         })
@@ -114,6 +119,25 @@ impl Reader<'_> {
             trials: self.count("trials", &file.trials, MOST_TRIALS)?.unwrap_or(trials),
             warmup: self.warmup(&file.warmup)?.unwrap_or(warmup),
         })
+    }
+
+    fn same(&self, field: &Spanned<u32>, contenders: &[Contender]) -> Result<u32, ExperimentError> {
+        let alike =
+            |a: &Contender, b: &Contender| *a == Contender { name: a.name.clone(), ..b.clone() };
+        match contenders {
+            [a, b] if alike(a, b) => {}
+            _ => {
+                let words = "`same` needs two contenders that differ in nothing but the name";
+                return Err(self.fault(field.span(), words));
+            }
+        }
+        match *field.get_ref() {
+            blocks if blocks < FEWEST_BLOCKS => {
+                let words = format!("fewer than {FEWEST_BLOCKS} blocks have no interval at 95 %");
+                Err(self.fault(field.span(), words))
+            }
+            blocks => Ok(blocks),
+        }
     }
 
     fn filled<T>(&self, what: &str, list: &Spanned<Vec<T>>) -> Result<(), ExperimentError> {
@@ -240,6 +264,8 @@ fn each<F, T>(
     files.into_iter().map(read).collect()
 }
 
+/// 2/2^6 is the first at most 0.05.
+const FEWEST_BLOCKS: u32 = 6;
 const DEFAULT_MARGIN: f64 = 0.05;
 const DEFAULT_TRIALS: u32 = 10;
 const DEFAULT_WARMUP: u32 = 1;

@@ -89,11 +89,15 @@ pub(crate) struct RaceArgs {
     /// Smaller workloads and fewer trials, to see within minutes that all works
     #[arg(long)]
     pub(crate) fast: bool,
+    /// Look a few times before the end, and stop a workload on a link once all of its pairs are decided; --trials
+    /// is then the most that run. False verdicts stay as rare
+    #[arg(long)]
+    pub(crate) sequential: bool,
     /// Print the plan, run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Go on with the interrupted run in this folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin", "fast"], value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential"], value_hint = ValueHint::DirPath)]
     pub(crate) resume: Option<PathBuf>,
     /// Run every trial alone, even those that need little CPU
     #[arg(long)]

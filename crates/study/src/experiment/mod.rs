@@ -142,7 +142,7 @@ pub struct Builtin {
     pub toml: &'static str,
 }
 
-/// The experiments that are part of wirelap, by name.
+/// The experiments that are part of wirelap.
 pub fn builtin() -> &'static [Builtin] {
     &[
         Builtin { name: "quick", toml: include_str!("../../../../experiments/quick.toml") },
@@ -154,6 +154,7 @@ pub fn builtin() -> &'static [Builtin] {
             name: "twitter-api",
             toml: include_str!("../../../../experiments/twitter-api.toml"),
         },
+        Builtin { name: "aa", toml: include_str!("../../../../experiments/aa.toml") },
     ]
 }
 

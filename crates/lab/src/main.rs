@@ -1,6 +1,7 @@
 //! `wirelap`: the command line of the web transport laboratory. Each command has a file under
 //! `command/`; this is the programme.
 
+mod again;
 mod audit;
 mod choice;
 mod cli;

@@ -9,7 +9,7 @@ use crate::runner::{RunContext, Runner, SIDE_BY_SIDE};
 use crate::schedule::{Manner, Schedule};
 use crate::store::Store;
 use crate::trouble::{self, Trouble};
-use crate::{environment, host};
+use crate::{again, environment, host};
 use os::signal::Interrupts;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -30,8 +30,11 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
     }
     // All of them are read before the first one runs: a slip in the last one shows at once.
     let names = args.experiments.iter().flat_map(|name| choice::expand(name));
-    let chosen: Vec<Chosen> =
+    let mut chosen: Vec<Chosen> =
         names.map(|name| choice::choose(name, args)).collect::<Result<_, _>>()?;
+    if let Some(dir) = &args.again {
+        chosen.push(again::choose(dir)?);
+    }
     if args.out.is_some() && chosen.len() > 1 {
         return Err(Trouble::misuse(
             "--out names one folder, and each experiment needs one of its own",

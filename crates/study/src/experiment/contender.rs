@@ -5,6 +5,7 @@ use super::quantity::size;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::time::Duration;
 use unit::ByteSize;
 
 /// One way of moving the bytes, that races against others.
@@ -116,6 +117,10 @@ pub struct Settings {
     pub initial_window: u32,
     /// Largest IP packet, in octets.
     pub mtu: u32,
+    /// How much longer than the workload says the contender's server thinks about each call.
+    #[serde(with = "super::quantity::span", default, skip_serializing_if = "Duration::is_zero")]
+    #[schemars(with = "String")]
+    pub server_time: Duration,
 }
 
 impl Settings {
@@ -131,6 +136,7 @@ impl Settings {
             congestion_control: CongestionControl::Cubic,
             initial_window: RFC_6928_INITIAL_WINDOW,
             mtu: ETHERNET_MTU,
+            server_time: Duration::ZERO,
         }
     }
 }

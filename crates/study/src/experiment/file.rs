@@ -124,6 +124,10 @@ pub(super) struct SettingsFile {
     /// Largest IP packet in octets (default 1500).
     #[schemars(with = "Option<u32>", range(min = 576, max = 9000))]
     pub(super) mtu: Option<Spanned<u32>>,
+    /// calls: how much longer than the workload says this contender's server thinks about each call, in whole
+    /// milliseconds (default "0ms").
+    #[schemars(with = "Option<String>")]
+    pub(super) server_time: Option<Spanned<SpanField>>,
 }
 
 /// A workload; which fields belong to it, its kind says.

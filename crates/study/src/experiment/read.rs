@@ -4,7 +4,9 @@
 mod workloads;
 
 use super::contender::{Contender, Negotiation, Settings, Tls};
-use super::file::{ContenderFile, ExperimentFile, LinkFile, SettingsFile, TlsFile};
+use super::file::{
+    ContenderFile, ExperimentFile, KindFile, LinkFile, SettingsFile, TlsFile, WorkloadFile,
+};
 use super::quantity::{SizeField, SpanField};
 use super::{Experiment, ExperimentError, LinkChoice, MOST_TRIALS};
 use std::collections::BTreeSet;
@@ -40,6 +42,7 @@ impl Reader<'_> {
         let links = file.links.into_inner();
         let contenders =
             each(file.contenders.get_mut().drain(..).collect(), |one| self.contender(one))?;
+        self.servers_that_think(&contenders, &file.workloads)?;
         let same = file.same.map(|field| self.same(&field, &contenders)).transpose()?;
         Ok(Experiment {
             name: self.named("experiment", &file.name)?,
@@ -88,6 +91,9 @@ impl Reader<'_> {
                 .count("initial_window", &given.initial_window, MOST_SEGMENTS)?
                 .unwrap_or(usual.initial_window),
             mtu: given.mtu.map_or(Ok(usual.mtu), |field| self.mtu(&field))?,
+            server_time: given
+                .server_time
+                .map_or(Ok(usual.server_time), |field| self.server_time(&field))?,
         };
         Ok(Contender { name: self.named("contender", &file.name)?, transport, tls, settings })
     }
@@ -119,6 +125,23 @@ impl Reader<'_> {
             trials: self.count("trials", &file.trials, MOST_TRIALS)?.unwrap_or(trials),
             warmup: self.warmup(&file.warmup)?.unwrap_or(warmup),
         })
+    }
+
+    /// A server time that no workload has would stand in rows as if it had been.
+    fn servers_that_think(
+        &self,
+        contenders: &[Contender],
+        workloads: &Spanned<Vec<Spanned<WorkloadFile>>>,
+    ) -> Result<(), ExperimentError> {
+        let thinks = contenders.iter().any(|contender| !contender.settings.server_time.is_zero());
+        let other = workloads.get_ref().iter().find(|one| one.get_ref().kind != KindFile::Calls);
+        match other.filter(|_| thinks) {
+            Some(other) => {
+                let words = "a contender's `server_time` is of calls, and this workload is none";
+                Err(self.fault(other.span(), words))
+            }
+            None => Ok(()),
+        }
     }
 
     fn same(&self, field: &Spanned<u32>, contenders: &[Contender]) -> Result<u32, ExperimentError> {
@@ -189,6 +212,18 @@ impl Reader<'_> {
         match *field.get_ref() {
             mtu @ 576..=9000 => Ok(mtu),
             _ => Err(self.fault(field.span(), "an MTU is from 576 to 9000 octets")),
+        }
+    }
+
+    fn server_time(&self, field: &Spanned<SpanField>) -> Result<Duration, ExperimentError> {
+        match field.get_ref().0 {
+            span if span.subsec_nanos() % 1_000_000 != 0 => {
+                Err(self.fault(field.span(), "a server time is in whole milliseconds"))
+            }
+            span if span > LONGEST_SERVER_TIME => {
+                Err(self.fault(field.span(), "a server thinks a minute longer at most"))
+            }
+            span => Ok(span),
         }
     }
 
@@ -270,6 +305,7 @@ const DEFAULT_MARGIN: f64 = 0.05;
 const DEFAULT_TRIALS: u32 = 10;
 const DEFAULT_WARMUP: u32 = 1;
 const DEFAULT_SEED: u64 = 1;
+const LONGEST_SERVER_TIME: Duration = Duration::from_secs(60);
 const MOST_CONNECTIONS: u32 = 1_000;
 const MOST_SEGMENTS: u32 = 1_000;
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);

@@ -19,6 +19,8 @@
 mod analyse;
 pub mod blocks;
 mod calendar;
+pub mod calibration;
+pub mod compare;
 pub mod experiment;
 mod nearest;
 pub mod plan;

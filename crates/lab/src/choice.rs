@@ -9,8 +9,8 @@ use link::{LinkSpec, SpecError};
 use std::fs;
 use std::path::{Path, PathBuf};
 use study::experiment::{
-    Dependencies, Experiment, ExperimentError, Extent, HarWorkload, LinkChoice, Overrides, Think,
-    builtin,
+    Dependencies, Experiment, ExperimentError, Extent, HarWorkload, LinkChoice, Overrides,
+    Stopping, Think, builtin,
 };
 
 /// An experiment ready to be planned.
@@ -159,6 +159,7 @@ fn overrides(args: &RaceArgs) -> Result<Overrides, Trouble> {
         contenders: args.contenders.clone(),
         links,
         extent: if args.fast { Extent::Fast } else { Extent::Whole },
+        stopping: args.sequential.then_some(Stopping::Sequential),
     })
 }
 

@@ -65,13 +65,15 @@ pub(crate) enum Command {
   wirelap race published --fast         what others measured, again: their findings, confirmed or not
   wirelap race my.har                   a page load that any browser's developer tools saved as HAR
   wirelap race experiment.toml --out results --seed 7
+  wirelap race aa                       how often is a difference found where there is none, here and now?
   wirelap race --resume wirelap-quick-1     go on where an interrupted run stopped
+  wirelap race --again wirelap-quick-1      the same once more, from all that the folder holds
 
 Writes result.json, report.html and rows.sqlite to the output folder.
 What a link can be given: wirelap link --help.")]
 pub(crate) struct RaceArgs {
     /// Built-in experiments (see `wirelap list`), experiment files (.toml) or page loads (.har)
-    #[arg(value_name = "NAME|FILE", required_unless_present = "resume", value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "NAME|FILE", required_unless_present_any = ["resume", "again"], value_hint = ValueHint::FilePath)]
     pub(crate) experiments: Vec<String>,
     /// Folder for the results, made new [default: wirelap-NAME-N]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -100,12 +102,19 @@ pub(crate) struct RaceArgs {
     /// Smaller workloads and fewer trials, to see within minutes that all works
     #[arg(long)]
     pub(crate) fast: bool,
+    /// Look a few times before the end, and stop a workload on a link once all of its pairs are decided; --trials
+    /// is then the most that run. False verdicts stay as rare
+    #[arg(long)]
+    pub(crate) sequential: bool,
     /// Print the plan, run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Go on with the interrupted run in this folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "subjects"], value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential", "subjects"], value_hint = ValueHint::DirPath)]
     pub(crate) resume: Option<PathBuf>,
+    /// Run the experiment of this folder once more, into a new one: same settings, seeds and files
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "resume", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential"], value_hint = ValueHint::DirPath)]
+    pub(crate) again: Option<PathBuf>,
     /// Run every trial alone, even those that need little CPU
     #[arg(long)]
     pub(crate) serial: bool,

@@ -7,15 +7,13 @@ use study::record::HostFacts;
 /// The facts of this machine.
 pub(crate) fn facts() -> HostFacts {
     let mut more = BTreeMap::new();
-    for (name, file) in [
-        ("congestion control of the host", "/proc/sys/net/ipv4/tcp_congestion_control"),
-        ("load average at the start", "/proc/loadavg"),
-        ("clock source", "/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-    ] {
+    for (name, file) in FACTS {
         if let Some(text) = read(file) {
-            more.insert(name.to_owned(), text);
+            more.insert(name.to_owned(), text.split_whitespace().collect::<Vec<_>>().join(" "));
         }
     }
+    let build = if cfg!(debug_assertions) { "debug" } else { "release" };
+    more.insert("build of wirelap".to_owned(), build.to_owned());
     HostFacts {
         os: field("/etc/os-release", "PRETTY_NAME=").unwrap_or_else(|| "Linux".to_owned()),
         kernel: read("/proc/sys/kernel/osrelease").unwrap_or_default(),
@@ -29,6 +27,28 @@ pub(crate) fn facts() -> HostFacts {
         more,
     }
 }
+
+/// The fact that is never the same twice.
+pub(crate) const LOAD: &str = "load average at the start";
+
+/// Further facts, by the files that tell them. What the trials' own namespaces are set to, their rows say.
+const FACTS: [(&str, &str); 15] = [
+    ("congestion control of the host", "/proc/sys/net/ipv4/tcp_congestion_control"),
+    ("congestion controls there are", "/proc/sys/net/ipv4/tcp_available_congestion_control"),
+    (LOAD, "/proc/loadavg"),
+    ("clock source", "/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+    ("frequency governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+    ("net.core.rmem_max", "/proc/sys/net/core/rmem_max"),
+    ("net.core.wmem_max", "/proc/sys/net/core/wmem_max"),
+    ("net.core.netdev_max_backlog", "/proc/sys/net/core/netdev_max_backlog"),
+    ("net.ipv4.tcp_rmem", "/proc/sys/net/ipv4/tcp_rmem"),
+    ("net.ipv4.tcp_wmem", "/proc/sys/net/ipv4/tcp_wmem"),
+    ("net.ipv4.tcp_slow_start_after_idle", "/proc/sys/net/ipv4/tcp_slow_start_after_idle"),
+    ("net.ipv4.tcp_ecn", "/proc/sys/net/ipv4/tcp_ecn"),
+    ("net.ipv4.tcp_fastopen", "/proc/sys/net/ipv4/tcp_fastopen"),
+    ("net.ipv4.tcp_autocorking", "/proc/sys/net/ipv4/tcp_autocorking"),
+    ("net.ipv4.tcp_notsent_lowat", "/proc/sys/net/ipv4/tcp_notsent_lowat"),
+];
 
 /// Cores that this process may use.
 pub(crate) fn cores() -> u32 {

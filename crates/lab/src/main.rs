@@ -1,6 +1,7 @@
 //! `wirelap`: the command line of the web transport laboratory. Each command has a file under
 //! `command/`; this is the programme.
 
+mod again;
 mod audit;
 mod calibrate;
 mod choice;
@@ -20,6 +21,7 @@ mod materials;
 mod progress;
 mod run_folder;
 mod runner;
+mod schedule;
 mod servers;
 mod store;
 mod synthetic;

@@ -121,11 +121,20 @@ pub(crate) fn materialise(materials: &Materials, folder: &Path) -> io::Result<()
 mod tests {
     use super::*;
     use std::time::Duration;
-    use study::experiment::{CallsWorkload, PageWorkload, Pattern, ServerTime, Workload};
+    use study::experiment::{
+        CallsWorkload, Experiment, PageWorkload, Pattern, ServerTime, Workload,
+    };
+    use study::plan::Cell;
     use unit::ByteSize;
 
     fn task(workload: &Workload) -> Task {
-        Task::of(workload, Path::new("."), Seed(1)).unwrap()
+        let experiment: Experiment = study::experiment::builtin()[0].toml.parse().unwrap();
+        let cell = Cell {
+            workload: workload.clone(),
+            contender: experiment.contenders[0].clone(),
+            link: experiment.links[0].clone(),
+        };
+        Task::of(&cell, Path::new("."), Seed(1)).unwrap()
     }
 
     #[test]

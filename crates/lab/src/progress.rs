@@ -27,19 +27,51 @@ struct CellProgress {
 
 impl Progress {
     /// The progress of `plan`, of which light trials run `side_by_side` at once.
-    pub(crate) fn new(plan: &[TrialPlan], side_by_side: usize, verbose: bool) -> Self {
+    pub(crate) fn new<'p>(
+        plan: impl Iterator<Item = &'p TrialPlan>,
+        side_by_side: usize,
+        verbose: bool,
+    ) -> Self {
         let mut cells: BTreeMap<CellId, CellProgress> = BTreeMap::new();
+        let mut all = 0;
         for trial in plan {
             let cell = cells.entry(trial.cell.id()).or_default();
             cell.left += 1;
             cell.light = trial.is_light();
+            all += 1;
         }
-        let bar =
-            ProgressBar::with_draw_target(Some(plan.len() as u64), ProgressDrawTarget::stderr());
+        let bar = ProgressBar::with_draw_target(Some(all), ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template("{pos}/{len} trials {bar:24} {wide_msg}") {
             bar.set_style(style.progress_chars("━╸ "));
         }
         Self { bar, verbose, cells, failed: 0, invalid: 0, side_by_side: side_by_side as f64 }
+    }
+
+    /// A spoilt block's trials are to run once more.
+    pub(crate) fn again(&mut self, plan: &[TrialPlan]) {
+        let Some(first) = plan.first() else { return };
+        for trial in plan {
+            self.cells.entry(trial.cell.id()).or_default().left += 1;
+        }
+        self.bar.inc_length(plan.len() as u64);
+        if self.verbose {
+            let names = (&first.cell.workload.name, &first.cell.link.name);
+            self.bar.println(format!("again {}/{} block {}", names.0, names.1, first.block));
+        }
+    }
+
+    /// All pairs of a workload on a link are decided: its other trials need not run.
+    pub(crate) fn stopped(&mut self, (workload, link): &(String, String), plan: &[TrialPlan]) {
+        for trial in plan {
+            let cell = self.cells.entry(trial.cell.id()).or_default();
+            cell.left = cell.left.saturating_sub(1);
+        }
+        let length = self.bar.length().unwrap_or(0);
+        self.bar.set_length(length.saturating_sub(plan.len() as u64));
+        if self.verbose && !plan.is_empty() {
+            let count = plan.len();
+            self.bar.println(format!("decided {workload}/{link}: {count} trials need not run"));
+        }
     }
 
     /// A trial begins.

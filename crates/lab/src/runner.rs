@@ -3,17 +3,18 @@
 
 use crate::job::TrialOrder;
 use crate::progress::Progress;
+use crate::schedule::{Manner, Schedule};
 use crate::store::Store;
 use crate::trouble::Trouble;
 use os::signal::Interrupts;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 use study::plan::TrialPlan;
-use study::record::{Outcome, TrialRecord, without_figures};
+use study::record::{Outcome, RunHeader, TrialRecord, without_figures};
 use unit::Instant;
 
 /// Trials at most that run side by side. With four on two cores a trial still finds a core free nearly always:
@@ -41,15 +42,15 @@ pub(crate) struct RunContext {
     pub(crate) inputs: PathBuf,
     /// Where TLS secrets are appended to.
     pub(crate) key_log: Option<PathBuf>,
-    /// Whether every trial runs alone.
-    pub(crate) serial: bool,
+    /// How the trials run.
+    pub(crate) manner: Manner,
 }
 
 /// The trials still to run and those that run.
 pub(crate) struct Runner<'a> {
     context: RunContext,
-    alone: VecDeque<TrialPlan>,
-    light: VecDeque<TrialPlan>,
+    header: &'a RunHeader,
+    schedule: Schedule,
     running: BTreeMap<u64, Running>,
     started: u64,
     store: &'a mut Store,
@@ -72,27 +73,17 @@ struct Printed {
 }
 
 impl<'a> Runner<'a> {
-    /// A runner of `plan`. Trials that need the CPU run alone and first, in their order; the light ones follow
+    /// A runner of `schedule`. Trials that need the CPU run alone and first, in their order; the light ones follow
     /// side by side, in theirs: contenders of a block stay neighbours either way.
     pub(crate) fn new(
         context: RunContext,
-        plan: Vec<TrialPlan>,
+        (header, schedule): (&'a RunHeader, Schedule),
         store: &'a mut Store,
         progress: &'a mut Progress,
         interrupts: &'a Interrupts,
     ) -> Self {
-        let serial = context.serial;
-        let (light, alone) = plan.into_iter().partition(|trial| !serial && trial.is_light());
-        Self {
-            context,
-            alone,
-            light,
-            running: BTreeMap::new(),
-            started: 0,
-            store,
-            progress,
-            interrupts,
-        }
+        let (running, started) = (BTreeMap::new(), 0);
+        Self { context, header, schedule, running, started, store, progress, interrupts }
     }
 
     /// Runs all of them. An interrupt ends the running ones, keeps the finished rows and returns false.
@@ -112,6 +103,7 @@ impl<'a> Runner<'a> {
             if self.interrupts.count() > 0 {
                 return Ok(false);
             }
+            self.take_looks()?;
             while let Some(plan) = self.next_plan() {
                 self.start(plan, &sender)?;
             }
@@ -129,17 +121,33 @@ impl<'a> Runner<'a> {
         }
     }
 
+    /// Judges what a look is due for, and takes what is decided out of the queue.
+    fn take_looks(&mut self) -> Result<(), Trouble> {
+        while let Some(place) = self.schedule.look_due() {
+            let rows = self.store.records()?;
+            if study::is_settled(self.header, &rows.records, &place.0, &place.1) {
+                let stopped = self.schedule.stop(&place);
+                self.progress.stopped(&place, &stopped);
+            } else {
+                self.schedule.go_on(&place);
+            }
+        }
+        Ok(())
+    }
+
     fn next_plan(&mut self) -> Option<TrialPlan> {
         if self.running.is_empty() {
-            return self.alone.pop_front().or_else(|| self.light.pop_front());
+            return self.schedule.next_alone().or_else(|| self.schedule.next_light(|_| true));
         }
-        if self.running.values().any(|running| self.context.serial || !running.plan.is_light()) {
+        let serial = self.context.manner == Manner::Serial;
+        if serial || self.running.values().any(|running| !running.plan.is_light()) {
+            return None;
+        }
+        if self.running.len() >= SIDE_BY_SIDE || self.schedule.has_alone() {
             return None;
         }
         let share: f64 = self.running.values().map(|running| running.plan.cpu_share).sum();
-        let next = self.light.front()?;
-        let fits = self.running.len() < SIDE_BY_SIDE && share + next.cpu_share <= SHARED_CPU;
-        if fits && self.alone.is_empty() { self.light.pop_front() } else { None }
+        self.schedule.next_light(|next| share + next.cpu_share <= SHARED_CPU)
     }
 
     fn start(&mut self, plan: TrialPlan, printed: &mpsc::Sender<Printed>) -> Result<(), Trouble> {
@@ -191,7 +199,10 @@ impl<'a> Runner<'a> {
             without_figures(running.plan, Outcome::Failed { reason }, running.started_unix_ms)
         });
         self.progress.done(&record);
-        self.store.put(&record)
+        self.store.put(&record)?;
+        let again = self.schedule.finished(&record, self.context.manner);
+        self.progress.again(&again);
+        Ok(())
     }
 
     fn end_overdue(&mut self) {

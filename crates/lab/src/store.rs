@@ -4,6 +4,7 @@
 
 use crate::trouble::{self, Trouble};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use study::record::{Outcome, RunHeader, TrialRecord};
 
@@ -87,24 +88,52 @@ impl Store {
             .map_err(|error| self.trouble("writing to", &error))
     }
 
-    /// Every row, in the order of running. Rows that cannot be read are named, and the rest is given.
+    /// Every row, in the order of running. What cannot be read is named, and the rest is given: rows before a
+    /// damaged place of the file, and those behind it.
     pub(crate) fn records(&self) -> Result<Rows, Trouble> {
-        let read = || -> rusqlite::Result<Vec<(String, String)>> {
-            let mut statement = self
-                .connection
-                .prepare("SELECT key, record FROM trials ORDER BY started_unix_ms, key")?;
-            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            rows.collect()
-        };
-        let texts = read().map_err(|error| self.trouble("reading", &error))?;
         let mut rows = Rows::default();
-        for (key, text) in texts {
-            match serde_json::from_str(&text) {
+        let mut seen = BTreeSet::new();
+        if let Err(error) = self.scan("ASC", &mut rows, &mut seen) {
+            let is_damage = matches!(
+                error.sqlite_error_code(),
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+            );
+            if !is_damage {
+                return Err(self.trouble("reading", &error));
+            }
+            rows.damaged.push(format!("a place in {}: {error}", self.path.display()));
+            // From the other end up to the same place; that it is met again is known.
+            let _ = self.scan("DESC", &mut rows, &mut seen);
+        }
+        let started = |record: &TrialRecord| (record.started_unix_ms, record.plan.key.clone());
+        rows.records.sort_by_cached_key(started);
+        Ok(rows)
+    }
+
+    /// Adds the rows that are not `seen` yet, by key up or down, as far as the file can be read.
+    fn scan(
+        &self,
+        way: &str,
+        rows: &mut Rows,
+        seen: &mut BTreeSet<String>,
+    ) -> rusqlite::Result<()> {
+        let query = format!("SELECT key, record FROM trials ORDER BY key {way}");
+        let mut statement = self.connection.prepare(&query)?;
+        let mut found = statement.query([])?;
+        while let Some(row) = found.next()? {
+            let text = |column| -> rusqlite::Result<String> {
+                Ok(String::from_utf8_lossy(row.get_ref(column)?.as_bytes()?).into_owned())
+            };
+            let (key, record) = (text(0)?, text(1)?);
+            if !seen.insert(key.clone()) {
+                continue;
+            }
+            match serde_json::from_str(&record) {
                 Ok(record) => rows.records.push(record),
                 Err(error) => rows.damaged.push(format!("{key}: {error}")),
             }
         }
-        Ok(rows)
+        Ok(())
     }
 
     fn open_file(path: &Path) -> Result<Self, Trouble> {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
-use study::experiment::{self, CallsWorkload, Workload, WorkloadKind};
-use study::plan::WorkFacts;
+use study::experiment::{self, CallsWorkload, WorkloadKind};
+use study::plan::{Cell, WorkFacts};
 use unit::{ByteSize, Seed};
 
 /// The host of workloads that have none of their own; `.test` is reserved for such names (RFC 6761 §6.2).
@@ -56,9 +56,9 @@ pub(crate) struct Call {
 }
 
 impl Task {
-    /// The task of `workload`; `inputs` is where its files are, and the draws are `seed`'s.
-    pub(crate) fn of(workload: &Workload, inputs: &Path, seed: Seed) -> Result<Self, Trouble> {
-        match &workload.kind {
+    /// The task of `cell`; `inputs` is where its files are, and the draws are `seed`'s.
+    pub(crate) fn of(cell: &Cell, inputs: &Path, seed: Seed) -> Result<Self, Trouble> {
+        match &cell.workload.kind {
             WorkloadKind::Page(page) => {
                 let page = crate::synthetic::page(page, SYNTHETIC_HOST).map_err(Trouble::failed)?;
                 Ok(Self::Page { page, recorded: false })
@@ -67,16 +67,23 @@ impl Task {
                 let page = crate::har::read(&inputs.join(&har.file), har)?.page;
                 Ok(Self::Page { page, recorded: true })
             }
-            WorkloadKind::Calls(calls) => Self::calls(calls, seed).map_err(Trouble::failed),
+            WorkloadKind::Calls(calls) => {
+                let longer = cell.contender.settings.server_time;
+                Self::calls(calls, longer, seed).map_err(Trouble::failed)
+            }
             WorkloadKind::Echo(echo) => {
                 EchoTask::of(echo, SYNTHETIC_HOST, seed).map(Self::Echo).map_err(Trouble::failed)
             }
         }
     }
 
-    fn calls(workload: &CallsWorkload, seed: Seed) -> Result<Self, page::UrlError> {
+    fn calls(
+        workload: &CallsWorkload,
+        longer: Duration,
+        seed: Seed,
+    ) -> Result<Self, page::UrlError> {
         let call = |nth: u32| {
-            let server_time = workload.server_time.of(seed, u64::from(nth));
+            let server_time = workload.server_time.of(seed, u64::from(nth)) + longer;
             let (bytes, millis) = (workload.bytes.0, server_time.as_millis());
             let url =
                 format!("http://{SYNTHETIC_HOST}/api?call={nth}&bytes={bytes}&delay_ms={millis}");
@@ -147,23 +154,34 @@ mod tests {
 
     #[test]
     fn every_contender_of_a_block_meets_the_same_server_times_and_no_two_calls_are_one() {
-        let workload = Workload::calls(CallsWorkload {
-            pattern: experiment::Pattern::Serial,
-            count: 20,
-            bytes: ByteSize(2_000),
-            server_time: "uniform 300ms..500ms".parse().unwrap(),
-        });
-        let urls = |seed| -> Vec<String> {
-            match Task::of(&workload, Path::new("."), Seed(seed)).unwrap() {
+        let toml = "name = \"t\"\ntitle = \"\"\nquestion = \"\"\nbaseline = \"h2\"\n\
+                    [[workloads]]\nkind = \"calls\"\npattern = \"serial\"\ncount = 20\nbytes = 2000\n\
+                    server_time = \"uniform 300ms..500ms\"\n\
+                    [[contenders]]\nname = \"h2\"\ntransport = \"h2\"\n\
+                    [[links]]\nname = \"lan\"\n";
+        let experiment: experiment::Experiment = toml.parse().unwrap();
+        let mut cell = Cell {
+            workload: experiment.workloads[0].clone(),
+            contender: experiment.contenders[0].clone(),
+            link: experiment.links[0].clone(),
+        };
+        let urls = |cell: &Cell, seed| -> Vec<String> {
+            match Task::of(cell, Path::new("."), Seed(seed)).unwrap() {
                 Task::Calls { calls, .. } => {
                     calls.iter().map(|call| call.url.to_string()).collect()
                 }
                 Task::Page { .. } | Task::Echo(_) => panic!("calls are no page"),
             }
         };
-        assert_eq!(urls(1), urls(1));
-        assert_ne!(urls(1), urls(2));
-        assert_eq!(urls(1).iter().collect::<BTreeSet<_>>().len(), 20);
-        assert!(urls(1)[0].starts_with("http://origin.test/api?call=0&bytes=2000&delay_ms="));
+        assert_eq!(urls(&cell, 1), urls(&cell, 1));
+        assert_ne!(urls(&cell, 1), urls(&cell, 2));
+        assert_eq!(urls(&cell, 1).iter().collect::<BTreeSet<_>>().len(), 20);
+        assert!(
+            urls(&cell, 1)[0].starts_with("http://origin.test/api?call=0&bytes=2000&delay_ms=")
+        );
+        let millis = |url: &str| url.rsplit_once('=').unwrap().1.parse::<u64>().unwrap();
+        let usual = millis(&urls(&cell, 1)[3]);
+        cell.contender.settings.server_time = Duration::from_millis(7);
+        assert_eq!(millis(&urls(&cell, 1)[3]), usual + 7);
     }
 }

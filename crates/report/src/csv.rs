@@ -13,9 +13,10 @@ use study::record::{Outcome, TrialRecord};
 /// | `key` | the trial's name within its run |
 /// | `workload`, `link`, `contender` | the cell |
 /// | `transport`, `tls` | what the contender speaks |
-/// | `block`, `order` | which block, and the place in it |
+/// | `block`, `attempt`, `order` | which block, how often it had run before, and the place in it |
 /// | `seed` | the seed of loss and jitter, shared by a block |
 /// | `warmup` | `true` for a trial that does not count |
+/// | `counts` | `true` for a trial of the attempt that counts: those measured are what verdicts are made of |
 /// | `outcome`, `reason` | `measured`, `invalid`, `failed` or `unsupported`, and why |
 /// | `started` | when, in UTC (RFC 3339) |
 /// | `duration_ms` | how long it took with setting up and clearing away |
@@ -33,8 +34,10 @@ pub fn csv(trials: &[TrialRecord]) -> String {
     metrics.iter().for_each(|name| table.text(name));
     LAST.iter().for_each(|name| table.text(name));
     table.end_line();
+    let counted: BTreeSet<&str> =
+        study::blocks::counted(trials).iter().map(|trial| trial.plan.key.as_str()).collect();
     for trial in trials {
-        first_columns(&mut table, trial);
+        first_columns(&mut table, trial, counted.contains(trial.plan.key.as_str()));
         metrics.iter().for_each(|name| match trial.metrics.get(*name) {
             Some(value) => table.number(value),
             None => table.text(""),
@@ -45,7 +48,7 @@ pub fn csv(trials: &[TrialRecord]) -> String {
     table.out
 }
 
-const FIRST: [&str; 14] = [
+const FIRST: [&str; 16] = [
     "key",
     "workload",
     "link",
@@ -53,9 +56,11 @@ const FIRST: [&str; 14] = [
     "transport",
     "tls",
     "block",
+    "attempt",
     "order",
     "seed",
     "warmup",
+    "counts",
     "outcome",
     "reason",
     "started",
@@ -79,7 +84,7 @@ const LAST: [&str; 14] = [
     "link_cpu_ms",
 ];
 
-fn first_columns(table: &mut Table, trial: &TrialRecord) {
+fn first_columns(table: &mut Table, trial: &TrialRecord, counts: bool) {
     let plan = &trial.plan;
     table.text(&plan.key);
     table.text(&plan.cell.workload.name);
@@ -88,9 +93,11 @@ fn first_columns(table: &mut Table, trial: &TrialRecord) {
     table.text(plan.cell.contender.transport.name());
     table.text(tls_name(plan.cell.contender.tls));
     table.number(plan.block);
+    table.number(plan.attempt);
     table.number(plan.order);
     table.number(plan.seed);
     table.number(plan.warmup);
+    table.number(counts);
     table.text(outcome_name(&trial.outcome));
     table.text(trial.outcome.reason().unwrap_or_default());
     table.text(&timestamp(trial.started_unix_ms));

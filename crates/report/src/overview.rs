@@ -1,11 +1,10 @@
 //! The result, looked up: groups of cells that were compared with each other, and the rows behind them.
 
 use crate::Report;
-use std::collections::BTreeMap;
 use study::deciding_metric;
 use study::experiment::Workload;
 use study::record::{Outcome, TrialRecord, metric};
-use study::result::{CellResult, LinkResult, Ranked, Verdict, Verdicts};
+use study::result::{CellResult, Comparison, LinkResult, Ranked, Verdict, Verdicts};
 use study::stats::Summary;
 
 /// All contenders over one link at one workload.
@@ -50,19 +49,11 @@ impl<'a> Report<'a> {
         self.rows.iter().rfind(|row| row.plan.key == median.key)
     }
 
-    /// The rows of `cell` that are no warm-ups, in the order of blocks; of two with one key the later, as the
-    /// study counts them.
+    /// The rows of `cell` that count, in the order of blocks.
     pub(crate) fn trials(&self, cell: &CellResult) -> Vec<&'a TrialRecord> {
-        let here = |row: &&TrialRecord| {
-            let ran = &row.plan.cell;
-            !row.plan.warmup
-                && ran.contender.name == cell.contender.name
-                && ran.link.name == cell.link.name
-                && ran.workload.name == cell.workload.name
-        };
-        let latest: BTreeMap<&str, &TrialRecord> =
-            self.rows.iter().filter(here).map(|row| (row.plan.key.as_str(), row)).collect();
-        let mut rows: Vec<_> = latest.into_values().collect();
+        let id = cell.id();
+        let mut rows = study::blocks::counted(self.rows);
+        rows.retain(|row| row.plan.cell.id() == id);
         rows.sort_by_key(|row| row.plan.block);
         rows
     }
@@ -135,9 +126,22 @@ impl<'a> Group<'a> {
         self.verdicts.is_some_and(|v| !v.ranking.is_empty() && v.ranking.iter().all(tie))
     }
 
-    /// Whether every trial was measured.
+    /// The least difference that would have shown in every one of its ties.
+    pub(crate) fn least_shown(&self) -> Option<String> {
+        let all = self.verdicts?.ranking.iter().map(|ranked| &ranked.comparison);
+        let ratio = |comparison: &&Comparison| comparison.detectable.map_or(0.0, |ratio| ratio.0);
+        let widest = all.max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
+        crate::words::would_show(widest)
+    }
+
+    /// Whether every trial was measured at once, and there is nothing to be said of any.
     pub(crate) fn is_clean(&self) -> bool {
-        self.cells.iter().all(|cell| cell.trials.all() == cell.trials.measured)
+        let clean = |cell: &CellResult| {
+            cell.trials.all() == cell.trials.measured
+                && cell.audited.invalid == 0
+                && cell.modes.is_none()
+        };
+        self.cells.iter().all(|cell| clean(cell))
     }
 }
 

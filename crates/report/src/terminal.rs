@@ -8,6 +8,7 @@ use crate::overview::{Group, load};
 use crate::spoken::Spoken;
 use crate::words;
 use crate::{Report, command};
+use study::experiment::WorkloadKind;
 use study::published::Published;
 use study::result::{CellResult, Ranked, Verdict};
 
@@ -48,6 +49,9 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
         }
         groups.iter().for_each(|group| block(&mut out, report, group, &widths));
         out.if_it_fits(&spoken(report, groups));
+    }
+    for line in words::same(report) {
+        out.wrapped(&line, 2);
     }
     if let Some(published) = &report.result.published {
         out.wrapped(&format!("published: {}", published.title), 2);
@@ -133,7 +137,9 @@ fn block(out: &mut Lines, report: &Report<'_>, group: &Group<'_>, widths: &Width
     if group.all_tie() && group.is_clean() {
         let margin = Percent(report.result.margin);
         let level = group.baseline().map(time).unwrap_or_default();
-        out.line(&format!("{}   all  TIE within {margin}   {level}", out.bold(&link)));
+        let least = group.least_shown().map_or_else(String::new, |least| format!("  {least}"));
+        out.line(&format!("{}   all  TIE within {margin}   {level}{least}", out.bold(&link)));
+        group.cells.iter().for_each(|cell| exchanges(out, cell));
         return;
     }
     let figures = plain(report.link_figures(group.link));
@@ -143,6 +149,7 @@ fn block(out: &mut Lines, report: &Report<'_>, group: &Group<'_>, widths: &Width
         for trouble in words::troubles(report, cell) {
             out.wrapped(&format!("    {trouble}"), 6);
         }
+        exchanges(out, cell);
     }
     if let Some(rounds) = words::rounds(group) {
         out.wrapped(&format!("  {rounds}"), 4);
@@ -167,6 +174,10 @@ fn row(out: &mut Lines, group: &Group<'_>, cell: &CellResult, widths: &Widths) {
         tail_width += 3 + width(&saved);
         tail.push_str(&format!("  {sign}{saved}"));
     }
+    if let Some(least) = words::would_show(&ranked.comparison) {
+        tail_width += 2 + width(&least);
+        tail.push_str(&format!("  {least}"));
+    }
     // A narrow terminal gets the comparison on a line of its own rather than broken anywhere.
     if head_width + 2 + tail_width > out.style.width {
         out.line(head.trim_end());
@@ -176,6 +187,15 @@ fn row(out: &mut Lines, group: &Group<'_>, cell: &CellResult, widths: &Widths) {
     }
     for remark in words::remarks(&ranked.comparison) {
         out.wrapped(&format!("    {remark}"), 6);
+    }
+}
+
+/// The percentiles of calls; a page's exchanges wait for each other, and their times mean little by themselves.
+fn exchanges(out: &mut Lines, cell: &CellResult) {
+    if matches!(cell.workload.kind, WorkloadKind::Calls(_))
+        && let Some(percentiles) = words::percentiles(cell)
+    {
+        out.wrapped(&format!("    {}: {percentiles}", cell.contender.name), 6);
     }
 }
 

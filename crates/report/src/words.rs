@@ -8,6 +8,7 @@ use study::deciding_metric;
 use study::experiment::Tls;
 use study::record::metric;
 use study::result::{CellResult, Comparison, Ranked, TrialCounts, Verdict};
+use study::stats::Percentile;
 
 /// The TLS version as experiments name it.
 pub(crate) fn tls_name(tls: Tls) -> &'static str {
@@ -61,6 +62,24 @@ fn still_needed(comparison: &Comparison) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// The least difference that would have been found beside a verdict that finds none.
+pub(crate) fn detectable(comparison: &Comparison) -> Option<Percent> {
+    let none_found = matches!(comparison.verdict, Verdict::Tie | Verdict::Undecided);
+    let ratio = comparison.detectable.filter(|_| none_found)?;
+    ratio.0.is_finite().then_some(Percent(ratio.0 - 1.0))
+}
+
+/// The same in short, for a line that has a verdict in it.
+pub(crate) fn would_show(comparison: &Comparison) -> Option<String> {
+    detectable(comparison).map(|percent| format!("({percent} would show)"))
+}
+
+/// The same in full.
+pub(crate) fn would_have_shown(comparison: &Comparison) -> Option<String> {
+    let percent = detectable(comparison)?;
+    Some(format!("a difference of {percent} would have been found in four runs of five"))
 }
 
 /// What is to be said beside a verdict: why there is no other, and what would decide it. Why something is
@@ -190,10 +209,73 @@ pub(crate) fn troubles(report: &Report<'_>, cell: &CellResult) -> Vec<String> {
     }
     counted.sort_by_key(|(_, _, count)| std::cmp::Reverse(*count));
     let all = cell.trials.all();
-    counted
+    let told = counted
         .into_iter()
-        .map(|(kind, reason, count)| format!("{count} of {all} {kind}: {reason}"))
-        .collect()
+        .map(|(kind, reason, count)| format!("{count} of {all} {kind}: {reason}"));
+    cell.refused.clone().into_iter().chain(told).chain(ran_again(cell)).chain(modes(cell)).collect()
+}
+
+/// How often the audit refused trials of `cell`, where their blocks ran again.
+fn ran_again(cell: &CellResult) -> Option<String> {
+    let (refused, heard) = (cell.audited.invalid, cell.audited.trials);
+    (heard > cell.trials.all())
+        .then(|| format!("{refused} of {heard} invalid over all attempts: spoilt blocks ran again"))
+}
+
+/// The two heaps of a cell whose trials lie in two.
+fn modes(cell: &CellResult) -> Option<String> {
+    let modes = cell.modes?;
+    let heap = |mode: study::stats::Mode| {
+        format!("{} around {}", Percent(mode.share), number::duration(mode.centre))
+    };
+    Some(format!("two heaps: {} and {}", heap(modes.low), heap(modes.high)))
+}
+
+/// Percentiles of single exchanges: `each of 140 calls: p50 61.2 ms [60, 63], …`; None where a trial has too few.
+pub(crate) fn percentiles(cell: &CellResult) -> Option<String> {
+    let samples = cell.samples.as_ref()?;
+    let told: Vec<String> = samples.at.iter().map(percentile).collect();
+    (!told.is_empty()).then(|| format!("{} exchanges: {}", samples.n, told.join(", ")))
+}
+
+fn percentile(percentile: &Percentile) -> String {
+    let time = match percentile.ci95 {
+        Some(ci95) => number::duration_with_interval(percentile.ms, ci95),
+        None => number::duration(percentile.ms),
+    };
+    format!("p{} {time}", percentile.share * 100.0)
+}
+
+/// What comparing a contender with itself found.
+pub(crate) fn same(report: &Report<'_>) -> Vec<String> {
+    let Some(same) = &report.result.same else { return Vec::new() };
+    let mut lines = vec![
+        format!(
+            "A/A: {} of {} comparisons with itself found to differ ({}; 95 % {} to {}); {} are to be expected, \
+             {} at most",
+            same.differ,
+            same.comparisons,
+            Percent(same.share),
+            Percent(same.ci95[0]),
+            Percent(same.ci95[1]),
+            Percent(same.expected),
+            same.most,
+        ),
+        format!(
+            "A/A: {} false verdicts, {} ties; {} blocks a comparison",
+            same.false_verdicts, same.ties, same.blocks
+        ),
+    ];
+    lines.extend(same.places.iter().map(|place| {
+        let least = place.detectable.map_or_else(String::new, |ratio| {
+            format!("; {} would show in four of five", Percent(ratio.0 - 1.0))
+        });
+        format!(
+            "A/A on {}, {}: {} of {} differ, {} false verdicts{least}",
+            place.link, place.workload, place.differ, place.comparisons, place.false_verdicts
+        )
+    }));
+    lines
 }
 
 /// What a cell is called in tables: its workload is named only where there are several.

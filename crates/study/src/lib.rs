@@ -17,6 +17,7 @@
 //! ```
 
 mod analyse;
+pub mod blocks;
 mod calendar;
 pub mod calibration;
 pub mod compare;
@@ -32,5 +33,5 @@ mod schema_file;
 pub mod stats;
 pub mod verdict;
 
-pub use analyse::{analyse, deciding_metric};
+pub use analyse::{analyse, deciding_metric, is_settled, planned_looks};
 pub use nearest::nearest;

@@ -25,6 +25,9 @@ pub struct TrialPlan {
     pub cell: Cell,
     /// The block within its workload and link, from 0; warm-up blocks count by themselves.
     pub block: u32,
+    /// How often the block was run before, and found invalid.
+    #[serde(default)]
+    pub attempt: u32,
     /// The place within the block, from 0.
     pub order: u32,
     /// The seed of everything random in the trial, shared by the block's contenders.
@@ -47,6 +50,19 @@ impl TrialPlan {
     pub fn is_light(&self) -> bool {
         self.cpu_share <= LIGHT_CPU_SHARE
     }
+
+    /// The same trial, to be run once more with all of its block: same seed, so that what is random in it is not
+    /// chosen by what happened.
+    pub fn again(&self) -> Self {
+        let first = self.key.strip_suffix(&attempt_mark(self.attempt)).unwrap_or(&self.key);
+        let attempt = self.attempt + 1;
+        Self { key: format!("{first}{}", attempt_mark(attempt)), attempt, ..self.clone() }
+    }
+}
+
+/// How a key tells attempts apart; the first one has no mark.
+fn attempt_mark(attempt: u32) -> String {
+    if attempt == 0 { String::new() } else { format!("~{attempt}") }
 }
 
 /// One contender doing one workload on one link.
@@ -222,6 +238,7 @@ impl Slot<'_> {
                     link: self.link.clone(),
                 },
                 block: self.block,
+                attempt: 0,
                 order,
                 seed: seed.child("link").0,
                 warmup: self.warmup,

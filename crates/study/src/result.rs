@@ -1,12 +1,13 @@
 //! The result of a run: what `result.json` holds, computed from rows alone by [`crate::analyse`]. The
 //! report is a pure function of this and of the rows that it names. `docs/result.md` explains each field.
 
+use crate::blocks::Audited;
 use crate::experiment::{Contender, Workload};
 use crate::plan::CellId;
 use crate::published::Published;
 use crate::reconcile::Parts;
 use crate::record::HostFacts;
-use crate::stats::{Interval, Summary};
+use crate::stats::{Interval, Modes, Percentiles, Summary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -50,6 +51,9 @@ pub struct RunResult {
     pub cells: Vec<CellResult>,
     /// One for each workload and link.
     pub verdicts: Vec<Verdicts>,
+    /// For two names of one contender: how often they were found to differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same: Option<SameAgainstSame>,
     /// What this says of the published measurement that it ran again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Published>,
@@ -99,10 +103,22 @@ pub struct CellResult {
     pub contender: Contender,
     /// Over what.
     pub link: LinkResult,
-    /// How its trials ended.
+    /// How its trials ended, of each block the attempt that counts.
     pub trials: TrialCounts,
+    /// What the audit made of all attempts.
+    #[serde(default)]
+    pub audited: Audited,
+    /// Why there are no figures although there are trials; absent where there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
     /// Figures of the measured trials by metric; absent where no trial was measured.
     pub metrics: BTreeMap<String, Summary>,
+    /// Percentiles of the time of single exchanges over all measured trials; None without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<Percentiles>,
+    /// The two heaps that the trials' deciding figures lie in; absent where they do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modes: Option<Modes>,
     /// The measured trial whose load time is nearest the median; None where no trial was measured.
     pub median_trial: Option<MedianTrial>,
 }
@@ -184,6 +200,48 @@ pub struct Pair {
     pub comparison: Comparison,
 }
 
+/// What comparing a contender with itself found: every difference is a false one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SameAgainstSame {
+    /// Blocks of each comparison.
+    pub blocks: u32,
+    /// Comparisons by themselves, each at 95 %.
+    pub comparisons: u32,
+    /// Those whose interval is clear of 1.
+    pub differ: u32,
+    /// Those whose verdict is `faster` or `slower`: the margin makes ties of small ones.
+    pub false_verdicts: u32,
+    /// Those whose verdict is `tie`.
+    pub ties: u32,
+    /// `differ` as a share of `comparisons`.
+    pub share: f64,
+    /// Its exact 95 % interval.
+    pub ci95: [f64; 2],
+    /// The share to be expected: the error of an interval of so many blocks.
+    pub expected: f64,
+    /// The most that a true share of 5 % gives in 39 runs of 40; more speak against the instrument.
+    pub most: u32,
+    /// By workload and link.
+    pub places: Vec<SamePlace>,
+}
+
+/// The same on one link at one workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SamePlace {
+    /// The workload's name.
+    pub workload: String,
+    /// The link's name.
+    pub link: String,
+    /// Comparisons.
+    pub comparisons: u32,
+    /// Those whose interval is clear of 1.
+    pub differ: u32,
+    /// Those whose verdict is `faster` or `slower`.
+    pub false_verdicts: u32,
+    /// The median of the least ratios that would have been found in four runs of five.
+    pub detectable: Option<Ratio>,
+}
+
 /// A ratio with its interval and what follows from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
@@ -203,6 +261,20 @@ pub struct Comparison {
     /// For `undecided`: about how many trials of each cell would decide it; absent where more trials would not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trials_needed: Option<u32>,
+    /// The two-sided signed-rank p-value of "no difference", of this comparison by itself; where a run may stop
+    /// early, the least of its looks over their shares. None without a block.
+    #[serde(default)]
+    pub p: Option<f64>,
+    /// The same after Holm's procedure over the family: at most 0.05 where a difference is found.
+    #[serde(default)]
+    pub p_holm: Option<f64>,
+    /// The p-value of "as far apart as the margin, or farther", by two one-sided tests.
+    #[serde(default)]
+    pub p_tie: Option<f64>,
+    /// The least ratio above 1 that so many blocks with such noise find in four runs of five, at the level of this
+    /// interval; None where there is no interval or no telling.
+    #[serde(default)]
+    pub detectable: Option<Ratio>,
 }
 
 /// What follows from an interval.

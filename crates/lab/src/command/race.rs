@@ -7,11 +7,11 @@ use crate::conclude::{Form, conclude};
 use crate::progress::Progress;
 use crate::run_folder::RunFolder;
 use crate::runner::{RunContext, Runner, SIDE_BY_SIDE};
+use crate::schedule::{Manner, Schedule};
 use crate::store::Store;
 use crate::trouble::{self, Trouble};
-use crate::{environment, host, servers};
+use crate::{again, environment, host, servers};
 use os::signal::Interrupts;
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ use std::time::Duration;
 use study::calibration::Calibration;
 use study::experiment::{Experiment, WorkloadKind};
 use study::plan::{Surroundings, TrialPlan, WorkFacts};
-use study::record::{HostFacts, Outcome, ROWS_SCHEMA, RunHeader};
+use study::record::{HostFacts, ROWS_SCHEMA, RunHeader};
 
 /// Runs every experiment named, one after another.
 pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
@@ -33,8 +33,11 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
     }
     // All of them are read before the first one runs: a slip in the last one shows at once.
     let names = args.experiments.iter().flat_map(|name| choice::expand(name));
-    let chosen: Vec<Chosen> =
+    let mut chosen: Vec<Chosen> =
         names.map(|name| choice::choose(name, args)).collect::<Result<_, _>>()?;
+    if let Some(dir) = &args.again {
+        chosen.push(again::choose(dir)?);
+    }
     if args.out.is_some() && chosen.len() > 1 {
         return Err(Trouble::misuse(
             "--out names one folder, and each experiment needs one of its own",
@@ -123,8 +126,9 @@ fn race(
     interrupts: &Interrupts,
 ) -> Result<(), Trouble> {
     let plan = plan(&header.experiment, |name| folder.inputs().join(name))?;
-    let plan = left_over(plan, &store)?;
-    if !plan.is_empty() {
+    let manner = if args.serial { Manner::Serial } else { Manner::SideBySide };
+    let schedule = Schedule::new(&header.experiment, &plan, &store.records()?.records, manner);
+    if schedule.waiting().next().is_some() {
         os::net::probe().map_err(super::lacking)?;
     }
     let context = RunContext {
@@ -133,11 +137,12 @@ fn race(
         })?,
         inputs: std::path::absolute(folder.inputs()).unwrap_or_else(|_| folder.inputs()),
         key_log: environment::ssl_key_log_file(),
-        serial: args.serial,
+        manner,
     };
-    let mut progress =
-        Progress::new(&plan, if args.serial { 1 } else { SIDE_BY_SIDE }, args.verbose);
-    let whole = Runner::new(context, plan, &mut store, &mut progress, interrupts).run();
+    let side_by_side = if args.serial { 1 } else { SIDE_BY_SIDE };
+    let mut progress = Progress::new(schedule.waiting(), side_by_side, args.verbose);
+    let runs = (header, schedule);
+    let whole = Runner::new(context, runs, &mut store, &mut progress, interrupts).run();
     progress.clear();
     let ended = |trouble: Trouble| trouble.and(how_to_go_on(folder));
     if !whole.map_err(ended)? {
@@ -182,18 +187,6 @@ fn plan(
         surroundings.works.insert(workload.name.clone(), facts);
     }
     Ok(study::plan::trials(experiment, &surroundings))
-}
-
-/// Without the trials that are done. One that found the machine lacking is tried again.
-fn left_over(plan: Vec<TrialPlan>, store: &Store) -> Result<Vec<TrialPlan>, Trouble> {
-    let done: BTreeSet<String> = store
-        .records()?
-        .records
-        .into_iter()
-        .filter(|record| !matches!(record.outcome, Outcome::Unsupported { .. }))
-        .map(|record| record.plan.key)
-        .collect();
-    Ok(plan.into_iter().filter(|trial| !done.contains(&trial.key)).collect())
 }
 
 fn describe(chosen: &Chosen) -> Result<String, Trouble> {

@@ -143,8 +143,7 @@ struct Server {
 impl Work {
     fn of(order: &TrialOrder) -> Result<Self, Outcome> {
         let cell = &order.plan.cell;
-        let task =
-            Task::of(&cell.workload, &order.inputs, Seed(order.plan.seed)).map_err(failed)?;
+        let task = Task::of(cell, &order.inputs, Seed(order.plan.seed)).map_err(failed)?;
         let usual_port = if cell.contender.tls == Tls::None { 80 } else { 443 };
         let (hosts, ports) = (task.hosts(), task.ports(usual_port));
         let server = Server::of(order, &task)?;

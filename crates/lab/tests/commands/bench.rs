@@ -250,8 +250,15 @@ pub(crate) fn trials_run_here() -> bool {
     doctor.status.success()
 }
 
-/// Outcomes of all trials of a run's folder, by key.
+/// Outcomes of the first attempts at all trials of a run's folder, by key.
 pub(crate) fn outcomes(folder: &Path) -> Vec<(String, String, Option<String>)> {
+    let mut rows = all_outcomes(folder);
+    rows.retain(|(key, ..)| !key.contains('~'));
+    rows
+}
+
+/// Outcomes of all attempts; how often a block has run again stands behind `~` in the key.
+pub(crate) fn all_outcomes(folder: &Path) -> Vec<(String, String, Option<String>)> {
     let rows = rusqlite::Connection::open(folder.join("rows.sqlite")).unwrap();
     let mut query = rows.prepare("SELECT key, outcome, reason FROM trials ORDER BY key").unwrap();
     let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();

@@ -1,7 +1,8 @@
 //! What goes wrong that is nobody's slip: killed processes, full disks, missing rights, damaged folders.
 
 use crate::bench::{
-    Bench, Ran, SLOW, experiment, is_root, outcomes, signal, trials_run_here, unsupported,
+    Bench, Ran, SLOW, all_outcomes, experiment, is_root, outcomes, signal, trials_run_here,
+    unsupported,
 };
 use std::fs;
 use std::process::Command;
@@ -159,4 +160,53 @@ fn a_damaged_folder_is_told_as_such_and_left_alone() {
             ran.said(1, &["rows.sqlite", "damaged", "run the experiment again"]);
         }
     }
+}
+
+#[test]
+fn a_folder_with_a_damaged_place_names_it_and_gives_the_rest() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("tiny.toml", experiment("lan", 8));
+    bench.run(&["race", "tiny.toml", "--out", "run"]).said(0, &[]);
+    let file = bench.path("run/rows.sqlite");
+    let pages = |sql: &str| -> usize {
+        let rows = rusqlite::Connection::open(&file).unwrap();
+        rows.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+        rows.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap() as usize
+    };
+    let (size, count) = (pages("PRAGMA page_size"), pages("PRAGMA page_count"));
+    let all = all_outcomes(&bench.path("run")).len();
+    let mut bytes = fs::read(&file).unwrap();
+    // Leaves of the table of trials; what else is there stands at the beginning.
+    let place = count / 2 * size;
+    bytes[place..place + size].fill(0xa5);
+    fs::write(&file, bytes).unwrap();
+    let ran = bench.run(&["report", "run", "--csv"]);
+    ran.said(0, &["damaged"]);
+    let kept = ran.out.lines().count() - 1;
+    assert!((1..all).contains(&kept), "{kept} of {all}: {ran:?}");
+}
+
+#[test]
+fn a_suspended_process_spoils_no_more_than_its_trial() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("slow.toml", experiment(SLOW, 2));
+    let mut running = bench.start(bench.wirelap(&["race", "slow.toml", "--out", "run"]));
+    running.await_role("near");
+    let worker = running.await_role("trial");
+    signal(worker, "STOP");
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    signal(worker, "CONT");
+    running.end().said(0, &[]);
+    let rows = all_outcomes(&bench.path("run"));
+    // The link stood still for as long as the page takes: the audit tells, and the block has run again.
+    let spoilt: Vec<_> = rows.iter().filter(|(_, outcome, _)| outcome != "measured").collect();
+    assert!(!spoilt.is_empty(), "{rows:?}");
+    assert!(rows.iter().any(|(key, ..)| key.contains('~')), "{rows:?}");
+    assert_eq!(bench.alive(), []);
 }

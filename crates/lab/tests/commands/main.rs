@@ -13,3 +13,4 @@ mod interrupts;
 mod links;
 mod runs;
 mod serving;
+mod verdicts;

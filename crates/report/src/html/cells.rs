@@ -8,7 +8,7 @@ use crate::spoken::Spoken;
 use crate::{Report, command, number, words};
 use study::record::TrialRecord;
 use study::result::CellResult;
-use study::stats::Summary;
+use study::stats::{Percentile, Summary};
 use trace::ConnectionRecord;
 
 /// What each cell's median trial really spoke.
@@ -102,6 +102,7 @@ pub(super) fn figures(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>])
                 row
             })
             .collect();
+        rows.extend(percentiles(groups, cell));
         if rows.is_empty() {
             let mut row = vec![words::cell(groups, cell), "none".to_owned(), "0".to_owned()];
             row.resize(8, String::new());
@@ -115,6 +116,22 @@ pub(super) fn figures(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>])
         table(m, "Figures of the measured trials", &columns, rows);
     });
     picture::command(m, "Rows", &command::csv(report.folder));
+}
+
+/// A row for each percentile of single exchanges, from the histogram of all measured trials.
+fn percentiles(groups: &[Group<'_>], cell: &CellResult) -> Vec<Vec<String>> {
+    let Some(samples) = &cell.samples else { return Vec::new() };
+    let row = |percentile: &Percentile| {
+        let name = format!("exchange_ms p{}", percentile.share * 100.0);
+        let end = |end: usize| {
+            percentile.ci95.map_or_else(String::new, |ci95| format!("{:.3}", ci95[end]))
+        };
+        let (value, max) = (format!("{:.3}", percentile.ms), format!("{:.3}", samples.max_ms));
+        let n = samples.n.to_string();
+        let of = format!("all of {} trials together", samples.trials);
+        vec![words::cell(groups, cell), name, n, value, end(0), end(1), String::new(), max, of]
+    };
+    samples.at.iter().map(row).collect()
 }
 
 fn cells<'g>(groups: &'g [Group<'_>]) -> impl Iterator<Item = &'g CellResult> {

@@ -102,6 +102,9 @@ fn compared(m: &mut Markup, group: &Group<'_>, ranked: &Ranked, forest: &Forest)
         m.line("span", &[("class", &"ratio")], text);
         forest.draw(m, ratio);
     }
+    if let Some(least) = words::would_have_shown(&ranked.comparison) {
+        m.line("small", &[], least);
+    }
     words::remarks(&ranked.comparison).iter().for_each(|remark| m.line("small", &[], remark));
 }
 
@@ -131,7 +134,7 @@ fn reading(m: &mut Markup, report: &Report<'_>) {
     m.text(format!(
         "A ratio below 1 means less time than {}. Brackets hold {} intervals; those of the ratios hold \
          together over all {} comparisons. tie: the interval lies within ±{margin}. faster, slower: it is clear \
-         of 1. undecided: neither. The small pictures show ratio and interval on one scale for all, with the \
+         of 1, or Holm's procedure over the family finds a difference. undecided: neither. The small pictures show ratio and interval on one scale for all, with the \
          line at 1 and the band of ties around it.",
         report.result.baseline,
         Percent(family.confidence),

@@ -33,6 +33,9 @@ pub(super) fn answer(m: &mut Markup, report: &Report<'_>) {
                 several.iter().for_each(|answer| one_of_several(m, answer));
             }
         }
+        for line in words::same(report) {
+            m.line("p", &[], line);
+        }
         m.line("p", &[("class", &"note")], words::conditions(report));
         m.line("p", &[("class", &"note")], words::trials_line(report));
     });

@@ -2,7 +2,7 @@ use super::*;
 use crate::experiment::builtin;
 use crate::plan::{Surroundings, TrialPlan, trials};
 use crate::record::{HostFacts, ROWS_SCHEMA, without_figures};
-use crate::result::{Verdict, result_schema};
+use crate::result::{Verdict, Verdicts, result_schema};
 use crate::schema_file;
 use unit::Random;
 
@@ -263,4 +263,147 @@ fn a_run_without_rows_has_a_result_that_says_so() {
 #[test]
 fn the_published_schema_of_results_is_up_to_date() {
     schema_file::check("result.schema.json", &result_schema());
+}
+
+fn refuse(row: &mut TrialRecord) {
+    row.outcome = Outcome::Invalid { reason: "late packets".to_owned() };
+}
+
+#[test]
+fn a_block_that_ran_again_counts_with_its_last_attempt_and_the_rate_with_all() {
+    let mut rows = measured(&quick(), load_ms);
+    let block: Vec<TrialRecord> = rows
+        .iter()
+        .filter(|row| !row.plan.warmup && row.plan.cell.link.name == "wifi" && row.plan.block == 4)
+        .cloned()
+        .collect();
+    let first = rows.iter_mut().filter(|row| !row.plan.warmup && row.plan.block == 4);
+    first.filter(|row| row.plan.cell.link.name == "wifi").take(1).for_each(refuse);
+    let before = analyse(&header(quick()), &rows);
+    assert_eq!(before.trials.invalid, 1);
+    rows.extend(block.into_iter().map(|row| TrialRecord { plan: row.plan.again(), ..row }));
+    let after = analyse(&header(quick()), &rows);
+    assert_eq!((after.trials.invalid, after.trials.all()), (0, before.trials.all()));
+    assert!(verdict_on(&after, "wifi").pairs.iter().all(|pair| pair.comparison.n == 14));
+    let audited: Vec<_> = after.cells.iter().filter(|cell| cell.link.name == "wifi").collect();
+    assert!(audited.iter().all(|cell| cell.audited.trials == 15));
+    assert_eq!(audited.iter().map(|cell| cell.audited.invalid).sum::<u32>(), 1);
+}
+
+#[test]
+fn unequal_rates_of_invalid_trials_forbid_a_verdict() {
+    let mut rows = measured(&quick(), load_ms);
+    let of_h2 = rows.iter_mut().filter(|row| !row.plan.warmup).filter(is_of("wifi", "h2"));
+    of_h2.take(6).for_each(refuse);
+    let result = analyse(&header(quick()), &rows);
+    let wifi = verdict_on(&result, "wifi");
+    let pair =
+        |a: &str, b: &str| &wifi.pairs.iter().find(|p| p.a == a && p.b == b).unwrap().comparison;
+    let told = pair("h1", "h2");
+    assert_eq!(told.verdict, Verdict::Undecided);
+    assert_eq!(
+        told.reason.as_deref(),
+        Some(
+            "the audit refused 0 of 14 trials of h1 and 6 of 14 trials of h2: one of the two disturbs \
+             what is measured"
+        )
+    );
+    assert!(told.ratio.is_some(), "the figures stay to be seen");
+    assert_eq!(pair("h1", "h1-tls").verdict, Verdict::Tie);
+}
+
+#[test]
+fn a_cell_of_which_the_audit_refused_half_says_so_instead_of_giving_a_figure() {
+    let mut rows = measured(&quick(), load_ms);
+    for row in rows.iter_mut().filter(|row| row.plan.cell.link.name == "lan") {
+        if row.plan.block % 2 == 0 {
+            refuse(row);
+        }
+    }
+    let result = analyse(&header(quick()), &rows);
+    let lan: Vec<_> = result.cells.iter().filter(|cell| cell.link.name == "lan").collect();
+    for cell in lan {
+        let refused = cell.refused.as_deref().unwrap();
+        assert_eq!(refused, "the audit refused 7 of 14 trials: too many for a figure");
+        assert!(cell.metrics.is_empty() && cell.median_trial.is_none() && cell.samples.is_none());
+    }
+    for pair in &verdict_on(&result, "lan").pairs {
+        let told = &pair.comparison;
+        assert_eq!((told.verdict, told.ratio, told.ci95), (Verdict::Undecided, None, None));
+        assert!(told.reason.as_deref().unwrap().contains("too many for a figure"));
+    }
+}
+
+#[test]
+fn every_comparison_tells_its_p_values_and_what_it_would_have_found() {
+    let result = analyse(&header(quick()), &measured(&quick(), load_ms));
+    let tie = &verdict_on(&result, "lan").pairs[0].comparison;
+    let detectable = tie.detectable.unwrap().0;
+    assert!((1.0..1.05).contains(&detectable), "{detectable}");
+    assert!(tie.p_tie.unwrap() < 0.01 && tie.p_holm.unwrap() > 0.05);
+    let faster = &verdict_on(&result, "3g").ranking[0].comparison;
+    assert!(faster.p.unwrap() < 0.01 && faster.p_holm.unwrap() <= 0.05, "{faster:?}");
+    for pair in result.verdicts.iter().flat_map(|verdicts| &verdicts.pairs) {
+        let told = &pair.comparison;
+        if matches!(told.verdict, Verdict::Faster | Verdict::Slower) {
+            assert!(told.p_holm.unwrap() <= 0.05, "{told:?}");
+        }
+    }
+}
+
+#[test]
+fn a_cell_with_two_heaps_shows_both() {
+    let rows = measured(&quick(), |plan, random| {
+        let slow = plan.cell.contender.name == "h2" && plan.block % 3 == 0;
+        load_ms(plan, random) * if slow { 1.6 } else { 1.0 }
+    });
+    let result = analyse(&header(quick()), &rows);
+    for cell in result.cells.iter().filter(|cell| cell.link.name != "3g") {
+        assert_eq!(cell.modes.is_some(), cell.contender.name == "h2", "{:?}", cell.modes);
+    }
+    let torn = result.cells.iter().find_map(|cell| cell.modes).unwrap();
+    assert!((torn.high.centre / torn.low.centre - 1.6).abs() < 0.05);
+}
+
+/// An A/A experiment of `comparisons` comparisons over one link, of noise that is nothing like a normal's: a block's
+/// mood, a quarter of all trials slower, and now and then one that takes three times as long.
+fn same_against_same(comparisons: u32) -> crate::result::SameAgainstSame {
+    let mut experiment = quick();
+    experiment.links.truncate(1);
+    experiment.links[0].warmup = 0;
+    experiment.links[0].trials = 10 * comparisons;
+    experiment.contenders.truncate(1);
+    let mut other = experiment.contenders[0].clone();
+    other.name = "b".to_owned();
+    experiment.contenders[0].name = "a".to_owned();
+    experiment.contenders.push(other);
+    experiment.baseline = "a".to_owned();
+    experiment.same = Some(10);
+    let rows = measured(&experiment, |plan, random| {
+        let mood = 1.0 + 0.3 * Seed(plan.seed).random().next_fraction();
+        let slower = if random.next_fraction() < 0.25 { 1.2 } else { 1.0 };
+        let outlier = if random.next_fraction() < 0.02 { 3.0 } else { 1.0 };
+        100.0 * mood * slower * outlier * (0.2 * random.next_fraction()).exp()
+    });
+    // Only what A/A reads: the whole run's own comparison has all blocks in it.
+    super::same::same(&experiment, &Rows::of(&rows)).unwrap()
+}
+
+#[test]
+fn ten_thousand_simulated_comparisons_with_itself_differ_in_five_per_cent() {
+    let told = same_against_same(10_000);
+    assert_eq!(told.comparisons, 10_000);
+    assert!((told.expected - 0.0488).abs() < 1e-4);
+    assert!((0.045..0.055).contains(&told.share), "{} differ", told.differ);
+    assert!(told.false_verdicts <= told.differ);
+}
+
+#[test]
+fn an_a_a_experiment_tells_how_many_are_too_many() {
+    let told = same_against_same(200);
+    assert_eq!((told.comparisons, told.most, told.blocks), (200, 16, 10));
+    assert!(told.differ <= told.most, "{}", told.differ);
+    assert!(told.ci95[0] <= told.share && told.share <= told.ci95[1]);
+    assert_eq!(told.places.len(), 1);
+    assert!(told.places[0].detectable.unwrap().0 > 1.05);
 }

@@ -11,6 +11,7 @@ mod tests;
 pub use gate::{Gate, GateError, GateOutcome, GateResult};
 
 use crate::analyse::deciding_metric;
+use crate::blocks::counted;
 use crate::plan::{Cell, CellId};
 use crate::record::{Outcome, RunHeader, TrialRecord};
 use crate::result::Ratio;
@@ -221,12 +222,10 @@ impl Trials<'_> {
     }
 }
 
-/// The rows that count, by cell: of two with one key the later, and no warm-ups.
+/// The rows that count, by cell.
 fn cells(rows: &[TrialRecord]) -> BTreeMap<CellId, Trials<'_>> {
-    let latest: BTreeMap<&str, &TrialRecord> =
-        rows.iter().map(|row| (row.plan.key.as_str(), row)).collect();
     let mut cells: BTreeMap<CellId, Trials<'_>> = BTreeMap::new();
-    for row in latest.into_values().filter(|row| !row.plan.warmup) {
+    for row in counted(rows) {
         let id = row.plan.cell.id();
         cells.entry(id).or_insert_with(|| Trials { rows: Vec::new() }).rows.push(row);
     }

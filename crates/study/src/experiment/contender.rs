@@ -6,6 +6,7 @@ use super::side::Side;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::time::Duration;
 use unit::ByteSize;
 
 /// One way of moving the bytes, that races against others.
@@ -153,6 +154,10 @@ pub struct Settings {
     /// What the server's side does.
     #[serde(default)]
     pub server: Side,
+    /// How much longer than the workload says the contender's server thinks about each call.
+    #[serde(with = "super::quantity::span", default, skip_serializing_if = "Duration::is_zero")]
+    #[schemars(with = "String")]
+    pub server_time: Duration,
 }
 
 impl Settings {
@@ -170,6 +175,7 @@ impl Settings {
             mtu: ETHERNET_MTU,
             client: Side::default(),
             server: Side::default(),
+            server_time: Duration::ZERO,
         }
     }
 }

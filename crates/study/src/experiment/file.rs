@@ -2,6 +2,7 @@
 
 use super::contender::{CongestionControl, Negotiation, Transport};
 use super::quantity::{SizeField, SpanField};
+use super::stopping::Stopping;
 use crate::published::Source;
 use schemars::JsonSchema;
 use serde::de::value::SeqAccessDeserializer;
@@ -43,6 +44,13 @@ pub(super) struct ExperimentFile {
     /// Where all random choices come from (default 1).
     #[schemars(with = "Option<u64>")]
     pub(super) seed: Option<Spanned<u64>>,
+    /// "fixed" (the default) runs all trials; "sequential" looks a few times before the end and stops a workload on a
+    /// link once all of its pairs are decided. The chance of a false verdict is the same.
+    #[serde(default)]
+    pub(super) stopping: Stopping,
+    /// For an A/A experiment of two contenders alike but for the name: so many blocks make a comparison by itself.
+    #[schemars(with = "Option<u32>", range(min = 6, max = 10000))]
+    pub(super) same: Option<Spanned<u32>>,
     /// When a trial has failed for taking too long, such as "30s" (the default).
     #[schemars(with = "Option<String>")]
     pub(super) timeout: Option<Spanned<SpanField>>,
@@ -143,6 +151,10 @@ pub(super) struct SettingsFile {
     /// ws: whether the server accepts permessage-deflate where it is offered (default false).
     #[schemars(with = "Option<bool>")]
     pub(super) server_deflate: Option<Spanned<bool>>,
+    /// calls: how much longer than the workload says this contender's server thinks about each call, in whole
+    /// milliseconds (default "0ms").
+    #[schemars(with = "Option<String>")]
+    pub(super) server_time: Option<Spanned<SpanField>>,
 }
 
 /// A workload; which fields belong to it, its kind says.

@@ -12,6 +12,7 @@ mod overrides;
 pub(crate) mod quantity;
 mod read;
 mod side;
+mod stopping;
 #[cfg(test)]
 mod tests;
 mod workload;
@@ -23,6 +24,7 @@ pub use error::ExperimentError;
 pub use known::{KNOWN_CONTENDERS, KnownContender};
 pub use overrides::{Extent, OverrideError, Overrides};
 pub use side::Side;
+pub use stopping::Stopping;
 pub use workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload, WorkloadKind};
 
 use crate::published::Source;
@@ -52,6 +54,13 @@ pub struct Experiment {
     pub margin: f64,
     /// Where all random choices come from.
     pub seed: u64,
+    /// When the trials of a workload on a link end.
+    #[serde(default, skip_serializing_if = "Stopping::is_fixed")]
+    pub stopping: Stopping,
+    /// For two names of one contender: so many blocks make a comparison by itself, and how many of them are found
+    /// to differ is what is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same: Option<u32>,
     /// When a trial has failed for taking too long.
     #[serde(with = "quantity::span")]
     #[schemars(with = "String")]
@@ -139,7 +148,7 @@ pub struct Builtin {
     pub toml: &'static str,
 }
 
-/// The experiments that are part of wirelap, by name.
+/// The experiments that are part of wirelap.
 pub fn builtin() -> &'static [Builtin] {
     &[
         Builtin { name: "quick", toml: include_str!("../../../../experiments/quick.toml") },
@@ -156,6 +165,7 @@ pub fn builtin() -> &'static [Builtin] {
             name: "websocket-echo",
             toml: include_str!("../../../../experiments/websocket-echo.toml"),
         },
+        Builtin { name: "aa", toml: include_str!("../../../../experiments/aa.toml") },
     ]
 }
 

@@ -3,9 +3,10 @@
 use super::error::help;
 use super::{
     CallsWorkload, Contender, EchoPattern, EchoWorkload, Experiment, KNOWN_CONTENDERS,
-    KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Workload, WorkloadKind,
+    KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Stopping, Workload, WorkloadKind,
 };
 use crate::nearest;
+use crate::stats::{CONFIDENCE, blocks_for_any_interval};
 use std::collections::BTreeSet;
 
 /// What a command line may change; None and empty lists leave things as they are.
@@ -25,6 +26,8 @@ pub struct Overrides {
     pub links: Vec<String>,
     /// How much of it runs.
     pub extent: Extent,
+    /// Another way to end.
+    pub stopping: Option<Stopping>,
 }
 
 /// How much of an experiment runs.
@@ -37,8 +40,6 @@ pub enum Extent {
     Fast,
 }
 
-/// The fewest blocks for an interval of one comparison at 95 %: 2/2^6 of error.
-const FAST_TRIALS: u32 = 6;
 const FAST_IMAGES: u32 = 100;
 const FAST_CALLS: u32 = 5;
 const FAST_ECHOES: u32 = 20;
@@ -95,6 +96,14 @@ impl Experiment {
             return Err(OverrideError::BaselineLeftOut { baseline: self.baseline });
         }
         self.choose_links(&overrides.links);
+        if self.contenders.len() != 2 {
+            // A contender alone is not compared with itself.
+            self.same = None;
+        }
+        if overrides.extent == Extent::Fast {
+            self.shorten();
+        }
+        self.stopping = overrides.stopping.unwrap_or(self.stopping);
         match overrides.trials {
             Some(trials) if !(1..=MOST_TRIALS).contains(&trials) => {
                 return Err(OverrideError::Trials { trials });
@@ -112,12 +121,20 @@ impl Experiment {
         Ok(self)
     }
 
-    /// Fewer trials, fewer serial calls, and no page of many images where there is a smaller one.
+    /// No more trials than its comparisons need for an interval each.
+    fn shorten(&mut self) {
+        let contenders = self.contenders.len();
+        let workloads = self.workloads.iter().filter(|workload| workload.check_of.is_none());
+        let pairs = contenders * contenders.saturating_sub(1) / 2;
+        let comparisons = pairs * self.links.len() * workloads.count();
+        let enough = blocks_for_any_interval(comparisons, 1.0 - CONFIDENCE) as u32;
+        let enough = self.same.unwrap_or(enough);
+        self.links.iter_mut().for_each(|link| link.trials = link.trials.min(enough));
+    }
+
+    /// Fewer serial calls, no warm-up, and no page of many images where there is a smaller one.
     fn cut(&mut self) {
-        for link in &mut self.links {
-            link.trials = link.trials.min(FAST_TRIALS);
-            link.warmup = 0;
-        }
+        self.links.iter_mut().for_each(|link| link.warmup = 0);
         let large = |workload: &Workload| matches!(workload.kind, WorkloadKind::Page(page) if page.images > FAST_IMAGES);
         if !self.workloads.iter().all(large) {
             self.workloads.retain(|workload| !large(workload));
@@ -255,7 +272,8 @@ mod tests {
         assert_eq!(calls.workloads.len(), 2);
         let counts = ["staggered-100ms-11x", "serial-5x"];
         assert!(calls.workloads.iter().zip(counts).all(|(w, start)| w.name.starts_with(start)));
-        assert!(calls.links.iter().all(|link| (link.trials, link.warmup) == (6, 0)));
+        // Six blocks would carry one comparison, and there are many.
+        assert!(calls.links.iter().all(|link| link.trials <= 12 && link.warmup == 0));
         let echoes = fast("websocket-echo").workloads.into_iter().map(|workload| workload.name);
         let names: Vec<String> = echoes.collect();
         assert_eq!(names, ["echo-serial-20xnumbers", "echo-parallel-1000xnumbers"]);

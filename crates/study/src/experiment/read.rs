@@ -5,7 +5,9 @@ mod echo;
 mod workloads;
 
 use super::contender::{Contender, Negotiation, ORIGIN, Settings, Tls};
-use super::file::{ContenderFile, ExperimentFile, LinkFile, SettingsFile, TlsFile};
+use super::file::{
+    ContenderFile, ExperimentFile, KindFile, LinkFile, SettingsFile, TlsFile, WorkloadFile,
+};
 use super::quantity::{SizeField, SpanField};
 use super::{Experiment, ExperimentError, LinkChoice, MOST_TRIALS};
 use std::collections::BTreeSet;
@@ -25,7 +27,7 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    fn experiment(&self, file: ExperimentFile) -> Result<Experiment, ExperimentError> {
+    fn experiment(&self, mut file: ExperimentFile) -> Result<Experiment, ExperimentError> {
         self.filled("contenders", &file.contenders)?;
         self.filled("workloads", &file.workloads)?;
         self.filled("links", &file.links)?;
@@ -38,11 +40,15 @@ impl Reader<'_> {
         let warmup = self.warmup(&file.warmup)?.unwrap_or(DEFAULT_WARMUP);
         let timeout =
             file.timeout.as_ref().map_or(Ok(DEFAULT_TIMEOUT), |field| self.timeout(field))?;
+        let links = file.links.into_inner();
+        self.servers_that_think(file.contenders.get_ref(), &file.workloads)?;
         let workloads = self.workloads(file.workloads.into_inner())?;
         for contender in file.contenders.get_ref() {
             self.carries(contender, &workloads)?;
         }
-        let links = file.links.into_inner();
+        let contenders =
+            each(file.contenders.get_mut().drain(..).collect(), |one| self.contender(one))?;
+        let same = file.same.map(|field| self.same(&field, &contenders)).transpose()?;
         Ok(Experiment {
             name: self.named("experiment", &file.name)?,
             title: file.title,
@@ -52,8 +58,10 @@ impl Reader<'_> {
             baseline: file.baseline.into_inner(),
             margin,
             seed: file.seed.map_or(DEFAULT_SEED, Spanned::into_inner),
+            stopping: file.stopping,
+            same,
             timeout,
-            contenders: each(file.contenders.into_inner(), |one| self.contender(one))?,
+            contenders,
             workloads,
             links: each(links, |one| self.link(one, trials, warmup))?,
         })
@@ -91,6 +99,9 @@ impl Reader<'_> {
             mtu: given.mtu.map_or(Ok(usual.mtu), |field| self.mtu(&field))?,
             client,
             server,
+            server_time: given
+                .server_time
+                .map_or(Ok(usual.server_time), |field| self.server_time(&field))?,
         };
         let server = file.server.as_ref().map(|server| self.named("server", server));
         Ok(Contender {
@@ -129,6 +140,42 @@ impl Reader<'_> {
             trials: self.count("trials", &file.trials, MOST_TRIALS)?.unwrap_or(trials),
             warmup: self.warmup(&file.warmup)?.unwrap_or(warmup),
         })
+    }
+
+    /// A server time that no workload has would stand in rows as if it had been.
+    fn servers_that_think(
+        &self,
+        contenders: &[ContenderFile],
+        workloads: &Spanned<Vec<Spanned<WorkloadFile>>>,
+    ) -> Result<(), ExperimentError> {
+        let thinks = contenders.iter().any(|contender| contender.settings.server_time.is_some());
+        let other = workloads.get_ref().iter().find(|one| one.get_ref().kind != KindFile::Calls);
+        match other.filter(|_| thinks) {
+            Some(other) => {
+                let words = "a contender's `server_time` is of calls, and this workload is none";
+                Err(self.fault(other.span(), words))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn same(&self, field: &Spanned<u32>, contenders: &[Contender]) -> Result<u32, ExperimentError> {
+        let alike =
+            |a: &Contender, b: &Contender| *a == Contender { name: a.name.clone(), ..b.clone() };
+        match contenders {
+            [a, b] if alike(a, b) => {}
+            _ => {
+                let words = "`same` needs two contenders that differ in nothing but the name";
+                return Err(self.fault(field.span(), words));
+            }
+        }
+        match *field.get_ref() {
+            blocks if blocks < FEWEST_BLOCKS => {
+                let words = format!("fewer than {FEWEST_BLOCKS} blocks have no interval at 95 %");
+                Err(self.fault(field.span(), words))
+            }
+            blocks => Ok(blocks),
+        }
     }
 
     fn filled<T>(&self, what: &str, list: &Spanned<Vec<T>>) -> Result<(), ExperimentError> {
@@ -180,6 +227,18 @@ impl Reader<'_> {
         match *field.get_ref() {
             mtu @ 576..=9000 => Ok(mtu),
             _ => Err(self.fault(field.span(), "an MTU is from 576 to 9000 octets")),
+        }
+    }
+
+    fn server_time(&self, field: &Spanned<SpanField>) -> Result<Duration, ExperimentError> {
+        match field.get_ref().0 {
+            span if span.subsec_nanos() % 1_000_000 != 0 => {
+                Err(self.fault(field.span(), "a server time is in whole milliseconds"))
+            }
+            span if span > LONGEST_SERVER_TIME => {
+                Err(self.fault(field.span(), "a server thinks a minute longer at most"))
+            }
+            span => Ok(span),
         }
     }
 
@@ -255,10 +314,13 @@ fn each<F, T>(
     files.into_iter().map(read).collect()
 }
 
+/// 2/2^6 is the first at most 0.05.
+const FEWEST_BLOCKS: u32 = 6;
 const DEFAULT_MARGIN: f64 = 0.05;
 const DEFAULT_TRIALS: u32 = 10;
 const DEFAULT_WARMUP: u32 = 1;
 const DEFAULT_SEED: u64 = 1;
+const LONGEST_SERVER_TIME: Duration = Duration::from_secs(60);
 const MOST_CONNECTIONS: u32 = 1_000;
 const MOST_SEGMENTS: u32 = 1_000;
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);

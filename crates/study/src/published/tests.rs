@@ -21,6 +21,10 @@ fn comparison(low: f64, high: f64) -> Comparison {
         verdict,
         reason: None,
         trials_needed: None,
+        p: None,
+        p_holm: None,
+        p_tie: None,
+        detectable: None,
     }
 }
 

@@ -1,15 +1,39 @@
-//! Holm's step-down correction ("A Simple Sequentially Rejective Multiple Test Procedure", 1979).
+//! Holm's step-down correction ("A Simple Sequentially Rejective Multiple Test Procedure", 1979), in its weighted
+//! form: of what is left, the hypothesis with the least p-value for its weight is tested at its share of alpha.
 
 /// The p-values, adjusted so that rejecting those at most alpha keeps the chance of any false rejection at
-/// alpha; in the order given.
+/// alpha, however they depend on each other; in the order given.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
+    let steps = weighted_holm(p_values, &vec![1.0; p_values.len()]);
+    steps.into_iter().map(|step| step.adjusted).collect()
+}
+
+/// What Holm's procedure makes of a hypothesis.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HolmStep {
+    /// The adjusted p-value: at most alpha where the hypothesis is rejected.
+    pub adjusted: f64,
+    /// The share of alpha that it was tested at when its turn came.
+    pub share: f64,
+}
+
+/// Holm's procedure with `weights`, which are settled before any p-value is seen. A hypothesis of weight 0 has its
+/// turn when all others are rejected.
+pub fn weighted_holm(p_values: &[f64], weights: &[f64]) -> Vec<HolmStep> {
+    // Beyond comparison with any weight, and alike among themselves.
+    const NEXT_TO_NOTHING: f64 = 1e-100;
+    let weights: Vec<f64> = weights.iter().map(|weight| weight.max(NEXT_TO_NOTHING)).collect();
     let mut order: Vec<usize> = (0..p_values.len()).collect();
-    order.sort_unstable_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
-    let mut adjusted = vec![1.0; p_values.len()];
+    let ratio = |index: usize| p_values[index] / weights[index];
+    order.sort_by(|&a, &b| ratio(a).total_cmp(&ratio(b)));
+    let mut steps = vec![HolmStep { adjusted: 1.0, share: 0.0 }; p_values.len()];
     let mut least = 0.0_f64;
     for (place, &index) in order.iter().enumerate() {
-        least = least.max(p_values[index] * (p_values.len() - place) as f64).min(1.0);
-        adjusted[index] = least;
+        // Summed anew: differences would leave rounding where little is left.
+        let left: f64 = order[place..].iter().map(|&other| weights[other]).sum();
+        let share = weights[index] / left;
+        least = least.max(p_values[index] / share).min(1.0);
+        steps[index] = HolmStep { adjusted: least, share };
     }
-    adjusted
+    steps
 }

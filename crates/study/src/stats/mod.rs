@@ -2,11 +2,16 @@
 //!
 //! The figures are held against SciPy's in `vectors/stats/scipy.json`.
 
+mod binomial;
 mod bootstrap;
+mod dip;
 mod holm;
+mod looks;
 mod mann_whitney;
 mod normal;
 mod order;
+mod percentiles;
+mod power;
 mod rank_sum;
 mod ranks;
 mod signed_rank;
@@ -15,11 +20,16 @@ mod spending;
 mod tests;
 mod walsh;
 
+pub use binomial::{binomial_cdf, clopper_pearson, fisher};
 pub use bootstrap::median_interval;
-pub use holm::holm;
+pub use dip::{Mode, Modes, dip, dip_p, modes};
+pub use holm::{HolmStep, holm, weighted_holm};
+pub use looks::{Look, looks, one_look};
 pub use mann_whitney::mann_whitney;
 pub use normal::{normal_cdf, normal_quantile};
 pub use order::{median, quantile};
+pub use percentiles::{Percentile, Percentiles};
+pub use power::{Detectable, POWER, spread};
 pub use rank_sum::{RankSum, Shift};
 pub use signed_rank::{SignedRank, signed_rank_p};
 pub use spending::{Level, blocks_for_any_interval, spend};

@@ -45,6 +45,30 @@ impl WalshAverages {
         &self.distribution
     }
 
+    /// The one-sided p-value of "the centre is at least `bound`": what speaks for a centre below it.
+    pub fn p_below(&self, bound: f64) -> f64 {
+        let against = self.certain.partition_point(|average| *average < bound);
+        self.distribution.at_most(self.certain.len() - against + self.unsure)
+    }
+
+    /// The one-sided p-value of "the centre is at most `bound`": what speaks for a centre above it.
+    pub fn p_above(&self, bound: f64) -> f64 {
+        let against = self.certain.partition_point(|average| *average <= bound);
+        self.distribution.at_most(against + self.unsure)
+    }
+
+    /// The two-sided p-value of "the centre is 0": at most the error of an interval just where that is clear of 0.
+    /// Without ties it is Wilcoxon's; what is 0 or could be anything counts against a difference.
+    pub fn p_differs(&self) -> f64 {
+        (2.0 * self.p_below(0.0).min(self.p_above(0.0))).min(1.0)
+    }
+
+    /// The p-value of "the centre is `bound` away from 0, or farther", by two one-sided tests (Schuirmann, "A
+    /// Comparison of the Two One-Sided Tests Procedure and the Power Approach", 1987).
+    pub fn p_within(&self, bound: f64) -> f64 {
+        self.p_below(bound).max(self.p_above(-bound))
+    }
+
     /// The interval from the `rank`th least to the `rank`th greatest average; everything for rank 0.
     pub fn interval(&self, rank: usize) -> Interval {
         let Some(from_end) = rank.checked_sub(1) else { return Interval::EVERYTHING };

@@ -3,22 +3,30 @@
 //! Two contenders are compared by the logarithms of the ratios of their figures, one a block: what the block's
 //! trials share (the seed, the machine's mood) cancels. Their Hodges-Lehmann centre is the effect; its interval
 //! comes from the exact signed-rank distribution, at the level that [`spend`](crate::stats::spend) gives it within
-//! the family, so that all intervals of a run hold together with 95 %.
-//! - `tie` where the interval lies within ±ln(1 + margin), the same either way;
-//! - else `faster` or `slower` where it is clear of 0;
+//! the family, so that all intervals of a run hold together with 95 %. A run that may stop early is looked at
+//! several times, each at its share of that level; what one look has shown the next ones do not take back.
+//! - `tie` where the interval lies within ±ln(1 + margin), the same either way: both one-sided tests at the
+//!   margin reject;
+//! - else `faster` or `slower` where it is clear of 0, or where Holm's procedure over the family rejects "no
+//!   difference" at a later step: then the interval is that of the step;
 //! - else `undecided`.
 //!
 //! A failed trial took for ever: its ratio is infinite, which ranks bear. A block in which both failed speaks for
 //! neither and is left out, as Wilcoxon left out zeros; counting it as 0 would make two broken contenders tie.
 //! The rule assumes what blocks give: differences that are symmetric about their centre (exchangeable noise).
 
+mod finding;
 #[cfg(test)]
 mod tests;
 
-use crate::result::{Comparison, Ratio, Verdict};
+pub use finding::Finding;
+
+use crate::result::Verdict;
 use crate::stats::{
-    CONFIDENCE, Interval, Level, WalshAverages, blocks_for_any_interval, normal_quantile,
+    CONFIDENCE, Detectable, HolmStep, Interval, Level, WalshAverages, blocks_for_any_interval,
+    normal_quantile, spread,
 };
+use finding::Reason;
 
 /// What a contender did in a block.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,12 +46,14 @@ pub struct Paired {
     one_failed: usize,
     /// Blocks in which both failed.
     both_failed: usize,
+    /// Blocks that ran and do not speak, for the audit refused one of the two.
+    spoilt: usize,
 }
 
 impl Paired {
     /// The scores of both, block by block.
     pub fn of(blocks: impl IntoIterator<Item = (Score, Score)>) -> Self {
-        let mut paired = Self { logs: Vec::new(), one_failed: 0, both_failed: 0 };
+        let mut paired = Self { logs: Vec::new(), one_failed: 0, both_failed: 0, spoilt: 0 };
         for (a, b) in blocks {
             let log = match (a, b) {
                 (Score::Figure(a), Score::Figure(b)) => (a / b).ln(),
@@ -58,6 +68,11 @@ impl Paired {
             paired.logs.push(log);
         }
         paired
+    }
+
+    /// The same, of more blocks: the audit refused one of the two in `spoilt` others.
+    pub fn with_spoilt(self, spoilt: usize) -> Self {
+        Self { spoilt, ..self }
     }
 
     /// How many blocks speak for one or the other.
@@ -75,125 +90,94 @@ pub struct Rule {
     pub comparisons: usize,
 }
 
-/// A comparison on the log scale, from which either side can be told.
+/// What is known of two contenders at a look.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finding {
-    blocks: usize,
-    estimate: Option<f64>,
-    interval: Interval,
-    error: f64,
-    verdict: Verdict,
-    reason: Option<Reason>,
-    trials_needed: Option<u32>,
+pub struct Stage {
+    /// Their blocks up to it.
+    pub paired: Paired,
+    /// The interval that it may have.
+    pub level: Level,
+    /// The share of the comparison's error that it spends; 1 for an only look.
+    pub share: f64,
 }
 
-/// Why there is no other verdict.
-#[derive(Debug, Clone, PartialEq)]
-enum Reason {
-    Words(String),
-    /// Two assumptions about what a page's resources wait for come to different verdicts.
-    Dependencies {
-        inferred: Verdict,
-        flat: Verdict,
-    },
-}
-
-impl Reason {
-    fn reversed(&self) -> Self {
-        match self {
-            Self::Words(words) => Self::Words(words.clone()),
-            Self::Dependencies { inferred, flat } => {
-                Self::Dependencies { inferred: inferred.reversed(), flat: flat.reversed() }
-            }
-        }
-    }
-
-    fn words(&self) -> String {
-        match self {
-            Self::Words(words) => words.clone(),
-            Self::Dependencies { inferred, flat } => {
-                let (inferred, flat) = (inferred.word(), flat.word());
-                format!("{inferred} with inferred dependencies, {flat} with flat ones")
-            }
-        }
+impl Stage {
+    /// The only look.
+    pub fn only(paired: Paired, level: Level) -> Self {
+        Self { paired, level, share: 1.0 }
     }
 }
 
-impl Finding {
-    /// No verdict, because one of the two cannot be run here.
-    pub fn unsupported(reason: String) -> Self {
-        Self {
-            blocks: 0,
-            estimate: None,
-            interval: Interval::EVERYTHING,
-            error: 0.0,
-            verdict: Verdict::Unsupported,
-            reason: Some(Reason::Words(reason)),
-            trials_needed: None,
-        }
-    }
+/// A look with its averages.
+struct Look<'s> {
+    stage: &'s Stage,
+    walsh: WalshAverages,
+}
 
-    /// What follows.
-    pub fn verdict(&self) -> Verdict {
-        self.verdict
-    }
-
-    /// The same finding, told from the other side.
-    pub fn reversed(&self) -> Self {
-        Self {
-            estimate: self.estimate.map(|estimate| -estimate),
-            interval: self.interval.negated(),
-            verdict: self.verdict.reversed(),
-            reason: self.reason.as_ref().map(Reason::reversed),
-            ..self.clone()
-        }
-    }
-
-    /// This finding, unless `check` (the same comparison under another assumption) comes to another verdict.
-    pub fn checked_by(self, check: &Self) -> Self {
-        if self.verdict == check.verdict
-            || matches!(self.verdict, Verdict::Undecided | Verdict::Unsupported)
-        {
-            return self;
-        }
-        let reason = Reason::Dependencies { inferred: self.verdict, flat: check.verdict };
-        Self { verdict: Verdict::Undecided, reason: Some(reason), trials_needed: None, ..self }
-    }
-
-    /// The finding as the result file tells it.
-    pub fn comparison(&self) -> Comparison {
-        let said = self.estimate.is_some();
-        Comparison {
-            n: u32::try_from(self.blocks).unwrap_or(u32::MAX),
-            ratio: self.estimate.map(Ratio::from_log),
-            ci95: said.then(|| Ratio::from_log_interval(self.interval)),
-            confidence: 1.0 - self.error,
-            verdict: self.verdict,
-            reason: self.reason.as_ref().map(Reason::words),
-            trials_needed: self.trials_needed,
-        }
+impl<'s> Look<'s> {
+    fn all(stages: &'s [Stage]) -> Vec<Self> {
+        let look = |stage: &'s Stage| Self { stage, walsh: WalshAverages::of(&stage.paired.logs) };
+        stages.iter().map(look).collect()
     }
 }
 
 impl Rule {
-    /// The verdict on the first of the two, with the interval that `level` gives it.
-    pub fn judge(&self, paired: &Paired, level: Level) -> Finding {
-        let walsh = WalshAverages::of(&paired.logs);
-        let interval = walsh.interval(level.rank);
+    /// The verdict on the first of the two after `stages`, of which there is one at least.
+    pub fn judge(&self, stages: &[Stage], detectable: &mut Detectable) -> Finding {
+        let looks = Look::all(stages);
+        let Some(last) = looks.last() else {
+            return Finding::unsupported("nothing was looked at".to_owned());
+        };
+        let ranks: Vec<usize> = stages.iter().map(|stage| stage.level.rank).collect();
+        let interval = met(&looks, &ranks);
         let verdict = self.verdict(interval);
+        let (blocks, rank) = (last.stage.paired.blocks(), last.stage.level.rank);
+        let least = |p: &dyn Fn(&WalshAverages) -> f64| {
+            let each = looks.iter().map(|look| p(&look.walsh) / look.stage.share);
+            each.fold(1.0, f64::min)
+        };
+        // Where one fails now and then, what is to be found is that.
+        let alike = last.stage.paired.one_failed == 0;
+        let deviations = detectable.deviations(blocks, rank).filter(|_| alike);
         let mut finding = Finding {
-            blocks: paired.blocks(),
-            estimate: walsh.estimate(),
+            blocks,
+            estimate: last.walsh.estimate(),
             interval,
-            error: level.error,
+            error: stages.iter().map(|stage| stage.level.error).sum(),
+            p_differs: least(&WalshAverages::p_differs),
+            p_within: least(&|walsh| walsh.p_within(self.margin.ln_1p())),
+            p_holm: None,
+            detectable: deviations.zip(spread(&last.walsh, blocks)).map(|(d, sigma)| d * sigma),
             verdict,
             reason: None,
             trials_needed: None,
         };
         if verdict == Verdict::Undecided {
-            self.explain(&mut finding, paired, &walsh, level);
+            self.explain(&mut finding, last);
         }
         finding
+    }
+
+    /// The finding after Holm's procedure came to it: what was undecided is decided where its step rejects, with
+    /// the interval of the step.
+    pub fn stepped(&self, finding: Finding, stages: &[Stage], step: HolmStep) -> Finding {
+        let finding = Finding { p_holm: Some(step.adjusted), ..finding };
+        if finding.verdict != Verdict::Undecided || step.adjusted > 1.0 - CONFIDENCE {
+            return finding;
+        }
+        let looks = Look::all(stages);
+        let error = (1.0 - CONFIDENCE) * step.share;
+        let rank =
+            |look: &Look<'_>| look.walsh.distribution().rank_within(error * look.stage.share);
+        let ranks: Vec<usize> = looks.iter().map(rank).collect();
+        let interval = met(&looks, &ranks);
+        match self.verdict(interval) {
+            // A tie is said at the level of the family alone: Holm's steps are paid for by differences.
+            verdict @ (Verdict::Faster | Verdict::Slower) => {
+                Finding { interval, error, verdict, reason: None, trials_needed: None, ..finding }
+            }
+            _ => finding,
+        }
     }
 
     fn verdict(&self, interval: Interval) -> Verdict {
@@ -206,7 +190,8 @@ impl Rule {
         }
     }
 
-    fn explain(&self, finding: &mut Finding, paired: &Paired, walsh: &WalshAverages, level: Level) {
+    fn explain(&self, finding: &mut Finding, last: &Look<'_>) {
+        let (paired, level) = (&last.stage.paired, last.stage.level);
         let (all, failed) = (paired.blocks(), paired.one_failed);
         let words = if all == 0 && paired.both_failed > 0 {
             Some("both failed in every block".to_owned())
@@ -224,37 +209,39 @@ impl Rule {
         };
         finding.reason = words.map(Reason::Words);
         if failed == 0 && paired.both_failed == 0 {
-            finding.trials_needed = self.trials_needed(paired, walsh);
+            finding.trials_needed = self.trials_needed(paired, &last.walsh);
         }
     }
 
-    /// About how many blocks would shrink the interval until it is clear of 0 or within the margin, whichever is
-    /// sooner, if the effect is what it seems to be.
+    /// About how many trials would shrink the interval until it is clear of 0 or within the margin, whichever is
+    /// sooner, if the effect is what it seems to be and as many of them are lost as were here.
     fn trials_needed(&self, paired: &Paired, walsh: &WalshAverages) -> Option<u32> {
-        let least = blocks_for_any_interval(self.comparisons, 1.0 - CONFIDENCE);
-        let blocks = paired.blocks();
-        let (Some(effect), Some(unit_width)) = (walsh.estimate(), unit_width(walsh, blocks)) else {
-            return u32::try_from(least).ok();
+        let least = blocks_for_any_interval(self.comparisons, 1.0 - CONFIDENCE) as f64;
+        let blocks = paired.blocks() as f64;
+        let speaking = match walsh.estimate().zip(spread(walsh, paired.blocks())) {
+            None => least,
+            Some((effect, sigma)) => {
+                let wanted = effect.abs().max(self.margin.ln_1p() - effect.abs());
+                let each = (1.0 - CONFIDENCE) / self.comparisons.max(1) as f64;
+                let deviations = -normal_quantile(each / 2.0);
+                let efficiency = std::f64::consts::PI / 3.0;
+                let needed = efficiency * (deviations * sigma / wanted).powi(2);
+                needed.ceil().max(least).max(blocks + 1.0)
+            }
         };
-        let wanted = effect.abs().max(self.margin.ln_1p() - effect.abs());
-        let each = (1.0 - CONFIDENCE) / self.comparisons.max(1) as f64;
-        let deviations = -normal_quantile(each / 2.0);
-        let needed = (deviations * unit_width / wanted).powi(2).ceil();
-        let needed = needed.max(least as f64).max(blocks as f64 + 1.0);
-        (needed < LONGEST_ANSWER).then_some(needed as u32)
+        let lost = if blocks > 0.0 { paired.spoilt as f64 / blocks } else { 0.0 };
+        let trials = (speaking * (1.0 + lost)).ceil();
+        (trials < LONGEST_ANSWER).then_some(trials as u32)
     }
 }
 
-/// Half the width that an interval of one standard deviation would have over one block, from the narrowest interval
-/// that these blocks can tell with some certainty; None of too few.
-fn unit_width(walsh: &WalshAverages, blocks: usize) -> Option<f64> {
-    const ERROR: f64 = 0.32;
-    let rank = walsh.distribution().rank_within(ERROR);
-    let error = walsh.distribution().error(rank);
-    let interval = walsh.interval(rank);
-    let half = 0.5 * (interval.high - interval.low);
-    let deviations = -normal_quantile(error / 2.0);
-    (rank > 0 && half.is_finite()).then(|| half / deviations * (blocks as f64).sqrt())
+/// Where all looks' intervals meet; where they do not, the last one's. Each look has paid for its own.
+fn met(looks: &[Look<'_>], ranks: &[usize]) -> Interval {
+    let intervals = || looks.iter().zip(ranks).map(|(look, &rank)| look.walsh.interval(rank));
+    let narrowed =
+        intervals().reduce(|a, b| Interval { low: a.low.max(b.low), high: a.high.min(b.high) });
+    let narrowed = narrowed.filter(|interval| interval.low <= interval.high);
+    narrowed.or_else(|| intervals().next_back()).unwrap_or(Interval::EVERYTHING)
 }
 
 /// Past this a number of trials is no advice.

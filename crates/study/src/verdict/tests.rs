@@ -1,6 +1,8 @@
 use super::*;
-use crate::stats::spend;
+use crate::result::Ratio;
+use crate::stats::{self, spend};
 use proptest::prelude::*;
+use std::sync::{LazyLock, Mutex};
 use unit::{Random, Seed};
 
 const RULE: Rule = Rule { margin: 0.05, comparisons: 9 };
@@ -9,7 +11,13 @@ const RULE: Rule = Rule { margin: 0.05, comparisons: 9 };
 fn judge(scores: &[(Score, Score)]) -> Finding {
     let paired = Paired::of(scores.iter().copied());
     let level = spend(&[paired.blocks(); RULE.comparisons], 0.05)[0];
-    RULE.judge(&paired, level)
+    by_rule(&RULE, &[Stage::only(paired, level)])
+}
+
+/// What is drawn for one test serves all.
+fn by_rule(rule: &Rule, stages: &[Stage]) -> Finding {
+    static DETECTABLE: LazyLock<Mutex<Detectable>> = LazyLock::new(Mutex::default);
+    rule.judge(stages, &mut DETECTABLE.lock().unwrap())
 }
 
 fn figures(a: &[f64], b: &[f64]) -> Vec<(Score, Score)> {
@@ -194,6 +202,174 @@ fn all_intervals_of_a_family_hold_together_as_often_as_they_say() {
 fn they_hold_in_skewed_noise_with_long_tails_too() {
     let misses = family_misses([14, 14, 8], |random| normal(random).exp().powi(2));
     assert!(misses <= 105, "{misses}");
+}
+
+/// Findings of a family in which pair i of three contenders is apart by what `truth` says, judged at `looks` and
+/// stopped at the first one at which all pairs of a link are decided; with Holm's steps.
+fn family(
+    truth: &[[f64; 3]],
+    looks: &[stats::Look],
+    noise: f64,
+    random: &mut Random,
+) -> Vec<(f64, Verdict)> {
+    let rule = Rule { margin: 0.05, comparisons: 3 * truth.len() };
+    let each = 0.05 / rule.comparisons as f64;
+    let (mut judged, mut effects) = (Vec::new(), Vec::new());
+    for contenders in truth {
+        let mut blocks: Vec<[f64; 3]> = Vec::new();
+        let mut stages: [Vec<Stage>; 3] = Default::default();
+        let mut findings = Vec::new();
+        for look in looks {
+            while blocks.len() < look.blocks as usize {
+                blocks.push(contenders.map(|centre| centre + noise * normal(random)));
+            }
+            for (stages, (a, b)) in stages.iter_mut().zip([(0, 1), (0, 2), (1, 2)]) {
+                let scores = blocks
+                    .iter()
+                    .map(|block| (Score::Figure(block[a].exp()), Score::Figure(block[b].exp())));
+                let paired = Paired::of(scores);
+                let distribution = stats::SignedRank::of(paired.blocks());
+                let rank = distribution.rank_within(each * look.share);
+                let level = Level { rank, error: distribution.error(rank) };
+                stages.push(Stage { paired, level, share: look.share });
+            }
+            findings = stages.iter().map(|stages| by_rule(&rule, stages)).collect();
+            if findings.iter().all(|finding| finding.verdict() != Verdict::Undecided) {
+                break;
+            }
+        }
+        judged.extend(findings.into_iter().zip(stages));
+        effects.extend([(0, 1), (0, 2), (1, 2)].map(|(a, b)| contenders[a] - contenders[b]));
+    }
+    let p_values: Vec<f64> = judged.iter().map(|(finding, _)| finding.p_differs()).collect();
+    let steps = stats::weighted_holm(&p_values, &vec![1.0; p_values.len()]);
+    let stepped = judged.into_iter().zip(steps);
+    let verdicts =
+        stepped.map(|((finding, stages), step)| rule.stepped(finding, &stages, step).verdict());
+    effects.into_iter().zip(verdicts).collect()
+}
+
+/// Whether a verdict is wrong of contenders that are truly `effect` apart, on the log scale.
+fn is_wrong((effect, verdict): &(f64, Verdict)) -> bool {
+    match verdict {
+        Verdict::Faster => *effect >= 0.0,
+        Verdict::Slower => *effect <= 0.0,
+        Verdict::Tie => effect.abs() > 0.05_f64.ln_1p(),
+        Verdict::Undecided | Verdict::Unsupported => false,
+    }
+}
+
+/// How many of `runs` families have a wrong verdict, and how many verdicts there are in all.
+fn wrong_families(truth: &[[f64; 3]], looks: &[stats::Look], runs: usize) -> (usize, usize) {
+    let mut random = Seed(123).child("families").nth(looks.len() as u64).random();
+    let (mut wrong, mut decided) = (0, 0);
+    for _ in 0..runs {
+        let found = family(truth, looks, 0.04, &mut random);
+        wrong += usize::from(found.iter().any(is_wrong));
+        decided += found.iter().filter(|(_, verdict)| *verdict != Verdict::Undecided).count();
+    }
+    (wrong, decided)
+}
+
+const ALIKE: [[f64; 3]; 3] = [[0.0; 3]; 3];
+/// Clear differences that Holm's steps pass error on from, pairs alike and pairs as far apart as the margin.
+const MIXED: [[f64; 3]; 3] = [[0.0, 0.0, 0.3], [0.0, 0.3, 0.6], [0.0, 0.0, 0.0488]];
+
+#[test]
+fn a_family_has_a_wrong_verdict_as_rarely_as_it_says_with_holms_steps() {
+    for truth in [ALIKE, MIXED] {
+        let (wrong, decided) = wrong_families(&truth, &stats::one_look(14), 400);
+        // 5 % of 400 are 20; three and a half standard deviations are 15.
+        assert!(wrong <= 35, "{wrong} of 400");
+        assert!(decided > 0);
+    }
+}
+
+#[test]
+fn a_family_that_stops_early_has_a_wrong_verdict_no_more_often() {
+    let looks = stats::looks(36, 0.05 / 9.0);
+    assert!(looks.len() > 2, "{looks:?}");
+    for truth in [ALIKE, MIXED] {
+        let (wrong, decided) = wrong_families(&truth, &looks, 200);
+        // 5 % of 200 are 10; three and a half standard deviations are 11.
+        assert!(wrong <= 21, "{wrong} of 200");
+        assert!(decided > 200, "{decided}");
+    }
+}
+
+#[test]
+fn holm_decides_what_the_familys_own_level_does_not() {
+    // Eight pairs that differ beyond doubt leave their error to the ninth.
+    let level = spend(&[14; 9], 0.05)[0];
+    let stages = |seed| [Stage::only(Paired::of(planted(0.1, 0.1, 14, Seed(seed))), level)];
+    let between = |finding: &Finding| (0.01..0.05).contains(&finding.p_differs());
+    let seed = (0..100).find(|&seed| between(&by_rule(&RULE, &stages(seed)))).unwrap();
+    let stages = stages(seed);
+    let finding = by_rule(&RULE, &stages);
+    assert_eq!(finding.verdict(), Verdict::Undecided, "{finding:?}");
+    let mut p_values = vec![1e-6; 8];
+    p_values.push(finding.p_differs());
+    let steps = stats::weighted_holm(&p_values, &[1.0; 9]);
+    let stepped = RULE.stepped(finding.clone(), &stages, steps[8]);
+    let told = stepped.comparison();
+    assert_eq!((told.verdict, told.reason), (Verdict::Slower, None));
+    assert!(told.ci95.unwrap()[0].0 > 1.0 && (told.confidence - 0.95).abs() < 1e-9);
+    // Where the others do not differ it stays as it was.
+    let steps =
+        stats::weighted_holm(&[[0.5; 8].as_slice(), &[finding.p_differs()]].concat(), &[1.0; 9]);
+    assert_eq!(RULE.stepped(finding.clone(), &stages, steps[8]).verdict(), Verdict::Undecided);
+}
+
+#[test]
+fn what_one_look_has_shown_the_next_does_not_take_back() {
+    let early = planted(0.3, 0.01, 14, Seed(1));
+    // What follows is noise that hides it.
+    let late = [early.clone(), planted(0.0, 0.9, 14, Seed(2))].concat();
+    let stage = |scores: Vec<(Score, Score)>, share: f64| {
+        let paired = Paired::of(scores);
+        let distribution = stats::SignedRank::of(paired.blocks());
+        let rank = distribution.rank_within(0.05 * share);
+        Stage { level: Level { rank, error: distribution.error(rank) }, paired, share }
+    };
+    let stages = [stage(early, 0.5), stage(late, 0.5)];
+    assert_eq!(by_rule(&RULE, &stages[1..]).verdict(), Verdict::Undecided);
+    assert_eq!(by_rule(&RULE, &stages).verdict(), Verdict::Slower);
+}
+
+#[test]
+fn a_planted_difference_as_large_as_the_detectable_one_is_mostly_found() {
+    let least = |seed: u64| judge(&planted(0.0, 0.03, 14, Seed(seed))).detectable().unwrap().0;
+    let mut leasts: Vec<f64> = (0..41).map(least).collect();
+    leasts.sort_unstable_by(f64::total_cmp);
+    let found = (0..200).filter(|&index| {
+        let seed = Seed(500).nth(index);
+        let finding = judge(&planted(leasts[20] - 1.0, 0.03, 14, seed));
+        finding.verdict() == Verdict::Slower
+    });
+    let share = found.count() as f64 / 200.0;
+    assert!((share - 0.8).abs() < 0.15, "{share} find {}", leasts[20]);
+}
+
+#[test]
+fn a_tie_is_a_tie_by_two_one_sided_tests() {
+    for seed in 0..50 {
+        let scores = planted(0.01, 0.02, 14, Seed(seed));
+        let finding = judge(&scores);
+        let level = spend(&[14; RULE.comparisons], 0.05)[0];
+        let rejects = finding.p_within <= level.error / 2.0 + 1e-12;
+        assert_eq!(finding.verdict() == Verdict::Tie, rejects, "{finding:?}");
+    }
+}
+
+#[test]
+fn lost_blocks_are_counted_into_the_trials_that_would_decide() {
+    let scores = planted(0.02, 0.1, 10, Seed(5));
+    let level = spend(&[10; RULE.comparisons], 0.05)[0];
+    let needed = |spoilt| {
+        let paired = Paired::of(scores.clone()).with_spoilt(spoilt);
+        by_rule(&RULE, &[Stage::only(paired, level)]).comparison().trials_needed.unwrap()
+    };
+    assert!(needed(10).abs_diff(2 * needed(0)) <= 1);
 }
 
 fn score() -> impl Strategy<Value = Score> {

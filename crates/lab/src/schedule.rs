@@ -1,0 +1,274 @@
+//! Which trial may start next. Blocks that the audit spoilt come again at the end of the queue; where a run may
+//! stop early, blocks beyond a look wait until it has been taken. Nothing is known here that rows and plan do not
+//! tell: a resumed run makes the same schedule.
+
+use std::collections::{BTreeMap, VecDeque};
+use study::blocks::{BlockId, attempts_anew, most_anew, outstanding, runs_again};
+use study::experiment::Experiment;
+use study::plan::TrialPlan;
+use study::record::{Outcome, TrialRecord};
+
+/// Names of a workload and a link.
+pub(crate) type Place = (String, String);
+
+/// What is still to run.
+pub(crate) struct Schedule {
+    alone: VecDeque<TrialPlan>,
+    light: VecDeque<TrialPlan>,
+    open: BTreeMap<BlockId, Open>,
+    places: BTreeMap<Place, Runs>,
+}
+
+/// A block's attempt under way.
+struct Open {
+    /// Its trials, done or not.
+    trials: Vec<TrialPlan>,
+    left: usize,
+    spoilt: bool,
+}
+
+/// What a workload on a link may still do.
+struct Runs {
+    /// Attempts at blocks anew that are left to it.
+    anew: u32,
+    /// Looks before the end that are still to be taken, by their numbers of blocks.
+    looks: VecDeque<u32>,
+}
+
+/// How trials are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// Each alone.
+    Serial,
+    /// Those that need little of the machine side by side.
+    SideBySide,
+}
+
+impl Schedule {
+    /// What of `plan` the rows leave to be run.
+    pub(crate) fn new(
+        experiment: &Experiment,
+        plan: &[TrialPlan],
+        records: &[TrialRecord],
+        manner: Manner,
+    ) -> Self {
+        let left = outstanding(plan, records);
+        let mut schedule = Self {
+            alone: VecDeque::new(),
+            light: VecDeque::new(),
+            open: BTreeMap::new(),
+            places: places(experiment, records),
+        };
+        for trial in left {
+            schedule.admit(trial, manner);
+        }
+        for record in records {
+            if let Some(open) = schedule.open.get_mut(&BlockId::of(&record.plan))
+                && open.trials[0].attempt == record.plan.attempt
+                && open.trials.iter().all(|trial| trial.key != record.plan.key)
+            {
+                // Of an attempt that was interrupted.
+                open.spoilt |= is_invalid(record);
+                open.trials.push(record.plan.clone());
+            }
+        }
+        schedule
+    }
+
+    /// Everything that waits.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &TrialPlan> {
+        self.alone.iter().chain(&self.light)
+    }
+
+    /// Whether a trial that runs alone may start.
+    pub(crate) fn has_alone(&self) -> bool {
+        self.alone.iter().any(|trial| self.may_start(trial))
+    }
+
+    /// The next trial to run alone.
+    pub(crate) fn next_alone(&mut self) -> Option<TrialPlan> {
+        let place = self.alone.iter().position(|trial| self.may_start(trial))?;
+        self.alone.remove(place)
+    }
+
+    /// The next one that may run beside others, if it `fits`.
+    pub(crate) fn next_light(&mut self, fits: impl Fn(&TrialPlan) -> bool) -> Option<TrialPlan> {
+        let place = self.light.iter().position(|trial| self.may_start(trial))?;
+        if fits(&self.light[place]) { self.light.remove(place) } else { None }
+    }
+
+    /// Hears of a finished trial; gives the trials that are to run in its wake: its block's next attempt.
+    pub(crate) fn finished(&mut self, record: &TrialRecord, manner: Manner) -> Vec<TrialPlan> {
+        let block = BlockId::of(&record.plan);
+        let Some(open) = self.open.get_mut(&block) else { return Vec::new() };
+        open.left = open.left.saturating_sub(1);
+        open.spoilt |= is_invalid(record);
+        if open.left > 0 {
+            return Vec::new();
+        }
+        let Some(open) = self.open.remove(&block) else { return Vec::new() };
+        let place = (block.workload.clone(), block.link.clone());
+        let Some(runs) = self.places.get_mut(&place) else { return Vec::new() };
+        if !open.spoilt || !runs_again(&open.trials[0]) || runs.anew == 0 {
+            return Vec::new();
+        }
+        runs.anew -= 1;
+        let mut again: Vec<TrialPlan> = open.trials.iter().map(TrialPlan::again).collect();
+        again.sort_by_key(|trial| trial.order);
+        again.iter().for_each(|trial| self.admit(trial.clone(), manner));
+        again
+    }
+
+    /// A place whose next look is due: every block before it is done.
+    pub(crate) fn look_due(&self) -> Option<Place> {
+        let is_due = |(place, runs): &(&Place, &Runs)| {
+            let Some(&look) = runs.looks.front() else { return false };
+            let before = |block: &BlockId| {
+                block.workload == place.0
+                    && block.link == place.1
+                    && (block.warmup || block.block < look)
+            };
+            !self.open.keys().any(before)
+        };
+        self.places.iter().find(is_due).map(|(place, _)| place.clone())
+    }
+
+    /// The look was taken and not all is decided.
+    pub(crate) fn go_on(&mut self, place: &Place) {
+        if let Some(runs) = self.places.get_mut(place) {
+            runs.looks.pop_front();
+        }
+    }
+
+    /// The look was taken and all is decided: what waits there need not run. It is given back.
+    pub(crate) fn stop(&mut self, place: &Place) -> Vec<TrialPlan> {
+        if let Some(runs) = self.places.get_mut(place) {
+            runs.looks.clear();
+        }
+        let here = |trial: &TrialPlan| {
+            trial.cell.workload.name == place.0 && trial.cell.link.name == place.1
+        };
+        let stopped: Vec<TrialPlan> = self.waiting().filter(|trial| here(trial)).cloned().collect();
+        self.alone.retain(|trial| !here(trial));
+        self.light.retain(|trial| !here(trial));
+        self.open.retain(|block, _| block.place() != (place.0.as_str(), place.1.as_str()));
+        stopped
+    }
+
+    fn admit(&mut self, trial: TrialPlan, manner: Manner) {
+        let open = self.open.entry(BlockId::of(&trial));
+        let open = open.or_insert(Open { trials: Vec::new(), left: 0, spoilt: false });
+        open.trials.push(trial.clone());
+        open.left += 1;
+        match manner {
+            Manner::SideBySide if trial.is_light() => self.light.push_back(trial),
+            _ => self.alone.push_back(trial),
+        }
+    }
+
+    fn may_start(&self, trial: &TrialPlan) -> bool {
+        let place = (trial.cell.workload.name.clone(), trial.cell.link.name.clone());
+        let look = self.places.get(&place).and_then(|runs| runs.looks.front());
+        trial.warmup || look.is_none_or(|&look| trial.block < look)
+    }
+}
+
+fn places(experiment: &Experiment, records: &[TrialRecord]) -> BTreeMap<Place, Runs> {
+    let spent = attempts_anew(records);
+    let mut places = BTreeMap::new();
+    for workload in &experiment.workloads {
+        for link in &experiment.links {
+            let place = (workload.name.clone(), link.name.clone());
+            let spent = spent.get(&place).copied().unwrap_or(0);
+            let mut looks: VecDeque<u32> = VecDeque::new();
+            if workload.check_of.is_none() {
+                let planned = study::planned_looks(experiment, link);
+                looks.extend(planned.iter().map(|look| look.blocks));
+                // The last one is the end.
+                looks.pop_back();
+            }
+            let anew = most_anew(link.trials).saturating_sub(spent);
+            places.insert(place, Runs { anew, looks });
+        }
+    }
+    places
+}
+
+fn is_invalid(record: &TrialRecord) -> bool {
+    matches!(record.outcome, Outcome::Invalid { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use study::experiment::{Stopping, builtin};
+    use study::plan::{Surroundings, trials};
+    use study::record::without_figures;
+
+    fn experiment(trials: u32) -> Experiment {
+        let mut quick: Experiment = builtin()[0].toml.parse().unwrap();
+        quick.links.truncate(1);
+        quick.links[0].trials = trials;
+        quick.links[0].warmup = 0;
+        quick
+    }
+
+    fn row(plan: &TrialPlan, valid: bool) -> TrialRecord {
+        let late = || Outcome::Invalid { reason: "late".to_owned() };
+        without_figures(plan.clone(), if valid { Outcome::Measured } else { late() }, 0)
+    }
+
+    /// Runs all that may start; trials that `valid` refuses are invalid. Gives the keys in their order.
+    fn run(schedule: &mut Schedule, valid: impl Fn(&TrialPlan) -> bool) -> Vec<String> {
+        let mut ran = Vec::new();
+        while let Some(trial) = schedule.next_alone() {
+            ran.push(trial.key.clone());
+            schedule.finished(&row(&trial, valid(&trial)), Manner::Serial);
+        }
+        ran
+    }
+
+    #[test]
+    fn a_spoilt_block_comes_again_at_the_end() {
+        let experiment = experiment(4);
+        let plan = trials(&experiment, &Surroundings::default());
+        let mut schedule = Schedule::new(&experiment, &plan, &[], Manner::Serial);
+        let spoilt = plan[4].key.clone();
+        let ran = run(&mut schedule, |trial| trial.key != spoilt);
+        assert_eq!(ran.len(), 15);
+        let again: Vec<_> = plan[3..6].iter().map(|trial| format!("{}~1", trial.key)).collect();
+        assert_eq!(ran[12..], again);
+    }
+
+    #[test]
+    fn a_resumed_run_goes_on_with_the_attempt_that_was_interrupted() {
+        let experiment = experiment(4);
+        let plan = trials(&experiment, &Surroundings::default());
+        let mut rows: Vec<_> = plan.iter().map(|trial| row(trial, true)).collect();
+        rows[4] = row(&plan[4], false);
+        let again: Vec<_> = plan[3..6].iter().map(TrialPlan::again).collect();
+        rows.push(row(&again[0], false));
+        let mut schedule = Schedule::new(&experiment, &plan, &rows, Manner::Serial);
+        let ran = run(&mut schedule, |_| true);
+        // The rest of the second attempt, which is spoilt already, and then the third.
+        assert_eq!(ran.len(), 2 + 3);
+        assert!(ran[2..].iter().all(|key| key.ends_with("~2")), "{ran:?}");
+    }
+
+    #[test]
+    fn blocks_beyond_a_look_wait_until_it_is_taken() {
+        let experiment = Experiment { stopping: Stopping::Sequential, ..experiment(40) };
+        let plan = trials(&experiment, &Surroundings::default());
+        let mut schedule = Schedule::new(&experiment, &plan, &[], Manner::Serial);
+        assert_eq!(schedule.look_due(), None);
+        let first = study::planned_looks(&experiment, &experiment.links[0])[0].blocks as usize;
+        assert_eq!(run(&mut schedule, |_| true).len(), 3 * first);
+        let place = schedule.look_due().unwrap();
+        schedule.go_on(&place);
+        assert_eq!(schedule.look_due(), None);
+        assert!(!run(&mut schedule, |_| true).is_empty());
+        let stopped = schedule.stop(&schedule.look_due().unwrap());
+        assert!(!stopped.is_empty() && schedule.waiting().count() == 0);
+        assert_eq!(schedule.look_due(), None);
+    }
+}

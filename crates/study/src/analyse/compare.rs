@@ -1,0 +1,385 @@
+//! Contenders against each other: levels, findings, Holm's steps and what forbids a verdict.
+
+use super::{Rows, deciding_metric, too_many};
+use crate::blocks::Audited;
+use crate::experiment::{Contender, Experiment, LinkChoice, Stopping, Workload, WorkloadKind};
+use crate::published::{self, Difference, Ours, Published, Question};
+use crate::record::{Outcome, RunHeader, TrialRecord};
+use crate::result::{CellResult, Family, Pair, Ranked, Verdict, Verdicts};
+use crate::stats::{
+    CONFIDENCE, Detectable, Level, Look, SignedRank, WalshAverages, fisher, looks, one_look, spend,
+    weighted_holm,
+};
+use crate::verdict::{Finding, Paired, Rule, Score, Stage};
+use std::collections::BTreeMap;
+
+/// Two contenders on one workload and link.
+struct Versus<'e> {
+    workload: &'e Workload,
+    link: &'e LinkChoice,
+    a: &'e Contender,
+    b: &'e Contender,
+}
+
+/// The family's level and the verdicts by workload and link.
+pub(super) fn verdicts(
+    experiment: &Experiment,
+    rows: &Rows<'_>,
+    cells: &[CellResult],
+) -> (Family, Vec<Verdicts>) {
+    let compared = compared(experiment);
+    let looked = looked(experiment, &compared, rows);
+    let mut judge = Judge::of(experiment, compared.len());
+    let found: Vec<Finding> = compared
+        .iter()
+        .zip(&looked)
+        .map(|(versus, looked)| judge.found(versus, looked, rows))
+        .collect();
+    let p_values: Vec<f64> = found.iter().map(Finding::p_differs).collect();
+    let weights: Vec<f64> = looked.iter().map(|looked| looked.weight).collect();
+    let steps = weighted_holm(&p_values, &weights);
+    let found = found.into_iter().zip(looked.iter().zip(steps));
+    let stepped = found.map(|(finding, (looked, step))| match finding.verdict() {
+        Verdict::Unsupported => finding,
+        _ => judge.rule.stepped(finding, &looked.stages, step),
+    });
+    let findings = compared
+        .iter()
+        .zip(stepped)
+        .map(|(versus, finding)| versus.checked(finding, rows, judge.rule.margin, experiment));
+    let findings: Vec<Finding> = findings.collect();
+    let family = Family {
+        confidence: CONFIDENCE,
+        comparisons: u32::try_from(compared.len()).unwrap_or(u32::MAX),
+        method: method(experiment.stopping).to_owned(),
+        error_spent: looked.iter().flat_map(|l| &l.stages).map(|stage| stage.level.error).sum(),
+    };
+    let found: Vec<(Versus<'_>, Finding)> = compared.into_iter().zip(findings).collect();
+    let same_place = |a: &(Versus<'_>, Finding), b: &(Versus<'_>, Finding)| {
+        a.0.workload.name == b.0.workload.name && a.0.link.name == b.0.link.name
+    };
+    let verdicts =
+        found.chunk_by(same_place).map(|found| one_verdict(experiment, found, cells)).collect();
+    (family, verdicts)
+}
+
+/// Whether every pair of a workload on a link has a verdict that no later row can take back: what a run that may
+/// stop early asks at each of its looks. Holm's steps wait for the end, and can but add to it.
+pub fn is_settled(header: &RunHeader, records: &[TrialRecord], workload: &str, link: &str) -> bool {
+    let experiment = &header.experiment;
+    let rows = Rows::of(records);
+    let compared = compared(experiment);
+    let mut judge = Judge::of(experiment, compared.len());
+    let looked = looked(experiment, &compared, &rows);
+    let mut here = compared
+        .iter()
+        .zip(&looked)
+        .filter(|(versus, _)| versus.workload.name == workload && versus.link.name == link);
+    here.all(|(versus, looked)| {
+        let finding = judge.found(versus, looked, &rows);
+        let finding = versus.checked(finding, &rows, judge.rule.margin, experiment);
+        finding.verdict() != Verdict::Undecided
+    })
+}
+
+/// The looks at a workload on a link: at which numbers of blocks it may be judged.
+pub fn planned_looks(experiment: &Experiment, link: &LinkChoice) -> Vec<Look> {
+    match experiment.stopping {
+        Stopping::Fixed => one_look(link.trials),
+        Stopping::Sequential => looks(link.trials, even_error(compared(experiment).len())),
+    }
+}
+
+fn even_error(comparisons: usize) -> f64 {
+    (1.0 - CONFIDENCE) / comparisons.max(1) as f64
+}
+
+/// All pairs over all links and workloads; a workload that only checks another has no verdicts of its own and takes
+/// nothing from the family: it can but withdraw what the other found.
+fn compared(experiment: &Experiment) -> Vec<Versus<'_>> {
+    let mut compared = Vec::new();
+    for workload in experiment.workloads.iter().filter(|workload| workload.check_of.is_none()) {
+        for link in &experiment.links {
+            for (index, a) in experiment.contenders.iter().enumerate() {
+                let others = &experiment.contenders[index + 1..];
+                compared.extend(others.iter().map(|b| Versus { workload, link, a, b }));
+            }
+        }
+    }
+    compared
+}
+
+/// A comparison's looks so far, and its weight in the family: its share of the error.
+struct Looked {
+    stages: Vec<Stage>,
+    weight: f64,
+}
+
+fn looked(experiment: &Experiment, compared: &[Versus<'_>], rows: &Rows<'_>) -> Vec<Looked> {
+    match experiment.stopping {
+        Stopping::Fixed => looked_once(experiment, compared, rows),
+        Stopping::Sequential => {
+            let weight = even_error(compared.len());
+            let of = |versus: &Versus<'_>| {
+                let looks = planned_looks(experiment, versus.link);
+                Looked { stages: versus.stages(rows, &looks, weight), weight }
+            };
+            compared.iter().map(of).collect()
+        }
+    }
+}
+
+/// The level of each comparison: those with the baseline come first where not all can be paid for.
+fn looked_once(experiment: &Experiment, compared: &[Versus<'_>], rows: &Rows<'_>) -> Vec<Looked> {
+    let paired: Vec<Paired> = compared.iter().map(|versus| versus.paired(rows)).collect();
+    let mut order: Vec<usize> = (0..compared.len()).collect();
+    let with_baseline = |index: usize| {
+        let Versus { a, b, .. } = &compared[index];
+        a.name == experiment.baseline || b.name == experiment.baseline
+    };
+    order.sort_by_key(|&index| !with_baseline(index));
+    let blocks: Vec<usize> = order.iter().map(|&index| paired[index].blocks()).collect();
+    let mut levels = vec![Level { rank: 0, error: 0.0 }; compared.len()];
+    for (index, level) in order.into_iter().zip(spend(&blocks, 1.0 - CONFIDENCE)) {
+        levels[index] = level;
+    }
+    let once = |(paired, level): (Paired, Level)| Looked {
+        stages: vec![Stage::only(paired, level)],
+        weight: level.error,
+    };
+    paired.into_iter().zip(levels).map(once).collect()
+}
+
+/// The rule with all that it needs beside the rows.
+struct Judge {
+    rule: Rule,
+    detectable: Detectable,
+}
+
+impl Judge {
+    fn of(experiment: &Experiment, comparisons: usize) -> Self {
+        let rule = Rule { margin: experiment.margin, comparisons };
+        Self { rule, detectable: Detectable::default() }
+    }
+
+    /// What is found of a pair by itself, unless it cannot run here or its trials cannot be vouched for.
+    fn found(&mut self, versus: &Versus<'_>, looked: &Looked, rows: &Rows<'_>) -> Finding {
+        let blocks = looked.stages.last().map_or(0, |stage| stage.paired.blocks());
+        if let Some(reason) = versus.unsupported(rows).filter(|_| blocks == 0) {
+            return Finding::unsupported(reason);
+        }
+        let finding = self.rule.judge(&looked.stages, &mut self.detectable);
+        let [a, b] = [versus.a, versus.b]
+            .map(|contender| rows.audited(versus.workload, versus.link, contender));
+        for (contender, audited) in [(versus.a, a), (versus.b, b)] {
+            if let Some(reason) = too_many(audited) {
+                return finding.refused(format!("{}: {reason}", contender.name));
+            }
+        }
+        if fisher(a.invalid, a.trials, b.invalid, b.trials) < UNEQUAL {
+            let told = |contender: &Contender, Audited { trials, invalid }: Audited| {
+                format!("{invalid} of {trials} trials of {}", contender.name)
+            };
+            return finding.withheld(format!(
+                "the audit refused {} and {}: one of the two disturbs what is measured",
+                told(versus.a, a),
+                told(versus.b, b)
+            ));
+        }
+        finding
+    }
+}
+
+/// Rates of invalid trials that differ so surely are taken for no accident (Fisher's exact test).
+const UNEQUAL: f64 = 0.05;
+
+impl Versus<'_> {
+    /// What the first takes longer than the second, a message, block by block. A block in which either failed has no
+    /// difference.
+    fn difference(&self, rows: &Rows<'_>) -> Option<Difference> {
+        let WorkloadKind::Echo(echo) = self.workload.kind else { return None };
+        let figures = |contender: &Contender| -> BTreeMap<u32, f64> {
+            let rows = rows.cell(self.workload, self.link, contender);
+            let figure = |row: &&TrialRecord| match score(row, self.workload)? {
+                Score::Figure(value) => Some((row.plan.block, value)),
+                Score::Failed => None,
+            };
+            rows.iter().filter_map(figure).collect()
+        };
+        let (a, b) = (figures(self.a), figures(self.b));
+        let count = f64::from(echo.count);
+        let paired = a.iter().filter_map(|(block, a)| Some((a - b.get(block)?) / count));
+        let averages = WalshAverages::of(&paired.collect::<Vec<_>>());
+        let interval = averages.interval(averages.distribution().rank_within(1.0 - CONFIDENCE));
+        let is_finite = interval.low.is_finite() && interval.high.is_finite();
+        Some(Difference {
+            estimate: averages.estimate()?,
+            ci95: is_finite.then_some([interval.low, interval.high]),
+        })
+    }
+
+    fn paired(&self, rows: &Rows<'_>) -> Paired {
+        self.paired_on(self.workload, rows, u32::MAX)
+    }
+
+    /// The blocks before `end`.
+    fn paired_on(&self, workload: &Workload, rows: &Rows<'_>, end: u32) -> Paired {
+        let scores = |contender: &Contender| -> BTreeMap<u32, Option<Score>> {
+            let rows = rows.cell(workload, self.link, contender).iter();
+            let before = rows.filter(|row| row.plan.block < end);
+            before.map(|row| (row.plan.block, score(row, workload))).collect()
+        };
+        let (a, b) = (scores(self.a), scores(self.b));
+        let both = || a.iter().filter_map(|(block, a)| Some(((*a), (*b.get(block)?))));
+        let spoilt = both().filter(|(a, b)| a.is_none() || b.is_none()).count();
+        Paired::of(both().filter_map(|(a, b)| a.zip(b))).with_spoilt(spoilt)
+    }
+
+    /// The looks that the rows have come to, each with an interval of its share of `error`.
+    fn stages(&self, rows: &Rows<'_>, looks: &[Look], error: f64) -> Vec<Stage> {
+        let of = |contender: &Contender| rows.cell(self.workload, self.link, contender);
+        let ran = of(self.a).iter().chain(of(self.b));
+        let blocks = ran.map(|row| row.plan.block + 1).max().unwrap_or(0);
+        let reached = looks.iter().take_while(|look| look.blocks <= blocks).count();
+        // Whoever was interrupted between two looks looks at what there is.
+        let between = usize::from(reached == 0 || looks[reached - 1].blocks < blocks);
+        let stage = |look: &Look| {
+            let paired = self.paired_on(self.workload, rows, look.blocks);
+            let distribution = SignedRank::of(paired.blocks());
+            let rank = distribution.rank_within(error * look.share);
+            Stage {
+                level: Level { rank, error: distribution.error(rank) },
+                paired,
+                share: look.share,
+            }
+        };
+        looks.iter().take(reached + between).map(stage).collect()
+    }
+
+    /// Unless the same over flat dependencies comes to another verdict.
+    fn checked(
+        &self,
+        finding: Finding,
+        rows: &Rows<'_>,
+        margin: f64,
+        experiment: &Experiment,
+    ) -> Finding {
+        let name = Some(&self.workload.name);
+        let check = experiment.workloads.iter().find(|other| other.check_of.as_ref() == name);
+        let Some(check) = check else { return finding };
+        // The check claims nothing and can but withdraw: its interval need not hold together with others.
+        let paired = self.paired_on(check, rows, u32::MAX);
+        finding.checked_by(&alone(margin, paired, &mut Detectable::default()))
+    }
+
+    fn unsupported(&self, rows: &Rows<'_>) -> Option<String> {
+        [self.a, self.b].into_iter().find_map(|contender| {
+            rows.cell(self.workload, self.link, contender).iter().find_map(|row| {
+                let Outcome::Unsupported { reason, remedy } = &row.outcome else { return None };
+                Some(format!("{}: {reason}; {remedy}", contender.name))
+            })
+        })
+    }
+}
+
+/// One comparison by itself, at 95 %.
+pub(super) fn alone(margin: f64, paired: Paired, detectable: &mut Detectable) -> Finding {
+    let distribution = SignedRank::of(paired.blocks());
+    let rank = distribution.rank_within(1.0 - CONFIDENCE);
+    let level = Level { rank, error: distribution.error(rank) };
+    Rule { margin, comparisons: 1 }.judge(&[Stage::only(paired, level)], detectable)
+}
+
+/// Our run beside the published one. Each of its comparisons stands by itself, as each published finding does.
+pub(super) fn published(experiment: &Experiment, rows: &Rows<'_>) -> Option<Published> {
+    let versus = |question: Question<'_>| {
+        Some(Versus {
+            workload: experiment.workload(question.workload)?,
+            link: experiment.links.iter().find(|link| link.name == question.link)?,
+            a: experiment.contender(question.a)?,
+            b: experiment.contender(question.b)?,
+        })
+    };
+    let ask = |question: Question<'_>| {
+        let paired = versus(question)?.paired(rows);
+        (paired.blocks() > 0)
+            .then(|| alone(experiment.margin, paired, &mut Detectable::default()).comparison())
+    };
+    let differ = |question: Question<'_>| versus(question)?.difference(rows);
+    published::compare(experiment.published?, &Ours { experiment, ask: &ask, differ: &differ })
+}
+
+pub(super) fn score(row: &TrialRecord, workload: &Workload) -> Option<Score> {
+    match row.outcome {
+        Outcome::Measured => {
+            let value = row.metrics.get(deciding_metric(workload)).copied()?;
+            (value > 0.0 && value.is_finite()).then_some(Score::Figure(value))
+        }
+        Outcome::Failed { .. } => Some(Score::Failed),
+        Outcome::Invalid { .. } | Outcome::Unsupported { .. } => None,
+    }
+}
+
+fn one_verdict(
+    experiment: &Experiment,
+    found: &[(Versus<'_>, Finding)],
+    cells: &[CellResult],
+) -> Verdicts {
+    let Versus { workload, link, .. } = found[0].0;
+    let metric = deciding_metric(workload);
+    let baseline = &experiment.baseline;
+    let seconds = |contender: &str| {
+        let here = |cell: &&CellResult| {
+            cell.workload.name == workload.name
+                && cell.link.name == link.name
+                && cell.contender.name == contender
+        };
+        Some(cells.iter().find(here)?.metrics.get(metric)?.median / 1e3)
+    };
+    let ranked = |contender: &str, finding: &Finding| Ranked {
+        contender: contender.to_owned(),
+        comparison: finding.comparison(),
+        saved_s: seconds(baseline).zip(seconds(contender)).map(|(base, own)| base - own),
+    };
+    let mut ranking: Vec<Ranked> = found
+        .iter()
+        .filter_map(|(Versus { a, b, .. }, finding)| match baseline {
+            base if *base == b.name => Some(ranked(&a.name, finding)),
+            base if *base == a.name => Some(ranked(&b.name, &finding.reversed())),
+            _ => None,
+        })
+        .collect();
+    let place = |ranked: &Ranked| ranked.comparison.ratio.map_or(f64::INFINITY, |ratio| ratio.0);
+    ranking.sort_by(|a, b| place(a).total_cmp(&place(b)));
+    let pair = |(versus, finding): &(Versus<'_>, Finding)| Pair {
+        a: versus.a.name.clone(),
+        b: versus.b.name.clone(),
+        comparison: finding.comparison(),
+    };
+    Verdicts {
+        workload: workload.name.clone(),
+        link: link.name.clone(),
+        metric: metric.to_owned(),
+        baseline: baseline.clone(),
+        ranking,
+        pairs: found.iter().map(pair).collect(),
+    }
+}
+
+fn method(stopping: Stopping) -> &'static str {
+    match stopping {
+        Stopping::Fixed => {
+            "Hodges-Lehmann ratios of the deciding times paired by block; intervals from the exact \
+             signed-rank distribution, simultaneous over all pairs, links and workloads by \
+             Bonferroni's inequality with the error spent where the exact levels lie; faster and slower \
+             also where Holm's procedure rejects at a later step, with the interval of that step"
+        }
+        Stopping::Sequential => {
+            "Hodges-Lehmann ratios of the deciding times paired by block; repeated intervals from the \
+             exact signed-rank distribution at looks planned beforehand, the error spent in proportion \
+             to the blocks looked at (Lan and DeMets), simultaneous over all looks, pairs, links and \
+             workloads by Bonferroni's inequality; faster and slower also where Holm's procedure rejects at \
+             a later step, with the interval of that step"
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Blocks and their attempts. A block in which the audit refused a trial runs again as a whole, for its trials
+//! are compared with each other and must have met the machine in one mood. Every attempt's rows are kept; one
+//! attempt of each block counts.
+
+#[cfg(test)]
+mod tests;
+
+use crate::plan::{CellId, TrialPlan};
+use crate::record::{Outcome, TrialRecord};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Attempts at a block: what spoils three one after another is the machine's way, and not a moment's bad luck.
+pub const MOST_ATTEMPTS: u32 = 3;
+
+/// How many attempts anew a workload on a link has in all, of `blocks` blocks: where half of them are spoilt, more
+/// trials would be spoilt too, and the cell says so instead.
+pub fn most_anew(blocks: u32) -> u32 {
+    blocks.div_ceil(2).max(2)
+}
+
+/// What a block is found by; warm-up blocks count by themselves.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlockId {
+    /// The workload's name.
+    pub workload: String,
+    /// The link's name.
+    pub link: String,
+    /// Its number.
+    pub block: u32,
+    /// Whether it only warms up.
+    pub warmup: bool,
+}
+
+impl BlockId {
+    /// The block of a trial.
+    pub fn of(plan: &TrialPlan) -> Self {
+        Self {
+            workload: plan.cell.workload.name.clone(),
+            link: plan.cell.link.name.clone(),
+            block: plan.block,
+            warmup: plan.warmup,
+        }
+    }
+
+    /// The names of its workload and link.
+    pub fn place(&self) -> (&str, &str) {
+        (&self.workload, &self.link)
+    }
+}
+
+/// The rows that count: of each block the first attempt that is whole and that the audit let pass; where there is
+/// none, the attempt with most trials that it did let pass. Of two rows with one key the later counts. In the
+/// order of keys; warm-ups are left out.
+pub fn counted(records: &[TrialRecord]) -> Vec<&TrialRecord> {
+    let latest = latest(records);
+    let mut blocks: BTreeMap<BlockId, BTreeMap<u32, Vec<&TrialRecord>>> = BTreeMap::new();
+    for record in latest.into_values().filter(|record| !record.plan.warmup) {
+        let attempts = blocks.entry(BlockId::of(&record.plan)).or_default();
+        attempts.entry(record.plan.attempt).or_default().push(record);
+    }
+    let mut rows: Vec<_> = blocks.into_values().filter_map(counting_attempt).flatten().collect();
+    rows.sort_by(|a, b| a.plan.key.cmp(&b.plan.key));
+    rows
+}
+
+/// How many trials of each cell the audit refused, of how many it heard: over all attempts, for a rate among those
+/// that count would hide what had to be run again. Warm-ups are left out.
+pub fn audited(records: &[TrialRecord]) -> BTreeMap<CellId, Audited> {
+    let mut cells: BTreeMap<CellId, Audited> = BTreeMap::new();
+    for record in latest(records).into_values().filter(|record| !record.plan.warmup) {
+        let heard = !matches!(record.outcome, Outcome::Unsupported { .. });
+        let cell = cells.entry(record.plan.cell.id()).or_default();
+        cell.trials += u32::from(heard);
+        cell.invalid += u32::from(is_invalid(record));
+    }
+    cells
+}
+
+/// What the audit made of a cell's trials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Audited {
+    /// Trials that it heard.
+    pub trials: u32,
+    /// Trials that it refused.
+    pub invalid: u32,
+}
+
+/// What of `plan` is still to run, given the rows that are there: trials without a row, those that found the
+/// machine lacking, and the next attempt at every block that a refused trial spoiled. Attempts anew stand last.
+pub fn outstanding(plan: &[TrialPlan], records: &[TrialRecord]) -> Vec<TrialPlan> {
+    let latest = latest(records);
+    let mut blocks: BTreeMap<BlockId, Vec<&TrialPlan>> = BTreeMap::new();
+    plan.iter().for_each(|trial| blocks.entry(BlockId::of(trial)).or_default().push(trial));
+    let mut anew = Vec::new();
+    let mut spent = attempts_anew(records);
+    let mut planned: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+    for block in blocks.keys().filter(|block| !block.warmup) {
+        *planned.entry(block.place()).or_default() += 1;
+    }
+    let mut missing: BTreeSet<&str> = BTreeSet::new();
+    for (block, trials) in &blocks {
+        let mut attempt: Vec<TrialPlan> = trials.iter().map(|&trial| trial.clone()).collect();
+        loop {
+            let left: Vec<&TrialPlan> =
+                attempt.iter().filter(|trial| !is_done(latest.get(trial.key.as_str()))).collect();
+            let spoilt = attempt.iter().any(|trial| {
+                latest.get(trial.key.as_str()).is_some_and(|record| is_invalid(record))
+            });
+            if left.is_empty() && spoilt && runs_again(&attempt[0]) {
+                let next: Vec<TrialPlan> = attempt.iter().map(TrialPlan::again).collect();
+                let begun = next.iter().any(|trial| latest.contains_key(trial.key.as_str()));
+                let spent = spent.entry(place(block)).or_default();
+                let most = most_anew(planned.get(&block.place()).copied().unwrap_or(0));
+                if begun || *spent < most {
+                    *spent += u32::from(!begun);
+                    attempt = next;
+                    continue;
+                }
+            }
+            match attempt[0].attempt {
+                0 => missing.extend(
+                    trials
+                        .iter()
+                        .filter(|trial| left.iter().any(|other| other.key == trial.key))
+                        .map(|trial| trial.key.as_str()),
+                ),
+                _ => anew.extend(left.into_iter().cloned()),
+            }
+            break;
+        }
+    }
+    let first = plan.iter().filter(|trial| missing.contains(trial.key.as_str())).cloned();
+    first.chain(anew).collect()
+}
+
+/// How many attempts anew have begun, by workload and link.
+pub fn attempts_anew(records: &[TrialRecord]) -> BTreeMap<(String, String), u32> {
+    let begun: BTreeSet<(BlockId, u32)> = records
+        .iter()
+        .filter(|record| record.plan.attempt > 0)
+        .map(|record| (BlockId::of(&record.plan), record.plan.attempt))
+        .collect();
+    let mut counts = BTreeMap::new();
+    for (block, _) in &begun {
+        *counts.entry(place(block)).or_default() += 1;
+    }
+    counts
+}
+
+fn place(block: &BlockId) -> (String, String) {
+    (block.workload.clone(), block.link.clone())
+}
+
+/// Whether a spoilt attempt like that of `trial` is made anew. Warm-ups are not: nobody counts them.
+pub fn runs_again(trial: &TrialPlan) -> bool {
+    !trial.warmup && trial.attempt + 1 < MOST_ATTEMPTS
+}
+
+fn is_done(record: Option<&&TrialRecord>) -> bool {
+    record.is_some_and(|record| !matches!(record.outcome, Outcome::Unsupported { .. }))
+}
+
+fn is_invalid(record: &TrialRecord) -> bool {
+    matches!(record.outcome, Outcome::Invalid { .. })
+}
+
+fn latest(records: &[TrialRecord]) -> BTreeMap<&str, &TrialRecord> {
+    records.iter().map(|record| (record.plan.key.as_str(), record)).collect()
+}
+
+fn counting_attempt(attempts: BTreeMap<u32, Vec<&TrialRecord>>) -> Option<Vec<&TrialRecord>> {
+    let whole = attempts.values().map(Vec::len).max()?;
+    let passed = |rows: &[&TrialRecord]| rows.iter().filter(|row| !is_invalid(row)).count();
+    let mut best: Option<Vec<&TrialRecord>> = None;
+    for rows in attempts.into_values() {
+        if passed(&rows) == whole {
+            return Some(rows);
+        }
+        // Of two alike the earlier: which one counts must not be chosen by its figures.
+        if best.as_ref().is_none_or(|best| passed(best) < passed(&rows)) {
+            best = Some(rows);
+        }
+    }
+    best
+}

@@ -1,0 +1,151 @@
+//! What a comparison came to, on the log scale, from which either side can be told.
+
+use crate::result::{Comparison, Ratio, Verdict};
+use crate::stats::Interval;
+
+/// A comparison and what follows from it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    pub(super) blocks: usize,
+    pub(super) estimate: Option<f64>,
+    pub(super) interval: Interval,
+    pub(super) error: f64,
+    /// Of "no difference", two-sided.
+    pub(super) p_differs: f64,
+    /// Of "as far apart as the margin, or farther".
+    pub(super) p_within: f64,
+    /// The first after Holm's procedure over the family.
+    pub(super) p_holm: Option<f64>,
+    /// The least effect that would have been found.
+    pub(super) detectable: Option<f64>,
+    pub(super) verdict: Verdict,
+    pub(super) reason: Option<Reason>,
+    pub(super) trials_needed: Option<u32>,
+}
+
+/// Why there is no other verdict.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Reason {
+    Words(String),
+    /// Two assumptions about what a page's resources wait for come to different verdicts.
+    Dependencies {
+        inferred: Verdict,
+        flat: Verdict,
+    },
+}
+
+impl Reason {
+    fn reversed(&self) -> Self {
+        match self {
+            Self::Words(words) => Self::Words(words.clone()),
+            Self::Dependencies { inferred, flat } => {
+                Self::Dependencies { inferred: inferred.reversed(), flat: flat.reversed() }
+            }
+        }
+    }
+    fn words(&self) -> String {
+        match self {
+            Self::Words(words) => words.clone(),
+            Self::Dependencies { inferred, flat } => {
+                let (inferred, flat) = (inferred.word(), flat.word());
+                format!("{inferred} with inferred dependencies, {flat} with flat ones")
+            }
+        }
+    }
+}
+
+impl Finding {
+    /// No verdict, because one of the two cannot be run here.
+    pub fn unsupported(reason: String) -> Self {
+        Self {
+            blocks: 0,
+            estimate: None,
+            interval: Interval::EVERYTHING,
+            error: 0.0,
+            p_differs: 1.0,
+            p_within: 1.0,
+            p_holm: None,
+            detectable: None,
+            verdict: Verdict::Unsupported,
+            reason: Some(Reason::Words(reason)),
+            trials_needed: None,
+        }
+    }
+
+    /// What follows.
+    pub fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// The same finding, told from the other side.
+    pub fn reversed(&self) -> Self {
+        Self {
+            estimate: self.estimate.map(|estimate| -estimate),
+            interval: self.interval.negated(),
+            verdict: self.verdict.reversed(),
+            reason: self.reason.as_ref().map(Reason::reversed),
+            ..self.clone()
+        }
+    }
+
+    /// This finding, unless `check` (the same comparison under another assumption) comes to another verdict.
+    pub fn checked_by(self, check: &Self) -> Self {
+        if self.verdict == check.verdict
+            || matches!(self.verdict, Verdict::Undecided | Verdict::Unsupported)
+        {
+            return self;
+        }
+        let reason = Reason::Dependencies { inferred: self.verdict, flat: check.verdict };
+        Self { verdict: Verdict::Undecided, reason: Some(reason), trials_needed: None, ..self }
+    }
+
+    /// The two-sided p-value of "no difference"; 1 where the trials cannot be vouched for.
+    pub fn p_differs(&self) -> f64 {
+        self.p_differs
+    }
+
+    /// The least effect, as a ratio, that would have been found with a chance of
+    /// [`POWER`](crate::stats::POWER).
+    pub fn detectable(&self) -> Option<Ratio> {
+        self.detectable.map(Ratio::from_log)
+    }
+
+    /// This finding without its verdict: `reason` speaks against it.
+    pub fn withheld(self, reason: String) -> Self {
+        match self.verdict {
+            Verdict::Unsupported => self,
+            _ => Self {
+                verdict: Verdict::Undecided,
+                reason: Some(Reason::Words(reason)),
+                trials_needed: None,
+                p_differs: 1.0,
+                p_within: 1.0,
+                ..self
+            },
+        }
+    }
+
+    /// This finding without verdict and figures.
+    pub fn refused(self, reason: String) -> Self {
+        let withheld = self.withheld(reason);
+        Self { estimate: None, interval: Interval::EVERYTHING, detectable: None, ..withheld }
+    }
+
+    /// The finding as the result file tells it.
+    pub fn comparison(&self) -> Comparison {
+        let said = self.estimate.is_some();
+        Comparison {
+            n: u32::try_from(self.blocks).unwrap_or(u32::MAX),
+            ratio: self.estimate.map(Ratio::from_log),
+            ci95: said.then(|| Ratio::from_log_interval(self.interval)),
+            confidence: 1.0 - self.error,
+            verdict: self.verdict,
+            reason: self.reason.as_ref().map(Reason::words),
+            trials_needed: self.trials_needed,
+            p: said.then_some(self.p_differs),
+            p_holm: self.p_holm.filter(|_| said),
+            p_tie: said.then_some(self.p_within),
+            detectable: self.detectable(),
+        }
+    }
+}

@@ -27,6 +27,7 @@
 
 mod authority;
 mod client_tls;
+mod digest;
 mod error;
 mod identity;
 mod key_log;
@@ -37,6 +38,7 @@ mod trust;
 
 pub use authority::{Authority, AuthorityError, AuthoritySpec, Validity};
 pub use client_tls::{ClientTls, ClientTlsOptions, Resumption, Versions};
+pub use digest::{BadDigest, Digest, Sha256};
 pub use error::{ConfigError, Distrust, TlsError};
 pub use identity::{Identity, Pem};
 pub use key_log::KeyLog;

@@ -2,7 +2,7 @@
 //! times of their phases.
 //!
 //! [`Client`] is driven like every end point (`proto::EndPoint`); what it is for is a [`Work`]:
-//! [`FetchList`] or [`PageLoad`]. It knows no resolver, no file and no clock.
+//! [`FetchList`], [`PageLoad`], [`Calls`] or [`Download`]. It knows no resolver, no file and no clock.
 //!
 //! ```
 //! use client::{Bodies, Client, ClientConfig, FetchId, FetchList, FetchSpec, Transport};
@@ -28,6 +28,7 @@ mod calls;
 mod carrier;
 mod client;
 mod config;
+mod download;
 mod failure;
 mod fetch;
 mod fetch_list;
@@ -43,9 +44,14 @@ mod work;
 pub use calls::{Calls, Pattern};
 pub use client::Client;
 pub use config::{ClientConfig, KeepAlive, PoolLimits, Priorities, Timeouts};
+pub use download::{
+    Beginning, Download, DownloadSettings, FileId, Kept, Note, Refusal, Report, Retry, Sink,
+    Version, Wanted,
+};
+pub use failure::Hope;
 pub use fetch::{FetchId, FetchSpec};
 pub use fetch_list::{Answer, Bodies, FetchList};
-pub use hosts::{Hosts, Place};
+pub use hosts::{Hosts, Place, Resolver};
 pub use page_load::PageLoad;
 pub use profile::Profile;
 pub use transport::{Offer, Protocol, Security, Transport};

@@ -8,6 +8,7 @@ mod command;
 mod conclude;
 mod environment;
 mod files_adapter;
+mod get;
 mod har;
 mod host;
 mod inputs;
@@ -29,6 +30,7 @@ use trouble::Trouble;
 fn main() -> ExitCode {
     let done: Result<ExitCode, Trouble> = match Cli::parse().command {
         Command::Race(args) => command::race::run(&args),
+        Command::Get(args) => command::get::run(&args),
         Command::Serve(args) => command::serve::run(&args),
         Command::Link(args) => command::link::run(&args),
         Command::List(args) => command::list::run(&args),

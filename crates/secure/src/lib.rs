@@ -47,4 +47,4 @@ pub use rustls::pki_types::UnixTime;
 pub use rustls::time_provider::TimeProvider;
 pub use server_tls::{ServerTls, ServerTlsOptions};
 pub use tls::{Negotiated, Tls};
-pub use trust::{FixedTime, Trust};
+pub use trust::{FixedTime, RootsLater, Trust};

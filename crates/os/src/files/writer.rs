@@ -26,7 +26,7 @@ mod note;
 mod settle;
 
 pub use error::WriteError;
-pub use note::{Leftover, discard, inspect};
+pub use note::{Leftover, discard, inspect, take_over};
 pub use settle::Whole;
 
 use crate::error::Os;

@@ -45,6 +45,11 @@ pub fn discard(target: &Path) {
     let _ = fs::remove_file(part_of(target));
 }
 
+/// Makes the file of the final name the part: another program's half download is gone on from.
+pub fn take_over(target: &Path) -> io::Result<()> {
+    fs::rename(target, part_of(target))
+}
+
 /// Where the octets lie until they are whole.
 pub(super) fn part_of(target: &Path) -> PathBuf {
     beside(target, "part")

@@ -445,6 +445,24 @@ impl<S: Sink> Work for Download<S> {
         }
     }
 
+    fn poll_room(&mut self, id: FetchId, at_most: u64) -> Option<&mut [u8]> {
+        let part = self.parts.get(&id).filter(|part| part.standing == Standing::Body)?;
+        let left = part.end.map_or(at_most, |end| at_most.min(end - part.at));
+        self.sink.room(FileId(part.file), part.at, left)
+    }
+
+    fn handle_filled(&mut self, now: Instant, id: FetchId, octets: usize) {
+        let Some(part) = self.parts.get_mut(&id) else { return };
+        let (index, from) = (part.file, part.at);
+        part.at += octets as u64;
+        let file = &mut self.files[index];
+        file.report.received += octets as u64;
+        match self.sink.filled(FileId(index), from, octets) {
+            Ok(()) => file.kept.insert(from..part.at),
+            Err(Refusal(why)) => self.fail(now, index, why),
+        }
+    }
+
     fn handle_failure(&mut self, _now: Instant, id: FetchId, hope: Hope) {
         self.hopes.insert(id, hope);
     }
@@ -483,6 +501,3 @@ impl<S: Sink> Work for Download<S> {
         self.waiting.is_empty() && self.active.is_empty()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -23,6 +23,14 @@ pub trait Work {
     /// Octets of its body came. They are counted already; what is not copied here is gone.
     fn handle_body(&mut self, now: Instant, id: FetchId, octets: &[u8]);
 
+    /// Room for the body octets of a fetch that come next, `at_most` so many; None to see them in `handle_body`.
+    fn poll_room(&mut self, _id: FetchId, _at_most: u64) -> Option<&mut [u8]> {
+        None
+    }
+
+    /// So many body octets stand in the room that `poll_room` gave.
+    fn handle_filled(&mut self, _now: Instant, _id: FetchId, _octets: usize) {}
+
     /// A fetch is about to end without a whole response: whether another try may do better.
     fn handle_failure(&mut self, _now: Instant, _id: FetchId, _hope: Hope) {}
 

@@ -47,6 +47,26 @@ impl<W: Work> EndPoint for Client<W> {
         self.pump(now);
     }
 
+    fn poll_room(&mut self, socket: SocketId) -> Option<&mut [u8]> {
+        let slot = self.slots.get_mut(socket.0)?.as_mut()?;
+        let is_plain = slot.life == Life::Live && matches!(slot.layer, Layer::Clear);
+        if !is_plain || self.config.longest_body.is_some() {
+            return None;
+        }
+        let (stream, left) = slot.carrier.machine()?.plain_body()?;
+        let id = slot.carrier.exchanges.get(&stream)?.fetch?;
+        self.fetches.contains_key(&id).then(|| self.work.poll_room(id, left))?
+    }
+
+    fn handle_filled(&mut self, now: Instant, socket: SocketId, octets: usize) {
+        let Some(mut slot) = self.take(socket) else { return };
+        slot.carrier.heard = now;
+        slot.carrier.record.bytes_received += octets as u64;
+        self.filled(now, &mut slot.carrier, octets);
+        self.put_back(now, slot);
+        self.pump(now);
+    }
+
     fn handle_eof(&mut self, now: Instant, socket: SocketId) {
         let Some(mut slot) = self.take(socket) else { return };
         if slot.life == Life::Closing {

@@ -45,6 +45,16 @@ pub trait Sink {
     /// Octets of it, which go at `at`.
     fn write(&mut self, file: FileId, at: u64, octets: &[u8]) -> Result<(), Refusal>;
 
+    /// Room for the octets that go at `at`, `at_most` so many, where the sink has some: it saves a copy.
+    fn room(&mut self, _file: FileId, _at: u64, _at_most: u64) -> Option<&mut [u8]> {
+        None
+    }
+
+    /// So many octets stand in the room that was given for `at`.
+    fn filled(&mut self, _file: FileId, _at: u64, _octets: usize) -> Result<(), Refusal> {
+        Ok(())
+    }
+
     /// All `length` octets of it have been written.
     fn complete(&mut self, file: FileId, length: u64) -> Result<(), Refusal>;
 

@@ -152,6 +152,21 @@ impl Sink for Outputs {
         }
     }
 
+    fn room(&mut self, file: FileId, at: u64, at_most: u64) -> Option<&mut [u8]> {
+        let part = self.entries.get(file.0)?.part?;
+        self.writer.as_mut()?.room(part, at, at_most)
+    }
+
+    fn filled(&mut self, file: FileId, at: u64, octets: usize) -> Result<(), Refusal> {
+        self.meter.received(octets as u64);
+        match (&mut self.writer, self.entries.get(file.0).and_then(|entry| entry.part)) {
+            (Some(writer), Some(part)) => {
+                writer.filled(part, at, octets).map_err(|error| Refusal(error.to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn complete(&mut self, file: FileId, length: u64) -> Result<(), Refusal> {
         self.meter.done();
         let Some(entry) = self.entries.get_mut(file.0) else { return Ok(()) };

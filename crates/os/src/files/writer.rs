@@ -235,6 +235,38 @@ impl Writer {
         Ok(())
     }
 
+    /// Room for octets of a file that go at `at`, at most so many: who receives into it saves a copy. None where
+    /// the file is broken, as `write` tells.
+    pub fn room(&mut self, id: PartId, at: u64, at_most: u64) -> Option<&mut [u8]> {
+        let part = self.parts.get(id.0).filter(|part| part.broken.get().is_none())?;
+        let index = match part.streams.iter().position(|stream| stream.next() == at) {
+            Some(index) => index,
+            None => self.begin(id, at),
+        };
+        let stream = self.parts[id.0].streams.get_mut(index)?;
+        let at_most = usize::try_from(at_most).unwrap_or(usize::MAX);
+        let room = stream.room.min(stream.buffer.len().saturating_add(at_most));
+        Some(stream.buffer.spare(room))
+    }
+
+    /// So many octets stand in the room that was given for `at`.
+    pub fn filled(&mut self, id: PartId, at: u64, octets: usize) -> Result<(), WriteError> {
+        let Some(part) = self.parts.get_mut(id.0) else { return Ok(()) };
+        let Some(index) = part.streams.iter().position(|stream| stream.next() == at) else {
+            return Ok(());
+        };
+        let stream = &mut part.streams[index];
+        stream.buffer.filled(octets);
+        if stream.buffer.len() == stream.room {
+            let full = part.streams.swap_remove(index);
+            self.order(Order::Write { id, at: full.at, buffer: full.buffer });
+        }
+        match self.parts[id.0].broken.get() {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
     /// The file is whole: it gets its name, if the digest is right.
     pub fn finish(&mut self, id: PartId, length: u64) {
         self.flush(id);

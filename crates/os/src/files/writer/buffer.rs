@@ -37,6 +37,16 @@ impl Buffer {
         self.length += octets.len();
     }
 
+    /// The room after what is there, up to `length` in all.
+    pub(super) fn spare(&mut self, length: usize) -> &mut [u8] {
+        &mut self.memory[self.start + self.length..self.start + length.max(self.length)]
+    }
+
+    /// So many octets of the spare room are filled.
+    pub(super) fn filled(&mut self, octets: usize) {
+        self.length = (self.length + octets).min(self.capacity);
+    }
+
     pub(super) fn octets(&self) -> &[u8] {
         &self.memory[self.start..self.start + self.length]
     }

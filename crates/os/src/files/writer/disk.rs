@@ -6,6 +6,7 @@ use super::error::WriteError;
 use super::note::{self, Note, Standing};
 use super::settle::{Settler, Whole};
 use super::{Broken, Cache, DIRECT_FROM, Leave, PartId, PartSpec, WriterSettings};
+use crate::clock;
 use secure::Sha256;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -13,7 +14,8 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::mpsc::{Receiver, Sender};
-use unit::Ranges;
+use std::time::Duration;
+use unit::{Instant, Ranges};
 
 /// What the writer's near end asks for.
 #[derive(Debug)]
@@ -23,6 +25,12 @@ pub(super) enum Order {
     Finish { id: PartId, length: u64 },
     Leave { id: PartId },
 }
+
+/// Octets written without a note, at most.
+const NOTED_AT_LEAST: u64 = 8 << 20;
+
+/// Time between two notes, where so many have not come.
+const NOTED_WITHIN: Duration = Duration::from_millis(200);
 
 /// The far end of a writer.
 pub(super) struct Disk {
@@ -41,6 +49,8 @@ pub(super) struct Part {
     direct: Option<File>,
     note: Option<Note>,
     ranges: Ranges,
+    /// How much of it was there, and when, as the note was written last.
+    noted: (u64, Instant),
     /// The digest of what was written, as long as that was from the beginning on and in order.
     pub(super) hash: Option<(Sha256, u64)>,
 }
@@ -161,8 +171,9 @@ impl Part {
             .then(|| OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(&path).ok())
             .flatten();
         let ranges = spec.kept.clone();
+        let noted = (ranges.total(), clock::now());
         let hash = spec.kept.is_empty().then(|| (Sha256::new(), 0));
-        Ok(Self { spec, file, direct, note: None, ranges, hash })
+        Ok(Self { spec, file, direct, note: None, ranges, noted, hash })
     }
 
     fn write(&mut self, at: u64, octets: &[u8]) -> Result<(), WriteError> {
@@ -185,7 +196,8 @@ impl Part {
         }
         self.ranges.insert(at..end);
         // What is written at once needs no note: it is whole, or nothing.
-        if !self.spec.length.is_some_and(|length| self.ranges.covers(0..length)) {
+        let is_whole = self.spec.length.is_some_and(|length| self.ranges.covers(0..length));
+        if !is_whole && self.is_note_due() {
             // Without it a later run finds less to go on from; this one goes on.
             let _less = self.take_note(Standing::Written);
         }
@@ -207,6 +219,19 @@ impl Part {
             Err(error) => Err(error),
             Ok(()) => self.file.write_all_at(&octets[blocks..], at + blocks as u64),
         }
+    }
+
+    /// A note costs little, but not nothing: on a quick line one for several buffers is enough.
+    fn is_note_due(&mut self) -> bool {
+        let (total, since) = self.noted;
+        let (there, now) = (self.ranges.total(), clock::now());
+        let is_due = self.note.is_none()
+            || there.saturating_sub(total) >= NOTED_AT_LEAST
+            || now.since(since) >= NOTED_WITHIN;
+        if is_due {
+            self.noted = (there, now);
+        }
+        is_due
     }
 
     fn take_note(&mut self, standing: Standing) -> io::Result<()> {

@@ -159,7 +159,12 @@ impl Part {
             file.set_len(0).map_err(|error| said("empty the part of", error))?;
         }
         if let Some(length) = spec.length {
-            reserve(&file, length).map_err(|error| said("make room for", error))?;
+            reserve(&file, length).map_err(|error| {
+                if spec.kept.is_empty() {
+                    note::discard(&spec.target);
+                }
+                said("make room for", error)
+            })?;
         }
         let wants_direct = match cache {
             Cache::Auto => spec.length.is_some_and(|length| length >= DIRECT_FROM),

@@ -16,7 +16,9 @@ pub struct Hosts {
 /// Finds out the addresses of a name, best first; none where there is none. The client waits for it, with all
 /// that it does: whoever minds asks beforehand, and answers from what was said.
 #[derive(Clone)]
-pub struct Resolver(Arc<dyn Fn(&str) -> Vec<IpAddr> + Send + Sync>);
+pub struct Resolver(Arc<Ask>);
+
+type Ask = dyn Fn(&str) -> Vec<IpAddr> + Send + Sync;
 
 impl Resolver {
     /// Who is asked.

@@ -26,7 +26,9 @@ pub enum Trust {
 /// Roots that are read when the first certificate is to be judged, and not before: a system's bundle takes longer
 /// to read than a short exchange takes.
 #[derive(Clone)]
-pub struct RootsLater(Arc<dyn Fn() -> Result<Vec<Pem>, String> + Send + Sync>);
+pub struct RootsLater(Arc<Read>);
+
+type Read = dyn Fn() -> Result<Vec<Pem>, String> + Send + Sync;
 
 impl RootsLater {
     /// Who reads them; the error says what is wrong, and the way out.

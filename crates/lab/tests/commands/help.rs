@@ -3,8 +3,8 @@
 use crate::bench::Bench;
 use std::fs;
 
-const COMMANDS: [&str; 8] =
-    ["race", "serve", "link", "list", "doctor", "report", "completions", "man"];
+const COMMANDS: [&str; 9] =
+    ["race", "get", "serve", "link", "list", "doctor", "report", "completions", "man"];
 const HIDDEN: [&str; 3] = ["trial", "near", "far"];
 
 #[test]

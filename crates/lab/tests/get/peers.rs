@@ -74,8 +74,9 @@ fn downloads(bench: &Bench, base: &str, (flags, protocol): (&[&str], &str)) {
     is_whole(bench, "got/large", &content(20_000_001));
     let lines = run(&[&large, "--connections", "3"]);
     is_whole(bench, "got/large", &content(20_000_001));
-    let expected = if protocol == "h2" { 1 } else { 3 };
-    assert_eq!(lines[0]["connections"], expected, "{lines:?}");
+    // The connection of the first piece is free again when the others are asked for.
+    let expected = if protocol == "h2" { 1..=1 } else { 2..=3 };
+    assert!(expected.contains(&lines[0]["connections"].as_u64().unwrap()), "{lines:?}");
     let many: Vec<String> = (0..30).map(|index| format!("{base}/f{index}")).collect();
     run(&many.iter().map(String::as_str).collect::<Vec<_>>());
     for index in 0..30 {

@@ -18,7 +18,7 @@ use crate::transport::Protocol;
 use crate::work::Work;
 use page::Url;
 use proto::{Action, Fin, Refused, RequestHead, SocketId, StreamId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use unit::Instant;
 
 /// An end point that does the work `W` over connections of its own.
@@ -32,6 +32,8 @@ pub struct Client<W> {
     free: Vec<usize>,
     fetches: BTreeMap<FetchId, Fetch>,
     wake: Wake,
+    /// Which of its addresses an origin is reached at, where that is not the first.
+    detours: HashMap<OriginId, usize>,
     actions: VecDeque<Action>,
     next_fetch: u32,
     next_connection: u32,
@@ -57,6 +59,7 @@ impl<W: Work> Client<W> {
             free: Vec::new(),
             fetches: BTreeMap::new(),
             wake: Wake::default(),
+            detours: HashMap::new(),
             actions: VecDeque::new(),
             next_fetch: 0,
             next_connection: 0,
@@ -85,6 +88,9 @@ impl<W: Work> Client<W> {
         }
         self.phase = Phase::Running;
         loop {
+            while let Some(id) = self.work.poll_cancel() {
+                self.abandon(now, id, Failure::Cancelled);
+            }
             let id = FetchId(self.next_fetch);
             if let Some(spec) = self.work.poll_fetch(now, id) {
                 self.next_fetch += 1;
@@ -256,6 +262,9 @@ impl<W: Work> Client<W> {
             self.pool.forget(origin, urgency, id);
         }
         let outcome = outcome.and_then(|()| fetch.check());
+        if let Err(failure) = &outcome {
+            self.work.handle_failure(now, id, failure.hope());
+        }
         self.work.handle_end(now, id, fetch.into_record(now, outcome));
     }
 

@@ -10,7 +10,7 @@ use unit::format_duration;
 /// Why a fetch failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum Failure {
-    #[error("the address of {host} is not known: name it in the hosts of the client")]
+    #[error("the address of {host} is not known; is the name right, and the network up?")]
     UnknownHost { host: String },
     #[error("no connection to {place}: {error}{}", connect_hint(error))]
     Connect { place: Place, error: SocketError },
@@ -48,6 +48,58 @@ pub(crate) enum Failure {
     TooLong { limit: u64 },
     #[error("the client was stopped")]
     Stopped,
+    #[error("it is not wanted any more")]
+    Cancelled,
+}
+
+/// Whether the same fetch, made again, may do better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hope {
+    /// A server or a path had its troubles; they pass.
+    Transient,
+    /// It would end in the same way.
+    Lasting,
+}
+
+impl Failure {
+    /// Whether another try may do better.
+    pub(crate) fn hope(&self) -> Hope {
+        match self {
+            Self::Connect { .. }
+            | Self::ConnectTime { .. }
+            | Self::Socket { .. }
+            | Self::Closed { .. }
+            | Self::Stalled { .. } => Hope::Transient,
+            Self::Handshake { error, .. } | Self::Tls { error, .. } => match error {
+                TlsError::Truncated | TlsError::ClosedInHandshake => Hope::Transient,
+                TlsError::Untrusted { .. }
+                | TlsError::Alert { .. }
+                | TlsError::Incompatible(_)
+                | TlsError::PeerViolation { .. }
+                | TlsError::BadName(_) => Hope::Lasting,
+            },
+            Self::Protocol { error, .. } => match error {
+                proto::Error::PeerViolation { .. } => Hope::Lasting,
+                proto::Error::PeerReset { .. }
+                | proto::Error::Unprocessed
+                | proto::Error::PeerClosed { .. }
+                | proto::Error::Truncated { .. }
+                | proto::Error::TimedOut { .. } => Hope::Transient,
+            },
+            Self::UnknownHost { .. }
+            | Self::NoAgreement { .. }
+            | Self::Unsendable { .. }
+            | Self::Refused { .. }
+            | Self::TooSlow { .. }
+            | Self::TooManyRedirects { .. }
+            | Self::RedirectLoop { .. }
+            | Self::BadRedirect { .. }
+            | Self::WrongLength { .. }
+            | Self::TooLong { .. }
+            | Self::Stopped
+            | Self::Cancelled => Hope::Lasting,
+        }
+    }
 }
 
 /// A name and where it led.

@@ -2,8 +2,8 @@
 //! times of their phases.
 //!
 //! [`Client`] is driven like every end point (`proto::EndPoint`); what it is for is a [`Work`]:
-//! [`FetchList`] or [`PageLoad`]. What speaks over a WebSocket is a [`Conversation`], driven by a [`WebSocketClient`].
-//! Neither knows a resolver, a file or a clock.
+//! [`FetchList`], [`PageLoad`], [`Calls`] or [`Download`]. What speaks over a WebSocket is a [`Conversation`], driven by
+//! a [`WebSocketClient`]. Neither knows a resolver, a file or a clock.
 //!
 //! ```
 //! use client::{Bodies, Client, ClientConfig, FetchId, FetchList, FetchSpec, Transport};
@@ -29,6 +29,7 @@ mod calls;
 mod carrier;
 mod client;
 mod config;
+mod download;
 mod echo;
 mod failure;
 mod fetch;
@@ -46,10 +47,15 @@ mod work;
 pub use calls::{Calls, Pattern};
 pub use client::Client;
 pub use config::{ClientConfig, KeepAlive, PoolLimits, Priorities, Timeouts};
+pub use download::{
+    Beginning, Download, DownloadSettings, FileId, Kept, Note, Refusal, Report, Retry, Sink,
+    Version, Wanted,
+};
 pub use echo::{EchoRequests, EchoSocket, Message};
+pub use failure::Hope;
 pub use fetch::{FetchId, FetchSpec};
 pub use fetch_list::{Answer, Bodies, FetchList};
-pub use hosts::{Hosts, Place};
+pub use hosts::{Hosts, Place, Resolver};
 pub use page_load::PageLoad;
 pub use profile::Profile;
 pub use transport::{Offer, Protocol, Security, Transport};

@@ -30,7 +30,7 @@ pub(crate) struct Origin {
 }
 
 /// An origin by its place in the pool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct OriginId(usize);
 
 /// What is to be done next.

@@ -1,6 +1,7 @@
 //! What a client is for: the seam between workloads and the machinery that fetches. A new workload
 //! is a new implementation of [`Work`] and changes nothing else.
 
+use crate::failure::Hope;
 use crate::fetch::{FetchId, FetchSpec};
 use proto::ResponseHead;
 use trace::{ConnectionRecord, FetchRecord};
@@ -11,11 +12,27 @@ pub trait Work {
     /// The next fetch to begin; it will have this number. None where there is none to begin now.
     fn poll_fetch(&mut self, now: Instant, id: FetchId) -> Option<FetchSpec>;
 
+    /// A fetch that is not wanted any more; it ends at once, as a failed one.
+    fn poll_cancel(&mut self) -> Option<FetchId> {
+        None
+    }
+
     /// The head of a final response came (not a redirect's that is followed).
     fn handle_head(&mut self, now: Instant, id: FetchId, head: &ResponseHead);
 
     /// Octets of its body came. They are counted already; what is not copied here is gone.
     fn handle_body(&mut self, now: Instant, id: FetchId, octets: &[u8]);
+
+    /// Room for the body octets of a fetch that come next, `at_most` so many; None to see them in `handle_body`.
+    fn poll_room(&mut self, _id: FetchId, _at_most: u64) -> Option<&mut [u8]> {
+        None
+    }
+
+    /// So many body octets stand in the room that `poll_room` gave.
+    fn handle_filled(&mut self, _now: Instant, _id: FetchId, _octets: usize) {}
+
+    /// A fetch is about to end without a whole response: whether another try may do better.
+    fn handle_failure(&mut self, _now: Instant, _id: FetchId, _hope: Hope) {}
 
     /// A fetch is over.
     fn handle_end(&mut self, now: Instant, id: FetchId, record: FetchRecord);

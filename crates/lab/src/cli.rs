@@ -1,5 +1,9 @@
 //! The command line: every command and flag has its one home here, with its help.
 
+mod get;
+
+pub(crate) use get::GetArgs;
+
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,6 +23,7 @@ use unit::Seed;
   wirelap race my.har --links 4g,3g     your own page, as your browser exported it
   wirelap serve ./site --listen 127.0.0.1:8080 --listen-tls 127.0.0.1:8443
   wirelap link 3g --far 'iperf3 -s -1' -- sh -c 'iperf3 -c far'
+  wirelap get -O https://example.org/disk.iso    a download that resumes and never leaves half a file
   wirelap doctor                        what this machine lacks, and the command that mends it
 
 Environment: NO_COLOR leaves colours out; SSLKEYLOGFILE takes TLS secrets, for Wireshark.
@@ -32,6 +37,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Race(RaceArgs),
+    Get(Box<GetArgs>),
     Serve(ServeArgs),
     Link(LinkArgs),
     List(ListArgs),

@@ -5,6 +5,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod far;
+pub(crate) mod get;
 pub(crate) mod link;
 pub(crate) mod list;
 pub(crate) mod man;

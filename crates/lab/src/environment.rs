@@ -13,6 +13,11 @@ pub(crate) fn ssl_key_log_file() -> Option<PathBuf> {
     std::env::var_os("SSLKEYLOGFILE").filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
+/// The file of authorities that the user names in place of the system's, as OpenSSL has it.
+pub(crate) fn ssl_cert_file() -> Option<PathBuf> {
+    std::env::var_os("SSL_CERT_FILE").filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
 /// The folders that programs are looked for in, with the two that daemons live in and that an
 /// ordinary user's PATH leaves out.
 pub(crate) fn program_folders() -> Vec<PathBuf> {

@@ -12,6 +12,7 @@ mod echo;
 mod environment;
 mod far_side;
 mod files_adapter;
+mod get;
 mod har;
 mod host;
 mod inputs;
@@ -36,6 +37,7 @@ use trouble::Trouble;
 fn main() -> ExitCode {
     let done: Result<ExitCode, Trouble> = match Cli::parse().command {
         Command::Race(args) => command::race::run(&args),
+        Command::Get(args) => command::get::run(&args),
         Command::Serve(args) => command::serve::run(&args),
         Command::Link(args) => command::link::run(&args),
         Command::List(args) => command::list::run(&args),

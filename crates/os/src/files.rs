@@ -6,6 +6,7 @@
 
 mod cache;
 mod open;
+pub mod writer;
 
 pub use cache::CacheSettings;
 

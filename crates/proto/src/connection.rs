@@ -183,6 +183,18 @@ pub trait ClientConnection: Connection {
     /// How many further requests may be made right now: 1 or 0 for HTTP/1.1, what the peer's limit on
     /// concurrent streams leaves for the multiplexed protocols, 0 once draining.
     fn room(&self) -> usize;
+
+    /// Where the octets that come next are certainly this stream's body and nothing else: how many of them. Who
+    /// receives may then put them where they belong without showing them, and says so by `skip_body`. A
+    /// protocol that frames its bodies has no such octets.
+    fn plain_body(&self) -> Option<(StreamId, u64)> {
+        None
+    }
+
+    /// So many of the octets that `plain_body` told were received elsewhere; tells whether the body is whole now.
+    fn skip_body(&mut self, _now: Instant, _octets: u64) -> Fin {
+        Fin::More
+    }
 }
 
 /// The server's side.

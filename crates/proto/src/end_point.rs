@@ -141,6 +141,15 @@ pub trait EndPoint {
     /// Octets arrived. All of them are taken.
     fn handle_bytes(&mut self, now: Instant, socket: SocketId, octets: &[u8]);
 
+    /// Room for what comes next on this socket, where the end point knows what that is without seeing it: the
+    /// driver receives into it, which saves a copy, and tells by `handle_filled`. None for `handle_bytes`.
+    fn poll_room(&mut self, _socket: SocketId) -> Option<&mut [u8]> {
+        None
+    }
+
+    /// So many octets arrived, and stand in the room that `poll_room` gave.
+    fn handle_filled(&mut self, _now: Instant, _socket: SocketId, _octets: usize) {}
+
     /// The peer will send nothing more.
     fn handle_eof(&mut self, now: Instant, socket: SocketId);
 

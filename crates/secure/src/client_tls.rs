@@ -4,7 +4,7 @@
 use crate::error::ConfigError;
 use crate::identity::Pem;
 use crate::key_log::{self, KeyLog};
-use crate::trust::{self, Trust};
+use crate::trust::{self, RootsLater, Trust};
 use rustls::ClientConfig;
 use rustls::SupportedProtocolVersion;
 use rustls::crypto::ring;
@@ -52,6 +52,8 @@ pub struct ClientTlsOptions {
     pub trust: Trust,
     /// The authorities believed, each text with one certificate or more.
     pub roots: Vec<Pem>,
+    /// Who is believed where `roots` is empty.
+    pub roots_later: Option<RootsLater>,
     /// Application protocols offered, best first: `h2`, `http/1.1`, `spdy/3.1`, …; none sends no ALPN.
     pub alpn: Vec<String>,
     /// Versions offered.
@@ -74,7 +76,8 @@ impl ClientTls {
     /// Checks the settings and makes an empty store of sessions.
     pub fn new(options: ClientTlsOptions) -> Result<Self, ConfigError> {
         let provider = Arc::new(ring::default_provider());
-        let verifier = trust::verifier(options.trust, &options.roots, &provider)?;
+        let verifier =
+            trust::verifier(options.trust, (&options.roots, options.roots_later), &provider)?;
         let time = options.time.unwrap_or_else(|| Arc::new(DefaultTimeProvider));
         let mut config = ClientConfig::builder_with_details(provider, time)
             .with_protocol_versions(options.versions.supported())

@@ -27,6 +27,7 @@
 
 mod authority;
 mod client_tls;
+mod digest;
 mod error;
 mod identity;
 mod key_log;
@@ -37,6 +38,7 @@ mod trust;
 
 pub use authority::{Authority, AuthorityError, AuthoritySpec, Validity};
 pub use client_tls::{ClientTls, ClientTlsOptions, Resumption, Versions};
+pub use digest::{BadDigest, Digest, Sha256};
 pub use error::{ConfigError, Distrust, TlsError};
 pub use identity::{Identity, Pem};
 pub use key_log::KeyLog;
@@ -45,4 +47,4 @@ pub use rustls::pki_types::UnixTime;
 pub use rustls::time_provider::TimeProvider;
 pub use server_tls::{ServerTls, ServerTlsOptions};
 pub use tls::{Negotiated, Tls};
-pub use trust::{FixedTime, Trust};
+pub use trust::{FixedTime, RootsLater, Trust};

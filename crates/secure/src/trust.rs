@@ -7,8 +7,11 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::time_provider::TimeProvider;
-use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
-use std::sync::Arc;
+use rustls::{
+    CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme,
+};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 /// How a client judges a server's certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,6 +21,26 @@ pub enum Trust {
     Roots,
     /// Any certificate will do (`-k`); the handshake's signatures are still checked.
     Anyone,
+}
+
+/// Roots that are read when the first certificate is to be judged, and not before: a system's bundle takes longer
+/// to read than a short exchange takes.
+#[derive(Clone)]
+pub struct RootsLater(Arc<Read>);
+
+type Read = dyn Fn() -> Result<Vec<Pem>, String> + Send + Sync;
+
+impl RootsLater {
+    /// Who reads them; the error says what is wrong, and the way out.
+    pub fn new(read: impl Fn() -> Result<Vec<Pem>, String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(read))
+    }
+}
+
+impl fmt::Debug for RootsLater {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RootsLater")
+    }
 }
 
 /// A clock that stands still: for tests and virtual time.
@@ -33,12 +56,33 @@ impl TimeProvider for FixedTime {
     }
 }
 
-/// The verifier for `trust` with the certificates in `roots`.
+/// The verifier for `trust` with the certificates in `roots`, or those that come later where it is empty.
 pub(crate) fn verifier(
     trust: Trust,
-    roots: &[Pem],
+    (roots, later): (&[Pem], Option<RootsLater>),
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>, ConfigError> {
+    if let (Trust::Roots, [], Some(read)) = (trust, roots, later) {
+        let judge = OnceLock::new();
+        return Ok(Arc::new(Later { read, judge, provider: provider.clone() }));
+    }
+    let store = store(roots)?;
+    if trust == Trust::Anyone || store.is_empty() {
+        return Ok(Arc::new(Foregone { trust, provider: provider.clone() }));
+    }
+    Ok(webpki(store, provider)?)
+}
+
+fn webpki(
+    store: RootCertStore,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<WebPkiServerVerifier>, ConfigError> {
+    WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider.clone())
+        .build()
+        .map_err(|error| ConfigError::Refused(error.to_string()))
+}
+
+fn store(roots: &[Pem]) -> Result<RootCertStore, ConfigError> {
     let mut store = RootCertStore::empty();
     for pem in roots {
         let (used, unused) = store.add_parsable_certificates(pem.certificates()?);
@@ -48,13 +92,7 @@ pub(crate) fn verifier(
             return Err(pem.wrong(format!("none of its {unused} certificates can be a root")));
         }
     }
-    if trust == Trust::Anyone || store.is_empty() {
-        return Ok(Arc::new(Foregone { trust, provider: provider.clone() }));
-    }
-    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider.clone())
-        .build()
-        .map_err(|error| ConfigError::Refused(error.to_string()))?;
-    Ok(verifier)
+    Ok(store)
 }
 
 /// A verdict that needs no chain. WebPkiServerVerifier cannot be built without roots, but a client
@@ -78,6 +116,66 @@ impl ServerCertVerifier for Foregone {
             Trust::Anyone => Ok(ServerCertVerified::assertion()),
             Trust::Roots => Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)),
         }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// The usual verdict, by roots that are read for the first one.
+#[derive(Debug)]
+struct Later {
+    read: RootsLater,
+    judge: OnceLock<Result<Arc<WebPkiServerVerifier>, String>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl Later {
+    fn judge(&self) -> Result<&WebPkiServerVerifier, Error> {
+        let judge = self.judge.get_or_init(|| {
+            let roots = self.read.0()?;
+            let judge = store(&roots).and_then(|store| webpki(store, &self.provider));
+            judge.map_err(|error| error.to_string())
+        });
+        judge.as_deref().map_err(|why| {
+            let why = OtherError(Arc::new(std::io::Error::other(why.clone())));
+            Error::InvalidCertificate(CertificateError::Other(why))
+        })
+    }
+}
+
+impl ServerCertVerifier for Later {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let judge = self.judge()?;
+        judge.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
     }
 
     fn verify_tls12_signature(

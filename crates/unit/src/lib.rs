@@ -19,6 +19,7 @@ mod bit_rate;
 mod byte_size;
 mod parse;
 mod probability;
+mod ranges;
 mod seed;
 mod time;
 
@@ -26,5 +27,6 @@ pub use bit_rate::BitRate;
 pub use byte_size::ByteSize;
 pub use parse::ParseError;
 pub use probability::Probability;
+pub use ranges::{NoRanges, Ranges};
 pub use seed::{Random, Seed};
 pub use time::{Instant, format_duration, parse_duration};

@@ -102,6 +102,22 @@ impl<W: Work> Client<W> {
         }
     }
 
+    /// Octets of a body stand where the work wanted them.
+    pub(super) fn filled(&mut self, now: Instant, carrier: &mut Carrier, octets: usize) {
+        let Some(machine) = carrier.machine() else { return };
+        let Some((stream, _)) = machine.plain_body() else { return };
+        let fin = machine.skip_body(now, octets as u64);
+        if let Some(id) = carrier.fetch(stream)
+            && let Some(fetch) = self.fetches.get_mut(&id)
+        {
+            fetch.received(now, octets);
+            self.work.handle_filled(now, id, octets);
+        }
+        if fin == Fin::Last {
+            self.complete(now, carrier, stream);
+        }
+    }
+
     /// A response is whole.
     fn complete(&mut self, now: Instant, carrier: &mut Carrier, stream: StreamId) {
         let Some(exchange) = carrier.exchanges.remove(&stream) else { return };

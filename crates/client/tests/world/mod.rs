@@ -32,6 +32,8 @@ pub enum Reply {
     Push(&'static str, Vec<u8>),
     /// Sends the head, half of the body, and nothing more.
     Half(Vec<u8>),
+    /// Sends the head, half of the body, and closes the connection.
+    Cut(Status, Fields, Vec<u8>),
     /// Says nothing.
     Silence,
     /// Closes the connection.
@@ -281,7 +283,7 @@ impl World {
             Happening::Down(far, octets) => {
                 for piece in octets.chunks(self.piece) {
                     if let Some(socket) = self.connections[far].socket {
-                        client.handle_bytes(now, socket, piece);
+                        receive(client, now, (socket, piece));
                     }
                     if self.act(client) {
                         self.finished = true;
@@ -359,6 +361,10 @@ impl World {
             Reply::Half(body) => {
                 self.answer(far, stream, (Status::OK, Fields::new(), body), Fin::More);
             }
+            Reply::Cut(status, fields, body) => {
+                self.answer(far, stream, (status, fields, body), Fin::More);
+                self.close(far);
+            }
             Reply::Silence => {}
             Reply::Close => self.close(far),
             Reply::GoAway => {
@@ -435,6 +441,22 @@ impl World {
             self.plan(DELAY, Happening::DownEnd(far));
         }
     }
+}
+
+/// Octets reach the client as a driver brings them: into its own room, where it has some.
+fn receive<W: Work>(client: &mut Client<W>, now: Instant, (socket, mut octets): (SocketId, &[u8])) {
+    while let Some(room) = client.poll_room(socket).filter(|room| !room.is_empty()) {
+        let count = room.len().min(octets.len());
+        room[..count].copy_from_slice(&octets[..count]);
+        octets = &octets[count..];
+        if count > 0 {
+            client.handle_filled(now, socket, count);
+        }
+        if octets.is_empty() {
+            return;
+        }
+    }
+    client.handle_bytes(now, socket, octets);
 }
 
 /// An authority for a.test and b.test, and TLS settings for both sides.

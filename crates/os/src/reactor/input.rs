@@ -11,6 +11,15 @@ use std::os::fd::AsFd;
 /// Reads of one socket before others have their turn.
 const READS_A_TURN: usize = 4;
 
+/// Where octets were received to.
+#[derive(Clone, Copy)]
+enum Place {
+    /// The buffer that all sockets share.
+    Input,
+    /// Room of the end point's own.
+    Room,
+}
+
 impl Reactor {
     /// Reads what there is and hands it to the end point.
     pub(super) fn read<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
@@ -23,7 +32,11 @@ impl Reactor {
                 return;
             }
             let id = socket.id;
-            match tcp::receive(socket.fd.as_fd(), &mut self.input) {
+            let room = end_point.poll_room(id).filter(|room| !room.is_empty());
+            let place = if room.is_some() { Place::Room } else { Place::Input };
+            let buffer = room.unwrap_or(&mut self.input);
+            let length = buffer.len();
+            match tcp::receive(socket.fd.as_fd(), buffer) {
                 Ok(0) => {
                     socket.input.ended = true;
                     end_point.handle_eof(clock::now(), id);
@@ -32,11 +45,16 @@ impl Reactor {
                 Ok(count) => {
                     // A short read empties the queue, and what comes later is a new edge; but a FIN
                     // that was told already is not told again.
-                    socket.input.ready = count == self.input.len() || socket.input.hung_up;
+                    socket.input.ready = count == length || socket.input.hung_up;
                     if socket.input.acks == Acks::Quick {
                         tcp::acknowledge_quickly(socket.fd.as_fd());
                     }
-                    end_point.handle_bytes(clock::now(), id, &self.input[..count]);
+                    match place {
+                        Place::Input => {
+                            end_point.handle_bytes(clock::now(), id, &self.input[..count]);
+                        }
+                        Place::Room => end_point.handle_filled(clock::now(), id, count),
+                    }
                     self.act(end_point);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {

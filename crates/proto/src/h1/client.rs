@@ -421,4 +421,35 @@ impl ClientConnection for Client {
             && self.input == Input::Open;
         usize::from(is_free)
     }
+
+    fn plain_body(&self) -> Option<(StreamId, u64)> {
+        match &self.exchange {
+            Some(Exchange { response: Response::Body(Incoming::Exactly(left)), .. })
+                if self.events.is_empty() =>
+            {
+                Some((self.stream(), *left))
+            }
+            _ => None,
+        }
+    }
+
+    fn skip_body(&mut self, now: Instant, octets: u64) -> Fin {
+        let stream = self.stream().0;
+        let Some(Exchange { response: Response::Body(Incoming::Exactly(left)), .. }) =
+            &mut self.exchange
+        else {
+            return Fin::More;
+        };
+        *left = left.saturating_sub(octets);
+        let is_whole = *left == 0;
+        self.tracer.emit(now, || trace::Event::FrameParsed {
+            stream,
+            frame: "DATA",
+            length: octets,
+        });
+        if is_whole {
+            self.end_response();
+        }
+        if is_whole { Fin::Last } else { Fin::More }
+    }
 }

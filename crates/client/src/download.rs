@@ -1,0 +1,379 @@
+//! The workload of a downloader: files to fetch whole, over connections that break, from servers that answer
+//! with parts, with other versions, or not now. The one rule: octets are handed on only when it is
+//! certain to which version of which file, and where in it, they belong.
+//!
+//! A file begins with one request. Where the server serves ranges, what is missing after a broken connection
+//! is asked for under If-Range, and several connections fetch a large file in pieces. What is
+//! transient (RFC 9110 §15.5.9, §15.6, a connection that broke) is tried again after a rest that doubles;
+//! a try that brought a mebibyte begins the count anew. Body octets go to a [`Sink`]: no files here.
+
+mod answer;
+mod file;
+mod retry;
+mod sink;
+mod version;
+mod work;
+
+pub use retry::Retry;
+pub use sink::{Beginning, FileId, Note, Refusal, Sink};
+pub use version::Version;
+
+use crate::failure::Hope;
+use crate::fetch::FetchId;
+use answer::Answer;
+use file::{Fate, File, Part, Standing};
+use page::Url;
+use proto::Fields;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
+use std::time::Duration;
+use trace::{ConnectionRecord, FetchOutcome, FetchRecord};
+use unit::{Instant, Ranges, Seed};
+
+/// A file wanted.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Where it is.
+    pub url: Url,
+    /// Fields of the request.
+    pub fields: Fields,
+    /// What of it is there already.
+    pub kept: Option<Kept>,
+}
+
+/// What an earlier run has left of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Which octets.
+    pub ranges: Ranges,
+    /// Of which version of the file. Without a validator they are believed to be of the server's present one:
+    /// the user said so (`-C -`).
+    pub version: Version,
+}
+
+/// How downloads are made.
+#[derive(Debug, Clone, Copy)]
+pub struct DownloadSettings {
+    /// Ranges of one file fetched at a time.
+    pub connections: usize,
+    /// Files fetched at a time.
+    pub parallel: usize,
+    /// Octets of the pieces that a file is fetched in over several connections; a multiple of what the sink
+    /// likes to write at once.
+    pub piece: u64,
+    /// When a try is followed by another.
+    pub retry: Retry,
+    /// The longest that one file may take, all tries together.
+    pub max_time: Option<Duration>,
+    /// Where the rests' random parts come from.
+    pub seed: Seed,
+}
+
+impl Default for DownloadSettings {
+    fn default() -> Self {
+        Self {
+            connections: 1,
+            parallel: 16,
+            piece: 8 << 20,
+            retry: Retry::default(),
+            max_time: None,
+            seed: Seed(0),
+        }
+    }
+}
+
+/// What became of one file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The URL that answered last.
+    pub url: String,
+    /// The last status.
+    pub status: Option<u16>,
+    /// What the last fetch was carried by.
+    pub protocol: String,
+    /// The connections that it took.
+    pub connections: BTreeSet<u32>,
+    /// Tries after the first.
+    pub retries: u32,
+    /// Octets received for it, in this run.
+    pub received: u64,
+    /// Octets that an earlier run had left and that were good.
+    pub resumed: u64,
+    /// Its length, once it is whole.
+    pub length: Option<u64>,
+    /// When the first request was wanted.
+    pub started: Option<Instant>,
+    /// When the first answer came.
+    pub answered: Option<Instant>,
+    /// When it was whole, or given up.
+    pub ended: Option<Instant>,
+    /// Why it failed; None while it is under way, and where it is whole.
+    pub failure: Option<String>,
+}
+
+/// Files on their way into a sink.
+#[derive(Debug)]
+pub struct Download<S> {
+    settings: DownloadSettings,
+    sink: S,
+    files: Vec<File>,
+    /// Files not begun.
+    waiting: VecDeque<usize>,
+    /// Files under way.
+    active: BTreeSet<usize>,
+    parts: BTreeMap<FetchId, Part>,
+    /// What was told of a failing fetch before its end.
+    hopes: BTreeMap<FetchId, Hope>,
+    cancels: VecDeque<FetchId>,
+    connections: Vec<ConnectionRecord>,
+}
+
+impl<S: Sink> Download<S> {
+    /// All of `wanted`, numbered in this order.
+    pub fn new(settings: DownloadSettings, wanted: Vec<Wanted>, sink: S) -> Self {
+        Self {
+            settings,
+            sink,
+            waiting: (0..wanted.len()).collect(),
+            files: wanted.into_iter().map(File::new).collect(),
+            active: BTreeSet::new(),
+            parts: BTreeMap::new(),
+            hopes: BTreeMap::new(),
+            cancels: VecDeque::new(),
+            connections: Vec::new(),
+        }
+    }
+
+    /// What became of the files, in the order in which they were asked for.
+    pub fn reports(&self) -> impl Iterator<Item = &Report> {
+        self.files.iter().map(|file| &file.report)
+    }
+
+    /// The connections that they took, in the order in which they ended.
+    pub fn connections(&self) -> &[ConnectionRecord] {
+        &self.connections
+    }
+
+    /// Where the octets went.
+    pub fn into_sink(self) -> S {
+        self.sink
+    }
+
+    /// The next request for one of the files under way.
+    fn next_part(&mut self, now: Instant) -> Option<(usize, Option<Range<u64>>)> {
+        let limit = self.settings.connections;
+        for &index in &self.active {
+            let file = &self.files[index];
+            if file.rest_until.is_some_and(|until| until > now) {
+                continue;
+            }
+            if let Some(range) = file.claim(&self.parts, index, (limit, self.settings.piece)) {
+                return Some((index, range));
+            }
+        }
+        None
+    }
+
+    fn begin_next(&mut self, now: Instant) -> bool {
+        if self.active.len() >= self.settings.parallel {
+            return false;
+        }
+        let Some(index) = self.waiting.pop_front() else { return false };
+        self.files[index].report.started = Some(now);
+        self.active.insert(index);
+        true
+    }
+
+    /// Whatever else is under way for the file is not wanted any more.
+    fn cancel_parts(&mut self, index: usize, but: Option<FetchId>) {
+        for (&id, part) in &mut self.parts {
+            if part.file == index && Some(id) != but && part.standing != Standing::Cancelled {
+                part.standing = Standing::Cancelled;
+                self.cancels.push_back(id);
+            }
+        }
+    }
+
+    fn fail(&mut self, now: Instant, index: usize, why: String) {
+        self.cancel_parts(index, None);
+        self.active.remove(&index);
+        self.sink.give_up(FileId(index));
+        let report = &mut self.files[index].report;
+        report.ended = Some(now);
+        report.failure = Some(why);
+    }
+
+    /// The head of a response to `id`, judged.
+    fn answered(&mut self, now: Instant, id: FetchId, answer: Answer) {
+        let Some(part) = self.parts.get_mut(&id) else { return };
+        let index = part.file;
+        match answer {
+            Answer::Again { after, why } => {
+                part.standing = Standing::Over(Fate::Again { after, why })
+            }
+            Answer::Refused(why) => part.standing = Standing::Over(Fate::Refused(why)),
+            Answer::Anew(why) => self.anew(id, index, why),
+            Answer::End { length } => self.is_all(now, id, length),
+            Answer::Whole(version) => {
+                part.at = 0;
+                part.end = version.length;
+                part.standing = Standing::Body;
+                self.cancel_parts(index, Some(id));
+                let file = &mut self.files[index];
+                if !file.kept.is_empty() {
+                    let why = "the server sent all of it (another version, or it serves no ranges)";
+                    self.sink.note(FileId(index), &Note::Anew(why));
+                }
+                file.forget();
+                file.whole_only = false;
+                self.begin(now, index, version);
+            }
+            Answer::Part { range, version } => {
+                part.at = range.start;
+                part.end = Some(range.end);
+                part.standing = Standing::Body;
+                let file = &mut self.files[index];
+                file.splits = true;
+                if file.begun {
+                    return;
+                }
+                file.report.resumed = file.kept.total();
+                self.begin(now, index, version);
+            }
+        }
+    }
+
+    /// Nothing follows what is there.
+    fn is_all(&mut self, now: Instant, id: FetchId, length: u64) {
+        let Some(part) = self.parts.get_mut(&id) else { return };
+        part.standing = Standing::Over(Fate::All);
+        let index = part.file;
+        let file = &mut self.files[index];
+        let version = Version { length: Some(length), ..file.version.clone().unwrap_or_default() };
+        if file.begun {
+            file.version = Some(version);
+        } else {
+            file.report.resumed = file.kept.total();
+            self.begin(now, index, version);
+        }
+    }
+
+    /// What is there is of no use: the file is asked for once more, from its beginning.
+    fn anew(&mut self, id: FetchId, index: usize, why: &'static str) {
+        self.cancel_parts(index, Some(id));
+        if let Some(part) = self.parts.get_mut(&id) {
+            part.standing = Standing::Over(Fate::Anew(why));
+        }
+    }
+
+    /// Tells the sink which file comes.
+    fn begin(&mut self, now: Instant, index: usize, version: Version) {
+        let file = &mut self.files[index];
+        let beginning = Beginning { version: &version, kept: &file.kept };
+        let begun = self.sink.begin(FileId(index), beginning);
+        file.version = Some(version);
+        file.begun = true;
+        if let Err(Refusal(why)) = begun {
+            self.fail(now, index, why);
+        }
+    }
+
+    /// A fetch that is over without a fault of the connection.
+    fn ended_well(&mut self, now: Instant, index: usize, (at, end): (u64, Option<u64>)) {
+        let file = &mut self.files[index];
+        match end {
+            None => file.version.get_or_insert_default().length = Some(at),
+            Some(end) if end != at => {
+                let why = format!("the body ended after {at} of {end} octets");
+                return self.again(now, index, (None, why));
+            }
+            Some(_) => {}
+        }
+        self.complete_if_whole(now, index);
+    }
+
+    fn complete_if_whole(&mut self, now: Instant, index: usize) {
+        let file = &mut self.files[index];
+        let Some(length) = file.version.as_ref().and_then(|version| version.length) else { return };
+        if !file.begun || !file.kept.covers(0..length) {
+            return;
+        }
+        self.active.remove(&index);
+        file.report.length = Some(length);
+        file.report.ended = Some(now);
+        if let Err(Refusal(why)) = self.sink.complete(FileId(index), length) {
+            file.report.failure = Some(why);
+        }
+    }
+
+    /// Something transient stood in the way.
+    fn again(&mut self, now: Instant, index: usize, (after, why): (Option<Duration>, String)) {
+        let file = &mut self.files[index];
+        let seed = self.settings.seed.nth(index as u64);
+        let rest = file.tries.next(&self.settings.retry, (seed, file.report.received));
+        let Some(rest) = rest else {
+            let why = file.tries.given_up(why);
+            return self.fail(now, index, why);
+        };
+        let rest = after.map_or(rest, |after| after.max(rest));
+        if let Some(limit) = self.settings.retry.span
+            && file.report.started.is_some_and(|started| now + rest > started + limit)
+        {
+            let why = format!("{why}; there is no time left to try again");
+            return self.fail(now, index, why);
+        }
+        file.report.retries += 1;
+        file.rest_until = Some(now + rest);
+        self.sink.note(FileId(index), &Note::Retry { after: rest, why: &why });
+    }
+
+    /// Asks again without a rest; it counts as a try all the same, or a server could keep this up for ever.
+    fn at_once(&mut self, now: Instant, index: usize, why: &str) {
+        let file = &mut self.files[index];
+        let seed = self.settings.seed.nth(index as u64);
+        if file.tries.next(&self.settings.retry, (seed, file.report.received)).is_none() {
+            let why = file.tries.given_up(why.to_owned());
+            return self.fail(now, index, why);
+        }
+        file.report.retries += 1;
+    }
+
+    fn ended(&mut self, now: Instant, part: Part, record: &FetchRecord, hope: Hope) {
+        let index = part.file;
+        if !self.active.contains(&index) {
+            return;
+        }
+        match (part.standing, &record.outcome) {
+            (Standing::Cancelled, _) => {}
+            (Standing::Over(Fate::Refused(why)), _) => self.fail(now, index, why),
+            (Standing::Over(Fate::Again { after, why }), _) => self.again(now, index, (after, why)),
+            (Standing::Over(Fate::Anew(why)), _) => {
+                self.sink.note(FileId(index), &Note::Anew(why));
+                self.files[index].forget();
+                self.at_once(now, index, why);
+            }
+            (Standing::Over(Fate::All), _) => self.complete_if_whole(now, index),
+            (Standing::Awaiting | Standing::Body, FetchOutcome::Failed(why)) => match hope {
+                Hope::Lasting => self.fail(now, index, why.clone()),
+                Hope::Transient => {
+                    let file = &mut self.files[index];
+                    if !file.may_go_on() {
+                        file.forget();
+                    }
+                    self.again(now, index, (None, why.clone()));
+                }
+            },
+            (Standing::Awaiting, FetchOutcome::Done) => {
+                self.fail(now, index, "the server gave no answer".to_owned());
+            }
+            (Standing::Body, FetchOutcome::Done) => {
+                self.ended_well(now, index, (part.at, part.end))
+            }
+        }
+    }
+
+    /// When the time of a file is over.
+    fn deadline(&self, index: usize) -> Option<Instant> {
+        Some(self.files[index].report.started? + self.settings.max_time?)
+    }
+}

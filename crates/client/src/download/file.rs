@@ -1,0 +1,170 @@
+//! One file on its way, and the requests under way for it.
+
+use super::retry::Tries;
+use super::{Kept, Report, Version, Wanted};
+use crate::fetch::{FetchId, FetchSpec};
+use page::Url;
+use proto::Fields;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::Duration;
+use unit::{Instant, Ranges};
+
+/// A file on its way.
+#[derive(Debug)]
+pub(super) struct File {
+    url: Url,
+    fields: Fields,
+    /// What is there, and in the sink's hands.
+    pub(super) kept: Ranges,
+    /// Of which version; None before anything is known.
+    pub(super) version: Option<Version>,
+    /// Whether the sink was told of this version.
+    pub(super) begun: bool,
+    /// Whether the server was seen to serve ranges of it.
+    pub(super) splits: bool,
+    /// Ranges were of no use: it is asked for whole.
+    pub(super) whole_only: bool,
+    pub(super) rest_until: Option<Instant>,
+    pub(super) tries: Tries,
+    pub(super) report: Report,
+}
+
+/// One request for a file.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) file: usize,
+    /// The range asked for; None for all.
+    pub(super) asked: Option<Range<u64>>,
+    /// Where the next octet goes.
+    pub(super) at: u64,
+    /// Where the body ends; None where nobody says.
+    pub(super) end: Option<u64>,
+    pub(super) standing: Standing,
+    /// Octets of a body that nobody wants.
+    pub(super) dropped: u64,
+}
+
+/// How far a request has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// No answer yet.
+    Awaiting,
+    /// The file's octets come.
+    Body,
+    /// The answer was none of the file; what it means counts when it is over.
+    Over(Fate),
+    /// Nobody wants it any more.
+    Cancelled,
+}
+
+/// What an answer that is none of the file means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fate {
+    Again {
+        after: Option<Duration>,
+        why: String,
+    },
+    Anew(&'static str),
+    /// Nothing follows what is there.
+    All,
+    Refused(String),
+}
+
+impl File {
+    pub(super) fn new(wanted: Wanted) -> Self {
+        let Wanted { url, fields, kept } = wanted;
+        let (kept, version) = match kept {
+            Some(Kept { ranges, version }) => (ranges, Some(version)),
+            None => (Ranges::new(), None),
+        };
+        let report = Report { url: url.to_string(), ..Report::default() };
+        Self {
+            url,
+            fields,
+            kept,
+            version,
+            begun: false,
+            splits: false,
+            whole_only: false,
+            rest_until: None,
+            tries: Tries::default(),
+            report,
+        }
+    }
+
+    /// The next range to ask for (the inner None: all of it), where a further request makes sense. Over
+    /// `connections` at a time a file comes in pieces.
+    pub(super) fn claim(
+        &self,
+        parts: &BTreeMap<FetchId, Part>,
+        index: usize,
+        (connections, piece): (usize, u64),
+    ) -> Option<Option<Range<u64>>> {
+        let own = || parts.values().filter(|part| part.file == index);
+        let under_way = own().count();
+        // An answer that was none of the file is waited for: what it means comes with its end.
+        let is_settled = own().all(|part| !matches!(part.standing, Standing::Over(_)));
+        if under_way > 0 && !(self.splits && under_way < connections && is_settled) {
+            return None;
+        }
+        if under_way == 0 && (self.whole_only || (self.kept.is_empty() && connections == 1)) {
+            return Some(None);
+        }
+        let mut taken = self.kept.clone();
+        for part in own().filter(|part| part.standing != Standing::Cancelled) {
+            taken.insert(part.asked.clone().unwrap_or(0..u64::MAX));
+        }
+        let length = self.version.as_ref().and_then(|version| version.length);
+        let Range { start, end } = taken.gap(0);
+        if length.is_some_and(|length| start >= length) {
+            // All that is known of is there: the server is asked whether that is all.
+            return (under_way == 0).then_some(Some(start..u64::MAX));
+        }
+        let end = if connections > 1 {
+            end.min(length.unwrap_or(u64::MAX)).min((start / piece + 1) * piece)
+        } else {
+            end
+        };
+        Some(Some(start..end))
+    }
+
+    /// The request for `range` of it.
+    pub(super) fn request(&self, range: Option<&Range<u64>>) -> FetchSpec {
+        let mut fields = self.fields.clone();
+        if let Some(range) = range {
+            let value = match range.end {
+                u64::MAX => format!("bytes={}-", range.start),
+                end => format!("bytes={}-{}", range.start, end - 1),
+            };
+            fields.push(b"range", value.as_bytes());
+            // RFC 9110 §13.1.5: the part if it is unchanged, else all of it.
+            let validator = self.version.as_ref().and_then(|version| version.validator.as_ref());
+            if let Some(validator) = validator {
+                fields.push(b"if-range", validator.as_bytes());
+            }
+        }
+        FetchSpec { fields, ..FetchSpec::get(self.url.clone()) }
+    }
+
+    /// Whether what is there can be told to fit what a further answer brings.
+    pub(super) fn may_go_on(&self) -> bool {
+        !self.begun || self.version.as_ref().is_some_and(|version| version.validator.is_some())
+    }
+
+    /// Nothing of it is there any more.
+    pub(super) fn forget(&mut self) {
+        self.whole_only = true;
+        self.kept = Ranges::new();
+        self.version = None;
+        self.begun = false;
+        self.splits = false;
+        self.report.resumed = 0;
+    }
+}
+
+impl Part {
+    pub(super) fn new(file: usize, asked: Option<Range<u64>>) -> Self {
+        Self { file, asked, at: 0, end: None, standing: Standing::Awaiting, dropped: 0 }
+    }
+}

@@ -1,0 +1,71 @@
+//! Which version of a file an answer belongs to. Octets of two answers make one file only if their versions
+//! are certainly the same.
+
+use proto::ResponseHead;
+use std::time::Duration;
+
+/// A version of a file, as far as a server tells.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Version {
+    /// The whole file's octets.
+    pub length: Option<u64>,
+    /// What If-Range takes: a strong entity tag, or a date that is as good (RFC 9110 §13.1.5).
+    pub validator: Option<String>,
+}
+
+impl Version {
+    /// Whether what came as `self` and what comes as `other` may be put together.
+    pub(super) fn is_of(&self, other: &Self) -> bool {
+        let lengths_agree = match (self.length, other.length) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        };
+        let validators_agree = match (&self.validator, &other.validator) {
+            (Some(one), Some(other)) => one == other,
+            // A 206 need not repeat what If-Range has named (RFC 9110 §15.3.7).
+            _ => true,
+        };
+        lengths_agree && validators_agree
+    }
+}
+
+/// The strong validator of a response; None where it has none.
+pub(super) fn validator(head: &ResponseHead) -> Option<String> {
+    // RFC 9110 §8.8.3: a weak tag tells nothing of single octets.
+    if let Some(tag) = head.fields.find_str("etag") {
+        let is_strong = tag.len() >= 2 && tag.starts_with('"') && tag.ends_with('"');
+        return is_strong.then(|| tag.to_owned());
+    }
+    let modified = head.fields.find_str("last-modified")?;
+    let date = httpdate::parse_http_date(head.fields.find_str("date")?).ok()?;
+    let age = date.duration_since(httpdate::parse_http_date(modified).ok()?).ok()?;
+    // RFC 9110 §8.8.2.2: it might have changed twice within the second that it names.
+    (age >= Duration::from_secs(1)).then(|| modified.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::Status;
+
+    fn of(fields: &[(&str, &str)]) -> Option<String> {
+        let mut head = ResponseHead::new(Status::OK);
+        for (name, value) in fields {
+            head.fields.push(name.as_bytes(), value.as_bytes());
+        }
+        validator(&head)
+    }
+
+    #[test]
+    fn only_strong_validators_count() {
+        let day = "Sun, 06 Nov 1994 08:49:37 GMT";
+        let next = "Sun, 06 Nov 1994 08:49:38 GMT";
+        assert_eq!(of(&[("etag", "\"a\"")]).as_deref(), Some("\"a\""));
+        assert_eq!(of(&[("etag", "W/\"a\""), ("last-modified", day), ("date", next)]), None);
+        assert_eq!(of(&[("etag", "a")]), None);
+        assert_eq!(of(&[("last-modified", day), ("date", next)]).as_deref(), Some(day));
+        assert_eq!(of(&[("last-modified", day), ("date", day)]), None);
+        assert_eq!(of(&[("last-modified", day)]), None);
+        assert_eq!(of(&[]), None);
+    }
+}

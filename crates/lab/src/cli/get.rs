@@ -1,0 +1,171 @@
+//! The flags of `wirelap get`: curl's where curl has them.
+
+use clap::{Args, ValueHint};
+use page::Url;
+use secure::Digest;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Download files: resumed, verified, and never half there under their final names.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelap get https://example.org/disk.iso
+  wirelap get -o site.tar.gz https://example.org/latest --sha256 2cf2…9824
+  wirelap get --output-dir jars --checksums jars.sha256 https://repo.example/a.jar https://repo.example/b.jar
+  wirelap get --connections 4 https://example.org/large.bin
+  wirelap get -sS -o - https://example.org/list.txt | head
+
+Octets go to .NAME.wirelap-part beside the file. When all are there, checked and on the disk, the part gets the
+file's name. What an earlier run has left of the same version is gone on from (--no-resume begins anew).
+HTTP/2 fetches all files of a server over one connection; HTTP/1.1 over as many as --connections says.
+Redirects are followed and an HTTP error is an error, always. Times are seconds, or have a unit (500ms, 2min).
+Exit codes: 0 all is there, 1 a download failed, 2 misuse, 3 the machine lacks something, 130 interrupted.")]
+pub(crate) struct GetArgs {
+    /// What to download; http:// where no scheme is given
+    #[arg(value_name = "URL", required = true, value_parser = parse_url, value_hint = ValueHint::Url)]
+    pub(crate) urls: Vec<Url>,
+    /// Where to, for a single URL; `-` is standard output
+    #[arg(short, long, value_name = "FILE", conflicts_with = "remote_name", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Name each file as the last part of its URL's path does [the default]
+    #[arg(short = 'O', long)]
+    pub(crate) remote_name: bool,
+    /// The folder for the files
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) output_dir: Option<PathBuf>,
+    /// Go on from what there is, even if FILE itself is another program's half download; only `-` is taken
+    #[arg(short = 'C', long, value_name = "-", value_parser = ["-"], allow_hyphen_values = true)]
+    pub(crate) continue_at: Option<String>,
+    /// Begin anew, and keep nothing of a download that fails
+    #[arg(long, conflicts_with = "continue_at")]
+    pub(crate) no_resume: bool,
+    /// Connections to one server, and ranges of one large file, at a time; more than 1 speaks HTTP/1.1 unless --http2 is given
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
+    pub(crate) connections: u16,
+    /// Files at a time
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) parallel_max: u16,
+    /// The file's SHA-256, for a single URL; a file with another is removed
+    #[arg(long, value_name = "HEX", conflicts_with = "checksums")]
+    pub(crate) sha256: Option<Digest>,
+    /// The files' SHA-256, as sha256sum prints them; a file that is not in it is an error
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) checksums: Option<PathBuf>,
+    /// HTTP/1.1 alone
+    #[arg(long = "http1.1", conflicts_with_all = ["http2", "http2_prior_knowledge"])]
+    pub(crate) http1_1: bool,
+    /// HTTP/2 where the server has it over TLS [the default]
+    #[arg(long, conflicts_with = "http2_prior_knowledge")]
+    pub(crate) http2: bool,
+    /// HTTP/2 alone, in the clear too
+    #[arg(long)]
+    pub(crate) http2_prior_knowledge: bool,
+    /// The authorities believed, in PEM [default: the system's, or SSL_CERT_FILE's]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) cacert: Option<PathBuf>,
+    /// Believe any certificate
+    #[arg(short = 'k', long)]
+    pub(crate) insecure: bool,
+    /// Tries after one that failed for a passing reason and brought nothing
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) retry: u32,
+    /// How long after a file's beginning a try may still begin
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) retry_max_time: Option<Duration>,
+    /// The longest that a file may take
+    #[arg(short, long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) max_time: Option<Duration>,
+    /// The longest that a connection may take, TLS included
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "30")]
+    pub(crate) connect_timeout: Duration,
+    /// The longest that nothing may come
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "30")]
+    pub(crate) stall_timeout: Duration,
+    /// Redirects followed
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) max_redirs: u32,
+    /// A field of the requests, as `Name: value` (repeatable)
+    #[arg(short = 'H', long, value_name = "FIELD", value_parser = parse_field)]
+    pub(crate) header: Vec<(String, String)>,
+    /// Write through the page cache, whatever the size: for files that are read again at once
+    #[arg(long, conflicts_with = "no_page_cache")]
+    pub(crate) page_cache: bool,
+    /// Write past the page cache, whatever the size [default: from 16 MiB on]
+    #[arg(long)]
+    pub(crate) no_page_cache: bool,
+    /// Show neither progress nor errors
+    #[arg(short, long)]
+    pub(crate) silent: bool,
+    /// With -s, show errors all the same
+    #[arg(short = 'S', long)]
+    pub(crate) show_error: bool,
+    /// Print a line of JSON for each file to standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Say more: connections, what is gone on from, phases
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// Taken for curl's sake: redirects are always followed
+    #[arg(short = 'L', long, hide = true)]
+    pub(crate) location: bool,
+    /// Taken for curl's sake: an HTTP error is always an error
+    #[arg(short, long, hide = true)]
+    pub(crate) fail: bool,
+}
+
+/// As curl does: without a scheme it is http.
+fn parse_url(text: &str) -> Result<Url, String> {
+    let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    whole.parse().map_err(|error: page::UrlError| error.to_string())
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let time = match text.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        Err(_) => unit::parse_duration(text).ok(),
+    };
+    time.filter(|time| !time.is_zero() && *time < LONGEST)
+        .ok_or_else(|| format!("`{text}` is no time: 30, 0.5, 500ms or 2min would be one"))
+}
+
+/// Times up to here can be added to a clock.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+fn parse_field(text: &str) -> Result<(String, String), String> {
+    let wrong = || format!("`{text}` is no header field: `Name: value` is expected");
+    let (name, value) = text.split_once(':').ok_or_else(wrong)?;
+    let is_token = |octet: u8| octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&octet);
+    let value = value.trim();
+    if name.is_empty() || !name.bytes().all(is_token) || value.bytes().any(|octet| octet < b' ') {
+        return Err(wrong());
+    }
+    const OURS: [&str; 6] =
+        ["host", "range", "if-range", "content-length", "transfer-encoding", "connection"];
+    if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
+        return Err(format!("the field `{name}` is wirelap's own to send"));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_seconds_or_have_a_unit() {
+        assert_eq!(parse_time("2"), Ok(Duration::from_secs(2)));
+        assert_eq!(parse_time("0.25"), Ok(Duration::from_millis(250)));
+        assert_eq!(parse_time("500ms"), Ok(Duration::from_millis(500)));
+        for text in ["0", "-1", "nan", "1e300", "soon", ""] {
+            assert!(parse_time(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn fields_that_the_download_needs_itself_are_not_taken() {
+        assert_eq!(parse_field("A: b:c "), Ok(("A".to_owned(), "b:c".to_owned())));
+        for text in ["no colon", ": x", "a b: c", "Range: bytes=0-1", "x: a\r\nb: c"] {
+            assert!(parse_field(text).is_err(), "{text}");
+        }
+    }
+}

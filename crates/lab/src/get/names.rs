@@ -1,0 +1,122 @@
+//! Which file a URL becomes.
+
+use crate::cli::GetArgs;
+use crate::trouble::{self, Trouble};
+use page::Url;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where a download goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// To this file, under its name when it is whole.
+    File(PathBuf),
+    /// To something that cannot be renamed (a device, a pipe): as it comes.
+    Stream(PathBuf),
+    /// To standard output, as it comes.
+    Stdout,
+}
+
+impl Target {
+    /// As people are told.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::File(path) | Self::Stream(path) => path.display().to_string(),
+            Self::Stdout => "-".to_owned(),
+        }
+    }
+}
+
+/// The targets of all URLs, each its own.
+pub(crate) fn targets(args: &GetArgs) -> Result<Vec<Target>, Trouble> {
+    if args.output.is_some() && args.urls.len() > 1 {
+        return Err(Trouble::misuse("-o names one file, and there are several URLs")
+            .remedy("leave it away, so that each file is named as its URL is; --output-dir chooses the folder"));
+    }
+    let folder = args.output_dir.as_deref().unwrap_or(Path::new(""));
+    if !folder.as_os_str().is_empty() && !folder.is_dir() {
+        return Err(Trouble::misuse(format!("{} is no folder", folder.display()))
+            .remedy(format!("make it: mkdir -p {}", trouble::quoted(folder))));
+    }
+    let mut targets = Vec::with_capacity(args.urls.len());
+    let mut seen: BTreeMap<PathBuf, &Url> = BTreeMap::new();
+    for url in &args.urls {
+        let target = match &args.output {
+            Some(name) if name == Path::new("-") => Target::Stdout,
+            Some(name) => placed(&folder.join(name))?,
+            None => placed(&folder.join(remote_name(url)?))?,
+        };
+        if let Target::File(path) = &target
+            && let Some(other) = seen.insert(path.clone(), url)
+        {
+            return Err(Trouble::misuse(format!(
+                "{other} and {url} would both be {}",
+                path.display()
+            ))
+            .remedy("download them one at a time, each with -o, or into folders of their own"));
+        }
+        targets.push(target);
+    }
+    Ok(targets)
+}
+
+/// The last part of the path, as it is written in the URL: what is percent-encoded there stays so, and no name
+/// has a slash, a control character or dots alone.
+fn remote_name(url: &Url) -> Result<String, Trouble> {
+    let path = url.path.split('?').next().unwrap_or_default();
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let safe: String =
+        name.chars().map(|c| if c.is_control() || c == '\\' { '_' } else { c }).collect();
+    if matches!(safe.as_str(), "" | "." | "..") {
+        return Err(Trouble::misuse(format!("{url} names no file"))
+            .remedy("name one with -o FILE, or -o - for standard output"));
+    }
+    Ok(safe)
+}
+
+/// What stands at `path` now decides how it is written.
+fn placed(path: &Path) -> Result<Target, Trouble> {
+    if path.file_name().is_none() {
+        return Err(Trouble::misuse(format!("`{}` is no file name", path.display()))
+            .remedy("name a file, or choose the folder with --output-dir"));
+    }
+    // A link stays, and what it leads to is replaced.
+    let path = match fs::canonicalize(path) {
+        Ok(real) if path.is_symlink() => real,
+        _ => path.to_owned(),
+    };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        return Err(Trouble::misuse(format!("{} is no folder", folder.display()))
+            .remedy(format!("make it: mkdir -p {}", trouble::quoted(folder))));
+    }
+    match fs::metadata(&path) {
+        Ok(there) if there.is_dir() => {
+            Err(Trouble::misuse(format!("{} is a folder", path.display()))
+                .remedy("name a file in it, or give it with --output-dir"))
+        }
+        Ok(there) if !there.is_file() => Ok(Target::Stream(path)),
+        _ => Ok(Target::File(path)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_the_last_part_of_the_path() {
+        for (url, name) in [
+            ("http://a/x/disk.iso", Some("disk.iso")),
+            ("http://a/x/disk.iso?version=2/3", Some("disk.iso")),
+            ("http://a/my%20file", Some("my%20file")),
+            ("http://a/x/%2e%2e%2fpasswd", Some("%2e%2e%2fpasswd")),
+            ("http://a/x/", None),
+            ("http://a", None),
+            ("http://a/..", None),
+        ] {
+            assert_eq!(remote_name(&url.parse().unwrap()).ok().as_deref(), name, "{url}");
+        }
+    }
+}

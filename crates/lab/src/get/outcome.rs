@@ -1,0 +1,101 @@
+//! What is told of each file when it is over: a line for people, a line of JSON for programs.
+
+use super::sink::Wish;
+use client::Report;
+use os::files::writer::Whole;
+use serde::Serialize;
+use unit::{Instant, format_duration};
+
+/// A file that is over.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) wish: Wish,
+    pub(crate) report: Report,
+    /// The file, or why it is not there.
+    pub(crate) result: Result<Whole, String>,
+}
+
+/// The line of JSON. Names are added, never changed.
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    url: &'a str,
+    final_url: &'a str,
+    /// None where it went to standard output or is not there.
+    file: Option<String>,
+    ok: bool,
+    error: Option<&'a str>,
+    bytes: Option<u64>,
+    received: u64,
+    resumed: u64,
+    sha256: Option<String>,
+    status: Option<u16>,
+    protocol: &'a str,
+    connections: usize,
+    retries: u32,
+    first_byte_ms: Option<f64>,
+    total_ms: Option<f64>,
+}
+
+impl Outcome {
+    /// What the machine tells and what the disk says, put together.
+    pub(crate) fn new(wish: Wish, report: Report, written: Option<Result<Whole, String>>) -> Self {
+        let result = match (&report.failure, written) {
+            // The disk's own words are nearer to the cause.
+            (_, Some(Err(why))) => Err(why),
+            (Some(why), _) => Err(why.clone()),
+            (None, Some(Ok(whole))) => Ok(whole),
+            (None, None) => Err("it was stopped".to_owned()),
+        };
+        Self { wish, report, result }
+    }
+
+    /// A line of JSON.
+    pub(crate) fn json(&self) -> Result<String, serde_json::Error> {
+        let whole = self.result.as_ref().ok();
+        let line = Line {
+            url: &self.wish.url,
+            final_url: &self.report.url,
+            file: whole.map(|_| self.wish.target.name()).filter(|name| name != "-"),
+            ok: whole.is_some(),
+            error: self.result.as_ref().err().map(String::as_str),
+            bytes: whole.map(|whole| whole.length),
+            received: self.report.received,
+            resumed: self.report.resumed,
+            sha256: whole.and_then(|whole| whole.digest).map(|digest| digest.to_string()),
+            status: self.report.status,
+            protocol: &self.report.protocol,
+            connections: self.report.connections.len(),
+            retries: self.report.retries,
+            first_byte_ms: self.millis(self.report.answered),
+            total_ms: self.millis(self.report.ended),
+        };
+        serde_json::to_string(&line)
+    }
+
+    /// A line for people.
+    pub(crate) fn sentence(&self) -> String {
+        match &self.result {
+            Err(why) => format!("{}: {why}", self.wish.url),
+            Ok(whole) => {
+                let name = self.wish.target.name();
+                let mut line = format!("{name}: {} octets", whole.length);
+                if let (Some(started), Some(ended)) = (self.report.started, self.report.ended) {
+                    line.push_str(&format!(" in {}", format_duration(ended.since(started))));
+                }
+                line.push_str(&format!(" over {}", self.report.protocol));
+                if self.report.resumed > 0 {
+                    line.push_str(&format!(", {} of them from before", self.report.resumed));
+                }
+                if let Some(digest) = whole.digest {
+                    line.push_str(&format!(", SHA-256 {digest}"));
+                }
+                line
+            }
+        }
+    }
+
+    fn millis(&self, at: Option<Instant>) -> Option<f64> {
+        let span = at?.since(self.report.started?);
+        Some((span.as_secs_f64() * 1e6).round() / 1e3)
+    }
+}

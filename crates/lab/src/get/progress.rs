@@ -1,0 +1,77 @@
+//! What the user sees while files come: octets, rate and time left, on standard error, where that is a terminal.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// One line for all files together.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    bar: Option<ProgressBar>,
+    files: usize,
+    done: usize,
+    /// Octets expected of the files whose length is known.
+    total: u64,
+}
+
+impl Meter {
+    /// For so many files.
+    pub(crate) fn new(files: usize) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        let template =
+            "{msg} {decimal_bytes}/{decimal_total_bytes} {bar:24} {decimal_bytes_per_sec} {eta}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("━╸ "));
+        }
+        let meter = Self { bar: Some(bar), files, done: 0, total: 0 };
+        meter.tell();
+        meter
+    }
+
+    /// For nobody to see.
+    pub(crate) fn hidden() -> Self {
+        Self { bar: None, files: 0, done: 0, total: 0 }
+    }
+
+    /// A file begins: its length where it is known, and what of it is there.
+    pub(crate) fn begin(&mut self, length: Option<u64>, kept: u64) {
+        let Some(bar) = &self.bar else { return };
+        self.total += length.unwrap_or(0);
+        bar.set_length(self.total);
+        bar.inc(kept);
+    }
+
+    /// Octets came.
+    pub(crate) fn received(&self, octets: u64) {
+        if let Some(bar) = &self.bar {
+            bar.inc(octets);
+        }
+    }
+
+    /// A file is over.
+    pub(crate) fn done(&mut self) {
+        self.done += 1;
+        self.tell();
+    }
+
+    /// A line above the bar.
+    pub(crate) fn say(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| crate::command::note(line)),
+            None => crate::command::note(line),
+        }
+    }
+
+    /// Takes the line away.
+    pub(crate) fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn tell(&self) {
+        if let Some(bar) = &self.bar
+            && self.files > 1
+        {
+            bar.set_message(format!("{}/{} files", self.done, self.files));
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Where the octets of `wirelap get` go: files by way of their parts, streams as they come.
+
+use super::leftover;
+use super::names::Target;
+use super::progress::Meter;
+use client::{Beginning, FileId, Note, Refusal, Sink};
+use os::files::writer::{
+    DigestWish, PartId, PartSpec, Whole, WriteError, Writer, WriterSettings, discard, inspect,
+    take_over,
+};
+use secure::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use unit::format_duration;
+
+/// What is told on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Voice {
+    Silent,
+    Normal,
+    Verbose,
+}
+
+/// A file as it is wanted.
+#[derive(Debug)]
+pub(crate) struct Wish {
+    pub(crate) url: String,
+    pub(crate) target: Target,
+    pub(crate) digest: DigestWish,
+}
+
+/// All that is written.
+#[derive(Debug)]
+pub(crate) struct Outputs {
+    settings: WriterSettings,
+    writer: Option<Writer>,
+    entries: Vec<Entry>,
+    meter: Meter,
+    voice: Voice,
+}
+
+#[derive(Debug)]
+struct Entry {
+    wish: Wish,
+    part: Option<PartId>,
+    stream: Option<Stream>,
+    outcome: Option<Result<Whole, String>>,
+}
+
+/// Something that takes octets in their order, once.
+#[derive(Debug)]
+struct Stream {
+    /// None for standard output.
+    file: Option<File>,
+    at: u64,
+    hash: Option<Sha256>,
+}
+
+impl Outputs {
+    pub(crate) fn new(
+        settings: WriterSettings,
+        wishes: Vec<Wish>,
+        (meter, voice): (Meter, Voice),
+    ) -> Self {
+        let entry = |wish| Entry { wish, part: None, stream: None, outcome: None };
+        let entries = wishes.into_iter().map(entry).collect();
+        Self { settings, writer: None, entries, meter, voice }
+    }
+
+    /// Waits for the disk, and tells what became of each file: None for one that never was whole.
+    pub(crate) fn close(self) -> Vec<(Wish, Option<Result<Whole, String>>)> {
+        self.meter.clear();
+        let closed = self.writer.map(Writer::close).unwrap_or_default();
+        let mut written: BTreeMap<PartId, Result<Whole, WriteError>> = closed.into_iter().collect();
+        let outcome = |entry: Entry| {
+            let of_part = entry.part.and_then(|part| written.remove(&part));
+            let outcome = match of_part {
+                Some(Err(WriteError::Unfinished(_))) => None,
+                Some(outcome) => Some(outcome.map_err(|error| error.to_string())),
+                None => entry.outcome,
+            };
+            (entry.wish, outcome)
+        };
+        self.entries.into_iter().map(outcome).collect()
+    }
+
+    fn open_part(&mut self, file: FileId, spec: PartSpec) -> Result<(), Refusal> {
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            none => {
+                let started = Writer::start(self.settings);
+                none.insert(started.map_err(|error| Refusal(error.to_string()))?)
+            }
+        };
+        let entry = &mut self.entries[file.0];
+        match entry.part {
+            Some(part) => writer.reopen(part, spec),
+            None => entry.part = Some(writer.open(spec)),
+        }
+        Ok(())
+    }
+}
+
+impl Sink for Outputs {
+    fn begin(&mut self, file: FileId, beginning: Beginning<'_>) -> Result<(), Refusal> {
+        let Some(entry) = self.entries.get_mut(file.0) else { return Ok(()) };
+        let kept = beginning.kept.total();
+        self.meter.begin(beginning.version.length, kept);
+        if kept > 0 && self.voice == Voice::Verbose {
+            let name = entry.wish.target.name();
+            self.meter.say(&format!("* {name}: {kept} octets are there, going on from them"));
+        }
+        if let Target::File(path) = &entry.wish.target {
+            // Kept, but not in a part of ours: it is the file itself, and the server has it so.
+            if kept > 0 && inspect(path).is_none() {
+                take_over(path).map_err(|error| {
+                    Refusal(format!("cannot rename {}: {error}", path.display()))
+                })?;
+            }
+            let spec = PartSpec {
+                length: beginning.version.length,
+                kept: beginning.kept.clone(),
+                label: leftover::label(&entry.wish.url, beginning.version),
+                digest: entry.wish.digest,
+                ..PartSpec::new(path.clone(), None)
+            };
+            return self.open_part(file, spec);
+        }
+        match &entry.stream {
+            None => entry.stream = Some(Stream::open(&entry.wish)?),
+            Some(stream) if stream.at == 0 => {}
+            Some(_) => {
+                return Err(Refusal(format!(
+                    "{} cannot begin anew: part of it is written already",
+                    entry.wish.target.name()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, file: FileId, at: u64, octets: &[u8]) -> Result<(), Refusal> {
+        self.meter.received(octets.len() as u64);
+        let Some(entry) = self.entries.get_mut(file.0) else { return Ok(()) };
+        if let (Some(writer), Some(part)) = (&mut self.writer, entry.part) {
+            return writer.write(part, at, octets).map_err(|error| Refusal(error.to_string()));
+        }
+        match &mut entry.stream {
+            Some(stream) => stream.write(&entry.wish, at, octets),
+            None => Ok(()),
+        }
+    }
+
+    fn room(&mut self, file: FileId, at: u64, at_most: u64) -> Option<&mut [u8]> {
+        let part = self.entries.get(file.0)?.part?;
+        self.writer.as_mut()?.room(part, at, at_most)
+    }
+
+    fn filled(&mut self, file: FileId, at: u64, octets: usize) -> Result<(), Refusal> {
+        self.meter.received(octets as u64);
+        match (&mut self.writer, self.entries.get(file.0).and_then(|entry| entry.part)) {
+            (Some(writer), Some(part)) => {
+                writer.filled(part, at, octets).map_err(|error| Refusal(error.to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn complete(&mut self, file: FileId, length: u64) -> Result<(), Refusal> {
+        self.meter.done();
+        let Some(entry) = self.entries.get_mut(file.0) else { return Ok(()) };
+        if let (Some(writer), Some(part)) = (&mut self.writer, entry.part) {
+            // What the disk says to it comes with `close`.
+            writer.finish(part, length);
+            return Ok(());
+        }
+        let Some(stream) = entry.stream.take() else { return Ok(()) };
+        let digest = stream.hash.map(Sha256::finish);
+        entry.outcome = Some(Ok(Whole { length, digest }));
+        judge(&entry.wish, digest)
+    }
+
+    fn give_up(&mut self, file: FileId) {
+        self.meter.done();
+        let Some(entry) = self.entries.get_mut(file.0) else { return };
+        match (&mut self.writer, entry.part) {
+            (Some(writer), Some(part)) => writer.leave(part),
+            // What an earlier run has left stays as it is, where it may.
+            _ => {
+                if let (os::files::writer::Leave::Remove, Target::File(path)) =
+                    (self.settings.leave, &entry.wish.target)
+                {
+                    discard(path);
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, file: FileId, note: &Note<'_>) {
+        let (Some(entry), true) = (self.entries.get(file.0), self.voice > Voice::Silent) else {
+            return;
+        };
+        let name = entry.wish.target.name();
+        let line = match note {
+            Note::Retry { after, why } => {
+                format!("{name}: {why}; trying again in {}", format_duration(*after))
+            }
+            Note::Anew(why) => format!("{name}: {why}; beginning anew"),
+            Note::Coded(coding) => {
+                format!("{name}: the server coded it ({coding}) unasked; it is kept as it comes")
+            }
+        };
+        self.meter.say(&line);
+    }
+}
+
+impl Stream {
+    fn open(wish: &Wish) -> Result<Self, Refusal> {
+        let file = match &wish.target {
+            Target::Stream(path) => {
+                let opened = OpenOptions::new().write(true).open(path);
+                Some(opened.map_err(|error| {
+                    Refusal(format!("cannot open {}: {error}", wish.target.name()))
+                })?)
+            }
+            Target::File(_) | Target::Stdout => None,
+        };
+        let hash = (wish.digest != DigestWish::None).then(Sha256::new);
+        Ok(Self { file, at: 0, hash })
+    }
+
+    fn write(&mut self, wish: &Wish, at: u64, octets: &[u8]) -> Result<(), Refusal> {
+        if at != self.at {
+            return Err(Refusal("what goes to a stream must come in order".to_owned()));
+        }
+        let written = match &mut self.file {
+            Some(file) => file.write_all(octets),
+            None => std::io::stdout().lock().write_all(octets),
+        };
+        written
+            .map_err(|error| Refusal(format!("cannot write to {}: {error}", wish.target.name())))?;
+        self.at += octets.len() as u64;
+        if let Some(hash) = &mut self.hash {
+            hash.update(octets);
+        }
+        Ok(())
+    }
+}
+
+/// A stream is written before its digest is known; it is told at least.
+fn judge(wish: &Wish, digest: Option<Digest>) -> Result<(), Refusal> {
+    match (wish.digest, digest) {
+        (DigestWish::Must(expected), Some(got)) if expected != got => Err(Refusal(format!(
+            "what was written to {} is not what was expected: its SHA-256 is {got}, not {expected}",
+            wish.target.name()
+        ))),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,13 @@
+//! `wirelap get` against real servers and against servers that lie, die and stall; killed, filled up and
+//! misused. The one rule of all of it: under the final name stands the whole file, or nothing.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::print_stderr)]
+
+#[allow(dead_code, reason = "the other tests of the program use the rest")]
+#[path = "../commands/bench.rs"]
+mod bench;
+mod disks;
+mod faults;
+mod kills;
+mod misuse;
+mod peers;
+mod server;

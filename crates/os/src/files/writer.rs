@@ -1,0 +1,316 @@
+//! Writes downloads, on a thread of its own, so that receiving goes on meanwhile. The one rule: a file's final
+//! name is given to what is whole, checked and on the disk, and to nothing else.
+//!
+//! Until then the octets lie in a part beside it (`.NAME.wirelap-part`), with a note of what of it is there
+//! (`.NAME.wirelap-note`), so that a later run goes on where this one was ended. Large files are written
+//! past the page cache (O_DIRECT) from aligned buffers: the copy into the cache is most of what a download
+//! costs. A file system that takes no such writes (tmpfs) gets ordinary ones.
+//!
+//! ```no_run
+//! use os::files::writer::{PartSpec, Writer, WriterSettings};
+//!
+//! let mut writer = Writer::start(WriterSettings::default())?;
+//! let part = writer.open(PartSpec::new("site.tar".into(), Some(5)));
+//! writer.write(part, 0, b"hello")?;
+//! writer.finish(part, 5);
+//! for (part, outcome) in writer.close() {
+//!     println!("{part:?}: {:?}", outcome?.digest);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod buffer;
+mod disk;
+mod error;
+mod note;
+mod settle;
+
+pub use error::WriteError;
+pub use note::{Leftover, discard, inspect, take_over};
+pub use settle::Whole;
+
+use crate::error::Os;
+use buffer::Buffer;
+use disk::{Disk, Order};
+use secure::Digest;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use unit::Ranges;
+
+/// Whether files go through the page cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Cache {
+    /// Past it from [`DIRECT_FROM`] octets on.
+    #[default]
+    Auto,
+    /// Always: what is read again soon is in memory.
+    Through,
+    /// Never, where the file system can.
+    Past,
+}
+
+/// From which length on a file is written past the page cache. Below it the cache takes the whole file at
+/// once, and the disk's own time hides behind the fsync.
+pub const DIRECT_FROM: u64 = 16 << 20;
+
+/// Octets written at once, past the cache.
+pub const LARGEST_UNIT: usize = 1 << 20;
+
+/// What is done with the part of a file that did not become whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Leave {
+    /// It stays, for a later run.
+    #[default]
+    Keep,
+    /// It is removed.
+    Remove,
+}
+
+/// How a writer works.
+#[derive(Debug, Clone, Copy)]
+pub struct WriterSettings {
+    /// Whether files go through the page cache.
+    pub cache: Cache,
+    /// What becomes of parts.
+    pub leave: Leave,
+    /// Octets gathered before they are written; a power of two from 64 KiB on.
+    pub unit: usize,
+}
+
+impl Default for WriterSettings {
+    fn default() -> Self {
+        Self { cache: Cache::default(), leave: Leave::default(), unit: LARGEST_UNIT }
+    }
+}
+
+impl WriterSettings {
+    /// The unit for so many places written at a time: all buffers together stay below 8 MiB.
+    pub fn unit_for(places: usize) -> usize {
+        const BUDGET: usize = 6 << 20;
+        let share = BUDGET / (places + 2);
+        let power = if share.is_power_of_two() { share } else { share.next_power_of_two() / 2 };
+        power.clamp(64 << 10, LARGEST_UNIT)
+    }
+}
+
+/// A file that a writer has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PartId(pub usize);
+
+/// A file to write.
+#[derive(Debug, Clone)]
+pub struct PartSpec {
+    /// Its final name.
+    pub target: PathBuf,
+    /// Its length, where it is known.
+    pub length: Option<u64>,
+    /// What of the part is there already and stays; empty begins anew.
+    pub kept: Ranges,
+    /// What the note says beside the ranges: the caller's own lines.
+    pub label: String,
+    /// What is to be known of its SHA-256.
+    pub digest: DigestWish,
+}
+
+impl PartSpec {
+    /// A new file.
+    pub fn new(target: PathBuf, length: Option<u64>) -> Self {
+        Self { target, length, kept: Ranges::new(), label: String::new(), digest: DigestWish::None }
+    }
+}
+
+/// What is to be known of a file's SHA-256.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DigestWish {
+    /// Nothing.
+    #[default]
+    None,
+    /// What it is.
+    Tell,
+    /// That it is this one; a file with another is removed.
+    Must(Digest),
+}
+
+impl DigestWish {
+    fn is_wanted(self) -> bool {
+        self != Self::None
+    }
+}
+
+/// Why a part is broken, once it is.
+type Broken = Arc<OnceLock<WriteError>>;
+
+/// The near end of the thread that writes.
+#[derive(Debug)]
+pub struct Writer {
+    settings: WriterSettings,
+    parts: Vec<Near>,
+    orders: SyncSender<Order>,
+    /// Buffers that were written and may be filled again.
+    written: Receiver<Buffer>,
+    thread: JoinHandle<Vec<(PartId, Result<Whole, WriteError>)>>,
+}
+
+/// A part as this end knows it.
+#[derive(Debug)]
+struct Near {
+    length: Option<u64>,
+    broken: Broken,
+    /// Places at which octets arrive.
+    streams: Vec<Stream>,
+}
+
+/// One run of octets on its way into a file.
+#[derive(Debug)]
+struct Stream {
+    /// Where the buffer's first octet goes.
+    at: u64,
+    buffer: Buffer,
+    /// How many octets the buffer takes: its end is on a boundary of the unit, so that the next is aligned.
+    room: usize,
+}
+
+impl Stream {
+    fn next(&self) -> u64 {
+        self.at + self.buffer.len() as u64
+    }
+}
+
+impl Writer {
+    /// Starts the thread.
+    pub fn start(settings: WriterSettings) -> Result<Self, Os> {
+        // One order waits while one is carried out and the next is gathered.
+        let (orders, todo) = sync_channel(1);
+        let (give_back, written) = channel();
+        let disk = Disk::new(settings, give_back);
+        let thread = std::thread::Builder::new()
+            .name("writer".to_owned())
+            .spawn(move || disk.run(&todo))
+            .map_err(|source| Os::new("start the thread that writes files", source))?;
+        Ok(Self { settings, parts: Vec::new(), orders, written, thread })
+    }
+
+    /// Begins a file. What the system says to it comes with the next `write`, or at the end.
+    pub fn open(&mut self, spec: PartSpec) -> PartId {
+        let id = PartId(self.parts.len());
+        let broken = Broken::default();
+        self.parts.push(Near { length: spec.length, broken: broken.clone(), streams: Vec::new() });
+        self.order(Order::Open { id, spec, broken });
+        id
+    }
+
+    /// Begins a file anew: nothing of it stays.
+    pub fn reopen(&mut self, id: PartId, spec: PartSpec) {
+        let Some(part) = self.parts.get_mut(id.0) else { return };
+        part.length = spec.length;
+        part.streams.clear();
+        let broken = part.broken.clone();
+        self.order(Order::Open { id, spec, broken });
+    }
+
+    /// Takes octets of a file that go at `at`. Waits while the disk is behind: who calls receives nothing
+    /// meanwhile, and so the sender is slowed down in its turn.
+    pub fn write(&mut self, id: PartId, mut at: u64, mut octets: &[u8]) -> Result<(), WriteError> {
+        while !octets.is_empty() {
+            let Some(part) = self.parts.get(id.0) else { return Ok(()) };
+            if let Some(error) = part.broken.get() {
+                return Err(error.clone());
+            }
+            let index = match part.streams.iter().position(|stream| stream.next() == at) {
+                Some(index) => index,
+                None => self.begin(id, at),
+            };
+            let Some(stream) = self.parts[id.0].streams.get_mut(index) else { return Ok(()) };
+            let count = octets.len().min(stream.room - stream.buffer.len());
+            stream.buffer.extend(&octets[..count]);
+            octets = &octets[count..];
+            at += count as u64;
+            if stream.buffer.len() == stream.room {
+                let full = self.parts[id.0].streams.swap_remove(index);
+                self.order(Order::Write { id, at: full.at, buffer: full.buffer });
+            }
+        }
+        Ok(())
+    }
+
+    /// Room for octets of a file that go at `at`, at most so many: who receives into it saves a copy. None where
+    /// the file is broken, as `write` tells.
+    pub fn room(&mut self, id: PartId, at: u64, at_most: u64) -> Option<&mut [u8]> {
+        let part = self.parts.get(id.0).filter(|part| part.broken.get().is_none())?;
+        let index = match part.streams.iter().position(|stream| stream.next() == at) {
+            Some(index) => index,
+            None => self.begin(id, at),
+        };
+        let stream = self.parts[id.0].streams.get_mut(index)?;
+        let at_most = usize::try_from(at_most).unwrap_or(usize::MAX);
+        let room = stream.room.min(stream.buffer.len().saturating_add(at_most));
+        Some(stream.buffer.spare(room))
+    }
+
+    /// So many octets stand in the room that was given for `at`.
+    pub fn filled(&mut self, id: PartId, at: u64, octets: usize) -> Result<(), WriteError> {
+        let Some(part) = self.parts.get_mut(id.0) else { return Ok(()) };
+        let Some(index) = part.streams.iter().position(|stream| stream.next() == at) else {
+            return Ok(());
+        };
+        let stream = &mut part.streams[index];
+        stream.buffer.filled(octets);
+        if stream.buffer.len() == stream.room {
+            let full = part.streams.swap_remove(index);
+            self.order(Order::Write { id, at: full.at, buffer: full.buffer });
+        }
+        match self.parts[id.0].broken.get() {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
+    /// The file is whole: it gets its name, if the digest is right.
+    pub fn finish(&mut self, id: PartId, length: u64) {
+        self.flush(id);
+        self.order(Order::Finish { id, length });
+    }
+
+    /// The file will not become whole.
+    pub fn leave(&mut self, id: PartId) {
+        self.flush(id);
+        self.order(Order::Leave { id });
+    }
+
+    /// Waits for all that was begun; tells what became of each file. Files neither finished nor left are left.
+    pub fn close(self) -> Vec<(PartId, Result<Whole, WriteError>)> {
+        drop(self.orders);
+        self.thread.join().unwrap_or_default()
+    }
+
+    /// A new place at which octets arrive.
+    fn begin(&mut self, id: PartId, at: u64) -> usize {
+        let unit = self.settings.unit as u64;
+        let to_boundary = unit - at % unit;
+        let left = self.parts[id.0].length.map_or(u64::MAX, |length| length.saturating_sub(at));
+        // A body that is longer than it said is the caller's to notice; here it still goes somewhere.
+        let room = if left == 0 { to_boundary } else { to_boundary.min(left) } as usize;
+        let buffer = self.written.try_iter().find(|buffer| buffer.capacity() >= room);
+        let buffer = buffer.unwrap_or_else(|| Buffer::new(room));
+        let streams = &mut self.parts[id.0].streams;
+        streams.push(Stream { at, buffer, room });
+        streams.len() - 1
+    }
+
+    fn flush(&mut self, id: PartId) {
+        let Some(part) = self.parts.get_mut(id.0) else { return };
+        for stream in std::mem::take(&mut part.streams) {
+            self.order(Order::Write { id, at: stream.at, buffer: stream.buffer });
+        }
+    }
+
+    fn order(&self, order: Order) {
+        // The thread ends with this end, or by a bug that `close` shows as missing outcomes.
+        let _ended = self.orders.send(order);
+    }
+}
+
+#[cfg(test)]
+mod tests;

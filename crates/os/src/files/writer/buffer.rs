@@ -1,0 +1,74 @@
+//! Octets gathered for one write, where O_DIRECT wants them: at an address that is a multiple of the block.
+
+/// What O_DIRECT's addresses, lengths and places in the file are multiples of. 512 would do on most disks; a
+/// page does on all.
+pub(super) const BLOCK: usize = 4096;
+
+/// A buffer whose first octet is aligned. It never grows, for then it would move.
+#[derive(Debug)]
+pub(super) struct Buffer {
+    memory: Vec<u8>,
+    start: usize,
+    capacity: usize,
+    length: usize,
+}
+
+impl Buffer {
+    /// Room for `capacity` octets, rounded up to whole blocks.
+    pub(super) fn new(capacity: usize) -> Self {
+        let capacity = capacity.next_multiple_of(BLOCK);
+        let memory = vec![0; capacity + BLOCK];
+        let start = memory.as_ptr().align_offset(BLOCK);
+        Self { memory, start, capacity, length: 0 }
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Appends `octets`, for which there must be room.
+    pub(super) fn extend(&mut self, octets: &[u8]) {
+        let from = self.start + self.length;
+        self.memory[from..from + octets.len()].copy_from_slice(octets);
+        self.length += octets.len();
+    }
+
+    /// The room after what is there, up to `length` in all.
+    pub(super) fn spare(&mut self, length: usize) -> &mut [u8] {
+        &mut self.memory[self.start + self.length..self.start + length.max(self.length)]
+    }
+
+    /// So many octets of the spare room are filled.
+    pub(super) fn filled(&mut self, octets: usize) {
+        self.length = (self.length + octets).min(self.capacity);
+    }
+
+    pub(super) fn octets(&self) -> &[u8] {
+        &self.memory[self.start..self.start + self.length]
+    }
+
+    /// Empties it.
+    pub(super) fn clear(&mut self) {
+        self.length = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_octet_is_aligned_wherever_the_buffer_goes() {
+        for capacity in [1, 4096, 80_000, 1 << 20] {
+            let mut buffer = Buffer::new(capacity);
+            buffer.extend(b"x");
+            let moved = Box::new(buffer);
+            assert!(moved.octets().as_ptr().addr().is_multiple_of(BLOCK));
+            assert!(moved.capacity() >= capacity);
+        }
+    }
+}

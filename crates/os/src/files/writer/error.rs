@@ -1,0 +1,58 @@
+//! Why a file was not written.
+
+use crate::error::Os;
+use secure::Digest;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Why a file did not get its name.
+#[derive(Debug, Clone)]
+pub enum WriteError {
+    /// The system refused something.
+    System(Arc<Os>),
+    /// Another process writes the same file just now.
+    Busy(PathBuf),
+    /// Its content is not what was expected; it is removed.
+    WrongDigest {
+        /// Its final name.
+        target: PathBuf,
+        /// The digest that it was to have.
+        expected: Digest,
+        /// The digest that it has.
+        got: Digest,
+    },
+    /// The writer was ended before the file was whole.
+    Unfinished(PathBuf),
+}
+
+impl WriteError {
+    /// `error` was the answer to the attempt.
+    pub(super) fn system(attempted: impl Into<String>, error: std::io::Error) -> Self {
+        Self::System(Arc::new(Os::new(attempted, error)))
+    }
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::System(os) => match os.remedy() {
+                Some(remedy) => write!(f, "{os}; {remedy}"),
+                None => os.fmt(f),
+            },
+            Self::Busy(target) => write!(
+                f,
+                "{} is being downloaded by another process; wait for it, or choose another name",
+                target.display()
+            ),
+            Self::WrongDigest { target, expected, got } => write!(
+                f,
+                "{} is not what was expected: its SHA-256 is {got}, not {expected}; it was removed",
+                target.display()
+            ),
+            Self::Unfinished(target) => write!(f, "{} is not whole", target.display()),
+        }
+    }
+}
+
+impl std::error::Error for WriteError {}

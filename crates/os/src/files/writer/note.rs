@@ -1,0 +1,184 @@
+//! The note beside a part: what of it is there, and the caller's own lines on where it comes from. The one
+//! rule: a note never claims an octet that a later run would not find.
+//!
+//! It is written after each write, in place. What a process wrote stands even if it is killed, so the note is
+//! true as long as the machine was not started anew; what may be lost with the machine counts only where
+//! the part was left in order, and synced. A note that cannot be read is none.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use unit::Ranges;
+
+/// The first line; another version's notes are not read.
+const FIRST: &str = "wirelap-part 1";
+
+/// Longer ones are not ours.
+const LONGEST: u64 = 1 << 20;
+
+/// What an earlier run has left of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftover {
+    /// Which octets are there.
+    pub ranges: Ranges,
+    /// The lines of who wrote it.
+    pub label: String,
+}
+
+/// What is left of the file that shall be `target`; None where there is nothing to go on from.
+pub fn inspect(target: &Path) -> Option<Leftover> {
+    let part = fs::symlink_metadata(part_of(target)).ok().filter(fs::Metadata::is_file)?;
+    let path = note_of(target);
+    let note = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
+    if note.len() > LONGEST {
+        return None;
+    }
+    let leftover = parse(&fs::read_to_string(path).ok()?, &boot())?;
+    (leftover.ranges.end() <= part.len()).then_some(leftover)
+}
+
+/// Removes what is left of `target`.
+pub fn discard(target: &Path) {
+    // Where there is nothing, nothing needs to be removed.
+    let _ = fs::remove_file(note_of(target));
+    let _ = fs::remove_file(part_of(target));
+}
+
+/// Makes the file of the final name the part: another program's half download is gone on from.
+pub fn take_over(target: &Path) -> io::Result<()> {
+    fs::rename(target, part_of(target))
+}
+
+/// Where the octets lie until they are whole.
+pub(super) fn part_of(target: &Path) -> PathBuf {
+    beside(target, "part")
+}
+
+/// Where it is noted what of them is there.
+pub(super) fn note_of(target: &Path) -> PathBuf {
+    beside(target, "note")
+}
+
+/// `.NAME.wirelap-WORD`, cut where the name would be longer than file systems take.
+fn beside(target: &Path, word: &str) -> PathBuf {
+    const NAME_MAX: usize = 255;
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let room = NAME_MAX - ".".len() - ".wirelap-".len() - word.len();
+    let mut kept = name.len().min(room);
+    while !name.is_char_boundary(kept) {
+        kept -= 1;
+    }
+    target.with_file_name(format!(".{}.wirelap-{word}", &name[..kept]))
+}
+
+/// Whether what was written is certainly on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    Written,
+    Synced,
+}
+
+/// The note of one part, open.
+#[derive(Debug)]
+pub(super) struct Note {
+    file: File,
+    boot: String,
+    length: usize,
+}
+
+impl Note {
+    pub(super) fn create(target: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::OpenOptionsExt;
+        let file = fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            // An earlier one stays true until it is written over.
+            .truncate(false)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(note_of(target))?;
+        let length = file.metadata()?.len().min(LONGEST) as usize;
+        Ok(Self { file, boot: boot(), length })
+    }
+
+    pub(super) fn write(
+        &mut self,
+        ranges: &Ranges,
+        label: &str,
+        standing: Standing,
+    ) -> io::Result<()> {
+        let synced = if standing == Standing::Synced { "yes" } else { "no" };
+        let mut text = format!(
+            "{FIRST}\nboot {}\nsynced {synced}\nranges {ranges}\n{label}\nend\n",
+            self.boot
+        );
+        // One call writes all, over what was there before; a shorter text is filled up instead of cutting the
+        // file in a second call.
+        let padding = self.length.saturating_sub(text.len());
+        text.extend(std::iter::repeat_n('\n', padding));
+        self.length = text.len();
+        self.file.write_all_at(text.as_bytes(), 0)
+    }
+
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}
+
+fn parse(text: &str, boot: &str) -> Option<Leftover> {
+    let text = text.trim_end_matches('\n').strip_suffix("\nend")?;
+    let (first, rest) = text.split_once('\n')?;
+    let (written_under, rest) = rest.strip_prefix("boot ")?.split_once('\n')?;
+    let (synced, rest) = rest.strip_prefix("synced ")?.split_once('\n')?;
+    let (ranges, label) = rest.strip_prefix("ranges ")?.split_once('\n')?;
+    if first != FIRST || (synced != "yes" && (written_under != boot || boot.is_empty())) {
+        return None;
+    }
+    let ranges: Ranges = ranges.parse().ok()?;
+    (!ranges.is_empty()).then(|| Leftover { ranges, label: label.to_owned() })
+}
+
+/// The kernel's number for this start of the machine (random(4)); empty where it tells none.
+fn boot() -> String {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTE: &str =
+        "wirelap-part 1\nboot b\nsynced no\nranges 0-10\nurl http://a/\nlength 20\nend\n\n\n";
+
+    #[test]
+    fn a_note_of_this_start_of_the_machine_is_believed() {
+        let left = parse(NOTE, "b").unwrap();
+        assert_eq!(left.ranges.to_string(), "0-10");
+        assert_eq!(left.label, "url http://a/\nlength 20");
+    }
+
+    #[test]
+    fn an_earlier_start_of_the_machine_is_believed_only_if_all_was_synced() {
+        assert_eq!(parse(NOTE, "c"), None);
+        assert!(parse(&NOTE.replace("synced no", "synced yes"), "c").is_some());
+    }
+
+    #[test]
+    fn a_torn_note_is_none() {
+        for cut in 1..NOTE.trim_end().len() {
+            assert_eq!(parse(&NOTE[..cut], "b"), None, "{:?}", &NOTE[..cut]);
+        }
+        assert_eq!(parse(&NOTE.replace("part 1", "part 2"), "b"), None);
+        assert_eq!(parse(&NOTE.replace("0-10", "0+10"), "b"), None);
+        assert_eq!(parse(&NOTE.replace("0-10", ""), "b"), None);
+    }
+
+    #[test]
+    fn names_beside_the_longest_name_are_not_too_long() {
+        let longest = "é".repeat(127);
+        let part = part_of(Path::new("/x").join(&longest).as_path());
+        assert!(part.file_name().unwrap().len() <= 255);
+        assert_eq!(part_of(Path::new("d/a.iso")), Path::new("d/.a.iso.wirelap-part"));
+    }
+}

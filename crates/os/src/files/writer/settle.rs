@@ -1,0 +1,165 @@
+//! The last steps of a file: its digest, fsync, its name. They wait for the disk more than for anything else, so
+//! several files take them at a time, and the journal commits them together.
+
+use super::disk::Part;
+use super::error::WriteError;
+use super::{DigestWish, PartId, note};
+use secure::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// Files settled at a time.
+const AT_A_TIME: usize = 8;
+
+/// Octets read at once for a digest.
+const READ: usize = 256 * 1024;
+
+/// A file that has its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whole {
+    /// Its length.
+    pub length: u64,
+    /// Its digest, where it was asked for.
+    pub digest: Option<Digest>,
+}
+
+type Job = (PartId, Part, u64);
+type Outcome = (PartId, Result<Whole, WriteError>);
+
+/// The threads that do it; none until there is a file.
+#[derive(Debug, Default)]
+pub(super) struct Settler {
+    jobs: Option<Sender<Job>>,
+    queue: Option<Arc<Mutex<Receiver<Job>>>>,
+    threads: Vec<JoinHandle<Vec<Outcome>>>,
+    done: Vec<Outcome>,
+    /// Folders in which a file got its name, and which files.
+    folders: BTreeMap<PathBuf, Vec<PartId>>,
+}
+
+impl Settler {
+    /// A file did not become whole.
+    pub(super) fn failed(&mut self, id: PartId, why: WriteError) {
+        self.done.push((id, Err(why)));
+    }
+
+    /// Settles `part`, which is whole with so many octets.
+    pub(super) fn settle(&mut self, id: PartId, part: Part, length: u64) {
+        self.folders.entry(folder(&part.spec.target)).or_default().push(id);
+        if self.threads.len() < AT_A_TIME {
+            self.start();
+        }
+        let Some(jobs) = &self.jobs else { return };
+        if let Err(refused) = jobs.send((id, part, length)) {
+            // No thread could be started: it is done here.
+            let (id, part, length) = refused.0;
+            self.done.push((id, name(part, length)));
+        }
+    }
+
+    fn start(&mut self) {
+        let queue = match &self.queue {
+            Some(queue) => Arc::clone(queue),
+            None => {
+                let (jobs, queue) = channel();
+                self.jobs = Some(jobs);
+                Arc::clone(self.queue.insert(Arc::new(Mutex::new(queue))))
+            }
+        };
+        let work = move || {
+            let mut done = Vec::new();
+            loop {
+                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let Ok((id, part, length)) = next else { return done };
+                done.push((id, name(part, length)));
+            }
+        };
+        let thread = std::thread::Builder::new().name("settler".to_owned()).spawn(work);
+        match thread {
+            Ok(thread) => self.threads.push(thread),
+            // With none at all, the queue goes away and `settle` does the work itself.
+            Err(_) if self.threads.is_empty() => self.queue = None,
+            Err(_) => {}
+        }
+    }
+
+    /// Waits for all, and for the folders to hold the names.
+    pub(super) fn close(mut self) -> Vec<Outcome> {
+        self.jobs = None;
+        for thread in self.threads {
+            self.done.extend(thread.join().unwrap_or_default());
+        }
+        for (folder, ids) in self.folders {
+            let Err(error) = File::open(&folder).and_then(|folder| folder.sync_all()) else {
+                continue;
+            };
+            let why = WriteError::system(format!("write the folder {}", folder.display()), error);
+            for (id, outcome) in &mut self.done {
+                if outcome.is_ok() && ids.contains(id) {
+                    *outcome = Err(why.clone());
+                }
+            }
+        }
+        self.done
+    }
+}
+
+/// Checks the part, brings it to the disk and gives it its name.
+fn name(part: Part, length: u64) -> Result<Whole, WriteError> {
+    let wish = part.spec.digest;
+    let target = part.spec.target.clone();
+    let said =
+        |what: &str, error| WriteError::system(format!("{what} {}", target.display()), error);
+    let digest = match wish.is_wanted() {
+        true => Some(digest(&part, length).map_err(|error| said("read back", error))?),
+        false => None,
+    };
+    if let (DigestWish::Must(expected), Some(got)) = (wish, digest)
+        && expected != got
+    {
+        note::discard(&target);
+        return Err(WriteError::WrongDigest { target, expected, got });
+    }
+    let now = part.file.metadata().map_err(|error| said("look at", error))?.len();
+    if now != length {
+        // More room was taken than was needed, or the file begun before was longer.
+        part.file.set_len(length).map_err(|error| said("set the length of", error))?;
+    }
+    part.file.sync_all().map_err(|error| said("bring to the disk", error))?;
+    std::fs::rename(note::part_of(&target), &target).map_err(|error| said("name", error))?;
+    // Where there is no note, none needs to be removed.
+    let _none = std::fs::remove_file(note::note_of(&target));
+    Ok(Whole { length, digest })
+}
+
+fn digest(part: &Part, length: u64) -> io::Result<Digest> {
+    if let Some((hash, next)) = &part.hash
+        && *next == length
+    {
+        return Ok(hash.clone().finish());
+    }
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; READ];
+    let mut at = 0;
+    while at < length {
+        let wanted = usize::try_from(length - at).unwrap_or(READ).min(READ);
+        part.file.read_exact_at(&mut buffer[..wanted], at)?;
+        hash.update(&buffer[..wanted]);
+        at += wanted as u64;
+    }
+    Ok(hash.finish())
+}
+
+/// The folder that a name stands in.
+fn folder(target: &Path) -> PathBuf {
+    match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}

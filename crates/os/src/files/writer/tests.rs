@@ -1,0 +1,216 @@
+use super::*;
+use std::fs;
+use std::path::Path;
+
+/// A folder that goes away at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("writer-{}-{name}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let names = fs::read_dir(&self.0).unwrap();
+        let mut names: Vec<_> =
+            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn octets(length: usize) -> Vec<u8> {
+    (0..length).map(|index| (index * 7 + index / 251) as u8).collect()
+}
+
+fn digest(octets: &[u8]) -> Digest {
+    let mut hash = secure::Sha256::new();
+    hash.update(octets);
+    hash.finish()
+}
+
+fn settings(cache: Cache) -> WriterSettings {
+    WriterSettings { cache, unit: 64 << 10, ..WriterSettings::default() }
+}
+
+fn only(writer: Writer) -> Result<Whole, WriteError> {
+    let mut outcomes = writer.close();
+    assert_eq!(outcomes.len(), 1, "{outcomes:?}");
+    outcomes.remove(0).1
+}
+
+fn spec(target: &Path, content: &[u8]) -> PartSpec {
+    let digest = DigestWish::Must(digest(content));
+    PartSpec { digest, ..PartSpec::new(target.to_owned(), Some(content.len() as u64)) }
+}
+
+#[test]
+fn a_file_is_whole_whatever_the_pieces_that_it_came_in() {
+    let folder = Folder::new("pieces");
+    for (cache, length, piece) in [
+        (Cache::Through, 0, 1),
+        (Cache::Through, 80_000, 1_460),
+        (Cache::Past, 80_000, 1_460),
+        (Cache::Past, 300_000, 65_536),
+        (Cache::Past, 262_144, 100_000),
+        (Cache::Past, 4_095, 4_095),
+    ] {
+        let content = octets(length);
+        let target = folder.0.join("file");
+        let mut writer = Writer::start(settings(cache)).unwrap();
+        let part = writer.open(spec(&target, &content));
+        for (index, piece_of) in content.chunks(piece).enumerate() {
+            writer.write(part, (index * piece) as u64, piece_of).unwrap();
+            assert!(!target.exists() || length == 0);
+        }
+        writer.finish(part, length as u64);
+        let whole = only(writer).unwrap();
+        assert_eq!(whole.digest, Some(digest(&content)));
+        assert_eq!(fs::read(&target).unwrap(), content);
+        assert_eq!(folder.names(), ["file"], "{cache:?} {length} {piece}");
+        fs::remove_file(target).unwrap();
+    }
+}
+
+#[test]
+fn ranges_that_arrive_side_by_side_make_one_file() {
+    let folder = Folder::new("ranges");
+    let content = octets(500_001);
+    let target = folder.0.join("file");
+    let mut writer = Writer::start(settings(Cache::Past)).unwrap();
+    let part = writer.open(spec(&target, &content));
+    let mut at = [0, 131_072, 262_144];
+    let ends = [131_072, 262_144, 500_001];
+    while at != ends {
+        for (at, end) in at.iter_mut().zip(ends) {
+            let to = (*at + 10_007).min(end);
+            writer.write(part, *at as u64, &content[*at..to]).unwrap();
+            *at = to;
+        }
+    }
+    writer.finish(part, content.len() as u64);
+    only(writer).unwrap();
+    assert_eq!(fs::read(target).unwrap(), content);
+}
+
+#[test]
+fn a_part_that_is_left_is_gone_on_from() {
+    let folder = Folder::new("resume");
+    let content = octets(300_000);
+    let target = folder.0.join("file");
+    for cut in [70_001, 200_000] {
+        let left = inspect(&target);
+        let kept = left.map_or_else(Ranges::new, |left| left.ranges);
+        let from = kept.end() as usize;
+        let mut writer = Writer::start(settings(Cache::Past)).unwrap();
+        let label = "url x\nlength 1".to_owned();
+        let part = writer.open(PartSpec { kept, label, ..spec(&target, &content) });
+        writer.write(part, from as u64, &content[from..cut]).unwrap();
+        writer.leave(part);
+        assert!(matches!(only(writer), Err(WriteError::Unfinished(_))));
+        assert!(!target.exists());
+        let left = inspect(&target).unwrap();
+        assert_eq!(left.ranges.to_string(), format!("0-{cut}"));
+        assert_eq!(left.label, "url x\nlength 1");
+    }
+    let kept = inspect(&target).unwrap().ranges;
+    let mut writer = Writer::start(settings(Cache::Past)).unwrap();
+    let part = writer.open(PartSpec { kept, ..spec(&target, &content) });
+    writer.write(part, 200_000, &content[200_000..]).unwrap();
+    writer.finish(part, 300_000);
+    only(writer).unwrap();
+    assert_eq!(fs::read(&target).unwrap(), content);
+    assert_eq!(folder.names(), ["file"]);
+}
+
+#[test]
+fn a_part_that_is_not_to_stay_is_removed() {
+    let folder = Folder::new("remove");
+    let target = folder.0.join("file");
+    let leave = WriterSettings { leave: Leave::Remove, ..settings(Cache::Through) };
+    let mut writer = Writer::start(leave).unwrap();
+    let part = writer.open(PartSpec::new(target, None));
+    writer.write(part, 0, &octets(100_000)).unwrap();
+    // Nobody says what shall become of it: it is left.
+    assert!(matches!(only(writer), Err(WriteError::Unfinished(_))));
+    assert_eq!(folder.names(), Vec::<String>::new());
+}
+
+#[test]
+fn a_wrong_digest_removes_the_part_and_leaves_the_old_file_alone() {
+    let folder = Folder::new("digest");
+    let target = folder.0.join("file");
+    fs::write(&target, "old").unwrap();
+    let mut writer = Writer::start(settings(Cache::Through)).unwrap();
+    let part = writer.open(spec(&target, b"right"));
+    writer.write(part, 0, b"wrong").unwrap();
+    writer.finish(part, 5);
+    let error = only(writer).unwrap_err().to_string();
+    assert!(error.contains(&digest(b"wrong").to_string()), "{error}");
+    assert_eq!(fs::read(&target).unwrap(), b"old");
+    assert_eq!(folder.names(), ["file"]);
+}
+
+#[test]
+fn beginning_anew_keeps_nothing_of_before() {
+    let folder = Folder::new("anew");
+    let target = folder.0.join("file");
+    let mut writer = Writer::start(settings(Cache::Through)).unwrap();
+    let part = writer.open(PartSpec::new(target.clone(), Some(200_000)));
+    writer.write(part, 0, &octets(150_000)).unwrap();
+    writer.reopen(part, spec(&target, b"short"));
+    writer.write(part, 0, b"short").unwrap();
+    writer.finish(part, 5);
+    only(writer).unwrap();
+    assert_eq!(fs::read(&target).unwrap(), b"short");
+    assert_eq!(folder.names(), ["file"]);
+}
+
+#[test]
+fn two_writers_of_one_file_do_not_mix() {
+    let folder = Folder::new("lock");
+    let target = folder.0.join("file");
+    let mut first = Writer::start(settings(Cache::Through)).unwrap();
+    let part = first.open(PartSpec::new(target.clone(), None));
+    first.write(part, 0, &octets(65_536)).unwrap();
+    // The second order waits until the first is carried out.
+    first.write(part, 65_536, &octets(131_072)).unwrap();
+    let mut second = Writer::start(settings(Cache::Through)).unwrap();
+    let other = second.open(PartSpec::new(target.clone(), None));
+    second.finish(other, 0);
+    assert!(matches!(only(second), Err(WriteError::Busy(_))));
+    first.finish(part, 196_608);
+    only(first).unwrap();
+    assert_eq!(fs::metadata(target).unwrap().len(), 196_608);
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_told_by_the_files_name() {
+    let mut writer = Writer::start(settings(Cache::Through)).unwrap();
+    let part = writer.open(PartSpec::new("/nowhere/file".into(), None));
+    let error = loop {
+        if let Err(error) = writer.write(part, 0, &octets(65_536)) {
+            break error.to_string();
+        }
+    };
+    assert!(error.contains("cannot create /nowhere/file"), "{error}");
+    assert!(only(writer).is_err());
+}
+
+#[test]
+fn units_stay_within_their_budget() {
+    assert_eq!(WriterSettings::unit_for(1), 1 << 20);
+    for places in 1..100 {
+        let unit = WriterSettings::unit_for(places);
+        assert!(unit.is_power_of_two() && unit >= 64 << 10);
+        assert!(unit == 64 << 10 || unit * (places + 2) <= 6 << 20, "{places}");
+    }
+}

@@ -141,7 +141,7 @@ pub(crate) struct ServeArgs {
     /// Where to write the root certificate of the self-made chain, for `curl --cacert`
     #[arg(long, value_name = "FILE", conflicts_with = "cert", requires = "listen_tls", value_hint = ValueHint::FilePath)]
     pub(crate) ca_out: Option<PathBuf>,
-    /// Offer SPDY/3.1 too: by ALPN `spdy/3.1` over TLS, by prior knowledge in the clear
+    /// Offer SPDY/3.1 too: by ALPN `spdy/3.1` (and `spdy/3`) over TLS, by prior knowledge in the clear
     #[arg(long)]
     pub(crate) spdy: bool,
     /// Threads, each pinned to a core of its own [default: one a core]

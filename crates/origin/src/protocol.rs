@@ -53,6 +53,8 @@ impl Protocol {
     pub const HTTP_2: Self = Self { name: "h2", open: open_h2 };
     /// SPDY/3.1
     pub const SPDY_3_1: Self = Self { name: "spdy/3.1", open: open_spdy };
+    /// SPDY/3: without the session's window of 3.1
+    pub const SPDY_3: Self = Self { name: "spdy/3", open: open_spdy_3 };
 }
 
 impl Speaker for h1::Server {
@@ -99,11 +101,19 @@ fn open_h2(opening: Opening) -> Box<dyn Speaker> {
 }
 
 fn open_spdy(opening: Opening) -> Box<dyn Speaker> {
+    open_spdy_version(opening, spdy::Version::V3_1)
+}
+
+fn open_spdy_3(opening: Opening) -> Box<dyn Speaker> {
+    open_spdy_version(opening, spdy::Version::V3)
+}
+
+fn open_spdy_version(opening: Opening, version: spdy::Version) -> Box<dyn Speaker> {
     let settings = spdy::Settings {
         // As over HTTP/2.
         send_low_water: 16 * 1024,
         stall_timeout: opening.limits.stall,
-        ..spdy::Settings::server(spdy::Version::V3_1)
+        ..spdy::Settings::server(version)
     };
     let scheduler = Box::new(RoundRobin::new());
     Box::new(spdy::Server::new(opening.now, settings, scheduler, opening.tracer))

@@ -9,7 +9,7 @@ use origin::{Limits, Protocol};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -68,20 +68,26 @@ impl Testimony {
     }
 }
 
-/// The jars of a subject; None, said aloud, where they are not there.
-fn class_path(subject: &str) -> Option<PathBuf> {
+/// The command of a subject's declaration; None, said aloud, where its jars are not there.
+fn command(subject: &str) -> Option<Command> {
     if !has("java", "-version", "./peers install") {
         return None;
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let home = Command::new(root.join("peers")).arg("home").output().ok()?;
-    let jars = Path::new(String::from_utf8(home.stdout).ok()?.trim()).join("jvm").join(subject);
-    if !jars.is_dir() {
+    let home = String::from_utf8(home.stdout).ok()?.trim().to_owned();
+    if !Path::new(&home).join("jvm").join(subject).is_dir() {
         let line = format!("unsupported: {subject} is not built; get it by: ./peers install\n");
         let _nobody_hears = std::io::stderr().write_all(line.as_bytes());
         return None;
     }
-    Some(jars)
+    let declaration = std::fs::read_to_string(root.join(format!("subjects/{subject}.toml")));
+    let declaration: toml::Table = declaration.unwrap().parse().unwrap();
+    let words = declaration["command"].as_array().unwrap().iter();
+    let mut words = words.map(|word| word.as_str().unwrap().replace("{peers}", &home));
+    let mut command = Command::new(words.next().unwrap());
+    command.args(words);
+    Some(command)
 }
 
 fn content() -> Vec<u8> {
@@ -115,17 +121,9 @@ fn job(ask: &Ask, folder: &Folder, serving: &Serving) -> Value {
 }
 
 /// Runs a subject to its end: its exit code and its lines.
-fn run(jars: &Path, subject: &str, job: &Value) -> (Option<i32>, Vec<Value>) {
-    let main = format!("wirelap.{}.Main", subject.replace(['-', '.'], ""));
-    let mut child = Command::new("java")
-        .arg("-cp")
-        .arg(format!("{}/*", jars.display()))
-        .arg(main)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+fn run(mut command: Command, subject: &str, job: &Value) -> (Option<i32>, Vec<Value>) {
+    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = pipes.spawn().unwrap();
     child.stdin.take().unwrap().write_all(job.to_string().as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
@@ -141,21 +139,30 @@ fn run(jars: &Path, subject: &str, job: &Value) -> (Option<i32>, Vec<Value>) {
 /// Asks, and checks what every subject owes: the order of its lines, every file whole, and no claim that the origin's log
 /// does not bear out. None where the subject is not here.
 fn fetch(ask: &Ask) -> Option<Testimony> {
-    let jars = class_path(ask.subject)?;
+    let command = command(ask.subject)?;
     static RUN: AtomicUsize = AtomicUsize::new(0);
     let folder = folder(&format!("{}-{}", ask.subject, RUN.fetch_add(1, Ordering::Relaxed)));
     let serving = Serving::start_speaking(&folder.root(), Limits::default(), &ALL);
-    let (code, mut lines) = run(&jars, ask.subject, &job(ask, &folder, &serving));
+    let (code, mut lines) = run(command, ask.subject, &job(ask, &folder, &serving));
     assert_eq!(code, Some(0), "{}: {lines:?}", ask.subject);
     let rounds = 1 + usize::try_from(ask.warmup).unwrap();
     let log: Vec<Line> = (0..ask.fetches * rounds)
-        .map(|_| serving.log.recv_timeout(Duration::from_secs(10)).unwrap())
+        .map(|_| match serving.log.recv_timeout(Duration::from_secs(10)) {
+            Ok(line) => line,
+            Err(_) => panic!(
+                "{} over {}: the origin heard less than {lines:?}",
+                ask.subject, ask.transport
+            ),
+        })
         .collect();
     let done = lines.pop().unwrap();
     let ready = lines.remove(0);
     let testimony = Testimony {
         files: (0..ask.fetches)
-            .map(|id| std::fs::read(folder.0.join("output").join(id.to_string())).unwrap())
+            .map(|id| {
+                std::fs::read(folder.0.join("output").join(id.to_string()))
+                    .unwrap_or_else(|error| panic!("{}: {error}: {lines:?}", ask.subject))
+            })
             .collect(),
         fetches: lines,
         ready,
@@ -171,7 +178,7 @@ fn check(ask: &Ask, testimony: &Testimony) {
     assert_eq!(ready["event"], "ready", "{ready}");
     assert!(!ready["version"].as_str().unwrap().is_empty(), "{ready}");
     assert_eq!(done["event"], "done", "{done}");
-    assert!(done["heap_peak_bytes"].as_u64().unwrap() > 0, "{done}");
+    assert!(done["heap_peak_bytes"].as_u64().unwrap() > 0, "{}: {done}", ask.subject);
     assert_eq!(fetches.len(), ask.fetches, "{fetches:?}");
     for fetch in fetches {
         assert_eq!((&fetch["event"], &fetch["status"]), (&json!("fetch"), &json!(200)), "{fetch}");
@@ -231,4 +238,45 @@ fn okhttp_1_fetches_over_spdy_3_and_says_so() {
     assert_eq!(told.ready["version"], "1.2.1");
     assert!(told.fetches.iter().all(|fetch| fetch["protocol"] == "spdy/3"), "{:?}", told.fetches);
     assert_eq!(told.connections(), 1);
+}
+
+/// Each in the clear and over TLS of the version that it must do, and in every transport that it speaks.
+const CLIENTS: [(&str, &[&str]); 12] = [
+    ("jdk-httpclient", &["http/1.1", "h2"]),
+    ("jdk-urlconnection", &["http/1.1"]),
+    ("commons-httpclient-3", &["http/1.1"]),
+    ("apache-httpclient-4", &["http/1.1"]),
+    ("apache-httpclient-5", &["http/1.1", "h2"]),
+    ("apache-asyncclient-4", &["http/1.1"]),
+    ("dispatch-0.10", &["http/1.1"]),
+    ("finagle-6", &["http/1.1"]),
+    ("okhttp-1", &["http/1.1", "spdy/3"]),
+    ("okhttp-2", &["http/1.1", "spdy/3.1"]),
+    ("okhttp-5", &["http/1.1", "h2"]),
+    ("jetty-12", &["http/1.1", "h2"]),
+];
+
+#[test]
+fn every_client_saves_the_file_whole_over_all_that_it_speaks() {
+    for (subject, transports) in CLIENTS {
+        for transport in transports {
+            for tls in ["1.2", "1.3"] {
+                if fetch(&ask(subject, transport, tls)).is_none() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_client_saves_the_file_whole_in_the_clear_and_keeps_its_connection() {
+    for (subject, _) in CLIENTS {
+        let asked = Ask { fetches: 5, ..ask(subject, "http/1.1", "none") };
+        let Some(told) = fetch(&asked) else { return };
+        assert_eq!(told.connections(), 1, "{subject}: {:?}", told.log);
+        let asked = Ask { fetches: 3, keep_alive: false, ..ask(subject, "http/1.1", "none") };
+        let Some(told) = fetch(&asked) else { return };
+        assert_eq!(told.connections(), 3, "{subject}: {:?}", told.log);
+    }
 }

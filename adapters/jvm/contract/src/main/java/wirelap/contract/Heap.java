@@ -12,11 +12,13 @@ final class Heap {
     private final List<MemoryPoolMXBean> pools = ManagementFactory.getMemoryPoolMXBeans().stream()
             .filter(pool -> pool.getType() == MemoryType.HEAP)
             .toList();
+    private final long usedBefore;
     private final long countBefore;
     private final long millisBefore;
 
     Heap() {
         pools.forEach(MemoryPoolMXBean::resetPeakUsage);
+        usedBefore = used();
         countBefore = totalCount();
         millisBefore = totalMillis();
     }
@@ -29,9 +31,18 @@ final class Heap {
         return totalMillis() - millisBefore;
     }
 
-    /** The sum of the pools' peaks: not below the heap's own peak, and above it where the pools peak at different times. */
+    /**
+     * The sum of the pools' peaks, which is above the heap's own peak where they peak at different times. G1's beans count
+     * a region when it is full: before that the JVM's own figure at both ends is the better one.
+     */
     long peakBytes() {
-        return pools.stream().mapToLong(pool -> pool.getPeakUsage().getUsed()).sum();
+        long peaks = pools.stream().mapToLong(pool -> pool.getPeakUsage().getUsed()).sum();
+        return Math.max(peaks, Math.max(usedBefore, used()));
+    }
+
+    private static long used() {
+        Runtime runtime = Runtime.getRuntime();
+        return runtime.totalMemory() - runtime.freeMemory();
     }
 
     // A bean says -1 where it does not know.

@@ -241,7 +241,7 @@ fn okhttp_1_fetches_over_spdy_3_and_says_so() {
 }
 
 /// Each in the clear and over TLS of the version that it must do, and in every transport that it speaks.
-const CLIENTS: [(&str, &[&str]); 12] = [
+const CLIENTS: [(&str, &[&str]); 15] = [
     ("jdk-httpclient", &["http/1.1", "h2"]),
     ("jdk-urlconnection", &["http/1.1"]),
     ("commons-httpclient-3", &["http/1.1"]),
@@ -254,6 +254,9 @@ const CLIENTS: [(&str, &[&str]); 12] = [
     ("okhttp-2", &["http/1.1", "spdy/3.1"]),
     ("okhttp-5", &["http/1.1", "h2"]),
     ("jetty-12", &["http/1.1", "h2"]),
+    ("twitter4j-4.0.2-spdy", &["spdy/3.1"]),
+    ("twitter4j-4.0.7", &["http/1.1"]),
+    ("twitter4j-4.0.7-h2", &["h2"]),
 ];
 
 #[test]
@@ -271,12 +274,99 @@ fn every_client_saves_the_file_whole_over_all_that_it_speaks() {
 
 #[test]
 fn every_client_saves_the_file_whole_in_the_clear_and_keeps_its_connection() {
-    for (subject, _) in CLIENTS {
+    for (subject, _) in CLIENTS.iter().filter(|(_, speaks)| speaks.contains(&"http/1.1")) {
         let asked = Ask { fetches: 5, ..ask(subject, "http/1.1", "none") };
         let Some(told) = fetch(&asked) else { return };
         assert_eq!(told.connections(), 1, "{subject}: {:?}", told.log);
         let asked = Ask { fetches: 3, keep_alive: false, ..ask(subject, "http/1.1", "none") };
         let Some(told) = fetch(&asked) else { return };
         assert_eq!(told.connections(), 3, "{subject}: {:?}", told.log);
+    }
+}
+
+#[test]
+fn twitter4j_with_its_spdy_module_makes_all_its_calls_over_one_session() {
+    let staggered = json!({"kind": "staggered", "every_ms": 100});
+    let asked =
+        |pattern| Ask { pattern, fetches: 11, ..ask("twitter4j-4.0.2-spdy", "spdy/3.1", "1.2") };
+    for pattern in [Value::Null, staggered] {
+        let is_serial = pattern.is_null();
+        let Some(told) = fetch(&asked(pattern)) else { return };
+        assert_eq!(told.ready["version"], "4.0.2");
+        assert!(
+            told.fetches.iter().all(|fetch| fetch["protocol"] == "spdy/3.1"),
+            "{:?}",
+            told.fetches
+        );
+        // Calls that begin before the first session stands open others, as the library does.
+        assert!(!is_serial || told.connections() == 1, "{:?}", told.log);
+    }
+}
+
+#[test]
+fn twitter4j_with_our_module_makes_all_its_calls_over_one_connection_and_without_it_keeps_one_too()
+{
+    for (subject, transport) in [("twitter4j-4.0.7-h2", "h2"), ("twitter4j-4.0.7", "http/1.1")] {
+        let Some(told) = fetch(&Ask { fetches: 11, ..ask(subject, transport, "1.3") }) else {
+            return;
+        };
+        assert_eq!(told.ready["version"], "4.0.7");
+        assert!(
+            told.fetches.iter().all(|fetch| fetch["protocol"] == transport),
+            "{:?}",
+            told.fetches
+        );
+        assert_eq!(told.connections(), 1, "{:?}", told.log);
+    }
+}
+
+#[test]
+fn a_warmed_up_client_is_measured_over_new_connections() {
+    for (subject, transport) in [("okhttp-5", "h2"), ("twitter4j-4.0.2-spdy", "spdy/3.1")] {
+        let asked = Ask { fetches: 3, warmup: 2, ..ask(subject, transport, "1.3") };
+        let Some(told) = fetch(&asked) else { return };
+        assert_eq!(told.connections(), 3, "{subject}: {:?}", told.log);
+    }
+}
+
+#[test]
+fn staggered_fetches_count_from_the_moment_that_they_were_meant_for() {
+    let pattern = json!({"kind": "staggered", "every_ms": 50});
+    let asked = Ask { pattern, fetches: 5, ..ask("okhttp-5", "h2", "1.3") };
+    let Some(mut told) = fetch(&asked) else { return };
+    told.fetches.sort_by_key(|fetch| fetch["id"].as_u64());
+    let started: Vec<_> = told.fetches.iter().map(|fetch| fetch["started_ms"].as_f64()).collect();
+    assert_eq!(started, [0.0, 50.0, 100.0, 150.0, 200.0].map(Some));
+}
+
+#[test]
+fn what_a_client_does_not_speak_is_unsupported() {
+    let Some(command) = command("jdk-urlconnection") else { return };
+    let folder = folder("unsupported");
+    let serving = Serving::start(&folder.root());
+    let asked = job(&ask("jdk-urlconnection", "h2", "1.3"), &folder, &serving);
+    let (code, lines) = run(command, "jdk-urlconnection", &asked);
+    assert_eq!(code, Some(127));
+    let [line] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!(line["event"], "unsupported");
+    assert!(line["reason"].as_str().unwrap().contains("h2"), "{line}");
+}
+
+#[test]
+fn a_server_that_is_not_trusted_or_not_there_fails_the_fetch_and_not_the_subject() {
+    for is_there in [true, false] {
+        let Some(command) = command("jdk-httpclient") else { return };
+        let folder = folder(if is_there { "distrust" } else { "gone" });
+        let serving = Serving::start(&folder.root());
+        let mut asked = job(&ask("jdk-httpclient", "http/1.1", "1.3"), &folder, &serving);
+        asked["trust"] = Value::Null;
+        if !is_there {
+            drop(serving);
+        }
+        let (code, lines) = run(command, "jdk-httpclient", &asked);
+        assert_eq!(code, Some(0), "{lines:?}");
+        let [_, fetch, done] = &lines[..] else { panic!("{lines:?}") };
+        assert!(fetch["error"].is_string() && fetch["status"].is_null(), "{fetch}");
+        assert_eq!(done["event"], "done");
     }
 }

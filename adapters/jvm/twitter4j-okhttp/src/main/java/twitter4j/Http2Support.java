@@ -46,6 +46,11 @@ public final class Http2Support {
         return pool == null ? null : pool.lastProtocol();
     }
 
+    /** The protocol of this very answer, by its ALPN name; null where the library's own client brought it. */
+    public static String protocolOf(HttpResponse answer) {
+        return answer instanceof OkHttpResponse ? ((OkHttpResponse) answer).protocol() : null;
+    }
+
     /** How many connections have been opened so far, by the ALPN name of their protocol. Empty where not active. */
     public Map<String, Integer> connectionsByProtocol() {
         return pool == null ? Collections.<String, Integer>emptyMap() : pool.connectionsByProtocol();
@@ -92,7 +97,7 @@ public final class Http2Support {
     }
 
     /** The library takes its keys with and without the leading "twitter4j." there. */
-    private static String read(InputStream input) throws IOException {
+    static String read(InputStream input) throws IOException {
         Properties properties = new Properties();
         properties.load(input);
         return properties.getProperty(SWITCH, properties.getProperty(SWITCH.substring("twitter4j.".length())));

@@ -33,6 +33,10 @@ final class OkHttpResponse extends HttpResponse {
         return isCoded && hasBody ? new StreamingGZIPInputStream(octets) : octets;
     }
 
+    String protocol() {
+        return response.protocol().toString();
+    }
+
     @Override
     public String getResponseHeader(String name) {
         return response.header(name);

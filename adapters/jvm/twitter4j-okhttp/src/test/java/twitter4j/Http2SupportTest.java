@@ -107,6 +107,14 @@ class Http2SupportTest {
     }
 
     @Test
+    void theSwitchIsReadFromTheLibrarysOwnFileWithAndWithoutItsPrefix() throws Exception {
+        for (String line : List.of("twitter4j.http.http2=false", "http.http2 = false")) {
+            assertEquals("false", Http2Support.read(new ByteArrayInputStream(line.getBytes(StandardCharsets.UTF_8))));
+        }
+        assertNull(Http2Support.read(new ByteArrayInputStream(new byte[0])));
+    }
+
+    @Test
     void aFormIsPostedAsTheLibraryPostsIt() throws Exception {
         api.answerStatuses(1);
         assertEquals("it works", api.twitter().updateStatus("a b & c").getText());
@@ -160,7 +168,9 @@ class Http2SupportTest {
         }
         api.server.enqueue(new MockResponse.Builder().addHeader("Content-Encoding", "gzip").body(coded).build());
         api.server.enqueue(new MockResponse.Builder().body("{}").build());
-        assertTrue(api.client(api.settings()).get(api.url("/gzip")).asJSONObject().getBoolean("coded"));
+        HttpResponse response = api.client(api.settings()).get(api.url("/gzip"));
+        assertEquals("h2", Http2Support.protocolOf(response));
+        assertTrue(response.asJSONObject().getBoolean("coded"));
         api.client(api.settings().setGZIPEnabled(false)).get(api.url("/plain")).asString();
         assertEquals("gzip", api.server.takeRequest().getHeaders().get("Accept-Encoding"));
         assertEquals("identity", api.server.takeRequest().getHeaders().get("Accept-Encoding"));

@@ -13,6 +13,7 @@ import java.util.List;
 /**
  * What a subject is asked to do: version 1 of the contract, read from one JSON object.
  *
+ * @param isPage whether the first fetch is a document, without which the others are not known
  * @param transport "http/1.1", "h2", "spdy/3.1" or "spdy/3"
  * @param tls "none", "1.2" or "1.3"
  * @param isKnown whether the transport is spoken by prior knowledge instead of being negotiated
@@ -26,6 +27,7 @@ import java.util.List;
  * @param timeoutMillis how long one fetch may take
  */
 public record Job(
+        boolean isPage,
         String transport,
         String tls,
         boolean isKnown,
@@ -54,6 +56,7 @@ public record Job(
         }
         String output = job.getString("output");
         return new Job(
+                text(job, "workload").equals("page"),
                 text(job, "transport"),
                 text(job, "tls"),
                 "known".equals(job.getString("negotiation")),

@@ -33,11 +33,18 @@ final class Round implements AutoCloseable {
     void run() {
         List<CompletableFuture<Void>> all = new ArrayList<>();
         int place = 0;
-        for (Fetch fetch : job.fetches()) {
+        double base = 0;
+        List<Fetch> fetches = job.fetches();
+        if (job.isPage()) {
+            begin(fetches.get(0), clock.millis()).join();
+            base = clock.millis();
+            fetches = fetches.subList(1, fetches.size());
+        }
+        for (Fetch fetch : fetches) {
             switch (job.pattern().kind()) {
                 case SERIAL -> begin(fetch, clock.millis()).join();
                 case PARALLEL -> all.add(begin(fetch, clock.millis()));
-                case STAGGERED -> all.add(beginAt(fetch, place++ * job.pattern().everyMillis()));
+                case STAGGERED -> all.add(beginAt(fetch, base + place++ * job.pattern().everyMillis()));
             }
         }
         all.forEach(CompletableFuture::join);
@@ -46,7 +53,7 @@ final class Round implements AutoCloseable {
     /** In an open loop a fetch counts from the moment that it was meant for. */
     private CompletableFuture<Void> beginAt(Fetch fetch, double intended) {
         CompletableFuture<Void> end = new CompletableFuture<>();
-        long wait = Math.max(0, (long) ((intended - clock.millis()) * 1000));
+        long wait = Math.max(0, (long) Math.ceil((intended - clock.millis()) * 1000));
         timer.schedule(
                 () -> begin(fetch, intended).thenAccept(end::complete), wait, TimeUnit.MICROSECONDS);
         return end;

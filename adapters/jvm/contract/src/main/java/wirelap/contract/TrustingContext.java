@@ -3,9 +3,8 @@ package wirelap.contract;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.Socket;
-import java.security.GeneralSecurityException;
-import java.security.KeyManagementException;
 import java.security.SecureRandom;
+import java.util.function.Supplier;
 import javax.net.ssl.KeyManager;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLContextSpi;
@@ -16,40 +15,33 @@ import javax.net.ssl.SSLSessionContext;
 import javax.net.ssl.SSLSocketFactory;
 import javax.net.ssl.TrustManager;
 
-/**
- * A TLS context that resumes nothing: every connection comes from a context of its own. JSSE has a switch for tickets of
- * TLS 1.2 and none for TLS 1.3, and takes a cache of no sessions for one without bound.
- */
-final class ForgetfulContext extends SSLContext {
-    ForgetfulContext(Trust trust) throws GeneralSecurityException {
-        this(trust, trust.fresh());
+/** A TLS context that takes whatever it makes from the contexts that a job's trust hands out. */
+final class TrustingContext extends SSLContext {
+    TrustingContext(Supplier<SSLContext> contexts) {
+        this(contexts, contexts.get());
     }
 
-    private ForgetfulContext(Trust trust, SSLContext first) {
-        super(new Spi(trust, first), first.getProvider(), first.getProtocol());
+    private TrustingContext(Supplier<SSLContext> contexts, SSLContext first) {
+        super(new Spi(contexts), first.getProvider(), first.getProtocol());
     }
 
-    private static final class Spi extends SSLContextSpi {
-        private final Trust trust;
+    static final class Spi extends SSLContextSpi {
+        private final Supplier<SSLContext> contexts;
+        /** For questions that do not touch a connection. */
         private final SSLContext first;
 
-        Spi(Trust trust, SSLContext first) {
-            this.trust = trust;
-            this.first = first;
+        Spi(Supplier<SSLContext> contexts) {
+            this.contexts = contexts;
+            this.first = contexts.get();
         }
 
-        private SSLContext fresh() {
-            try {
-                return trust.fresh();
-            } catch (GeneralSecurityException impossible) {
-                throw new IllegalStateException(impossible);
-            }
+        private SSLContext next() {
+            return contexts.get();
         }
 
         @Override
-        protected void engineInit(KeyManager[] keys, TrustManager[] trust, SecureRandom random)
-                throws KeyManagementException {
-            throw new KeyManagementException("this context is made ready");
+        protected void engineInit(KeyManager[] keys, TrustManager[] trust, SecureRandom random) {
+            // It is made ready: a library that means "as the process does" says so with null or with JSSE's own managers.
         }
 
         @Override
@@ -64,12 +56,12 @@ final class ForgetfulContext extends SSLContext {
 
         @Override
         protected SSLEngine engineCreateSSLEngine() {
-            return fresh().createSSLEngine();
+            return next().createSSLEngine();
         }
 
         @Override
         protected SSLEngine engineCreateSSLEngine(String host, int port) {
-            return fresh().createSSLEngine(host, port);
+            return next().createSSLEngine(host, port);
         }
 
         @Override
@@ -100,8 +92,8 @@ final class ForgetfulContext extends SSLContext {
             this.spi = spi;
         }
 
-        private SSLSocketFactory fresh() {
-            return spi.fresh().getSocketFactory();
+        private SSLSocketFactory next() {
+            return spi.next().getSocketFactory();
         }
 
         @Override
@@ -116,32 +108,32 @@ final class ForgetfulContext extends SSLContext {
 
         @Override
         public Socket createSocket() throws IOException {
-            return fresh().createSocket();
+            return next().createSocket();
         }
 
         @Override
         public Socket createSocket(Socket below, String host, int port, boolean autoClose) throws IOException {
-            return fresh().createSocket(below, host, port, autoClose);
+            return next().createSocket(below, host, port, autoClose);
         }
 
         @Override
         public Socket createSocket(String host, int port) throws IOException {
-            return fresh().createSocket(host, port);
+            return next().createSocket(host, port);
         }
 
         @Override
         public Socket createSocket(String host, int port, InetAddress local, int localPort) throws IOException {
-            return fresh().createSocket(host, port, local, localPort);
+            return next().createSocket(host, port, local, localPort);
         }
 
         @Override
         public Socket createSocket(InetAddress address, int port) throws IOException {
-            return fresh().createSocket(address, port);
+            return next().createSocket(address, port);
         }
 
         @Override
         public Socket createSocket(InetAddress address, int port, InetAddress local, int localPort) throws IOException {
-            return fresh().createSocket(address, port, local, localPort);
+            return next().createSocket(address, port, local, localPort);
         }
     }
 }

@@ -36,9 +36,14 @@ public final class Exchange {
         moment("secured_ms");
     }
 
-    /** The request has been handed to the connection now. */
-    public void sent() {
-        moment("sent_ms");
+    /**
+     * The request has been handed to the connection now. A library that says so on another thread may be overtaken by the
+     * answer; then it is not told.
+     */
+    public synchronized void sent() {
+        if (!told.containsKey("first_byte_ms")) {
+            moment("sent_ms");
+        }
     }
 
     /** The head of the answer is here now. */

@@ -65,7 +65,15 @@ pub const PEERS: &[Peer] = &[
         &["-version"],
         "fifteen clients of the JVM against the origin",
     ),
-    peer("chromium", "chromium", Role::Client, &["--version"], "looking at the report"),
+    peer("chromium", "chromium", Role::Client, &["--version"], "looking at the report, WebSocket"),
+    peer("chromium-92", "", Role::Client, &["--version"], "h2 push, WebSocket"),
+    peer(
+        "firefox-esr",
+        "firefox-esr",
+        Role::Client,
+        &["--version"],
+        "WebSocket by Upgrade and over h2",
+    ),
     peer("nginx", "nginx", Role::Server, &["-v"], "our client against HTTP/1.1 and h2"),
     peer("h2o", "h2o", Role::Server, &["--version"], "our client against h2"),
     peer(

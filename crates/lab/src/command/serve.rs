@@ -190,7 +190,7 @@ fn listen(
 
 /// What is spoken, best first.
 fn protocols(args: &ServeArgs) -> Vec<Protocol> {
-    let spdy: &[_] = if args.spdy { &[Protocol::SPDY_3_1, Protocol::SPDY_3] } else { &[] };
+    let spdy = if args.spdy { &[Protocol::SPDY_3_1, Protocol::SPDY_3][..] } else { &[] };
     [&[Protocol::HTTP_2], spdy, &[Protocol::HTTP_1_1]].concat()
 }
 

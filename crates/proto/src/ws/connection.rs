@@ -277,6 +277,16 @@ impl Connection {
         Ok(())
     }
 
+    /// Octets of room that what has arrived takes.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        let control = match &self.receiving {
+            Receiving::Control(_, payload) => payload.capacity(),
+            Receiving::Header(_) | Receiving::Data(..) => 0,
+        };
+        control + self.assembly.as_ref().map_or(0, Assembly::room)
+    }
+
     fn may_send(&self) -> Result<(), Misuse> {
         match self.phase {
             Phase::Open => Ok(()),

@@ -32,7 +32,9 @@ pub struct Settings {
     /// Octets of a sent frame's payload; longer messages are fragmented, so that control frames need
     /// not wait for them. Default: 1 MiB.
     pub fragment: usize,
-    /// zlib's level, 0 to 9. Default: 6.
+    /// zlib's level, 0 to 9. Default: 1. On short messages 6 saves a fifth of the octets for six times the
+    /// work: from level 2 on each message gets its own Huffman codes, most of whose cost is the same
+    /// however short it is.
     pub compression_level: u32,
     /// Messages shorter than this are sent as they are, where compression was agreed on. Default: 0.
     pub compress_from: usize,
@@ -51,7 +53,7 @@ impl Default for Settings {
             max_fragments: 128 * 1024,
             max_pongs: 64,
             fragment: 1024 * 1024,
-            compression_level: 6,
+            compression_level: 1,
             compress_from: 0,
             close_timeout: Duration::from_secs(5),
             ping_after: None,

@@ -6,6 +6,7 @@ mod calls;
 mod contender;
 mod error;
 mod file;
+mod known;
 mod overrides;
 pub(crate) mod quantity;
 mod read;
@@ -16,6 +17,7 @@ mod workload;
 pub use calls::{CallsWorkload, Pattern, ServerTime};
 pub use contender::{CongestionControl, Contender, Negotiation, Settings, Tls, Transport};
 pub use error::ExperimentError;
+pub use known::{KNOWN_CONTENDERS, KnownContender};
 pub use overrides::{Extent, OverrideError, Overrides};
 pub use workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload, WorkloadKind};
 

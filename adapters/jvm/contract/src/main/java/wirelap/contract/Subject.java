@@ -33,12 +33,15 @@ public interface Subject extends AutoCloseable {
     @Override
     default void close() throws Exception {}
 
-    /** The refusal of a client that speaks {@code transports}, all of them by negotiation or from the first octet of HTTP/1.1. */
+    /**
+     * The refusal of a client that speaks {@code transports}, but for HTTP/1.1 over TLS alone. What is known beforehand it
+     * negotiates nevertheless: these libraries offer HTTP/1.1 beside it whatever they are told, at no cost in round trips.
+     */
     static Optional<String> unlessOneOf(Job job, String... transports) {
         for (String transport : transports) {
             if (transport.equals(job.transport())) {
-                return job.isMultiplexed() && (job.isKnown() || !job.isSecure())
-                        ? Optional.of(transport + " is spoken over TLS and by negotiation alone")
+                return job.isMultiplexed() && !job.isSecure()
+                        ? Optional.of(transport + " is spoken over TLS alone")
                         : Optional.empty();
             }
         }

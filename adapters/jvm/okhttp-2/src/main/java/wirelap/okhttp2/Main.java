@@ -12,7 +12,6 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLSocket;
 import wirelap.contract.Exchange;
@@ -65,12 +64,7 @@ public final class Main implements Subject {
         exchange.receive(response.body().byteStream());
     }
 
-    @Override
-    public synchronized OptionalInt connections() {
-        return OptionalInt.of(seen.size());
-    }
-
-    /** A network interceptor stands between the connection and the request. */
+    /** A network interceptor stands between the connection and the request. It sees those that were used, not all that were opened. */
     private Response onConnection(Interceptor.Chain chain) throws IOException {
         Exchange exchange = (Exchange) chain.request().tag();
         exchange.connection(number(chain.connection()));

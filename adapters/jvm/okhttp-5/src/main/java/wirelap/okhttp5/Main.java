@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import okhttp3.Call;
 import okhttp3.Connection;
 import okhttp3.ConnectionPool;
@@ -23,6 +24,9 @@ import wirelap.contract.Trust;
 /** OkHttp 5. Its event listener tells every phase and the connection. */
 public final class Main implements Subject {
     private final List<Connection> seen = new ArrayList<>();
+    /** Calls that race for the first connection of HTTP/2 open one each, and share one of them. */
+    private final AtomicInteger opened = new AtomicInteger();
+
     private OkHttpClient client;
 
     public static void main(String[] arguments) {
@@ -43,7 +47,8 @@ public final class Main implements Subject {
                 .connectTimeout(job.timeoutMillis(), TimeUnit.MILLISECONDS)
                 .readTimeout(job.timeoutMillis(), TimeUnit.MILLISECONDS)
                 .connectionPool(new ConnectionPool(job.keepAlive() ? job.connections() : 0, 5, TimeUnit.MINUTES))
-                .eventListenerFactory(call -> new Phases(call.request().tag(Exchange.class), this::number));
+                .eventListenerFactory(call ->
+                        new Phases(call.request().tag(Exchange.class), this::number, opened::incrementAndGet));
         if (job.isSecure()) {
             Trust trust = Trust.of(job);
             builder.sslSocketFactory(trust.context().getSocketFactory(), trust.manager())
@@ -66,8 +71,8 @@ public final class Main implements Subject {
     }
 
     @Override
-    public synchronized OptionalInt connections() {
-        return OptionalInt.of(seen.size());
+    public OptionalInt connections() {
+        return OptionalInt.of(opened.get());
     }
 
     private static List<Protocol> protocols(Job job) {

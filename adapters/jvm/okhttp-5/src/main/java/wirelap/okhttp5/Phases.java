@@ -16,11 +16,13 @@ import wirelap.contract.Exchange;
 final class Phases extends EventListener {
     private final Exchange exchange;
     private final ToIntFunction<Connection> number;
+    private final Runnable opened;
     private boolean isSecure;
 
-    Phases(Exchange exchange, ToIntFunction<Connection> number) {
+    Phases(Exchange exchange, ToIntFunction<Connection> number, Runnable opened) {
         this.exchange = exchange;
         this.number = number;
+        this.opened = opened;
     }
 
     @Override
@@ -36,6 +38,7 @@ final class Phases extends EventListener {
 
     @Override
     public void connectEnd(Call call, InetSocketAddress address, Proxy proxy, Protocol protocol) {
+        opened.run();
         if (!isSecure) {
             exchange.connected();
         }

@@ -200,12 +200,11 @@ fn check(ask: &Ask, testimony: &Testimony) {
         ask.subject
     );
     assert_eq!(testimony.protocols(), BTreeSet::from([ask.transport]), "{log:?}");
-    if let Some(connections) = done["connections"].as_u64().filter(|_| ask.warmup == 0) {
-        assert_eq!(
-            usize::try_from(connections).unwrap(),
-            testimony.connections(),
-            "{done} {log:?}"
-        );
+    if let Some(opened) = done["connections"].as_u64().filter(|_| ask.warmup == 0) {
+        // Calls that race for the first connection open some that the origin then hears no request on.
+        let (opened, used) = (usize::try_from(opened).unwrap(), testimony.connections());
+        let is_serial = ask.pattern.is_null() || ask.pattern["kind"] == "serial";
+        assert!(opened == used || (!is_serial && opened > used), "{done} {log:?}");
     }
 }
 

@@ -120,6 +120,9 @@ fn open_spdy(version: spdy::Version, opening: Opening) -> Box<dyn Speaker> {
         // As over HTTP/2.
         send_low_water: 16 * 1024,
         stall_timeout: opening.limits.stall,
+        // The protocol's own, of which nothing is announced: OkHttp 1.5.1 (Twitter4J's SPDY module) gives credit back
+        // when half of the *server's* window has come in, which its own of 64 KiB never holds where that is above 128 KiB.
+        stream_window: 65_536,
         ..spdy::Settings::server(version)
     };
     let scheduler = Box::new(RoundRobin::new());

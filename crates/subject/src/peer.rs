@@ -58,6 +58,13 @@ pub const PEERS: &[Peer] = &[
     peer("wrk", "wrk", Role::Client, &["-v"], "HTTP/1.1 under load"),
     peer("node", "nodejs", Role::Client, &["--version"], "Node's h2 client"),
     peer("go", "golang-go", Role::Client, &["version"], "Go's h2 client, and building h2spec"),
+    peer(
+        "java",
+        "openjdk-17-jdk-headless",
+        Role::Client,
+        &["-version"],
+        "fifteen clients of the JVM against the origin",
+    ),
     peer("chromium", "chromium", Role::Client, &["--version"], "looking at the report, WebSocket"),
     peer("chromium-92", "", Role::Client, &["--version"], "h2 push, WebSocket"),
     peer(

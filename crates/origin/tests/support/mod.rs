@@ -9,7 +9,7 @@ mod files_adapter;
 use files_adapter::FilesAdapter;
 use origin::{
     AccessLog, AccessRecord, ExchangeEnd, Limits, ListenerKind, Origin, OriginConfig, Parts,
-    WallClock,
+    Protocol, WallClock,
 };
 use os::files::{CacheSettings, Root};
 use os::reactor::{Reactor, ReactorSettings, Stop};
@@ -71,6 +71,7 @@ impl Drop for Folder {
 /// An access record, owned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
+    pub(crate) connection: u64,
     pub(crate) protocol: String,
     pub(crate) method: String,
     pub(crate) path: String,
@@ -85,6 +86,7 @@ struct Lines(Sender<Line>);
 impl AccessLog for Lines {
     fn record(&self, record: &AccessRecord<'_>) {
         let _nobody_reads = self.0.send(Line {
+            connection: record.connection,
             protocol: record.protocol.to_owned(),
             method: record.method.to_owned(),
             path: record.path.to_owned(),
@@ -102,6 +104,8 @@ pub(crate) struct Serving {
     pub(crate) tls: SocketAddr,
     pub(crate) stop: Stop,
     pub(crate) log: Receiver<Line>,
+    /// The root of its certificates, as PEM.
+    pub(crate) root: Vec<u8>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -111,9 +115,16 @@ impl Serving {
     }
 
     pub(crate) fn start_with(root: &Path, limits: Limits) -> Self {
+        Self::start_speaking(root, limits, &[Protocol::HTTP_2, Protocol::HTTP_1_1])
+    }
+
+    /// With these protocols, best first.
+    pub(crate) fn start_speaking(root: &Path, limits: Limits, protocols: &[Protocol]) -> Self {
         let authority = Authority::new(AuthoritySpec::default()).unwrap();
         let identity = authority.issue(&["localhost", "127.0.0.1"]).unwrap();
-        let tls = ServerTls::new(ServerTlsOptions::new(vec![identity])).unwrap();
+        let alpn = protocols.iter().map(|protocol| protocol.name.to_owned()).collect();
+        let options = ServerTlsOptions { alpn, ..ServerTlsOptions::new(vec![identity]) };
+        let tls = ServerTls::new(options).unwrap();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let bind = || Listener::bind_all(any, 1, &SocketSettings::default()).unwrap().remove(0);
         let listeners = [bind(), bind()];
@@ -121,12 +132,16 @@ impl Serving {
         let wall_clock =
             WallClock { at: os::clock::now(), unix: Duration::from_secs(1_800_000_000) };
         let kinds = vec![ListenerKind::Clear, ListenerKind::Tls(tls)];
-        let config = OriginConfig { limits, ..OriginConfig::new(kinds, wall_clock) };
+        let config = OriginConfig {
+            limits,
+            protocols: protocols.to_vec(),
+            ..OriginConfig::new(kinds, wall_clock)
+        };
         let stop = Stop::new().unwrap();
         let (sender, log) = channel();
-        let (thread_stop, root) = (stop.clone(), root.to_owned());
+        let (thread_stop, folder) = (stop.clone(), root.to_owned());
         let thread = std::thread::spawn(move || {
-            let root = Root::open(&root, CacheSettings::default()).unwrap();
+            let root = Root::open(&folder, CacheSettings::default()).unwrap();
             let mut reactor = Reactor::new(ReactorSettings::default(), thread_stop).unwrap();
             for listener in listeners {
                 reactor.listen(listener).unwrap();
@@ -138,7 +153,8 @@ impl Serving {
             };
             reactor.run(&mut Origin::new(config, parts)).unwrap();
         });
-        Self { clear, tls: secured, stop, log, thread: Some(thread) }
+        let root = authority.root_pem().text;
+        Self { clear, tls: secured, stop, log, root, thread: Some(thread) }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {

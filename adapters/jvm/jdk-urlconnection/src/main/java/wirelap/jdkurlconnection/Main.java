@@ -1,0 +1,62 @@
+package wirelap.jdkurlconnection;
+
+import java.net.HttpURLConnection;
+import java.util.Locale;
+import java.util.Optional;
+import javax.net.ssl.HttpsURLConnection;
+import javax.net.ssl.SSLSession;
+import wirelap.contract.Exchange;
+import wirelap.contract.Fetch;
+import wirelap.contract.Job;
+import wirelap.contract.Program;
+import wirelap.contract.Subject;
+import wirelap.contract.Trust;
+
+/** HttpURLConnection as the JDK has it. Bee wraps it: it stands in for Bee, which is not to be had any more. */
+public final class Main implements Subject {
+    private Job job;
+    private Trust trust;
+
+    public static void main(String[] arguments) {
+        Program.run(Main::new, arguments);
+    }
+
+    @Override
+    public Optional<String> refusal(Job job) {
+        return Subject.unlessOneOf(job, "http/1.1");
+    }
+
+    @Override
+    public void open(Job job) throws Exception {
+        this.job = job;
+        // Its pool has properties of the process, and no settings.
+        System.setProperty("http.keepAlive", Boolean.toString(job.keepAlive()));
+        System.setProperty("http.maxConnections", Integer.toString(job.connections()));
+        if (job.isSecure()) {
+            trust = Trust.of(job);
+        }
+    }
+
+    @Override
+    public String version() {
+        return Runtime.version().toString();
+    }
+
+    @Override
+    public void fetch(Fetch fetch, Exchange exchange) throws Exception {
+        HttpURLConnection connection = (HttpURLConnection) fetch.url().toURL().openConnection();
+        connection.setConnectTimeout(job.timeoutMillis());
+        connection.setReadTimeout(job.timeoutMillis());
+        if (connection instanceof HttpsURLConnection secured) {
+            secured.setSSLSocketFactory(trust.context().getSocketFactory());
+        }
+        int status = connection.getResponseCode();
+        exchange.answered(status);
+        // "HTTP/1.1 200 OK": the status line counts as field 0.
+        exchange.protocol(connection.getHeaderField(0).split(" ")[0].toLowerCase(Locale.ROOT));
+        if (connection instanceof HttpsURLConnection secured) {
+            secured.getSSLSession().map(SSLSession::getProtocol).ifPresent(exchange::tls);
+        }
+        exchange.receive(status < 400 ? connection.getInputStream() : connection.getErrorStream());
+    }
+}

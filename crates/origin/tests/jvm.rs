@@ -1,0 +1,371 @@
+//! Clients on the JVM (adapters/jvm) against the origin: each is asked by the subject contract, its files are compared octet
+//! for octet, and what it says of protocol and connections is held against the origin's own log. What is not installed is
+//! named in a line that begins with `unsupported:`.
+#![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
+
+mod support;
+
+use origin::{Limits, Protocol};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use support::{Folder, Line, Serving, has};
+
+/// Octets of `file.bin`: some windows of every protocol.
+const FILE: usize = 400_000;
+
+const ALL: [Protocol; 4] =
+    [Protocol::SPDY_3_1, Protocol::SPDY_3, Protocol::HTTP_2, Protocol::HTTP_1_1];
+
+/// What a subject is asked and what must come of it.
+struct Ask {
+    subject: &'static str,
+    transport: &'static str,
+    tls: &'static str,
+    pattern: Value,
+    fetches: usize,
+    path: &'static str,
+    keep_alive: bool,
+    warmup: u32,
+}
+
+const fn ask(subject: &'static str, transport: &'static str, tls: &'static str) -> Ask {
+    let path = "/file.bin";
+    Ask {
+        subject,
+        transport,
+        tls,
+        pattern: Value::Null,
+        fetches: 1,
+        path,
+        keep_alive: true,
+        warmup: 0,
+    }
+}
+
+/// The lines of a subject, parsed, and the origin's of the same exchanges.
+struct Testimony {
+    ready: Value,
+    fetches: Vec<Value>,
+    done: Value,
+    log: Vec<Line>,
+    files: Vec<Vec<u8>>,
+}
+
+impl Testimony {
+    /// How many connections carried it, by the origin's log.
+    fn connections(&self) -> usize {
+        self.log.iter().map(|line| line.connection).collect::<BTreeSet<_>>().len()
+    }
+
+    /// The protocols in the origin's log.
+    fn protocols(&self) -> BTreeSet<&str> {
+        self.log.iter().map(|line| line.protocol.as_str()).collect()
+    }
+}
+
+/// The command of a subject's declaration; None, said aloud, where its jars are not there.
+fn command(subject: &str) -> Option<Command> {
+    if !has("java", "-version", "./peers install") {
+        return None;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let home = Command::new(root.join("peers")).arg("home").output().ok()?;
+    let home = String::from_utf8(home.stdout).ok()?.trim().to_owned();
+    if !Path::new(&home).join("jvm").join(subject).is_dir() {
+        let line = format!("unsupported: {subject} is not built; get it by: ./peers install\n");
+        let _nobody_hears = std::io::stderr().write_all(line.as_bytes());
+        return None;
+    }
+    let declaration = std::fs::read_to_string(root.join(format!("subjects/{subject}.toml")));
+    let declaration: toml::Table = declaration.unwrap().parse().unwrap();
+    let words = declaration["command"].as_array().unwrap().iter();
+    let mut words = words.map(|word| word.as_str().unwrap().replace("{peers}", &home));
+    let mut command = Command::new(words.next().unwrap());
+    command.args(words);
+    Some(command)
+}
+
+fn content() -> Vec<u8> {
+    (0..FILE).map(|at| u8::try_from((at * 7 + at / 251) % 256).unwrap()).collect()
+}
+
+/// A folder with `file.bin` to be served, and one for what is fetched.
+fn folder(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    std::fs::write(folder.root().join("file.bin"), content()).unwrap();
+    std::fs::create_dir_all(folder.0.join("output")).unwrap();
+    folder
+}
+
+fn job(ask: &Ask, folder: &Folder, serving: &Serving) -> Value {
+    let (scheme, address) = match ask.tls {
+        "none" => ("http", serving.clear),
+        _ => ("https", serving.tls),
+    };
+    let url = format!("{scheme}://localhost:{}{}", address.port(), ask.path);
+    let fetches: Vec<Value> =
+        (0..ask.fetches).map(|id| json!({"id": id, "url": url, "file": id.to_string()})).collect();
+    let trust = folder.0.join("root.pem");
+    std::fs::write(&trust, &serving.root).unwrap();
+    json!({
+        "contract": 1, "workload": "download", "transport": ask.transport, "tls": ask.tls, "negotiation": "alpn",
+        "pattern": if ask.pattern.is_null() { json!({"kind": "serial"}) } else { ask.pattern.clone() },
+        "connections": 6, "keep_alive": ask.keep_alive, "resumption": true, "fetches": fetches,
+        "trust": trust, "output": folder.0.join("output"), "key_log": null, "warmup": ask.warmup, "timeout_ms": 30000,
+    })
+}
+
+/// Runs a subject to its end: its exit code and its lines.
+fn run(mut command: Command, subject: &str, job: &Value) -> (Option<i32>, Vec<Value>) {
+    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = pipes.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(job.to_string().as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    let lines = said.lines().map(|line| {
+        serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}\n{words}"))
+    });
+    let lines: Vec<Value> = lines.collect();
+    assert!(!lines.is_empty(), "{subject} said nothing but: {words}");
+    (output.status.code(), lines)
+}
+
+/// Asks, and checks what every subject owes: the order of its lines, every file whole, and no claim that the origin's log
+/// does not bear out. None where the subject is not here.
+fn fetch(ask: &Ask) -> Option<Testimony> {
+    let command = command(ask.subject)?;
+    static RUN: AtomicUsize = AtomicUsize::new(0);
+    let folder = folder(&format!("{}-{}", ask.subject, RUN.fetch_add(1, Ordering::Relaxed)));
+    let serving = Serving::start_speaking(&folder.root(), Limits::default(), &ALL);
+    let (code, mut lines) = run(command, ask.subject, &job(ask, &folder, &serving));
+    assert_eq!(code, Some(0), "{}: {lines:?}", ask.subject);
+    let rounds = 1 + usize::try_from(ask.warmup).unwrap();
+    let log: Vec<Line> = (0..ask.fetches * rounds)
+        .map(|_| match serving.log.recv_timeout(Duration::from_secs(10)) {
+            Ok(line) => line,
+            Err(_) => panic!(
+                "{} over {}: the origin heard less than {lines:?}",
+                ask.subject, ask.transport
+            ),
+        })
+        .collect();
+    let done = lines.pop().unwrap();
+    let ready = lines.remove(0);
+    let testimony = Testimony {
+        files: (0..ask.fetches)
+            .map(|id| {
+                std::fs::read(folder.0.join("output").join(id.to_string()))
+                    .unwrap_or_else(|error| panic!("{}: {error}: {lines:?}", ask.subject))
+            })
+            .collect(),
+        fetches: lines,
+        ready,
+        done,
+        log,
+    };
+    check(ask, &testimony);
+    Some(testimony)
+}
+
+fn check(ask: &Ask, testimony: &Testimony) {
+    let Testimony { ready, fetches, done, log, files } = testimony;
+    assert_eq!(ready["event"], "ready", "{ready}");
+    assert!(!ready["version"].as_str().unwrap().is_empty(), "{ready}");
+    assert_eq!(done["event"], "done", "{done}");
+    assert!(done["heap_peak_bytes"].as_u64().unwrap() > 0, "{}: {done}", ask.subject);
+    assert_eq!(fetches.len(), ask.fetches, "{fetches:?}");
+    for fetch in fetches {
+        assert_eq!((&fetch["event"], &fetch["status"]), (&json!("fetch"), &json!(200)), "{fetch}");
+        assert_eq!(fetch["bytes"], FILE, "{fetch}");
+        assert!(fetch["protocol"].is_null() || fetch["protocol"] == ask.transport, "{fetch}");
+        let version = format!("TLSv{}", ask.tls);
+        assert!(fetch["tls"].is_null() || fetch["tls"] == version, "{fetch}");
+        let times: Vec<f64> =
+            ["started_ms", "connected_ms", "secured_ms", "sent_ms", "first_byte_ms", "ended_ms"]
+                .iter()
+                .filter_map(|name| fetch[name].as_f64())
+                .collect();
+        assert!(times.is_sorted(), "{fetch}");
+    }
+    let whole = content();
+    assert!(
+        files.iter().all(|file| *file == whole),
+        "{}: a file is not the one served",
+        ask.subject
+    );
+    assert_eq!(testimony.protocols(), BTreeSet::from([ask.transport]), "{log:?}");
+    if let Some(opened) = done["connections"].as_u64().filter(|_| ask.warmup == 0) {
+        // Calls that race for the first connection open some that the origin then hears no request on.
+        let (opened, used) = (usize::try_from(opened).unwrap(), testimony.connections());
+        let is_serial = ask.pattern.is_null() || ask.pattern["kind"] == "serial";
+        assert!(opened == used || (!is_serial && opened > used), "{done} {log:?}");
+    }
+}
+
+#[test]
+fn okhttp_2_fetches_over_spdy_3_1_and_says_so() {
+    for tls in ["1.2", "1.3"] {
+        let Some(told) = fetch(&ask("okhttp-2", "spdy/3.1", tls)) else { return };
+        assert_eq!(told.ready["version"], "2.7.5");
+        assert_eq!(told.fetches[0]["protocol"], "spdy/3.1");
+        assert_eq!(told.connections(), 1);
+    }
+}
+
+#[test]
+fn okhttp_2_puts_many_streams_on_one_spdy_session() {
+    let parallel = json!({"kind": "parallel"});
+    let serial = json!({"kind": "serial"});
+    for (pattern, fetches) in [(serial, 20), (parallel, 20)] {
+        let is_serial = pattern["kind"] == "serial";
+        let asked = Ask { pattern, fetches, ..ask("okhttp-2", "spdy/3.1", "1.2") };
+        let Some(told) = fetch(&asked) else { return };
+        // Threads that race for the first connection may each open one.
+        assert!(!is_serial || told.connections() == 1, "{:?}", told.log);
+    }
+}
+
+#[test]
+fn okhttp_1_fetches_over_spdy_3_and_says_so() {
+    let Some(told) = fetch(&Ask { fetches: 3, ..ask("okhttp-1", "spdy/3", "1.2") }) else { return };
+    assert_eq!(told.ready["version"], "1.2.1");
+    assert!(told.fetches.iter().all(|fetch| fetch["protocol"] == "spdy/3"), "{:?}", told.fetches);
+    assert_eq!(told.connections(), 1);
+}
+
+/// Each in the clear and over TLS of the version that it must do, and in every transport that it speaks.
+const CLIENTS: [(&str, &[&str]); 15] = [
+    ("jdk-httpclient", &["http/1.1", "h2"]),
+    ("jdk-urlconnection", &["http/1.1"]),
+    ("commons-httpclient-3", &["http/1.1"]),
+    ("apache-httpclient-4", &["http/1.1"]),
+    ("apache-httpclient-5", &["http/1.1", "h2"]),
+    ("apache-asyncclient-4", &["http/1.1"]),
+    ("dispatch-0.10", &["http/1.1"]),
+    ("finagle-6", &["http/1.1"]),
+    ("okhttp-1", &["http/1.1", "spdy/3"]),
+    ("okhttp-2", &["http/1.1", "spdy/3.1"]),
+    ("okhttp-5", &["http/1.1", "h2"]),
+    ("jetty-12", &["http/1.1", "h2"]),
+    ("twitter4j-4.0.2-spdy", &["spdy/3.1"]),
+    ("twitter4j-4.0.7", &["http/1.1"]),
+    ("twitter4j-4.0.7-h2", &["h2"]),
+];
+
+#[test]
+fn every_client_saves_the_file_whole_over_all_that_it_speaks() {
+    for (subject, transports) in CLIENTS {
+        for transport in transports {
+            for tls in ["1.2", "1.3"] {
+                if fetch(&ask(subject, transport, tls)).is_none() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_client_saves_the_file_whole_in_the_clear_and_keeps_its_connection() {
+    for (subject, _) in CLIENTS.iter().filter(|(_, speaks)| speaks.contains(&"http/1.1")) {
+        let asked = Ask { fetches: 5, ..ask(subject, "http/1.1", "none") };
+        let Some(told) = fetch(&asked) else { return };
+        assert_eq!(told.connections(), 1, "{subject}: {:?}", told.log);
+        let asked = Ask { fetches: 3, keep_alive: false, ..ask(subject, "http/1.1", "none") };
+        let Some(told) = fetch(&asked) else { return };
+        assert_eq!(told.connections(), 3, "{subject}: {:?}", told.log);
+    }
+}
+
+#[test]
+fn twitter4j_with_its_spdy_module_makes_all_its_calls_over_one_session() {
+    let staggered = json!({"kind": "staggered", "every_ms": 100});
+    let asked =
+        |pattern| Ask { pattern, fetches: 11, ..ask("twitter4j-4.0.2-spdy", "spdy/3.1", "1.2") };
+    for pattern in [Value::Null, staggered] {
+        let is_serial = pattern.is_null();
+        let Some(told) = fetch(&asked(pattern)) else { return };
+        assert_eq!(told.ready["version"], "4.0.2");
+        assert!(
+            told.fetches.iter().all(|fetch| fetch["protocol"] == "spdy/3.1"),
+            "{:?}",
+            told.fetches
+        );
+        // Calls that begin before the first session stands open others, as the library does.
+        assert!(!is_serial || told.connections() == 1, "{:?}", told.log);
+    }
+}
+
+#[test]
+fn twitter4j_with_our_module_makes_all_its_calls_over_one_connection_and_without_it_keeps_one_too()
+{
+    for (subject, transport) in [("twitter4j-4.0.7-h2", "h2"), ("twitter4j-4.0.7", "http/1.1")] {
+        let Some(told) = fetch(&Ask { fetches: 11, ..ask(subject, transport, "1.3") }) else {
+            return;
+        };
+        assert_eq!(told.ready["version"], "4.0.7");
+        assert!(
+            told.fetches.iter().all(|fetch| fetch["protocol"] == transport),
+            "{:?}",
+            told.fetches
+        );
+        assert_eq!(told.connections(), 1, "{:?}", told.log);
+    }
+}
+
+#[test]
+fn a_warmed_up_client_is_measured_over_new_connections() {
+    for (subject, transport) in [("okhttp-5", "h2"), ("twitter4j-4.0.2-spdy", "spdy/3.1")] {
+        let asked = Ask { fetches: 3, warmup: 2, ..ask(subject, transport, "1.3") };
+        let Some(told) = fetch(&asked) else { return };
+        assert_eq!(told.connections(), 3, "{subject}: {:?}", told.log);
+    }
+}
+
+#[test]
+fn staggered_fetches_count_from_the_moment_that_they_were_meant_for() {
+    let pattern = json!({"kind": "staggered", "every_ms": 50});
+    let asked = Ask { pattern, fetches: 5, ..ask("okhttp-5", "h2", "1.3") };
+    let Some(mut told) = fetch(&asked) else { return };
+    told.fetches.sort_by_key(|fetch| fetch["id"].as_u64());
+    let started: Vec<_> = told.fetches.iter().map(|fetch| fetch["started_ms"].as_f64()).collect();
+    assert_eq!(started, [0.0, 50.0, 100.0, 150.0, 200.0].map(Some));
+}
+
+#[test]
+fn what_a_client_does_not_speak_is_unsupported() {
+    let Some(command) = command("jdk-urlconnection") else { return };
+    let folder = folder("unsupported");
+    let serving = Serving::start(&folder.root());
+    let asked = job(&ask("jdk-urlconnection", "h2", "1.3"), &folder, &serving);
+    let (code, lines) = run(command, "jdk-urlconnection", &asked);
+    assert_eq!(code, Some(127));
+    let [line] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!(line["event"], "unsupported");
+    assert!(line["reason"].as_str().unwrap().contains("h2"), "{line}");
+}
+
+#[test]
+fn a_server_that_is_not_trusted_or_not_there_fails_the_fetch_and_not_the_subject() {
+    for is_there in [true, false] {
+        let Some(command) = command("jdk-httpclient") else { return };
+        let folder = folder(if is_there { "distrust" } else { "gone" });
+        let serving = Serving::start(&folder.root());
+        let mut asked = job(&ask("jdk-httpclient", "http/1.1", "1.3"), &folder, &serving);
+        asked["trust"] = Value::Null;
+        if !is_there {
+            drop(serving);
+        }
+        let (code, lines) = run(command, "jdk-httpclient", &asked);
+        assert_eq!(code, Some(0), "{lines:?}");
+        let [_, fetch, done] = &lines[..] else { panic!("{lines:?}") };
+        assert!(fetch["error"].is_string() && fetch["status"].is_null(), "{fetch}");
+        assert_eq!(done["event"], "done");
+    }
+}

@@ -3,6 +3,7 @@
 
 use crate::cli::RaceArgs;
 use crate::inputs;
+use crate::subjects;
 use crate::trouble::{self, Trouble};
 use link::{LinkSpec, SpecError};
 use std::fs;
@@ -11,6 +12,7 @@ use study::experiment::{
     Dependencies, Experiment, ExperimentError, Extent, HarWorkload, LinkChoice, Overrides, Think,
     builtin,
 };
+use subject::Catalogue;
 
 /// An experiment ready to be planned.
 #[derive(Debug)]
@@ -19,6 +21,8 @@ pub(crate) struct Chosen {
     pub(crate) experiment: Experiment,
     /// Files to copy into the run's folder: where each is, and what it is called there.
     pub(crate) files: Vec<(PathBuf, String)>,
+    /// The client subjects that are known to it.
+    pub(crate) subjects: Catalogue,
 }
 
 /// Reads what `name` stands for and applies the flags.
@@ -35,7 +39,9 @@ pub(crate) fn choose(name: &str, args: &RaceArgs) -> Result<Chosen, Trouble> {
         link_spec(link, here).map_err(|trouble| trouble.within(named_at(name, link.text())))?;
     }
     let files = inputs::gather(&mut experiment)?;
-    Ok(Chosen { experiment, files })
+    let subjects = subjects::known(beside, &args.subjects)?;
+    subjects::check(&experiment, &subjects)?;
+    Ok(Chosen { experiment, files, subjects })
 }
 
 /// The link that a choice stands for; `place` tells where a file that it names is.

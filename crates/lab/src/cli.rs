@@ -80,6 +80,9 @@ pub(crate) struct RaceArgs {
     /// Contenders to keep of the experiment's, by name
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) contenders: Vec<String>,
+    /// Folder of further client subjects, NAME.toml each (repeatable; docs/subjects.md)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) subjects: Vec<PathBuf>,
     /// The contender that the others are set against
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
@@ -93,7 +96,7 @@ pub(crate) struct RaceArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Go on with the interrupted run in this folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin", "fast"], value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "subjects"], value_hint = ValueHint::DirPath)]
     pub(crate) resume: Option<PathBuf>,
     /// Run every trial alone, even those that need little CPU
     #[arg(long)]

@@ -1,26 +1,37 @@
 //! `wirelap far` (hidden): the server's side of a trial. Takes its job, says when it listens, and
 //! answers until it is told to stop.
 
-use crate::job::{FarJob, FarReady, IdentityPem};
+use crate::files_adapter::FilesAdapter;
+use crate::job::{FarJob, FarReady, FarReport, IdentityPem};
 use crate::trouble::Trouble;
-use origin::{ListenerKind, Origin, OriginConfig, Parts, Protocol, WallClock};
+use origin::{
+    AccessLog, AccessRecord, Files, ListenerKind, OpenedRecord, Origin, OriginConfig, Parts,
+    Protocol, WallClock,
+};
+use os::files::{CacheSettings, Root};
 use os::reactor::{Reactor, ReactorSettings, Stop};
+use os::signal::Interrupts;
 use os::tcp::{Listener, Sharing};
 use proto::SocketSettings;
 use secure::{Identity, Pem, Resumption, ServerTls, ServerTlsOptions, Versions};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::os::fd::AsFd;
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 use study::experiment::{Contender, Tls, Transport};
+use study::reconcile::{ServerConnection, ServerLog};
 
 /// Serves the job.
 pub(crate) fn run() -> Result<ExitCode, Trouble> {
     let Some(job) = super::read_job::<FarJob>()? else { return Ok(ExitCode::FAILURE) };
     let tls = server_tls(&job)?;
     let mut kinds = Vec::new();
-    // SIGTERM is how the worker ends this process: there is nothing to put away.
-    let mut reactor =
-        Reactor::new(ReactorSettings::default(), Stop::new().map_err(super::lacking)?)
-            .map_err(super::lacking)?;
+    let stop = Stop::new().map_err(super::lacking)?;
+    stop_when_told(stop.clone())?;
+    let mut reactor = Reactor::new(ReactorSettings::default(), stop).map_err(super::lacking)?;
     let clear = job.listen.iter().map(|address| (address, ListenerKind::Clear));
     let secure = tls.iter().flat_map(|tls| {
         job.listen_tls.iter().map(move |address| (address, ListenerKind::Tls(tls.clone())))
@@ -34,10 +45,57 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
     let mut config = OriginConfig::new(kinds, wall_clock);
     config.protocols = vec![protocol(&job.contender)];
     config.table = job.table.map(Arc::new);
-    let mut origin = Origin::new(config, Parts::default());
+    // Who is still there when the trial has ended is not waited for.
+    config.limits.drain = Duration::ZERO;
+    let files = job.root.map(|root| Root::open(&root, CacheSettings::default())).transpose();
+    let files =
+        files.map_err(super::lacking)?.map(|root| Box::new(FilesAdapter(root)) as Box<dyn Files>);
+    let log = Rc::new(ConnectionLog::default());
+    let parts = Parts { files, log: Some(log.clone()), ..Parts::default() };
+    let mut origin = Origin::new(config, parts);
     super::print_job(&FarReady {})?;
     reactor.run(&mut origin).map_err(super::lacking)?;
+    super::print_job(&FarReport { log: log.report() })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// SIGTERM is how the worker ends this process; its last word is what it saw.
+fn stop_when_told(stop: Stop) -> Result<(), Trouble> {
+    let interrupts = Interrupts::take().map_err(Trouble::failed)?;
+    std::thread::spawn(move || {
+        let _ = os::process::wait_readable(interrupts.as_fd(), None);
+        stop.stop();
+    });
+    Ok(())
+}
+
+/// Keeps a line a connection.
+#[derive(Default)]
+struct ConnectionLog(RefCell<BTreeMap<u64, ServerConnection>>);
+
+impl ConnectionLog {
+    fn report(&self) -> ServerLog {
+        ServerLog { connections: self.0.borrow().values().cloned().collect() }
+    }
+}
+
+impl AccessLog for ConnectionLog {
+    fn record(&self, record: &AccessRecord<'_>) {
+        if let Some(connection) = self.0.borrow_mut().get_mut(&record.connection) {
+            connection.requests += 1;
+            connection.body_bytes += record.sent_bytes;
+        }
+    }
+
+    fn opened(&self, opened: &OpenedRecord<'_>) {
+        let connection = ServerConnection {
+            id: opened.connection,
+            protocol: opened.protocol.to_owned(),
+            tls: opened.tls.clone(),
+            ..ServerConnection::default()
+        };
+        self.0.borrow_mut().insert(opened.connection, connection);
+    }
 }
 
 fn server_tls(job: &FarJob) -> Result<Option<ServerTls>, Trouble> {

@@ -8,7 +8,7 @@ use crate::run_folder::RunFolder;
 use crate::runner::{RunContext, Runner, SIDE_BY_SIDE};
 use crate::store::Store;
 use crate::trouble::{self, Trouble};
-use crate::{environment, host};
+use crate::{environment, host, subjects};
 use os::signal::Interrupts;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -79,6 +79,7 @@ fn lay_out(folder: &RunFolder, chosen: Chosen) -> Result<(Store, RunHeader), Tro
         host: host::facts(),
         command_line: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
     };
+    subjects::keep(&header.experiment, &chosen.subjects, &folder.inputs())?;
     let store = Store::create(&folder.rows(), &header)?;
     Ok((store, header))
 }
@@ -102,6 +103,7 @@ fn race(
         })?,
         inputs: std::path::absolute(folder.inputs()).unwrap_or_else(|_| folder.inputs()),
         key_log: environment::ssl_key_log_file(),
+        scratch: std::path::absolute(folder.scratch()).unwrap_or_else(|_| folder.scratch()),
         serial: args.serial,
     };
     let mut progress =
@@ -143,7 +145,7 @@ fn plan(
                 WorkFacts { bytes: page.total_bytes(), waiting: page.least_time() }
             }
             WorkloadKind::Calls(calls) => crate::task::call_facts(calls),
-            WorkloadKind::Page(_) => continue,
+            WorkloadKind::Page(_) | WorkloadKind::Download(_) => continue,
         };
         surroundings.works.insert(workload.name.clone(), facts);
     }

@@ -4,7 +4,10 @@
 
 use crate::audit::audit;
 use crate::choice;
-use crate::job::{FarJob, FarReady, IdentityPem, NearJob, NearReport, TrialOrder};
+use crate::job::{FarJob, FarReady, FarReport, IdentityPem, NearJob, NearReport, TrialOrder};
+use crate::served::Digest;
+use crate::sitting::Carrier;
+use crate::subject_trial::{self, SubjectReport, SubjectTrial};
 use crate::task::Task;
 use crate::trouble::Trouble;
 use os::error::Os;
@@ -12,18 +15,21 @@ use os::net::{
     ForwardSpec, Forwarder, LinkCounters, Placement, Segmentation, Side, Stop, Topology,
     TopologySpec,
 };
-use os::process::{Child, Usage};
+use os::process::Child;
 use secure::{Authority, AuthoritySpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ChildStdout, Command, ExitCode, Stdio};
 use std::time::Duration;
 use study::experiment::{Contender, Tls};
 use study::plan::TrialPlan;
-use study::reconcile::{LinkFacts, Testimony, call_metrics, reconcile};
-use study::record::{self, CpuUse, Outcome, TrialRecord, without_figures};
+use study::reconcile::{
+    Case, Evidence, Finding, LinkFacts, ServerLog, Testimony, call_metrics, reconcile,
+    reconcile_subject,
+};
+use study::record::{self, CpuUse, Outcome, Resources, TrialRecord, metric, without_figures};
 use trace::PacketRecord;
 use unit::{Instant, Seed};
 
@@ -60,6 +66,9 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
         os::process::pin(&[order.plan.placement.link as usize]).map_err(failed)?;
     }
     let authority = Authority::new(AuthoritySpec::default()).map_err(failed)?;
+    let digests = subject_trial::lay_out(&work.task, &order.served).map_err(failed)?;
+    let root = authority.root_pem();
+    let subject = subject(order, &work.task, (&root.text, &digests))?;
     let topology =
         Topology::build(&topology_spec(&order.plan.cell.contender, &work)).map_err(unsupported)?;
     let forward = ForwardSpec {
@@ -72,13 +81,13 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     let mut forwarder =
         Forwarder::new(&topology, &forward).map_err(unsupported)?.with_records(&mut keep);
     let run = Run { order, work: &work, topology: &topology, authority: &authority };
-    let ran = run.go(&mut forwarder)?;
+    let ran = run.go(&mut forwarder, subject.as_ref())?;
     let counters = forwarder.counters();
     let buffer = forwarder.receive_buffer();
     drop(forwarder);
     let mut settings = topology.settings().clone();
     settings.insert("link receive buffer".to_owned(), buffer.to_string());
-    settings.extend(ran.near.settings.clone());
+    settings.extend(ran.near().settings.clone());
     settings.extend(run.placement());
     drop(topology);
     let facts = LinkFacts {
@@ -86,31 +95,40 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
         down: spec.down.bottleneck.mean_rate(),
         up: spec.up.bottleneck.mean_rate(),
     };
-    let mut finding = reconcile(&Testimony {
-        fetches: &ran.near.fetches,
-        connections: &ran.near.connections,
-        packets: Some(&packets),
-        link: facts,
-        server_time: &ran.near.server_time,
-        uncounted: &ran.near.uncounted,
-    });
+    let (mut finding, evidence) = ran.find(&order.plan.cell.contender, &packets, facts);
     if let Task::Calls { .. } = work.task {
-        finding.metrics.extend(call_metrics(&ran.near.fetches));
+        finding.metrics.extend(call_metrics(&ran.near().fetches));
     }
+    let load_ms = finding.metrics.get(metric::LOAD_MS);
+    let outcome = audit(finding.outcome, load_ms, &counters);
+    finding.metrics.extend(ran.metrics());
+    let near = ran.near();
     Ok(TrialRecord {
         plan: order.plan.clone(),
-        outcome: audit(finding.outcome, finding.metrics.get(record::metric::LOAD_MS), &counters),
+        outcome,
         started_unix_ms: 0,
         duration_ms: 0.0,
         metrics: finding.metrics,
         parts: finding.parts,
-        fetches: ran.near.fetches,
-        connections: ran.near.connections,
+        fetches: near.fetches.clone(),
+        connections: near.connections.clone(),
         link: link_counters(&counters),
         packets: finding.packets,
         settings,
         cpu: ran.cpu,
+        resources: ran.resources,
+        evidence,
     })
+}
+
+/// The client subject of a trial, found; None where the client in this program does the work.
+fn subject<'a>(
+    order: &'a TrialOrder,
+    task: &'a Task,
+    laid_out: (&'a [u8], &'a BTreeMap<String, Digest>),
+) -> Result<Option<SubjectTrial<'a>>, Outcome> {
+    let client = subject_trial::client_of(&order.plan.cell.contender, task);
+    client.map(|client| SubjectTrial::prepare(order, task, client, laid_out)).transpose()
 }
 
 /// What is done, and with which hosts.
@@ -152,41 +170,128 @@ struct Run<'a> {
 
 /// What a run came to.
 struct Ran {
-    near: NearReport,
+    client: Client,
+    server: Option<ServerLog>,
     cpu: CpuUse,
+    resources: Resources,
+}
+
+/// Who did the work, and what it says.
+enum Client {
+    Own(NearReport),
+    Subject(Box<SubjectReport>),
+}
+
+impl Ran {
+    fn near(&self) -> &NearReport {
+        match &self.client {
+            Client::Own(near) => near,
+            Client::Subject(report) => &report.near,
+        }
+    }
+
+    fn find(
+        &self,
+        contender: &Contender,
+        packets: &[PacketRecord],
+        link: LinkFacts,
+    ) -> (Finding, Vec<Evidence>) {
+        match &self.client {
+            Client::Own(near) => {
+                let finding = reconcile(&Testimony {
+                    fetches: &near.fetches,
+                    connections: &near.connections,
+                    packets: Some(packets),
+                    link,
+                    server_time: &near.server_time,
+                    uncounted: &near.uncounted,
+                });
+                (finding, Vec::new())
+            }
+            Client::Subject(report) => {
+                let case = Case {
+                    packets: Some(packets),
+                    server: self.server.as_ref(),
+                    ..report.case(contender)
+                };
+                let (mut finding, evidence) = reconcile_subject(&case);
+                if let (Outcome::Measured, Some(reason)) = (&finding.outcome, &report.wrong_file) {
+                    finding.outcome = failed(reason);
+                }
+                (finding, evidence)
+            }
+        }
+    }
+
+    /// Figures of the processes.
+    fn metrics(&self) -> BTreeMap<String, f64> {
+        let (client, server) = (self.resources.client, self.resources.server);
+        let mut metrics = BTreeMap::from([
+            (metric::CLIENT_CPU_MS.to_owned(), client.cpu_ms()),
+            (metric::SERVER_CPU_MS.to_owned(), server.cpu_ms()),
+            (metric::CPU_MS.to_owned(), client.cpu_ms() + server.cpu_ms()),
+            (metric::PEAK_MEMORY.to_owned(), client.peak_memory_bytes as f64),
+        ]);
+        if let Client::Subject(report) = &self.client {
+            metrics.extend(report.metrics.clone());
+        }
+        metrics
+    }
 }
 
 impl Run<'_> {
-    fn go(&self, forwarder: &mut Forwarder<'_>) -> Result<Ran, Outcome> {
+    fn go(
+        &self,
+        carrier: &mut dyn Carrier,
+        subject: Option<&SubjectTrial<'_>>,
+    ) -> Result<Ran, Outcome> {
         let mut far = self.start("far", Side::Far)?;
         hand_over(&mut far, &self.far_job()?)?;
-        await_ready(&mut far, forwarder)?;
-        let mut near = self.start("near", Side::Near)?;
-        let deadline = os::clock::now() + self.order.plan.timeout + NEAR_GRACE;
-        hand_over(&mut near, &self.near_job())?;
-        let report = await_report(&mut near, &mut far, forwarder, deadline)?;
-        let near_use = near.end(FAR_END).map_err(failed)?.usage;
-        let far_use = far.end(FAR_END).map_err(failed)?.usage;
-        let own = os::process::own_usage();
-        let cpu = CpuUse {
-            client_ms: millis(near_use),
-            origin_ms: millis(far_use),
-            link_ms: millis(own),
+        let words = await_ready(&mut far, carrier)?;
+        let (client, client_use) = match subject {
+            None => {
+                let mut near = self.start("near", Side::Near)?;
+                let deadline = os::clock::now() + self.order.plan.timeout + NEAR_GRACE;
+                hand_over(&mut near, &self.near_job())?;
+                let report = await_report(&mut near, &mut far, carrier, deadline)?;
+                let usage = near.end(FAR_END).map_err(failed)?.usage;
+                (Client::Own(report), subject_trial::end_use(usage))
+            }
+            Some(subject) => {
+                let cpus = self.cpus(Side::Near);
+                let report = subject.run(carrier, self.topology, far.as_fd(), &cpus)?;
+                let usage = report.usage;
+                (Client::Subject(Box::new(report)), usage)
+            }
         };
-        Ok(Ran { near: report, cpu })
+        let server = last_words(&far, words, carrier)?;
+        let server_use = subject_trial::end_use(far.end(FAR_END).map_err(failed)?.usage);
+        let own = subject_trial::end_use(os::process::own_usage());
+        let cpu = CpuUse {
+            client_ms: client_use.cpu_ms(),
+            origin_ms: server_use.cpu_ms(),
+            link_ms: own.cpu_ms(),
+        };
+        let resources = Resources { client: client_use, server: server_use };
+        Ok(Ran { client, server, cpu, resources })
     }
 
     fn start(&self, role: &str, side: Side) -> Result<Child, Outcome> {
         let program = std::env::current_exe().map_err(failed)?;
         let mut command = Command::new(program);
         command.arg(role).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let placement = Placement { cpus: self.cpus(side), ..Placement::at(side) };
+        self.topology.spawn(command, placement).map_err(failed)
+    }
+
+    /// The cores of a side; none: any.
+    fn cpus(&self, side: Side) -> Vec<usize> {
         let places = &self.order.plan.placement;
         let core = match side {
             Side::Near => places.client,
             Side::Far => places.origin,
         };
-        let cpus = if is_pinned(&self.order.plan) { vec![core as usize] } else { Vec::new() };
-        self.topology.spawn(command, Placement { cpus, ..Placement::at(side) }).map_err(failed)
+        if is_pinned(&self.order.plan) { vec![core as usize] } else { Vec::new() }
     }
 
     fn placement(&self) -> BTreeMap<String, String> {
@@ -217,7 +322,11 @@ impl Run<'_> {
             false => self.work.hosts.iter().map(identity).collect::<Result<_, _>>()?,
         };
         let table = self.work.task.table();
-        Ok(FarJob { listen, listen_tls, identities, table, contender: contender.clone() })
+        let root = match self.work.task {
+            Task::Download { .. } => Some(self.order.served.clone()),
+            Task::Page { .. } | Task::Calls { .. } => None,
+        };
+        Ok(FarJob { listen, listen_tls, identities, table, root, contender: contender.clone() })
     }
 
     fn near_job(&self) -> NearJob {
@@ -259,14 +368,14 @@ fn hand_over<J: serde::Serialize>(child: &mut Child, job: &J) -> Result<(), Outc
         .map_err(|error| failed(format!("a child does not take its job: {error}")))
 }
 
-/// Waits for far's one line.
-fn await_ready(far: &mut Child, forwarder: &mut Forwarder<'_>) -> Result<(), Outcome> {
+/// Waits for far's first line; gives what its last one will come from.
+fn await_ready(far: &mut Child, carrier: &mut dyn Carrier) -> Result<ChildStdout, Outcome> {
     let Some(stdout) = far.stdout.take() else { return Err(failed("far has no standard output")) };
     let stop = Stop {
         readable: &[stdout.as_fd(), far.as_fd()],
         deadline: Some(os::clock::now() + FAR_START),
     };
-    forwarder.run(stop).map_err(failed)?;
+    carrier.carry(stop).map_err(failed)?;
     if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {
         return Err(failed(format!(
             "the far side did not listen within {} s",
@@ -274,25 +383,50 @@ fn await_ready(far: &mut Child, forwarder: &mut Forwarder<'_>) -> Result<(), Out
         )));
     }
     let mut line = String::new();
-    BufReader::new(stdout).read_line(&mut line).map_err(failed)?;
+    let mut reader = BufReader::new(stdout);
+    reader.read_line(&mut line).map_err(failed)?;
     match serde_json::from_str::<FarReady>(&line) {
-        Ok(FarReady {}) => Ok(()),
+        // Its next line comes when it is asked to end: nothing of it can be in the buffer.
+        Ok(FarReady {}) => Ok(reader.into_inner()),
         Err(_) => Err(failed(died("far", far))),
     }
+}
+
+/// Asks far to end and takes what it saw; None where it does not tell in time.
+fn last_words(
+    far: &Child,
+    mut stdout: ChildStdout,
+    carrier: &mut dyn Carrier,
+) -> Result<Option<ServerLog>, Outcome> {
+    far.ask_to_end();
+    let deadline = Some(os::clock::now() + FAR_END);
+    let mut text = Vec::new();
+    let mut piece = [0; 16 * 1024];
+    loop {
+        carrier.carry(Stop { readable: &[stdout.as_fd()], deadline }).map_err(failed)?;
+        if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {
+            return Ok(None);
+        }
+        match stdout.read(&mut piece).map_err(failed)? {
+            0 => break,
+            count => text.extend_from_slice(&piece[..count]),
+        }
+    }
+    Ok(serde_json::from_slice::<FarReport>(&text).ok().map(|report| report.log))
 }
 
 /// Forwards until near reports, or a side dies, or the time is up.
 fn await_report(
     near: &mut Child,
     far: &mut Child,
-    forwarder: &mut Forwarder<'_>,
+    carrier: &mut dyn Carrier,
     deadline: Instant,
 ) -> Result<NearReport, Outcome> {
     let Some(mut stdout) = near.stdout.take() else {
         return Err(failed("near has no standard output"));
     };
     let readable = [stdout.as_fd(), near.as_fd(), far.as_fd()];
-    forwarder.run(Stop { readable: &readable, deadline: Some(deadline) }).map_err(failed)?;
+    carrier.carry(Stop { readable: &readable, deadline: Some(deadline) }).map_err(failed)?;
     if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {
         if far.wait(Some(Duration::ZERO)).map_err(failed)?.is_some() {
             return Err(failed(died("far", far)));
@@ -325,10 +459,6 @@ fn link_counters(counters: &LinkCounters) -> record::LinkCounters {
         lateness_max_us: counters.lateness.max().as_secs_f64() * 1e6,
         lateness_p99_us: counters.lateness.quantile_bound(0.99).as_secs_f64() * 1e6,
     }
-}
-
-fn millis(usage: Usage) -> f64 {
-    (usage.user + usage.system).as_secs_f64() * 1e3
 }
 
 fn failed(reason: impl std::fmt::Display) -> Outcome {

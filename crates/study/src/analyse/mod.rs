@@ -54,6 +54,7 @@ pub fn deciding_metric(workload: &Workload) -> &'static str {
             Pattern::Serial | Pattern::Staggered { .. } => metric::MEAN_MS,
             Pattern::Parallel => metric::TOTAL_MS,
         },
+        WorkloadKind::Download(_) => metric::WALL_MS,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The TOML form of an experiment. Every field that can be wrong keeps its position; what is right, `read` knows.
 
 use super::contender::{CongestionControl, Negotiation, Transport};
+use super::download::Processes;
 use super::quantity::{SizeField, SpanField};
 use crate::published::Source;
 use schemars::JsonSchema;
@@ -69,6 +70,12 @@ pub(super) struct ContenderFile {
     /// The security below it (default "auto": TLS 1.3 for h2 and spdy/3.1, none for http/1.1).
     #[serde(default)]
     pub(super) tls: TlsFile,
+    /// A client subject's name, such as "curl" (default: wirelap's own client).
+    #[schemars(with = "Option<String>")]
+    pub(super) client: Option<Spanned<String>>,
+    /// Times that the client subject does the whole work, in the same process, before it is measured (default 0).
+    #[schemars(with = "Option<u32>", range(max = 1000))]
+    pub(super) client_warmup: Option<Spanned<u32>>,
     /// What differs from a browser on a current kernel.
     #[serde(default)]
     pub(super) settings: SettingsFile,
@@ -140,7 +147,16 @@ pub(super) struct WorkloadFile {
     /// every so often, whatever has come back).
     #[schemars(with = "Option<PatternFile>")]
     pub(super) pattern: Option<Spanned<PatternFile>>,
-    /// calls: how many; a list makes a workload of each.
+    /// download: octets of one file, such as "80kB"; a list makes a workload of each.
+    #[schemars(with = "Option<OneOrMany<SizeSchema>>")]
+    pub(super) files: Option<Spanned<OneOrMany<SizeField>>>,
+    /// download: "one" process for all files (default), or "each" file one, one after another.
+    #[schemars(with = "Option<Processes>")]
+    pub(super) processes: Option<Spanned<Processes>>,
+    /// download: connections to the origin at most (default: the contender's).
+    #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
+    pub(super) connections: Option<Spanned<u32>>,
+    /// calls and download (default 1): how many; a list makes a workload of each.
     #[schemars(with = "Option<OneOrMany<u32>>")]
     pub(super) count: Option<Spanned<OneOrMany<u32>>>,
     /// calls, staggered: the time between two calls, such as "100ms".
@@ -161,6 +177,7 @@ pub(super) enum KindFile {
     Page,
     Har,
     Calls,
+    Download,
 }
 
 impl KindFile {
@@ -170,6 +187,7 @@ impl KindFile {
             Self::Page => "page",
             Self::Har => "har",
             Self::Calls => "calls",
+            Self::Download => "download",
         }
     }
 }

@@ -4,6 +4,7 @@
 
 mod calls;
 mod contender;
+mod download;
 mod error;
 mod file;
 mod overrides;
@@ -14,7 +15,10 @@ mod tests;
 mod workload;
 
 pub use calls::{CallsWorkload, Pattern, ServerTime};
-pub use contender::{CongestionControl, Contender, Negotiation, Settings, Tls, Transport};
+pub use contender::{
+    ClientSubject, CongestionControl, Contender, Negotiation, Settings, Tls, Transport,
+};
+pub use download::{DownloadWorkload, Processes};
 pub use error::ExperimentError;
 pub use overrides::{Extent, OverrideError, Overrides};
 pub use workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload, WorkloadKind};

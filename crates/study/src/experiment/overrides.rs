@@ -2,7 +2,8 @@
 
 use super::error::help;
 use super::{
-    CallsWorkload, Experiment, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Workload, WorkloadKind,
+    CallsWorkload, DownloadWorkload, Experiment, LinkChoice, MARGINS, MOST_TRIALS, Pattern,
+    Workload, WorkloadKind,
 };
 use crate::nearest;
 use std::collections::BTreeSet;
@@ -125,6 +126,10 @@ impl Experiment {
             {
                 let count = calls.count.min(FAST_CALLS);
                 *workload = Workload::calls(CallsWorkload { count, ..calls });
+            }
+            if let WorkloadKind::Download(download) = workload.kind {
+                let count = download.count.min(FAST_CALLS);
+                *workload = Workload::download(DownloadWorkload { count, ..download });
             }
         }
         // Two that differed in their number only are one now.

@@ -3,7 +3,7 @@
 
 mod workloads;
 
-use super::contender::{Contender, Negotiation, Settings, Tls};
+use super::contender::{ClientSubject, Contender, Negotiation, Settings, Tls};
 use super::file::{ContenderFile, ExperimentFile, LinkFile, SettingsFile, TlsFile};
 use super::quantity::{SizeField, SpanField};
 use super::{Experiment, ExperimentError, LinkChoice, MOST_TRIALS};
@@ -84,7 +84,35 @@ impl Reader<'_> {
                 .unwrap_or(usual.initial_window),
             mtu: given.mtu.map_or(Ok(usual.mtu), |field| self.mtu(&field))?,
         };
-        Ok(Contender { name: self.named("contender", &file.name)?, transport, tls, settings })
+        let client = self.client(&file.client, &file.client_warmup)?;
+        Ok(Contender {
+            name: self.named("contender", &file.name)?,
+            transport,
+            tls,
+            client,
+            settings,
+        })
+    }
+
+    fn client(
+        &self,
+        name: &Option<Spanned<String>>,
+        warmup: &Option<Spanned<u32>>,
+    ) -> Result<Option<ClientSubject>, ExperimentError> {
+        let times = match warmup {
+            Some(field) if *field.get_ref() == 0 => 0,
+            _ => self.count("client_warmup", warmup, MOST_CLIENT_WARMUPS)?.unwrap_or(0),
+        };
+        match (name, warmup) {
+            (Some(name), _) => {
+                Ok(Some(ClientSubject { name: self.named("client", name)?, warmup: times }))
+            }
+            (None, Some(field)) => Err(self.fault(
+                field.span(),
+                "`client_warmup` is a client subject's, and this contender has none",
+            )),
+            (None, None) => Ok(None),
+        }
     }
 
     /// What a clear connection cannot do must not stand in its rows as if it had.
@@ -245,6 +273,7 @@ const DEFAULT_TRIALS: u32 = 10;
 const DEFAULT_WARMUP: u32 = 1;
 const DEFAULT_SEED: u64 = 1;
 const MOST_CONNECTIONS: u32 = 1_000;
+const MOST_CLIENT_WARMUPS: u32 = 1_000;
 const MOST_SEGMENTS: u32 = 1_000;
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);

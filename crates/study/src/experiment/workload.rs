@@ -1,6 +1,7 @@
 //! What a trial does, independent of how: values that the runner hands to the rooms that do it.
 
 use super::calls::CallsWorkload;
+use super::download::DownloadWorkload;
 use super::quantity::{size, span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,8 @@ pub enum WorkloadKind {
     Har(HarWorkload),
     /// Calls of an API.
     Calls(CallsWorkload),
+    /// Files to disk.
+    Download(DownloadWorkload),
 }
 
 /// An HTML document and images that are found while it is parsed.
@@ -95,6 +98,11 @@ impl Workload {
         Self { name: calls.name(), check_of: None, kind: WorkloadKind::Calls(calls) }
     }
 
+    /// A download under the name that its figures give it.
+    pub fn download(download: DownloadWorkload) -> Self {
+        Self { name: download.name(), check_of: None, kind: WorkloadKind::Download(download) }
+    }
+
     /// A recorded page under the name of its file.
     pub fn har(har: HarWorkload) -> Self {
         let file = har.file.rsplit(['/', '\\']).next().unwrap_or(&har.file);
@@ -123,6 +131,7 @@ impl fmt::Display for Workload {
             WorkloadKind::Page(page) => write!(f, "HTML + {} x {}", page.images, page.bytes),
             WorkloadKind::Har(har) => write!(f, "{} as recorded", har.file),
             WorkloadKind::Calls(calls) => calls.fmt(f),
+            WorkloadKind::Download(download) => download.fmt(f),
         }
     }
 }

@@ -3,16 +3,20 @@
 //! not count.
 
 mod calls;
+mod evidence;
 mod packets;
 mod parts;
 mod path;
+mod subject;
 #[cfg(test)]
 mod tests;
 
 pub use calls::call_metrics;
+pub use evidence::{Case, Claim, Evidence, Grade, KeyLogFacts, ServerConnection, ServerLog, judge};
 use packets::payload_until;
 pub use packets::{PacketSummary, WaySummary, summarise};
 pub use parts::Parts;
+pub use subject::reconcile_subject;
 
 use crate::record::{Outcome, metric};
 use path::{Stretch, StretchKind, critical_path, finished};

@@ -10,3 +10,4 @@ mod interrupts;
 mod links;
 mod runs;
 mod serving;
+mod subjects;

@@ -47,6 +47,17 @@ pub(crate) enum Command {
     /// The server's side of a trial.
     #[command(hide = true)]
     Far,
+    /// A command-line client behind the subject contract.
+    #[command(hide = true)]
+    Subject(SubjectArgs),
+}
+
+/// Do a job by a command-line client: the adapter that a trial starts.
+#[derive(Debug, Args)]
+pub(crate) struct SubjectArgs {
+    /// The client
+    #[arg(value_name = "TOOL", value_parser = clap::builder::PossibleValuesParser::new(subject::tools::names()))]
+    pub(crate) tool: String,
 }
 
 /// Run an experiment: the same work by every contender over every link, and a verdict.

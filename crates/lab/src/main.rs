@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         Command::Trial => command::trial::run(),
         Command::Near => command::near::run(),
         Command::Far => command::far::run(),
+        Command::Subject(args) => command::subject::run(&args),
     };
     done.unwrap_or_else(|trouble| {
         command::print_error(&trouble);

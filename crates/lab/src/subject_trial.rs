@@ -7,11 +7,13 @@ use crate::sitting::{self, Carrier, Sat, Sitting};
 use crate::subjects;
 use crate::task::Task;
 use os::net::{Placement, Side, Topology};
-use os::process::Usage;
+use os::process::{Group, Setup, Usage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::fd::BorrowedFd;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 use study::experiment::{ClientSubject, Contender, Negotiation, Processes, Tls, Transport};
 use study::reconcile::{Case, KeyLogFacts};
@@ -41,6 +43,8 @@ pub(crate) struct SubjectTrial<'a> {
     task: &'a Task,
     client: ClientSubject,
     words: Vec<String>,
+    /// What its version command printed.
+    version: Option<String>,
     /// PEM of the root certificate.
     root: &'a [u8],
     /// The files that are served, by name, where files are.
@@ -86,7 +90,8 @@ impl<'a> SubjectTrial<'a> {
         declared.supports(transport, workload(task)).map_err(lacking)?;
         let places = subjects::places().map_err(failed)?;
         let words = declared.command_line(&places).map_err(lacking)?;
-        Ok(Self { order, task, client, words, root, digests })
+        let version = declared.version_command(&places).and_then(|words| version(&words));
+        Ok(Self { order, task, client, words, version, root, digests })
     }
 
     /// Does all of the work, one process or several.
@@ -198,7 +203,7 @@ impl<'a> SubjectTrial<'a> {
                 server_time: BTreeMap::new(),
                 settings: self.settings(sat),
             },
-            usage: sat.iter().fold(EndUse::default(), |sum, sat| sum.with(end_use(sat.usage))),
+            usage: sat.iter().fold(EndUse::default(), |sum, sat| sum.with(client_use(sat))),
             metrics: BTreeMap::new(),
             wrong_file: None,
             expected: (0..).zip(self.task.bodies()).map(|(id, (_, bytes))| (id, bytes)).collect(),
@@ -244,7 +249,7 @@ impl<'a> SubjectTrial<'a> {
         note("subject", &Some(self.client.name.clone()));
         if let Some(ready) = sat.first().and_then(|sat| sat.transcript.ready.as_ref()) {
             note("name", &ready.line.name);
-            note("version", &ready.line.version);
+            note("version", &ready.line.version.clone().or_else(|| self.version.clone()));
             note("runtime", &ready.line.runtime);
         }
         settings
@@ -314,6 +319,36 @@ impl SubjectReport {
     }
 }
 
+/// The first line that a version command prints; None where it prints none in time.
+fn version(words: &[String]) -> Option<String> {
+    let (program, arguments) = words.split_first()?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let setup = Setup { group: Group::Own, cpus: Vec::new(), network: None, own_proc: false };
+    let mut child = os::process::spawn(command, setup).ok()?;
+    child.wait(Some(VERSION)).ok()??;
+    // It has ended: what it printed is in the pipes, and whatever holds them open is not waited for.
+    let mut text = Vec::new();
+    let mut piece = [0; 4096];
+    if let Some(mut out) = child.stdout.take()
+        && os::process::is_readable(out.as_fd()).ok()?
+    {
+        let count = out.read(&mut piece).ok()?;
+        text.extend_from_slice(&piece[..count]);
+    }
+    if let Some(mut err) = child.stderr.take()
+        && os::process::is_readable(err.as_fd()).ok()?
+    {
+        let count = err.read(&mut piece).ok()?;
+        text.extend_from_slice(&piece[..count]);
+    }
+    let text = String::from_utf8_lossy(&text);
+    text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+}
+
+/// How long a version command may take: a runtime has to start for some.
+const VERSION: Duration = Duration::from_secs(5);
+
 /// What is told of connections, over all processes.
 #[derive(Default)]
 struct Named {
@@ -382,8 +417,8 @@ fn metrics(sat: &[Sat], usage: EndUse, bodies: u64) -> BTreeMap<String, f64> {
     let of_all = |span: &dyn Fn(&Sat) -> Duration| {
         sat.iter().map(span).sum::<Duration>().as_secs_f64() * 1e3
     };
-    set(metric::WALL_MS, of_all(&|sat| sat.ended.since(sat.started)));
-    set(metric::STARTUP_MS, of_all(&|sat| ready_at(sat).since(sat.started)));
+    set(metric::WALL_MS, of_all(&|sat| sat.ended.since(begun(sat))));
+    set(metric::STARTUP_MS, of_all(&startup));
     let transfer = |sat: &Sat| {
         let lines = sat.transcript.fetches.iter().map(|told| &told.line);
         let end = lines.clone().map(|line| line.ended_ms).fold(0.0, f64::max);
@@ -409,6 +444,34 @@ fn metrics(sat: &[Sat], usage: EndUse, bodies: u64) -> BTreeMap<String, f64> {
         set(name, value);
     }
     metrics
+}
+
+/// When the client was started: an adapter's own start is not the client's.
+fn begun(sat: &Sat) -> Instant {
+    let adapter = sat.transcript.ready.as_ref().filter(|told| told.line.adapter);
+    adapter.map_or(sat.started, |told| told.at)
+}
+
+/// From the client's start to its work.
+fn startup(sat: &Sat) -> Duration {
+    let first = sat.transcript.fetches.iter().map(|told| told.line.started_ms);
+    let first = Duration::from_secs_f64(first.reduce(f64::min).unwrap_or(0.0) / 1e3);
+    match begun(sat) == sat.started {
+        true => ready_at(sat).since(sat.started),
+        false => first,
+    }
+}
+
+/// What a client used: an adapter's own processor time is not the client's.
+fn client_use(sat: &Sat) -> EndUse {
+    let usage = end_use(sat.usage);
+    let adapter = done(sat).adapter_cpu_ms.unwrap_or(0.0);
+    let share = if usage.cpu_ms() > 0.0 { (adapter / usage.cpu_ms()).min(1.0) } else { 0.0 };
+    EndUse {
+        user_ms: usage.user_ms * (1.0 - share),
+        system_ms: usage.system_ms * (1.0 - share),
+        ..usage
+    }
 }
 
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;

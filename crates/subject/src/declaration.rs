@@ -28,9 +28,12 @@ pub struct ClientDeclaration {
     /// The workloads that it can do (default: download and calls).
     #[serde(default = "usual_workloads")]
     pub workloads: Vec<Workload>,
-    /// A command that prints its version, for `wirelap list`.
+    /// A command that prints its version, run before it is measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub version: Vec<String>,
+    /// Further programs that it starts itself, looked for before it is started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
     /// What to do where it is not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
@@ -182,10 +185,20 @@ impl ClientDeclaration {
                 return Err(self.lacking(&missing));
             }
         }
+        if let Some(missing) = self.needs.iter().find(|one| find(one, &places.programs).is_none()) {
+            return Err(self.lacking(missing));
+        }
         let mut words = words.into_iter();
         let program = words.next().unwrap_or_default();
         let program = find(&program, &places.programs).ok_or_else(|| self.lacking(&program))?;
         Ok(std::iter::once(program).chain(words).collect())
+    }
+
+    /// The command that prints its version, on this machine; None where there is none.
+    pub fn version_command(&self, places: &Places) -> Option<Vec<String>> {
+        let mut words = self.version.iter().map(|word| self.placed(word, places));
+        let program = find(&words.next()?, &places.programs)?;
+        Some(std::iter::once(program).chain(words).collect())
     }
 
     fn placed(&self, word: &str, places: &Places) -> String {

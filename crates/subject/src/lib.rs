@@ -1,7 +1,8 @@
 //! Other people's programs: which ones wirelap knows, whether they are here, and how to get them.
 //!
 //! They race behind one [`contract`]: a JSON job in, JSON lines out. A [`Catalogue`] holds the declarations of
-//! those that are clients; `docs/subjects.md` tells how to write one.
+//! those that are clients; `docs/subjects.md` tells how to write one. [`tools`] puts command-line clients behind the
+//! contract.
 //!
 //! ```
 //! let folders = [std::path::PathBuf::from("/usr/bin")];
@@ -17,6 +18,7 @@
 pub mod contract;
 mod declaration;
 mod peer;
+pub mod tools;
 
 pub use declaration::{
     Catalogue, ClientDeclaration, ClientRole, DeclarationError, Lacking, Places,

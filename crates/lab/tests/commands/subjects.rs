@@ -69,8 +69,7 @@ fn raced(bench: &Bench) -> (String, String) {
 
 fn row(bench: &Bench) -> Value {
     let rows = rusqlite::Connection::open(bench.path("run/rows.sqlite")).unwrap();
-    let text: String =
-        rows.query_row("SELECT record FROM trials", [], |row| row.get(0)).unwrap();
+    let text: String = rows.query_row("SELECT record FROM trials", [], |row| row.get(0)).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
@@ -114,7 +113,10 @@ fn a_subject_that_breaks_the_contract_fails_its_trial_with_its_own_words() {
         ("ready(); sys.stderr.write('thinking'); sys.stderr.flush(); time.sleep(60)", "thinking"),
         ("time.sleep(60)", "was not ready in time"),
         ("os.kill(os.getpid(), 9)", "SIGKILL"),
-        ("ready()\nfor f in job['fetches']: get(f)\nsay(event='done'); time.sleep(60)", "did not end"),
+        (
+            "ready()\nfor f in job['fetches']: get(f)\nsay(event='done'); time.sleep(60)",
+            "did not end",
+        ),
         ("say(event='unsupported', reason='not on a Sunday'); sys.exit(127)", "not on a Sunday"),
     ] {
         let bench = bench(body, FILES);
@@ -207,5 +209,8 @@ fn a_subject_that_cannot_be_asked_for_this_is_not_even_started() {
     let text = std::fs::read_to_string(bench.path("mine.toml")).unwrap();
     bench.write("mine.toml", text.replace("http/1.1", "h2"));
     let (outcome, reason) = raced(&bench);
-    assert_eq!((outcome.as_str(), reason.contains("not declared to speak h2")), ("unsupported", true));
+    assert_eq!(
+        (outcome.as_str(), reason.contains("not declared to speak h2")),
+        ("unsupported", true)
+    );
 }

@@ -33,6 +33,9 @@ pub struct Ready {
     pub runtime: Option<String>,
     /// Whether it writes TLS secrets to the job's `key_log`.
     pub key_log: bool,
+    /// Whether it is an adapter that starts the client as another program right after this line: the time until here
+    /// is then not the client's, whose start-up ends with the first `started_ms`.
+    pub adapter: bool,
 }
 
 /// A fetch has ended. Times are milliseconds since `ready` was written; what the library does not tell is left out.
@@ -93,6 +96,10 @@ pub struct Done {
     /// Connections that it opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<u32>,
+    /// Milliseconds of processor time that an adapter itself used, beside its client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub adapter_cpu_ms: Option<f64>,
     /// Garbage collections since `ready`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gc_count: Option<u64>,
@@ -150,3 +157,25 @@ impl FetchLine {
 
 /// No trial takes longer than a day.
 const LATEST_MS: f64 = 86_400_000.0;
+
+impl FetchLine {
+    /// Of nothing but its number and its times, to be filled in.
+    pub fn at(id: u32, started_ms: f64, ended_ms: f64) -> Self {
+        Self {
+            id,
+            status: None,
+            error: None,
+            protocol: None,
+            connection: None,
+            started_ms,
+            connected_ms: None,
+            secured_ms: None,
+            sent_ms: None,
+            first_byte_ms: None,
+            ended_ms,
+            bytes: None,
+            tls: None,
+            resumed: None,
+        }
+    }
+}

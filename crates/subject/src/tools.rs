@@ -80,6 +80,21 @@ fn target(job: &Job, file: Option<&str>) -> String {
     }
 }
 
+/// Gives each file its name where a tool has named all of them by their URLs.
+fn rename(job: &Job) -> io::Result<()> {
+    let Some(folder) = &job.output else { return Ok(()) };
+    for fetch in &job.fetches {
+        if let (Some(file), Some(name)) = (&fetch.file, fetch.url.rsplit('/').next()) {
+            let from = folder.join(name);
+            // What did not come has been told of already.
+            if from.exists() {
+                std::fs::rename(from, folder.join(file))?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The name of a TLS version as lines have it; None in the clear.
 fn tls_name(tls: Tls) -> Option<&'static str> {
     match tls {

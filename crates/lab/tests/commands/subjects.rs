@@ -214,3 +214,42 @@ fn a_subject_that_cannot_be_asked_for_this_is_not_even_started() {
         ("unsupported", true)
     );
 }
+
+/// The code blocks of `docs/subjects.md` of this language, as they stand there.
+fn blocks(language: &str) -> Vec<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/subjects.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let opening = format!("```{language}\n");
+    let blocks = text.split(&opening).skip(1).map(|rest| rest.split("```").next().unwrap());
+    blocks.map(str::to_owned).collect()
+}
+
+#[test]
+fn the_example_of_the_documentation_races_as_it_stands_there() {
+    let modules = ["-MJSON::PP", "-MHTTP::Tiny", "-MTime::HiRes", "-e", "1"];
+    let runs = Command::new("perl").args(modules).output().is_ok_and(|o| o.status.success());
+    if !runs {
+        return unsupported("Perl with its core modules is not here");
+    }
+    if !trials_run_here() {
+        return;
+    }
+    let program = blocks("perl").remove(0);
+    let lines = program.lines().filter(|line| !line.trim().is_empty()).count();
+    assert!(lines <= 34, "the example has {lines} lines");
+    let [declaration, experiment] = blocks("toml").try_into().unwrap();
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("subjects")).unwrap();
+    bench.write("subjects/tiny.pl", program);
+    bench.write("subjects/tiny.toml", declaration);
+    bench.write("mine.toml", experiment);
+    bench
+        .run(&["race", "mine.toml", "--out", "run", "--contenders", "tiny", "--baseline", "tiny", "--trials", "3"])
+        .said(0, &[]);
+    let rows = outcomes(&bench.path("run"));
+    assert!(
+        rows.iter().all(|(_, outcome, reason)| outcome == "measured"
+            || reason.as_ref().is_some_and(|reason| reason.contains("busy"))),
+        "{rows:?}"
+    );
+}

@@ -1,44 +1,47 @@
-//! `wirelap get`: our own downloader, by the flags that it shares with curl.
+//! `wirelap get`: our own downloader, by the flags that it shares with curl. It is silent, as a build tool would have
+//! it: that it ended well says that every file is there, and the time of its end is the time of all of them.
 
-use super::drive::{Drive, Heard, Telling, silent};
-use super::{Say, ToolError, target};
+use super::drive::{Drive, Heard, Telling};
+use super::{Say, ToolError, rename, target};
 use crate::contract::{FetchLine, Job, Line, Pattern, Tls, Transport};
-use serde::Deserialize;
-use std::collections::BTreeSet;
 use std::process::Command;
+
+/// As many as it takes at most.
+const MOST_CONNECTIONS: u32 = 16;
 
 pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
     if let Pattern::Staggered { .. } = job.pattern {
-        return Err(ToolError::unable(
-            "wirelap get fetches as fast as it can, and not by the clock",
-        ));
+        return Err(ToolError::unable("wirelap get fetches as fast as it can, and not by the clock"));
     }
     let command = command(job)?;
     let mut drive = Drive::begin(say, "wirelap get", false)?;
-    let mut missing: BTreeSet<u32> = job.fetches.iter().map(|fetch| fetch.id).collect();
-    let status = drive.run(command, Telling::Output, |at, text| {
-        let Ok(told) = serde_json::from_str::<Told>(text) else { return Heard::Nothing };
-        let asked = job.fetches.iter().find(|f| f.url == told.url && missing.contains(&f.id));
-        let Some(fetch) = asked else { return Heard::Nothing };
-        missing.remove(&fetch.id);
-        Heard::Say(Line::Fetch(told.line(fetch.id, at)))
+    let mut words = String::new();
+    let status = drive.run(command, Telling::Error, |_, text| {
+        words.push_str(text);
+        words.push(' ');
+        Heard::Nothing
     })?;
-    for id in missing {
-        let at = drive.now_ms();
-        let error = Some(silent("wirelap get", status));
-        drive.say(Line::Fetch(FetchLine { error, ..FetchLine::at(id, at, at) }))?;
+    rename(job)?;
+    let at = drive.now_ms();
+    for fetch in &job.fetches {
+        let line = FetchLine::at(fetch.id, 0.0, at);
+        let line = match status.success() {
+            true => FetchLine { status: Some(200), ..line },
+            false => FetchLine { error: Some(format!("{} ({status})", words.trim())), ..line },
+        };
+        drive.say(Line::Fetch(line))?;
     }
     drive.end(None)
 }
 
 fn command(job: &Job) -> Result<Command, ToolError> {
-    let program = std::env::current_exe()?;
-    let mut command = Command::new(program);
-    command.arg("get").arg("--json");
-    match job.transport {
-        Transport::Http1 => command.arg("--http1.1"),
-        Transport::H2 => command.arg("--http2"),
-        other => return Err(ToolError::unable(format!("wirelap get does not speak {other}"))),
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["get", "--silent", "--show-error", "--retry", "0"]);
+    match (job.transport, job.tls) {
+        (Transport::Http1, _) => command.arg("--http1.1"),
+        (Transport::H2, Tls::None) => command.arg("--http2-prior-knowledge"),
+        (Transport::H2, _) => command.arg("--http2"),
+        (other, _) => return Err(ToolError::unable(format!("wirelap get does not speak {other}"))),
     };
     if job.tls == Tls::V1_2 {
         return Err(ToolError::unable("wirelap get speaks the newest TLS that the server does"));
@@ -46,39 +49,12 @@ fn command(job: &Job) -> Result<Command, ToolError> {
     if let Some(trust) = &job.trust {
         command.arg("--cacert").arg(trust);
     }
-    command.arg("--connections").arg(job.connections.to_string());
-    for fetch in &job.fetches {
-        command.arg("-o").arg(target(job, fetch.file.as_deref())).arg(&fetch.url);
-    }
+    command.arg("--connections").arg(job.connections.min(MOST_CONNECTIONS).to_string());
+    match (job.fetches.as_slice(), &job.output) {
+        ([only], _) => command.arg("-o").arg(target(job, only.file.as_deref())),
+        (_, Some(folder)) => command.arg("--output-dir").arg(folder),
+        (_, None) => return Err(ToolError::unable("wirelap get writes files, and drops none")),
+    };
+    command.args(job.fetches.iter().map(|fetch| &fetch.url));
     Ok(command)
-}
-
-/// A line of `wirelap get --json`; what it does not have is not told.
-#[derive(Debug, Deserialize)]
-struct Told {
-    url: String,
-    #[serde(default)]
-    status: Option<u16>,
-    #[serde(default)]
-    error: Option<String>,
-    #[serde(default)]
-    protocol: Option<String>,
-    #[serde(default)]
-    bytes: Option<u64>,
-    #[serde(default)]
-    duration_ms: Option<f64>,
-}
-
-impl Told {
-    fn line(self, id: u32, at: f64) -> FetchLine {
-        let started = (at - self.duration_ms.unwrap_or(at)).clamp(0.0, at);
-        let status = self.error.is_none().then(|| self.status.unwrap_or(200));
-        FetchLine {
-            status,
-            error: self.error,
-            protocol: self.protocol,
-            bytes: self.bytes,
-            ..FetchLine::at(id, started, at)
-        }
-    }
 }

@@ -1,10 +1,9 @@
 //! wget: one process, one connection, HTTP/1.1; heard by the line that `-nv` gives for each file.
 
 use super::drive::{Drive, Heard, Telling, silent};
-use super::{Say, ToolError};
+use super::{Say, ToolError, rename};
 use crate::contract::{FetchLine, Job, Line, Pattern, Tls, Transport};
 use std::collections::BTreeSet;
-use std::fs;
 use std::process::Command;
 
 pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
@@ -73,20 +72,6 @@ fn saved(line: &str) -> Option<(&str, u64)> {
     let (bytes, _) = rest.split_once(']')?;
     let bytes = bytes.split('/').next()?.parse().ok()?;
     Some((url, bytes))
-}
-
-fn rename(job: &Job) -> Result<(), ToolError> {
-    let Some(folder) = &job.output else { return Ok(()) };
-    for fetch in &job.fetches {
-        if let (Some(file), Some(name)) = (&fetch.file, fetch.url.rsplit('/').next()) {
-            let from = folder.join(name);
-            // What did not come has been told of already.
-            if from.exists() {
-                fs::rename(from, folder.join(file))?;
-            }
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -49,7 +49,18 @@ pub(crate) fn link_spec(
     choice: &LinkChoice,
     place: impl Fn(&str) -> PathBuf,
 ) -> Result<LinkSpec, Trouble> {
-    read_link(choice.text(), place)
+    match is_loopback(choice) {
+        true => Ok(LinkSpec::default()),
+        false => read_link(choice.text(), place),
+    }
+}
+
+/// The link that is none: both ends on the loopback device of one fresh namespace.
+pub(crate) const LOOPBACK: &str = "none";
+
+/// Whether a choice is no link at all.
+pub(crate) fn is_loopback(choice: &LinkChoice) -> bool {
+    choice.text() == LOOPBACK
 }
 
 /// Reads a link, with its trace files.

@@ -13,6 +13,7 @@ mod host;
 mod inputs;
 mod job;
 mod key_log;
+mod path;
 mod progress;
 mod run_folder;
 mod runner;

@@ -2,7 +2,7 @@
 //! meanwhile, and what it says is kept with the time at which it came. The one rule: whatever it does, it costs
 //! bounded memory and bounded time, and every way out but the good one carries the subject's own words.
 
-use os::net::{Forwarder, Stop, Stopped};
+use os::net::{Stop, Stopped};
 use os::process::{Child, Exit, Usage};
 use std::fs::File;
 use std::io::{self, Read};
@@ -27,12 +27,6 @@ const QUOTED: usize = 400;
 pub(crate) trait Carrier {
     /// Carries until `stop`.
     fn carry(&mut self, stop: Stop<'_>) -> Result<Stopped, os::error::Os>;
-}
-
-impl Carrier for Forwarder<'_> {
-    fn carry(&mut self, stop: Stop<'_>) -> Result<Stopped, os::error::Os> {
-        self.run(stop)
-    }
 }
 
 /// A process of a subject that is to be heard.

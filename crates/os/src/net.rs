@@ -17,6 +17,7 @@ mod settings;
 mod stamp;
 mod topology;
 mod waiter;
+mod watch;
 
 pub use counters::{Lateness, LinkCounters, WayCounters};
 pub use forwarder::{ForwardSpec, Forwarder, Segmentation, Stop, Stopped};
@@ -25,3 +26,4 @@ pub use pair::{PairReport, PairSpec, run_pair};
 pub use readiness::Ready;
 pub use settings::{Settings, TcpSettings};
 pub use topology::{Addresses, Placement, Side, Topology, TopologySpec};
+pub use watch::Watch;

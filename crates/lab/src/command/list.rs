@@ -1,5 +1,6 @@
 //! `wirelap list`: what can be named on the command line, and what this machine can run.
 
+use crate::choice;
 use crate::cli::ListArgs;
 use crate::environment;
 use crate::trouble::Trouble;
@@ -66,6 +67,7 @@ impl Listed {
             let _ = writeln!(text, "  {:<14}{}", profile.name, profile.spec());
             let _ = writeln!(text, "  {:<14}from: {}", "", profile.source);
         }
+        let _ = writeln!(text, "  {:<14}loopback: no link between the ends", choice::LOOPBACK);
         text.push_str("\nTransports\n");
         for transport in Transport::ALL {
             let _ = writeln!(text, "  {:<14}{}", transport.name(), transport_ways(transport));

@@ -5,6 +5,7 @@
 use crate::audit::audit;
 use crate::choice;
 use crate::job::{FarJob, FarReady, FarReport, IdentityPem, NearJob, NearReport, TrialOrder};
+use crate::path::Path;
 use crate::served::Digest;
 use crate::sitting::Carrier;
 use crate::subject_trial::{self, SubjectReport, SubjectTrial};
@@ -12,8 +13,7 @@ use crate::task::Task;
 use crate::trouble::Trouble;
 use os::error::Os;
 use os::net::{
-    ForwardSpec, Forwarder, LinkCounters, Placement, Segmentation, Side, Stop, Topology,
-    TopologySpec,
+    ForwardSpec, LinkCounters, Placement, Segmentation, Side, Stop, Topology, TopologySpec,
 };
 use os::process::Child;
 use secure::{Authority, AuthoritySpec};
@@ -69,8 +69,9 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     let digests = subject_trial::lay_out(&work.task, &order.served).map_err(failed)?;
     let root = authority.root_pem();
     let subject = subject(order, &work.task, (&root.text, &digests))?;
-    let topology =
-        Topology::build(&topology_spec(&order.plan.cell.contender, &work)).map_err(unsupported)?;
+    let link = &order.plan.cell.link;
+    let topology = Path::topology(link, &topology_spec(&order.plan.cell.contender, &work));
+    let topology = topology.map_err(unsupported)?;
     let forward = ForwardSpec {
         link: spec.clone(),
         seed: Seed(order.plan.seed),
@@ -78,24 +79,29 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     };
     let mut packets: Vec<PacketRecord> = Vec::new();
     let mut keep = |packet| packets.push(packet);
-    let mut forwarder =
-        Forwarder::new(&topology, &forward).map_err(unsupported)?.with_records(&mut keep);
+    let between = (&forward, &work.ports);
+    let mut path = Path::open(link, &topology, between, &mut keep).map_err(unsupported)?;
     let run = Run { order, work: &work, topology: &topology, authority: &authority };
-    let ran = run.go(&mut forwarder, subject.as_ref())?;
-    let counters = forwarder.counters();
-    let buffer = forwarder.receive_buffer();
-    drop(forwarder);
+    let ran = run.go(&mut path, subject.as_ref())?;
+    let counters = path.counters();
+    let (buffer, missed) = (path.receive_buffer(), path.missed());
+    drop(path);
     let mut settings = topology.settings().clone();
     settings.insert("link receive buffer".to_owned(), buffer.to_string());
     settings.extend(ran.near().settings.clone());
     settings.extend(run.placement());
+    // A log with gaps is no witness.
+    let log = (missed == 0).then_some(packets.as_slice());
+    if missed > 0 {
+        settings.insert("packets missing from the log".to_owned(), missed.to_string());
+    }
     drop(topology);
     let facts = LinkFacts {
         rtt: spec.rtt(),
         down: spec.down.bottleneck.mean_rate(),
         up: spec.up.bottleneck.mean_rate(),
     };
-    let (mut finding, evidence) = ran.find(&order.plan.cell.contender, &packets, facts);
+    let (mut finding, evidence) = ran.find(&order.plan.cell.contender, log, facts);
     if let Task::Calls { .. } = work.task {
         finding.metrics.extend(call_metrics(&ran.near().fetches));
     }
@@ -193,7 +199,7 @@ impl Ran {
     fn find(
         &self,
         contender: &Contender,
-        packets: &[PacketRecord],
+        packets: Option<&[PacketRecord]>,
         link: LinkFacts,
     ) -> (Finding, Vec<Evidence>) {
         match &self.client {
@@ -201,7 +207,7 @@ impl Ran {
                 let finding = reconcile(&Testimony {
                     fetches: &near.fetches,
                     connections: &near.connections,
-                    packets: Some(packets),
+                    packets,
                     link,
                     server_time: &near.server_time,
                     uncounted: &near.uncounted,
@@ -209,11 +215,7 @@ impl Ran {
                 (finding, Vec::new())
             }
             Client::Subject(report) => {
-                let case = Case {
-                    packets: Some(packets),
-                    server: self.server.as_ref(),
-                    ..report.case(contender)
-                };
+                let case = Case { packets, server: self.server.as_ref(), ..report.case(contender) };
                 let (mut finding, evidence) = reconcile_subject(&case);
                 if let (Outcome::Measured, Some(reason)) = (&finding.outcome, &report.wrong_file) {
                     finding.outcome = failed(reason);
@@ -300,7 +302,7 @@ impl Run<'_> {
             true => {
                 format!("link {}, client {}, origin {}", places.link, places.client, places.origin)
             }
-            false => "any: light trials run side by side".to_owned(),
+            false => "any".to_owned(),
         };
         BTreeMap::from([("cores".to_owned(), text)])
     }
@@ -343,9 +345,9 @@ impl Run<'_> {
 }
 
 /// Trials that run side by side share all cores; the kernel spreads them better than a plan made
-/// beforehand.
+/// beforehand. Without a link there is nobody who needs a core of his own.
 fn is_pinned(plan: &TrialPlan) -> bool {
-    !plan.is_light()
+    !plan.is_light() && !choice::is_loopback(&plan.cell.link)
 }
 
 fn topology_spec(contender: &Contender, work: &Work) -> TopologySpec {

@@ -244,7 +244,18 @@ fn the_example_of_the_documentation_races_as_it_stands_there() {
     bench.write("subjects/tiny.toml", declaration);
     bench.write("mine.toml", experiment);
     bench
-        .run(&["race", "mine.toml", "--out", "run", "--contenders", "tiny", "--baseline", "tiny", "--trials", "3"])
+        .run(&[
+            "race",
+            "mine.toml",
+            "--out",
+            "run",
+            "--contenders",
+            "tiny",
+            "--baseline",
+            "tiny",
+            "--trials",
+            "3",
+        ])
         .said(0, &[]);
     let rows = outcomes(&bench.path("run"));
     assert!(

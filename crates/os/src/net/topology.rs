@@ -123,6 +123,39 @@ impl Topology {
         Ok(Self { near, far, home, devices, settings, hosts, _init: init })
     }
 
+    /// Builds one without a link: both ends are in one namespace, and all addresses on its loopback device.
+    pub fn build_loopback(spec: &TopologySpec) -> Result<Self, Os> {
+        let privilege = isolate()?;
+        let init = Init::start()?;
+        host_names::install(&names(spec))?;
+        let near = Network::fresh()?;
+        let far = Network::current()?;
+        let home = Network::fresh()?;
+        let mut settings = Settings::new();
+        settings.insert("namespaces".to_owned(), privilege.name().to_owned());
+        let device = near.within(&home, || {
+            spec.tcp.apply(Side::Near.name(), &mut settings);
+            let mut netlink = Netlink::open()?;
+            let device = device_index("lo")?;
+            netlink.bring_up(device)?;
+            for address in own_addresses(Side::Near, 0)
+                .into_iter()
+                .chain(own_addresses(Side::Far, spec.hosts.len()))
+            {
+                netlink.add_address(device, address)?;
+            }
+            // A loopback device is of unknown state when it is up.
+            Ok(device)
+        })?;
+        let hosts = spec.hosts.len();
+        Ok(Self { near, far, home, devices: [device; 2], settings, hosts, _init: init })
+    }
+
+    /// A socket that sees what passes over the loopback device of the near side.
+    pub(crate) fn loopback_socket(&self) -> Result<PacketSocket, Os> {
+        self.within(Side::Near, || PacketSocket::open("lo", self.devices[0]))
+    }
+
     /// The first addresses of a side.
     pub fn addresses(side: Side) -> Addresses {
         let number = match side {

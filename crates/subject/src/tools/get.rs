@@ -11,7 +11,9 @@ const MOST_CONNECTIONS: u32 = 16;
 
 pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
     if let Pattern::Staggered { .. } = job.pattern {
-        return Err(ToolError::unable("wirelap get fetches as fast as it can, and not by the clock"));
+        return Err(ToolError::unable(
+            "wirelap get fetches as fast as it can, and not by the clock",
+        ));
     }
     let command = command(job)?;
     let mut drive = Drive::begin(say, "wirelap get", false)?;

@@ -68,6 +68,8 @@ pub(crate) struct SubjectReport {
     resumed: Option<u64>,
     tls_told: Vec<String>,
     key_log: Option<KeyLogFacts>,
+    /// When the measured work began, where it was warmed up.
+    since: Option<Instant>,
 }
 
 impl<'a> SubjectTrial<'a> {
@@ -213,6 +215,7 @@ impl<'a> SubjectTrial<'a> {
             resumed: None,
             tls_told: Vec::new(),
             key_log: self.key_log_facts(sat),
+            since: sat.first().filter(|_| self.client.warmup > 0).map(ready_at),
         };
         let mut named = Named::default();
         for (process, sat) in (0..).zip(sat) {
@@ -313,6 +316,7 @@ impl SubjectReport {
             tls_told: self.tls_told.clone(),
             resumed: self.resumed,
             packets: None,
+            since: self.since,
             server: None,
             key_log: self.key_log.as_ref(),
         }

@@ -25,5 +25,5 @@ pub use namespace::{Privilege, probe};
 pub use pair::{PairReport, PairSpec, run_pair};
 pub use readiness::Ready;
 pub use settings::{Settings, TcpSettings};
-pub use topology::{Addresses, Placement, Side, Topology, TopologySpec};
+pub use topology::{Addresses, NamesFor, Placement, Side, Topology, TopologySpec};
 pub use watch::Watch;

@@ -13,7 +13,8 @@ use crate::task::Task;
 use crate::trouble::Trouble;
 use os::error::Os;
 use os::net::{
-    ForwardSpec, LinkCounters, Placement, Segmentation, Side, Stop, Topology, TopologySpec,
+    ForwardSpec, LinkCounters, NamesFor, Placement, Segmentation, Side, Stop, Topology,
+    TopologySpec,
 };
 use os::process::Child;
 use secure::{Authority, AuthoritySpec};
@@ -355,6 +356,8 @@ fn topology_spec(contender: &Contender, work: &Work) -> TopologySpec {
     spec.tcp.congestion = contender.settings.congestion_control.name().to_owned();
     spec.tcp.initial_window = contender.settings.initial_window;
     spec.mtu = contender.settings.mtu;
+    // Far listens on no other.
+    spec.names = NamesFor::Ipv4;
     spec.hosts = work.hosts.iter().map(|name| vec![name.clone()]).collect();
     spec
 }

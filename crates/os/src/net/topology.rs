@@ -45,12 +45,25 @@ pub struct TopologySpec {
     pub hosts: Vec<Vec<String>>,
     /// The largest IP packet of both ends' devices, in octets.
     pub mtu: u32,
+    /// Which addresses the names of hosts stand for.
+    pub names: NamesFor,
+}
+
+/// Which addresses the names of hosts stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NamesFor {
+    /// IPv4 and, where it is ranked below, IPv6.
+    #[default]
+    Both,
+    /// IPv4 alone: some clients try IPv6 first whatever the system ranks, and pay a round trip for a server that
+    /// listens on IPv4 alone.
+    Ipv4,
 }
 
 impl Default for TopologySpec {
     /// Ethernet's MTU, and no further hosts.
     fn default() -> Self {
-        Self { tcp: TcpSettings::default(), hosts: Vec::new(), mtu: 1500 }
+        Self { tcp: TcpSettings::default(), hosts: Vec::new(), mtu: 1500, names: NamesFor::Both }
     }
 }
 
@@ -306,8 +319,10 @@ fn names(spec: &TopologySpec) -> Vec<(IpAddr, Vec<String>)> {
     let hosts = spec.hosts.iter().enumerate();
     let hosts = hosts.map(|(index, names)| (Topology::host(index), names.clone()));
     let all = ends.into_iter().chain(hosts);
+    let named = |address: &IpAddr| spec.names == NamesFor::Both || address.is_ipv4();
     all.flat_map(|(addresses, names)| {
-        families(addresses).into_iter().map(move |address| (address, names.clone()))
+        let addresses = families(addresses).into_iter().filter(named);
+        addresses.map(move |address| (address, names.clone())).collect::<Vec<_>>()
     })
     .collect()
 }

@@ -2,11 +2,12 @@
 //! server's log and the key log were there too. A claim that one of them contradicts fails the trial, one that
 //! nobody can see into stands as unverified, and the row says which is which.
 
-use super::packets::{PacketSummary, payload_until};
+use super::packets::{PacketSummary, payload_until, summarise};
 use super::path::finished;
 use crate::record::Outcome;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -159,15 +160,45 @@ pub struct Case<'a> {
     pub resumed: Option<u64>,
     /// The link's log; None where none was kept.
     pub packets: Option<&'a [PacketRecord]>,
+    /// When the measured work began, where the client warmed up before it over the same link.
+    pub since: Option<Instant>,
     /// The server's log; None where it keeps none.
     pub server: Option<&'a ServerLog>,
     /// What its key log tells; None where it writes none.
     pub key_log: Option<&'a KeyLogFacts>,
 }
 
+/// What the link's log comes to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sums {
+    /// Of all, warm-up included.
+    pub(super) whole: PacketSummary,
+    /// Octets of payload that came out towards the client for the measured work.
+    pub(super) payload: u64,
+    /// As many of them as had come out when the client says that it had all.
+    pub(super) in_time: u64,
+}
+
+impl Sums {
+    /// Of a case's log.
+    pub(super) fn of(case: &Case<'_>) -> Self {
+        let Some(packets) = case.packets else { return Self::default() };
+        let measured: Cow<'_, [PacketRecord]> = match case.since {
+            None => packets.into(),
+            Some(since) => packets.iter().filter(|p| p.at >= since).cloned().collect(),
+        };
+        let end = case.fetches.iter().map(finished).max().unwrap_or_default();
+        Self {
+            whole: summarise(packets),
+            payload: payload_until(&measured, Instant::from_nanos(u64::MAX)),
+            in_time: payload_until(&measured, end + READING),
+        }
+    }
+}
+
 /// Judges every claim; the evidence, and the first claim that does not hold.
-pub fn judge(case: &Case<'_>, summary: &PacketSummary) -> (Vec<Evidence>, Option<Outcome>) {
-    let mut bench = Bench { case, summary, evidence: Vec::new(), objections: Vec::new() };
+pub(super) fn judge(case: &Case<'_>, sums: &Sums) -> (Vec<Evidence>, Option<Outcome>) {
+    let mut bench = Bench { case, sums, evidence: Vec::new(), objections: Vec::new() };
     bench.protocol();
     bench.tls();
     bench.connections();
@@ -180,7 +211,7 @@ pub fn judge(case: &Case<'_>, summary: &PacketSummary) -> (Vec<Evidence>, Option
 
 struct Bench<'a, 'c> {
     case: &'a Case<'c>,
-    summary: &'a PacketSummary,
+    sums: &'a Sums,
     evidence: Vec<Evidence>,
     objections: Vec<String>,
 }
@@ -249,7 +280,7 @@ impl Bench<'_, '_> {
     }
 
     fn connections(&mut self) {
-        let wire = self.case.packets.map(|_| self.summary.connections);
+        let wire = self.case.packets.map(|_| self.sums.whole.connections);
         let server = self.case.server.map(|log| log.connections.len() as u64);
         match (self.case.connections, wire, server) {
             (Some(told), Some(seen), _) if told != seen => self.object(format!(
@@ -309,8 +340,8 @@ impl Bench<'_, '_> {
             .server
             .map(|log| log.connections.iter().map(|connection| connection.body_bytes).sum::<u64>());
         // Headers, frames and records come on top of the bodies, never off them.
-        if self.case.packets.is_some() && self.summary.down.payload < total {
-            let came = self.summary.down.payload;
+        if self.case.packets.is_some() && self.sums.payload < total {
+            let came = self.sums.payload;
             self.object(format!(
                 "it says that it had {total} octets, and only {came} came out of the link"
             ));
@@ -328,10 +359,10 @@ impl Bench<'_, '_> {
 
     /// Whoever is done has every octet, so that all of them had come out of the link by then.
     fn times(&mut self) {
-        let Some(packets) = self.case.packets else { return };
-        let Some(end) = self.case.fetches.iter().map(finished).max() else { return };
+        let end = self.case.fetches.iter().map(finished).max();
+        let (Some(_), Some(end)) = (self.case.packets, end) else { return };
         let total: u64 = self.case.expected.values().sum();
-        let came = payload_until(packets, end + READING);
+        let came = self.sums.in_time;
         if came < total {
             let last = millis(end, self.case.fetches);
             self.object(format!(

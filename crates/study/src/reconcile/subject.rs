@@ -1,8 +1,7 @@
 //! The finding on a trial of somebody else's client. Its phases are told in its own words where they are told at
 //! all, so that its load time is not split into parts: what nobody measured is not made up.
 
-use super::evidence::{Case, Claim, Evidence, judge};
-use super::packets::summarise;
+use super::evidence::{Case, Claim, Evidence, Sums, judge};
 use super::path::finished;
 use super::{Finding, failure, millis};
 use crate::record::{Outcome, metric};
@@ -11,13 +10,13 @@ use trace::FetchRecord;
 
 /// Hears the client and everybody who can vouch for it or contradict it.
 pub fn reconcile_subject(case: &Case<'_>) -> (Finding, Vec<Evidence>) {
-    let packets = case.packets.map(summarise).unwrap_or_default();
+    let sums = Sums::of(case);
     let fetches: Vec<&FetchRecord> = case.fetches.iter().collect();
-    let (evidence, objection) = judge(case, &packets);
+    let (evidence, objection) = judge(case, &sums);
     let finding = Finding {
-        metrics: metrics(case, &evidence, packets.down.payload),
+        metrics: metrics(case, &evidence, sums.payload),
         parts: None,
-        packets,
+        packets: sums.whole,
         outcome: failure(&fetches).or(objection).unwrap_or(Outcome::Measured),
     };
     (finding, evidence)

@@ -102,6 +102,9 @@ fn block(out: &mut Lines, report: &Report<'_>, group: &Group<'_>, widths: &Width
     out.line(format!("{}   {figures}", out.bold(&link)).trim_end());
     for cell in group.fastest_first() {
         row(out, group, cell, widths);
+        if let Some(evidence) = words::evidence(cell) {
+            out.wrapped(&format!("    {evidence}"), 6);
+        }
         for trouble in words::troubles(report, cell) {
             out.wrapped(&format!("    {trouble}"), 6);
         }

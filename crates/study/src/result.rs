@@ -4,7 +4,7 @@
 use crate::experiment::{Contender, Workload};
 use crate::plan::CellId;
 use crate::published::Published;
-use crate::reconcile::Parts;
+use crate::reconcile::{GradedClaim, Parts};
 use crate::record::HostFacts;
 use crate::stats::{Interval, Summary};
 use schemars::JsonSchema;
@@ -103,6 +103,9 @@ pub struct CellResult {
     pub trials: TrialCounts,
     /// Figures of the measured trials by metric; absent where no trial was measured.
     pub metrics: BTreeMap<String, Summary>,
+    /// What vouches for what a client subject claims, in all measured trials; empty for wirelap's own client.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<GradedClaim>,
     /// The measured trial whose load time is nearest the median; None where no trial was measured.
     pub median_trial: Option<MedianTrial>,
 }

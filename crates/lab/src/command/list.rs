@@ -2,13 +2,13 @@
 
 use crate::choice;
 use crate::cli::ListArgs;
-use crate::environment;
 use crate::trouble::Trouble;
+use crate::{environment, subjects};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::process::ExitCode;
 use study::experiment::{Experiment, Transport, builtin};
-use subject::PEERS;
+use subject::{Catalogue, PEERS};
 
 /// Prints the list.
 pub(crate) fn run(args: &ListArgs) -> Result<ExitCode, Trouble> {
@@ -21,6 +21,8 @@ pub(crate) fn run(args: &ListArgs) -> Result<ExitCode, Trouble> {
 struct Listed {
     experiments: Vec<Experiment>,
     /// Each peer's name, role, and version where it is here.
+    /// Client subjects: the name of each, what it speaks, and why it cannot run; None where it can.
+    clients: Vec<(String, String, Option<String>)>,
     peers: Vec<(&'static str, &'static str, Option<String>)>,
     /// Why no trial can run here; None where they can.
     lacking: Option<String>,
@@ -39,6 +41,7 @@ impl Listed {
                 .iter()
                 .map(|peer| (peer.program, peer.role.as_str(), version(peer)))
                 .collect(),
+            clients: clients(),
             lacking: os::net::probe().err().map(|error| error.to_string()),
         }
     }
@@ -71,6 +74,11 @@ impl Listed {
         text.push_str("\nTransports\n");
         for transport in Transport::ALL {
             let _ = writeln!(text, "  {:<14}{}", transport.name(), transport_ways(transport));
+        }
+        text.push_str("\nClients (client = \"NAME\" of a contender; docs/subjects.md)\n");
+        for (name, speaks, lacking) in &self.clients {
+            let lacking = lacking.as_ref().map_or_else(String::new, |why| format!("; {why}"));
+            let _ = writeln!(text, "  {name:<14}{speaks}{lacking}");
         }
         text.push_str("\nThis machine\n");
         match &self.lacking {
@@ -105,16 +113,38 @@ impl Listed {
             .iter()
             .map(|(program, role, version)| json!({"program": program, "role": role, "version": version}))
             .collect();
+        let clients: Vec<Value> = self
+            .clients
+            .iter()
+            .map(|(name, speaks, lacking)| json!({"name": name, "transports": speaks, "lacking": lacking}))
+            .collect();
         let transports: Vec<&str> =
             Transport::ALL.iter().map(|transport| transport.name()).collect();
         let listed = json!({
             "experiments": self.experiments,
             "links": links,
             "transports": transports,
+            "clients": clients,
             "machine": {"trials": self.lacking.is_none(), "lacking": self.lacking, "peers": peers},
         });
         format!("{listed:#}\n")
     }
+}
+
+/// The built-in client subjects, and why one cannot run here.
+fn clients() -> Vec<(String, String, Option<String>)> {
+    let (Ok(catalogue), Ok(places)) = (Catalogue::builtin(), subjects::places()) else {
+        return Vec::new();
+    };
+    catalogue
+        .clients()
+        .map(|client| {
+            let speaks: Vec<&str> = client.transports.iter().map(|one| one.name()).collect();
+            let lacking = client.command_line(&places).err();
+            let lacking = lacking.map(|lacking| format!("{} ({})", lacking.reason, lacking.remedy));
+            (client.name.clone(), speaks.join(", "), lacking)
+        })
+        .collect()
 }
 
 /// Some programs list every library of theirs in their version.

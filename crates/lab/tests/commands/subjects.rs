@@ -264,3 +264,98 @@ fn the_example_of_the_documentation_races_as_it_stands_there() {
         "{rows:?}"
     );
 }
+
+#[test]
+fn without_a_link_there_is_a_packet_log_all_the_same() {
+    if !python_runs_here() {
+        return;
+    }
+    let bench = bench(HONEST, FILES);
+    bench.run(&["race", "mine.toml", "--out", "run", "--links", "none"]).said(0, &[]);
+    assert_eq!(bench.alive(), []);
+    let row = row(&bench);
+    assert_eq!(row["outcome"]["kind"], "measured", "{row:#}");
+    assert_eq!(
+        (&row["packets"]["connections"], &row["metrics"]["connections"]),
+        (&2.into(), &2.0.into())
+    );
+    assert!(row["packets"]["down"]["payload"].as_u64() >= Some(160_000), "{row:#}");
+    let wire = row["evidence"].as_array().unwrap().iter().filter(|one| one["grade"] == "wire");
+    assert_eq!(wire.count(), 3, "{row:#}");
+    // And a client that says that it did what it did not is caught here as on any link.
+    let idle = "ready()\nfor f in job['fetches']: say(event='fetch', id=f['id'], status=200, started_ms=0, \
+                ended_ms=1, bytes=80000)\nsay(event='done')";
+    bench.write("subjects/mine.py", format!("{PREAMBLE}{idle}"));
+    bench.run(&["race", "mine.toml", "--out", "idle", "--links", "none"]).said(0, &[]);
+    let reason = outcomes(&bench.path("idle")).remove(0).2.unwrap();
+    assert!(reason.contains("only 0 came out"), "{reason}");
+}
+
+/// Every built-in client, at what it can do, against our origin.
+const BUILT_IN: &str = r#"name = "mine"
+title = "t"
+question = "q"
+baseline = "curl-h1"
+trials = 1
+warmup = 0
+timeout = "60s"
+[[workloads]]
+kind = "download"
+files = "80kB"
+count = 3
+[[workloads]]
+kind = "calls"
+pattern = "serial"
+count = 3
+bytes = 500
+[[workloads]]
+kind = "calls"
+pattern = "parallel"
+count = 3
+bytes = 500
+[[links]]
+name = "none"
+"#;
+
+#[test]
+fn the_built_in_clients_do_their_work_and_what_they_say_of_it_holds() {
+    if !trials_run_here() {
+        return;
+    }
+    let ways = [
+        ("curl", "http/1.1", "1.3"),
+        ("curl", "h2", "1.2"),
+        ("wget", "http/1.1", "1.3"),
+        ("nghttp", "h2", "1.3"),
+        ("h2load", "h2", "1.3"),
+        ("h2load", "http/1.1", "1.3"),
+        ("wrk", "http/1.1", "none"),
+        ("node-fetch", "http/1.1", "1.3"),
+        ("node-fetch", "h2", "1.3"),
+        ("httpx", "http/1.1", "1.2"),
+        ("httpx", "h2", "1.3"),
+        ("go-http", "http/1.1", "1.2"),
+        ("go-http", "h2", "1.3"),
+    ];
+    let mut text = BUILT_IN.replace("curl-h1", "curl h1 1.3");
+    for (client, transport, tls) in ways {
+        let name = format!("{client} {} {tls}", transport.replace("http/1.1", "h1"));
+        text.push_str(&format!(
+            "[[contenders]]\nname = \"{name}\"\ntransport = \"{transport}\"\ntls = \"{tls}\"\nclient = \"{client}\"\n"
+        ));
+    }
+    let bench = Bench::new();
+    bench.write("mine.toml", text);
+    bench.run(&["race", "mine.toml", "--out", "run"]).said(0, &[]);
+    assert_eq!(bench.alive(), [], "a process is left");
+    let mut measured = 0;
+    for (key, outcome, reason) in outcomes(&bench.path("run")) {
+        let reason = reason.unwrap_or_default();
+        match outcome.as_str() {
+            "measured" => measured += 1,
+            "unsupported" => unsupported(&format!("{key}: {reason}")),
+            _ => panic!("{key} {outcome}: {reason}"),
+        }
+    }
+    eprintln!("{measured} of {} ways were measured", ways.len() * 3);
+}

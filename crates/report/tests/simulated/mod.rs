@@ -340,6 +340,8 @@ impl Load<'_> {
             packets: finding.packets,
             settings: settings.map(|(name, value)| (name.to_owned(), value)).into(),
             cpu: CpuUse { client_ms: 11.5, origin_ms: 7.25, link_ms: 64.0 },
+            resources: Default::default(),
+            evidence: Vec::new(),
             plan,
             started_unix_ms,
         }

@@ -7,6 +7,7 @@ use crate::calendar::rfc3339;
 use crate::experiment::{Contender, Experiment, LinkChoice, Pattern, Workload, WorkloadKind};
 use crate::plan::CellId;
 use crate::published::{self, Ours, Published, Question};
+use crate::reconcile::weakest;
 use crate::record::{Outcome, RunHeader, TrialRecord, metric};
 use crate::result::{
     CellResult, Failure, Family, LinkResult, MedianTrial, Pair, RESULT_SCHEMA, Ranked, RunResult,
@@ -128,6 +129,7 @@ fn cells(experiment: &Experiment, rows: &Rows<'_>) -> Vec<CellResult> {
                     link: LinkResult { name: link.name.clone(), figures: link.figures.clone() },
                     trials: count(rows.iter().copied()),
                     metrics: summaries(&measured, Seed(experiment.seed)),
+                    evidence: weakest(measured.iter().flat_map(|row| &row.evidence)),
                     median_trial: median_trial(&measured, deciding_metric(workload)),
                 });
             }

@@ -2,6 +2,9 @@
 //! server's log and the key log were there too. A claim that one of them contradicts fails the trial, one that
 //! nobody can see into stands as unverified, and the row says which is which.
 
+#[cfg(test)]
+mod tests;
+
 use super::packets::{PacketSummary, payload_until, summarise};
 use super::path::finished;
 use crate::record::Outcome;
@@ -23,6 +26,25 @@ pub struct Evidence {
     pub value: String,
     /// What vouches for it.
     pub grade: Grade,
+}
+
+/// What vouched for a kind of claim in every measured trial of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GradedClaim {
+    /// What it is about.
+    pub claim: Claim,
+    /// The weakest grade of all trials.
+    pub grade: Grade,
+}
+
+/// What vouches for the claims of several trials together: a chain is as strong as its weakest link.
+pub(crate) fn weakest<'e>(evidence: impl Iterator<Item = &'e Evidence>) -> Vec<GradedClaim> {
+    let mut grades: BTreeMap<Claim, Grade> = BTreeMap::new();
+    for one in evidence {
+        let grade = grades.entry(one.claim).or_insert(one.grade);
+        *grade = one.grade.max(*grade);
+    }
+    grades.into_iter().map(|(claim, grade)| GradedClaim { claim, grade }).collect()
 }
 
 /// What a claim is about.

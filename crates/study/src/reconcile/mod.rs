@@ -12,7 +12,10 @@ mod subject;
 mod tests;
 
 pub use calls::call_metrics;
-pub use evidence::{Case, Claim, Evidence, Grade, KeyLogFacts, ServerConnection, ServerLog};
+pub(crate) use evidence::weakest;
+pub use evidence::{
+    Case, Claim, Evidence, Grade, GradedClaim, KeyLogFacts, ServerConnection, ServerLog,
+};
 use packets::payload_until;
 pub use packets::{PacketSummary, WaySummary, summarise};
 pub use parts::Parts;

@@ -104,6 +104,8 @@ impl Carrier {
             secured: None,
             closed: None,
             requests: 0,
+            pushed: 0,
+            headers: None,
             rounds: 0,
             bytes_sent: 0,
             bytes_received: 0,

@@ -31,7 +31,7 @@ pub struct ClientConfig {
     pub priorities: Priorities,
     /// HTTP/2's own settings; `priority_signal` follows from `priorities`.
     pub h2: proto::h2::Settings,
-    /// SPDY's own settings.
+    /// SPDY's own settings; `version` follows from `transport`.
     pub spdy: proto::spdy::Settings,
     /// Options of each socket.
     pub socket: SocketSettings,

@@ -26,8 +26,12 @@ pub enum Offer {
     Http2,
     /// SPDY/3.1 alone: by ALPN over TLS, by prior knowledge in the clear.
     Spdy,
+    /// SPDY/3 alone, likewise.
+    Spdy3,
     /// SPDY/3.1 or HTTP/1.1 over TLS as the server likes, as clients did before HTTP/2; HTTP/1.1 in the clear.
     NegotiateSpdy,
+    /// SPDY/3 or HTTP/1.1, likewise.
+    NegotiateSpdy3,
     /// HTTP/2 or HTTP/1.1 over TLS as the server likes (ALPN); HTTP/1.1 in the clear.
     Negotiate,
 }
@@ -52,6 +56,8 @@ pub enum Protocol {
     Http2,
     /// SPDY/3.1.
     Spdy,
+    /// SPDY/3: as SPDY/3.1 but for the session's window, which it does not have.
+    Spdy3,
 }
 
 impl Transport {
@@ -65,6 +71,8 @@ impl Transport {
     pub const H2_CLEAR: Self = Self { offer: Offer::Http2, security: Security::Clear };
     /// SPDY/3.1 over TLS.
     pub const SPDY: Self = Self { offer: Offer::Spdy, security: Security::Tls };
+    /// SPDY/3 over TLS.
+    pub const SPDY_3: Self = Self { offer: Offer::Spdy3, security: Security::Tls };
     /// As a browser does: what URL and server say.
     pub const BROWSER: Self = Self { offer: Offer::Negotiate, security: Security::AsUrl };
 
@@ -74,7 +82,9 @@ impl Transport {
             Offer::Http1 => &["http/1.1"],
             Offer::Http2 => &["h2"],
             Offer::Spdy => &["spdy/3.1"],
+            Offer::Spdy3 => &["spdy/3"],
             Offer::NegotiateSpdy => &["spdy/3.1", "http/1.1"],
+            Offer::NegotiateSpdy3 => &["spdy/3", "http/1.1"],
             Offer::Negotiate => &["h2", "http/1.1"],
         };
         names.iter().map(|&name| name.to_owned()).collect()
@@ -92,12 +102,14 @@ impl Transport {
     /// What will be spoken under `scheme`, where that is known before anybody has answered.
     pub(crate) fn known(self, scheme: Scheme) -> Option<Protocol> {
         match (self.offer, scheme) {
-            (Offer::Http1, _) | (Offer::Negotiate | Offer::NegotiateSpdy, Scheme::Http) => {
-                Some(Protocol::Http1)
-            }
+            (Offer::Http1, _) => Some(Protocol::Http1),
             (Offer::Http2, _) => Some(Protocol::Http2),
             (Offer::Spdy, _) => Some(Protocol::Spdy),
-            (Offer::Negotiate | Offer::NegotiateSpdy, Scheme::Https) => None,
+            (Offer::Spdy3, _) => Some(Protocol::Spdy3),
+            (_, Scheme::Http) => Some(Protocol::Http1),
+            (Offer::Negotiate | Offer::NegotiateSpdy | Offer::NegotiateSpdy3, Scheme::Https) => {
+                None
+            }
         }
     }
 
@@ -106,10 +118,10 @@ impl Transport {
         match (self.offer, alpn) {
             (Offer::Http2 | Offer::Negotiate, Some(b"h2")) => Some(Protocol::Http2),
             (Offer::Spdy | Offer::NegotiateSpdy, Some(b"spdy/3.1")) => Some(Protocol::Spdy),
+            (Offer::Spdy3 | Offer::NegotiateSpdy3, Some(b"spdy/3")) => Some(Protocol::Spdy3),
+            (Offer::Http2 | Offer::Spdy | Offer::Spdy3, _) => None,
             // A server without ALPN speaks HTTP/1.1 (RFC 7301 §3.2 leaves it to the application).
-            (Offer::Http1 | Offer::Negotiate | Offer::NegotiateSpdy, Some(b"http/1.1") | None) => {
-                Some(Protocol::Http1)
-            }
+            (_, Some(b"http/1.1") | None) => Some(Protocol::Http1),
             _ => None,
         }
     }
@@ -122,6 +134,7 @@ impl Protocol {
             Self::Http1 => "http/1.1",
             Self::Http2 => "h2",
             Self::Spdy => "spdy/3.1",
+            Self::Spdy3 => "spdy/3",
         }
     }
 
@@ -129,7 +142,7 @@ impl Protocol {
     pub(crate) fn multiplexes(self) -> bool {
         match self {
             Self::Http1 => false,
-            Self::Http2 | Self::Spdy => true,
+            Self::Http2 | Self::Spdy | Self::Spdy3 => true,
         }
     }
 
@@ -158,9 +171,63 @@ impl Protocol {
                 // Uploads take turns; what is asked for is the server's to order.
                 Box::new(h2::Client::new(now, settings, Box::new(RoundRobin::new()), tracer))
             }
-            Self::Spdy => {
+            Self::Spdy | Self::Spdy3 => {
+                let version = match self {
+                    Self::Spdy3 => spdy::Version::V3,
+                    _ => spdy::Version::V3_1,
+                };
+                let settings = spdy::Settings { version, ..config.spdy.clone() };
                 let turns = Box::new(RoundRobin::new());
-                Box::new(spdy::Client::new(now, config.spdy.clone(), turns, tracer))
+                Box::new(spdy::Client::new(now, settings, turns, tracer))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OFFERS: [Offer; 7] = [
+        Offer::Http1,
+        Offer::Http2,
+        Offer::Spdy,
+        Offer::Spdy3,
+        Offer::Negotiate,
+        Offer::NegotiateSpdy,
+        Offer::NegotiateSpdy3,
+    ];
+
+    #[test]
+    fn what_a_server_may_choose_is_what_was_offered() {
+        for offer in OFFERS {
+            let transport = Transport { offer, security: Security::Tls };
+            let offered = transport.alpn();
+            for name in ["http/1.1", "h2", "spdy/3.1", "spdy/3", "h3"] {
+                let agreed = transport.agreed(Some(name.as_bytes())).map(Protocol::name);
+                let expected = offered.iter().any(|own| own == name).then_some(name);
+                assert_eq!(agreed, expected, "{offer:?}");
+            }
+            // A server without ALPN gets HTTP/1.1 or nothing.
+            let silent = transport.agreed(None).map(Protocol::name);
+            let knows_it = offered.iter().any(|own| own == "http/1.1");
+            assert_eq!(silent, knows_it.then_some("http/1.1"), "{offer:?}");
+        }
+    }
+
+    #[test]
+    fn one_offered_name_is_known_beforehand() {
+        for offer in OFFERS {
+            let transport = Transport { offer, security: Security::AsUrl };
+            let known = |scheme| transport.known(scheme).map(Protocol::name);
+            match &transport.alpn()[..] {
+                [only] => {
+                    assert_eq!([known(Scheme::Https), known(Scheme::Http)], [Some(&**only); 2]);
+                }
+                _ => assert_eq!(
+                    [known(Scheme::Https), known(Scheme::Http)],
+                    [None, Some("http/1.1")]
+                ),
             }
         }
     }

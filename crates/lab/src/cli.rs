@@ -3,6 +3,7 @@
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use study::compare::Gate;
 use study::experiment::MOST_TRIALS;
 use unit::Seed;
 
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     List(ListArgs),
     Doctor(DoctorArgs),
     Report(ReportArgs),
+    Compare(CompareArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
     /// One trial, as JSON on standard input; its row, as JSON on standard output.
@@ -50,6 +52,12 @@ pub(crate) enum Command {
     /// A command-line client behind the subject contract.
     #[command(hide = true)]
     Subject(SubjectArgs),
+    /// One measurement of a calibration.
+    #[command(hide = true)]
+    Gauge,
+    /// One end of a calibration's measurement.
+    #[command(hide = true)]
+    Probe,
 }
 
 /// Do a job by a command-line client: the adapter that a trial starts.
@@ -88,7 +96,7 @@ pub(crate) struct RaceArgs {
     /// Links, by name or as KEY=VALUE,… ; separate several by commas, or repeat the flag
     #[arg(long, value_name = "LINKS")]
     pub(crate) links: Vec<String>,
-    /// Contenders to keep of the experiment's, by name
+    /// Contenders that race: the experiment's, or any that `wirelap list` names
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) contenders: Vec<String>,
     /// Folder of further client subjects, NAME.toml each (repeatable; docs/subjects.md)
@@ -112,6 +120,9 @@ pub(crate) struct RaceArgs {
     /// Run every trial alone, even those that need little CPU
     #[arg(long)]
     pub(crate) serial: bool,
+    /// Leave out the second in which the link machinery is measured before the first trial
+    #[arg(long)]
+    pub(crate) no_calibration: bool,
     /// Print the result as JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
@@ -155,7 +166,7 @@ pub(crate) struct ServeArgs {
     /// Where to write the root certificate of the self-made chain, for `curl --cacert`
     #[arg(long, value_name = "FILE", conflicts_with = "cert", requires = "listen_tls", value_hint = ValueHint::FilePath)]
     pub(crate) ca_out: Option<PathBuf>,
-    /// Offer SPDY/3.1 too: by ALPN `spdy/3.1` over TLS, by prior knowledge in the clear
+    /// Offer SPDY too: by ALPN `spdy/3.1` and `spdy/3` over TLS, 3.1 by prior knowledge in the clear
     #[arg(long)]
     pub(crate) spdy: bool,
     /// Threads, each pinned to a core of its own [default: one a core]
@@ -215,9 +226,13 @@ pub(crate) struct ListArgs {
 #[command(after_help = "Examples:
   wirelap doctor
   wirelap doctor --json | jq '.findings[] | select(.remedy)'
+  wirelap doctor --calibrate            how late, how even and how fast links are here
 
 The exit code is 3 where races cannot run, else 0.")]
 pub(crate) struct DoctorArgs {
+    /// Measure what links are worth on this machine: half a minute, best while nothing else runs
+    #[arg(long)]
+    pub(crate) calibrate: bool,
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -239,6 +254,45 @@ pub(crate) struct ReportArgs {
     /// Print every trial's figures as CSV instead of text
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
+}
+
+/// Set one run against another, cell by cell, and hold it to gates.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelap compare wirelap-quick-1 wirelap-quick-2
+  wirelap compare before after --gate 'load_ms<1.05' --gate 'connections<1.01'
+  wirelap compare before after --gate 'load_ms<+5%' --junit gates.xml --markdown \"$GITHUB_STEP_SUMMARY\"
+
+A gate limits a metric's ratio, RUN_B over RUN_A. It is broken where the whole interval lies beyond the limit:
+what noise could explain breaks none, and neither does a tie. The exit code is 1 where a gate is broken, else 0.")]
+pub(crate) struct CompareArgs {
+    /// The earlier run's folder
+    #[arg(value_name = "RUN_A", value_hint = ValueHint::DirPath)]
+    pub(crate) a: PathBuf,
+    /// The later run's folder
+    #[arg(value_name = "RUN_B", value_hint = ValueHint::DirPath)]
+    pub(crate) b: PathBuf,
+    /// What must hold, as in `load_ms<1.05` (repeatable)
+    #[arg(long, value_name = "GATE")]
+    pub(crate) gate: Vec<Gate>,
+    /// Compare this metric too (repeatable)
+    #[arg(long, value_name = "METRIC")]
+    pub(crate) metric: Vec<String>,
+    /// What counts as a tie, as a percentage or a fraction [default: RUN_B's]
+    #[arg(long, value_name = "SHARE", value_parser = parse_margin, allow_negative_numbers = true)]
+    pub(crate) margin: Option<f64>,
+    /// Print the comparison as JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where the page is written [default: compare.html in RUN_B]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) html: Option<PathBuf>,
+    /// Write the gates as JUnit XML
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) junit: Option<PathBuf>,
+    /// Write a summary as Markdown
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) markdown: Option<PathBuf>,
 }
 
 /// Print a completion script for a shell.

@@ -1,6 +1,7 @@
 //! The commands, a file each, and the one home of printing.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod far;

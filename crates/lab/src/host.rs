@@ -25,6 +25,7 @@ pub(crate) fn facts() -> HostFacts {
             .and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok())
             .map_or(0, |kib| kib * 1024),
         root: is_root(),
+        calibration: None,
         more,
     }
 }

@@ -2,6 +2,7 @@
 //! `command/`; this is the programme.
 
 mod audit;
+mod calibrate;
 mod choice;
 mod cli;
 mod command;
@@ -39,12 +40,15 @@ fn main() -> ExitCode {
         Command::List(args) => command::list::run(&args),
         Command::Doctor(args) => command::doctor::run(&args),
         Command::Report(args) => command::report::run(&args),
+        Command::Compare(args) => command::compare::run(&args),
         Command::Completions(args) => command::completions::run(&args),
         Command::Man(args) => command::man::run(&args),
         Command::Trial => command::trial::run(),
         Command::Near => command::near::run(),
         Command::Far => command::far::run(),
         Command::Subject(args) => command::subject::run(&args),
+        Command::Gauge => calibrate::gauge::run(),
+        Command::Probe => calibrate::probe::run(),
     };
     done.unwrap_or_else(|trouble| {
         command::print_error(&trouble);

@@ -517,6 +517,7 @@ fn transport(transport: Transport) -> contract::Transport {
         Transport::Http1 => contract::Transport::Http1,
         Transport::H2 => contract::Transport::H2,
         Transport::Spdy => contract::Transport::Spdy31,
+        Transport::Spdy3 => contract::Transport::Spdy3,
     }
 }
 

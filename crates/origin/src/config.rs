@@ -13,7 +13,7 @@ pub struct OriginConfig {
     /// For each listener of the driver, in its order: what lies between HTTP and the socket.
     pub listeners: Vec<ListenerKind>,
     /// Protocols spoken over TLS, by the ALPN name agreed on: HTTP/2 and HTTP/1.1 by default. Clear listeners
-    /// take these two always, and SPDY where it is named here.
+    /// take these two always, and SPDY in the first version that is named here.
     pub protocols: Vec<Protocol>,
     /// Answers of a recorded page, by host and path.
     pub table: Option<Arc<Table>>,

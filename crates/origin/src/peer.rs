@@ -225,23 +225,21 @@ impl Peer {
             return;
         }
         let agreed = self.layer.negotiated().and_then(|negotiated| negotiated.alpn);
-        let ours = |name: &[u8]| {
-            shared.config.protocols.iter().copied().find(|ours| ours.name.as_bytes() == name)
+        let ours = |fits: &dyn Fn(&Protocol) -> bool| {
+            shared.config.protocols.iter().copied().find(|ours| fits(ours))
         };
-        let recognised = match agreed {
-            Some(name) => ours(name).map_or(Recognised::Nothing, Recognised::Speaks),
+        let spoken = match agreed {
+            Some(name) => ours(&|protocol| protocol.name.as_bytes() == name),
             None => match recognise(seen) {
-                // Nobody serves it any more who was not asked to.
-                Recognised::Speaks(found) if found.name == Protocol::SPDY_3_1.name => {
-                    ours(found.name.as_bytes()).map_or(Recognised::Nothing, Recognised::Speaks)
-                }
-                other => other,
+                Recognised::NotYet => return,
+                Recognised::Speaks(protocol) => Some(protocol),
+                // Nobody serves it any more who was not asked to; of its two versions the one named first is meant.
+                Recognised::Spdy => ours(&Protocol::is_spdy),
+                Recognised::Nothing => None,
             },
         };
-        let protocol = match recognised {
-            Recognised::NotYet => return,
-            Recognised::Speaks(protocol) => protocol,
-            Recognised::Nothing => return self.fail(now, shared, "no protocol of the origin's"),
+        let Some(protocol) = spoken else {
+            return self.fail(now, shared, "no protocol of the origin's");
         };
         if let Some(log) = &shared.log {
             let tls = self.layer.negotiated().map(|negotiated| negotiated.record());

@@ -52,7 +52,16 @@ impl Protocol {
     /// HTTP/2
     pub const HTTP_2: Self = Self { name: "h2", open: open_h2 };
     /// SPDY/3.1
-    pub const SPDY_3_1: Self = Self { name: "spdy/3.1", open: open_spdy };
+    pub const SPDY_3_1: Self = Self { name: "spdy/3.1", open: open_spdy_3_1 };
+    /// SPDY/3
+    pub const SPDY_3: Self = Self { name: "spdy/3", open: open_spdy_3 };
+}
+
+impl Protocol {
+    /// Whether it is one of those that begin with a frame of version 3.
+    pub(crate) fn is_spdy(&self) -> bool {
+        [Self::SPDY_3_1.name, Self::SPDY_3.name].contains(&self.name)
+    }
 }
 
 impl Speaker for h1::Server {
@@ -98,12 +107,20 @@ fn open_h2(opening: Opening) -> Box<dyn Speaker> {
     Box::new(h2::Server::new(opening.now, settings, scheduler, opening.tracer))
 }
 
-fn open_spdy(opening: Opening) -> Box<dyn Speaker> {
+fn open_spdy_3_1(opening: Opening) -> Box<dyn Speaker> {
+    open_spdy(spdy::Version::V3_1, opening)
+}
+
+fn open_spdy_3(opening: Opening) -> Box<dyn Speaker> {
+    open_spdy(spdy::Version::V3, opening)
+}
+
+fn open_spdy(version: spdy::Version, opening: Opening) -> Box<dyn Speaker> {
     let settings = spdy::Settings {
         // As over HTTP/2.
         send_low_water: 16 * 1024,
         stall_timeout: opening.limits.stall,
-        ..spdy::Settings::server(spdy::Version::V3_1)
+        ..spdy::Settings::server(version)
     };
     let scheduler = Box::new(RoundRobin::new());
     Box::new(spdy::Server::new(opening.now, settings, scheduler, opening.tracer))
@@ -116,13 +133,15 @@ pub(crate) enum Recognised {
     NotYet,
     /// This.
     Speaks(Protocol),
+    /// SPDY/3 or SPDY/3.1, which look alike.
+    Spdy,
     /// Nothing that has a name here. It gets no answer, which it would take for something else.
     Nothing,
 }
 
 /// Looks at the first octets. RFC 9113 §3.4: no HTTP/1.1 request begins like the preface of HTTP/2;
 /// RFC 9112 §3: a request line names its version. SPDY §2.2.1: a control frame of version 3 begins with 80 03,
-/// which no text does; SPDY/3 is not told from 3.1 by its octets, and is taken for the latter.
+/// which no text does; SPDY/3 is not told from 3.1 by its octets.
 pub(crate) fn recognise(seen: &[u8]) -> Recognised {
     const PREFACE: &[u8] = b"PRI * HTTP/2.0";
     /// Longer lines are left to HTTP/1.1, which has a limit and an answer for them.
@@ -131,7 +150,7 @@ pub(crate) fn recognise(seen: &[u8]) -> Recognised {
     if seen.starts_with(&SPDY_CONTROL[..1]) {
         return match seen.get(..2) {
             None => Recognised::NotYet,
-            Some(SPDY_CONTROL) => Recognised::Speaks(Protocol::SPDY_3_1),
+            Some(SPDY_CONTROL) => Recognised::Spdy,
             Some(_) => Recognised::Nothing,
         };
     }
@@ -161,6 +180,7 @@ mod tests {
         let name = |seen: &[u8]| match recognise(seen) {
             Recognised::NotYet => "not yet",
             Recognised::Speaks(protocol) => protocol.name,
+            Recognised::Spdy => "spdy",
             Recognised::Nothing => "nothing",
         };
         assert_eq!(name(b""), "not yet");
@@ -172,7 +192,7 @@ mod tests {
         assert_eq!(name(b"GET /a b HTTP/1.1\r\n"), "http/1.1");
         assert_eq!(name(b"INVALID CONNECTION PREFACE\r\n\r\n"), "nothing");
         assert_eq!(name(b"\x80"), "not yet");
-        assert_eq!(name(b"\x80\x03\x00\x01"), "spdy/3.1");
+        assert_eq!(name(b"\x80\x03\x00\x01"), "spdy");
         assert_eq!(name(b"\x80\x02\x00\x01"), "nothing");
         assert_eq!(name(&[b'x'; 8 * 1024]), "http/1.1");
     }

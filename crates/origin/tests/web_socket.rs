@@ -3,30 +3,12 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use support::{Folder, Serving, has, run, run_text};
+use support::{Folder, Serving, has, kept, peer, run, run_text};
 
 /// The cases of a quick run: of long messages, and of compression, one or two of each kind.
 const QUICK: &str = r#"["1.*","2.*","3.*","4.*","5.*","6.*","7.*","9.1.1","9.2.1","9.7.1","10.*",
     "12.1.1","12.2.2","12.3.3","12.4.4","12.5.5","13.1.1","13.2.2","13.3.3","13.4.4","13.5.5","13.6.6","13.7.7"]"#;
-
-fn peer(name: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name).display().to_string()
-}
-
-/// Where `./peers` keeps what Debian does not package; None, said aloud, where `part` is not there.
-fn kept(part: &str) -> Option<PathBuf> {
-    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers");
-    let bin = run_text(&peers.display().to_string(), &["path"]);
-    let path = Path::new(bin.trim()).join("..").join(part);
-    if path.exists() {
-        return Some(path);
-    }
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "unsupported: {part} is not installed (./peers install)");
-    None
-}
 
 /// The bases of the clear and the TLS origin, as WebSocket URLs.
 fn bases(serving: &Serving) -> [String; 2] {
@@ -71,6 +53,19 @@ fn pythons_websockets_gets_its_messages_back_plain_and_compressed() {
     }
 }
 
+/// Debian's curl is built without WebSocket; this is libcurl's own, as its Python binding brings it.
+#[test]
+fn libcurls_websocket_gets_its_messages_back_whole_and_in_fragments() {
+    let Some(folder) = kept("curl") else { return };
+    let site = Folder::new("ws-libcurl");
+    let serving = Serving::start(&site.root());
+    for base in bases(&serving) {
+        let script = peer("ws_curl.py");
+        let said = run_text("python3", &[&script, &folder.display().to_string(), &base]);
+        assert_eq!(said.trim(), "echo 204 1000", "{base}");
+    }
+}
+
 #[test]
 fn curl_is_told_what_opens_a_websocket_and_gets_one_where_it_asks_for_it() {
     if !has("curl", "--version", "apt-get install curl") {
@@ -100,34 +95,6 @@ fn curl_is_told_what_opens_a_websocket_and_gets_one_where_it_asks_for_it() {
     assert!(opened.starts_with("http/1.1 101 "), "{opened}");
     assert!(opened.contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo=\r\n"), "{opened}");
     assert!(opened.contains("sec-websocket-extensions: permessage-deflate\r\n"), "{opened}");
-}
-
-#[test]
-fn chromium_opens_websockets_by_upgrade_and_over_http_2() {
-    if !has("chromium", "--version", "apt-get install chromium") {
-        return;
-    }
-    let site = Folder::new("ws-chromium");
-    std::fs::copy(peer("ws_page.html"), site.root().join("ws.html")).unwrap();
-    let serving = Serving::start(&site.root());
-    let profile = site.0.join("profile");
-    for (url, protocol) in
-        [(serving.url("/ws.html"), "http/1.1"), (serving.tls_url("/ws.html"), "h2")]
-    {
-        let said = run(Command::new("chromium").args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--ignore-certificate-errors",
-            "--dump-dom",
-            &format!("--user-data-dir={}", profile.display()),
-            &url,
-        ]));
-        let said = String::from_utf8_lossy(&said.stdout).into_owned();
-        assert!(said.contains("right 3 of 3, 1000 true, permessage-deflate"), "{url}: {said}");
-        let line = serving.log.try_iter().find(|line| line.path == "/ws/echo").unwrap();
-        assert_eq!(line.protocol, protocol);
-    }
 }
 
 #[test]

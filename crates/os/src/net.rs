@@ -12,6 +12,7 @@ mod netlink;
 mod offloads;
 mod packet_socket;
 mod pair;
+pub mod probe;
 mod readiness;
 mod settings;
 mod stamp;
@@ -25,5 +26,7 @@ pub use namespace::{Privilege, probe};
 pub use pair::{PairReport, PairSpec, run_pair};
 pub use readiness::Ready;
 pub use settings::{Settings, TcpSettings};
-pub use topology::{Addresses, NamesFor, Placement, Side, Topology, TopologySpec};
+pub use topology::{
+    Addresses, NamesFor, Placement, Side, SuperPackets, Topology, TopologySpec, Wiring,
+};
 pub use watch::Watch;

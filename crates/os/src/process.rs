@@ -248,6 +248,15 @@ pub fn own_usage() -> Usage {
     Usage::of(&usage)
 }
 
+/// What all children that were waited for have used, theirs included.
+pub fn children_usage() -> Usage {
+    // SAFETY: plain data, zero is a valid value of each field.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: a valid structure to write to; the call cannot fail with these arguments.
+    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
+    Usage::of(&usage)
+}
+
 /// Whether something can be read at once: octets, or the end.
 pub fn is_readable(fd: BorrowedFd<'_>) -> Result<bool, Os> {
     wait_readable(fd, Some(Duration::ZERO))

@@ -16,6 +16,7 @@ use crate::message::{RequestHead, ResponseHead};
 use crate::schedule::Priority;
 use crate::send_buf::SendBuf;
 use bytes::Bytes;
+use trace::HeaderOctets;
 use unit::Instant;
 use wire::Fields;
 
@@ -166,6 +167,9 @@ pub trait Connection {
 
     /// Ends in good order: takes no new streams, finishes the open ones, then closes.
     fn shutdown(&mut self, now: Instant);
+
+    /// Octets of heads so far, before and after compression.
+    fn header_octets(&self) -> HeaderOctets;
 
     /// Where the connection stands.
     fn state(&self) -> ConnectionState;

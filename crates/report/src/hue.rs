@@ -29,8 +29,8 @@ impl Hue {
             (Transport::Http1, Tls::V1_2 | Tls::V1_3) => Self::Http1Tls,
             (Transport::H2, Tls::None) => Self::H2Clear,
             (Transport::H2, Tls::V1_2 | Tls::V1_3) => Self::H2Tls,
-            (Transport::Spdy, Tls::None) => Self::SpdyClear,
-            (Transport::Spdy, Tls::V1_2 | Tls::V1_3) => Self::SpdyTls,
+            (Transport::Spdy | Transport::Spdy3, Tls::None) => Self::SpdyClear,
+            (Transport::Spdy | Transport::Spdy3, Tls::V1_2 | Tls::V1_3) => Self::SpdyTls,
         }
     }
 

@@ -23,7 +23,9 @@
 //! # Ok::<(), study::experiment::ExperimentError>(())
 //! ```
 
+mod calibration;
 mod command;
+mod comparison;
 mod csv;
 mod har;
 mod html;
@@ -33,13 +35,16 @@ mod markup;
 mod number;
 mod overview;
 mod scale;
+mod spoken;
 mod terminal;
 mod timing;
 mod words;
 
+pub use calibration::calibration;
+pub use comparison::{comparison_junit, comparison_markdown, comparison_terminal};
 pub use csv::csv;
 pub use har::har;
-pub use html::html;
+pub use html::{comparison_html, html};
 pub use json::json;
 pub use terminal::{Colour, Style, terminal};
 

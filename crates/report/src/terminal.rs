@@ -5,6 +5,7 @@ use crate::hue::Hue;
 use crate::markup::is_invisible_control;
 use crate::number::{Percent, TimeFormat};
 use crate::overview::{Group, load};
+use crate::spoken::Spoken;
 use crate::words;
 use crate::{Report, command};
 use study::result::{CellResult, Ranked, Verdict};
@@ -29,9 +30,12 @@ pub enum Colour {
 
 /// The result for a terminal, ending in a new line.
 pub fn terminal(report: &Report<'_>, style: Style) -> String {
-    let mut out = Lines { text: String::new(), style };
+    let mut out = Lines::new(style);
     out.wrapped(&words::conditions(report), 0);
     out.wrapped(&words::trials_line(report), 0);
+    if let Some(calibration) = &report.result.host.calibration {
+        out.wrapped(&crate::calibration::line(calibration), 2);
+    }
     let groups = report.groups();
     let widths = Widths::of(&groups);
     let compared: Vec<&Group<'_>> = groups.iter().filter(|g| g.verdicts.is_some()).collect();
@@ -42,6 +46,7 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
             out.wrapped(&format!("{}: {}", groups[0].workload.name, groups[0].workload), 0);
         }
         groups.iter().for_each(|group| block(&mut out, report, group, &widths));
+        out.if_it_fits(&spoken(report, groups));
     }
     if let Some(published) = &report.result.published {
         out.wrapped(&format!("published: {}", published.title), 2);
@@ -63,7 +68,7 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
         Some(next) => out.line(&format!("report  {}      next  {}", plain(&path), plain(next))),
         None => out.line(&format!("report  {}", plain(&path))),
     }
-    out.text
+    out.finish()
 }
 
 /// The widths that columns need, so that they align over all blocks.
@@ -87,6 +92,23 @@ impl Widths {
                 group.ranked(&cell.contender.name).map_or(0, |ranked| width(&ratio(ranked)))
             })),
         }
+    }
+}
+
+/// What each contender really spoke: on every link, or on the last one where links differ.
+fn spoken(report: &Report<'_>, groups: &[&Group<'_>]) -> String {
+    let of_cell = |cell: &&CellResult| {
+        let spoken = Spoken::of(report.median_row(cell)?);
+        Some(format!("{} {}", cell.contender.name, spoken.in_short()))
+    };
+    let of_group =
+        |group: &Group<'_>| group.cells.iter().filter_map(of_cell).collect::<Vec<_>>().join("; ");
+    let Some(last) = groups.last() else { return String::new() };
+    let text = of_group(last);
+    match text.is_empty() {
+        true => text,
+        false if groups.iter().all(|group| of_group(group) == text) => format!("spoken: {text}"),
+        false => format!("spoken on {}: {text}", last.link.name),
     }
 }
 
@@ -157,26 +179,37 @@ fn ratio(ranked: &Ranked) -> String {
 }
 
 /// The lines so far.
-struct Lines {
+pub(crate) struct Lines {
     text: String,
     style: Style,
 }
 
 impl Lines {
+    /// No line yet.
+    pub(crate) fn new(style: Style) -> Self {
+        Self { text: String::new(), style }
+    }
+
+    /// All of them.
+    pub(crate) fn finish(self) -> String {
+        self.text
+    }
+
     /// Adds a line as it is.
-    fn line(&mut self, line: &str) {
+    pub(crate) fn line(&mut self, line: &str) {
         // Lines are broken here, and a reader's `grep` looks for a plain blank.
         self.text.push_str(&line.trim_end().replace('\u{a0}', " "));
         self.text.push('\n');
     }
 
     /// Adds plain text, broken between words at the terminal's width, further lines indented.
-    fn wrapped(&mut self, text: &str, indent: usize) {
+    pub(crate) fn wrapped(&mut self, text: &str, indent: usize) {
         let text = plain(text);
         let lead = text.len() - text.trim_start().len();
         let mut line = " ".repeat(lead);
         let mut empty = true;
-        for word in text.split_whitespace() {
+        // A no-break space holds a figure and its unit together.
+        for word in text.split([' ', '\t', '\n']).filter(|word| !word.is_empty()) {
             if !empty && width(&line) + 1 + width(word) > self.style.width {
                 self.line(&line);
                 line = " ".repeat(indent);
@@ -191,7 +224,15 @@ impl Lines {
         self.line(&line);
     }
 
-    fn bold(&self, text: &str) -> String {
+    /// Adds plain text where it fits on one line, and else nothing: the page says it at length.
+    fn if_it_fits(&mut self, text: &str) {
+        let text = plain(text);
+        if !text.is_empty() && width(&text) <= self.style.width {
+            self.line(&text);
+        }
+    }
+
+    pub(crate) fn bold(&self, text: &str) -> String {
         self.sequence(text, "1")
     }
 
@@ -208,15 +249,15 @@ impl Lines {
 }
 
 /// Text without anything that a terminal would act on.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let visible = |c: char| !c.is_control() && !is_invisible_control(c);
     text.chars().map(|c| if visible(c) { c } else { '\u{fffd}' }).collect()
 }
 
-fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-fn padded(text: &str, to: usize) -> String {
+pub(crate) fn padded(text: &str, to: usize) -> String {
     format!("{text:to$}")
 }

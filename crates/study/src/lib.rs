@@ -18,6 +18,8 @@
 
 mod analyse;
 mod calendar;
+pub mod calibration;
+pub mod compare;
 pub mod experiment;
 mod nearest;
 pub mod plan;

@@ -1,6 +1,7 @@
 //! Rows: what a trial leaves behind, whole, so that every figure can be computed again from them.
 //! Nothing here judges; the runner and the adapters fill rows in, `analyse` reads them.
 
+use crate::calibration::Calibration;
 use crate::experiment::Experiment;
 use crate::plan::TrialPlan;
 use crate::reconcile::{Evidence, PacketSummary, Parts};
@@ -55,6 +56,18 @@ pub mod metric {
     pub const GC_MS: &str = "gc_ms";
     /// The greatest use of a managed heap, in octets.
     pub const HEAP_PEAK: &str = "heap_peak";
+    /// Streams that a connection carried on average, pushes among them.
+    pub const STREAMS_PER_CONNECTION: &str = "streams_per_connection";
+    /// Streams that the server opened.
+    pub const PUSHED: &str = "pushed_streams";
+    /// Octets of heads that the client sent, on the wire; what counts, [`trace::HeaderOctets`] says.
+    pub const HEADERS_SENT: &str = "header_octets_sent";
+    /// The same before compression.
+    pub const HEADERS_SENT_PLAIN: &str = "header_octets_sent_plain";
+    /// Octets of heads that the client received, on the wire.
+    pub const HEADERS_RECEIVED: &str = "header_octets_received";
+    /// The same before compression.
+    pub const HEADERS_RECEIVED_PLAIN: &str = "header_octets_received_plain";
     /// Octets that the client took from its sockets.
     pub const BYTES: &str = "bytes";
     /// Connections opened.
@@ -83,7 +96,7 @@ pub struct RunHeader {
 }
 
 /// The machine that a run ran on.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct HostFacts {
     /// Operating system and its release.
     pub os: String,
@@ -97,6 +110,9 @@ pub struct HostFacts {
     pub memory_bytes: u64,
     /// Whether the lab ran as root.
     pub root: bool,
+    /// What its link machinery was measured to do before the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
     /// Anything else worth knowing, by name.
     pub more: BTreeMap<String, String>,
 }

@@ -58,7 +58,15 @@ pub const PEERS: &[Peer] = &[
     peer("wrk", "wrk", Role::Client, &["-v"], "HTTP/1.1 under load"),
     peer("node", "nodejs", Role::Client, &["--version"], "Node's h2 client"),
     peer("go", "golang-go", Role::Client, &["version"], "Go's h2 client, and building h2spec"),
-    peer("chromium", "chromium", Role::Client, &["--version"], "looking at the report"),
+    peer("chromium", "chromium", Role::Client, &["--version"], "looking at the report, WebSocket"),
+    peer("chromium-92", "", Role::Client, &["--version"], "h2 push, WebSocket"),
+    peer(
+        "firefox-esr",
+        "firefox-esr",
+        Role::Client,
+        &["--version"],
+        "WebSocket by Upgrade and over h2",
+    ),
     peer("nginx", "nginx", Role::Server, &["-v"], "our client against HTTP/1.1 and h2"),
     peer("h2o", "h2o", Role::Server, &["--version"], "our client against h2"),
     peer(

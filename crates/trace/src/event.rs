@@ -35,7 +35,7 @@ pub enum Event<'a> {
     HeaderBlock {
         /// Its stream.
         stream: u64,
-        /// Octets of names and values.
+        /// Octets before compression, as [`crate::HeaderOctets`] counts them.
         plain: u64,
         /// Octets on the wire.
         coded: u64,

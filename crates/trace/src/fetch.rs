@@ -1,5 +1,6 @@
 //! What is kept of a fetch and of a connection: the client's own testimony, one row each.
 
+use crate::header::HeaderOctets;
 use serde::{Deserialize, Serialize};
 use unit::Instant;
 
@@ -91,8 +92,14 @@ pub struct ConnectionRecord {
     /// Closed by either side.
     #[serde(with = "crate::nanos::option", default)]
     pub closed: Option<Instant>,
-    /// Requests carried.
+    /// Requests carried: streams that the client opened.
     pub requests: u32,
+    /// Streams that the server opened: pushes, whether they were taken or not.
+    #[serde(default)]
+    pub pushed: u32,
+    /// Octets of heads, before and after compression; None where the client does not tell.
+    #[serde(default)]
+    pub headers: Option<HeaderOctets>,
     /// Request rounds: times the client, having nothing more coming on this connection, sent a request and waited.
     pub rounds: u32,
     /// Octets given to the socket.

@@ -25,9 +25,11 @@
 
 mod event;
 mod fetch;
+mod header;
 mod nanos;
 mod packet;
 
 pub use event::{Event, Sink, Tracer};
 pub use fetch::{ConnectionRecord, FetchOutcome, FetchRecord, Phases, TlsRecord};
+pub use header::{HeaderOctets, HeaderSize};
 pub use packet::{Direction, Fate, Flow, PacketRecord, TcpMark};

@@ -28,6 +28,7 @@ impl<W: Work> Client<W> {
             Event::Writable { stream } => carrier.upload(stream),
             // Nobody here wants what it did not ask for.
             Event::Promise { stream, .. } => {
+                carrier.record.pushed += 1;
                 if let Some(machine) = carrier.machine() {
                     machine.reset(now, stream);
                 }

@@ -281,6 +281,9 @@ impl<W: Work> Client<W> {
         let exchanges = std::mem::take(&mut carrier.exchanges);
         let (origin, place) = (carrier.origin, carrier.place.clone());
         carrier.record.closed = Some(now);
+        // Where it never came to a protocol there were no heads.
+        let headers = carrier.machine().map(|machine| machine.header_octets());
+        carrier.record.headers = Some(headers.unwrap_or_default());
         self.work.handle_connection_end(carrier.record.clone());
         self.pool.closed(origin, carrier.socket);
         if slot.life == Life::Live && carrier.missing().is_none() {

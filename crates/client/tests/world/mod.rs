@@ -8,15 +8,15 @@ use bytes::Bytes;
 use client::{Client, ClientConfig, FetchSpec, Place, Transport, Work};
 use proto::schedule::RoundRobin;
 use proto::{
-    Action, ConnectionState, EndPoint, Event, Fields, Fin, RequestHead, ResponseHead, SendBuf,
-    ServerConnection, SocketError, SocketId, Status, StreamId, h1, h2,
+    Action, ConnectionState, EndPoint, Event, Fields, Fin, RequestHead, ResponseHead, Scheme,
+    SendBuf, ServerConnection, SocketError, SocketId, Status, StreamId, h1, h2, spdy,
 };
 use secure::{
     Authority, AuthoritySpec, ClientTls, ClientTlsOptions, Layer, ServerTls, ServerTlsOptions, Tls,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
-use trace::Tracer;
+use trace::{HeaderOctets, Tracer};
 use unit::Instant;
 
 /// One way.
@@ -28,6 +28,8 @@ pub enum Reply {
     Whole(Status, Fields, Vec<u8>),
     /// Answers after a while.
     Late(Duration, Vec<u8>),
+    /// Pushes the answer to another path first, where the client lets it.
+    Push(&'static str, Vec<u8>),
     /// Sends the head, half of the body, and nothing more.
     Half(Vec<u8>),
     /// Says nothing.
@@ -80,6 +82,7 @@ pub enum Speaks {
     /// One request a connection (`Connection: close`).
     Http1Once,
     Http2,
+    Spdy(spdy::Version),
 }
 
 type Script = Box<dyn FnMut(&Seen) -> Reply>;
@@ -173,6 +176,12 @@ impl World {
         panic!("the client never ends");
     }
 
+    /// What each server counts of heads.
+    pub fn header_octets(&self) -> Vec<HeaderOctets> {
+        let machines = self.connections.iter().filter_map(|far| far.machine.as_ref());
+        machines.map(|machine| machine.header_octets()).collect()
+    }
+
     fn plan(&mut self, after: Duration, happening: Happening) {
         self.agenda.insert((self.now + after, self.order), happening);
         self.order += 1;
@@ -233,7 +242,7 @@ impl World {
             Speaks::Http1 | Speaks::Http1Once => {
                 let keep_alive = match speaks {
                     Speaks::Http1Once => h1::KeepAlive::Off,
-                    Speaks::Http1 | Speaks::Http2 => h1::KeepAlive::On,
+                    _ => h1::KeepAlive::On,
                 };
                 let settings = h1::ServerSettings {
                     keep_alive,
@@ -245,6 +254,11 @@ impl World {
             Speaks::Http2 => {
                 let (settings, turns) = (h2::Settings::server(), Box::new(RoundRobin::new()));
                 Box::new(h2::Server::new(self.now, settings, turns, Tracer::off()))
+            }
+            Speaks::Spdy(version) => {
+                let (settings, turns) =
+                    (spdy::Settings::server(version), Box::new(RoundRobin::new()));
+                Box::new(spdy::Server::new(self.now, settings, turns, Tracer::off()))
             }
         }
     }
@@ -337,6 +351,10 @@ impl World {
             Reply::Whole(status, fields, body) => {
                 self.answer(far, stream, (status, fields, body), Fin::Last);
             }
+            Reply::Push(path, body) => {
+                self.push(far, stream, path, body.clone());
+                self.answer(far, stream, (Status::OK, Fields::new(), body), Fin::Last);
+            }
             Reply::Late(after, body) => self.plan(after, Happening::Answer(far, stream, body)),
             Reply::Half(body) => {
                 self.answer(far, stream, (Status::OK, Fields::new(), body), Fin::More);
@@ -354,6 +372,14 @@ impl World {
                 let frame = [&[0, 0, 4, 3, 0], &stream[..], &[0, 0, 0, 7]].concat();
                 self.raw(far, &frame);
             }
+        }
+    }
+
+    fn push(&mut self, far: usize, parent: StreamId, path: &str, body: Vec<u8>) {
+        let Some(machine) = &mut self.connections[far].machine else { return };
+        let head = RequestHead::get(Scheme::Http, "a.test", path);
+        if let Ok(stream) = machine.promise(parent, &head) {
+            self.answer(far, stream, (Status::OK, Fields::new(), body), Fin::Last);
         }
     }
 

@@ -1,19 +1,30 @@
 //! `wirelap doctor`: what is missing on this machine, and the one command that mends it.
 
+use crate::calibrate::{Form, calibrate};
 use crate::cli::DoctorArgs;
 use crate::trouble::Trouble;
 use crate::{environment, host};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::process::ExitCode;
+use study::calibration::Calibration;
 use subject::PEERS;
 
 /// Looks, and prints what it finds. Exit code 3 where a race cannot run.
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Trouble> {
     let findings = [trials(), cores(), clock(), peers()];
-    let text = if args.json { as_json(&findings) } else { as_text(&findings) };
-    super::print(&text)?;
     let lacking = findings.iter().any(|finding| finding.state == State::Lacking);
+    let calibration = match args.calibrate && !lacking {
+        true => Some(calibrate(Form::Full)?),
+        false => None,
+    };
+    let text = match args.json {
+        true => as_json(&findings, calibration.as_ref()),
+        false => {
+            as_text(&findings) + &calibration.as_ref().map_or_else(String::new, report::calibration)
+        }
+    };
+    super::print(&text)?;
     Ok(if lacking { ExitCode::from(3) } else { ExitCode::SUCCESS })
 }
 
@@ -135,7 +146,7 @@ fn as_text(findings: &[Finding]) -> String {
     text
 }
 
-fn as_json(findings: &[Finding]) -> String {
+fn as_json(findings: &[Finding], calibration: Option<&Calibration>) -> String {
     let rows: Vec<_> = findings
         .iter()
         .map(|finding| {
@@ -147,5 +158,5 @@ fn as_json(findings: &[Finding]) -> String {
             })
         })
         .collect();
-    format!("{:#}\n", json!({ "findings": rows }))
+    format!("{:#}\n", json!({ "findings": rows, "calibration": calibration }))
 }

@@ -124,6 +124,7 @@ fn protocol(contender: &Contender) -> Protocol {
         Transport::Http1 => Protocol::HTTP_1_1,
         Transport::H2 => Protocol::HTTP_2,
         Transport::Spdy => Protocol::SPDY_3_1,
+        Transport::Spdy3 => Protocol::SPDY_3,
     }
 }
 

@@ -7,7 +7,9 @@ use crate::{environment, subjects};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use study::experiment::{Experiment, Transport, builtin};
+use study::experiment::{
+    Contender, Experiment, KNOWN_CONTENDERS, KnownContender, Tls, Transport, builtin,
+};
 use subject::{Catalogue, PEERS};
 
 /// Prints the list.
@@ -71,6 +73,10 @@ impl Listed {
             let _ = writeln!(text, "  {:<14}from: {}", "", profile.source);
         }
         let _ = writeln!(text, "  {:<14}loopback: no link between the ends", choice::LOOPBACK);
+        text.push_str("\nContenders (--contenders NAME,NAME; an experiment's own come first)\n");
+        for known in KNOWN_CONTENDERS {
+            let _ = writeln!(text, "  {:<14}{}", known.name, spoken(known));
+        }
         text.push_str("\nTransports\n");
         for transport in Transport::ALL {
             let _ = writeln!(text, "  {:<14}{}", transport.name(), transport_ways(transport));
@@ -120,9 +126,12 @@ impl Listed {
             .collect();
         let transports: Vec<&str> =
             Transport::ALL.iter().map(|transport| transport.name()).collect();
+        let contenders: Vec<Contender> =
+            KNOWN_CONTENDERS.iter().map(KnownContender::contender).collect();
         let listed = json!({
             "experiments": self.experiments,
             "links": links,
+            "contenders": contenders,
             "transports": transports,
             "clients": clients,
             "machine": {"trials": self.lacking.is_none(), "lacking": self.lacking, "peers": peers},
@@ -155,12 +164,23 @@ fn brief(version: &str) -> &str {
     &version[..cut.unwrap_or(end)]
 }
 
+/// `h2 over TLS 1.3`.
+fn spoken(known: &KnownContender) -> String {
+    let security = match known.tls {
+        Tls::None => "in the clear",
+        Tls::V1_2 => "over TLS 1.2",
+        Tls::V1_3 => "over TLS 1.3",
+    };
+    format!("{} {security}", known.transport)
+}
+
 fn transport_ways(transport: Transport) -> &'static str {
     match transport {
         Transport::Http1 => {
             "clear, TLS 1.2 or TLS 1.3; six connections an origin, as browsers keep"
         }
         Transport::H2 => "TLS by ALPN, or clear by prior knowledge; one connection an origin",
-        Transport::Spdy => "TLS by ALPN, or clear by prior knowledge; one connection an origin",
+        Transport::Spdy => "as h2; flow control of streams and of the session",
+        Transport::Spdy3 => "as spdy/3.1, with flow control of streams alone",
     }
 }

@@ -110,7 +110,9 @@ fn transport(contender: &Contender) -> Transport {
         offer: match (contender.settings.negotiation, contender.transport) {
             (Negotiation::Alpn, Asked::Http1 | Asked::H2) => Offer::Negotiate,
             (Negotiation::Alpn, Asked::Spdy) => Offer::NegotiateSpdy,
+            (Negotiation::Alpn, Asked::Spdy3) => Offer::NegotiateSpdy3,
             (Negotiation::Known, Asked::Spdy) => Offer::Spdy,
+            (Negotiation::Known, Asked::Spdy3) => Offer::Spdy3,
             (Negotiation::Known, Asked::Http1) => Offer::Http1,
             (Negotiation::Known, Asked::H2) => Offer::Http2,
         },

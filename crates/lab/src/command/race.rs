@@ -1,5 +1,6 @@
 //! `wirelap race`: plan, run, judge.
 
+use crate::calibrate::{Form as Measured, calibrate};
 use crate::choice::{self, Chosen};
 use crate::cli::RaceArgs;
 use crate::conclude::{Form, conclude};
@@ -14,9 +15,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use study::experiment::{Experiment, WorkloadKind};
+use study::calibration::Calibration;
+use study::experiment::{Experiment, LinkChoice, WorkloadKind};
 use study::plan::{Surroundings, TrialPlan, WorkFacts};
-use study::record::{Outcome, ROWS_SCHEMA, RunHeader};
+use study::record::{HostFacts, Outcome, ROWS_SCHEMA, RunHeader};
 
 /// Runs every experiment named, one after another.
 pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
@@ -57,15 +59,43 @@ fn interrupts() -> Result<Interrupts, Trouble> {
 }
 
 fn start(args: &RaceArgs, chosen: Chosen, interrupts: &Interrupts) -> Result<(), Trouble> {
+    let calibration = match args.no_calibration {
+        true => None,
+        false => Some(calibrated(&chosen)?),
+    };
     let folder = RunFolder::create(args.out.as_deref(), &chosen.experiment.name)?;
     let _lock = folder.lock()?;
     // A folder without a header is no run that could be gone on with.
-    let (store, header) = lay_out(&folder, chosen).inspect_err(|_| folder.remove())?;
+    let (store, header) = lay_out(&folder, chosen, calibration).inspect_err(|_| folder.remove())?;
     race(args, &folder, store, &header, interrupts)
 }
 
+/// What links are worth here now. A link that this machine cannot hold is refused before anything runs.
+fn calibrated(chosen: &Chosen) -> Result<Calibration, Trouble> {
+    let calibration = calibrate(Measured::Short)?;
+    let emulated = |choice: &&LinkChoice| !choice::is_loopback(choice);
+    for choice in chosen.experiment.links.iter().filter(emulated) {
+        let file = |name: &str| {
+            let own = chosen.files.iter().find(|(_, called)| called == name);
+            own.map_or_else(|| PathBuf::from(name), |(file, _)| file.clone())
+        };
+        let spec = choice::link_spec(choice, file)?;
+        let rates = [&spec.down, &spec.up].map(|path| path.bottleneck.mean_rate());
+        let refused = calibration.refuses(spec.rtt(), rates.into_iter().flatten().max());
+        if let Some(refused) = refused {
+            return Err(Trouble::lacking(format!("link {}: {refused}", choice.name))
+                .remedy("or say --no-calibration to try it all the same"));
+        }
+    }
+    Ok(calibration)
+}
+
 /// Copies what the experiment reads into the folder and writes down what the run is.
-fn lay_out(folder: &RunFolder, chosen: Chosen) -> Result<(Store, RunHeader), Trouble> {
+fn lay_out(
+    folder: &RunFolder,
+    chosen: Chosen,
+    calibration: Option<Calibration>,
+) -> Result<(Store, RunHeader), Trouble> {
     for (file, called) in &chosen.files {
         std::fs::copy(file, folder.inputs().join(called)).map_err(|error| {
             trouble::file(format!("copying {} into the run's folder", file.display()), &error)
@@ -76,7 +106,7 @@ fn lay_out(folder: &RunFolder, chosen: Chosen) -> Result<(Store, RunHeader), Tro
         version: env!("CARGO_PKG_VERSION").to_owned(),
         experiment: chosen.experiment,
         started_unix_ms: os::clock::realtime().as_millis() as u64,
-        host: host::facts(),
+        host: HostFacts { calibration, ..host::facts() },
         command_line: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
     };
     subjects::keep(&header.experiment, &chosen.subjects, &folder.inputs())?;

@@ -190,8 +190,8 @@ fn listen(
 
 /// What is spoken, best first.
 fn protocols(args: &ServeArgs) -> Vec<Protocol> {
-    let spdy = args.spdy.then_some(Protocol::SPDY_3_1);
-    [Some(Protocol::HTTP_2), spdy, Some(Protocol::HTTP_1_1)].into_iter().flatten().collect()
+    let spdy = if args.spdy { &[Protocol::SPDY_3_1, Protocol::SPDY_3][..] } else { &[] };
+    [&[Protocol::HTTP_2], spdy, &[Protocol::HTTP_1_1]].concat()
 }
 
 fn bind(address: SocketAddr, shares: &mut Shares) -> Result<SocketAddr, Trouble> {

@@ -3,9 +3,9 @@
 use crate::bench::Bench;
 use std::fs;
 
-const COMMANDS: [&str; 8] =
-    ["race", "serve", "link", "list", "doctor", "report", "completions", "man"];
-const HIDDEN: [&str; 3] = ["trial", "near", "far"];
+const COMMANDS: [&str; 9] =
+    ["race", "serve", "link", "list", "doctor", "report", "compare", "completions", "man"];
+const HIDDEN: [&str; 5] = ["trial", "near", "far", "gauge", "probe"];
 
 #[test]
 fn every_command_explains_itself_with_examples() {

@@ -4,6 +4,9 @@
 
 mod bad_input;
 mod bench;
+mod calibration;
+mod comparing;
+mod contenders;
 mod faults;
 mod help;
 mod interrupts;

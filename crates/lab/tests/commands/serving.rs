@@ -112,16 +112,18 @@ fn spdy_is_offered_only_where_it_was_asked_for() {
     if bench.shell(&[], "openssl version").code != 0 {
         return unsupported("openssl");
     }
-    for (flags, agreed) in
-        [(&[][..], "No ALPN negotiated"), (&["--spdy"][..], "ALPN protocol: spdy/3.1")]
-    {
+    for (flags, name, agreed) in [
+        (&[][..], "spdy/3.1", "No ALPN negotiated"),
+        (&["--spdy"][..], "spdy/3.1", "ALPN protocol: spdy/3.1"),
+        (&["--spdy"][..], "spdy/3", "ALPN protocol: spdy/3\n"),
+    ] {
         let serve = [&["serve", ".", "--listen-tls", "127.0.0.1:0"], flags].concat();
         let mut running = bench.start(bench.wirelap(&serve));
         let mut line = String::new();
         BufReader::new(running.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().trim_start_matches("https://").trim_end_matches('/');
         let talk = format!(
-            "openssl s_client -connect {address} -alpn spdy/3.1 </dev/null 2>&1 | grep -a ALPN"
+            "openssl s_client -connect {address} -alpn {name} </dev/null 2>&1 | grep -a ALPN"
         );
         let said = bench.shell(&[], &talk).out;
         assert!(said.contains(agreed), "{flags:?}: {said}");

@@ -194,3 +194,20 @@ pub(crate) fn run(command: &mut Command) -> Output {
 pub(crate) fn run_text(program: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&run(Command::new(program).args(arguments)).stdout).into_owned()
 }
+
+/// The path of a peer's script.
+pub(crate) fn peer(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name).display().to_string()
+}
+
+/// Where `./peers` keeps what Debian does not package; None, said aloud, where `part` is not there.
+pub(crate) fn kept(part: &str) -> Option<PathBuf> {
+    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers");
+    let bin = run_text(&peers.display().to_string(), &["path"]);
+    let path = Path::new(bin.trim()).join("..").join(part);
+    if path.exists() {
+        return Some(path);
+    }
+    let _ = writeln!(std::io::stderr(), "unsupported: {part} is not installed (./peers install)");
+    None
+}

@@ -39,6 +39,8 @@ pub(crate) struct Netlink {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Veth<'a> {
     pub(crate) name: &'a str,
+    /// Its hardware address, where that matters; the kernel draws one else.
+    pub(crate) address: Option<[u8; 6]>,
     pub(crate) peer: &'a str,
     pub(crate) peer_namespace: &'a OwnedFd,
     pub(crate) peer_address: [u8; 6],
@@ -70,6 +72,9 @@ impl Netlink {
         request.body(&link_message(0, 0));
         request.text(libc::IFLA_IFNAME, veth.name);
         request.attribute(libc::IFLA_MTU, &veth.mtu.to_ne_bytes());
+        if let Some(address) = veth.address {
+            request.attribute(libc::IFLA_ADDRESS, &address);
+        }
         request.nested(libc::IFLA_LINKINFO, |info| {
             info.text(1, "veth"); // IFLA_INFO_KIND
             info.nested(2, |data| {

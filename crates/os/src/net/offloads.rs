@@ -1,4 +1,4 @@
-//! What a device does for the kernel's stack, read by the ethtool ioctl (linux/ethtool.h).
+//! What a device does for the kernel's stack, read and set by the ethtool ioctl (linux/ethtool.h).
 #![allow(unsafe_code)]
 
 use crate::error::Os;
@@ -17,26 +17,40 @@ struct Value {
     data: u32,
 }
 
+/// ETHTOOL_STSO, SGSO, SGRO: what makes super-packets of segments, and keeps them.
+const SUPER_PACKETS: [u32; 3] = [0x1f, 0x24, 0x2c];
+
 /// `tx-checksum on, sg on, …` of a device of this thread's network namespace.
 pub(crate) fn of(device: &str) -> Result<String, Os> {
-    let attempted = || format!("read the offloads of {device}");
+    let told: Result<Vec<String>, Os> = FEATURES
+        .iter()
+        .map(|(name, command)| {
+            let value = ask(device, Value { command: *command, data: 0 })?;
+            Ok(format!("{name} {}", if value == 0 { "off" } else { "on" }))
+        })
+        .collect();
+    Ok(told?.join(", "))
+}
+
+/// Makes a device of this thread's network namespace carry segments as a wire would.
+pub(crate) fn turn_off_super_packets(device: &str) -> Result<(), Os> {
+    SUPER_PACKETS.iter().try_for_each(|&command| ask(device, Value { command, data: 0 }).map(drop))
+}
+
+fn ask(device: &str, mut value: Value) -> Result<u32, Os> {
+    let attempted = || format!("ask for the offloads of {device}");
     let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
     // SAFETY: socket takes no pointers.
     let socket = new_fd(unsafe { libc::socket(libc::AF_INET, kind, 0) }.into())
         .map_err(|source| Os::new(attempted(), source))?;
-    let mut told = Vec::new();
-    for (name, command) in FEATURES {
-        let mut value = Value { command, data: 0 };
-        // SAFETY: plain data, zero is a valid value of each field.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        for (to, from) in request.ifr_name.iter_mut().zip(device.bytes().take(15)) {
-            *to = from as libc::c_char;
-        }
-        request.ifr_ifru.ifru_data = (&raw mut value).cast();
-        // SAFETY: the request and the value that it points at are live; the kernel writes `data` alone.
-        let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
-        check(result).map_err(|source| Os::new(attempted(), source))?;
-        told.push(format!("{name} {}", if value.data == 0 { "off" } else { "on" }));
+    // SAFETY: plain data, zero is a valid value of each field.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(device.bytes().take(15)) {
+        *to = from as libc::c_char;
     }
-    Ok(told.join(", "))
+    request.ifr_ifru.ifru_data = (&raw mut value).cast();
+    // SAFETY: the request and the value that it points at are live; the kernel writes `data` alone.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
+    check(result).map_err(|source| Os::new(attempted(), source))?;
+    Ok(value.data)
 }

@@ -184,22 +184,8 @@ impl Batch {
 
     /// When it arrived, on CLOCK_REALTIME.
     pub(crate) fn stamp(&self, index: usize) -> Option<Duration> {
-        let header = &self.headers[index].msg_hdr;
-        // SAFETY: the kernel has filled the control buffer that `header` points at, and the macros stay
-        // within the length that it wrote there.
-        unsafe {
-            let mut message = libc::CMSG_FIRSTHDR(header);
-            while !message.is_null() {
-                let kind = ((*message).cmsg_level, (*message).cmsg_type);
-                if kind == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
-                    let time: libc::timespec =
-                        std::ptr::read_unaligned(libc::CMSG_DATA(message).cast());
-                    return Some(Duration::new(time.tv_sec as u64, time.tv_nsec as u32));
-                }
-                message = libc::CMSG_NXTHDR(header, message);
-            }
-        }
-        None
+        // SAFETY: the kernel has filled the header and the control buffer that it points at.
+        unsafe { stamp_of(&self.headers[index].msg_hdr) }
     }
 
     fn prepare(&mut self) {
@@ -214,4 +200,25 @@ impl Batch {
             header.msg_controllen = 64;
         }
     }
+}
+
+/// The arrival stamp among the control messages of `header`, on CLOCK_REALTIME.
+///
+/// # Safety
+/// The kernel has filled `header`, and the control buffer that it points at is live.
+pub(crate) unsafe fn stamp_of(header: &libc::msghdr) -> Option<Duration> {
+    // SAFETY: the macros stay within the length that the kernel wrote.
+    unsafe {
+        let mut message = libc::CMSG_FIRSTHDR(header);
+        while !message.is_null() {
+            let kind = ((*message).cmsg_level, (*message).cmsg_type);
+            if kind == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
+                let time: libc::timespec =
+                    std::ptr::read_unaligned(libc::CMSG_DATA(message).cast());
+                return Some(Duration::new(time.tv_sec as u64, time.tv_nsec as u32));
+            }
+            message = libc::CMSG_NXTHDR(header, message);
+        }
+    }
+    None
 }

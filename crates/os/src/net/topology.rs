@@ -47,6 +47,8 @@ pub struct TopologySpec {
     pub mtu: u32,
     /// Which addresses the names of hosts stand for.
     pub names: NamesFor,
+    /// What is between the ends.
+    pub wiring: Wiring,
 }
 
 /// Which addresses the names of hosts stand for.
@@ -60,10 +62,31 @@ pub enum NamesFor {
     Ipv4,
 }
 
+/// What is between the ends of a topology.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wiring {
+    /// A place for a [`Forwarder`](crate::net::Forwarder).
+    #[default]
+    Link,
+    /// Nothing but a veth pair: the floor that links are measured against.
+    Bare(SuperPackets),
+}
+
+/// Whether the kernel may hand packets over that no wire would carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SuperPackets {
+    /// Yes, as it does by itself.
+    Kept,
+    /// No: segmentation offloads are off.
+    Off,
+}
+
 impl Default for TopologySpec {
-    /// Ethernet's MTU, and no further hosts.
+    /// Ethernet's MTU, a link, and no further hosts.
     fn default() -> Self {
-        Self { tcp: TcpSettings::default(), hosts: Vec::new(), mtu: 1500, names: NamesFor::Both }
+        let wiring = Wiring::default();
+        let names = NamesFor::default();
+        Self { tcp: TcpSettings::default(), hosts: Vec::new(), mtu: 1500, names, wiring }
     }
 }
 
@@ -101,7 +124,8 @@ pub struct Topology {
     near: Network,
     far: Network,
     home: Network,
-    devices: [u32; 2],
+    /// Of each side, the end that stands here; none where the ends are wired to each other.
+    devices: Vec<u32>,
     settings: Settings,
     hosts: usize,
     /// Last, so that the children's PID namespace ends when nothing else is needed.
@@ -127,7 +151,18 @@ impl Topology {
         let home = Network::fresh()?;
         let mut settings = Settings::new();
         settings.insert("namespaces".to_owned(), privilege.name().to_owned());
-        let devices = [connect(Side::Near, &near, spec.mtu)?, connect(Side::Far, &far, spec.mtu)?];
+        let devices = match spec.wiring {
+            Wiring::Link => {
+                vec![connect(Side::Near, &near, spec.mtu)?, connect(Side::Far, &far, spec.mtu)?]
+            }
+            Wiring::Bare(super_packets) => {
+                near.within(&home, || connect_to(&far, spec.mtu))?;
+                for end in [&near, &far] {
+                    end.within(&home, || ready_bare(super_packets))?;
+                }
+                Vec::new()
+            }
+        };
         near.within(&home, || equip(Side::Near, spec, &mut settings))?;
         far.within(&home, || equip(Side::Far, spec, &mut settings))?;
         let mut netlink = Netlink::open()?;
@@ -161,7 +196,7 @@ impl Topology {
             Ok(device)
         })?;
         let hosts = spec.hosts.len();
-        Ok(Self { near, far, home, devices: [device; 2], settings, hosts, _init: init })
+        Ok(Self { near, far, home, devices: vec![device; 2], settings, hosts, _init: init })
     }
 
     /// A socket that sees what passes over the loopback device of the near side.
@@ -223,7 +258,10 @@ impl Topology {
     }
 
     pub(crate) fn packet_socket(&self, side: Side) -> Result<PacketSocket, Os> {
-        PacketSocket::open(side.name(), self.devices[side as usize])
+        let device = self.devices.get(side as usize).ok_or_else(|| {
+            Os::new("put a link between bare ends", std::io::ErrorKind::InvalidInput.into())
+        })?;
+        PacketSocket::open(side.name(), *device)
     }
 
     fn network(&self, side: Side) -> &Network {
@@ -239,6 +277,7 @@ fn connect(side: Side, namespace: &Network, mtu: u32) -> Result<u32, Os> {
     let mut netlink = Netlink::open()?;
     netlink.add_veth(Veth {
         name: side.name(),
+        address: None,
         peer: DEVICE,
         peer_namespace: &namespace.fd,
         peer_address: hardware(side),
@@ -248,6 +287,27 @@ fn connect(side: Side, namespace: &Network, mtu: u32) -> Result<u32, Os> {
     let index = device_index(side.name())?;
     netlink.bring_up(index)?;
     Ok(index)
+}
+
+/// Makes, from within near's namespace, the pair that ends in far's.
+fn connect_to(far: &Network, mtu: u32) -> Result<(), Os> {
+    Netlink::open()?.add_veth(Veth {
+        name: DEVICE,
+        address: Some(hardware(Side::Near)),
+        peer: DEVICE,
+        peer_namespace: &far.fd,
+        peer_address: hardware(Side::Far),
+        mtu,
+    })
+}
+
+/// A device comes up when both ends are told to: neither may be waited for before.
+fn ready_bare(super_packets: SuperPackets) -> Result<(), Os> {
+    if super_packets == SuperPackets::Off {
+        offloads::turn_off_super_packets(DEVICE)?;
+    }
+    let mut netlink = Netlink::open()?;
+    netlink.bring_up(device_index(DEVICE)?)
 }
 
 /// Sets up a side from within its namespace.

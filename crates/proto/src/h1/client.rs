@@ -16,7 +16,7 @@ use crate::send_buf::SendBuf;
 use bytes::Bytes;
 use plan::{Asked, RequestPlan, expects_continue};
 use std::collections::VecDeque;
-use trace::Tracer;
+use trace::{HeaderOctets, Tracer};
 use unit::Instant;
 use wire::Fields;
 use wire::h1::BodyLength;
@@ -39,6 +39,7 @@ pub struct Client {
     /// When a body stops waiting for 100.
     continue_by: Option<Instant>,
     events: VecDeque<Event<'static>>,
+    headers: HeaderOctets,
 }
 
 /// A request and what has come of its response.
@@ -81,6 +82,7 @@ impl Client {
             input: Input::Open,
             continue_by: None,
             events: VecDeque::new(),
+            headers: HeaderOctets::default(),
         }
     }
 
@@ -114,14 +116,15 @@ impl Client {
     ) -> Result<Option<Event<'i>>, Error> {
         let Some(whole) = self.reader.read(input).map_err(head::foreign)? else { return Ok(None) };
         let octets = self.reader.octets(whole);
-        let length = octets.len() as u64;
+        let length = octets.len();
         let response = head::read_response(octets)?;
+        self.headers.received.count(length, length);
         self.reader.restart();
         let stream = self.stream();
         self.tracer.emit(now, || trace::Event::FrameParsed {
             stream: stream.0,
             frame: "HEADERS",
-            length,
+            length: length as u64,
         });
         let Some(exchange) = &mut self.exchange else { return Ok(None) };
         let status = response.head.status;
@@ -302,6 +305,7 @@ impl Connection for Client {
         let stream = self.stream();
         let Some(exchange) = &mut self.exchange else { return };
         let moved = exchange.out.transmit(out, room);
+        self.headers.sent.count(moved.head, moved.head);
         for (frame, length) in [("HEADERS", moved.head), ("DATA", moved.body)] {
             if length > 0 {
                 self.tracer.emit(now, || trace::Event::FrameCreated {
@@ -365,6 +369,10 @@ impl Connection for Client {
             (ConnectionState::Open, Some(_)) => self.state = ConnectionState::Draining,
             _ => {}
         }
+    }
+
+    fn header_octets(&self) -> HeaderOctets {
+        self.headers
     }
 
     fn state(&self) -> ConnectionState {

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use exchange::Exchange;
 use life::{Phase, Timer};
 use std::collections::VecDeque;
-use trace::Tracer;
+use trace::{HeaderOctets, Tracer};
 use unit::Instant;
 use wire::Fields;
 
@@ -42,6 +42,7 @@ pub struct Server {
     phase: Phase,
     timer: Timer,
     events: VecDeque<Event<'static>>,
+    headers: HeaderOctets,
 }
 
 /// What the next octets are.
@@ -84,6 +85,7 @@ impl Server {
             phase: Phase::Open,
             timer: Timer::default(),
             events: VecDeque::new(),
+            headers: HeaderOctets::default(),
         };
         server.retime(now);
         server
@@ -155,7 +157,7 @@ impl Server {
             }
         };
         let octets = self.reader.octets(whole);
-        let length = octets.len() as u64;
+        let length = octets.len();
         let request = head::read_request(octets, self.settings.scheme);
         self.reader.restart();
         let request = match request {
@@ -165,6 +167,7 @@ impl Server {
                 return None;
             }
         };
+        self.headers.received.count(length, length);
         let persists = request.persists && self.settings.keep_alive == KeepAlive::On;
         let out = std::mem::take(&mut self.spare);
         self.exchanges.push_back(Exchange::new(&request, persists, out));
@@ -172,7 +175,7 @@ impl Server {
         self.tracer.emit(now, || trace::Event::FrameParsed {
             stream: stream.0,
             frame: "HEADERS",
-            length,
+            length: length as u64,
         });
         if !persists {
             self.finish(None);
@@ -323,6 +326,7 @@ impl Connection for Server {
             }
             let moved = exchange.out.transmit(out, left);
             left -= moved.head + moved.body;
+            self.headers.sent.count(moved.head, moved.head);
             let stream = self.first;
             for (frame, length) in [("HEADERS", moved.head), ("DATA", moved.body)] {
                 if length > 0 {
@@ -394,6 +398,10 @@ impl Connection for Server {
             }
             self.settle(now);
         }
+    }
+
+    fn header_octets(&self) -> HeaderOctets {
+        self.headers
     }
 
     fn state(&self) -> ConnectionState {

@@ -108,7 +108,7 @@ impl Core {
         let limit = self.settings.max_header_list_size as usize;
         let mut plain = 0;
         let decoded = self.decoder.decode(block, limit, |field| {
-            plain += field.name.len() + field.value.len();
+            plain += hpack::plain_size(field);
             emit(field);
         });
         let size = match decoded {
@@ -122,11 +122,8 @@ impl Core {
                 return Err(self.fail(ErrorCode::COMPRESSION_ERROR, rule));
             }
         };
-        self.tracer.emit(self.now, || trace::Event::HeaderBlock {
-            stream: u64::from(id),
-            plain: plain as u64,
-            coded: block.len() as u64,
-        });
+        self.headers.received.count(plain, block.len());
+        self.trace_block(id, plain, block.len());
         Ok(if size > limit { Size::TooLarge } else { Size::Within })
     }
 

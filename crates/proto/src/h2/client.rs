@@ -71,7 +71,7 @@ impl ClientConnection for Client {
         let mut block = std::mem::take(&mut core.scratch);
         block.clear();
         head_out::encode_request(&mut core.encoder, head, &mut block);
-        core.trace_block(id, &head.fields, block.len());
+        core.count_block(id, block.len());
         core.queue_block(id, fin, &block);
         core.scratch = block;
         Ok(StreamId(u64::from(id)))

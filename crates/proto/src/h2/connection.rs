@@ -16,7 +16,7 @@ use crate::multiplex::streams::{Gone, Opener, Stream, Streams};
 use crate::multiplex::timers::{Timer, Timers};
 use crate::schedule::{Priority, Scheduler};
 use std::collections::VecDeque;
-use trace::Tracer;
+use trace::{HeaderOctets, Tracer};
 use unit::Instant;
 use wire::h2::{ErrorCode, Frame, FrameHeader, PREFACE, Setting};
 use wire::hpack::{Decoder, Encoder};
@@ -93,6 +93,7 @@ pub(super) struct Core {
     /// PRIORITY_UPDATEs that came before their streams.
     pub(super) early_priorities: VecDeque<(u32, Priority)>,
     pub(super) control: Control,
+    pub(super) headers: HeaderOctets,
     pub(super) events: VecDeque<Event<'static>>,
     pub(super) guard: Guard,
     pub(super) timers: Timers,
@@ -139,6 +140,7 @@ impl Core {
             stream_window: DEFAULT_WINDOW,
             early_priorities: VecDeque::new(),
             control: Control::default(),
+            headers: HeaderOctets::default(),
             events: VecDeque::new(),
             guard: Guard::new(&settings.limits),
             timers: Timers::default(),

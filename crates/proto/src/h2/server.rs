@@ -112,7 +112,7 @@ fn queue_promise(core: &mut Core, parent: u32, promised: u32, head: &RequestHead
     let mut block = std::mem::take(&mut core.scratch);
     block.clear();
     head_out::encode_request(&mut core.encoder, head, &mut block);
-    core.trace_block(promised, &head.fields, block.len());
+    core.count_block(promised, block.len());
     let header = FrameHeader { length: 0, kind: FrameKind::PUSH_PROMISE, flags: 0, stream: parent };
     core.queue_fragments(header, &promised.to_be_bytes(), &block);
     core.scratch = block;

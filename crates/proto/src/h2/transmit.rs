@@ -10,7 +10,6 @@ use crate::multiplex::state::Step;
 use crate::multiplex::timers::Timer;
 use crate::send_buf::SendBuf;
 use unit::Instant;
-use wire::Fields;
 use wire::h2::{FLAG_END_HEADERS, FLAG_END_STREAM, FrameHeader, FrameKind, HEADER_LENGTH};
 
 /// A frame smaller than this is not worth its header, however little room there is.
@@ -98,7 +97,7 @@ impl Core {
                 let mut block = std::mem::take(&mut self.scratch);
                 block.clear();
                 head_out::encode_trailers(&mut self.encoder, &fields, &mut block);
-                self.trace_block(id, &fields, block.len());
+                self.count_block(id, block.len());
                 self.queue_block(id, Fin::Last, &block);
                 self.scratch = block;
             }
@@ -154,16 +153,22 @@ impl Core {
         let mut block = std::mem::take(&mut self.scratch);
         block.clear();
         head_out::encode_response(&mut self.encoder, head, &mut block);
-        self.trace_block(id, &head.fields, block.len());
+        self.count_block(id, block.len());
         self.queue_block(id, fin, &block);
         self.scratch = block;
     }
 
-    /// Octets of pseudo-header fields are not counted: they are not in `fields`.
-    pub(super) fn trace_block(&self, id: u32, fields: &Fields, coded: usize) {
+    /// Counts the block that the encoder has just made.
+    pub(super) fn count_block(&mut self, id: u32, coded: usize) {
+        let plain = self.encoder.plain_size();
+        self.headers.sent.count(plain, coded);
+        self.trace_block(id, plain, coded);
+    }
+
+    pub(super) fn trace_block(&self, id: u32, plain: usize, coded: usize) {
         self.tracer.emit(self.now, || trace::Event::HeaderBlock {
             stream: u64::from(id),
-            plain: fields.iter().map(|f| (f.name.len() + f.value.len()) as u64).sum(),
+            plain: plain as u64,
             coded: coded as u64,
         });
     }

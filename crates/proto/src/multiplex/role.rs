@@ -78,6 +78,10 @@ macro_rules! impl_connection {
                 self.core.shut_down(now);
             }
 
+            fn header_octets(&self) -> trace::HeaderOctets {
+                self.core.headers
+            }
+
             fn state(&self) -> crate::connection::ConnectionState {
                 self.core.state
             }

@@ -55,7 +55,10 @@ impl Core {
             }
         });
         match outcome {
-            Ok(plain) => self.trace_block(id, plain, block.len()),
+            Ok(plain) => {
+                self.headers.received.count(plain, block.len());
+                self.trace_block(id, plain, block.len());
+            }
             Err(BlockError::Compression(rule)) => return Err(self.fail(rule)),
             Err(BlockError::TooLarge) if reader.is_some() => return Ok(Inflated::TooLarge),
             Err(BlockError::Malformed(rule)) if reader.is_some() => {

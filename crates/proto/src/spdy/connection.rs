@@ -17,7 +17,7 @@ use crate::multiplex::streams::{Gone, Opener, Stream, Streams};
 use crate::multiplex::timers::{Timer, Timers};
 use crate::schedule::Scheduler;
 use std::collections::VecDeque;
-use trace::Tracer;
+use trace::{HeaderOctets, Tracer};
 use unit::Instant;
 use wire::Fields;
 use wire::spdy::{
@@ -89,6 +89,7 @@ pub(super) struct Core {
     /// octets go, both are one SYN_STREAM, which is all that some clients understand.
     pub(super) promised: Vec<Promised>,
     pub(super) control: Control,
+    pub(super) headers: HeaderOctets,
     pub(super) events: VecDeque<Event<'static>>,
     pub(super) guard: Guard,
     pub(super) timers: Timers,
@@ -132,6 +133,7 @@ impl Core {
             stalled_since: None,
             promised: Vec::new(),
             control: Control::default(),
+            headers: HeaderOctets::default(),
             events: VecDeque::new(),
             guard: Guard::new(&settings.limits),
             timers: Timers::default(),

@@ -174,6 +174,7 @@ impl Core {
         let (coded, length) = (buffer.len() - begin, buffer.len() - start - HEADER_LENGTH);
         let header = FrameHeader::control(kind, flags, length as u32);
         buffer[start..start + HEADER_LENGTH].copy_from_slice(&header.octets());
+        self.headers.sent.count(plain, coded);
         self.trace_block(id, plain, coded);
         self.trace_created(id, kind.name(), length);
     }

@@ -1,23 +1,56 @@
-//! Tables with a row a cell: what was negotiated, and the raw figures.
+//! Tables with a row a cell: what was really spoken, what went over the wire, and the raw figures.
 
 use super::picture;
 use super::table::{figure, table, text};
 use crate::markup::Markup;
 use crate::overview::Group;
+use crate::spoken::Spoken;
 use crate::{Report, command, number, words};
-use std::collections::BTreeSet;
 use study::record::TrialRecord;
 use study::result::CellResult;
 use study::stats::Summary;
 use trace::ConnectionRecord;
 
-/// What client and server agreed on in each cell's median trial.
-pub(super) fn negotiated(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
+/// What each cell's median trial really spoke.
+pub(super) fn spoken(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     let columns = [
         text("cell"),
-        text("protocol"),
+        text("connections by protocol"),
         text("TLS"),
         text("cipher"),
+        text("sessions resumed"),
+        figure("streams a connection"),
+        figure("pushed"),
+        figure("octets of request heads"),
+        figure("octets of response heads"),
+    ];
+    let rows = cells(groups).filter_map(|cell| {
+        let spoken = Spoken::of(report.median_row(cell)?);
+        Some([
+            words::cell(groups, cell),
+            spoken.protocols(),
+            spoken.tls(),
+            spoken.ciphers(),
+            spoken.resumed(),
+            spoken.streams(),
+            spoken.pushed(),
+            spoken.heads_sent(),
+            spoken.heads_received(),
+        ])
+    });
+    m.line("h3", &[], "What was really spoken, in each cell's median trial");
+    m.line("p", &[], HEADS);
+    table(m, "Really spoken", &columns, rows);
+    connections_query(m, report, groups);
+}
+
+const HEADS: &str = "Octets of heads stand before → after compression: of HTTP/2 the fields as HTTP/1.1 would write \
+                     them, of SPDY the name/value blocks. HTTP/1.1 compresses none.";
+
+/// What each cell's median trial moved.
+pub(super) fn moved(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
+    let columns = [
+        text("cell"),
         figure("connections"),
         figure("requests"),
         figure("rounds"),
@@ -28,11 +61,15 @@ pub(super) fn negotiated(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_
     ];
     let rows = cells(groups).filter_map(|cell| {
         let mut row = vec![words::cell(groups, cell)];
-        row.extend(agreed(cell, report.median_row(cell)?));
+        row.extend(sums(cell, report.median_row(cell)?));
         Some(row)
     });
-    m.line("h3", &[], "What was negotiated, in each cell's median trial");
-    table(m, "Negotiated", &columns, rows);
+    m.line("h3", &[], "What went over the wire, in each cell's median trial");
+    table(m, "Over the wire", &columns, rows);
+    connections_query(m, report, groups);
+}
+
+fn connections_query(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     let medians = cells(groups).filter_map(|cell| cell.median_trial.as_ref());
     let keys = command::sql_list(medians.map(|median| median.key.as_str()));
     let query = format!("SELECT * FROM connections WHERE key IN {keys} ORDER BY key, id");
@@ -84,24 +121,11 @@ fn cells<'g>(groups: &'g [Group<'_>]) -> impl Iterator<Item = &'g CellResult> {
     groups.iter().flat_map(|group| group.cells.iter().copied())
 }
 
-fn agreed(cell: &CellResult, trial: &TrialRecord) -> [String; 10] {
+fn sums(cell: &CellResult, trial: &TrialRecord) -> [String; 7] {
     let all = &trial.connections;
-    let distinct = |of: fn(&ConnectionRecord) -> String| -> String {
-        let values: BTreeSet<String> = all.iter().map(of).collect();
-        values.into_iter().collect::<Vec<_>>().join(", ")
-    };
-    let tls = |c: &ConnectionRecord| {
-        let resumed = |resumed| if resumed { ", resumed" } else { "" };
-        c.tls.as_ref().map_or("none".to_owned(), |t| format!("{}{}", t.version, resumed(t.resumed)))
-    };
-    let cipher =
-        |c: &ConnectionRecord| c.tls.as_ref().map_or("–".to_owned(), |t| t.cipher.clone());
     let sum =
         |of: fn(&ConnectionRecord) -> u64| number::count(all.iter().map(of).sum::<u64>() as f64);
     [
-        distinct(|connection| connection.protocol.clone()),
-        distinct(tls),
-        distinct(cipher),
         all.len().to_string(),
         sum(|connection| u64::from(connection.requests)),
         cell.median_trial.as_ref().map(|median| median.rounds.to_string()).unwrap_or_default(),

@@ -2,11 +2,11 @@
 //! phone every link becomes a list; the roles keep it a table for those who listen (browsers forget that where a
 //! style sheet lays a table out as blocks).
 
+use super::forest::Forest;
 use crate::hue::Hue;
 use crate::markup::Markup;
-use crate::number::{self, Percent, Ratio};
+use crate::number::{self, Percent};
 use crate::overview::{Group, load};
-use crate::scale::Position;
 use crate::{Report, words};
 use study::result::{CellResult, Ranked, Verdict};
 
@@ -15,7 +15,7 @@ pub(super) fn matrix(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
     let Some(first) = compared.first() else { return };
     m.element("section", &[("id", &"verdicts")], |m| {
         m.line("h2", &[], format!("Load time against {}", report.result.baseline));
-        let forest = Forest::of(&compared, report.result.margin);
+        let forest = Forest::of(intervals(&compared), report.result.margin);
         for groups in compared.chunk_by(|a, b| a.workload.name == b.workload.name) {
             let caption = groups[0].workload.to_string();
             m.element(
@@ -39,6 +39,12 @@ pub(super) fn matrix(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
         }
         m.element("p", &[("class", &"note")], |m| reading(m, report));
     });
+}
+
+fn intervals<'g>(groups: &'g [&Group<'_>]) -> impl Iterator<Item = [f64; 2]> + 'g {
+    let verdicts = groups.iter().filter_map(|group| group.verdicts);
+    let ranked = verdicts.flat_map(|verdicts| &verdicts.ranking);
+    ranked.filter_map(|ranked| Some(words::ratio(&ranked.comparison)?.ci))
 }
 
 fn heads(m: &mut Markup, group: &Group<'_>) {
@@ -134,83 +140,4 @@ fn reading(m: &mut Markup, report: &Report<'_>) {
         Percent(family.confidence),
         family.comparisons,
     ));
-}
-
-/// The scale that all ratios share: logarithmic, with 1 in the middle.
-struct Forest {
-    /// The natural logarithm at the right edge.
-    reach: f64,
-    margin: f64,
-}
-
-impl Forest {
-    fn of(groups: &[&Group<'_>], margin: f64) -> Self {
-        let ends = groups
-            .iter()
-            .filter_map(|group| group.verdicts)
-            .flat_map(|verdicts| &verdicts.ranking)
-            .filter_map(|ranked| words::ratio(&ranked.comparison))
-            .flat_map(|ratio| ratio.ci)
-            .map(|end| end.ln().abs())
-            .filter(|end| end.is_finite());
-        // At least a quarter either way, so that a tie looks like one; at most tenfold.
-        let reach = ends.fold(1.25_f64.ln(), f64::max).min(10_f64.ln()) * 1.08;
-        Self { reach, margin }
-    }
-
-    fn at(&self, ratio: f64) -> Position {
-        let share = ratio.max(f64::MIN_POSITIVE).ln() / self.reach;
-        Position((50.0 + share * 50.0).clamp(0.0, 100.0))
-    }
-
-    fn draw(&self, m: &mut Markup, ratio: Ratio) {
-        let (low, high) = (self.at(ratio.ci[0]), self.at(ratio.ci[1]));
-        let (from, to) = (self.at(1.0 / (1.0 + self.margin)), self.at(1.0 + self.margin));
-        let band = Position(to.0 - from.0);
-        m.element(
-            "svg",
-            &[
-                ("class", &"forest"),
-                ("aria-hidden", &"true"),
-                ("width", &"100%"),
-                ("height", &"14"),
-            ],
-            |m| {
-                m.empty(
-                    "rect",
-                    &[
-                        ("class", &"band"),
-                        ("x", &from),
-                        ("y", &"0"),
-                        ("width", &band),
-                        ("height", &"14"),
-                    ],
-                );
-                m.empty(
-                    "line",
-                    &[
-                        ("class", &"one"),
-                        ("x1", &"50%"),
-                        ("x2", &"50%"),
-                        ("y1", &"0"),
-                        ("y2", &"14"),
-                    ],
-                );
-                m.empty(
-                    "line",
-                    &[
-                        ("class", &"interval"),
-                        ("x1", &low),
-                        ("x2", &high),
-                        ("y1", &"7"),
-                        ("y2", &"7"),
-                    ],
-                );
-                m.empty(
-                    "circle",
-                    &[("class", &"dot"), ("cx", &self.at(ratio.value)), ("cy", &"7"), ("r", &"4")],
-                );
-            },
-        );
-    }
 }

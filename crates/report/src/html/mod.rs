@@ -1,11 +1,14 @@
 //! The page: one file that loads nothing, works without its script, prints, and reads on a phone. First
 //! what a manager asks (the answer, what it saves, what it does not say), then what an engineer asks
-//! (every trial, where the time went, what was negotiated, how to run it again).
+//! (every trial, where the time went, what was really spoken, how to run it again).
 
 mod again;
 mod cells;
+mod comparison;
 mod dots;
 mod facts;
+mod forest;
+mod instrument;
 mod matrix;
 mod parts;
 mod picture;
@@ -13,6 +16,8 @@ mod published;
 mod summary;
 mod table;
 mod waterfall;
+
+pub use comparison::comparison_html;
 
 use crate::markup::Markup;
 use crate::overview::Group;
@@ -23,22 +28,23 @@ pub fn html(report: &Report<'_>) -> String {
     let mut m = Markup::default();
     m.own("<!DOCTYPE html>\n");
     m.element("html", &[("lang", &"en")], |m| {
-        m.element("head", &[], |m| head(m, report));
+        let title = format!("{} · wirelap", report.result.experiment);
+        m.element("head", &[], |m| head(m, &title, &report.result.version));
         m.element("body", &[], |m| body(m, report));
     });
     m.finish()
 }
 
-fn head(m: &mut Markup, report: &Report<'_>) {
+fn head(m: &mut Markup, title: &str, version: &str) {
     m.empty("meta", &[("charset", &"utf-8")]);
     // Nothing is fetched, whatever a name from outside may say.
     let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
     m.empty("meta", &[("http-equiv", &"Content-Security-Policy"), ("content", &policy)]);
     m.empty("meta", &[("name", &"viewport"), ("content", &"width=device-width, initial-scale=1")]);
     m.empty("meta", &[("name", &"color-scheme"), ("content", &"light dark")]);
-    let generator = format!("wirelap {}", report.result.version);
+    let generator = format!("wirelap {version}");
     m.empty("meta", &[("name", &"generator"), ("content", &generator)]);
-    m.line("title", &[], format!("{} · wirelap", report.result.experiment));
+    m.line("title", &[], title);
     m.element("style", &[], |m| m.own(include_str!("page.css")));
 }
 
@@ -56,7 +62,9 @@ fn body(m: &mut Markup, report: &Report<'_>) {
         }
         m.element("section", &[("id", &"facts")], |m| {
             m.line("h2", &[], "What ran");
-            cells::negotiated(m, report, &groups);
+            cells::spoken(m, report, &groups);
+            cells::moved(m, report, &groups);
+            instrument::instrument(m, report);
             facts::settings(m, report);
             facts::troubles(m, report, &groups);
             cells::figures(m, report, &groups);

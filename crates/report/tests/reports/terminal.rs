@@ -24,15 +24,16 @@ fn a_clean_run_reads_as_the_readme_shows_it() {
     assert!(lines[9].ends_with("  FASTER  -2.0 s"), "{}", lines[9]);
     assert!(lines[11].starts_with("  h1-tls  4.") && lines[11].ends_with("  baseline"));
     assert_eq!(lines[12], "  h1-tls waits 10 request rounds on 6 connections, h2 two on 1");
+    assert_eq!(lines[13], "spoken: h1 6x http/1.1; h1-tls 6x http/1.1; h2 1x h2, heads to 20 %");
     assert_eq!(
-        lines[13],
+        lines[14],
         "not covered: loss, h3, warm cache, several origins, CPU of a real browser"
     );
     assert_eq!(
-        lines[14],
+        lines[15],
         "report  ./wirelap-quick-1/report.html      next  wirelap race my.har --links 4g,3g"
     );
-    assert_eq!(lines.len(), 15);
+    assert_eq!(lines.len(), 16);
 }
 
 #[test]

@@ -12,7 +12,9 @@ use study::record::{
     TrialRecord, without_figures,
 };
 use study::result::RunResult;
-use trace::{ConnectionRecord, FetchOutcome, FetchRecord, Phases, TlsRecord};
+use trace::{
+    ConnectionRecord, FetchOutcome, FetchRecord, HeaderOctets, HeaderSize, Phases, TlsRecord,
+};
 use unit::{BitRate, ByteSize, Instant, Random, Seed};
 
 /// A simulated run.
@@ -370,12 +372,23 @@ impl Load<'_> {
             secured: connection.secured.map(at),
             closed: None,
             requests: requests[id],
+            pushed: 0,
+            headers: Some(heads(self.contender.transport, requests[id])),
             rounds: if self.contender.transport == Transport::H2 { 2 } else { requests[id] },
             bytes_sent: u64::from(requests[id]) * 180,
             bytes_received: u64::from(requests[id]) * 5_240,
         };
         self.connections.iter().enumerate().map(record).collect()
     }
+}
+
+/// Every request alike, and what a transport compresses them to.
+fn heads(transport: Transport, requests: u32) -> HeaderOctets {
+    let size = |plain: u64| HeaderSize {
+        plain: plain * u64::from(requests),
+        coded: plain * u64::from(requests) / if transport == Transport::Http1 { 1 } else { 5 },
+    };
+    HeaderOctets { sent: size(180), received: size(240) }
 }
 
 fn host() -> HostFacts {
@@ -386,6 +399,7 @@ fn host() -> HostFacts {
         cores: 2,
         memory_bytes: ByteSize(8_000_000_000).0,
         root: false,
+        calibration: None,
         more: [("rustls".to_owned(), "0.23.31".to_owned())].into(),
     }
 }

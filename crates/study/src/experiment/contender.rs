@@ -47,11 +47,14 @@ pub enum Transport {
     /// SPDY/3.1, by prior knowledge where there is no TLS.
     #[serde(rename = "spdy/3.1")]
     Spdy,
+    /// SPDY/3: as SPDY/3.1 without flow control of the session.
+    #[serde(rename = "spdy/3")]
+    Spdy3,
 }
 
 impl Transport {
     /// Every transport that an experiment may name.
-    pub const ALL: [Self; 3] = [Self::Http1, Self::H2, Self::Spdy];
+    pub const ALL: [Self; 4] = [Self::Http1, Self::H2, Self::Spdy, Self::Spdy3];
 
     /// The name in files and in ALPN.
     pub fn name(self) -> &'static str {
@@ -59,6 +62,7 @@ impl Transport {
             Self::Http1 => "http/1.1",
             Self::H2 => "h2",
             Self::Spdy => "spdy/3.1",
+            Self::Spdy3 => "spdy/3",
         }
     }
 
@@ -66,7 +70,7 @@ impl Transport {
     pub fn usual_tls(self) -> Tls {
         match self {
             Self::Http1 => Tls::None,
-            Self::H2 | Self::Spdy => Tls::V1_3,
+            Self::H2 | Self::Spdy | Self::Spdy3 => Tls::V1_3,
         }
     }
 
@@ -76,7 +80,7 @@ impl Transport {
     pub fn usual_connections(self) -> u32 {
         match self {
             Self::Http1 => 6,
-            Self::H2 | Self::Spdy => 1,
+            Self::H2 | Self::Spdy | Self::Spdy3 => 1,
         }
     }
 }

@@ -67,7 +67,7 @@ pub(super) struct ContenderFile {
     pub(super) name: Spanned<String>,
     /// The protocol spoken.
     pub(super) transport: Transport,
-    /// The security below it (default "auto": TLS 1.3 for h2 and spdy/3.1, none for http/1.1).
+    /// The security below it (default "auto": none for http/1.1, else TLS 1.3).
     #[serde(default)]
     pub(super) tls: TlsFile,
     /// A client subject's name, such as "curl" (default: wirelap's own client).

@@ -7,6 +7,7 @@ mod contender;
 mod download;
 mod error;
 mod file;
+mod known;
 mod overrides;
 pub(crate) mod quantity;
 mod read;
@@ -20,6 +21,7 @@ pub use contender::{
 };
 pub use download::{DownloadWorkload, Processes};
 pub use error::ExperimentError;
+pub use known::{KNOWN_CONTENDERS, KnownContender};
 pub use overrides::{Extent, OverrideError, Overrides};
 pub use workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload, WorkloadKind};
 

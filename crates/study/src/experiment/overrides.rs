@@ -2,8 +2,8 @@
 
 use super::error::help;
 use super::{
-    CallsWorkload, DownloadWorkload, Experiment, LinkChoice, MARGINS, MOST_TRIALS, Pattern,
-    Workload, WorkloadKind,
+    CallsWorkload, Contender, DownloadWorkload, Experiment, KNOWN_CONTENDERS, KnownContender,
+    LinkChoice, MARGINS, MOST_TRIALS, Pattern, Workload, WorkloadKind,
 };
 use crate::nearest;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ pub struct Overrides {
     pub margin: Option<f64>,
     /// Another baseline.
     pub baseline: Option<String>,
-    /// Only these contenders, in this order.
+    /// Only these contenders, in this order: the experiment's own, or known ones.
     pub contenders: Vec<String>,
     /// These links, the experiment's own or any other.
     pub links: Vec<String>,
@@ -85,7 +85,9 @@ impl Experiment {
         }
         self.choose_contenders(&overrides.contenders)?;
         if let Some(baseline) = &overrides.baseline {
-            self.known(baseline)?;
+            if self.contender(baseline).is_none() && KnownContender::find(baseline).is_none() {
+                return Err(self.unknown(baseline));
+            }
             self.baseline.clone_from(baseline);
         }
         if self.contender(&self.baseline).is_none() {
@@ -137,12 +139,15 @@ impl Experiment {
         self.workloads.retain(|workload| seen.insert(workload.name.clone()));
     }
 
+    /// Those of the experiment by name, and those that every experiment can be asked for.
     fn choose_contenders(&mut self, names: &[String]) -> Result<(), OverrideError> {
-        let mut chosen: Vec<_> = Vec::new();
+        let mut chosen: Vec<Contender> = Vec::new();
         for name in names {
-            let contender = self.known(name)?;
-            if !chosen.contains(contender) {
-                chosen.push(contender.clone());
+            let known = || KnownContender::find(name).map(KnownContender::contender);
+            let contender = self.contender(name).cloned().or_else(known);
+            let contender = contender.ok_or_else(|| self.unknown(name))?;
+            if !chosen.contains(&contender) {
+                chosen.push(contender);
             }
         }
         if !chosen.is_empty() {
@@ -168,23 +173,23 @@ impl Experiment {
         }
     }
 
-    fn known(&self, name: &str) -> Result<&super::Contender, OverrideError> {
-        self.contender(name).ok_or_else(|| {
-            let known = self.contenders.iter().map(|contender| contender.name.clone());
-            let suggestion = nearest(name, self.contenders.iter().map(|c| c.name.as_str()));
-            OverrideError::UnknownContender {
-                name: name.to_owned(),
-                known: known.map(|name| format!("`{name}`")).collect(),
-                suggestion: suggestion.map(str::to_owned),
-            }
-        })
+    fn unknown(&self, name: &str) -> OverrideError {
+        let own = self.contenders.iter().map(|contender| contender.name.as_str());
+        let others = KNOWN_CONTENDERS.iter().map(|known| known.name);
+        let mut known: Vec<&str> = own.collect();
+        known.extend(others.filter(|name| self.contender(name).is_none()));
+        OverrideError::UnknownContender {
+            name: name.to_owned(),
+            suggestion: nearest(name, known.iter().copied()).map(str::to_owned),
+            known: known.iter().map(|name| format!("`{name}`")).collect(),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::builtin;
+    use crate::experiment::{Tls, builtin};
 
     fn quick() -> Experiment {
         builtin()[0].toml.parse().unwrap()
@@ -213,6 +218,22 @@ mod tests {
         let links: Vec<_> = chosen.links.iter().map(|l| (l.name.as_str(), l.trials)).collect();
         let own = quick().links[2].trials;
         assert_eq!(links, [("4g", quick().links[0].trials), ("3g", own)]);
+    }
+
+    #[test]
+    fn known_contenders_race_where_the_experiment_has_none_of_that_name() {
+        let chosen = |experiment: Experiment, asked: &[&str]| {
+            let (contenders, baseline) = (names(asked), Some(asked[0].to_owned()));
+            experiment.with(&Overrides { contenders, baseline, ..Overrides::default() })
+        };
+        let quick = chosen(quick(), &["spdy", "h2", "spdy-3"]).unwrap();
+        let spoken: Vec<_> = quick.contenders.iter().map(|c| (c.transport.name(), c.tls)).collect();
+        assert_eq!(spoken, [("spdy/3.1", Tls::V1_3), ("h2", Tls::V1_3), ("spdy/3", Tls::V1_3)]);
+        // The period's own has TLS 1.2.
+        let images = builtin().iter().find(|builtin| builtin.name == "spdy-images").unwrap();
+        let images = chosen(images.toml.parse().unwrap(), &["spdy", "spdy-clear"]).unwrap();
+        let tls: Vec<_> = images.contenders.iter().map(|contender| contender.tls).collect();
+        assert_eq!(tls, [Tls::V1_2, Tls::None]);
     }
 
     #[test]
@@ -246,7 +267,8 @@ mod tests {
         let contenders = Overrides { contenders: names(&["h1tls"]), ..Overrides::default() };
         assert_eq!(
             said(contenders),
-            "no contender is called `h1tls`, expected one of `h1`, `h1-tls`, `h2`; did you mean `h1-tls`?"
+            "no contender is called `h1tls`, expected one of `h1`, `h1-tls`, `h2`, `h2-clear`, `spdy`, `spdy-clear`, \
+             `spdy-3`; did you mean `h1-tls`?"
         );
         let left_out = Overrides { contenders: names(&["h1", "h2"]), ..Overrides::default() };
         assert!(said(left_out).starts_with("the baseline `h1-tls` is not among"));

@@ -7,6 +7,7 @@ mod evidence;
 mod packets;
 mod parts;
 mod path;
+mod spoken;
 mod subject;
 #[cfg(test)]
 mod tests;
@@ -94,11 +95,7 @@ fn metrics(
     let received: u64 = testimony.connections.iter().map(|c| c.bytes_received).sum();
     set(metric::BYTES, received as f64);
     set(metric::CONNECTIONS, testimony.connections.len() as f64);
-    let resumed = |c: &&ConnectionRecord| c.tls.as_ref().is_some_and(|tls| tls.resumed);
-    set(metric::RESUMED, testimony.connections.iter().filter(resumed).count() as f64);
-    for connection in testimony.connections.iter().filter(|c| !c.protocol.is_empty()) {
-        *metrics.entry(metric::connections_by(&connection.protocol)).or_default() += 1.0;
-    }
+    spoken::put(testimony.connections, &mut metrics);
     let mut set = |name: &str, value: f64| metrics.insert(name.to_owned(), value);
     let (rounds, round_trips) = rounds(path);
     set(metric::ROUNDS, f64::from(rounds));

@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 use std::net::SocketAddr;
-use trace::{Direction, Fate, Flow, Phases, TcpMark, TlsRecord};
+use trace::{Direction, Fate, Flow, HeaderOctets, HeaderSize, Phases, TcpMark, TlsRecord};
 use unit::Instant;
 
 fn at(ms: f64) -> Instant {
@@ -50,6 +50,8 @@ fn connection(id: u32, protocol: &str, times: [f64; 3]) -> ConnectionRecord {
         secured: Some(at(times[2])),
         closed: None,
         requests: 1,
+        pushed: 0,
+        headers: None,
         rounds: 1,
         bytes_sent: 0,
         bytes_received: 0,
@@ -322,4 +324,40 @@ proptest! {
         let load = finding.metrics["load_ms"];
         prop_assert_eq!(finding.parts.unwrap().total_ns() as f64 / 1e6, load);
     }
+}
+
+#[test]
+fn the_connections_tell_what_was_really_spoken() {
+    let heads = |plain, coded| HeaderSize { plain, coded };
+    let mut first = connection(0, "spdy/3.1", [0.0, 50.0, 100.0]);
+    first.requests = 5;
+    first.pushed = 2;
+    first.headers = Some(HeaderOctets { sent: heads(900, 300), received: heads(1200, 200) });
+    let mut second = connection(1, "spdy/3.1", [0.0, 50.0, 100.0]);
+    second.headers = Some(HeaderOctets { sent: heads(100, 90), received: heads(200, 110) });
+    if let Some(tls) = &mut second.tls {
+        tls.resumed = true;
+    }
+    // It never came to a protocol.
+    let mut third = connection(2, "", [0.0, 50.0, 100.0]);
+    (third.requests, third.headers) = (0, Some(HeaderOctets::default()));
+    let mut case = Case::of(Vec::new(), vec![first, second, third]);
+    let metrics = case.finding().metrics;
+    let told = [
+        (metric::CONNECTIONS, 3.0),
+        ("connections:spdy/3.1", 2.0),
+        (metric::STREAMS_PER_CONNECTION, 4.0),
+        (metric::PUSHED, 2.0),
+        (metric::RESUMED, 1.0),
+        (metric::HEADERS_SENT, 390.0),
+        (metric::HEADERS_SENT_PLAIN, 1000.0),
+        (metric::HEADERS_RECEIVED, 310.0),
+        (metric::HEADERS_RECEIVED_PLAIN, 1400.0),
+    ];
+    for (name, value) in told {
+        assert_eq!(metrics.get(name), Some(&value), "{name}");
+    }
+    // What one of them does not tell is not made up.
+    case.connections[1].headers = None;
+    assert_eq!(case.finding().metrics.get(metric::HEADERS_SENT), None);
 }

@@ -16,6 +16,7 @@ pub fn quantile(values: &[f64], at: f64) -> Option<f64> {
 pub(super) fn quantile_of_sorted(sorted: &[f64], at: f64) -> Option<f64> {
     let place = sorted.len().checked_sub(1)? as f64 * at.clamp(0.0, 1.0);
     let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-    // Equal ends first: the difference of two infinities is not a number.
-    Some(if low == high { low } else { low + (high - low) * place.fract() })
+    // An infinite lower end, or two: their difference to anything is no number to add.
+    let is_low = low == high || low == f64::NEG_INFINITY;
+    Some(if is_low { low } else { low + (high - low) * place.fract() })
 }

@@ -18,6 +18,8 @@ pub struct Encoder {
     names: Box<[u64; BUCKETS]>,
     /// The smallest capacity since the last block, where it changed.
     announce: Option<usize>,
+    /// Octets of the block's fields.
+    plain: usize,
 }
 
 impl Encoder {
@@ -25,7 +27,7 @@ impl Encoder {
     pub fn new(capacity: usize) -> Self {
         let table = DynamicTable::new(capacity);
         let (whole, names) = (Box::new([0; BUCKETS]), Box::new([0; BUCKETS]));
-        Self { table, whole, names, announce: None }
+        Self { table, whole, names, announce: None, plain: 0 }
     }
 
     /// Changes the table's capacity; the next block tells the decoder.
@@ -39,6 +41,7 @@ impl Encoder {
 
     /// Begins a header block.
     pub fn begin(&mut self, out: &mut Vec<u8>) {
+        self.plain = 0;
         let Some(smallest) = self.announce.take() else { return };
         // RFC 7541 §4.2: the smallest size in between, then the final one.
         if smallest < self.table.capacity() {
@@ -49,6 +52,7 @@ impl Encoder {
 
     /// Appends a field to the block. Its name must be in lower case.
     pub fn field(&mut self, field: Field<'_>, out: &mut Vec<u8>) {
+        self.plain += plain_size(field);
         let Field { name, value, sensitive } = field;
         let found = static_table::find(name, value);
         if let (Found::Whole(index), false) = (found, sensitive) {
@@ -82,6 +86,11 @@ impl Encoder {
         self.names[bucket(name_hash)] = self.table.inserted();
     }
 
+    /// Octets of the block so far, before compression: [`plain_size`] of its fields.
+    pub fn plain_size(&self) -> usize {
+        self.plain
+    }
+
     /// The index of the entry with that serial number, where it is alive and `fits`.
     fn age(&self, serial: u64, fits: impl Fn((&[u8], &[u8])) -> bool) -> Option<usize> {
         if serial == 0 {
@@ -90,6 +99,13 @@ impl Encoder {
         let age = usize::try_from(self.table.inserted() - serial).ok()?;
         self.table.entry(age).filter(|&entry| fits(entry)).map(|_| STATIC + 1 + age)
     }
+}
+
+/// Octets of a field as HTTP/1.1 writes it (RFC 9112 §5): name, colon, a space, value, CRLF.
+#[inline]
+pub fn plain_size(field: Field<'_>) -> usize {
+    const AROUND: usize = ": \r\n".len();
+    field.name.len() + field.value.len() + AROUND
 }
 
 /// RFC 7541 §6.2.

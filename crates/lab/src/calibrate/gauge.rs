@@ -1,0 +1,193 @@
+//! `wirelap gauge` (hidden): one measurement of a calibration. Builds the ends, starts a probe at each, carries
+//! their packets where there is a link, and hands on what the probes say.
+
+use super::probe::{ProbeJob, ProbeReport};
+use crate::trouble::Trouble;
+use os::net::{
+    ForwardSpec, Forwarder, Placement, Segmentation, Side, Stop, SuperPackets, Topology,
+    TopologySpec, Wiring,
+};
+use os::process::Child;
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
+use std::process::{ChildStdout, Command, ExitCode, Stdio};
+use std::time::Duration;
+use unit::Seed;
+
+/// The seed of every gauge, so that loss can be held against its plan.
+pub(super) const SEED: u64 = 1;
+
+/// What a measurement is of.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct GaugeJob {
+    /// What is between the ends.
+    pub(super) path: Path,
+    /// What far does; it is ready before near begins.
+    pub(super) far: Option<ProbeJob>,
+    /// What near does.
+    pub(super) near: ProbeJob,
+}
+
+/// What is between the ends.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) enum Path {
+    /// A veth pair.
+    #[serde(with = "super_packets")]
+    Bare(SuperPackets),
+    /// A link by its text; `split` has super-packets split where they need not be.
+    Link { text: String, split: bool },
+}
+
+impl Path {
+    /// A link as trials have it.
+    pub(super) fn link(text: &str) -> Self {
+        Self::Link { text: text.to_owned(), split: false }
+    }
+}
+
+impl std::fmt::Display for Path {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bare(_) => f.write_str("a bare veth pair"),
+            Self::Link { text, .. } => write!(f, "the link {text}"),
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct GaugeReport {
+    /// Near's word.
+    pub(super) near: ProbeReport,
+    /// Far's.
+    pub(super) far: Option<ProbeReport>,
+}
+
+/// Longer than any probe takes.
+const LIMIT: Duration = Duration::from_secs(30);
+const END: Duration = Duration::from_millis(500);
+
+/// Does the job.
+pub(crate) fn run() -> Result<ExitCode, Trouble> {
+    os::process::die_with_parent();
+    let Some(job) = crate::command::read_job::<GaugeJob>()? else { return Ok(ExitCode::FAILURE) };
+    let wiring = match &job.path {
+        Path::Bare(super_packets) => Wiring::Bare(*super_packets),
+        Path::Link { .. } => Wiring::Link,
+    };
+    // As trials are placed: the link has a core of its own where there are two.
+    let cores = study::plan::Placement::on(crate::host::cores());
+    os::process::pin(&[cores.link as usize]).map_err(crate::command::lacking)?;
+    let topology = Topology::build(&TopologySpec { wiring, ..TopologySpec::default() })
+        .map_err(crate::command::lacking)?;
+    let mut carrier = Carrier::new(&topology, &job.path)?;
+    let ends = Ends { topology: &topology, core: cores.client as usize };
+    let far = match &job.far {
+        Some(probe) => Some(ends.start(Side::Far, probe, &mut carrier)?),
+        None => None,
+    };
+    let mut near = ends.start(Side::Near, &job.near, &mut carrier)?;
+    let report = GaugeReport {
+        near: near.report(&mut carrier)?,
+        far: far.map(|mut far| far.report(&mut carrier)).transpose()?,
+    };
+    crate::command::print_job(&report)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What moves packets while a probe is waited for.
+enum Carrier {
+    /// The kernel does.
+    Kernel,
+    /// We do.
+    Link(Box<Forwarder<'static>>),
+}
+
+impl Carrier {
+    fn new(topology: &Topology, path: &Path) -> Result<Self, Trouble> {
+        let Path::Link { text, split } = path else { return Ok(Self::Kernel) };
+        let link = link::LinkSpec::parse(text, link::no_traces).map_err(Trouble::failed)?;
+        let segmentation =
+            if *split { Segmentation::Split } else { Segmentation::KeepWhereUnlimited };
+        let spec = ForwardSpec { link, seed: Seed(SEED), segmentation };
+        let forwarder = Forwarder::new(topology, &spec).map_err(crate::command::lacking)?;
+        Ok(Self::Link(Box::new(forwarder)))
+    }
+
+    /// Carries until there is something to read.
+    fn await_readable(&mut self, pipe: &ChildStdout) -> Result<(), Trouble> {
+        // A read from the pipe waits by itself; only a link needs us meanwhile.
+        let Self::Link(forwarder) = self else { return Ok(()) };
+        let stop = Stop { readable: &[pipe.as_fd()], deadline: Some(os::clock::now() + LIMIT) };
+        forwarder.run(stop).map_err(crate::command::lacking)?;
+        match os::process::is_readable(pipe.as_fd()).map_err(crate::command::lacking)? {
+            true => Ok(()),
+            false => Err(Trouble::failed("a probe did not answer in time")),
+        }
+    }
+}
+
+struct Ends<'a> {
+    topology: &'a Topology,
+    core: usize,
+}
+
+/// A probe at work.
+struct Probe {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Ends<'_> {
+    /// Starts a probe and waits for its word that it is ready.
+    fn start(&self, side: Side, job: &ProbeJob, carrier: &mut Carrier) -> Result<Probe, Trouble> {
+        let program = std::env::current_exe().map_err(Trouble::failed)?;
+        let mut command = Command::new(program);
+        command.arg("probe").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let placement = Placement { cpus: vec![self.core], ..Placement::at(side) };
+        let mut child = self.topology.spawn(command, placement).map_err(crate::command::lacking)?;
+        if let Some(mut stdin) = child.stdin.take() {
+            stdin
+                .write_all(&serde_json::to_vec(job).map_err(Trouble::failed)?)
+                .map_err(Trouble::failed)?;
+        }
+        let Some(output) = child.stdout.take() else {
+            return Err(Trouble::failed("a probe has no standard output"));
+        };
+        let mut probe = Probe { child, output: BufReader::new(output) };
+        carrier.await_readable(probe.output.get_ref())?;
+        let mut ready = String::new();
+        probe.output.read_line(&mut ready).map_err(Trouble::failed)?;
+        if ready.is_empty() {
+            return Err(Trouble::failed("a probe ended at once"));
+        }
+        Ok(probe)
+    }
+}
+
+impl Probe {
+    fn report(&mut self, carrier: &mut Carrier) -> Result<ProbeReport, Trouble> {
+        if self.output.buffer().is_empty() {
+            carrier.await_readable(self.output.get_ref())?;
+        }
+        let mut text = Vec::new();
+        self.output.read_to_end(&mut text).map_err(Trouble::failed)?;
+        self.child.end(END).map_err(crate::command::lacking)?;
+        serde_json::from_slice(&text).map_err(|_| Trouble::failed("a probe ended without a word"))
+    }
+}
+
+/// [`SuperPackets`] as a job states it.
+mod super_packets {
+    use os::net::SuperPackets;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(value: &SuperPackets, s: S) -> Result<S::Ok, S::Error> {
+        (*value == SuperPackets::Kept).serialize(s)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<SuperPackets, D::Error> {
+        Ok(if bool::deserialize(d)? { SuperPackets::Kept } else { SuperPackets::Off })
+    }
+}

@@ -1,0 +1,272 @@
+//! Calibration: what the link machinery does on this machine, measured through the very machinery that trials use.
+//! Each measurement is a process of its own ([`gauge`]), whose two ends are processes too ([`probe`]).
+
+pub(crate) mod gauge;
+pub(crate) mod probe;
+
+use crate::trouble::Trouble;
+use gauge::{GaugeJob, GaugeReport, Path};
+use os::net::probe::{PingSpec, StreamSpec};
+use os::net::{Side, SuperPackets, Topology};
+use probe::{ProbeJob, ProbeReport};
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use study::calibration::{Calibration, LossGauge, RateGauge, RoundTripGauge, Spread, Throughput};
+use trace::{Direction, Fate};
+use unit::{BitRate, ByteSize, Instant, Seed};
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A second or two, before each race.
+    Short,
+    /// Half a minute, when asked for.
+    Full,
+}
+
+/// Measures. An error names what could not be measured; the machine lacks something then.
+pub(crate) fn calibrate(form: Form) -> Result<Calibration, Trouble> {
+    let before = CpuTimes::read();
+    let (began, spent_before) = (os::clock::now(), spent());
+    let timer = timer_lateness(form);
+    let floor = Spread::of_nanos(&answered(&pings(form, Path::Bare(SuperPackets::Kept))?));
+    let calibration = Calibration {
+        short: form == Form::Short,
+        spare_cpu: 0.0,
+        timer,
+        floor,
+        round_trips: round_trips(form, floor)?,
+        rates: rates(form)?,
+        loss: if form == Form::Full { Some(loss()?) } else { None },
+        throughput: throughput(form)?,
+    };
+    let own = spent().saturating_sub(spent_before);
+    let spare_cpu = before.spare_since(own, os::clock::now().since(began));
+    Ok(Calibration { spare_cpu, ..calibration })
+}
+
+/// FACTS of the trade: a spacing that no timer's grain divides shows what whole milliseconds would hide.
+const PING_SPACING: Duration = Duration::from_micros(4_370);
+const PATIENCE: Duration = Duration::from_secs(2);
+const PORT: u16 = 9;
+
+fn far() -> std::net::Ipv4Addr {
+    Topology::addresses(Side::Far).v4
+}
+
+fn pings(form: Form, path: Path) -> Result<Vec<Option<u64>>, Trouble> {
+    let count = if form == Form::Full { 300 } else { 40 };
+    let spec = PingSpec { to: far(), count, spacing: PING_SPACING, patience: PATIENCE };
+    match measure(GaugeJob { path, far: None, near: ProbeJob::Ping(spec) })?.near {
+        ProbeReport::Pinged(trips) => Ok(trips),
+        other => Err(strange(&other)),
+    }
+}
+
+fn answered(trips: &[Option<u64>]) -> Vec<u64> {
+    trips.iter().flatten().copied().collect()
+}
+
+fn round_trips(form: Form, floor: Spread) -> Result<Vec<RoundTripGauge>, Trouble> {
+    let wanted: &[u64] = if form == Form::Full { &[10, 50, 100] } else { &[10] };
+    let gauge = |millis: &u64| {
+        let trips = pings(form, Path::link(&format!("rtt={millis}ms")))?;
+        Ok(RoundTripGauge::new(Duration::from_millis(*millis), &trips, floor))
+    };
+    wanted.iter().map(gauge).collect()
+}
+
+/// A UDP payload that fills an IP packet of Ethernet's size.
+const PACKET: u64 = 1500;
+const PAYLOAD: usize = 1472;
+
+fn rates(form: Form) -> Result<Vec<RateGauge>, Trouble> {
+    let wanted: &[(&str, u32)] = match form {
+        Form::Full => &[
+            ("100kbit", 12),
+            ("1.6mbit", 200),
+            ("9mbit", 1_000),
+            ("50mbit", 5_000),
+            ("1gbit", 60_000),
+        ],
+        Form::Short => &[("9mbit", 150)],
+    };
+    wanted.iter().map(|(rate, packets)| rate_gauge(rate, *packets)).collect()
+}
+
+fn rate_gauge(text: &str, packets: u32) -> Result<RateGauge, Trouble> {
+    let rate: BitRate = text.parse().map_err(Trouble::failed)?;
+    // A quarter faster than the bottleneck keeps its queue filled; what finds it full is dropped.
+    let spacing = rate.time_for(ByteSize(PACKET)).mul_f64(0.8);
+    let to = SocketAddr::from((far(), PORT));
+    let stream = StreamSpec { to, count: packets, payload: PAYLOAD, spacing };
+    // The queue's length, and what a busy machine may keep us waiting.
+    let quiet = rate.time_for(ByteSize(PACKET)) * 15 + Duration::from_millis(300);
+    let report = measure(GaugeJob {
+        path: Path::link(&format!("rtt=1ms,rate={text},queue=15kB")),
+        far: Some(ProbeJob::Receive { port: PORT, quiet }),
+        near: ProbeJob::Send(stream),
+    })?;
+    let arrivals = report.received()?;
+    let stamps: Vec<u64> = arrivals.iter().map(|arrival| arrival.at).collect();
+    RateGauge::new(rate, PACKET, &stamps).ok_or_else(|| {
+        Trouble::failed(format!("{} packets came through a link of {text}", stamps.len()))
+    })
+}
+
+/// Loss against the plan that the link's own machine makes of the same seed in virtual time.
+fn loss() -> Result<LossGauge, Trouble> {
+    const PACKETS: u32 = 20_000;
+    const LINK: &str = "rtt=2ms,loss_up=2%";
+    let to = SocketAddr::from((far(), PORT));
+    let spacing = Duration::from_micros(20);
+    let report = measure(GaugeJob {
+        path: Path::link(LINK),
+        far: Some(ProbeJob::Receive { port: PORT, quiet: Duration::from_millis(300) }),
+        near: ProbeJob::Send(StreamSpec { to, count: PACKETS, payload: 64, spacing }),
+    })?;
+    let came: BTreeSet<u64> = report.received()?.iter().map(|arrival| arrival.number).collect();
+    let spec = link::LinkSpec::parse(LINK, link::no_traces).map_err(Trouble::failed)?;
+    let mut planned = link::Link::new(&spec, Seed(gauge::SEED));
+    let lost: BTreeSet<u64> = (0..u64::from(PACKETS))
+        .filter(|_| {
+            planned.handle_packet(Instant::ZERO, Direction::Up, (), ByteSize(92)) == Fate::Lost
+        })
+        .collect();
+    let against = (0..u64::from(PACKETS)).filter(|n| came.contains(n) == lost.contains(n)).count();
+    Ok(LossGauge { packets: PACKETS, planned: lost.len() as u32, against_plan: against as u32 })
+}
+
+fn throughput(form: Form) -> Result<Throughput, Trouble> {
+    let span = Duration::from_millis(if form == Form::Full { 1_000 } else { 150 });
+    let split = |text: &str| Path::Link { text: text.to_owned(), split: true };
+    if form == Form::Short {
+        return Ok(Throughput {
+            link_segments: push(&split("rtt=0ms"), span)?,
+            ..Throughput::default()
+        });
+    }
+    // In turn, so that both halves of a ratio meet the machine in the same mood; the better of three counts.
+    let paths = [
+        Path::Bare(SuperPackets::Kept),
+        Path::link("rtt=0ms"),
+        Path::Bare(SuperPackets::Off),
+        split("rtt=0ms"),
+    ];
+    let mut best = [0.0_f64; 4];
+    for _ in 0..3 {
+        for (best, path) in best.iter_mut().zip(&paths) {
+            *best = best.max(push(path, span)?);
+        }
+    }
+    let [bare, link, bare_segments, link_segments] = best;
+    Ok(Throughput { bare, link, bare_segments, link_segments })
+}
+
+/// Bits a second that one TCP connection carries from near to far.
+fn push(path: &Path, span: Duration) -> Result<f64, Trouble> {
+    let to = SocketAddr::from((far(), PORT));
+    let report = measure(GaugeJob {
+        path: path.clone(),
+        far: Some(ProbeJob::Drain { port: PORT }),
+        near: ProbeJob::Push { to, span },
+    })?;
+    match report.far {
+        Some(ProbeReport::Drained { octets, nanos }) if nanos > 0 => {
+            Ok(octets as f64 * 8e9 / nanos as f64)
+        }
+        _ => Err(Trouble::failed("no octet came through")),
+    }
+}
+
+/// How late a millisecond's sleep ends.
+fn timer_lateness(form: Form) -> Spread {
+    let count = if form == Form::Full { 500 } else { 50 };
+    let pause = Duration::from_millis(1);
+    let late = |_| {
+        let due = os::clock::now() + pause;
+        std::thread::sleep(pause);
+        os::clock::now().since(due).as_nanos() as u64
+    };
+    Spread::of_nanos(&(0..count).map(late).collect::<Vec<u64>>())
+}
+
+/// One measurement in a process of its own, for it moves into namespaces and never comes back.
+fn measure(job: GaugeJob) -> Result<GaugeReport, Trouble> {
+    let what = job.path.to_string();
+    let trouble =
+        |error: &dyn std::fmt::Display| Trouble::failed(format!("calibrating {what}: {error}"));
+    let program = std::env::current_exe().map_err(|error| trouble(&error))?;
+    let mut command = Command::new(program);
+    command.arg("gauge").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| trouble(&error))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        let text = serde_json::to_vec(&job).map_err(|error| trouble(&error))?;
+        // A child that died at once is told by its empty output.
+        let _ = stdin.write_all(&text);
+    }
+    let output = child.wait_with_output().map_err(|error| trouble(&error))?;
+    serde_json::from_slice(&output.stdout).map_err(|_| {
+        let said = String::from_utf8_lossy(&output.stderr);
+        trouble(&said.trim().trim_start_matches("error: "))
+    })
+}
+
+impl GaugeReport {
+    fn received(self) -> Result<Vec<os::net::probe::Arrival>, Trouble> {
+        match self.far {
+            Some(ProbeReport::Received(arrivals)) => Ok(arrivals),
+            _ => Err(Trouble::failed("calibrating: far received no stream")),
+        }
+    }
+}
+
+fn strange(report: &ProbeReport) -> Trouble {
+    Trouble::failed(format!("calibrating: a probe answered {report:?}"))
+}
+
+/// Processor time of the measurements so far.
+fn spent() -> Duration {
+    let usage = os::process::children_usage();
+    usage.user + usage.system
+}
+
+/// The jiffies of all cores (proc(5), /proc/stat), and how many of them were idle.
+struct CpuTimes {
+    all: u64,
+    idle: u64,
+}
+
+impl CpuTimes {
+    fn read() -> Self {
+        let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        let fields: Vec<u64> = text
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .split_whitespace()
+            .skip(1)
+            // guest time, from the ninth on, is in user time already.
+            .take(8)
+            .filter_map(|field| field.parse().ok())
+            .collect();
+        let idle = fields.get(3).unwrap_or(&0) + fields.get(4).unwrap_or(&0);
+        Self { all: fields.iter().sum(), idle }
+    }
+
+    /// The share of all cores that was idle since, or ours.
+    fn spare_since(&self, own: Duration, elapsed: Duration) -> f64 {
+        let now = Self::read();
+        let all = now.all.saturating_sub(self.all);
+        if all == 0 {
+            return 1.0;
+        }
+        let idle = now.idle.saturating_sub(self.idle) as f64 / all as f64;
+        let cores = f64::from(crate::host::cores().max(1));
+        let own = own.as_secs_f64() / elapsed.as_secs_f64() / cores;
+        (idle + own).min(1.0)
+    }
+}

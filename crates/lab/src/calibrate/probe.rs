@@ -1,0 +1,104 @@
+//! `wirelap probe` (hidden): one end of a calibration's measurement. Takes its job, says that it is ready, does it,
+//! and tells what came.
+
+use crate::trouble::Trouble;
+use os::net::probe::{Arrival, PingSpec, Receiver, StreamSpec, ping, send_stream};
+use serde::{Deserialize, Serialize};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// What an end does.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum ProbeJob {
+    /// Ask for echoes, which the other kernel answers by itself.
+    Ping(PingSpec),
+    /// Send numbered packets.
+    Send(StreamSpec),
+    /// Receive them, until none came for `quiet`.
+    Receive { port: u16, quiet: Duration },
+    /// Send over TCP for `span`.
+    Push { to: SocketAddr, span: Duration },
+    /// Take in what is pushed.
+    Drain { port: u16 },
+}
+
+/// What came of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum ProbeReport {
+    /// Each round trip in nanoseconds, None without an answer.
+    Pinged(Vec<Option<u64>>),
+    /// All went out.
+    Sent,
+    /// The packets that came.
+    Received(Vec<Arrival>),
+    /// Octets, and the time from the first of them to the last.
+    Drained { octets: u64, nanos: u64 },
+}
+
+/// How long the other end may take to begin.
+const PATIENCE: Duration = Duration::from_secs(5);
+const BUFFER: usize = 256 * 1024;
+
+/// Does the job.
+pub(crate) fn run() -> Result<ExitCode, Trouble> {
+    let Some(job) = crate::command::read_job::<ProbeJob>()? else { return Ok(ExitCode::FAILURE) };
+    let report = match job {
+        ProbeJob::Ping(spec) => {
+            ready()?;
+            ProbeReport::Pinged(ping(&spec).map_err(crate::command::lacking)?)
+        }
+        ProbeJob::Send(spec) => {
+            ready()?;
+            send_stream(&spec).map_err(crate::command::lacking)?;
+            ProbeReport::Sent
+        }
+        ProbeJob::Receive { port, quiet } => {
+            let receiver = Receiver::bind(port).map_err(crate::command::lacking)?;
+            ready()?;
+            let arrivals = receiver.receive(PATIENCE, quiet).map_err(crate::command::lacking)?;
+            ProbeReport::Received(arrivals)
+        }
+        ProbeJob::Push { to, span } => {
+            ready()?;
+            push(to, span).map_err(|error| Trouble::failed(format!("pushing to {to}: {error}")))?;
+            ProbeReport::Sent
+        }
+        ProbeJob::Drain { port } => drain(port)
+            .map_err(|error| Trouble::failed(format!("taking in on port {port}: {error}")))?,
+    };
+    crate::command::print_job(&report)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn ready() -> Result<(), Trouble> {
+    crate::command::print("ready\n")
+}
+
+fn push(to: SocketAddr, span: Duration) -> std::io::Result<()> {
+    let mut stream = TcpStream::connect_timeout(&to, PATIENCE)?;
+    let octets = vec![0; BUFFER];
+    let end = os::clock::now() + span;
+    while os::clock::now() < end {
+        stream.write_all(&octets)?;
+    }
+    Ok(())
+}
+
+fn drain(port: u16) -> std::io::Result<ProbeReport> {
+    let listener = TcpListener::bind(("0.0.0.0", port))?;
+    ready().map_err(|trouble| std::io::Error::other(trouble.to_string()))?;
+    let (mut stream, _) = listener.accept()?;
+    let mut buffer = vec![0; BUFFER];
+    let mut octets = 0;
+    let began = os::clock::now();
+    loop {
+        match stream.read(&mut buffer)? {
+            0 => break,
+            count => octets += count as u64,
+        }
+    }
+    let nanos = os::clock::now().since(began).as_nanos() as u64;
+    Ok(ProbeReport::Drained { octets, nanos })
+}

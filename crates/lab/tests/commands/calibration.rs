@@ -1,0 +1,46 @@
+//! What the instrument says of itself. Figures depend on who else uses the machine; that they are there, and that
+//! loss is the seed's, does not.
+
+use crate::bench::{Bench, experiment, trials_run_here, wirelap};
+use serde_json::Value;
+use std::fs;
+
+#[test]
+fn a_race_is_calibrated_before_its_first_trial_and_the_report_shows_it() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("tiny.toml", experiment("rtt=5ms,down=50mbit,up=50mbit", 2));
+    let mut race = bench.command(wirelap());
+    race.args(["race", "tiny.toml", "--out", "run"]);
+    let ran = bench.start(race).end();
+    ran.said(0, &[]);
+    assert!(ran.out.contains("instrument: round trips"), "{ran:?}");
+    let result = fs::read_to_string(bench.path("run/result.json")).unwrap();
+    let result: Value = serde_json::from_str(&result).unwrap();
+    let calibration = &result["host"]["calibration"];
+    assert_eq!(calibration["short"], true);
+    assert!(calibration["floor"]["p50_us"].as_f64().unwrap() > 0.0, "{calibration:#}");
+    assert_eq!(calibration["round_trips"][0]["rtt_ms"], 10.0);
+    assert!(calibration["throughput"]["link_segments"].as_f64().unwrap() > 0.0);
+    let page = fs::read_to_string(bench.path("run/report.html")).unwrap();
+    assert!(page.contains("id=\"instrument\"") && page.contains("gaps at 9"), "no picture of it");
+}
+
+#[test]
+fn the_full_calibration_finds_loss_exactly_as_the_seed_planned_it() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    let ran = bench.run(&["doctor", "--calibrate", "--json"]);
+    ran.said(0, &[]);
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    let calibration = &told["calibration"];
+    assert_eq!(calibration["loss"]["against_plan"], 0, "{calibration:#}");
+    let planned = calibration["loss"]["planned"].as_u64().unwrap();
+    assert!((300..500).contains(&planned), "2 % of 20,000 are 400, not {planned}");
+    assert_eq!(calibration["round_trips"].as_array().unwrap().len(), 3);
+    assert_eq!(calibration["rates"].as_array().unwrap().len(), 5);
+}

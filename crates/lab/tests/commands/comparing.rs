@@ -1,0 +1,71 @@
+//! Two runs against each other, and the gates that a CI system holds them to.
+
+use crate::bench::{Bench, experiment, trials_run_here};
+use std::fs;
+
+/// The tiny experiment over a path of its own figures.
+fn over(figures: &str) -> String {
+    experiment("path", 8) + &format!("figures = \"{figures}\"\n")
+}
+
+#[test]
+fn a_slower_path_breaks_a_gate_and_one_like_it_does_not() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("before.toml", over("rtt=40ms,down=5mbit,up=5mbit"));
+    bench.write("after.toml", over("rtt=160ms,down=5mbit,up=5mbit"));
+    bench.run(&["race", "before.toml", "--out", "one"]).said(0, &[]);
+    bench.run(&["race", "before.toml", "--out", "two", "--seed", "7"]).said(0, &[]);
+    bench.run(&["race", "after.toml", "--out", "slow"]).said(0, &[]);
+
+    let gate = ["--gate", "load_ms<+50%", "--gate", "connections<1.01"];
+    let same = bench.run(&[&["compare", "one", "two"][..], &gate].concat());
+    same.said(0, &[]);
+    assert!(same.out.contains("differs: seed: 1 before, 7 after"), "{same:?}");
+    assert!(same.out.contains("gate connections<1.01: 2 holds"), "{same:?}");
+
+    let files = ["--junit", "gates.xml", "--markdown", "summary.md"];
+    let slow = bench.run(&[&["compare", "one", "slow"][..], &gate, &files].concat());
+    slow.said(1, &[]);
+    for part in ["HIGHER", "gate load_ms<1.5: 2 broken", "link path has other figures"] {
+        assert!(slow.out.contains(part), "no {part} in {slow:?}");
+    }
+    let xml = fs::read_to_string(bench.path("gates.xml")).unwrap();
+    assert_eq!(xml.matches("<failure").count(), 2, "{xml}");
+    assert!(
+        fs::read_to_string(bench.path("summary.md"))
+            .unwrap()
+            .contains("**gate `load_ms<1.5` broken**")
+    );
+    assert!(
+        fs::read_to_string(bench.path("slow/compare.html")).unwrap().contains("class=\"forest\"")
+    );
+
+    let json: serde_json::Value =
+        serde_json::from_str(&bench.run(&["compare", "one", "slow", "--json"]).out).unwrap();
+    // Round trips make most of it, four times as long; serialisation stays as it was.
+    let ratio = json["changes"][0]["ratio"].as_f64().unwrap();
+    assert!((2.0..4.0).contains(&ratio), "{json:#}");
+}
+
+#[test]
+fn a_gate_on_nothing_is_a_slip_and_not_a_success() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("tiny.toml", experiment("rtt=5ms,down=50mbit,up=50mbit", 2));
+    bench.run(&["race", "tiny.toml", "--out", "run"]).said(0, &[]);
+    bench
+        .run(&["compare", "run", "run", "--gate", "lod_ms<1.05"])
+        .said(2, &["no trial has the metric `lod_ms`", "did you mean `load_ms`?"]);
+    bench
+        .run(&["compare", "run", "run", "--gate", "load_ms=1.05"])
+        .said(2, &["neither < nor >", "load_ms<1.05"]);
+    bench.run(&["compare", "run", "ghost"]).said(2, &["ghost/rows.sqlite is not there"]);
+    // Two trials on a side can never be sure of anything: no gate is broken by them.
+    let ran = bench.run(&["compare", "run", "run", "--gate", "load_ms<0.5"]);
+    assert!(ran.code == 0 && ran.out.contains("2 within noise"), "{ran:?}");
+}

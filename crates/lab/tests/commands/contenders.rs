@@ -1,0 +1,139 @@
+//! Contenders that the command line asks for by name: they race in any experiment, and what they spoke can be
+//! read from the rows.
+
+use crate::bench::{Bench, HAR, experiment, outcomes, trials_run_here};
+use rusqlite::Connection;
+use serde_json::Value;
+
+const LINK: &str = "rtt=20ms,down=20mbit,up=20mbit";
+
+/// What the connections of a contender come to, by the view that users read them from.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    protocols: String,
+    requests: i64,
+    sent: i64,
+    received: i64,
+    heads_sent: [i64; 2],
+    heads_received: [i64; 2],
+    bodies: i64,
+}
+
+fn seen(rows: &Connection, contender: &str) -> Seen {
+    let query = "SELECT group_concat(DISTINCT protocol), sum(requests), sum(bytes_sent), sum(bytes_received),
+        sum(header_octets_sent_plain), sum(header_octets_sent),
+        sum(header_octets_received_plain), sum(header_octets_received),
+        (SELECT sum(body_bytes) FROM fetches WHERE contender = ?1)
+      FROM connections WHERE contender = ?1";
+    rows.query_row(query, [contender], |row| {
+        Ok(Seen {
+            protocols: row.get(0)?,
+            requests: row.get(1)?,
+            sent: row.get(2)?,
+            received: row.get(3)?,
+            heads_sent: [row.get(4)?, row.get(5)?],
+            heads_received: [row.get(6)?, row.get(7)?],
+            bodies: row.get(8)?,
+        })
+    })
+    .unwrap()
+}
+
+fn metric(rows: &Connection, contender: &str, name: &str) -> f64 {
+    let query = "SELECT value FROM metrics WHERE contender = ?1 AND metric = ?2";
+    rows.query_row(query, [contender, name], |row| row.get(0)).unwrap()
+}
+
+/// How many trials came to their end. What a machine does that is too busy to measure is told all the same.
+fn ran(bench: &Bench) -> usize {
+    let busy = |reason: &Option<String>| reason.as_ref().is_some_and(|r| r.contains("busy"));
+    let outcomes = outcomes(&bench.path("run"));
+    for (key, outcome, reason) in &outcomes {
+        assert!(outcome == "measured" || busy(reason), "{key}: {outcome}, {reason:?}");
+    }
+    outcomes.len()
+}
+
+#[test]
+fn known_contenders_race_and_their_rows_tell_what_was_spoken() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    let own = "[[contenders]]\nname = \"old-clear\"\ntransport = \"spdy/3\"\ntls = \"none\"\n";
+    bench.write("tiny.toml", experiment(LINK, 1) + own);
+    let contenders = "h1,h2-clear,spdy,spdy-clear,spdy-3,old-clear";
+    let asked = ["race", "tiny.toml", "--contenders", contenders, "--out", "run"];
+    bench.run(&asked).said(0, &[]);
+    assert_eq!(ran(&bench), 6);
+    let rows = Connection::open(bench.path("run/rows.sqlite")).unwrap();
+    for (contender, protocol) in [
+        ("h1", "http/1.1"),
+        ("h2-clear", "h2"),
+        ("spdy", "spdy/3.1"),
+        ("spdy-clear", "spdy/3.1"),
+        ("spdy-3", "spdy/3"),
+        ("old-clear", "spdy/3"),
+    ] {
+        let seen = seen(&rows, contender);
+        assert_eq!((seen.protocols.as_str(), seen.requests), (protocol, 4), "{contender}");
+        let metric = |name: &str| metric(&rows, contender, name);
+        let connections = metric(&format!("connections:{protocol}"));
+        assert_eq!(metric("streams_per_connection"), 4.0 / connections);
+        assert_eq!(metric("header_octets_sent"), seen.heads_sent[1] as f64);
+        if contender == "h1" {
+            // All that was sent is heads, and all that came is heads and bodies.
+            assert_eq!(seen.heads_sent, [seen.sent; 2]);
+            assert_eq!(seen.heads_received, [seen.received - seen.bodies; 2]);
+        } else {
+            assert_eq!(connections, 1.0);
+            for [plain, coded] in [seen.heads_sent, seen.heads_received] {
+                assert!(coded > 40 && 2 * coded < plain, "{contender}: {seen:?}");
+            }
+            assert!(seen.heads_received[1] + seen.bodies < seen.received, "{contender}: {seen:?}");
+        }
+    }
+}
+
+#[test]
+fn a_recorded_page_is_raced_over_spdy_by_name() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("page.har", HAR);
+    let asked = ["race", "page.har", "--contenders", "spdy,spdy-clear", "--baseline", "spdy"];
+    let raced =
+        bench.run(&[&asked[..], &["--links", LINK, "--trials", "1", "--out", "run"]].concat());
+    raced.said(0, &[]);
+    // With dependencies inferred, and flat.
+    assert_eq!(ran(&bench), 4);
+    let rows = Connection::open(bench.path("run/rows.sqlite")).unwrap();
+    for contender in ["spdy", "spdy-clear"] {
+        // Two hosts, and a resource of each.
+        let seen = seen(&rows, contender);
+        assert_eq!((seen.protocols.as_str(), seen.requests), ("spdy/3.1", 2 * 2), "{contender}");
+        assert_eq!(metric(&rows, contender, "connections:spdy/3.1"), 2.0);
+    }
+    // What a busy machine made invalid is not told of.
+    if raced.out.contains("4/4 trials") {
+        assert!(raced.out.contains("spoken: spdy 2x spdy/3.1, heads to "), "{}", raced.out);
+        assert!(raced.out.contains("; spdy-clear 2x spdy/3.1, heads to "), "{}", raced.out);
+        let page = std::fs::read_to_string(bench.path("run/report.html")).unwrap();
+        assert!(page.contains("What was really spoken") && page.contains("2x spdy/3.1"));
+    }
+}
+
+#[test]
+fn list_names_the_contenders_that_race_takes() {
+    let bench = Bench::new();
+    let listed: Value = serde_json::from_str(&bench.run(&["list", "--json"]).out).unwrap();
+    let names: Vec<&str> = listed["contenders"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|c| c["name"].as_str())
+        .collect();
+    assert_eq!(names, ["h1", "h1-tls", "h2", "h2-clear", "spdy", "spdy-clear", "spdy-3"]);
+    assert!(bench.run(&["list"]).out.contains("  spdy-3        spdy/3 over TLS 1.3"));
+}

@@ -1,0 +1,235 @@
+//! Browsers as peers: their WebSockets, by Upgrade and over HTTP/2, and the pushes that only those of another
+//! period take. A page tells the origin how it went by a request, which is where the tests read it.
+#![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
+
+mod support;
+
+use bytes::Bytes;
+use proto::schedule::RoundRobin;
+use proto::{
+    Connection, Event, Fin, RequestHead, ResponseHead, Scheme, SendBuf, ServerConnection, Status,
+    h2,
+};
+use secure::{Authority, AuthoritySpec, Layer, ServerTls, ServerTlsOptions, Tls};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+use support::{Folder, Serving, has, kept, peer, run, run_text};
+use trace::Tracer;
+
+/// What the page says where all went well, as it stands in the target of its request.
+const WELL: &str = "/said?right%203%20of%203%2C%201000%20true%2C%20permessage-deflate";
+
+/// No browser takes as long to start, unless it hangs.
+const HANGS: Duration = Duration::from_secs(60);
+
+/// A browser under way, ended with the test.
+struct Browser(Child);
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _gone = self.0.kill();
+        let _gone = self.0.wait();
+    }
+}
+
+/// The clear page's URL with the protocol that its socket is carried by, and the secured one's.
+fn pages(serving: &Serving) -> [(String, &'static str); 2] {
+    [(serving.url("/ws.html"), "http/1.1"), (serving.tls_url("/ws.html"), "h2")]
+}
+
+fn site(name: &str) -> Folder {
+    let site = Folder::new(name);
+    std::fs::copy(peer("ws_page.html"), site.root().join("ws.html")).unwrap();
+    site
+}
+
+/// Waits until the page has told; gives the protocol that carried its WebSocket.
+fn carried(serving: &Serving) -> String {
+    let mut carried = None;
+    loop {
+        let line = serving.log.recv_timeout(HANGS).expect("the page tells how it went");
+        match line.path.as_str() {
+            "/ws/echo" => carried = Some(line.protocol),
+            path if path.starts_with("/said?") => {
+                assert_eq!(path, WELL);
+                return carried.expect("a socket before the word of how it went");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The arguments by which a Chromium prints a page once it is loaded.
+fn dumping(profile: &Path) -> Vec<String> {
+    let flags = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--ignore-certificate-errors",
+        "--dump-dom",
+    ];
+    let mut arguments: Vec<String> = flags.map(str::to_owned).into();
+    arguments.push(format!("--user-data-dir={}", profile.display()));
+    arguments
+}
+
+fn chromium_opens_websockets(program: &str, name: &str) {
+    let site = site(name);
+    let serving = Serving::start(&site.root());
+    for (url, protocol) in pages(&serving) {
+        let said = run(Command::new(program).args(dumping(&site.0.join("profile"))).arg(&url));
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        assert!(said.contains("right 3 of 3, 1000 true, permessage-deflate"), "{url}: {said}");
+        assert_eq!(carried(&serving), protocol);
+    }
+}
+
+#[test]
+fn chromium_opens_websockets_by_upgrade_and_over_http_2() {
+    if has("chromium", "--version", "apt-get install chromium") {
+        chromium_opens_websockets("chromium", "ws-chromium");
+    }
+}
+
+#[test]
+fn chromium_of_2021_opens_websockets_by_upgrade_and_over_http_2() {
+    if let Some(program) = kept("bin/chromium-92") {
+        chromium_opens_websockets(&program.display().to_string(), "ws-chromium-92");
+    }
+}
+
+#[test]
+fn firefox_opens_websockets_by_upgrade_and_over_http_2() {
+    let here = [
+        has("firefox-esr", "--version", "apt-get install firefox-esr"),
+        has("openssl", "version", "apt-get install openssl"),
+    ];
+    if here != [true; 2] {
+        return;
+    }
+    let site = site("ws-firefox");
+    let serving = Serving::start(&site.root());
+    for (url, protocol) in pages(&serving) {
+        let profile = site.0.join(format!("profile-{}", protocol.replace('/', "-")));
+        firefox_profile(&profile, serving.tls);
+        let mut firefox = Command::new("firefox-esr");
+        firefox.args(["--headless", "--no-remote", "--profile"]).arg(&profile).arg(&url);
+        firefox.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let _running = Browser(firefox.spawn().unwrap());
+        assert_eq!(carried(&serving), protocol, "{url}");
+    }
+}
+
+/// A profile that asks nobody anything and takes the certificate of `secured` as it is.
+fn firefox_profile(folder: &Path, secured: SocketAddr) {
+    const SHA_256: &str = "OID.2.16.840.1.101.3.4.2.1";
+    const OFF: [&str; 6] = [
+        "browser.shell.checkDefaultBrowser",
+        "browser.aboutwelcome.enabled",
+        "datareporting.policy.dataSubmissionEnabled",
+        "network.captive-portal-service.enabled",
+        "network.connectivity-service.enabled",
+        "dom.security.https_first",
+    ];
+    std::fs::create_dir_all(folder).unwrap();
+    let off: String = OFF.map(|name| format!("user_pref(\"{name}\", false);\n")).concat();
+    std::fs::write(folder.join("user.js"), off).unwrap();
+    let print = format!(
+        "openssl s_client -connect {secured} </dev/null 2>/dev/null | openssl x509 -noout -fingerprint -sha256"
+    );
+    let printed = run_text("sh", &["-c", &print]);
+    let print = printed.trim().rsplit('=').next().unwrap();
+    let line = format!("127.0.0.1:{}:\t{SHA_256}\t{print}\t\n", secured.port());
+    std::fs::write(folder.join("cert_override.txt"), line).unwrap();
+}
+
+/// Chromium took pushes until version 106. The script that this page runs was never asked for, and the
+/// browser's own log says where it had it from.
+#[test]
+fn chromium_of_2021_runs_a_script_that_our_http_2_pushed() {
+    let Some(program) = kept("bin/chromium-92") else { return };
+    let folder = Folder::new("push-chromium-92");
+    let (address, asked) = serve_pushing();
+    let log = folder.0.join("net-log.json");
+    let said = run(Command::new(program)
+        .args(dumping(&folder.0.join("profile")))
+        .arg(format!("--log-net-log={}", log.display()))
+        .arg(format!("https://{address}/")));
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(said.contains("<p>pushed</p>"), "{said}");
+    let asked: Vec<String> = asked.try_iter().collect();
+    assert!(asked.contains(&"/".to_owned()) && !asked.contains(&"/pushed.js".to_owned()));
+    let log: serde_json::Value = serde_json::from_slice(&std::fs::read(log).unwrap()).unwrap();
+    let adopted = &log["constants"]["logEventTypes"]["HTTP2_STREAM_ADOPTED_PUSH_STREAM"];
+    let events = log["events"].as_array().unwrap();
+    let adoption = events.iter().find(|event| event["type"] == *adopted).unwrap();
+    assert!(adoption["params"]["url"].as_str().unwrap().ends_with("/pushed.js"), "{adoption}");
+}
+
+const PAGE: &[u8] = b"<!doctype html><body><script src=/pushed.js></script>";
+const SCRIPT: &[u8] = b"document.body.innerHTML = '<p>' + ['push', 'ed'].join('') + '</p>';";
+
+/// An HTTP/2 server that pushes a script with its page, and tells every path that it is asked for. As long as
+/// the test runs, a thread a connection.
+fn serve_pushing() -> (SocketAddr, Receiver<String>) {
+    let authority = Authority::new(AuthoritySpec::default()).unwrap();
+    let identity = authority.issue(&["localhost", "127.0.0.1"]).unwrap();
+    let alpn = vec!["h2".to_owned()];
+    let options = ServerTlsOptions { alpn, ..ServerTlsOptions::new(vec![identity]) };
+    let tls = ServerTls::new(options).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (sender, asked) = channel();
+    std::thread::spawn(move || {
+        for tcp in listener.incoming().flatten() {
+            let (layer, sender) = (Layer::secured(Tls::server(&tls).unwrap()), sender.clone());
+            std::thread::spawn(move || push_on(tcp, layer, &sender));
+        }
+    });
+    (address, asked)
+}
+
+/// Serves a connection until the browser is through with it.
+fn push_on(mut tcp: TcpStream, mut layer: Layer, asked: &Sender<String>) {
+    let (settings, turns) = (h2::Settings::server(), Box::new(RoundRobin::new()));
+    let mut server = h2::Server::new(os::clock::now(), settings, turns, Tracer::off());
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let mut out = SendBuf::new();
+        layer.poll_transmit(&mut out, 1 << 20, |plain, room| {
+            server.poll_transmit(os::clock::now(), plain, room);
+        });
+        if out.chunks().any(|chunk| tcp.write_all(chunk).is_err()) {
+            return;
+        }
+        let Ok(length @ 1..) = tcp.read(&mut buffer) else { return };
+        let mut cipher = &buffer[..length];
+        while let Ok(Some(mut plain)) = layer.handle_bytes(&mut cipher) {
+            while let Some(event) = server.handle_bytes(os::clock::now(), &mut plain) {
+                if let Event::Request { stream, head, .. } = event {
+                    let _nobody_reads = asked.send(head.path.clone());
+                    answer(&mut server, stream, &head);
+                }
+            }
+        }
+    }
+}
+
+fn answer(server: &mut h2::Server, stream: proto::StreamId, head: &RequestHead) {
+    if head.path != "/" {
+        let nothing = ResponseHead::new(Status::new(404).unwrap());
+        return server.respond(stream, &nothing, Fin::Last).unwrap();
+    }
+    let promised = RequestHead::get(Scheme::Https, head.authority.as_str(), "/pushed.js");
+    let pushed = server.promise(stream, &promised).unwrap();
+    for (stream, kind, body) in [(stream, "text/html", PAGE), (pushed, "text/javascript", SCRIPT)] {
+        let mut found = ResponseHead::new(Status::OK);
+        found.fields.push(b"content-type", kind.as_bytes());
+        server.respond(stream, &found, Fin::More).unwrap();
+        server.send(stream, Bytes::from_static(body), Fin::Last).unwrap();
+    }
+}

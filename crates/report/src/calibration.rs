@@ -1,0 +1,144 @@
+//! A calibration in words, and the limits that the figures are held to.
+
+use crate::number::Percent;
+use study::calibration::{Calibration, RateGauge, RoundTripGauge, Spread};
+use unit::BitRate;
+
+/// A figure with what it may be at most.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Gauged {
+    /// What was measured.
+    pub(crate) what: String,
+    /// The median and the 99th percentile, in microseconds.
+    pub(crate) spread: Spread,
+    /// What each may be on a quiet machine; None where there is no such demand.
+    pub(crate) limit: Option<Spread>,
+}
+
+impl Gauged {
+    /// Whether it is within its limits.
+    pub(crate) fn is_good(&self) -> bool {
+        self.limit.is_none_or(|limit| {
+            self.spread.p50_us <= limit.p50_us && self.spread.p99_us <= limit.p99_us
+        })
+    }
+}
+
+/// A round trip may take so much more than link and floor on a quiet machine.
+const ROUND_TRIP_LIMIT: Spread = Spread { p50_us: 15.0, p99_us: 50.0 };
+/// The gaps of a full bottleneck may be off by so much at 9 Mbit/s.
+const GAP_LIMIT: Spread = Spread { p50_us: 10.0, p99_us: 10.0 };
+/// A rate may be off by so much.
+const RATE_LIMIT: f64 = 2e-4;
+/// Pass-through over what a bare pair carries.
+const SHARE_LIMIT: f64 = 0.8;
+
+/// Everything that is a time.
+pub(crate) fn times(calibration: &Calibration) -> Vec<Gauged> {
+    let trip = |gauge: &RoundTripGauge| Gauged {
+        what: format!("round trip of {} ms, beyond link and floor", gauge.rtt_ms),
+        spread: gauge.error,
+        limit: Some(ROUND_TRIP_LIMIT),
+    };
+    let gap = |gauge: &RateGauge| Gauged {
+        what: format!("gaps at {}", rate(gauge)),
+        spread: gauge.gap_error,
+        limit: (gauge.bits_per_second == 9_000_000).then_some(GAP_LIMIT),
+    };
+    let plain = |what: &str, spread| Gauged { what: what.to_owned(), spread, limit: None };
+    calibration
+        .round_trips
+        .iter()
+        .map(trip)
+        .chain(calibration.rates.iter().map(gap))
+        .chain([
+            plain("round trip over a bare veth pair, the floor", calibration.floor),
+            plain("a timer of 1 ms wakes up late by", calibration.timer),
+        ])
+        .collect()
+}
+
+fn rate(gauge: &RateGauge) -> String {
+    BitRate::new(gauge.bits_per_second).map_or_else(String::new, |rate| rate.to_string())
+}
+
+/// Everything else, a sentence each, with whether it is as good as it should be.
+pub(crate) fn facts(calibration: &Calibration) -> Vec<(bool, String)> {
+    let mut facts = Vec::new();
+    let unanswered: u32 = calibration.round_trips.iter().map(|gauge| gauge.unanswered).sum();
+    if unanswered > 0 {
+        facts.push((false, format!("{unanswered} pings over links without loss had no answer")));
+    }
+    for gauge in &calibration.rates {
+        let good = gauge.error.abs() <= RATE_LIMIT;
+        facts
+            .push((good, format!("rate of {}: off by {:+.4} %", rate(gauge), gauge.error * 100.0)));
+    }
+    if let Some(loss) = calibration.loss {
+        let (good, planned) = (loss.against_plan == 0, loss.planned);
+        let what = match good {
+            true => format!("loss: exactly the {planned} of {} packets planned", loss.packets),
+            false => {
+                format!("loss: {} of {} packets against the plan", loss.against_plan, loss.packets)
+            }
+        };
+        facts.push((good, what));
+    }
+    let t = calibration.throughput;
+    let mut pass = |name: &str, link: f64, bare: f64| {
+        if link > 0.0 && bare > 0.0 {
+            let share = link / bare;
+            let what = format!(
+                "pass-through {name}: {:.2} Gbit/s, {share:.2} of a bare pair's {:.2}",
+                link / 1e9,
+                bare / 1e9
+            );
+            facts.push((share >= SHARE_LIMIT, what));
+        } else if link > 0.0 {
+            facts.push((true, format!("pass-through {name}: {:.2} Gbit/s", link / 1e9)));
+        }
+    };
+    pass("of super-packets", t.link, t.bare);
+    pass("in packets of a wire's size", t.link_segments, t.bare_segments);
+    let spare = calibration.spare_cpu;
+    facts.push((spare >= 0.9, format!("{} of the processor was left to us", Percent(spare))));
+    facts
+}
+
+/// The calibration in one line.
+pub(crate) fn line(calibration: &Calibration) -> String {
+    let worst = calibration.round_trips.iter().map(|gauge| gauge.error);
+    let worst = worst.max_by(|a, b| a.p50_us.total_cmp(&b.p50_us)).unwrap_or_default();
+    let missed = times(calibration).iter().filter(|gauged| !gauged.is_good()).count();
+    let verdict = match missed {
+        0 => "within its limits",
+        _ => "beyond its limits: is the machine busy?",
+    };
+    format!(
+        "instrument: round trips {:+.0} µs, one in a hundred {:+.0} µs, {} of the processor ours, {verdict}",
+        worst.p50_us,
+        worst.p99_us,
+        Percent((calibration.spare_cpu * 100.0).round() / 100.0),
+    )
+}
+
+/// The calibration for a terminal, ending in a new line.
+pub fn calibration(calibration: &Calibration) -> String {
+    let word = |good: bool| if good { "good" } else { "FAIR" };
+    let mut text = String::from("\nCalibration (median and 99th percentile in µs)\n");
+    for gauged in times(calibration) {
+        let limit = gauged.limit.map_or_else(String::new, |limit| {
+            format!("   (at most {:.0} and {:.0})", limit.p50_us, limit.p99_us)
+        });
+        let Spread { p50_us, p99_us } = gauged.spread;
+        let mark = if gauged.limit.is_some() { word(gauged.is_good()) } else { "" };
+        text.push_str(&format!(
+            "{mark:<5} {:<48} {p50_us:>8.1} {p99_us:>8.1}{limit}\n",
+            gauged.what
+        ));
+    }
+    for (good, fact) in facts(calibration) {
+        text.push_str(&format!("{:<5} {fact}\n", word(good)));
+    }
+    text.replace('\u{a0}', " ")
+}

@@ -1,0 +1,64 @@
+//! The comparison as Markdown, for the summary page of a CI system. The one rule: a name from outside cannot
+//! leave its cell of the table.
+
+use super::{figure, headline, ratio_text, reading};
+use crate::number::Ratio;
+use study::compare::{GateOutcome, RunComparison};
+
+/// The summary, ending in a new line.
+pub fn comparison_markdown(comparison: &RunComparison) -> String {
+    let (a, b) = (escaped(&comparison.a), escaped(&comparison.b));
+    let mut out = format!("### wirelap: {a} → {b}\n\n{}.\n\n", escaped(headline(comparison)));
+    if !comparison.changes.is_empty() {
+        out.push_str(
+            "| workload | metric | link | contender | before | after | ratio | change |\n",
+        );
+        out.push_str("|---|---|---|---|--:|--:|---|---|\n");
+    }
+    for change in &comparison.changes {
+        let ratio = Ratio::of_change(change).map_or_else(String::new, ratio_text);
+        let cell = &change.cell;
+        let cells = [
+            &cell.workload,
+            &change.metric,
+            &cell.link,
+            &cell.contender,
+            &figure(&change.metric, change.a),
+            &figure(&change.metric, change.b),
+            &ratio,
+            change.change.word(),
+        ];
+        out.push_str(&format!("| {} |\n", cells.map(escaped).join(" | ")));
+    }
+    for gate in comparison.gates.iter().filter(|gate| gate.outcome == GateOutcome::Broken) {
+        let ratio = Ratio::of_gate(gate).map_or_else(String::new, ratio_text);
+        let cell = [&gate.cell.workload, &gate.cell.link, &gate.cell.contender];
+        let place = cell.map(escaped).join(", ");
+        out.push_str(&format!("\n**gate `{}` broken**: {place}: {ratio}\n", gate.gate));
+    }
+    for difference in &comparison.differences {
+        out.push_str(&format!("\n- {}", escaped(difference)));
+    }
+    for one in &comparison.unmatched {
+        let cell = [&one.cell.workload, &one.cell.link, &one.cell.contender];
+        let place = cell.map(escaped).join(", ");
+        out.push_str(&format!("\n- only in {}: {place}", escaped(&one.only_in)));
+    }
+    out.push_str(&format!("\n\n<sub>{}</sub>\n", escaped(reading(comparison))));
+    out
+}
+
+fn escaped(text: impl AsRef<str>) -> String {
+    let mut out = String::new();
+    for c in text.as_ref().chars() {
+        match c {
+            '|' | '*' | '_' | '`' | '\\' | '[' | ']' | '#' => out.extend(['\\', c]),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}

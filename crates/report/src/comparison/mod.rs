@@ -1,0 +1,94 @@
+//! Two runs against each other, in the forms that people and CI systems read.
+
+mod junit;
+mod markdown;
+mod terminal;
+#[cfg(test)]
+mod tests;
+
+pub use junit::comparison_junit;
+pub use markdown::comparison_markdown;
+pub use terminal::comparison_terminal;
+
+use crate::number::{self, Percent, Ratio};
+use study::compare::{CellChange, Change, GateOutcome, GateResult, RunComparison, Side};
+
+impl Ratio {
+    /// A change's ratio; None where a run has no figure.
+    pub(crate) fn of_change(change: &CellChange) -> Option<Self> {
+        Some(Self { value: change.ratio?.0, ci: change.ci95?.map(|end| end.0) })
+    }
+
+    /// The ratio that a gate judged.
+    pub(crate) fn of_gate(gate: &GateResult) -> Option<Self> {
+        Some(Self { value: gate.ratio?.0, ci: gate.ci95?.map(|end| end.0) })
+    }
+}
+
+/// All ratios with their intervals.
+pub(crate) fn figures(comparison: &RunComparison) -> impl Iterator<Item = Ratio> {
+    comparison.changes.iter().filter_map(Ratio::of_change)
+}
+
+/// `1.02× [1.01, 1.03]`.
+pub(crate) fn ratio_text(ratio: Ratio) -> String {
+    format!("{}× {}", ratio.number(), ratio.interval())
+}
+
+/// A side's median in the metric's unit.
+pub(crate) fn figure(metric: &str, side: Side) -> String {
+    match side.median {
+        Some(median) if metric.ends_with("_ms") => number::duration(median),
+        Some(median) if median.abs() >= 1000.0 => number::count(median),
+        Some(median) => {
+            format!("{median:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
+        None if side.failed > 0 => "failed".to_owned(),
+        None => "not measured".to_owned(),
+    }
+}
+
+/// The comparison in one sentence.
+pub(crate) fn headline(comparison: &RunComparison) -> String {
+    let count = |wanted: Change| comparison.changes.iter().filter(|c| c.change == wanted).count();
+    let broken = gate_count(comparison, GateOutcome::Broken);
+    let gates = match comparison.gates.len() {
+        0 => String::new(),
+        _ if broken == 0 => ", no gate broken".to_owned(),
+        all => format!(", gates broken in {broken} of {all} places"),
+    };
+    let parts = [
+        (count(Change::Higher), "higher"),
+        (count(Change::Lower), "lower"),
+        (count(Change::Tie), "level"),
+        (count(Change::Undecided), "undecided"),
+        (count(Change::NotMeasured), "not measured"),
+    ];
+    let told: Vec<String> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    match told.as_slice() {
+        [] => "The two runs have no cell in common".to_owned(),
+        told => {
+            format!("Of {} figures {}{gates}", comparison.changes.len(), crate::words::listed(told))
+        }
+    }
+}
+
+pub(crate) fn gate_count(comparison: &RunComparison, outcome: GateOutcome) -> usize {
+    comparison.gates.iter().filter(|gate| gate.outcome == outcome).count()
+}
+
+/// How the figures are to be read.
+pub(crate) fn reading(comparison: &RunComparison) -> String {
+    format!(
+        "Ratios are {} over {}, Hodges-Lehmann with exact Mann-Whitney intervals that hold together with {}. \
+         tie: within ±{}. higher, lower: clear of 1. A gate is broken where the whole interval lies beyond it.",
+        comparison.b,
+        comparison.a,
+        Percent(comparison.confidence),
+        Percent(comparison.margin),
+    )
+}

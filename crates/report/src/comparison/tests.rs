@@ -1,0 +1,78 @@
+use super::*;
+use crate::{Colour, Style, comparison_html};
+use study::compare::{COMPARISON_SCHEMA, Unmatched};
+use study::plan::CellId;
+
+fn cell(contender: &str) -> CellId {
+    let name = |text: &str| text.to_owned();
+    CellId { workload: name("page|x"), link: name("3g"), contender: name(contender) }
+}
+
+fn comparison() -> RunComparison {
+    let side = |median| Side { n: 8, failed: 0, median: Some(median) };
+    let ratio = |value: f64| study::result::Ratio(value);
+    let change = |contender: &str, value: f64, change| CellChange {
+        cell: cell(contender),
+        metric: "load_ms".to_owned(),
+        a: side(4_000.0),
+        b: side(4_000.0 * value),
+        ratio: Some(ratio(value)),
+        ci95: Some([ratio(value - 0.02), ratio(value + 0.02)]),
+        change,
+    };
+    let changes = vec![change("h1", 1.0, Change::Tie), change("<b>h2</b>", 1.2, Change::Higher)];
+    let gates = [GateOutcome::Holds, GateOutcome::Broken];
+    let gates = changes.iter().zip(gates).map(|(change, outcome)| GateResult {
+        gate: "load_ms<1.05".to_owned(),
+        cell: change.cell.clone(),
+        outcome,
+        ratio: change.ratio,
+        ci95: change.ci95,
+    });
+    RunComparison {
+        schema: COMPARISON_SCHEMA.to_owned(),
+        a: "before".to_owned(),
+        b: "after".to_owned(),
+        margin: 0.05,
+        confidence: 0.95,
+        differences: vec!["kernel: 6.1 before, 6.2 after".to_owned()],
+        gates: gates.collect(),
+        changes,
+        unmatched: vec![Unmatched { cell: cell("h3"), only_in: "after".to_owned() }],
+    }
+}
+
+#[test]
+fn the_terminal_tells_every_change_and_where_a_gate_is_broken() {
+    let text = comparison_terminal(&comparison(), Style { colour: Colour::Off, width: 100 });
+    assert!(text.contains("4.00 s -> 4.80 s  1.20x [1.18, 1.22]  HIGHER"), "{text}");
+    assert!(text.contains("gate load_ms<1.05: 1 broken, 1 holds"), "{text}");
+    assert!(text.contains("BROKEN page|x, 3g, <b>h2</b>: 1.20x"), "{text}");
+    assert!(text.contains("only in after: page|x, 3g, h3"), "{text}");
+}
+
+#[test]
+fn the_page_draws_every_change_and_takes_no_markup_from_names() {
+    let page = comparison_html(&comparison(), "0.1.0");
+    assert_eq!(page.matches("class=\"forest\"").count(), 2);
+    assert!(page.contains("&lt;b&gt;h2&lt;/b&gt;") && !page.contains("<b>h2"));
+    assert!(page.contains("1 higher and 1 level, gates broken in 1 of 2 places"), "{page}");
+}
+
+#[test]
+fn markdown_keeps_names_in_their_cells() {
+    let text = comparison_markdown(&comparison());
+    assert!(text.contains("| page\\|x | load\\_ms | 3g | &lt;b&gt;h2&lt;/b&gt; | 4.00"), "{text}");
+    assert!(text.contains("**gate `load_ms<1.05` broken**"), "{text}");
+}
+
+#[test]
+fn junit_has_a_case_a_cell_and_a_failure_for_each_broken_gate() {
+    let xml = comparison_junit(&comparison());
+    assert!(xml.starts_with("<?xml"));
+    let suite = "<testsuite name=\"load_ms&lt;1.05\" tests=\"2\" failures=\"1\" skipped=\"0\">";
+    assert!(xml.contains(suite), "{xml}");
+    assert_eq!((xml.matches("<testcase").count(), xml.matches("<failure").count()), (2, 1));
+    let none = RunComparison { gates: Vec::new(), ..comparison() };
+    assert_eq!(comparison_junit(&none).matches("<failure").count(), 0);
+}

@@ -1,0 +1,86 @@
+//! What the link machinery was measured to do before the run: each error as a dot and its tail, with its limit.
+
+use super::picture::{AXIS_HEIGHT, Picture, axis, shared_scale};
+use super::table::{figure, table, text};
+use crate::calibration::{Gauged, facts, times};
+use crate::markup::Markup;
+use crate::{Report, command, number};
+
+pub(super) fn instrument(m: &mut Markup, report: &Report<'_>) {
+    let Some(calibration) = &report.result.host.calibration else { return };
+    let gauged = times(calibration);
+    let bad = gauged.iter().filter(|gauged| !gauged.is_good()).count();
+    let millis = |micros: f64| micros.max(0.0) / 1e3;
+    let ends = gauged.iter().flat_map(|gauged| {
+        let limit = gauged.limit.map(|limit| limit.p99_us);
+        [Some(gauged.spread.p99_us), limit].into_iter().flatten().map(millis)
+    });
+    let scale = shared_scale(ends);
+    let bottom = ROW * gauged.len() as f64;
+    let title = match bad {
+        0 => "The instrument kept its limits before the run".to_owned(),
+        1 => "The instrument missed one of its limits before the run".to_owned(),
+        bad => format!("The instrument missed {bad} of its limits before the run"),
+    };
+    let picture = Picture {
+        id: "instrument".to_owned(),
+        title,
+        description: "A dot is the median, the line reaches to the 99th percentile, a short upright is the limit \
+                      of the 99th percentile on a quiet machine."
+            .to_owned(),
+        key: Vec::new(),
+        height: bottom + AXIS_HEIGHT,
+        command: command::shell_line(&["wirelap", "doctor", "--calibrate"]),
+    };
+    let draw = |m: &mut Markup| {
+        axis(m, scale, 0.0, bottom);
+        for (i, gauged) in gauged.iter().enumerate() {
+            row(m, gauged, i as f64 * ROW, |micros| scale.at(millis(micros)));
+        }
+    };
+    picture.write(m, draw, |m| {
+        let us = |micros: f64| format!("{micros:.1}");
+        let line = |gauged: &Gauged| {
+            let limit = gauged.limit.map_or_else(String::new, |limit| us(limit.p99_us));
+            [gauged.what.clone(), us(gauged.spread.p50_us), us(gauged.spread.p99_us), limit]
+        };
+        let columns = [
+            text("what"),
+            figure("median, µs"),
+            figure("99th percentile, µs"),
+            figure("limit, µs"),
+        ];
+        table(m, "Errors of the instrument", &columns, gauged.iter().map(line));
+        let fact = |(good, what): &(bool, String)| {
+            [what.clone(), if *good { "good" } else { "fair" }.to_owned()]
+        };
+        let facts = facts(calibration);
+        table(m, "And besides", &[text("what"), text("state")], facts.iter().map(fact));
+    });
+}
+
+const ROW: f64 = 40.0;
+
+fn row(m: &mut Markup, gauged: &Gauged, top: f64, at: impl Fn(f64) -> crate::scale::Position) {
+    let (label, middle) = (format!("{:.0}", top + 14.0), top + 27.0);
+    let y = format!("{middle:.0}");
+    m.element("g", &[("class", &"gauge")], |m| {
+        let p99 = number::duration(gauged.spread.p99_us / 1e3);
+        let words = format!("{}: {p99}", gauged.what);
+        m.line("text", &[("class", &"label"), ("x", &"0"), ("y", &label)], words);
+        let (low, high) = (at(gauged.spread.p50_us), at(gauged.spread.p99_us));
+        m.empty(
+            "line",
+            &[("class", &"interval"), ("x1", &low), ("x2", &high), ("y1", &y), ("y2", &y)],
+        );
+        m.empty("circle", &[("class", &"dot"), ("cx", &low), ("cy", &y), ("r", &"4")]);
+        if let Some(limit) = gauged.limit {
+            let x = at(limit.p99_us);
+            let (y1, y2) = (format!("{:.0}", middle - 6.0), format!("{:.0}", middle + 6.0));
+            m.empty(
+                "line",
+                &[("class", &"median"), ("x1", &x), ("x2", &x), ("y1", &y1), ("y2", &y2)],
+            );
+        }
+    });
+}

@@ -1,0 +1,233 @@
+//! What a machine's link machinery was measured to do, against a bare veth pair and against its own plan; and
+//! what follows for the links that it can hold. Pure: the lab measures, this computes and judges.
+
+use crate::stats::quantile;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use unit::BitRate;
+
+/// One calibration.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Calibration {
+    /// Whether it was the short form that runs before each race.
+    pub short: bool,
+    /// The share of all cores that nobody else used while it ran, from 0 to 1.
+    pub spare_cpu: f64,
+    /// How late a plain timer of a millisecond woke up.
+    pub timer: Spread,
+    /// Round trips over a bare veth pair: the floor.
+    pub floor: Spread,
+    /// Round trips over links.
+    pub round_trips: Vec<RoundTripGauge>,
+    /// Streams through bottlenecks.
+    pub rates: Vec<RateGauge>,
+    /// Seeded loss; None where it was not looked at.
+    pub loss: Option<LossGauge>,
+    /// TCP through a link without limits.
+    pub throughput: Throughput,
+}
+
+/// Two percentiles, in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// The median.
+    pub p50_us: f64,
+    /// The 99th percentile.
+    pub p99_us: f64,
+}
+
+impl Spread {
+    /// Of `nanos`; zeros where there are none.
+    pub fn of_nanos(nanos: &[u64]) -> Self {
+        let micros: Vec<f64> = nanos.iter().map(|nanos| *nanos as f64 / 1e3).collect();
+        let at = |share| quantile(&micros, share).unwrap_or_default();
+        Self { p50_us: at(0.5), p99_us: at(0.99) }
+    }
+}
+
+/// Round trips over a link with nothing but a delay.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RoundTripGauge {
+    /// The round trip that the link was to have, in milliseconds.
+    pub rtt_ms: f64,
+    /// Pings sent.
+    pub pings: u32,
+    /// Pings without an answer: none, on a link without loss.
+    pub unanswered: u32,
+    /// What they took beyond it, each percentile less the floor's same percentile.
+    pub error: Spread,
+}
+
+impl RoundTripGauge {
+    /// From the round trips in nanoseconds over a link that was to take `rtt`.
+    pub fn new(rtt: Duration, trips: &[Option<u64>], floor: Spread) -> Self {
+        let answered: Vec<u64> = trips.iter().flatten().copied().collect();
+        let all = Spread::of_nanos(&answered);
+        let rtt_us = rtt.as_secs_f64() * 1e6;
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Self {
+            rtt_ms: rtt_us / 1e3,
+            pings: count(trips.len()),
+            unanswered: count(trips.len() - answered.len()),
+            error: Spread {
+                p50_us: all.p50_us - rtt_us - floor.p50_us,
+                p99_us: all.p99_us - rtt_us - floor.p99_us,
+            },
+        }
+    }
+}
+
+/// A stream through a bottleneck, as the receiver's kernel stamped it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RateGauge {
+    /// The rate that the link was to have, in bits a second.
+    pub bits_per_second: u64,
+    /// Packets received.
+    pub packets: u32,
+    /// By how much the rate from the first packet to the last was off, as a share.
+    pub error: f64,
+    /// How far the gaps between packets were from the ideal gap, either way.
+    pub gap_error: Spread,
+}
+
+impl RateGauge {
+    /// From the stamps in nanoseconds of packets of `octets` each, in the order of arrival; None of fewer than three.
+    pub fn new(rate: BitRate, octets: u64, stamps: &[u64]) -> Option<Self> {
+        let [first, .., last] = stamps else { return None };
+        let ideal = (octets * 8) as f64 * 1e9 / rate.bits_per_second() as f64;
+        let gaps = stamps.len() as f64 - 1.0;
+        let taken = last.checked_sub(*first).filter(|taken| *taken > 0 && stamps.len() > 2)? as f64;
+        let off = |pair: &[u64]| (pair[1] as f64 - pair[0] as f64 - ideal).abs() as u64;
+        let gap_errors: Vec<u64> = stamps.windows(2).map(off).collect();
+        Some(Self {
+            bits_per_second: rate.bits_per_second(),
+            packets: u32::try_from(stamps.len()).unwrap_or(u32::MAX),
+            error: ideal * gaps / taken - 1.0,
+            gap_error: Spread::of_nanos(&gap_errors),
+        })
+    }
+}
+
+/// Whether loss was what the seed had planned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LossGauge {
+    /// Packets sent.
+    pub packets: u32,
+    /// Packets that the plan was to take.
+    pub planned: u32,
+    /// Packets whose fate was another than planned.
+    pub against_plan: u32,
+}
+
+/// Payload bits a second of one TCP connection; 0 where it was not measured.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Throughput {
+    /// Over a bare veth pair.
+    pub bare: f64,
+    /// Through a link that passes super-packets whole.
+    pub link: f64,
+    /// Over a bare veth pair with segmentation offloads off.
+    pub bare_segments: f64,
+    /// Through a link that splits super-packets into the segments of a wire.
+    pub link_segments: f64,
+}
+
+impl Calibration {
+    /// Why a link of this round trip and rate cannot be held here, with what can; None where it can, or where
+    /// others had so much of the processor that the machine's own bounds are not known: each trial's audit
+    /// tells then.
+    pub fn refuses(&self, rtt: Duration, rate: Option<BitRate>) -> Option<String> {
+        if self.spare_cpu < QUIET {
+            return None;
+        }
+        self.too_fast(rate).or_else(|| self.too_fine(rtt))
+    }
+
+    fn too_fast(&self, rate: Option<BitRate>) -> Option<String> {
+        let held = self.throughput.link_segments;
+        let rate = rate?.bits_per_second() as f64;
+        // One connection's throughput under whatever load there is: a link well beyond twice that is out of reach.
+        (held > 0.0 && rate > RATE_ROOM * held).then(|| {
+            format!(
+                "{:.0} Mbit/s is more than this machine forwards: {:.0} Mbit/s in packets of a wire's size; \
+                 choose a rate below {:.0} Mbit/s",
+                rate / 1e6,
+                held / 1e6,
+                held / 1e6,
+            )
+        })
+    }
+
+    fn too_fine(&self, rtt: Duration) -> Option<String> {
+        let worst = self.round_trips.iter().map(|gauge| gauge.error.p50_us).fold(0.0, f64::max);
+        let rtt_us = rtt.as_secs_f64() * 1e6;
+        let held = worst * FINENESS;
+        (rtt_us > 0.0 && rtt_us < held).then(|| {
+            format!(
+                "a round trip of {rtt_us:.0} µs is too fine: half of all packets are more than {worst:.0} µs late \
+                 here; choose {held:.0} µs or more"
+            )
+        })
+    }
+}
+
+/// The share of the processor that must have been ours for a bound to be the machine's.
+const QUIET: f64 = 0.8;
+/// A link's rate over what one connection reached through it in segments.
+const RATE_ROOM: f64 = 2.0;
+/// A round trip over the median error of round trips: beyond, half of all packets are off by a fifth.
+const FINENESS: f64 = 5.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_what_goes_beyond_the_link_and_the_floor() {
+        let floor = Spread { p50_us: 20.0, p99_us: 40.0 };
+        let mut trips = vec![Some(10_030_000); 98];
+        trips.extend([Some(10_090_000), Some(10_090_000), None]);
+        let gauge = RoundTripGauge::new(Duration::from_millis(10), &trips, floor);
+        assert_eq!((gauge.pings, gauge.unanswered), (101, 1));
+        assert!((gauge.error.p50_us - 10.0).abs() < 1e-6);
+        assert!((gauge.error.p99_us - 50.0).abs() < 1.0, "{gauge:?}");
+    }
+
+    #[test]
+    fn a_rate_is_counted_from_the_first_packet_to_the_last() {
+        // 1500 octets at 12 Mbit/s leave a millisecond apart; here one gap is a tenth longer.
+        let stamps = [0, 1_000_000, 2_100_000, 3_000_000, 4_000_000];
+        let rate: BitRate = "12mbit".parse().unwrap();
+        let gauge = RateGauge::new(rate, 1500, &stamps).unwrap();
+        assert!(gauge.error.abs() < 1e-9);
+        assert!((gauge.gap_error.p99_us - 100.0).abs() < 2.0);
+        assert_eq!(RateGauge::new(rate, 1500, &stamps[..2]), None);
+        let slow: Vec<u64> = stamps.iter().map(|stamp| stamp * 2).collect();
+        assert!((RateGauge::new(rate, 1500, &slow).unwrap().error + 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_link_that_the_machine_cannot_hold_is_refused_with_what_it_can() {
+        let calibration = Calibration {
+            spare_cpu: 0.97,
+            round_trips: vec![RoundTripGauge {
+                rtt_ms: 10.0,
+                pings: 40,
+                unanswered: 0,
+                error: Spread { p50_us: 40.0, p99_us: 90.0 },
+            }],
+            throughput: Throughput { link_segments: 2e9, ..Throughput::default() },
+            ..Calibration::default()
+        };
+        let refused = |rtt_us, rate: &str| {
+            calibration.refuses(Duration::from_micros(rtt_us), Some(rate.parse().unwrap()))
+        };
+        assert_eq!(refused(1_000, "1gbit"), None);
+        assert!(refused(1_000, "10gbit").unwrap().contains("below 2000 Mbit/s"));
+        assert!(refused(100, "1gbit").unwrap().contains("choose 200 µs or more"));
+        assert_eq!(refused(0, "1gbit"), None, "a link without a delay has none to miss");
+        let busy = Calibration { spare_cpu: 0.4, ..calibration.clone() };
+        assert_eq!(busy.refuses(Duration::from_micros(100), "10gbit".parse().ok()), None);
+    }
+}

@@ -1,0 +1,343 @@
+//! Two runs against each other, cell by cell: what changed, by how much, and whether a gate is broken.
+//!
+//! Two runs met the machine in different moods, so their trials are two samples without blocks, even where they
+//! had the same seeds: the shift of the logarithms is Hodges and Lehmann's, its interval the exact one of the
+//! Mann-Whitney statistic. All intervals of a comparison hold together, by Bonferroni's inequality.
+
+mod gate;
+#[cfg(test)]
+mod tests;
+
+pub use gate::{Gate, GateError, GateOutcome, GateResult};
+
+use crate::analyse::deciding_metric;
+use crate::plan::{Cell, CellId};
+use crate::record::{Outcome, RunHeader, TrialRecord};
+use crate::result::Ratio;
+use crate::stats::{CONFIDENCE, Interval, RankSum, Shift, median};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The schema that [`RunComparison`] follows.
+pub const COMPARISON_SCHEMA: &str = "wirelap.comparison/1";
+
+/// A run as it was read from its folder.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// What it was.
+    pub header: &'a RunHeader,
+    /// Its rows.
+    pub rows: &'a [TrialRecord],
+}
+
+/// What changed from one run to another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "wirelap comparison")]
+pub struct RunComparison {
+    /// [`COMPARISON_SCHEMA`].
+    pub schema: String,
+    /// The earlier run, which the other is set against.
+    pub a: String,
+    /// The later run.
+    pub b: String,
+    /// A ratio from 1/(1 + margin) to 1 + margin counts as no change.
+    pub margin: f64,
+    /// The level at which all intervals hold together.
+    pub confidence: f64,
+    /// What differs between the runs besides their figures, a sentence each.
+    pub differences: Vec<String>,
+    /// Every cell and metric that both runs have, in the order of the later run.
+    pub changes: Vec<CellChange>,
+    /// Cells that only one run has.
+    pub unmatched: Vec<Unmatched>,
+    /// What the gates say, in their order.
+    pub gates: Vec<GateResult>,
+}
+
+impl RunComparison {
+    /// Whether any gate is broken.
+    pub fn is_broken(&self) -> bool {
+        self.gates.iter().any(|gate| gate.outcome == GateOutcome::Broken)
+    }
+}
+
+/// One metric of one cell in both runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellChange {
+    /// Which cell.
+    #[serde(flatten)]
+    pub cell: CellId,
+    /// What is compared.
+    pub metric: String,
+    /// The earlier run's trials.
+    pub a: Side,
+    /// The later run's trials.
+    pub b: Side,
+    /// Later over earlier; None where a run has no figure.
+    pub ratio: Option<Ratio>,
+    /// The ratio's interval, simultaneous with all others.
+    pub ci95: Option<[Ratio; 2]>,
+    /// What follows.
+    pub change: Change,
+}
+
+/// A cell's trials in one run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Side {
+    /// Trials with a figure, and failed ones, which rank as the largest.
+    pub n: u32,
+    /// Failed ones among them.
+    pub failed: u32,
+    /// The median figure of the measured ones; None where there are none.
+    pub median: Option<f64>,
+}
+
+/// What follows from a ratio's interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// The interval lies within the margin.
+    Tie,
+    /// The interval lies below 1.
+    Lower,
+    /// The interval lies above 1.
+    Higher,
+    /// Neither can be said.
+    Undecided,
+    /// A run has no figure.
+    NotMeasured,
+}
+
+impl Change {
+    /// The word in tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Tie => "tie",
+            Self::Lower => "lower",
+            Self::Higher => "higher",
+            Self::Undecided => "undecided",
+            Self::NotMeasured => "not measured",
+        }
+    }
+}
+
+/// A cell that only one run has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Unmatched {
+    /// Which cell.
+    #[serde(flatten)]
+    pub cell: CellId,
+    /// The run that has it.
+    pub only_in: String,
+}
+
+/// What is to be compared besides the metric that decides over each workload.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Wanted {
+    /// What must hold.
+    pub gates: Vec<Gate>,
+    /// Further metrics.
+    pub metrics: Vec<String>,
+    /// What counts as no change; None takes the later run's.
+    pub margin: Option<f64>,
+}
+
+/// Compares `b`, the later run, with `a`.
+pub fn compare(a: Run<'_>, b: Run<'_>, wanted: &Wanted) -> RunComparison {
+    let (cells_a, cells_b) = (cells(a.rows), cells(b.rows));
+    let margin = wanted.margin.unwrap_or(b.header.experiment.margin);
+    let both: Vec<(&Trials<'_>, &Trials<'_>)> = order(b.header)
+        .iter()
+        .filter_map(|id| Some((cells_a.get(id)?, cells_b.get(id)?)))
+        .collect();
+    let asked: Vec<(&Trials<'_>, &Trials<'_>, String)> = both
+        .iter()
+        .flat_map(|(a, b)| {
+            let metrics = b.metrics(wanted).into_iter();
+            metrics.filter(|metric| a.has(metric) || b.has(metric)).map(|metric| (*a, *b, metric))
+        })
+        .collect();
+    let error = (1.0 - CONFIDENCE) / asked.len().max(1) as f64;
+    let mut ranks = Ranks { error, known: BTreeMap::new() };
+    let changes: Vec<CellChange> =
+        asked.iter().map(|(a, b, metric)| change((a, b), metric, margin, &mut ranks)).collect();
+    RunComparison {
+        schema: COMPARISON_SCHEMA.to_owned(),
+        a: a.name.to_owned(),
+        b: b.name.to_owned(),
+        margin,
+        confidence: CONFIDENCE,
+        differences: differences(a, b, &both),
+        gates: wanted.gates.iter().flat_map(|gate| gate.judge(&changes, margin)).collect(),
+        changes,
+        unmatched: unmatched((a.name, &cells_a), (b.name, &cells_b)),
+    }
+}
+
+/// The rows of a cell that count.
+struct Trials<'r> {
+    rows: Vec<&'r TrialRecord>,
+}
+
+impl Trials<'_> {
+    fn cell(&self) -> &Cell {
+        &self.rows[0].plan.cell
+    }
+
+    fn metrics(&self, wanted: &Wanted) -> BTreeSet<String> {
+        let own = deciding_metric(&self.cell().workload).to_owned();
+        let gated = wanted.gates.iter().map(|gate| gate.metric.clone());
+        std::iter::once(own).chain(gated).chain(wanted.metrics.iter().cloned()).collect()
+    }
+
+    fn has(&self, metric: &str) -> bool {
+        self.rows.iter().any(|row| row.metrics.contains_key(metric))
+    }
+
+    /// The logarithms of the figures, a failed trial's infinite; zero has none, and an interval that spans it
+    /// is everything.
+    fn logs(&self, metric: &str) -> Vec<f64> {
+        let log = |row: &&TrialRecord| match row.outcome {
+            Outcome::Measured => row.metrics.get(metric).map(|value| value.max(0.0).ln()),
+            Outcome::Failed { .. } => Some(f64::INFINITY),
+            Outcome::Invalid { .. } | Outcome::Unsupported { .. } => None,
+        };
+        self.rows.iter().filter_map(log).collect()
+    }
+
+    fn side(&self, metric: &str) -> Side {
+        let logs = self.logs(metric);
+        let figures: Vec<f64> =
+            logs.iter().filter(|log| **log < f64::INFINITY).map(|log| log.exp()).collect();
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Side {
+            n: count(logs.len()),
+            failed: count(logs.len() - figures.len()),
+            median: median(&figures),
+        }
+    }
+}
+
+/// The rows that count, by cell: of two with one key the later, and no warm-ups.
+fn cells(rows: &[TrialRecord]) -> BTreeMap<CellId, Trials<'_>> {
+    let latest: BTreeMap<&str, &TrialRecord> =
+        rows.iter().map(|row| (row.plan.key.as_str(), row)).collect();
+    let mut cells: BTreeMap<CellId, Trials<'_>> = BTreeMap::new();
+    for row in latest.into_values().filter(|row| !row.plan.warmup) {
+        let id = row.plan.cell.id();
+        cells.entry(id).or_insert_with(|| Trials { rows: Vec::new() }).rows.push(row);
+    }
+    cells
+}
+
+/// Every cell of an experiment, as a reader expects them.
+fn order(header: &RunHeader) -> Vec<CellId> {
+    let experiment = &header.experiment;
+    let mut ids = Vec::new();
+    for workload in &experiment.workloads {
+        for link in &experiment.links {
+            ids.extend(experiment.contenders.iter().map(|contender| CellId {
+                workload: workload.name.clone(),
+                link: link.name.clone(),
+                contender: contender.name.clone(),
+            }));
+        }
+    }
+    ids
+}
+
+/// The rank that gives each size of samples its interval; equal sizes are the rule, and the distribution dear.
+struct Ranks {
+    error: f64,
+    known: BTreeMap<(usize, usize), usize>,
+}
+
+impl Ranks {
+    fn of(&mut self, a: usize, b: usize) -> usize {
+        let error = self.error;
+        *self.known.entry((a, b)).or_insert_with(|| RankSum::of(a, b).rank_within(error))
+    }
+}
+
+fn change(
+    (a, b): (&Trials<'_>, &Trials<'_>),
+    metric: &str,
+    margin: f64,
+    ranks: &mut Ranks,
+) -> CellChange {
+    let (logs_a, logs_b) = (a.logs(metric), b.logs(metric));
+    let shift = Shift::with_rank(&logs_a, &logs_b, ranks.of(logs_a.len(), logs_b.len()));
+    CellChange {
+        cell: b.cell().id(),
+        metric: metric.to_owned(),
+        a: a.side(metric),
+        b: b.side(metric),
+        ratio: shift.map(|shift| Ratio::from_log(shift.estimate)),
+        ci95: shift.map(|shift| Ratio::from_log_interval(shift.interval)),
+        change: shift.map_or(Change::NotMeasured, |shift| verdict(shift.interval, margin)),
+    }
+}
+
+fn verdict(interval: Interval, margin: f64) -> Change {
+    let edge = margin.ln_1p();
+    match interval {
+        Interval { low, high } if low >= -edge && high <= edge => Change::Tie,
+        Interval { high, .. } if high < 0.0 => Change::Lower,
+        Interval { low, .. } if low > 0.0 => Change::Higher,
+        _ => Change::Undecided,
+    }
+}
+
+fn differences(a: Run<'_>, b: Run<'_>, cells: &[(&Trials<'_>, &Trials<'_>)]) -> Vec<String> {
+    let (old, new) = (a.header, b.header);
+    let facts = [
+        ("wirelap", old.version.clone(), new.version.clone()),
+        ("seed", old.experiment.seed.to_string(), new.experiment.seed.to_string()),
+        ("kernel", old.host.kernel.clone(), new.host.kernel.clone()),
+        ("processor", old.host.cpu.clone(), new.host.cpu.clone()),
+        ("cores", old.host.cores.to_string(), new.host.cores.to_string()),
+        ("run as root", old.host.root.to_string(), new.host.root.to_string()),
+    ];
+    let differ = facts.into_iter().filter(|(_, old, new)| old != new);
+    let mut sentences: Vec<String> =
+        differ.map(|(what, old, new)| format!("{what}: {old} before, {new} after")).collect();
+    let mut changed: BTreeSet<String> = BTreeSet::new();
+    for (a, b) in cells {
+        let (old, new) = (a.cell(), b.cell());
+        if old.contender != new.contender {
+            changed.insert(format!("contender {} has other settings", new.contender.name));
+        }
+        if old.workload != new.workload {
+            changed.insert(format!("workload {} is another", new.workload.name));
+        }
+        if old.link.figures != new.link.figures {
+            changed.insert(format!("link {} has other figures", new.link.name));
+        }
+    }
+    sentences.extend(changed);
+    sentences
+}
+
+fn unmatched(
+    (name_a, a): (&str, &BTreeMap<CellId, Trials<'_>>),
+    (name_b, b): (&str, &BTreeMap<CellId, Trials<'_>>),
+) -> Vec<Unmatched> {
+    let only = |own: &BTreeMap<CellId, Trials<'_>>,
+                other: &BTreeMap<CellId, Trials<'_>>,
+                name: &str|
+     -> Vec<Unmatched> {
+        own.keys()
+            .filter(|id| !other.contains_key(*id))
+            .map(|id| Unmatched { cell: id.clone(), only_in: name.to_owned() })
+            .collect()
+    };
+    [only(a, b, name_a), only(b, a, name_b)].concat()
+}
+
+/// The JSON Schema of a comparison, as published in `docs/schema/comparison.schema.json`.
+pub fn comparison_schema() -> serde_json::Value {
+    schemars::schema_for!(RunComparison).to_value()
+}

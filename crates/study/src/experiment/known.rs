@@ -1,0 +1,62 @@
+//! Contenders that every experiment can be asked for by name, whether its file has them or not: one for each
+//! transport, as browsers spoke it, over TLS 1.3 or in the clear.
+
+use super::contender::{Contender, Settings, Tls, Transport};
+
+/// A contender that is part of wirelap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownContender {
+    /// The name that `race --contenders` takes.
+    pub name: &'static str,
+    /// The protocol spoken.
+    pub transport: Transport,
+    /// The security below it.
+    pub tls: Tls,
+}
+
+/// The contenders that are part of wirelap. An experiment's own of the same name goes before them.
+pub const KNOWN_CONTENDERS: &[KnownContender] = &[
+    KnownContender { name: "h1", transport: Transport::Http1, tls: Tls::None },
+    KnownContender { name: "h1-tls", transport: Transport::Http1, tls: Tls::V1_3 },
+    KnownContender { name: "h2", transport: Transport::H2, tls: Tls::V1_3 },
+    KnownContender { name: "h2-clear", transport: Transport::H2, tls: Tls::None },
+    KnownContender { name: "spdy", transport: Transport::Spdy, tls: Tls::V1_3 },
+    KnownContender { name: "spdy-clear", transport: Transport::Spdy, tls: Tls::None },
+    KnownContender { name: "spdy-3", transport: Transport::Spdy3, tls: Tls::V1_3 },
+];
+
+impl KnownContender {
+    /// The one of this name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        KNOWN_CONTENDERS.iter().find(|known| known.name == name)
+    }
+
+    /// It as an experiment has it.
+    pub fn contender(&self) -> Contender {
+        let settings = Settings::usual(self.transport);
+        let Self { name, transport, tls } = *self;
+        Contender { name: name.to_owned(), transport, tls, client: None, settings }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{Experiment, builtin};
+
+    #[test]
+    fn a_known_contender_is_the_one_that_quick_names_so() {
+        let quick: Experiment = builtin()[0].toml.parse().unwrap();
+        for own in &quick.contenders {
+            let known = KnownContender::find(&own.name).map(KnownContender::contender);
+            assert_eq!(known.as_ref(), Some(own));
+        }
+    }
+
+    #[test]
+    fn every_transport_has_a_known_contender() {
+        for transport in Transport::ALL {
+            assert!(KNOWN_CONTENDERS.iter().any(|known| known.transport == transport));
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What was really spoken: protocols, streams, sessions taken up again, and what heads cost.
+
+use crate::record::metric;
+use std::collections::BTreeMap;
+use trace::{ConnectionRecord, HeaderOctets};
+
+/// Puts the figures of `connections` into `metrics`.
+pub(super) fn put(connections: &[ConnectionRecord], metrics: &mut BTreeMap<String, f64>) {
+    let resumed = |c: &&ConnectionRecord| c.tls.as_ref().is_some_and(|tls| tls.resumed);
+    let (mut streams, mut pushed, mut open) = (0_u64, 0_u64, 0_u64);
+    // A connection that never came to a protocol carried nothing.
+    for connection in connections.iter().filter(|c| !c.protocol.is_empty()) {
+        *metrics.entry(metric::connections_by(&connection.protocol)).or_default() += 1.0;
+        open += 1;
+        pushed += u64::from(connection.pushed);
+        streams += u64::from(connection.requests) + u64::from(connection.pushed);
+    }
+    let mut set = |name: &str, value: f64| metrics.insert(name.to_owned(), value);
+    set(metric::RESUMED, connections.iter().filter(resumed).count() as f64);
+    set(metric::PUSHED, pushed as f64);
+    if open > 0 {
+        set(metric::STREAMS_PER_CONNECTION, streams as f64 / open as f64);
+    }
+    if let Some(HeaderOctets { sent, received }) = HeaderOctets::of(connections) {
+        set(metric::HEADERS_SENT, sent.coded as f64);
+        set(metric::HEADERS_SENT_PLAIN, sent.plain as f64);
+        set(metric::HEADERS_RECEIVED, received.coded as f64);
+        set(metric::HEADERS_RECEIVED_PLAIN, received.plain as f64);
+    }
+}

@@ -1,0 +1,58 @@
+//! What heads cost: octets before and after compression, each way. The one rule: what is counted before
+//! compression is what the protocol would have sent without it, so that the two differ by compression alone.
+
+use crate::fetch::ConnectionRecord;
+use serde::{Deserialize, Serialize};
+
+/// Octets of heads and trailers on one connection, as one of its ends saw them. Which octets these are, the
+/// protocol says:
+///
+/// | protocol | `plain` | `coded` |
+/// |---|---|---|
+/// | HTTP/1.1, and a WebSocket's handshake over it | a head from its start line to the empty line | the same |
+/// | HTTP/2 | each field as HTTP/1.1 writes one, pseudo-fields too: name, `: `, value, CRLF | header blocks (RFC 7541), without frame headers |
+/// | SPDY | the name/value block (SPDY §2.6.10), lengths and counts too | the block deflated, without the frame around it |
+///
+/// Blocks that could not be decoded are not counted, nor are trailers of HTTP/1.1, which are chunks of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct HeaderOctets {
+    /// Given out.
+    pub sent: HeaderSize,
+    /// Taken in.
+    pub received: HeaderSize,
+}
+
+/// Octets of heads one way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct HeaderSize {
+    /// Before compression.
+    pub plain: u64,
+    /// After compression: on the wire.
+    pub coded: u64,
+}
+
+impl HeaderSize {
+    fn plus(self, other: Self) -> Self {
+        Self { plain: self.plain + other.plain, coded: self.coded + other.coded }
+    }
+
+    /// Counts a block.
+    #[inline]
+    pub fn count(&mut self, plain: usize, coded: usize) {
+        self.plain += plain as u64;
+        self.coded += coded as u64;
+    }
+}
+
+impl HeaderOctets {
+    /// All heads of `connections`; None where those of one are not told, and without a connection.
+    pub fn of<'c>(connections: impl IntoIterator<Item = &'c ConnectionRecord>) -> Option<Self> {
+        let add = |sum: Self, one: Self| Self {
+            sent: sum.sent.plus(one.sent),
+            received: sum.received.plus(one.received),
+        };
+        let mut told = connections.into_iter().map(|connection| connection.headers);
+        let first = told.next()??;
+        told.try_fold(first, |sum, one| Some(add(sum, one?)))
+    }
+}

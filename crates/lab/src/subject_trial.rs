@@ -43,8 +43,8 @@ pub(crate) struct SubjectTrial<'a> {
     task: &'a Task,
     client: ClientSubject,
     words: Vec<String>,
-    /// What its version command printed.
-    version: Option<String>,
+    /// The command that prints its version, where it has one.
+    version: Option<Vec<String>>,
     /// PEM of the root certificate.
     root: &'a [u8],
     /// The files that are served, by name, where files are.
@@ -92,7 +92,7 @@ impl<'a> SubjectTrial<'a> {
         declared.supports(transport, workload(task)).map_err(lacking)?;
         let places = subjects::places().map_err(failed)?;
         let words = declared.command_line(&places).map_err(lacking)?;
-        let version = declared.version_command(&places).and_then(|words| version(&words));
+        let version = declared.version_command(&places);
         Ok(Self { order, task, client, words, version, root, digests })
     }
 
@@ -252,7 +252,9 @@ impl<'a> SubjectTrial<'a> {
         note("subject", &Some(self.client.name.clone()));
         if let Some(ready) = sat.first().and_then(|sat| sat.transcript.ready.as_ref()) {
             note("name", &ready.line.name);
-            note("version", &ready.line.version.clone().or_else(|| self.version.clone()));
+            // A runtime takes its time to start: it is asked only where nothing was told.
+            let asked = || version(self.version.as_deref()?);
+            note("version", &ready.line.version.clone().or_else(asked));
             note("runtime", &ready.line.runtime);
         }
         settings

@@ -28,7 +28,7 @@ pub struct ClientDeclaration {
     /// The workloads that it can do (default: download and calls).
     #[serde(default = "usual_workloads")]
     pub workloads: Vec<Workload>,
-    /// A command that prints its version, run before it is measured.
+    /// A command that prints its version, run after it was measured where it has told none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub version: Vec<String>,
     /// Further programs that it starts itself, looked for before it is started.

@@ -98,7 +98,12 @@ impl Widths {
 /// What each contender really spoke: on every link, or on the last one where links differ.
 fn spoken(report: &Report<'_>, groups: &[&Group<'_>]) -> String {
     let of_cell = |cell: &&CellResult| {
-        let spoken = Spoken::of(report.median_row(cell)?);
+        let row = report.median_row(cell)?;
+        // Somebody else's client tells of none; what was seen of them stands as its evidence.
+        if row.connections.is_empty() {
+            return None;
+        }
+        let spoken = Spoken::of(row);
         Some(format!("{} {}", cell.contender.name, spoken.in_short()))
     };
     let of_group =

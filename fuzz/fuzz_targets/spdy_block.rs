@@ -15,7 +15,13 @@ fuzz_target!(|input: (&[u8], Vec<Vec<(String, String)>>)| {
             break;
         }
     }
-    let (mut encoder, mut decoder) = (Encoder::new(Effort(6)), Decoder::new());
+    for effort in [Effort::Zlib(6), Effort::Fields] {
+        round(&lists, effort);
+    }
+});
+
+fn round(lists: &[Vec<(String, String)>], effort: Effort) {
+    let (mut encoder, mut decoder) = (Encoder::new(effort), Decoder::new());
     for list in lists {
         let wanted = |(name, value): &&(String, String)| !name.is_empty() && !value.contains('\0');
         let mut block = Vec::new();
@@ -26,4 +32,4 @@ fuzz_target!(|input: (&[u8], Vec<Vec<(String, String)>>)| {
         encoder.finish(&mut block);
         decoder.decode(&block, 1 << 20, |_| {}).expect("our own block");
     }
-});
+}

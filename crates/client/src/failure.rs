@@ -30,6 +30,8 @@ pub(crate) enum Failure {
     Closed { place: Place },
     #[error("the request cannot be sent to {place}: {reason}")]
     Unsendable { place: Place, reason: String },
+    #[error("{place}: {reason}")]
+    Refused { place: Place, reason: String },
     #[error("nothing came from {place} for {}", format_duration(*.span))]
     Stalled { place: Place, span: Duration },
     #[error("the fetch was not done within {}", format_duration(*.limit))]

@@ -2,7 +2,8 @@
 //! times of their phases.
 //!
 //! [`Client`] is driven like every end point (`proto::EndPoint`); what it is for is a [`Work`]:
-//! [`FetchList`] or [`PageLoad`]. It knows no resolver, no file and no clock.
+//! [`FetchList`] or [`PageLoad`]. What speaks over a WebSocket is a [`Conversation`], driven by a [`WebSocketClient`].
+//! Neither knows a resolver, a file or a clock.
 //!
 //! ```
 //! use client::{Bodies, Client, ClientConfig, FetchId, FetchList, FetchSpec, Transport};
@@ -28,6 +29,7 @@ mod calls;
 mod carrier;
 mod client;
 mod config;
+mod echo;
 mod failure;
 mod fetch;
 mod fetch_list;
@@ -38,15 +40,18 @@ mod profile;
 mod redirect;
 mod timers;
 mod transport;
+mod web_socket;
 mod work;
 
 pub use calls::{Calls, Pattern};
 pub use client::Client;
 pub use config::{ClientConfig, KeepAlive, PoolLimits, Priorities, Timeouts};
+pub use echo::{EchoRequests, EchoSocket, Message};
 pub use fetch::{FetchId, FetchSpec};
 pub use fetch_list::{Answer, Bodies, FetchList};
 pub use hosts::{Hosts, Place};
 pub use page_load::PageLoad;
 pub use profile::Profile;
 pub use transport::{Offer, Protocol, Security, Transport};
+pub use web_socket::{Conversation, WebSocketClient, WebSocketConfig};
 pub use work::Work;

@@ -3,6 +3,7 @@
 
 use crate::cli::RaceArgs;
 use crate::inputs;
+use crate::servers::{Servers, Source};
 use crate::subjects;
 use crate::trouble::{self, Trouble};
 use link::{LinkSpec, SpecError};
@@ -23,6 +24,8 @@ pub(crate) struct Chosen {
     pub(crate) files: Vec<(PathBuf, String)>,
     /// The client subjects that are known to it.
     pub(crate) subjects: Catalogue,
+    /// Servers of the user's that it names.
+    pub(crate) servers: Vec<Source>,
 }
 
 /// Reads what `name` stands for and applies the flags.
@@ -38,10 +41,11 @@ pub(crate) fn choose(name: &str, args: &RaceArgs) -> Result<Chosen, Trouble> {
         let here = |file: &str| PathBuf::from(file);
         link_spec(link, here).map_err(|trouble| trouble.within(named_at(name, link.text())))?;
     }
+    let servers = Servers::of_experiment(beside, &args.subjects)?.used_by(&experiment)?;
     let files = inputs::gather(&mut experiment)?;
     let subjects = subjects::known(beside, &args.subjects)?;
     subjects::check(&experiment, &subjects)?;
-    Ok(Chosen { experiment, files, subjects })
+    Ok(Chosen { experiment, files, subjects, servers })
 }
 
 /// The link that a choice stands for; `place` tells where a file that it names is.

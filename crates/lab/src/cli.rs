@@ -99,12 +99,12 @@ pub(crate) struct RaceArgs {
     /// Contenders that race: the experiment's, or any that `wirelap list` names
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) contenders: Vec<String>,
-    /// Folder of further client subjects, NAME.toml each (repeatable; docs/subjects.md)
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) subjects: Vec<PathBuf>,
     /// The contender that the others are set against
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
+    /// Folder of further subjects, NAME.toml each, beside the built-in ones and those in `subjects/` beside the experiment (repeatable)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) subjects: Vec<PathBuf>,
     /// What counts as a tie, as a percentage or a fraction [default: the experiment's, else 5%]
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, allow_negative_numbers = true)]
     pub(crate) margin: Option<f64>,

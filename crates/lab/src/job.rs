@@ -55,7 +55,10 @@ pub(crate) struct IdentityPem {
 
 /// Far to worker, once: it listens.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct FarReady {}
+pub(crate) struct FarReady {
+    /// Settings read back from the server's sockets.
+    pub(crate) settings: BTreeMap<String, String>,
+}
 
 /// Far to worker, when it was asked to end: what it saw.
 #[derive(Debug, Default, Serialize, Deserialize)]

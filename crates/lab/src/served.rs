@@ -28,8 +28,10 @@ pub(crate) fn lay_out(folder: &Path, name: &str, octets: u64) -> io::Result<Dige
         return Ok(known);
     }
     let part = files.join(format!(".{name}.{}", std::process::id()));
-    let made = write(&part, name, octets);
-    let made = made.and_then(|made| {
+    let made = File::create(&part).and_then(|mut out| {
+        let made = write(&mut out, name, octets)?;
+        // Or the disk would still be writing it while a trial writes its own.
+        out.sync_all()?;
         // The file's name comes last: where it stands, its digest does.
         fs::write(&digest, made)?;
         fs::rename(&part, &file)?;
@@ -55,8 +57,8 @@ pub(crate) fn digest(path: &Path) -> io::Result<(Digest, u64)> {
     }
 }
 
-fn write(path: &Path, name: &str, octets: u64) -> io::Result<Digest> {
-    let mut file = File::create(path)?;
+/// Writes the content of the file `name` of `octets`; its digest.
+pub(crate) fn write(out: &mut impl Write, name: &str, octets: u64) -> io::Result<Digest> {
     let mut random = Seed(octets).child(name).random();
     let mut context = Context::new(&SHA256);
     let mut piece = vec![0; PIECE];
@@ -67,11 +69,9 @@ fn write(path: &Path, name: &str, octets: u64) -> io::Result<Digest> {
         }
         let count = left.min(PIECE as u64) as usize;
         context.update(&piece[..count]);
-        file.write_all(&piece[..count])?;
+        out.write_all(&piece[..count])?;
         left -= count as u64;
     }
-    // Or the disk would still be writing it while a trial writes its own.
-    file.sync_all()?;
     Ok(finished(context))
 }
 

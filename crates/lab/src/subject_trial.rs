@@ -7,7 +7,7 @@ use crate::sitting::{self, Carrier, Sat, Sitting};
 use crate::subjects;
 use crate::task::Task;
 use os::net::{Placement, Side, Topology};
-use os::process::{Group, Setup, Usage};
+use os::process::{Group, Setup, Usage, User};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read;
@@ -41,6 +41,8 @@ pub(crate) fn client_of(contender: &Contender, task: &Task) -> Option<ClientSubj
 pub(crate) struct SubjectTrial<'a> {
     order: &'a TrialOrder,
     task: &'a Task,
+    workload: contract::Workload,
+    transport: contract::Transport,
     client: ClientSubject,
     words: Vec<String>,
     /// The command that prints its version, where it has one.
@@ -88,12 +90,19 @@ impl<'a> SubjectTrial<'a> {
                 remedy: "name a declared one, see wirelap list".to_owned(),
             })
         })?;
-        let transport = transport(order.plan.cell.contender.transport);
-        declared.supports(transport, workload(task)).map_err(lacking)?;
+        let asked = order.plan.cell.contender.transport;
+        let kind = workload(task).zip(transport(asked));
+        let (workload, transport) = kind.ok_or_else(|| {
+            lacking(Lacking {
+                reason: format!("{name} is asked for fetches alone, and not for messages"),
+                remedy: "leave the contender's client away for this workload".to_owned(),
+            })
+        })?;
+        declared.supports(transport, workload).map_err(lacking)?;
         let places = subjects::places().map_err(failed)?;
         let words = declared.command_line(&places).map_err(lacking)?;
         let version = declared.version_command(&places);
-        Ok(Self { order, task, client, words, version, root, digests })
+        Ok(Self { order, task, workload, transport, client, words, version, root, digests })
     }
 
     /// Does all of the work, one process or several.
@@ -130,8 +139,8 @@ impl<'a> SubjectTrial<'a> {
         let (pattern, connections) = (self.pattern(), self.connections());
         let whole = Job {
             contract: contract::CONTRACT,
-            workload: workload(self.task),
-            transport: transport(contender.transport),
+            workload: self.workload,
+            transport: self.transport,
             tls: match contender.tls {
                 Tls::None => contract::Tls::None,
                 Tls::V1_2 => contract::Tls::V1_2,
@@ -168,7 +177,9 @@ impl<'a> SubjectTrial<'a> {
     fn pattern(&self) -> contract::Pattern {
         match self.task {
             Task::Calls { pattern, .. } => pattern.told(),
-            Task::Download { .. } | Task::Page { .. } => contract::Pattern::Parallel,
+            Task::Download { .. } | Task::Page { .. } | Task::Echo(_) => {
+                contract::Pattern::Parallel
+            }
         }
     }
 
@@ -176,7 +187,7 @@ impl<'a> SubjectTrial<'a> {
         let own = self.order.plan.cell.contender.settings.connections;
         match self.task {
             Task::Download { connections, .. } => connections.unwrap_or(own),
-            Task::Calls { .. } | Task::Page { .. } => own,
+            Task::Calls { .. } | Task::Page { .. } | Task::Echo(_) => own,
         }
     }
 
@@ -330,7 +341,13 @@ fn version(words: &[String]) -> Option<String> {
     let (program, arguments) = words.split_first()?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let setup = Setup { group: Group::Own, cpus: Vec::new(), network: None, own_proc: false };
+    let setup = Setup {
+        group: Group::Own,
+        cpus: Vec::new(),
+        network: None,
+        own_proc: false,
+        user: User::Ours,
+    };
     let mut child = os::process::spawn(command, setup).ok()?;
     child.wait(Some(VERSION)).ok()??;
     // It has ended: what it printed is in the pipes, and whatever holds them open is not waited for.
@@ -506,20 +523,24 @@ fn sum(told: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     told.sum()
 }
 
-fn workload(task: &Task) -> contract::Workload {
+/// A task in the contract's words; None where it has none.
+fn workload(task: &Task) -> Option<contract::Workload> {
     match task {
-        Task::Download { .. } => contract::Workload::Download,
-        Task::Calls { .. } => contract::Workload::Calls,
-        Task::Page { .. } => contract::Workload::Page,
+        Task::Download { .. } => Some(contract::Workload::Download),
+        Task::Calls { .. } => Some(contract::Workload::Calls),
+        Task::Page { .. } => Some(contract::Workload::Page),
+        Task::Echo(_) => None,
     }
 }
 
-fn transport(transport: Transport) -> contract::Transport {
+/// A transport in the contract's words; None where it has none.
+fn transport(transport: Transport) -> Option<contract::Transport> {
     match transport {
-        Transport::Http1 => contract::Transport::Http1,
-        Transport::H2 => contract::Transport::H2,
-        Transport::Spdy => contract::Transport::Spdy31,
-        Transport::Spdy3 => contract::Transport::Spdy3,
+        Transport::Http1 => Some(contract::Transport::Http1),
+        Transport::H2 => Some(contract::Transport::H2),
+        Transport::Spdy => Some(contract::Transport::Spdy31),
+        Transport::Spdy3 => Some(contract::Transport::Spdy3),
+        Transport::WebSocket => None,
     }
 }
 

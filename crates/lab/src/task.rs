@@ -1,5 +1,6 @@
 //! What a trial's client has to do, and what that asks of the far side: the workload made concrete.
 
+use crate::echo::EchoTask;
 use crate::served;
 use crate::trouble::Trouble;
 use client::Pattern;
@@ -32,6 +33,8 @@ pub(crate) enum Task {
         /// What is asked for, in order.
         calls: Vec<Call>,
     },
+    /// Send messages and have them back.
+    Echo(EchoTask),
     /// Fetch files to disk.
     Download {
         /// The files, in order.
@@ -87,6 +90,9 @@ impl Task {
             }
             WorkloadKind::Calls(calls) => Self::calls(calls, seed).map_err(Trouble::failed),
             WorkloadKind::Download(download) => Self::download(download).map_err(Trouble::failed),
+            WorkloadKind::Echo(echo) => {
+                EchoTask::of(echo, SYNTHETIC_HOST, seed).map(Self::Echo).map_err(Trouble::failed)
+            }
         }
     }
 
@@ -130,6 +136,8 @@ impl Task {
             Self::Download { files, .. } => {
                 files.iter().map(|file| (file.url.clone(), file.bytes)).collect()
             }
+            // Messages have no URLs of their own.
+            Self::Echo(_) => Vec::new(),
         }
     }
 
@@ -137,7 +145,9 @@ impl Task {
     pub(crate) fn hosts(&self) -> Vec<String> {
         match self {
             Self::Page { page, .. } => page.hosts().iter().map(|host| host.name.clone()).collect(),
-            Self::Calls { .. } | Self::Download { .. } => vec![SYNTHETIC_HOST.to_owned()],
+            Self::Calls { .. } | Self::Download { .. } | Self::Echo(_) => {
+                vec![SYNTHETIC_HOST.to_owned()]
+            }
         }
     }
 
@@ -147,7 +157,7 @@ impl Task {
             Self::Page { page, .. } => {
                 page.resources().iter().map(|resource| resource.url.port.unwrap_or(usual)).collect()
             }
-            Self::Calls { .. } | Self::Download { .. } => BTreeSet::from([usual]),
+            Self::Calls { .. } | Self::Download { .. } | Self::Echo(_) => BTreeSet::from([usual]),
         }
     }
 
@@ -155,7 +165,7 @@ impl Task {
     pub(crate) fn table(&self) -> Option<Table> {
         match self {
             Self::Page { page, recorded: true } => Some(page.table()),
-            Self::Page { .. } | Self::Calls { .. } | Self::Download { .. } => None,
+            Self::Page { .. } | Self::Calls { .. } | Self::Download { .. } | Self::Echo(_) => None,
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::protocol::Protocol;
 use crate::wall_clock::WallClock;
 use page::Table;
+use proto::ws::{DeflateOffer, Writes};
 use secure::ServerTls;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +22,25 @@ pub struct OriginConfig {
     pub server: String,
     /// For the `Date` field.
     pub wall_clock: WallClock,
+    /// How WebSockets are spoken.
+    pub web_socket: WebSocketSettings,
     /// What a peer may take.
     pub limits: Limits,
+}
+
+/// How an origin speaks WebSocket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebSocketSettings {
+    /// What compression shall be like where a client offers it; None declines it.
+    pub deflate: Option<DeflateOffer>,
+    /// How frames leave.
+    pub writes: Writes,
+}
+
+impl Default for WebSocketSettings {
+    fn default() -> Self {
+        Self { deflate: Some(DeflateOffer::default()), writes: Writes::One }
+    }
 }
 
 /// What lies between HTTP and a socket.
@@ -73,6 +91,7 @@ impl OriginConfig {
             table: None,
             server: "wirelap".to_owned(),
             wall_clock,
+            web_socket: WebSocketSettings::default(),
             limits: Limits::default(),
         }
     }

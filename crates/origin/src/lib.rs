@@ -45,7 +45,7 @@ mod wall_clock;
 mod web_socket;
 
 pub use access::{AccessLog, AccessRecord, ExchangeEnd, OpenedRecord};
-pub use config::{Limits, ListenerKind, OriginConfig};
+pub use config::{Limits, ListenerKind, OriginConfig, WebSocketSettings};
 pub use files::{File, FileFacts, Files, FilesError, Found};
 pub use origin::{Origin, Parts};
 pub use policy::Policy;

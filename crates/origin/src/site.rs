@@ -7,7 +7,7 @@ use crate::body::Body;
 use crate::files::Files;
 use crate::static_files;
 use crate::target::Target;
-use crate::web_socket::Service;
+use crate::web_socket::{self, Service};
 use bytes::Bytes;
 use page::{IMAGE_PATH, PAGE_PATH, Synthetic, SyntheticImage, Table};
 use proto::{Fields, Method, RequestHead, Status};
@@ -25,6 +25,9 @@ const ECHO_SOCKET_PATH: &str = "/ws/echo";
 /// A WebSocket that doubles numbers.
 const DOUBLE_SOCKET_PATH: &str = "/ws/double";
 const ALLOW_BODY: &str = "POST, PUT, OPTIONS";
+
+/// Doubles the number that its query gives: what [`DOUBLE_SOCKET_PATH`] does, one request a number.
+const DOUBLE_PATH: &str = "/double";
 
 /// Answers of any size, as of an API.
 const API_PATH: &str = "/api";
@@ -75,6 +78,7 @@ impl Site {
             ECHO_SOCKET_PATH => return Plan::WebSocket(Service::Echo),
             DOUBLE_SOCKET_PATH => return Plan::WebSocket(Service::Double),
             API_PATH => api_answer(request, &target),
+            DOUBLE_PATH => doubled(request, &target),
             PAGE_PATH => self.synthetic_page(request),
             image if image.starts_with(IMAGE_PATH) && request.path.contains('?') => {
                 synthetic_image(request)
@@ -142,6 +146,21 @@ fn synthetic_image(request: &RequestHead) -> Answer {
             Answer::new(Status::OK, fields, body)
         }
         Err(error) => Answer::text(answer::BAD_REQUEST, &error.to_string()),
+    }
+}
+
+/// `/double?number=`: its double, as plain text.
+fn doubled(request: &RequestHead, target: &Target<'_>) -> Answer {
+    if let Some(refusal) = unless_read(request) {
+        return refusal;
+    }
+    let number = target.parameter("number").unwrap_or_default();
+    match web_socket::double(number.as_bytes()) {
+        Some(doubled) => {
+            let fields = Fields::new().with("content-type", "text/plain");
+            Answer::new(Status::OK, fields, Body::Octets(doubled.into()))
+        }
+        None => Answer::text(answer::BAD_REQUEST, "number is a decimal number"),
     }
 }
 

@@ -1,10 +1,11 @@
 //! A WebSocket's service: what answers its messages. The one rule: while answers wait, nothing more is
 //! read.
 
+use crate::config::WebSocketSettings;
 use bytes::Bytes;
 use proto::ws::{
-    CloseCode, Connection, DeflateOffer, Event, MessageKind, Refusal, Role, ServerHandshake,
-    Settings, Wish,
+    CloseCode, Connection, Event, MessageKind, Refusal, Role, ServerHandshake, Settings, Wish,
+    Writes,
 };
 use proto::{Fin, RequestHead, ResponseHead, SendBuf};
 use std::time::Duration;
@@ -13,6 +14,9 @@ use unit::Instant;
 
 /// Octets of answers that wait before messages are read no more.
 const HIGH_WATER: usize = 64 * 1024;
+
+/// Octets queued on a stream before its WebSocket waits.
+const QUEUE: usize = 64 * 1024;
 
 /// Octets made of messages at once.
 const PIECE: usize = 64 * 1024;
@@ -32,6 +36,7 @@ pub(crate) enum Service {
 pub(crate) struct Session {
     service: Service,
     connection: Connection,
+    writes: Writes,
     out: SendBuf,
     /// Octets that came while answers waited.
     held: Vec<u8>,
@@ -45,16 +50,26 @@ impl Session {
         now: Instant,
         request: &RequestHead,
         service: Service,
-        (silence, tracer): (Duration, Tracer),
+        (ours, silence, tracer): (&WebSocketSettings, Duration, Tracer),
     ) -> Result<(ResponseHead, Self), Refusal> {
         let handshake = ServerHandshake::read(request)?;
-        let wish = Wish { deflate: Some(DeflateOffer::default()), ..Wish::default() };
+        let wish = Wish { deflate: ours.deflate, ..Wish::default() };
         let (head, agreed) = handshake.accept(&wish);
-        let settings = Settings { ping_after: Some(silence), ..Settings::default() };
+        let writes = ours.writes;
+        let settings = Settings { ping_after: Some(silence), writes, ..Settings::default() };
         let connection = Connection::new(now, Role::Server, settings, &agreed, tracer);
-        let session =
-            Self { service, connection, out: SendBuf::new(), held: Vec::new(), uncredited: 0 };
+        let out = SendBuf::new();
+        let session = Self { service, connection, writes, out, held: Vec::new(), uncredited: 0 };
         Ok((head, session))
+    }
+
+    /// How many octets may be queued on the stream before the next piece waits.
+    pub(crate) fn queue(&self) -> usize {
+        match self.writes {
+            Writes::One => QUEUE,
+            // A piece that met another there would leave with it.
+            Writes::Two => 1,
+        }
     }
 
     /// Takes octets of the stream; `Fin::Last` for its end.
@@ -139,7 +154,7 @@ impl Session {
 }
 
 /// Twice a decimal number, digit by digit; None where it is none.
-fn double(text: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn double(text: &[u8]) -> Option<Vec<u8>> {
     let (sign, digits) = match text {
         [b'-', digits @ ..] => (&text[..1], digits),
         digits => (&text[..0], digits),

@@ -6,6 +6,7 @@ pub mod error;
 pub mod files;
 pub mod net;
 pub mod process;
+pub mod process_tree;
 pub mod reactor;
 pub mod signal;
 pub mod tcp;

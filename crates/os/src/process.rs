@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use crate::error::Os;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -18,6 +19,16 @@ pub enum Group {
     Shared,
 }
 
+/// As whom a child runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum User {
+    /// As we do.
+    Ours,
+    /// As an ordinary user, in a user namespace below ours: for programs that refuse to work as root, which
+    /// is what we may be, or seem to be. What is ours stays its own.
+    Ordinary,
+}
+
 /// How a child is set up before it becomes its program.
 #[derive(Debug)]
 pub struct Setup<'a> {
@@ -30,6 +41,21 @@ pub struct Setup<'a> {
     /// Whether it needs a /proc of its own, because it is in another PID namespace than we are. Where
     /// the system refuses that, it sees ours.
     pub own_proc: bool,
+    /// As whom it runs.
+    pub user: User,
+}
+
+/// A signal that asks a program to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndSignal {
+    /// SIGTERM.
+    Terminate,
+    /// SIGINT.
+    Interrupt,
+    /// SIGQUIT.
+    Quit,
+    /// SIGHUP.
+    HangUp,
 }
 
 /// What a child used, and its waited-for children too.
@@ -90,10 +116,15 @@ pub fn spawn(mut command: Command, setup: Setup<'_>) -> Result<Child, Os> {
     let network = setup.network.map(|fd| fd.as_raw_fd());
     let cpus = cpu_set(&setup.cpus);
     let own_proc = setup.own_proc;
+    let maps = (setup.user == User::Ordinary).then(Maps::to_ordinary);
     // SAFETY: the closure makes system calls only, allocates nothing, and uses values that were made
     // before the fork; the descriptor is open until spawn() returns.
     unsafe {
-        command.pre_exec(move || prepare(group, network, cpus.as_ref(), own_proc));
+        command.pre_exec(move || {
+            prepare(group, network, cpus.as_ref(), own_proc)?;
+            maps.as_ref().map_or(Ok(()), Maps::enter)?;
+            tie_to_parent()
+        });
     }
     let attempted = || format!("start {program}");
     let mut child = command.spawn().map_err(|source| {
@@ -143,6 +174,28 @@ impl Child {
             return Ok(exit);
         }
         self.signal(libc::SIGTERM);
+        self.finish(grace)
+    }
+
+    /// As [`Child::end`], but asks with `signal`, and asks the child alone: a server that has workers tells
+    /// them itself.
+    pub fn end_by(&mut self, signal: EndSignal, grace: Duration) -> Result<Exit, Os> {
+        if let Some(exit) = self.exit {
+            return Ok(exit);
+        }
+        let signal = match signal {
+            EndSignal::Terminate => libc::SIGTERM,
+            EndSignal::Interrupt => libc::SIGINT,
+            EndSignal::Quit => libc::SIGQUIT,
+            EndSignal::HangUp => libc::SIGHUP,
+        };
+        // SAFETY: a child that was not waited for keeps its number. It may have ended; fine.
+        unsafe { libc::kill(self.pid, signal) };
+        self.finish(grace)
+    }
+
+    /// Waits for what was asked for, and makes it so.
+    fn finish(&mut self, grace: Duration) -> Result<Exit, Os> {
         if !wait_readable(self.pidfd.as_fd(), Some(grace))? {
             self.signal(libc::SIGKILL);
             wait_readable(self.pidfd.as_fd(), None)?;
@@ -374,8 +427,52 @@ fn prepare(
             let proc = c"proc".as_ptr();
             libc::mount(proc, c"/proc".as_ptr(), proc, flags, std::ptr::null());
         }
-        // Last: changes of credentials clear it.
-        checked(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong))
+        Ok(())
+    }
+}
+
+/// Comes last between fork and exec: changes of credentials clear it.
+fn tie_to_parent() -> io::Result<()> {
+    // SAFETY: this option takes a number.
+    let result = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// What makes an ordinary user of a child, written down before the fork (user_namespaces(7)).
+struct Maps([(CString, String); 3]);
+
+impl Maps {
+    /// Debian's and most others' first ordinary user. Any number but 0 would do.
+    const ORDINARY: u32 = 1000;
+
+    fn to_ordinary() -> Self {
+        // SAFETY: these cannot fail and take nothing.
+        let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
+        let file = |name: &CStr, text: String| (name.to_owned(), text);
+        Self([
+            file(c"/proc/self/setgroups", "deny".to_owned()),
+            file(c"/proc/self/uid_map", format!("{} {uid} 1", Self::ORDINARY)),
+            file(c"/proc/self/gid_map", format!("{} {gid} 1", Self::ORDINARY)),
+        ])
+    }
+
+    /// Between fork and exec: system calls only.
+    fn enter(&self) -> io::Result<()> {
+        // SAFETY: unshare takes flags alone.
+        if unsafe { libc::unshare(libc::CLONE_NEWUSER) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        self.0.iter().try_for_each(|(file, text)| {
+            // SAFETY: a NUL-terminated string, and as many octets as the slice has; the descriptor is
+            // this call's own.
+            unsafe {
+                let fd = libc::open(file.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+                let wrote = libc::write(fd, text.as_ptr().cast(), text.len());
+                let error = io::Error::last_os_error();
+                libc::close(fd);
+                if fd < 0 || wrote < 0 { Err(error) } else { Ok(()) }
+            }
+        })
     }
 }
 

@@ -205,13 +205,13 @@ impl Reactor {
         let number = token.0 as usize;
         for _ in 0..ACCEPTS_A_TURN {
             let Some(Some(listener)) = self.listeners.get(number) else { return };
-            let low_water = listener.unsent_low_water();
+            let (low_water, acks) = (listener.unsent_low_water(), listener.acks());
             match listener.accept() {
                 Ok((fd, local, remote)) => {
                     let accepted = Accepted { listener: number, local, remote };
                     if let Some(id) = end_point.handle_accepted(clock::now(), accepted) {
-                        let output = Output::new(low_water);
-                        self.adopt(end_point, (fd, id), Phase::Open, output);
+                        let sides = (Input::new(acks), Output::new(low_water));
+                        self.adopt(end_point, (fd, id), Phase::Open, sides);
                     }
                     self.act(end_point);
                 }
@@ -238,9 +238,8 @@ impl Reactor {
         end_point: &mut E,
         (fd, id): (OwnedFd, SocketId),
         phase: Phase,
-        output: Output,
+        (input, output): (Input, Output),
     ) -> Option<Token> {
-        let input = Input::default();
         let socket = Socket { fd, generation: 0, id, phase, input, output, queued: false };
         let token = self.table.insert(socket);
         let socket = self.table.find(token)?;

@@ -13,8 +13,9 @@ pub(crate) use stream::{
 };
 
 use crate::error::Os;
+pub(crate) use option::acknowledge_quickly;
 use option::{apply, set};
-use proto::SocketSettings;
+use proto::{Acks, SocketSettings};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -40,6 +41,7 @@ pub struct Listener {
     fd: OwnedFd,
     local: SocketAddr,
     unsent_low_water: u32,
+    acks: Acks,
 }
 
 impl Listener {
@@ -82,7 +84,7 @@ impl Listener {
         };
         let (local, unsent_low_water) =
             adopt(&fd).map_err(|source| Os::new("take over a listening socket", source))?;
-        Ok(Self { fd, local, unsent_low_water })
+        Ok(Self { fd, local, unsent_low_water, acks: Acks::default() })
     }
 
     /// Where it listens, with the port that the kernel chose.
@@ -93,6 +95,11 @@ impl Listener {
     /// TCP_NOTSENT_LOWAT of what it accepts.
     pub(crate) fn unsent_low_water(&self) -> u32 {
         self.unsent_low_water
+    }
+
+    /// How what it accepts acknowledges.
+    pub(crate) fn acks(&self) -> Acks {
+        self.acks
     }
 
     /// Takes one connection that waits.
@@ -137,7 +144,7 @@ impl Listener {
             return Err(io::Error::last_os_error());
         }
         let local = address::local(fd.as_fd())?;
-        Ok(Self { fd, local, unsent_low_water: settings.unsent_low_water })
+        Ok(Self { fd, local, unsent_low_water: settings.unsent_low_water, acks: settings.acks })
     }
 }
 

@@ -6,7 +6,7 @@ mod script;
 use os::error::Os;
 use os::reactor::{Moment, Reactor, ReactorSettings, Stop};
 use os::tcp::{Listener, Sharing};
-use proto::{Action, SocketError, SocketId, SocketSettings};
+use proto::{Action, Nagle, SocketError, SocketId, SocketSettings};
 use script::{Script, Seen, listening};
 use std::cell::RefCell;
 use std::io::{ErrorKind, Read, Write};
@@ -216,6 +216,7 @@ fn settings_of_a_listener_are_read_back_from_accepted_sockets() {
     let settings = SocketSettings {
         unsent_low_water: 12_345,
         congestion_control: Some("reno".to_owned()),
+        nagle: Nagle::On,
         ..SocketSettings::default()
     };
     let listener =
@@ -249,6 +250,7 @@ fn settings_of_a_listener_are_read_back_from_accepted_sockets() {
     for (_, facts) in facts.iter() {
         assert_eq!(facts.unsent_low_water, 12_345);
         assert_eq!(facts.congestion_control, "reno");
+        assert!(!facts.no_delay);
         assert!(facts.segment_size > 500 && facts.congestion_window >= 1, "{facts:?}");
     }
 }

@@ -1,18 +1,20 @@
-//! CPU a message of HTTP/2 and SPDY/3.1: a client and a server in memory, requests and answers with
-//! fields as browsers and servers send them. Both machines of a pair are timed together.
-//! `cargo bench -p proto --bench messages`.
-#![allow(clippy::disallowed_methods, reason = "a benchmark has no other clock")]
+//! CPU a message of HTTP/2, SPDY/3.1 and WebSocket: a client and a server in memory. Of the first two,
+//! requests and answers with fields as browsers and servers send them; of WebSocket, a text that asks and
+//! a text that answers. Both machines of a pair are timed together.
+//! `cargo bench -p proto --bench messages`. With a contender's name and octets behind `--`, it
+//! runs that alone and says nothing, for a counter of instructions:
+//! `valgrind --tool=callgrind target/release/deps/messages-… "spdy/3.1 fields" 100`.
 #![allow(clippy::print_stdout, reason = "its output is its purpose")]
 
 use bytes::Bytes;
 use proto::schedule::RoundRobin;
 use proto::{
     ClientConnection, Connection, Event, Fin, RequestHead, ResponseHead, Scheme, SendBuf,
-    ServerConnection, Status, h2, spdy,
+    ServerConnection, Status, h2, spdy, ws,
 };
-use std::time::{Duration, Instant as StdInstant};
+use std::time::Duration;
 use trace::Tracer;
-use unit::Instant;
+use unit::{Instant, Seed};
 
 const MESSAGES: usize = 20_000;
 const AT_ONCE: usize = 32;
@@ -42,6 +44,13 @@ fn answer(at: usize) -> ResponseHead {
     head
 }
 
+/// What this thread has had of a processor: however busy the machine is, waiting is not in it.
+fn cpu() -> Duration {
+    let said = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells it");
+    let nanos = said.split(' ').next().and_then(|first| first.parse().ok());
+    Duration::from_nanos(nanos.expect("nanoseconds stand first"))
+}
+
 /// Moves what one side has to send to the other.
 fn carry(from: &mut impl Connection, out: &mut SendBuf, mut take: impl FnMut(&[u8])) {
     while from.wants_transmit() {
@@ -59,7 +68,7 @@ fn exchange<C: ClientConnection, S: ServerConnection>(
     body: &Bytes,
 ) -> Duration {
     let (mut asked, mut answered, mut out) = (0, 0, SendBuf::new());
-    let begin = StdInstant::now();
+    let begin = cpu();
     while answered < MESSAGES {
         while asked < MESSAGES && asked - answered < AT_ONCE && client.room() > 0 {
             client.request(NOW, &request(asked), Fin::Last).expect("there is room");
@@ -90,7 +99,7 @@ fn exchange<C: ClientConnection, S: ServerConnection>(
             client.consume(stream, octets);
         }
     }
-    begin.elapsed()
+    cpu() - begin
 }
 
 fn over_h2(body: &Bytes) -> Duration {
@@ -110,29 +119,84 @@ fn over_spdy(body: &Bytes, effort: spdy::Effort) -> Duration {
     exchange(&mut client, &mut server, body)
 }
 
-fn main() {
-    println!(
-        "µs a message (request and answer, both machines), median of {ROUNDS} interleaved runs"
-    );
-    for size in [100, 10_000] {
-        let body = Bytes::from(vec![7; size]);
-        let efforts = [spdy::Effort::NONE, spdy::Effort::FAST, spdy::Effort(6)];
-        let mut runs = vec![Vec::new(); 1 + efforts.len()];
-        for _ in 0..ROUNDS {
-            runs[0].push(over_h2(&body));
-            for (at, &effort) in efforts.iter().enumerate() {
-                runs[at + 1].push(over_spdy(&body, effort));
+/// Asks for something and gets `body`, as many at once as the others.
+fn over_ws(body: &Bytes, deflate: Option<ws::DeflateParameters>) -> Duration {
+    let agreed = ws::Agreed { deflate, ..ws::Agreed::default() };
+    let end =
+        |role| ws::Connection::new(NOW, role, ws::Settings::default(), &agreed, Tracer::off());
+    let mut client = end(ws::Role::Client { masks: Seed(1) });
+    let mut server = end(ws::Role::Server);
+    let (mut asked, mut answered, mut out) = (0, 0, SendBuf::new());
+    let begin = cpu();
+    while answered < MESSAGES {
+        while asked < MESSAGES && asked - answered < AT_ONCE {
+            let question = format!(r#"{{"get":"/img/{asked}.png","since":"{}"}}"#, asked / 7);
+            client.send(ws::MessageKind::Text, question.into()).expect("it is open");
+            asked += 1;
+        }
+        client.poll_transmit(NOW, &mut out, usize::MAX);
+        for mut octets in out.chunks() {
+            while let Some(event) = server.handle_bytes(NOW, &mut octets) {
+                if let ws::Event::Message { .. } = event {
+                    server.send(ws::MessageKind::Text, body.clone()).expect("it is open");
+                }
             }
         }
-        let medians: Vec<f64> = runs
-            .iter_mut()
-            .map(|runs| {
-                runs.sort();
-                runs[ROUNDS / 2].as_secs_f64() * 1e6 / MESSAGES as f64
-            })
-            .collect();
-        let names = ["h2", "spdy/3.1 level 0", "spdy/3.1 level 1", "spdy/3.1 level 6"];
-        for (name, median) in names.iter().zip(&medians) {
+        out.clear();
+        server.poll_transmit(NOW, &mut out, usize::MAX);
+        for mut octets in out.chunks() {
+            while let Some(event) = client.handle_bytes(NOW, &mut octets) {
+                answered += usize::from(matches!(event, ws::Event::Message { .. }));
+            }
+        }
+        out.clear();
+    }
+    cpu() - begin
+}
+
+type Contender = (&'static str, fn(&Bytes) -> Duration);
+
+const CONTENDERS: [Contender; 7] = [
+    ("h2", over_h2),
+    ("spdy/3.1 fields", |body| over_spdy(body, spdy::Effort::Fields)),
+    ("spdy/3.1 zlib 0", |body| over_spdy(body, spdy::Effort::Zlib(0))),
+    ("spdy/3.1 zlib 1", |body| over_spdy(body, spdy::Effort::Zlib(1))),
+    ("spdy/3.1 zlib 6", |body| over_spdy(body, spdy::Effort::Zlib(6))),
+    ("ws", |body| over_ws(body, None)),
+    ("ws+deflate", |body| over_ws(body, Some(ws::DeflateParameters::default()))),
+];
+
+/// Text as an API answers it.
+fn body(size: usize) -> Bytes {
+    let item =
+        |n: usize| format!(r#"{{"id":{n},"user":"user{}","score":{}}},"#, n % 97, n * n % 7919);
+    (0..).flat_map(|n| item(n).into_bytes()).take(size).collect()
+}
+
+fn main() {
+    let asked: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    if let [name, size, ..] = &asked[..] {
+        let body = body(size.parse().expect("octets"));
+        let contender = CONTENDERS.iter().find(|(known, _)| known == name);
+        contender.expect("a contender's name").1(&body);
+        return;
+    }
+    println!(
+        "µs of CPU a message (request and answer, both machines), median of {ROUNDS} interleaved runs"
+    );
+    for size in [100, 10_000] {
+        let body = body(size);
+        let mut runs = [const { Vec::new() }; CONTENDERS.len()];
+        for _ in 0..ROUNDS {
+            for (runs, (_, run)) in runs.iter_mut().zip(CONTENDERS) {
+                runs.push(run(&body));
+            }
+        }
+        let medians = runs.map(|mut runs| {
+            runs.sort();
+            runs[ROUNDS / 2].as_secs_f64() * 1e6 / MESSAGES as f64
+        });
+        for ((name, _), median) in CONTENDERS.iter().zip(&medians) {
             println!(
                 "{size:>6} octets  {name:<18} {median:>7.2}  {:>5.2} × h2",
                 median / medians[0]

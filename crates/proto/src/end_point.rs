@@ -34,6 +34,10 @@ pub struct SocketSettings {
     pub unsent_low_water: u32,
     /// TCP_CONGESTION; None leaves the route's or the host's choice.
     pub congestion_control: Option<String>,
+    /// TCP_NODELAY, the other way round.
+    pub nagle: Nagle,
+    /// TCP_QUICKACK.
+    pub acks: Acks,
     /// How long a connect may take.
     pub connect_timeout: Duration,
 }
@@ -43,9 +47,31 @@ impl Default for SocketSettings {
         Self {
             unsent_low_water: 16 * 1024,
             congestion_control: None,
+            nagle: Nagle::Off,
+            acks: Acks::Delayed,
             connect_timeout: Duration::from_secs(30),
         }
     }
+}
+
+/// Whether a small segment waits until what was sent before it is acknowledged (RFC 9293 §3.7.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Nagle {
+    /// It goes at once. Whole frames are written at once here, and Nagle's wait would be measured as the protocol's.
+    #[default]
+    Off,
+    /// It waits.
+    On,
+}
+
+/// When received octets are acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Acks {
+    /// As the kernel thinks fit: with the next segment that goes there, else after a while (RFC 9293 §3.8.6.3).
+    #[default]
+    Delayed,
+    /// As soon as they are read.
+    Quick,
 }
 
 /// Why a socket failed.

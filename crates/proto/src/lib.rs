@@ -31,7 +31,9 @@ pub mod ws;
 pub use connection::{
     ClientConnection, Connection, ConnectionState, Event, Fin, ServerConnection, StreamId,
 };
-pub use end_point::{Accepted, Action, EndPoint, SocketError, SocketId, SocketSettings};
+pub use end_point::{
+    Accepted, Acks, Action, EndPoint, Nagle, SocketError, SocketId, SocketSettings,
+};
 pub use error::{Error, Misuse, Refused, Scope};
 pub use message::{Method, RequestHead, ResponseHead, Scheme, Status};
 pub use send_buf::SendBuf;

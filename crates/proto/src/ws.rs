@@ -35,7 +35,7 @@ mod settings;
 
 pub use connection::{Connection, Event};
 pub use handshake::{Agreed, ClientHandshake, Offer, Refusal, ServerHandshake, Via, Wish};
-pub use settings::{Role, Settings};
+pub use settings::{Role, Settings, Writes};
 pub use wire::ws::{
     ClientWindow, CloseCode, CloseFrame, DeflateOffer, DeflateParameters, Key, WindowBits,
 };

@@ -190,7 +190,8 @@ fn autobahn(cases: &str) {
     );
     let spec = folder.write("spec.json", text);
     let mut command = Command::new(wstest);
-    command.args(["-m", "fuzzingserver", "-w", "0", "-s"]).arg(&spec);
+    // Without its web pages, whose port would be the same for all that run it.
+    command.args(["-m", "fuzzingserver", "-u", "0", "-s"]).arg(&spec);
     let Some(_server) = Peer::start(&mut command, address, "./peers install") else { return };
     let count = Talk::open(address, "/getCaseCount").run(|_, _, _| {});
     let Some(Event::Message { data, .. }) = count.first() else { panic!("{count:?}") };

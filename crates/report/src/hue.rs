@@ -19,6 +19,10 @@ pub(crate) enum Hue {
     SpdyClear,
     /// SPDY over TLS: bluish green, #009E73.
     SpdyTls,
+    /// WebSocket in the clear: the next one's lighter neighbour, #E2A7CB.
+    WebSocketClear,
+    /// WebSocket over TLS: reddish purple, #CC79A7.
+    WebSocketTls,
 }
 
 impl Hue {
@@ -31,6 +35,8 @@ impl Hue {
             (Transport::H2, Tls::V1_2 | Tls::V1_3) => Self::H2Tls,
             (Transport::Spdy | Transport::Spdy3, Tls::None) => Self::SpdyClear,
             (Transport::Spdy | Transport::Spdy3, Tls::V1_2 | Tls::V1_3) => Self::SpdyTls,
+            (Transport::WebSocket, Tls::None) => Self::WebSocketClear,
+            (Transport::WebSocket, Tls::V1_2 | Tls::V1_3) => Self::WebSocketTls,
         }
     }
 
@@ -43,6 +49,8 @@ impl Hue {
             Self::H2Tls => "h2-tls",
             Self::SpdyClear => "spdy-clear",
             Self::SpdyTls => "spdy-tls",
+            Self::WebSocketClear => "ws-clear",
+            Self::WebSocketTls => "ws-tls",
         }
     }
 
@@ -56,6 +64,8 @@ impl Hue {
             Self::H2Tls => 32,
             Self::SpdyClear => 79,
             Self::SpdyTls => 36,
+            Self::WebSocketClear => 176,
+            Self::WebSocketTls => 133,
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::overview::{Group, load};
 use crate::spoken::Spoken;
 use crate::words;
 use crate::{Report, command};
+use study::published::Published;
 use study::result::{CellResult, Ranked, Verdict};
 
 /// How the lines are to look.
@@ -55,6 +56,7 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
             out.wrapped(&format!("  {words}: {}", finding.finding), 4);
             out.wrapped(&format!("    {}", finding.reason), 4);
         }
+        open_question(&mut out, published);
     }
     for assumption in report.assumptions {
         out.wrapped(&format!("assumed: {assumption}"), 2);
@@ -69,6 +71,20 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
         None => out.line(&format!("report  {}", plain(&path))),
     }
     out.finish()
+}
+
+/// What the published measurement left open, and what each cause adds.
+fn open_question(out: &mut Lines, published: &Published) {
+    let Some(open) = &published.open_question else { return };
+    out.wrapped(&format!("  LEFT OPEN: {} ({:.1} ms a message)", open.question, open.excess_ms), 4);
+    for cause in &open.causes {
+        let added = cause.added_ms.map_or_else(String::new, |added| {
+            let interval = cause.ci95.map_or_else(String::new, words::millis_interval);
+            format!("{}{interval}, ", words::signed_millis(added))
+        });
+        out.wrapped(&format!("    {}: {added}{}", cause.what, cause.words()), 6);
+    }
+    out.wrapped(&format!("    {}", open.answer), 4);
 }
 
 /// The widths that columns need, so that they align over all blocks.

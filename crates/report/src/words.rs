@@ -134,6 +134,16 @@ pub(crate) fn signed_percent(share: f64) -> String {
     format!("{:+.0} %", share * 100.0)
 }
 
+/// Milliseconds with their sign, to hundredths: what is added to a single message.
+pub(crate) fn signed_millis(millis: f64) -> String {
+    format!("{millis:+.2} ms")
+}
+
+/// The interval of such.
+pub(crate) fn millis_interval([low, high]: [f64; 2]) -> String {
+    format!(" [{low:+.2}, {high:+.2}]")
+}
+
 /// With a capital letter.
 pub(crate) fn sentence_case(words: &str) -> String {
     let mut letters = words.chars();

@@ -23,13 +23,21 @@ pub struct Secured {
     sent: usize,
 }
 
-/// Plaintext of a record that fits one segment of 1448 octets with every suite's overhead.
-const SMALL_RECORD: usize = 1_400;
-
-/// So much goes out in small records first: while the congestion window grows, a full record would span
-/// two flights, and nothing of it can be read before the second one (I. Grigorik, "High Performance
-/// Browser Networking", ch. 4). With ten segments at first, three round trips carry about as much.
-const SMALL_FIRST: usize = 64 * 1024;
+/// Plaintext of a record when so much of it has been sent before, header and tag on top.
+///
+/// While the congestion window grows, a full record would span two flights, and nothing of it can be read before
+/// the second one (I. Grigorik, "High Performance Browser Networking", ch. 4); with ten segments at first, three
+/// round trips carry about 64 KiB, and in these a record fits one segment of 1448 octets. A record of 16 KiB still
+/// takes 82 ms at 1.6 Mbit/s, which finished answers in it, and a client that gives windows back as it reads, wait
+/// for: up to 1 MiB, as Apache's H2TLSWarmUpSize has it, a record fits three segments. That costs 0.4 % more octets
+/// than full ones; Apache's own 1300 octets for all of it would cost 1.6 %.
+const fn record_after(sent: usize) -> usize {
+    match sent {
+        0..0x1_0000 => 1_400,
+        0x1_0000..0x10_0000 => 4_300,
+        _ => RECORD,
+    }
+}
 
 impl Layer {
     /// A secured stream.
@@ -62,7 +70,7 @@ impl Layer {
 
     /// Appends about `room` octets at most to `out`. `pull` is the machine above: it appends about as
     /// many octets as it is asked for, and is asked for one record at a time, so that it decides late.
-    /// The first 64 KiB go in records that fit a segment each.
+    /// Records begin small and grow.
     pub fn poll_transmit(
         &mut self,
         out: &mut SendBuf,
@@ -75,8 +83,7 @@ impl Layer {
         tls.send(&mut SendBuf::new(), out);
         while !tls.is_handshaking() && out.len() < end {
             if plain.is_empty() {
-                let record = if *sent < SMALL_FIRST { SMALL_RECORD } else { RECORD };
-                pull(plain, (end - out.len()).min(record));
+                pull(plain, (end - out.len()).min(record_after(*sent)));
             }
             if plain.is_empty() {
                 break;

@@ -346,7 +346,7 @@ fn a_layer_asks_the_machine_above_for_one_record_at_a_time() {
 }
 
 #[test]
-fn the_first_records_fit_a_segment_and_later_ones_are_full() {
+fn the_first_records_fit_a_segment_then_three_and_later_ones_are_full() {
     let authority = authority();
     let mut far = Tls::server(&server(&authority, &["a.example"])).unwrap();
     let mut near =
@@ -354,7 +354,7 @@ fn the_first_records_fit_a_segment_and_later_ones_are_full() {
     shake(&mut near, &mut far, usize::MAX).unwrap();
     let mut layer = Layer::secured(far);
     let mut out = SendBuf::new();
-    layer.poll_transmit(&mut out, 200_000, |plain, room| plain.put(&vec![1; room]));
+    layer.poll_transmit(&mut out, 1_200_000, |plain, room| plain.put(&vec![1; room]));
     // RFC 8446 §5.2: five octets of header, the last two the length of the rest.
     let (wire, mut lengths) = (out.to_vec(), Vec::new());
     let mut rest = &wire[..];
@@ -365,6 +365,7 @@ fn the_first_records_fit_a_segment_and_later_ones_are_full() {
     }
     assert!(rest.is_empty(), "{} octets are no records", rest.len());
     assert!(lengths.iter().take(40).all(|&length| length <= 1_448), "{lengths:?}");
+    assert!(lengths.iter().skip(60).take(200).all(|&length| length <= 3 * 1_448), "{lengths:?}");
     assert!(lengths.iter().rev().nth(1).is_some_and(|&length| length > 16_000), "{lengths:?}");
 }
 

@@ -23,6 +23,8 @@ pub mod metric {
     pub const MEAN_MS: &str = "mean_ms";
     /// From the first call's wish to the last octet of all, in milliseconds: the load time of calls.
     pub const TOTAL_MS: &str = "total_ms";
+    /// From the first message's wish to when one could be sent, in milliseconds: connect, TLS, a WebSocket's handshake.
+    pub const OPEN_MS: &str = "open_ms";
     /// The longest of the calls' times, in milliseconds.
     pub const MAX_MS: &str = "max_ms";
     /// Connections whose TLS session was an earlier one's, taken up again.

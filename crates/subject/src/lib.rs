@@ -18,6 +18,7 @@
 pub mod contract;
 mod declaration;
 mod peer;
+pub mod server;
 pub mod tools;
 
 pub use declaration::{

@@ -124,6 +124,24 @@ impl fmt::Debug for Fields {
     }
 }
 
+/// Whether a name is a token without upper case, as HTTP/2 and SPDY have it.
+pub fn is_lower_name(name: &[u8]) -> bool {
+    !name.is_empty() && name.iter().all(|&octet| NAME_OCTETS[usize::from(octet)])
+}
+
+static NAME_OCTETS: [bool; 256] = name_octets();
+
+const fn name_octets() -> [bool; 256] {
+    let mut allowed = [false; 256];
+    let others = b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut at = 0;
+    while at < others.len() {
+        allowed[others[at] as usize] = true;
+        at += 1;
+    }
+    allowed
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,6 +151,16 @@ mod tests {
         let fields = Fields::new().with("a", "1").with("B", "2").with("A", "3");
         assert_eq!(fields.all(b"a").collect::<Vec<_>>(), [b"1", b"3"]);
         assert_eq!(fields.iter().nth(1).map(|f| f.name), Some(&b"B"[..]));
+    }
+
+    #[test]
+    fn a_lower_name_is_a_token_without_upper_case() {
+        for name in [&b"etag"[..], b"x-1", b"!#$%&'*+-.^_`|~"] {
+            assert!(is_lower_name(name) && crate::h1::is_field_name(name), "{name:?}");
+        }
+        for name in [&b""[..], b"ETag", b"a b", b"a:b", b"a\0", b"\xc3\xa4"] {
+            assert!(!is_lower_name(name), "{name:?}");
+        }
     }
 
     #[test]

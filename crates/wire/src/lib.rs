@@ -19,4 +19,4 @@ pub mod ip;
 pub mod spdy;
 pub mod ws;
 
-pub use fields::{Field, Fields};
+pub use fields::{Field, Fields, is_lower_name};

@@ -19,12 +19,16 @@ mod decoder;
 mod dictionary;
 mod encode;
 mod encoder;
+mod field_coder;
+mod fixed_code;
 mod frame;
 mod header;
+mod name_filter;
 mod parse;
+mod window;
 
 pub use code::{GoAwayCode, ResetCode};
-pub use decoder::{BlockError, Decoder};
+pub use decoder::{BlockError, Decoder, List};
 pub use dictionary::{DICTIONARY, DICTIONARY_CHECK};
 pub use encoder::{Effort, Encoder};
 pub use frame::{Frame, Persistence, Setting, SettingId, SettingsList};

@@ -94,12 +94,109 @@ fn fields_of_one_name_become_one_pair_and_part_again() {
 #[test]
 fn a_later_block_costs_little_since_it_repeats() {
     let fields = pairs(&[(":path", "/a"), ("user-agent", "Something/1.0 (and so on)")]);
-    for effort in [Effort::FAST, Effort(6), Effort::BEST] {
+    for effort in [Effort::Fields, Effort::Zlib(1), Effort::Zlib(6), Effort::BEST] {
         let mut encoder = Encoder::new(effort);
         let first = encode(&mut encoder, &fields).len();
         let second = encode(&mut encoder, &fields).len();
         assert!(second < first / 2, "{effort:?}: {first} then {second}");
     }
+}
+
+#[test]
+fn a_field_that_was_sent_is_pointed_at_as_long_as_it_is_in_reach() {
+    let long = "v".repeat(900);
+    let first = pairs(&[("x-first", "something that is said once and then again")]);
+    let (mut encoder, mut decoder) = (Encoder::new(Effort::Fields), Decoder::new());
+    let mut cost = |fields: &Pairs| {
+        let block = encode(&mut encoder, fields);
+        assert_eq!(decode(&mut decoder, &block, 65_536).as_ref(), Ok(fields));
+        block.len()
+    };
+    let new = cost(&first);
+    assert!(cost(&first) < 14, "a copy");
+    // Other values and other names in between, up to the window's end and past it.
+    for turn in 0..30 {
+        cost(&pairs(&[("x-other", &format!("{turn}{long}"))]));
+    }
+    assert!(cost(&first) < 14, "still in reach");
+    for turn in 0..40 {
+        cost(&pairs(&[("x-other", &format!("{turn}{long}"))]));
+    }
+    assert!(cost(&first) + 6 >= new - 6, "out of reach");
+    for turn in 0..1000_u32 {
+        cost(&pairs(&[("x-other", &format!("{}{long}", turn.wrapping_mul(0x9e37_79b9)))]));
+        cost(&first);
+    }
+    assert!(cost(&first) < 14);
+}
+
+#[test]
+fn a_long_value_whose_end_is_that_of_a_short_one_far_back_is_read_again() {
+    let (mut encoder, mut decoder) = (Encoder::new(Effort::Fields), Decoder::new());
+    let mut back_and_forth = |name: &str, length: usize| {
+        let fields = pairs(&[(name, &format!("{}.end", "ab".repeat(length / 2)))]);
+        let block = encode(&mut encoder, &fields);
+        assert_eq!(decode(&mut decoder, &block, 1 << 20), Ok(fields), "{name} {length}");
+    };
+    for length in (30_000..34_000).step_by(100) {
+        back_and_forth("x-value", 10);
+        back_and_forth("x-other", 32_000 - length / 4);
+        back_and_forth("x-value", length);
+    }
+}
+
+#[test]
+fn a_value_that_alternates_with_another_is_found_again() {
+    let mut encoder = Encoder::new(Effort::Fields);
+    let either = [pairs(&[("content-type", "image/png")]), pairs(&[("content-type", "text/css")])];
+    let sizes: Vec<_> = (0..8).map(|turn| encode(&mut encoder, &either[turn % 2]).len()).collect();
+    assert!(sizes[2..].iter().all(|size| *size <= 15), "{sizes:?}");
+}
+
+/// Octets of the block in which the field follows another of its name.
+fn size_after(name: &str, secret: &str, guess: &str) -> usize {
+    let mut encoder = Encoder::new(Effort::Fields);
+    encode(&mut encoder, &pairs(&[(":path", "/"), (name, secret), ("x", "y")]));
+    encode(&mut encoder, &pairs(&[(":path", "/"), (name, guess), ("x", "y")])).len()
+}
+
+#[test]
+fn a_part_of_a_secret_is_never_told_by_the_size_of_a_block() {
+    let secret = "session=0123456789abcdef0123456789abcdef";
+    for name in ["cookie", "set-cookie", "authorization", "proxy-authorization"] {
+        let none = size_after(name, secret, &"#".repeat(secret.len()));
+        for known in 0..secret.len() {
+            let guess = [&secret[..known], &"#".repeat(secret.len() - known)].concat();
+            assert_eq!(size_after(name, secret, &guess), none, "{name}: {known} from the front");
+            let guess = [&"#".repeat(secret.len() - known), &secret[secret.len() - known..]];
+            assert_eq!(size_after(name, secret, &guess.concat()), none, "{name}: {known} behind");
+        }
+        assert!(size_after(name, secret, secret) < none, "the whole is a copy");
+    }
+    assert!(size_after("x-open", secret, &secret.replace("9", "#")) < secret.len());
+    // Nor through another field.
+    let through = |cookie: &str| {
+        let mut encoder = Encoder::new(Effort::Fields);
+        encode(&mut encoder, &pairs(&[("cookie", cookie)]));
+        encode(&mut encoder, &pairs(&[(":path", &format!("/?{secret}")), ("x", secret)])).len()
+    };
+    assert_eq!(through(secret), through(&"#".repeat(secret.len())));
+}
+
+#[test]
+fn a_field_that_is_marked_as_sensitive_is_not_compressed() {
+    let (mut encoder, mut decoder) = (Encoder::new(Effort::Fields), Decoder::new());
+    let mut sizes = Vec::new();
+    for _ in 0..3 {
+        let mut block = Vec::new();
+        encoder.begin();
+        encoder.add(wire::Field { name: b"x-key", value: b"0123456789", sensitive: true });
+        encoder.finish(&mut block);
+        let fields = decode(&mut decoder, &block, 1000);
+        assert_eq!(fields, Ok(pairs(&[("x-key", "0123456789")])));
+        sizes.push(block.len());
+    }
+    assert!(sizes.iter().all(|size| *size > 4 + 5 + 4 + 10), "{sizes:?}");
 }
 
 /// A block of pairs written by hand, so that it can be wrong.
@@ -150,7 +247,7 @@ fn pairs_that_break_the_rules_are_malformed() {
 
 #[test]
 fn a_list_over_the_limit_leaves_the_state_whole() {
-    let mut encoder = Encoder::new(Effort(6));
+    let mut encoder = Encoder::new(Effort::Zlib(6));
     let large = encode(&mut encoder, &[("large".to_owned(), "x".repeat(20_000))]);
     let small = encode(&mut encoder, &pairs(&[("small", "xxxx")]));
     let mut decoder = Decoder::new();
@@ -177,6 +274,10 @@ fn what_is_no_stream_of_ours_is_a_compression_error() {
         let outcome = decode(&mut Decoder::new(), bad, 1000);
         assert!(matches!(outcome, Err(BlockError::Compression(_))), "{bad:?}: {outcome:?}");
     }
+}
+
+fn effort() -> impl Strategy<Value = Effort> {
+    prop_oneof![Just(Effort::Fields), (0..10_u8).prop_map(Effort::Zlib)]
 }
 
 fn stream() -> impl Strategy<Value = u32> {
@@ -275,7 +376,7 @@ proptest! {
         flip in 1..=255_u8,
     ) {
         let fields = vec![("name".to_owned(), value)];
-        let mut encoder = Encoder::new(Effort(6));
+        let mut encoder = Encoder::new(Effort::Zlib(6));
         let mut block = encode(&mut encoder, &fields);
         let at = at.index(block.len());
         block[at] ^= flip;
@@ -286,14 +387,47 @@ proptest! {
     }
 
     #[test]
+    fn lists_that_repeat_themselves_come_back_over_many_windows(
+        names in proptest::collection::vec("[a-z:-]{1,12}|cookie|\\PC{1,6}", 1..30),
+        values in proptest::collection::vec("[ -~]{0,40}|[01]{0,300}|\\PC{0,9}", 1..30),
+        picks in proptest::collection::vec(
+            proptest::collection::vec((0..30_usize, 0..30_usize, 0..8_usize), 0..12),
+            1..300,
+        ),
+    ) {
+        let (mut encoder, mut decoder) = (Encoder::new(Effort::Fields), Decoder::new());
+        for picks in picks {
+            let mut block = Vec::new();
+            let mut list = Pairs::new();
+            encoder.begin();
+            for (name, value, cut) in picks {
+                let (name, value) = (&names[name % names.len()], &values[value % values.len()]);
+                if list.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)) {
+                    continue;
+                }
+                let value: String = value.chars().skip(cut / 2).collect();
+                let field = wire::Field {
+                    name: name.as_bytes(),
+                    value: value.as_bytes(),
+                    sensitive: cut == 7,
+                };
+                encoder.add(field);
+                list.push((name.to_ascii_lowercase(), value));
+            }
+            encoder.finish(&mut block);
+            prop_assert_eq!(decode(&mut decoder, &block, 1 << 20), Ok(list));
+        }
+    }
+
+    #[test]
     fn lists_come_back_through_one_state_after_another(
         lists in proptest::collection::vec(
             proptest::collection::btree_map("[a-z:-]{1,20}", "[ -~]{0,60}", 0..20),
             1..8,
         ),
-        effort in 0..10_u8,
+        effort in effort(),
     ) {
-        let (mut encoder, mut decoder) = (Encoder::new(Effort(effort)), Decoder::new());
+        let (mut encoder, mut decoder) = (Encoder::new(effort), Decoder::new());
         for list in lists {
             let list: Pairs = list.into_iter().collect();
             let block = encode(&mut encoder, &list);

@@ -2,6 +2,7 @@
 
 use crate::calibrate::{Form, calibrate};
 use crate::cli::DoctorArgs;
+use crate::servers::Servers;
 use crate::trouble::Trouble;
 use crate::{environment, host};
 use serde_json::json;
@@ -9,10 +10,11 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 use study::calibration::Calibration;
 use subject::PEERS;
+use subject::server::ServerDeclaration;
 
 /// Looks, and prints what it finds. Exit code 3 where a race cannot run.
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Trouble> {
-    let findings = [trials(), cores(), clock(), peers()];
+    let findings = [trials(), cores(), clock(), servers(), peers()];
     let lacking = findings.iter().any(|finding| finding.state == State::Lacking);
     let calibration = match args.calibrate && !lacking {
         true => Some(calibrate(Form::Full)?),
@@ -101,6 +103,29 @@ fn clock() -> Finding {
         },
         what: source,
     }
+}
+
+fn servers() -> Finding {
+    let (name, folders) = ("servers to race", environment::program_folders());
+    let servers = Servers::builtin();
+    let (here, missing): (Vec<_>, Vec<_>) =
+        servers.all().partition(|server| server.find(&folders).is_some());
+    let told = |server: &&ServerDeclaration| {
+        let version = server.version(&folders).unwrap_or_else(|| "version unknown".to_owned());
+        format!("{} ({version})", server.name())
+    };
+    let mut what = here.iter().map(told).collect::<Vec<_>>().join(", ");
+    if !missing.is_empty() {
+        let names: Vec<&str> = missing.iter().map(|server| server.name()).collect();
+        what.push_str(&format!(
+            "{}not found: {}",
+            if here.is_empty() { "" } else { "; " },
+            names.join(", ")
+        ));
+    }
+    let remedies: Vec<&str> = missing.iter().map(|server| server.remedy()).collect();
+    let state = if missing.is_empty() { State::Good } else { State::Fair };
+    Finding { name, state, what, remedy: remedies.join("\n") }
 }
 
 fn peers() -> Finding {

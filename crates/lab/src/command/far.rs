@@ -1,18 +1,19 @@
 //! `wirelap far` (hidden): the server's side of a trial. Takes its job, says when it listens, and
 //! answers until it is told to stop.
 
+use crate::echo;
 use crate::files_adapter::FilesAdapter;
 use crate::job::{FarJob, FarReady, FarReport, IdentityPem};
 use crate::trouble::Trouble;
 use origin::{
     AccessLog, AccessRecord, Files, ListenerKind, OpenedRecord, Origin, OriginConfig, Parts,
-    Protocol, WallClock,
+    Protocol, WallClock, WebSocketSettings,
 };
 use os::files::{CacheSettings, Root};
 use os::reactor::{Reactor, ReactorSettings, Stop};
 use os::signal::Interrupts;
-use os::tcp::{Listener, Sharing};
-use proto::SocketSettings;
+use os::tcp::{Listener, Sharing, TcpFacts};
+use proto::{Acks, Nagle, SocketSettings};
 use secure::{Identity, Pem, Resumption, ServerTls, ServerTlsOptions, Versions};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use study::experiment::{Contender, Tls, Transport};
+use study::experiment::{Contender, Side, Tls, Transport};
 use study::reconcile::{ServerConnection, ServerLog};
 
 /// Serves the job.
@@ -29,6 +30,7 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
     let Some(job) = super::read_job::<FarJob>()? else { return Ok(ExitCode::FAILURE) };
     let tls = server_tls(&job)?;
     let mut kinds = Vec::new();
+    let mut settings = BTreeMap::new();
     let stop = Stop::new().map_err(super::lacking)?;
     stop_when_told(stop.clone())?;
     let mut reactor = Reactor::new(ReactorSettings::default(), stop).map_err(super::lacking)?;
@@ -37,14 +39,22 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
         job.listen_tls.iter().map(move |address| (address, ListenerKind::Tls(tls.clone())))
     });
     for (address, kind) in clear.chain(secure) {
-        let listener = Listener::bind(*address, Sharing::Found, &SocketSettings::default());
-        reactor.listen(listener.map_err(super::lacking)?).map_err(super::lacking)?;
+        let socket = socket_settings(job.contender.settings.server);
+        let listener = Listener::bind(*address, Sharing::Found, &socket).map_err(super::lacking)?;
+        if let Ok(facts) = TcpFacts::read(listener.as_fd()) {
+            // What it accepts inherits it.
+            settings.insert("far socket nodelay".to_owned(), facts.no_delay.to_string());
+        }
+        reactor.listen(listener).map_err(super::lacking)?;
         kinds.push(kind);
     }
     let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
     let mut config = OriginConfig::new(kinds, wall_clock);
     config.protocols = vec![protocol(&job.contender)];
     config.table = job.table.map(Arc::new);
+    let side = job.contender.settings.server;
+    config.web_socket =
+        WebSocketSettings { deflate: echo::deflate(side), writes: echo::writes(side) };
     // Who is still there when the trial has ended is not waited for.
     config.limits.drain = Duration::ZERO;
     let files = job.root.map(|root| Root::open(&root, CacheSettings::default())).transpose();
@@ -53,7 +63,7 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
     let log = Rc::new(ConnectionLog::default());
     let parts = Parts { files, log: Some(log.clone()), ..Parts::default() };
     let mut origin = Origin::new(config, parts);
-    super::print_job(&FarReady {})?;
+    super::print_job(&FarReady { settings })?;
     reactor.run(&mut origin).map_err(super::lacking)?;
     super::print_job(&FarReport { log: log.report() })?;
     Ok(ExitCode::SUCCESS)
@@ -121,10 +131,20 @@ fn identity(pem: &IdentityPem) -> Result<Identity, Trouble> {
 /// The one protocol that a contender speaks, whether the client knows that beforehand or not.
 fn protocol(contender: &Contender) -> Protocol {
     match contender.transport {
-        Transport::Http1 => Protocol::HTTP_1_1,
+        // A WebSocket begins as a request.
+        Transport::Http1 | Transport::WebSocket => Protocol::HTTP_1_1,
         Transport::H2 => Protocol::HTTP_2,
         Transport::Spdy => Protocol::SPDY_3_1,
         Transport::Spdy3 => Protocol::SPDY_3,
+    }
+}
+
+/// How a side's sockets send and acknowledge.
+pub(crate) fn socket_settings(side: Side) -> SocketSettings {
+    SocketSettings {
+        nagle: if side.nodelay { Nagle::Off } else { Nagle::On },
+        acks: if side.quickack { Acks::Quick } else { Acks::Delayed },
+        ..SocketSettings::default()
     }
 }
 

@@ -2,14 +2,18 @@
 
 use crate::choice;
 use crate::cli::ListArgs;
+use crate::servers::Servers;
 use crate::trouble::Trouble;
 use crate::{environment, subjects};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use study::experiment::{
     Contender, Experiment, KNOWN_CONTENDERS, KnownContender, Tls, Transport, builtin,
 };
+use subject::server::ServerDeclaration;
 use subject::{Catalogue, PEERS};
 
 /// Prints the list.
@@ -26,8 +30,40 @@ struct Listed {
     /// Client subjects: the name of each, what it speaks, and why it cannot run; None where it can.
     clients: Vec<(String, String, Option<String>)>,
     peers: Vec<(&'static str, &'static str, Option<String>)>,
+    servers: Vec<ListedServer>,
     /// Why no trial can run here; None where they can.
     lacking: Option<String>,
+}
+
+/// A server that a contender may name.
+#[derive(Serialize)]
+struct ListedServer {
+    name: String,
+    speaks: String,
+    /// Where it is here.
+    version: Option<String>,
+    remedy: String,
+}
+
+impl ListedServer {
+    fn of(declaration: &ServerDeclaration, folders: &[PathBuf]) -> Self {
+        let unknown = || "version unknown".to_owned();
+        let here = declaration.find(folders).is_some();
+        Self {
+            name: declaration.name().to_owned(),
+            speaks: declaration.ways(),
+            version: here.then(|| declaration.version(folders).unwrap_or_else(unknown)),
+            remedy: declaration.remedy().to_owned(),
+        }
+    }
+
+    /// Its version, or how to get it.
+    fn state(&self) -> String {
+        match &self.version {
+            Some(version) => brief(version).to_owned(),
+            None => format!("not here: {}", self.remedy),
+        }
+    }
 }
 
 impl Listed {
@@ -44,6 +80,10 @@ impl Listed {
                 .map(|peer| (peer.program, peer.role.as_str(), version(peer)))
                 .collect(),
             clients: clients(),
+            servers: Servers::builtin()
+                .all()
+                .map(|declaration| ListedServer::of(declaration, &folders))
+                .collect(),
             lacking: os::net::probe().err().map(|error| error.to_string()),
         }
     }
@@ -85,6 +125,13 @@ impl Listed {
         for (name, speaks, lacking) in &self.clients {
             let lacking = lacking.as_ref().map_or_else(String::new, |why| format!("; {why}"));
             let _ = writeln!(text, "  {name:<14}{speaks}{lacking}");
+        }
+        text.push_str(
+            "\nServers (server = \"NAME\" of a contender; wirelap's own is \"origin\")\n",
+        );
+        for server in &self.servers {
+            let _ = writeln!(text, "  {:<14}{}", server.name, server.speaks);
+            let _ = writeln!(text, "  {:<14}{}", "", server.state());
         }
         text.push_str("\nThis machine\n");
         match &self.lacking {
@@ -134,6 +181,7 @@ impl Listed {
             "contenders": contenders,
             "transports": transports,
             "clients": clients,
+            "servers": self.servers,
             "machine": {"trials": self.lacking.is_none(), "lacking": self.lacking, "peers": peers},
         });
         format!("{listed:#}\n")
@@ -182,5 +230,6 @@ fn transport_ways(transport: Transport) -> &'static str {
         Transport::H2 => "TLS by ALPN, or clear by prior knowledge; one connection an origin",
         Transport::Spdy => "as h2; flow control of streams and of the session",
         Transport::Spdy3 => "as spdy/3.1, with flow control of streams alone",
+        Transport::WebSocket => "clear or TLS (wss), by HTTP/1.1's Upgrade; carries echo alone",
     }
 }

@@ -1,24 +1,25 @@
 //! `wirelap near` (hidden): the client's side of a trial. Takes its job, does it, and tells what happened.
 
-use crate::command::far::{resumption, versions};
+use crate::command::far::{resumption, socket_settings, versions};
+use crate::echo::EchoTask;
 use crate::job::{NearJob, NearReport};
 use crate::key_log;
 use crate::task::{Call, Task};
 use crate::trouble::Trouble;
 use client::{
-    Calls, Client, ClientConfig, FetchSpec, Hosts, KeepAlive, PageLoad, Place, PoolLimits,
-    Timeouts, Transport, Work,
+    Calls, Client, ClientConfig, EchoRequests, EchoSocket, FetchSpec, Hosts, KeepAlive, PageLoad,
+    Place, PoolLimits, Timeouts, Transport, WebSocketClient, Work,
 };
 use os::reactor::{Moment, Reactor, ReactorSettings, Stop};
 use os::tcp::TcpFacts;
 use page::{Browser, Counts, Kind, Load, Page, ResourceId};
-use proto::h2;
+use proto::{EndPoint, h2};
 use secure::{ClientTls, ClientTlsOptions, Pem};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::rc::Rc;
-use study::experiment::{Contender, Negotiation, Tls};
+use study::experiment::{Contender, Negotiation, Tls, Transport as Asked};
 use trace::{ConnectionRecord, FetchRecord};
 use unit::ByteSize;
 
@@ -41,17 +42,40 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
         Task::Download { .. } => {
             return Err(Trouble::misuse("files go to disk by a client subject"));
         }
+        Task::Echo(task) => echo(config, &job.contender, &task)?,
     };
     super::print_job(&report)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Does `work` to its end; gives it back, with what the sockets said.
-fn drive<W: Work + 'static>(
+/// Sends the messages by what the contender speaks.
+fn echo(
     config: ClientConfig,
-    work: W,
-) -> Result<(W, BTreeMap<String, String>), Trouble> {
+    contender: &Contender,
+    task: &EchoTask,
+) -> Result<NearReport, Trouble> {
+    if contender.transport == Asked::WebSocket {
+        let own = task.web_socket(contender.settings.client);
+        let talk = EchoSocket::new(task.messages(), task.pattern());
+        let mut client = WebSocketClient::new(config, own, talk);
+        let settings = run_client(&mut client)?;
+        let done = client.into_conversation();
+        return Ok(report(done.fetches(), done.connections(), settings));
+    }
+    let work = EchoRequests::new(task.requests(), task.pattern());
+    let (done, settings) = drive(config, work)?;
+    Ok(report(done.fetches(), done.connections(), settings))
+}
+
+/// Does `work` to its end; gives it back, with what the sockets said.
+fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, BTreeMap<String, String>), Trouble> {
     let mut client = Client::new(config, work);
+    let settings = run_client(&mut client)?;
+    Ok((client.into_work(), settings))
+}
+
+/// Runs a client to its end; gives what its sockets said.
+fn run_client<E: EndPoint>(client: &mut E) -> Result<BTreeMap<String, String>, Trouble> {
     let settings = Rc::new(RefCell::new(BTreeMap::new()));
     let mut reactor =
         Reactor::new(ReactorSettings::default(), Stop::new().map_err(super::lacking)?)
@@ -60,9 +84,9 @@ fn drive<W: Work + 'static>(
     reactor.observe(Box::new(move |_, moment, facts| {
         note_facts(&mut witness.borrow_mut(), moment, facts)
     }));
-    reactor.run(&mut client).map_err(super::lacking)?;
+    reactor.run(client).map_err(super::lacking)?;
     drop(reactor);
-    Ok((client.into_work(), settings.take()))
+    Ok(settings.take())
 }
 
 fn request(call: &Call) -> FetchSpec {
@@ -88,6 +112,7 @@ fn config(job: &NearJob) -> Result<ClientConfig, Trouble> {
     let settings = &contender.settings;
     let mut config = ClientConfig::new(transport, tls);
     config.hosts = hosts(job);
+    config.socket = socket_settings(settings.client);
     config.keep_alive = if settings.keep_alive { KeepAlive::On } else { KeepAlive::Off };
     config.limits =
         PoolLimits { per_origin: settings.connections as usize, ..PoolLimits::default() };
@@ -105,7 +130,6 @@ fn config(job: &NearJob) -> Result<ClientConfig, Trouble> {
 
 fn transport(contender: &Contender) -> Transport {
     use client::{Offer, Security};
-    use study::experiment::Transport as Asked;
     Transport {
         offer: match (contender.settings.negotiation, contender.transport) {
             (Negotiation::Alpn, Asked::Http1 | Asked::H2) => Offer::Negotiate,
@@ -113,7 +137,7 @@ fn transport(contender: &Contender) -> Transport {
             (Negotiation::Alpn, Asked::Spdy3) => Offer::NegotiateSpdy3,
             (Negotiation::Known, Asked::Spdy) => Offer::Spdy,
             (Negotiation::Known, Asked::Spdy3) => Offer::Spdy3,
-            (Negotiation::Known, Asked::Http1) => Offer::Http1,
+            (Negotiation::Known, Asked::Http1) | (_, Asked::WebSocket) => Offer::Http1,
             (Negotiation::Known, Asked::H2) => Offer::Http2,
         },
         security: match contender.tls {
@@ -136,6 +160,7 @@ fn note_facts(settings: &mut BTreeMap<String, String>, moment: Moment, facts: &T
     if moment == Moment::Opened {
         settings
             .insert("near socket congestion control".to_owned(), facts.congestion_control.clone());
+        settings.insert("near socket nodelay".to_owned(), facts.no_delay.to_string());
         settings.insert("near socket segment size".to_owned(), facts.segment_size.to_string());
         settings
             .insert("near socket initial window".to_owned(), facts.congestion_window.to_string());

@@ -9,12 +9,13 @@ use crate::run_folder::RunFolder;
 use crate::runner::{RunContext, Runner, SIDE_BY_SIDE};
 use crate::store::Store;
 use crate::trouble::{self, Trouble};
-use crate::{environment, host, subjects};
+use crate::{environment, host, servers, subjects};
 use os::signal::Interrupts;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 use study::calibration::Calibration;
 use study::experiment::{Experiment, LinkChoice, WorkloadKind};
 use study::plan::{Surroundings, TrialPlan, WorkFacts};
@@ -101,6 +102,7 @@ fn lay_out(
             trouble::file(format!("copying {} into the run's folder", file.display()), &error)
         })?;
     }
+    servers::keep(&chosen.servers, &folder.inputs())?;
     let header = RunHeader {
         schema: ROWS_SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -161,8 +163,10 @@ fn plan(
     file: impl Fn(&str) -> PathBuf,
 ) -> Result<Vec<TrialPlan>, Trouble> {
     let mut surroundings = Surroundings { cores: host::cores(), ..Surroundings::default() };
+    let mut least = Duration::MAX;
     for choice in &experiment.links {
         let spec = choice::link_spec(choice, &file)?;
+        least = least.min(spec.rtt());
         let rates = [&spec.up, &spec.down].map(|path| path.bottleneck.mean_rate());
         if let [Some(up), Some(down)] = rates {
             surroundings.rates.insert(choice.name.clone(), up.max(down));
@@ -175,6 +179,7 @@ fn plan(
                 WorkFacts { bytes: page.total_bytes(), waiting: page.least_time() }
             }
             WorkloadKind::Calls(calls) => crate::task::call_facts(calls),
+            WorkloadKind::Echo(echo) => crate::echo::echo_facts(echo, least),
             WorkloadKind::Page(_) | WorkloadKind::Download(_) => continue,
         };
         surroundings.works.insert(workload.name.clone(), facts);

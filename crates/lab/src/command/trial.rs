@@ -4,9 +4,13 @@
 
 use crate::audit::audit;
 use crate::choice;
-use crate::job::{FarJob, FarReady, FarReport, IdentityPem, NearJob, NearReport, TrialOrder};
+use crate::environment;
+use crate::far_side::{FarEnd, FarSide, Order, low_ports, outcome};
+use crate::job::{FarJob, FarReady, IdentityPem, NearJob, NearReport, TrialOrder};
+use crate::materials::{self, Materials};
 use crate::path::Path;
 use crate::served::Digest;
+use crate::servers::Servers;
 use crate::sitting::Carrier;
 use crate::subject_trial::{self, SubjectReport, SubjectTrial};
 use crate::task::Task;
@@ -24,13 +28,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::process::{ChildStdout, Command, ExitCode, Stdio};
 use std::time::Duration;
-use study::experiment::{Contender, Tls};
+use study::experiment::{Contender, ORIGIN, Tls};
 use study::plan::TrialPlan;
 use study::reconcile::{
-    Case, Evidence, Finding, LinkFacts, ServerLog, Testimony, call_metrics, reconcile,
-    reconcile_subject,
+    Case, Evidence, Finding, LinkFacts, ServerLog, Testimony, call_metrics, echo_metrics,
+    reconcile, reconcile_subject,
 };
 use study::record::{self, CpuUse, Outcome, Resources, TrialRecord, metric, without_figures};
+use subject::server::ServerDeclaration;
 use trace::PacketRecord;
 use unit::{Instant, Seed};
 
@@ -40,8 +45,8 @@ const NEAR_GRACE: Duration = Duration::from_secs(2);
 /// How long far may take to listen.
 const FAR_START: Duration = Duration::from_secs(10);
 
-/// How long far may take to end when asked to.
-const FAR_END: Duration = Duration::from_millis(500);
+/// How long near may take to end when it has reported.
+const NEAR_END: Duration = Duration::from_millis(500);
 
 /// Reads the order, runs the trial, prints the row.
 pub(crate) fn run() -> Result<ExitCode, Trouble> {
@@ -90,6 +95,7 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     let mut settings = topology.settings().clone();
     settings.insert("link receive buffer".to_owned(), buffer.to_string());
     settings.extend(ran.near().settings.clone());
+    settings.extend(ran.far_settings.clone());
     settings.extend(run.placement());
     // A log with gaps is no witness.
     let log = (missed == 0).then_some(packets.as_slice());
@@ -103,8 +109,11 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
         up: spec.up.bottleneck.mean_rate(),
     };
     let (mut finding, evidence) = ran.find(&order.plan.cell.contender, log, facts);
-    if let Task::Calls { .. } = work.task {
-        finding.metrics.extend(call_metrics(&ran.near().fetches));
+    let told = ran.near();
+    match work.task {
+        Task::Calls { .. } => finding.metrics.extend(call_metrics(&told.fetches)),
+        Task::Echo(_) => finding.metrics.extend(echo_metrics(&told.fetches, &told.connections)),
+        Task::Page { .. } | Task::Download { .. } => {}
     }
     let load_ms = finding.metrics.get(metric::LOAD_MS);
     let outcome = audit(finding.outcome, load_ms, &counters);
@@ -143,6 +152,15 @@ struct Work {
     task: Task,
     hosts: Vec<String>,
     ports: BTreeSet<u16>,
+    /// Who serves, where that is not our origin.
+    server: Option<Server>,
+}
+
+/// A server that is not ours, and what it is to serve.
+struct Server {
+    declaration: ServerDeclaration,
+    materials: Materials,
+    version: String,
 }
 
 impl Work {
@@ -152,7 +170,8 @@ impl Work {
             Task::of(&cell.workload, &order.inputs, Seed(order.plan.seed)).map_err(failed)?;
         let usual_port = if cell.contender.tls == Tls::None { 80 } else { 443 };
         let (hosts, ports) = (task.hosts(), task.ports(usual_port));
-        Ok(Self { task, hosts, ports })
+        let server = Server::of(order, &task)?;
+        Ok(Self { task, hosts, ports, server })
     }
 
     /// Every address that far listens on: each host has its own.
@@ -160,6 +179,30 @@ impl Work {
         let pairs =
             (0..self.hosts.len()).flat_map(|host| self.ports.iter().map(move |port| (host, *port)));
         pairs.map(|(host, port)| SocketAddr::new(address(host), port)).collect()
+    }
+}
+
+impl Server {
+    fn of(order: &TrialOrder, task: &Task) -> Result<Option<Self>, Outcome> {
+        let contender = &order.plan.cell.contender;
+        let Some(name) = contender.foreign_server() else { return Ok(None) };
+        let servers = Servers::of_run(&order.inputs).map_err(failed)?;
+        let Some(declaration) = servers.named(name).cloned() else {
+            return Err(failed(format!("no server is called `{name}`")));
+        };
+        declaration.supports(contender).map_err(outcome)?;
+        let materials = materials::of(task).map_err(|reason| Outcome::Unsupported {
+            reason: format!("{name} cannot serve this: {reason}"),
+            remedy: format!("set the contender's server to \"{ORIGIN}\" for this workload"),
+        })?;
+        let programs = environment::program_folders();
+        let version = declaration.version(&programs).unwrap_or_else(|| "unknown".to_owned());
+        Ok(Some(Self { declaration, materials, version }))
+    }
+
+    fn facts(&self) -> BTreeMap<String, String> {
+        let facts = [("server", self.declaration.name()), ("server version", &self.version)];
+        facts.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
     }
 }
 
@@ -179,6 +222,7 @@ struct Run<'a> {
 struct Ran {
     client: Client,
     server: Option<ServerLog>,
+    far_settings: BTreeMap<String, String>,
     cpu: CpuUse,
     resources: Resources,
 }
@@ -248,16 +292,14 @@ impl Run<'_> {
         carrier: &mut dyn Carrier,
         subject: Option<&SubjectTrial<'_>>,
     ) -> Result<Ran, Outcome> {
-        let mut far = self.start("far", Side::Far)?;
-        hand_over(&mut far, &self.far_job()?)?;
-        let words = await_ready(&mut far, carrier)?;
+        let mut far = self.start_far(carrier)?;
         let (client, client_use) = match subject {
             None => {
                 let mut near = self.start("near", Side::Near)?;
                 let deadline = os::clock::now() + self.order.plan.timeout + NEAR_GRACE;
                 hand_over(&mut near, &self.near_job())?;
                 let report = await_report(&mut near, &mut far, carrier, deadline)?;
-                let usage = near.end(FAR_END).map_err(failed)?.usage;
+                let usage = near.end(NEAR_END).map_err(failed)?.usage;
                 (Client::Own(report), subject_trial::end_use(usage))
             }
             Some(subject) => {
@@ -267,8 +309,13 @@ impl Run<'_> {
                 (Client::Subject(Box::new(report)), usage)
             }
         };
-        let server = last_words(&far, words, carrier)?;
-        let server_use = subject_trial::end_use(far.end(FAR_END).map_err(failed)?.usage);
+        if let Some(end) = far.died() {
+            return Err(failed(end));
+        }
+        let FarEnd { usage: far_use, settings: mut far_settings, log: server } =
+            far.end(carrier)?;
+        far_settings.extend(self.work.server.iter().flat_map(Server::facts));
+        let server_use = subject_trial::end_use(far_use);
         let own = subject_trial::end_use(os::process::own_usage());
         let cpu = CpuUse {
             client_ms: client_use.cpu_ms(),
@@ -276,7 +323,38 @@ impl Run<'_> {
             link_ms: own.cpu_ms(),
         };
         let resources = Resources { client: client_use, server: server_use };
-        Ok(Ran { client, server, cpu, resources })
+        Ok(Ran { client, server, far_settings, cpu, resources })
+    }
+
+    /// Starts whoever serves, and waits until it listens.
+    fn start_far(&self, carrier: &mut dyn Carrier) -> Result<FarSide<'_>, Outcome> {
+        let Some(server) = &self.work.server else {
+            let mut far = self.start("far", Side::Far)?;
+            hand_over(&mut far, &self.far_job()?)?;
+            let (ready, words) = await_ready(&mut far, carrier)?;
+            return Ok(FarSide::Origin(far, words, ready.settings));
+        };
+        // A task without a record asks one host on one port.
+        let (Some(host), Some(address)) = (self.work.hosts.first(), self.work.listeners().pop())
+        else {
+            return Err(failed("the workload asks nobody"));
+        };
+        let contender = &self.order.plan.cell.contender;
+        let identity = match contender.tls {
+            Tls::None => None,
+            Tls::V1_2 | Tls::V1_3 => Some(self.identity(host)?),
+        };
+        let order = Order {
+            declaration: &server.declaration,
+            contender,
+            materials: &server.materials,
+            address,
+            host,
+            identity,
+            cpus: self.cpus(Side::Far),
+            inputs: &self.order.inputs,
+        };
+        FarSide::serve(order, self.topology)
     }
 
     fn start(&self, role: &str, side: Side) -> Result<Child, Outcome> {
@@ -297,6 +375,12 @@ impl Run<'_> {
         if is_pinned(&self.order.plan) { vec![core as usize] } else { Vec::new() }
     }
 
+    fn identity(&self, host: &str) -> Result<IdentityPem, Outcome> {
+        let identity = self.authority.issue(&[host]).map_err(failed)?;
+        let text = |pem: &[u8]| String::from_utf8_lossy(pem).into_owned();
+        Ok(IdentityPem { chain: text(identity.chain_pem()), key: text(identity.key_pem()) })
+    }
+
     fn placement(&self) -> BTreeMap<String, String> {
         let places = &self.order.plan.placement;
         let text = match is_pinned(&self.order.plan) {
@@ -315,11 +399,7 @@ impl Run<'_> {
             Tls::None => (listeners, Vec::new()),
             Tls::V1_2 | Tls::V1_3 => (Vec::new(), listeners),
         };
-        let identity = |host: &String| {
-            let identity = self.authority.issue(&[host]).map_err(failed)?;
-            let text = |pem: &[u8]| String::from_utf8_lossy(pem).into_owned();
-            Ok(IdentityPem { chain: text(identity.chain_pem()), key: text(identity.key_pem()) })
-        };
+        let identity = |host: &String| self.identity(host);
         let identities = match listen_tls.is_empty() {
             true => Vec::new(),
             false => self.work.hosts.iter().map(identity).collect::<Result<_, _>>()?,
@@ -327,7 +407,7 @@ impl Run<'_> {
         let table = self.work.task.table();
         let root = match self.work.task {
             Task::Download { .. } => Some(self.order.served.clone()),
-            Task::Page { .. } | Task::Calls { .. } => None,
+            Task::Page { .. } | Task::Calls { .. } | Task::Echo(_) => None,
         };
         Ok(FarJob { listen, listen_tls, identities, table, root, contender: contender.clone() })
     }
@@ -358,6 +438,9 @@ fn topology_spec(contender: &Contender, work: &Work) -> TopologySpec {
     spec.mtu = contender.settings.mtu;
     // Far listens on no other.
     spec.names = NamesFor::Ipv4;
+    if work.server.is_some() {
+        spec.tcp.further.push(low_ports());
+    }
     spec.hosts = work.hosts.iter().map(|name| vec![name.clone()]).collect();
     spec
 }
@@ -373,8 +456,11 @@ fn hand_over<J: serde::Serialize>(child: &mut Child, job: &J) -> Result<(), Outc
         .map_err(|error| failed(format!("a child does not take its job: {error}")))
 }
 
-/// Waits for far's first line; gives what its last one will come from.
-fn await_ready(far: &mut Child, carrier: &mut dyn Carrier) -> Result<ChildStdout, Outcome> {
+/// Waits for far's first line; gives it, and what its last one will come from.
+fn await_ready(
+    far: &mut Child,
+    carrier: &mut dyn Carrier,
+) -> Result<(FarReady, ChildStdout), Outcome> {
     let Some(stdout) = far.stdout.take() else { return Err(failed("far has no standard output")) };
     let stop = Stop {
         readable: &[stdout.as_fd(), far.as_fd()],
@@ -392,38 +478,15 @@ fn await_ready(far: &mut Child, carrier: &mut dyn Carrier) -> Result<ChildStdout
     reader.read_line(&mut line).map_err(failed)?;
     match serde_json::from_str::<FarReady>(&line) {
         // Its next line comes when it is asked to end: nothing of it can be in the buffer.
-        Ok(FarReady {}) => Ok(reader.into_inner()),
+        Ok(ready) => Ok((ready, reader.into_inner())),
         Err(_) => Err(failed(died("far", far))),
     }
-}
-
-/// Asks far to end and takes what it saw; None where it does not tell in time.
-fn last_words(
-    far: &Child,
-    mut stdout: ChildStdout,
-    carrier: &mut dyn Carrier,
-) -> Result<Option<ServerLog>, Outcome> {
-    far.ask_to_end();
-    let deadline = Some(os::clock::now() + FAR_END);
-    let mut text = Vec::new();
-    let mut piece = [0; 16 * 1024];
-    loop {
-        carrier.carry(Stop { readable: &[stdout.as_fd()], deadline }).map_err(failed)?;
-        if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {
-            return Ok(None);
-        }
-        match stdout.read(&mut piece).map_err(failed)? {
-            0 => break,
-            count => text.extend_from_slice(&piece[..count]),
-        }
-    }
-    Ok(serde_json::from_slice::<FarReport>(&text).ok().map(|report| report.log))
 }
 
 /// Forwards until near reports, or a side dies, or the time is up.
 fn await_report(
     near: &mut Child,
-    far: &mut Child,
+    far: &mut FarSide<'_>,
     carrier: &mut dyn Carrier,
     deadline: Instant,
 ) -> Result<NearReport, Outcome> {
@@ -433,8 +496,8 @@ fn await_report(
     let readable = [stdout.as_fd(), near.as_fd(), far.as_fd()];
     carrier.carry(Stop { readable: &readable, deadline: Some(deadline) }).map_err(failed)?;
     if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {
-        if far.wait(Some(Duration::ZERO)).map_err(failed)?.is_some() {
-            return Err(failed(died("far", far)));
+        if let Some(end) = far.died() {
+            return Err(failed(end));
         }
         return Err(failed("the near side did not end in time"));
     }
@@ -444,7 +507,7 @@ fn await_report(
 }
 
 fn died(side: &str, child: &mut Child) -> String {
-    match child.wait(Some(FAR_END)) {
+    match child.wait(Some(NEAR_END)) {
         Ok(Some(exit)) => format!("the {side} side died ({})", exit.status),
         _ => format!("the {side} side talks nonsense"),
     }

@@ -9,9 +9,6 @@ use crate::web_socket::{Service, Session};
 use proto::{Fin, StreamId};
 use unit::Instant;
 
-/// Octets queued on a stream before its WebSocket waits.
-const QUEUE: usize = 64 * 1024;
-
 impl Talk {
     /// A request for a WebSocket, or something like it, is there.
     pub(super) fn open_web_socket(
@@ -22,7 +19,8 @@ impl Talk {
     ) {
         let limits = shared.config.limits;
         // Half of the silence that the origin bears: so a peer that lives is heard in time.
-        let parts = (limits.stall / 2, shared.tracer.for_connection(self.connection));
+        let tracer = shared.tracer.for_connection(self.connection);
+        let parts = (&shared.config.web_socket, limits.stall / 2, tracer);
         let request = &self.exchanges[index].ledger.request;
         match Session::open(now, request, service, parts) {
             Ok((head, session)) => {
@@ -58,8 +56,9 @@ impl Talk {
     ) {
         if let State::WebSocket(session) = &mut self.exchanges[index].state {
             session.take(now, data, fin);
+            let queue = session.queue();
             let stream = self.exchanges[index].stream;
-            if self.speaker.unsent(stream) < QUEUE {
+            if self.speaker.unsent(stream) < queue {
                 self.pump_web_socket(now, shared, index);
             }
         }
@@ -71,6 +70,7 @@ impl Talk {
         let exchange = &mut self.exchanges[index];
         let stream = exchange.stream;
         let State::WebSocket(session) = &mut exchange.state else { return };
+        let queue = session.queue();
         loop {
             let Some((piece, fin)) = session.next(now) else {
                 if session.resume(now) {
@@ -91,7 +91,7 @@ impl Talk {
                 self.given += 1;
                 return self.consume(stream, credit);
             }
-            if self.speaker.unsent(stream) >= QUEUE {
+            if self.speaker.unsent(stream) >= queue {
                 return;
             }
         }

@@ -7,6 +7,8 @@ use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// With whose rights the namespaces were made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,6 +138,32 @@ pub(crate) fn mount(
     // SAFETY: three NUL-terminated strings that outlive the call; no data is passed.
     check(unsafe {
         libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, std::ptr::null())
+    })
+}
+
+/// A bind mount.
+pub(crate) fn bind(folder: &Path, place: &Path) -> io::Result<()> {
+    let path = |path: &Path| CString::new(path.as_os_str().as_bytes());
+    let (folder, place) = (path(folder)?, path(place)?);
+    let (none, flags) = (std::ptr::null(), libc::MS_BIND);
+    // SAFETY: two NUL-terminated strings that outlive the call; a bind mount takes neither kind nor data.
+    check(unsafe { libc::mount(folder.as_ptr(), place.as_ptr(), none, flags, std::ptr::null()) })
+}
+
+/// mount(2) of a file system of its own, of a kind and with options.
+pub(crate) fn mount_with(
+    source: &str,
+    target: &Path,
+    (kind, options): (&str, &str),
+) -> io::Result<()> {
+    let target = CString::new(target.as_os_str().as_bytes())?;
+    let (source, kind, options) =
+        (CString::new(source)?, CString::new(kind)?, CString::new(options)?);
+    let flags = libc::MS_NOSUID | libc::MS_NODEV;
+    // SAFETY: four NUL-terminated strings that outlive the call.
+    check(unsafe {
+        let data = options.as_ptr().cast();
+        libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, data)
     })
 }
 

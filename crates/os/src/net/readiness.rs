@@ -1,6 +1,7 @@
 //! When a server is ready: asked of the kernel's socket tables, so that no probing connection is made.
 
 use std::fs;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// What to wait for before the near program starts.
@@ -35,6 +36,41 @@ pub(crate) fn bound_ports() -> Vec<u16> {
     ports
 }
 
+/// Whether somebody listens on this TCP address in this thread's network namespace, by itself or with all.
+pub(crate) fn listens(address: SocketAddr) -> bool {
+    ["tcp", "tcp6"].iter().any(|table| {
+        let text = fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default();
+        text.lines().filter_map(listener_of).any(|(ip, port)| {
+            let same = match (ip, address.ip()) {
+                (IpAddr::V6(all), _) if all.is_unspecified() => true,
+                (IpAddr::V6(ip), IpAddr::V4(wanted)) => ip.to_ipv4_mapped() == Some(wanted),
+                (ip, wanted) => {
+                    ip == wanted || ip.is_ipv4() == wanted.is_ipv4() && ip.is_unspecified()
+                }
+            };
+            same && port == address.port()
+        })
+    })
+}
+
+/// The local address of a row that listens. proc_net_tcp: the address in words of 32 bits, each in the
+/// machine's own order.
+fn listener_of(line: &str) -> Option<(IpAddr, u16)> {
+    let port = port_of(line, TCP)?;
+    let digits = line.split_whitespace().nth(1)?.split(':').next()?;
+    let word = |at: usize| {
+        let word = u32::from_str_radix(digits.get(at * 8..at * 8 + 8)?, 16).ok()?;
+        Some(word.to_ne_bytes())
+    };
+    let ip = if digits.len() == 8 {
+        IpAddr::from(word(0)?)
+    } else {
+        let octets = [word(0)?, word(1)?, word(2)?, word(3)?].concat();
+        IpAddr::from(<[u8; 16]>::try_from(octets).ok()?)
+    };
+    Some((ip, port))
+}
+
 /// TCP_LISTEN (include/net/tcp_states.h).
 const TCP: &str = "0A";
 /// A UDP socket without a peer is told as TCP_CLOSE.
@@ -59,6 +95,13 @@ mod tests {
         let connection = "   1: 0100007F:1F91 0100007F:0050 01 00000000:00000000 00:00000000";
         assert_eq!(port_of(listener, TCP), Some(8080));
         assert_eq!(port_of(connection, TCP), None);
+        let six =
+            "   0: 0000000000000000FFFF000001004D0A:01BB 00000000000000000000000000000000:0000 0A";
+        if cfg!(target_endian = "little") {
+            let four = "   0: 01004D0A:01BB 00000000:0000 0A 00000000:00000000";
+            assert_eq!(listener_of(four), Some(("10.77.0.1".parse().unwrap(), 443)));
+            assert_eq!(listener_of(six), Some(("::ffff:10.77.0.1".parse().unwrap(), 443)));
+        }
         assert_eq!(port_of("  sl  local_address rem_address   st", TCP), None);
     }
 }

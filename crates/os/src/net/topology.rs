@@ -6,16 +6,18 @@
 
 use crate::error::Os;
 use crate::net::host_names;
-use crate::net::namespace::{Network, isolate};
+use crate::net::namespace::{Network, bind, isolate, mount_with};
 use crate::net::netlink::{Netlink, Route, Veth, device_index};
 use crate::net::offloads;
 use crate::net::packet_socket::PacketSocket;
-use crate::net::readiness::bound_ports;
+use crate::net::readiness::{bound_ports, listens};
 use crate::net::settings::{Settings, TcpSettings, has_ipv6, mute_device, quiet_device};
-use crate::process::{self, Child, Group, Init, Setup};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use crate::process::{self, Child, Group, Init, Setup, User};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::process::Command;
+use unit::ByteSize;
 
 /// One end of the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -108,12 +110,14 @@ pub struct Placement {
     pub group: Group,
     /// On which CPUs; none given: on any.
     pub cpus: Vec<usize>,
+    /// As whom.
+    pub user: User,
 }
 
 impl Placement {
-    /// At `side`, in a group of its own, on any CPU.
+    /// At `side`, in a group of its own, on any CPU, as we are.
     pub fn at(side: Side) -> Self {
-        Self { side, group: Group::Own, cpus: Vec::new() }
+        Self { side, group: Group::Own, cpus: Vec::new(), user: User::Ours }
     }
 }
 
@@ -242,9 +246,9 @@ impl Topology {
         for (name, side) in [("WIRELAP_NEAR", Side::Near), ("WIRELAP_FAR", Side::Far)] {
             command.env(name, Self::addresses(side).v4.to_string());
         }
-        let Placement { side, group, cpus } = placement;
+        let Placement { side, group, cpus, user } = placement;
         let network = Some(self.network(side).fd.as_fd());
-        process::spawn(command, Setup { group, cpus, network, own_proc: true })
+        process::spawn(command, Setup { group, cpus, network, own_proc: true, user })
     }
 
     /// Does `work` in the namespace of `side`: sockets that it opens stay there.
@@ -255,6 +259,28 @@ impl Topology {
     /// The ports that somebody at `side` listens on, or has bound with UDP: a server is ready.
     pub fn bound_ports(&self, side: Side) -> Result<Vec<u16>, Os> {
         self.within(side, || Ok(bound_ports()))
+    }
+
+    /// Whether somebody at `side` listens on this TCP address: a server is ready.
+    pub fn listens(&self, side: Side, address: SocketAddr) -> Result<bool, Os> {
+        self.within(side, || Ok(listens(address)))
+    }
+
+    /// Covers `folder`, which must be there, by one in memory that holds `room` at most and that only this
+    /// process and its children see. It is gone with them, however they end.
+    pub fn scratch(&self, folder: &Path, room: ByteSize) -> Result<(), Os> {
+        let attempted = || format!("make a folder in memory at {}", folder.display());
+        let options = format!("size={},mode=0755", room.0);
+        mount_with("tmpfs", folder, ("tmpfs", &options))
+            .map_err(|source| Os::new(attempted(), source))
+    }
+
+    /// Lets what is in `folder` be seen at `place` too, both of which must be there, by this process and its
+    /// children alone.
+    pub fn show(&self, folder: &Path, place: &Path) -> Result<(), Os> {
+        bind(folder, place).map_err(|source| {
+            Os::new(format!("show {} at {}", folder.display(), place.display()), source)
+        })
     }
 
     pub(crate) fn packet_socket(&self, side: Side) -> Result<PacketSocket, Os> {

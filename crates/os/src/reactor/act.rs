@@ -1,7 +1,7 @@
 //! What the end point wants, done.
 
 use super::epoll::Ready;
-use super::socket::{Output, Phase};
+use super::socket::{Input, Output, Phase};
 use super::table::Token;
 use super::{Moment, Reactor, socket_error};
 use crate::clock;
@@ -72,16 +72,16 @@ impl Reactor {
         id: SocketId,
         (remote, settings): (SocketAddr, &SocketSettings),
     ) {
-        let output = Output::new(settings.unsent_low_water);
+        let sides = (Input::new(settings.acks), Output::new(settings.unsent_low_water));
         let now = clock::now();
         match tcp::connect(remote, settings) {
             Ok(Connect::Done(fd, local)) => {
-                if self.adopt(end_point, (fd, id), Phase::Open, output).is_some() {
+                if self.adopt(end_point, (fd, id), Phase::Open, sides).is_some() {
                     end_point.handle_connected(now, id, local);
                 }
             }
             Ok(Connect::Pending(fd)) => {
-                let token = self.adopt(end_point, (fd, id), Phase::Connecting, output);
+                let token = self.adopt(end_point, (fd, id), Phase::Connecting, sides);
                 self.alarms
                     .extend(token.map(|token| Reverse((now + settings.connect_timeout, token))));
             }

@@ -4,7 +4,7 @@ use super::socket::Phase;
 use super::table::Token;
 use super::{Reactor, socket_error};
 use crate::{clock, tcp};
-use proto::EndPoint;
+use proto::{Acks, EndPoint};
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
 
@@ -33,6 +33,9 @@ impl Reactor {
                     // A short read empties the queue, and what comes later is a new edge; but a FIN
                     // that was told already is not told again.
                     socket.input.ready = count == self.input.len() || socket.input.hung_up;
+                    if socket.input.acks == Acks::Quick {
+                        tcp::acknowledge_quickly(socket.fd.as_fd());
+                    }
                     end_point.handle_bytes(clock::now(), id, &self.input[..count]);
                     self.act(end_point);
                 }

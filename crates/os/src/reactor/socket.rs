@@ -1,6 +1,6 @@
 //! One stream socket of a reactor: what is known of it and what it still owes.
 
-use proto::{SendBuf, SocketId};
+use proto::{Acks, SendBuf, SocketId};
 use std::os::fd::OwnedFd;
 
 /// Octets asked of an end point at once, where the kernel's own low-water mark is none.
@@ -56,6 +56,8 @@ pub(super) struct Input {
     pub(super) hung_up: bool,
     /// The end was read.
     pub(super) ended: bool,
+    /// When what is read is acknowledged.
+    pub(super) acks: Acks,
 }
 
 /// The writing side.
@@ -71,6 +73,13 @@ pub(super) struct Output {
     pub(super) unsent_bound: usize,
     /// TCP_NOTSENT_LOWAT as it was set, bounded.
     pub(super) low_water: usize,
+}
+
+impl Input {
+    /// Nothing is there yet.
+    pub(super) fn new(acks: Acks) -> Self {
+        Self { acks, ..Self::default() }
+    }
 }
 
 impl Output {

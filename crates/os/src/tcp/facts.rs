@@ -1,6 +1,6 @@
 //! What the kernel made of a socket, read back and not assumed.
 
-use super::option::{read, unsent_low_water};
+use super::option::{no_delay, read, unsent_low_water};
 use std::io;
 use std::mem;
 use std::os::fd::BorrowedFd;
@@ -21,6 +21,8 @@ pub struct TcpFacts {
     pub retransmits: u32,
     /// TCP_NOTSENT_LOWAT in force.
     pub unsent_low_water: u32,
+    /// TCP_NODELAY in force.
+    pub no_delay: bool,
 }
 
 impl TcpFacts {
@@ -34,6 +36,7 @@ impl TcpFacts {
             round_trip: Duration::from_micros(info.tcpi_rtt.into()),
             retransmits: info.tcpi_total_retrans,
             unsent_low_water: unsent_low_water(fd)?,
+            no_delay: no_delay(fd)?,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Socket options, set and read.
 
-use proto::SocketSettings;
+use proto::{Nagle, SocketSettings};
 use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -47,10 +47,22 @@ pub(super) fn unsent_low_water(fd: BorrowedFd<'_>) -> io::Result<u32> {
     read_int(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT).map(|octets| octets as u32)
 }
 
-/// Sets what an end point asks of a socket, and TCP_NODELAY: whole frames are written at once here,
-/// and Nagle's wait for an acknowledgement would be measured as the protocol's.
+/// Whether TCP_NODELAY is in force.
+pub(super) fn no_delay(fd: BorrowedFd<'_>) -> io::Result<bool> {
+    read_int(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY).map(|value| value != 0)
+}
+
+/// Sends the acknowledgement that waits, and the next ones without waiting. The kernel forgets it by itself as soon as
+/// the connection looks interactive (tcp(7)), so it is set again after each read.
+pub(crate) fn acknowledge_quickly(fd: BorrowedFd<'_>) {
+    // It fails only where the connection is gone already, which reading tells.
+    let _gone = set(fd, libc::IPPROTO_TCP, libc::TCP_QUICKACK, &1i32);
+}
+
+/// Sets what an end point asks of a socket.
 pub(super) fn apply(fd: BorrowedFd<'_>, settings: &SocketSettings) -> io::Result<()> {
-    set(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &1i32)?;
+    let no_delay = i32::from(settings.nagle == Nagle::Off);
+    set(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &no_delay)?;
     set(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &settings.unsent_low_water)?;
     if let Some(name) = &settings.congestion_control {
         let option = (libc::IPPROTO_TCP, libc::TCP_CONGESTION);

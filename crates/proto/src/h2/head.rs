@@ -2,7 +2,7 @@
 //! which ends the stream and not the connection (§8.1.1).
 
 use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
-use wire::{Field, Fields};
+use wire::{Field, Fields, is_lower_name};
 
 /// The rule that a head breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -262,23 +262,10 @@ fn visible(value: &[u8], rule: &'static str) -> Result<String, Malformed> {
 
 /// RFC 9113 §8.2.1: no upper case, no controls, no colon, and a token besides (RFC 9110 §5.1).
 pub(super) fn check_name(name: &[u8]) -> Result<(), Malformed> {
-    match !name.is_empty() && name.iter().all(|&octet| NAME_OCTETS[usize::from(octet)]) {
+    match is_lower_name(name) {
         true => Ok(()),
         false => Err(Malformed("RFC 9113 §8.2.1: a field name with characters it cannot have")),
     }
-}
-
-static NAME_OCTETS: [bool; 256] = name_octets();
-
-const fn name_octets() -> [bool; 256] {
-    let mut allowed = [false; 256];
-    let others = b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz";
-    let mut at = 0;
-    while at < others.len() {
-        allowed[others[at] as usize] = true;
-        at += 1;
-    }
-    allowed
 }
 
 /// RFC 9113 §8.2.1: no NUL, CR, LF; no white space at the ends.

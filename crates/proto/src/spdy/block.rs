@@ -45,14 +45,21 @@ impl Core {
     /// Inflates a block and reads it as its fate says.
     fn inflate(&mut self, id: u32, block: &[u8], fate: Fate) -> Result<Inflated, Over> {
         let limit = self.settings.max_header_list_size as usize;
-        let mut reader = match fate {
-            Fate::Read(kind) => Some(Box::new(HeadReader::new(kind))),
+        let kind = match fate {
+            Fate::Read(kind) => Some(kind),
             Fate::Ignored | Fate::Wrong(..) => None,
         };
-        let outcome = self.decoder.decode(block, limit, |field| {
-            if let Some(reader) = &mut reader {
-                reader.field(field);
-            }
+        let mut reader = None;
+        let outcome = self.decoder.list(block, limit).and_then(|list| {
+            let size = list.size();
+            let room = |kind| Box::new(HeadReader::new(kind, (list.pairs().unwrap_or(0), size)));
+            reader = kind.map(room);
+            list.read(|field| {
+                if let Some(reader) = &mut reader {
+                    reader.field(field);
+                }
+            })?;
+            Ok(size)
         });
         match outcome {
             Ok(plain) => {
@@ -60,8 +67,8 @@ impl Core {
                 self.trace_block(id, plain, block.len());
             }
             Err(BlockError::Compression(rule)) => return Err(self.fail(rule)),
-            Err(BlockError::TooLarge) if reader.is_some() => return Ok(Inflated::TooLarge),
-            Err(BlockError::Malformed(rule)) if reader.is_some() => {
+            Err(BlockError::TooLarge) if kind.is_some() => return Ok(Inflated::TooLarge),
+            Err(BlockError::Malformed(rule)) if kind.is_some() => {
                 // SPDY §2.6.10: a stream's error.
                 self.fail_stream(id, ResetCode::PROTOCOL_ERROR, rule)?;
                 return Ok(Inflated::Nothing);

@@ -3,8 +3,8 @@
 //! ends the stream and not the session.
 
 use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
-use wire::h1::{is_field_name, is_field_value};
-use wire::{Field, Fields};
+use wire::h1::is_field_value;
+use wire::{Field, Fields, is_lower_name};
 
 /// The rule that a head breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,8 @@ pub(super) struct ReadResponse {
 }
 
 impl HeadReader {
-    pub(super) fn new(kind: Kind) -> Self {
+    /// A reader with room for so many fields, and for so many octets of them.
+    pub(super) fn new(kind: Kind, (fields, octets): (usize, usize)) -> Self {
         Self {
             kind,
             method: None,
@@ -67,7 +68,7 @@ impl HeadReader {
             status: None,
             cookie: Vec::new(),
             content_length: None,
-            fields: Fields::new(),
+            fields: Fields::with_capacity(fields, octets),
             wrong: None,
         }
     }
@@ -104,7 +105,7 @@ impl HeadReader {
     }
 
     fn regular(&mut self, field: Field<'_>) -> Result<(), &'static str> {
-        if !is_field_name(field.name) || field.name.iter().any(u8::is_ascii_uppercase) {
+        if !is_lower_name(field.name) {
             return Err("SPDY §2.6.10: a name is a token in lower case");
         }
         let value = field.value.trim_ascii();
@@ -266,7 +267,7 @@ mod tests {
     ];
 
     fn read(kind: Kind, fields: Pairs<'_>) -> HeadReader {
-        let mut reader = HeadReader::new(kind);
+        let mut reader = HeadReader::new(kind, (0, 0));
         for (name, value) in fields {
             let (name, value) = (name.as_bytes(), value.as_bytes());
             reader.field(Field { name, value, sensitive: false });

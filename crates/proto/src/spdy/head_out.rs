@@ -84,7 +84,7 @@ pub(super) fn put_trailers(encoder: &mut Encoder, fields: &Fields) {
 
 fn put_fields(encoder: &mut Encoder, fields: &Fields) {
     for field in fields.iter().filter(|field| !is_of_connection(field.name)) {
-        encoder.field(field.name, field.value);
+        encoder.add(field);
     }
 }
 

@@ -122,7 +122,7 @@ impl Connection {
         let bounds = (settings.fragment, settings.max_pongs);
         Self {
             role,
-            out: Outgoing::new(masks, bounds, tracer.clone()),
+            out: Outgoing::new(masks, bounds, settings.writes, tracer.clone()),
             coders: Coders::new(role, agreed.deflate, settings.compression_level),
             settings,
             tracer,
@@ -275,6 +275,16 @@ impl Connection {
         self.out.close(CloseFrame { code, reason: reason.to_owned() }.payload().into());
         self.phase = Phase::Closing(None);
         Ok(())
+    }
+
+    /// Octets of room that what has arrived takes.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        let control = match &self.receiving {
+            Receiving::Control(_, payload) => payload.capacity(),
+            Receiving::Header(_) | Receiving::Data(..) => 0,
+        };
+        control + self.assembly.as_ref().map_or(0, Assembly::room)
     }
 
     fn may_send(&self) -> Result<(), Misuse> {

@@ -1,6 +1,7 @@
 //! Messages and control frames on their way out. The one rule: a control frame goes before the next
 //! frame of a message, and Close goes after all of them.
 
+use super::settings::Writes;
 use crate::send_buf::SendBuf;
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -15,6 +16,9 @@ pub(super) struct Outgoing {
     tracer: Tracer,
     /// Longest payload of a data frame.
     fragment: usize,
+    writes: Writes,
+    /// The payload whose header has left.
+    held: Bytes,
     messages: VecDeque<Message>,
     /// Payloads of Pings, and of Pongs: these up to a bound, the newest kept.
     pings: VecDeque<Bytes>,
@@ -46,12 +50,15 @@ impl Outgoing {
     pub(super) fn new(
         masks: Option<Random>,
         (fragment, max_pongs): (usize, usize),
+        writes: Writes,
         tracer: Tracer,
     ) -> Self {
         Self {
             masks,
             tracer,
             fragment: fragment.max(1),
+            writes,
+            held: Bytes::new(),
             messages: VecDeque::new(),
             pings: VecDeque::new(),
             pongs: VecDeque::new(),
@@ -63,11 +70,12 @@ impl Outgoing {
 
     /// Octets of messages that wait.
     pub(super) fn len(&self) -> usize {
-        self.length
+        self.length + self.held.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.messages.is_empty()
+        self.held.is_empty()
+            && self.messages.is_empty()
             && self.pings.is_empty()
             && self.pongs.is_empty()
             && !matches!(self.close, Close::Queued(_))
@@ -110,9 +118,15 @@ impl Outgoing {
     }
 
     pub(super) fn transmit(&mut self, now: Instant, out: &mut SendBuf, room: usize) {
-        let end = out.len().saturating_add(room);
+        let end = match self.writes {
+            Writes::One => out.len().saturating_add(room),
+            // Anything ends the turn.
+            Writes::Two => out.len() + room.min(1),
+        };
         while out.len() < end {
-            if let Some(payload) = self.pongs.pop_front() {
+            if !self.held.is_empty() {
+                out.put_shared(std::mem::take(&mut self.held));
+            } else if let Some(payload) = self.pongs.pop_front() {
                 self.control(now, out, (OpCode::Pong, payload));
             } else if let Some(payload) = self.pings.pop_front() {
                 self.control(now, out, (OpCode::Ping, payload));
@@ -157,18 +171,25 @@ impl Outgoing {
     ) {
         let (frame, length) = (header.op_code.name(), header.length);
         self.tracer.emit(now, || trace::Event::FrameCreated { stream: 0, frame, length });
-        let Some(masks) = &mut self.masks else {
-            out.put_with(|octets| header.put(octets));
-            return out.put_shared(payload);
-        };
-        let [a, b, c, d, ..] = masks.next_u64().to_ne_bytes();
-        let key = [a, b, c, d];
-        header.mask = Some(key);
-        out.put_with(|octets| {
-            header.put(octets);
-            let from = octets.len();
-            octets.extend_from_slice(&payload);
-            mask(&mut octets[from..], key, 0);
+        let key = self.masks.as_mut().map(|masks| {
+            let [a, b, c, d, ..] = masks.next_u64().to_ne_bytes();
+            [a, b, c, d]
         });
+        header.mask = key;
+        out.put_with(|octets| header.put(octets));
+        match (key, self.writes) {
+            (None, Writes::One) => out.put_shared(payload),
+            (None, Writes::Two) => self.held = payload,
+            (Some(key), Writes::One) => out.put_with(|octets| {
+                let from = octets.len();
+                octets.extend_from_slice(&payload);
+                mask(&mut octets[from..], key, 0);
+            }),
+            (Some(key), Writes::Two) => {
+                let mut masked = payload.to_vec();
+                mask(&mut masked, key, 0);
+                self.held = masked.into();
+            }
+        }
     }
 }

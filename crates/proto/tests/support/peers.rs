@@ -49,7 +49,8 @@ impl Peer {
             }
             Err(error) => panic!("{command:?}: {error}"),
         };
-        for _ in 0..200 {
+        // A Python program takes seconds to start where everything else is busy.
+        for _ in 0..1200 {
             if TcpStream::connect(address).is_ok() {
                 return Some(peer);
             }

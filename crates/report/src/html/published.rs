@@ -5,7 +5,7 @@ use super::table::{figure, table, text};
 use crate::markup::Markup;
 use crate::number::Ratio;
 use crate::{Report, words};
-use study::published::{Published, PublishedRatio};
+use study::published::{Cause, Published, PublishedRatio};
 
 /// The section; nothing for an experiment of its own.
 pub(super) fn published(m: &mut Markup, report: &Report<'_>) {
@@ -19,6 +19,7 @@ pub(super) fn published(m: &mut Markup, report: &Report<'_>) {
         );
         m.line("p", &[("class", &"sub")], note);
         findings(m, published);
+        open_question(m, published);
         ratios(m, published);
     });
 }
@@ -30,6 +31,35 @@ fn findings(m: &mut Markup, published: &Published) {
         [finding.finding.clone(), verdict, finding.reason.clone()]
     });
     table(m, "Published findings", &columns, rows);
+}
+
+fn open_question(m: &mut Markup, published: &Published) {
+    let Some(open) = &published.open_question else { return };
+    m.line("h3", &[], format!("Left open: {}", open.question));
+    let sub = format!(
+        "To be explained: {:.1} ms a message. Each cause is switched by itself against the baseline; what it adds is the \
+         paired difference, with its interval of 95 %.",
+        open.excess_ms
+    );
+    m.line("p", &[("class", &"sub")], sub);
+    m.line("p", &[], &open.answer);
+    let columns = [
+        text("cause"),
+        text("contender"),
+        figure("adds"),
+        figure("95 % interval"),
+        figure("share"),
+        text("so it"),
+    ];
+    table(m, "What each cause adds to a message", &columns, open.causes.iter().map(cause));
+}
+
+fn cause(cause: &Cause) -> [String; 6] {
+    let added = cause.added_ms.map_or_else(|| "not run".to_owned(), words::signed_millis);
+    let interval = cause.ci95.map_or_else(String::new, words::millis_interval);
+    let share =
+        cause.share.map_or_else(String::new, |[share, ..]| format!("{:.0} %", share * 100.0));
+    [cause.what.clone(), cause.contender.clone(), added, interval, share, cause.words()]
 }
 
 fn ratios(m: &mut Markup, published: &Published) {

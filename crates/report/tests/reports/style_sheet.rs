@@ -41,8 +41,19 @@ fn contrast(a: [f64; 3], b: [f64; 3]) -> f64 {
 fn letters_are_legible_in_light_and_dark() {
     for theme in [1, 2] {
         let colours = colours(theme);
-        let letters =
-            ["--text", "--muted", "--alarm", "--h1c-ink", "--h1t-ink", "--h2c-ink", "--h2t-ink"];
+        let letters = [
+            "--text",
+            "--muted",
+            "--alarm",
+            "--h1c-ink",
+            "--h1t-ink",
+            "--h2c-ink",
+            "--h2t-ink",
+            "--spc-ink",
+            "--spt-ink",
+            "--wsc-ink",
+            "--wst-ink",
+        ];
         for name in letters {
             for ground in ["--ground", "--soft"] {
                 let contrast = contrast(colours[name], colours[ground]);
@@ -55,9 +66,14 @@ fn letters_are_legible_in_light_and_dark() {
 #[test]
 fn the_fills_are_okabe_and_itos() {
     let light = colours(1);
-    for (name, expected) in
-        [("--h1c", "e69f00"), ("--h1t", "d55e00"), ("--h2c", "56b4e9"), ("--h2t", "0072b2")]
-    {
+    for (name, expected) in [
+        ("--h1c", "e69f00"),
+        ("--h1t", "d55e00"),
+        ("--h2c", "56b4e9"),
+        ("--h2t", "0072b2"),
+        ("--spt", "009e73"),
+        ("--wst", "cc79a7"),
+    ] {
         let channel =
             |i: usize| f64::from(u8::from_str_radix(&expected[i..i + 2], 16).unwrap()) / 255.0;
         assert_eq!(light[name], [channel(0), channel(2), channel(4)], "{name}");

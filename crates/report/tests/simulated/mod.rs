@@ -194,6 +194,9 @@ impl Load<'_> {
             study::experiment::WorkloadKind::Har(_) => (120, 9_000),
             study::experiment::WorkloadKind::Calls(calls) => (calls.count, calls.bytes.0),
             study::experiment::WorkloadKind::Download(files) => (files.count, files.size.0),
+            study::experiment::WorkloadKind::Echo(echo) => {
+                (echo.count, echo.bytes.map_or(4, |bytes| bytes.0))
+            }
         };
         let document = self.fetch("https://far/page?images=50", 0.0, 3_200);
         for image in 0..images {

@@ -6,14 +6,14 @@ mod tests;
 use crate::calendar::rfc3339;
 use crate::experiment::{Contender, Experiment, LinkChoice, Pattern, Workload, WorkloadKind};
 use crate::plan::CellId;
-use crate::published::{self, Ours, Published, Question};
+use crate::published::{self, Difference, Ours, Published, Question};
 use crate::reconcile::weakest;
 use crate::record::{Outcome, RunHeader, TrialRecord, metric};
 use crate::result::{
     CellResult, Failure, Family, LinkResult, MedianTrial, Pair, RESULT_SCHEMA, Ranked, RunResult,
     TrialCounts, Verdicts,
 };
-use crate::stats::{CONFIDENCE, Level, SignedRank, Summary, median, spend};
+use crate::stats::{CONFIDENCE, Level, SignedRank, Summary, WalshAverages, median, spend};
 use crate::verdict::{Finding, Paired, Rule, Score};
 use std::collections::{BTreeMap, BTreeSet};
 use unit::Seed;
@@ -56,6 +56,8 @@ pub fn deciding_metric(workload: &Workload) -> &'static str {
             Pattern::Parallel => metric::TOTAL_MS,
         },
         WorkloadKind::Download(_) => metric::WALL_MS,
+        // Opening counts, as whoever has something to say waits for it too.
+        WorkloadKind::Echo(_) => metric::TOTAL_MS,
     }
 }
 
@@ -249,6 +251,30 @@ impl Versus<'_> {
         Paired::of(a.iter().filter_map(|(block, a)| Some((*a, *b.get(block)?))))
     }
 
+    /// What the first takes longer than the second, a message, block by block. A block in which either failed has no
+    /// difference.
+    fn difference(&self, rows: &Rows<'_>) -> Option<Difference> {
+        let WorkloadKind::Echo(echo) = self.workload.kind else { return None };
+        let figures = |contender: &Contender| -> BTreeMap<u32, f64> {
+            let rows = rows.cell(self.workload, self.link, contender);
+            let figure = |row: &&TrialRecord| match score(row, self.workload)? {
+                Score::Figure(value) => Some((row.plan.block, value)),
+                Score::Failed => None,
+            };
+            rows.iter().filter_map(figure).collect()
+        };
+        let (a, b) = (figures(self.a), figures(self.b));
+        let count = f64::from(echo.count);
+        let paired = a.iter().filter_map(|(block, a)| Some((a - b.get(block)?) / count));
+        let averages = WalshAverages::of(&paired.collect::<Vec<_>>());
+        let interval = averages.interval(averages.distribution().rank_within(1.0 - CONFIDENCE));
+        let is_finite = interval.low.is_finite() && interval.high.is_finite();
+        Some(Difference {
+            estimate: averages.estimate()?,
+            ci95: is_finite.then_some([interval.low, interval.high]),
+        })
+    }
+
     fn judge(
         &self,
         rows: &Rows<'_>,
@@ -287,17 +313,20 @@ fn alone(margin: f64, paired: &Paired) -> Finding {
 
 /// Our run beside the published one. Each of its comparisons stands by itself, as each published finding does.
 fn published(experiment: &Experiment, rows: &Rows<'_>) -> Option<Published> {
-    let ask = |question: Question<'_>| {
-        let versus = Versus {
+    let versus = |question: Question<'_>| {
+        Some(Versus {
             workload: experiment.workload(question.workload)?,
             link: experiment.links.iter().find(|link| link.name == question.link)?,
             a: experiment.contender(question.a)?,
             b: experiment.contender(question.b)?,
-        };
-        let paired = versus.paired(rows);
+        })
+    };
+    let ask = |question: Question<'_>| {
+        let paired = versus(question)?.paired(rows);
         (paired.blocks() > 0).then(|| alone(experiment.margin, &paired).comparison())
     };
-    published::compare(experiment.published?, &Ours { experiment, ask: &ask })
+    let differ = |question: Question<'_>| versus(question)?.difference(rows);
+    published::compare(experiment.published?, &Ours { experiment, ask: &ask, differ: &differ })
 }
 
 fn score(row: &TrialRecord, workload: &Workload) -> Option<Score> {

@@ -2,6 +2,7 @@
 //! row says what ran and not what was left unsaid.
 
 use super::quantity::size;
+use super::side::Side;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -19,6 +20,9 @@ pub struct Contender {
     /// Whose client, by the name that its declaration gives it; absent: wirelap's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientSubject>,
+    /// The server that answers: [`ORIGIN`], or another subject by its name.
+    #[serde(default = "origin", skip_serializing_if = "is_origin")]
+    pub server: String,
     /// All that can be turned.
     pub settings: Settings,
 }
@@ -33,7 +37,25 @@ pub struct ClientSubject {
     pub warmup: u32,
 }
 
-/// A protocol, by its ALPN name.
+/// The server of a contender that names none: wirelap's own.
+pub const ORIGIN: &str = "origin";
+
+impl Contender {
+    /// The server that is not wirelap's own.
+    pub fn foreign_server(&self) -> Option<&str> {
+        (self.server != ORIGIN).then_some(self.server.as_str())
+    }
+}
+
+fn origin() -> String {
+    ORIGIN.to_owned()
+}
+
+fn is_origin(server: &str) -> bool {
+    server == ORIGIN
+}
+
+/// A protocol.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -50,37 +72,42 @@ pub enum Transport {
     /// SPDY/3: as SPDY/3.1 without flow control of the session.
     #[serde(rename = "spdy/3")]
     Spdy3,
+    /// WebSocket (RFC 6455) by HTTP/1.1's Upgrade, which carries messages and nothing else; wss over TLS.
+    #[serde(rename = "ws")]
+    WebSocket,
 }
 
 impl Transport {
     /// Every transport that an experiment may name.
-    pub const ALL: [Self; 4] = [Self::Http1, Self::H2, Self::Spdy, Self::Spdy3];
+    pub const ALL: [Self; 5] = [Self::Http1, Self::H2, Self::Spdy, Self::Spdy3, Self::WebSocket];
 
-    /// The name in files and in ALPN.
+    /// The name in files, and for those that have one in ALPN.
     pub fn name(self) -> &'static str {
         match self {
             Self::Http1 => "http/1.1",
             Self::H2 => "h2",
             Self::Spdy => "spdy/3.1",
             Self::Spdy3 => "spdy/3",
+            Self::WebSocket => "ws",
         }
     }
 
-    /// What `tls = "auto"` means: browsers speak HTTP/2 and SPDY over TLS alone, and HTTP/1.1 is clear until asked.
+    /// What `tls = "auto"` means: browsers speak HTTP/2 and SPDY over TLS alone, and HTTP/1.1 is clear until asked,
+    /// as WebSocket is, which begins as it.
     pub fn usual_tls(self) -> Tls {
         match self {
-            Self::Http1 => Tls::None,
+            Self::Http1 | Self::WebSocket => Tls::None,
             Self::H2 | Self::Spdy | Self::Spdy3 => Tls::V1_3,
         }
     }
 
     /// Connections that browsers keep to an origin at most: six of HTTP/1.1 (Chromium's
     /// `max_sockets_per_group`, Firefox's `network.http.max-persistent-connections-per-server`), one of HTTP/2
-    /// (RFC 9113 §9.1) and of SPDY.
+    /// (RFC 9113 §9.1) and of SPDY. A WebSocket is one connection.
     pub fn usual_connections(self) -> u32 {
         match self {
             Self::Http1 => 6,
-            Self::H2 | Self::Spdy | Self::Spdy3 => 1,
+            Self::H2 | Self::Spdy | Self::Spdy3 | Self::WebSocket => 1,
         }
     }
 }
@@ -133,6 +160,12 @@ pub struct Settings {
     pub initial_window: u32,
     /// Largest IP packet, in octets.
     pub mtu: u32,
+    /// What the client's side does.
+    #[serde(default)]
+    pub client: Side,
+    /// What the server's side does.
+    #[serde(default)]
+    pub server: Side,
 }
 
 impl Settings {
@@ -148,6 +181,8 @@ impl Settings {
             congestion_control: CongestionControl::Cubic,
             initial_window: RFC_6928_INITIAL_WINDOW,
             mtu: ETHERNET_MTU,
+            client: Side::default(),
+            server: Side::default(),
         }
     }
 }

@@ -66,8 +66,9 @@ pub(super) struct ContenderFile {
     #[schemars(with = "String")]
     pub(super) name: Spanned<String>,
     /// The protocol spoken.
-    pub(super) transport: Transport,
-    /// The security below it (default "auto": none for http/1.1, else TLS 1.3).
+    #[schemars(with = "Transport")]
+    pub(super) transport: Spanned<Transport>,
+    /// The security below it (default "auto": none for http/1.1 and ws, else TLS 1.3).
     #[serde(default)]
     pub(super) tls: TlsFile,
     /// A client subject's name, such as "curl" (default: wirelap's own client).
@@ -76,6 +77,9 @@ pub(super) struct ContenderFile {
     /// Times that the client subject does the whole work, in the same process, before it is measured (default 0).
     #[schemars(with = "Option<u32>", range(max = 1000))]
     pub(super) client_warmup: Option<Spanned<u32>>,
+    /// The server that answers: "origin" (the default, wirelap's own) or another by its name (`wirelap list`).
+    #[schemars(with = "Option<String>")]
+    pub(super) server: Option<Spanned<String>>,
     /// What differs from a browser on a current kernel.
     #[serde(default)]
     pub(super) settings: SettingsFile,
@@ -99,14 +103,15 @@ pub(super) enum TlsFile {
 #[serde(deny_unknown_fields)]
 pub(super) struct SettingsFile {
     /// Whether a connection serves more requests once it carries none (default true).
-    pub(super) keep_alive: Option<bool>,
+    #[schemars(with = "Option<bool>")]
+    pub(super) keep_alive: Option<Spanned<bool>>,
     /// Whether TLS sessions are taken up again by a later connection (default true).
     #[schemars(with = "Option<bool>")]
     pub(super) resumption: Option<Spanned<bool>>,
     /// Whether the client knows beforehand what the server speaks (default "known").
     #[schemars(with = "Option<Negotiation>")]
     pub(super) negotiation: Option<Spanned<Negotiation>>,
-    /// Connections to one origin at most (default 6 for http/1.1, else 1).
+    /// Connections to one origin at most (default 6 for http/1.1, else 1; ws has one).
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     pub(super) connections: Option<Spanned<u32>>,
     /// The client's HTTP/2 or SPDY receive window for a stream (default Chromium's, "6MiB").
@@ -123,6 +128,28 @@ pub(super) struct SettingsFile {
     /// Largest IP packet in octets (default 1500).
     #[schemars(with = "Option<u32>", range(min = 576, max = 9000))]
     pub(super) mtu: Option<Spanned<u32>>,
+    /// TCP_NODELAY of the client's sockets (default true): without it a small segment waits until what was sent
+    /// before it is acknowledged (Nagle).
+    pub(super) client_nodelay: Option<bool>,
+    /// TCP_NODELAY of the server's sockets (default true).
+    pub(super) server_nodelay: Option<bool>,
+    /// TCP_QUICKACK of the client's sockets, set again after each read (default false: the kernel delays
+    /// acknowledgements).
+    pub(super) client_quickack: Option<bool>,
+    /// TCP_QUICKACK of the server's sockets (default false).
+    pub(super) server_quickack: Option<bool>,
+    /// ws: whether the client writes a frame's header and payload together, 1 (default), or one after the other, 2.
+    #[schemars(with = "Option<u32>", range(min = 1, max = 2))]
+    pub(super) client_writes: Option<Spanned<u32>>,
+    /// ws: the same for the server.
+    #[schemars(with = "Option<u32>", range(min = 1, max = 2))]
+    pub(super) server_writes: Option<Spanned<u32>>,
+    /// ws: whether the client offers permessage-deflate (default false).
+    #[schemars(with = "Option<bool>")]
+    pub(super) client_deflate: Option<Spanned<bool>>,
+    /// ws: whether the server accepts permessage-deflate where it is offered (default false).
+    #[schemars(with = "Option<bool>")]
+    pub(super) server_deflate: Option<Spanned<bool>>,
 }
 
 /// A workload; which fields belong to it, its kind says.
@@ -134,7 +161,8 @@ pub(super) struct WorkloadFile {
     /// page: how many images; a list makes a workload of each.
     #[schemars(with = "Option<OneOrMany<u32>>")]
     pub(super) images: Option<Spanned<OneOrMany<u32>>>,
-    /// page: octets of one image, calls: octets of one answer, such as "5kB"; a list makes a workload of each.
+    /// page: octets of one image, calls: octets of one answer, such as "5kB"; a list makes a workload of each. echo:
+    /// octets of one message, which comes back as it was (default: numbers, each of which comes back doubled).
     #[schemars(with = "Option<OneOrMany<SizeSchema>>")]
     pub(super) bytes: Option<Spanned<OneOrMany<SizeField>>>,
     /// har: the file, as a browser exports it.
@@ -143,8 +171,8 @@ pub(super) struct WorkloadFile {
     /// page: a time such as "2ms" between finding and asking (default "0ms"); har: "recorded" (default) or "0".
     #[schemars(with = "Option<String>")]
     pub(super) think: Option<Spanned<String>>,
-    /// calls: "serial" (the next when the last has been answered), "parallel" (all at once) or "staggered" (one
-    /// every so often, whatever has come back).
+    /// calls and echo: "serial" (the next when the last has been answered) or "parallel" (all at once); calls too:
+    /// "staggered" (one every so often, whatever has come back).
     #[schemars(with = "Option<PatternFile>")]
     pub(super) pattern: Option<Spanned<PatternFile>>,
     /// download: octets of one file, such as "80kB"; a list makes a workload of each.
@@ -156,7 +184,7 @@ pub(super) struct WorkloadFile {
     /// download: connections to the origin at most (default: the contender's).
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     pub(super) connections: Option<Spanned<u32>>,
-    /// calls and download (default 1): how many; a list makes a workload of each.
+    /// calls, echo and download (default 1): how many; a list makes a workload of each.
     #[schemars(with = "Option<OneOrMany<u32>>")]
     pub(super) count: Option<Spanned<OneOrMany<u32>>>,
     /// calls, staggered: the time between two calls, such as "100ms".
@@ -178,6 +206,7 @@ pub(super) enum KindFile {
     Har,
     Calls,
     Download,
+    Echo,
 }
 
 impl KindFile {
@@ -188,6 +217,7 @@ impl KindFile {
             Self::Har => "har",
             Self::Calls => "calls",
             Self::Download => "download",
+            Self::Echo => "echo",
         }
     }
 }

@@ -5,24 +5,28 @@
 mod calls;
 mod contender;
 mod download;
+mod echo;
 mod error;
 mod file;
 mod known;
 mod overrides;
 pub(crate) mod quantity;
 mod read;
+mod side;
 #[cfg(test)]
 mod tests;
 mod workload;
 
 pub use calls::{CallsWorkload, Pattern, ServerTime};
 pub use contender::{
-    ClientSubject, CongestionControl, Contender, Negotiation, Settings, Tls, Transport,
+    ClientSubject, CongestionControl, Contender, Negotiation, ORIGIN, Settings, Tls, Transport,
 };
 pub use download::{DownloadWorkload, Processes};
+pub use echo::{EchoPattern, EchoWorkload};
 pub use error::ExperimentError;
 pub use known::{KNOWN_CONTENDERS, KnownContender};
 pub use overrides::{Extent, OverrideError, Overrides};
+pub use side::Side;
 pub use workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload, WorkloadKind};
 
 use crate::published::Source;
@@ -143,6 +147,7 @@ pub struct Builtin {
 pub fn builtin() -> &'static [Builtin] {
     &[
         Builtin { name: "quick", toml: include_str!("../../../../experiments/quick.toml") },
+        Builtin { name: "servers", toml: include_str!("../../../../experiments/servers.toml") },
         Builtin {
             name: "spdy-images",
             toml: include_str!("../../../../experiments/spdy-images.toml"),
@@ -150,6 +155,10 @@ pub fn builtin() -> &'static [Builtin] {
         Builtin {
             name: "twitter-api",
             toml: include_str!("../../../../experiments/twitter-api.toml"),
+        },
+        Builtin {
+            name: "websocket-echo",
+            toml: include_str!("../../../../experiments/websocket-echo.toml"),
         },
     ]
 }

@@ -2,8 +2,9 @@
 
 use super::error::help;
 use super::{
-    CallsWorkload, Contender, DownloadWorkload, Experiment, KNOWN_CONTENDERS, KnownContender,
-    LinkChoice, MARGINS, MOST_TRIALS, Pattern, Workload, WorkloadKind,
+    CallsWorkload, Contender, DownloadWorkload, EchoPattern, EchoWorkload, Experiment,
+    KNOWN_CONTENDERS, KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Workload,
+    WorkloadKind,
 };
 use crate::nearest;
 use std::collections::BTreeSet;
@@ -41,6 +42,7 @@ pub enum Extent {
 const FAST_TRIALS: u32 = 6;
 const FAST_IMAGES: u32 = 100;
 const FAST_CALLS: u32 = 5;
+const FAST_ECHOES: u32 = 20;
 
 /// An override that cannot be.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -132,6 +134,14 @@ impl Experiment {
             if let WorkloadKind::Download(download) = workload.kind {
                 let count = download.count.min(FAST_CALLS);
                 *workload = Workload::download(DownloadWorkload { count, ..download });
+            }
+        }
+        for workload in &mut self.workloads {
+            if let WorkloadKind::Echo(echo) = workload.kind
+                && echo.pattern == EchoPattern::Serial
+            {
+                let count = echo.count.min(FAST_ECHOES);
+                *workload = Workload::echo(EchoWorkload { count, ..echo });
             }
         }
         // Two that differed in their number only are one now.
@@ -251,6 +261,9 @@ mod tests {
         let counts = ["staggered-100ms-11x", "serial-5x"];
         assert!(calls.workloads.iter().zip(counts).all(|(w, start)| w.name.starts_with(start)));
         assert!(calls.links.iter().all(|link| (link.trials, link.warmup) == (6, 0)));
+        let echoes = fast("websocket-echo").workloads.into_iter().map(|workload| workload.name);
+        let names: Vec<String> = echoes.collect();
+        assert_eq!(names, ["echo-serial-20xnumbers", "echo-parallel-1000xnumbers"]);
     }
 
     #[test]

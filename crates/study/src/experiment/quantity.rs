@@ -24,6 +24,27 @@ pub(crate) mod size {
     }
 }
 
+/// A size that may be missing, for `#[serde(with)]`.
+pub(crate) mod optional_size {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(
+        size: &Option<ByteSize>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match size {
+            Some(size) => serializer.serialize_some(&size.0),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<ByteSize>, D::Error> {
+        Ok(Option::<SizeField>::deserialize(deserializer)?.map(|size| size.0))
+    }
+}
+
 /// A span, for `#[serde(with)]`.
 pub(crate) mod span {
     use super::*;

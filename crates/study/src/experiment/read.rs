@@ -1,9 +1,10 @@
 //! Reading an experiment's file: defaults and lists (several sizes in one entry) are resolved here and nowhere
 //! else, and whatever is wrong is pointed at.
 
+mod echo;
 mod workloads;
 
-use super::contender::{ClientSubject, Contender, Negotiation, Settings, Tls};
+use super::contender::{ClientSubject, Contender, Negotiation, ORIGIN, Settings, Tls};
 use super::file::{ContenderFile, ExperimentFile, LinkFile, SettingsFile, TlsFile};
 use super::quantity::{SizeField, SpanField};
 use super::{Experiment, ExperimentError, LinkChoice, MOST_TRIALS};
@@ -37,6 +38,10 @@ impl Reader<'_> {
         let warmup = self.warmup(&file.warmup)?.unwrap_or(DEFAULT_WARMUP);
         let timeout =
             file.timeout.as_ref().map_or(Ok(DEFAULT_TIMEOUT), |field| self.timeout(field))?;
+        let workloads = self.workloads(file.workloads.into_inner())?;
+        for contender in file.contenders.get_ref() {
+            self.carries(contender, &workloads)?;
+        }
         let links = file.links.into_inner();
         Ok(Experiment {
             name: self.named("experiment", &file.name)?,
@@ -49,13 +54,13 @@ impl Reader<'_> {
             seed: file.seed.map_or(DEFAULT_SEED, Spanned::into_inner),
             timeout,
             contenders: each(file.contenders.into_inner(), |one| self.contender(one))?,
-            workloads: self.workloads(file.workloads.into_inner())?,
+            workloads,
             links: each(links, |one| self.link(one, trials, warmup))?,
         })
     }
 
     fn contender(&self, file: ContenderFile) -> Result<Contender, ExperimentError> {
-        let transport = file.transport;
+        let transport = *file.transport.get_ref();
         let usual = Settings::usual(transport);
         let given = file.settings;
         let tls = match file.tls {
@@ -67,8 +72,9 @@ impl Reader<'_> {
         if tls == Tls::None {
             self.nothing_of_tls(&given)?;
         }
+        let (client, server) = self.sides(transport, &given)?;
         let settings = Settings {
-            keep_alive: given.keep_alive.unwrap_or(usual.keep_alive),
+            keep_alive: given.keep_alive.map_or(usual.keep_alive, Spanned::into_inner),
             resumption: given.resumption.map_or(usual.resumption, Spanned::into_inner),
             negotiation: given.negotiation.map_or(usual.negotiation, Spanned::into_inner),
             connections: self
@@ -83,13 +89,17 @@ impl Reader<'_> {
                 .count("initial_window", &given.initial_window, MOST_SEGMENTS)?
                 .unwrap_or(usual.initial_window),
             mtu: given.mtu.map_or(Ok(usual.mtu), |field| self.mtu(&field))?,
+            client,
+            server,
         };
         let client = self.client(&file.client, &file.client_warmup)?;
+        let server = file.server.as_ref().map(|server| self.named("server", server));
         Ok(Contender {
             name: self.named("contender", &file.name)?,
             transport,
             tls,
             client,
+            server: server.transpose()?.unwrap_or_else(|| ORIGIN.to_owned()),
             settings,
         })
     }

@@ -48,6 +48,19 @@ fn quick_is_the_experiment_of_the_readme() {
 }
 
 #[test]
+fn a_contender_has_the_own_origin_unless_it_names_a_server() {
+    let small: Experiment = SMALL.parse().unwrap();
+    assert_eq!(small.contenders[0].foreign_server(), None);
+    let text = serde_json::to_string(&small.contenders[0]).unwrap();
+    assert!(!text.contains("\"server\":\""), "rows and results of before stay as they were: {text}");
+    let named = SMALL.replace("\"http/1.1\"", "\"http/1.1\"\nserver = \"nginx\"");
+    let named: Experiment = named.parse().unwrap();
+    assert_eq!(named.contenders[0].foreign_server(), Some("nginx"));
+    let error = fault("transport = \"http/1.1\"", "transport = \"http/1.1\"\nserver = \"\"");
+    assert!(error.to_string().contains("cannot be the name of the server"), "{error}");
+}
+
+#[test]
 fn defaults_are_those_of_a_browser_on_a_current_kernel() {
     let small: Experiment = SMALL.parse().unwrap();
     let h1 = small.contender("h1").unwrap();
@@ -62,7 +75,7 @@ fn the_example_of_the_manual_reads() {
     let manual = include_str!("../../../../docs/experiment.md");
     let example = manual.split("```toml").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let experiment: Experiment = example.parse().unwrap();
-    assert_eq!((experiment.workloads.len(), experiment.contenders.len()), (8, 4));
+    assert_eq!((experiment.workloads.len(), experiment.contenders.len()), (9, 4));
     assert_eq!(experiment.contenders[1].settings.stream_window, ByteSize(65_536));
 }
 

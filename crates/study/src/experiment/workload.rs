@@ -2,6 +2,7 @@
 
 use super::calls::CallsWorkload;
 use super::download::DownloadWorkload;
+use super::echo::EchoWorkload;
 use super::quantity::{size, span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,8 @@ pub enum WorkloadKind {
     Calls(CallsWorkload),
     /// Files to disk.
     Download(DownloadWorkload),
+    /// Small messages and their echoes.
+    Echo(EchoWorkload),
 }
 
 /// An HTML document and images that are found while it is parsed.
@@ -103,6 +106,11 @@ impl Workload {
         Self { name: download.name(), check_of: None, kind: WorkloadKind::Download(download) }
     }
 
+    /// Messages under the name that their figures give them.
+    pub fn echo(echo: EchoWorkload) -> Self {
+        Self { name: echo.name(), check_of: None, kind: WorkloadKind::Echo(echo) }
+    }
+
     /// A recorded page under the name of its file.
     pub fn har(har: HarWorkload) -> Self {
         let file = har.file.rsplit(['/', '\\']).next().unwrap_or(&har.file);
@@ -132,6 +140,7 @@ impl fmt::Display for Workload {
             WorkloadKind::Har(har) => write!(f, "{} as recorded", har.file),
             WorkloadKind::Calls(calls) => calls.fmt(f),
             WorkloadKind::Download(download) => download.fmt(f),
+            WorkloadKind::Echo(echo) => echo.fmt(f),
         }
     }
 }

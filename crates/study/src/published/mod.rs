@@ -4,10 +4,15 @@
 //! changes ours towards them.
 
 mod check;
+mod open_question;
 mod spdy_images;
 #[cfg(test)]
 mod tests;
 mod twitter_api;
+mod websocket_echo;
+
+pub(crate) use open_question::Difference;
+pub use open_question::{Cause, Explains, OpenQuestion};
 
 use crate::experiment::Experiment;
 use crate::result::{Comparison, Ratio};
@@ -22,6 +27,8 @@ pub enum Source {
     SpdyImages,
     /// An API client with and without SPDY (Twitter4J on Android, 2013-12).
     TwitterApi,
+    /// WebSocket and HTTP for small messages (dart:io, 2015-12).
+    WebsocketEcho,
 }
 
 /// A published measurement beside ours.
@@ -33,6 +40,9 @@ pub struct Published {
     pub ratios: Vec<PublishedRatio>,
     /// Its findings.
     pub findings: Vec<PublishedFinding>,
+    /// The question that it left open; None where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_question: Option<OpenQuestion>,
 }
 
 /// A published ratio and ours.
@@ -100,6 +110,9 @@ pub(crate) struct Ours<'a> {
     pub(crate) experiment: &'a Experiment,
     /// The comparison by itself, at 95 %; None where a name is not in the run or no block speaks.
     pub(crate) ask: &'a dyn Fn(Question<'_>) -> Option<Comparison>,
+    /// What the first takes longer than the second, a message, at 95 % by itself; None likewise, and for what is not made
+    /// of messages.
+    pub(crate) differ: &'a dyn Fn(Question<'_>) -> Option<Difference>,
 }
 
 /// Sets our run beside the published one. None for data that cannot be read, which a test rules out.
@@ -107,6 +120,7 @@ pub(crate) fn compare(source: Source, ours: &Ours<'_>) -> Option<Published> {
     match source {
         Source::SpdyImages => spdy_images::compare(ours),
         Source::TwitterApi => twitter_api::compare(ours),
+        Source::WebsocketEcho => websocket_echo::compare(ours),
     }
 }
 

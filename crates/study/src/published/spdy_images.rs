@@ -45,7 +45,7 @@ pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
         }
     }
     let findings = Judge { ours }.findings(&file);
-    Some(Published { title: file.title, ratios, findings })
+    Some(Published { title: file.title, ratios, findings, open_question: None })
 }
 
 /// The keep-alive rows up to here gave the link.

@@ -39,7 +39,7 @@ pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
         Some(ratio(what, reconstructs, published, judge.ask(*how, link, "spdy", "plain").as_ref()))
     };
     let ratios = file.row.iter().filter_map(beside).collect();
-    Some(Published { title: file.title, ratios, findings: judge.findings() })
+    Some(Published { title: file.title, ratios, findings: judge.findings(), open_question: None })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,9 @@
 //! not count.
 
 mod calls;
+mod echo;
 mod evidence;
+mod held;
 mod packets;
 mod parts;
 mod path;
@@ -13,6 +15,7 @@ mod subject;
 mod tests;
 
 pub use calls::call_metrics;
+pub use echo::echo_metrics;
 pub(crate) use evidence::weakest;
 pub use evidence::{
     Case, Claim, Evidence, Grade, GradedClaim, KeyLogFacts, ServerConnection, ServerLog,

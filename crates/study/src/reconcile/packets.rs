@@ -2,6 +2,7 @@
 //! nothing here has seen the client.
 
 use super::LinkFacts;
+use super::held::holds;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -138,6 +139,8 @@ pub(super) struct Activity {
     busy: Vec<(u64, u64)>,
     /// When packets were dropped, in order.
     drops: Vec<u64>,
+    /// Stretches in which a sender held octets back; disjoint, in order.
+    held: Vec<(u64, u64)>,
 }
 
 impl Activity {
@@ -162,15 +165,17 @@ impl Activity {
             }
         }
         drops.sort_unstable();
-        Some(Self { busy: merged(busy), drops })
+        Some(Self { busy: merged(busy), drops, held: merged(holds(packets)) })
     }
 
     /// How long the link was busy within the stretch.
     pub(super) fn busy_within(&self, from: Instant, to: Instant) -> Duration {
-        let (from, to) = (from.nanos(), to.nanos());
-        let first = self.busy.partition_point(|&(_, end)| end <= from);
-        let within = self.busy[first..].iter().take_while(|&&(start, _)| start < to);
-        Duration::from_nanos(within.map(|&(start, end)| end.min(to) - start.max(from)).sum())
+        within(&self.busy, from, to)
+    }
+
+    /// How long octets were held back within the stretch.
+    pub(super) fn held_within(&self, from: Instant, to: Instant) -> Duration {
+        within(&self.held, from, to)
     }
 
     /// Whether a packet was dropped within the stretch.
@@ -178,6 +183,14 @@ impl Activity {
         let first = self.drops.partition_point(|&at| at < from.nanos());
         self.drops.get(first).is_some_and(|&at| at <= to.nanos())
     }
+}
+
+/// How much of `stretches` lies between the two.
+fn within(stretches: &[(u64, u64)], from: Instant, to: Instant) -> Duration {
+    let (from, to) = (from.nanos(), to.nanos());
+    let first = stretches.partition_point(|&(_, end)| end <= from);
+    let within = stretches[first..].iter().take_while(|&&(start, _)| start < to);
+    Duration::from_nanos(within.map(|&(start, end)| end.min(to) - start.max(from)).sum())
 }
 
 fn merged(mut stretches: Vec<(u64, u64)>) -> Vec<(u64, u64)> {

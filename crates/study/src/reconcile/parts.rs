@@ -8,7 +8,7 @@
 //!   had arrived last when it was queued (its initiator is not in the rows, so this is the least gap).
 //! - From request to first octet: one least round trip, then the server time that the workload asked for, then
 //!   serialisation while the link was busy (with whoever's octets), then loss recovery where a packet was dropped
-//!   meanwhile, else the server.
+//!   meanwhile, else what was held back until an acknowledgement came, else the server.
 //! - From first to last octet: serialisation while the link was busy; what is idle is loss recovery where a packet
 //!   was dropped from a round trip before, else waiting for the sender's window to grow.
 //! - Without a packet log, or on a link without a rate, a request's wait beyond the server time counts as the
@@ -40,6 +40,9 @@ pub struct Parts {
     pub server_ns: u64,
     /// The client's own time.
     pub client_ns: u64,
+    /// Waits of octets that a sender's kernel held back until the other side's acknowledged (Nagle).
+    #[serde(default)]
+    pub held_ns: u64,
 }
 
 impl Parts {
@@ -49,7 +52,7 @@ impl Parts {
     }
 
     /// Each part under the name that tables and pictures give it, in the order of a load.
-    pub fn named(&self) -> [(&'static str, u64); 8] {
+    pub fn named(&self) -> [(&'static str, u64); 9] {
         [
             ("connect", self.connect_ns),
             ("TLS", self.tls_ns),
@@ -59,6 +62,7 @@ impl Parts {
             ("loss recovery", self.loss_ns),
             ("server", self.server_ns),
             ("client", self.client_ns),
+            ("held back", self.held_ns),
         ]
     }
 
@@ -78,6 +82,7 @@ impl Parts {
             Part::Loss => &mut self.loss_ns,
             Part::Server => &mut self.server_ns,
             Part::Client => &mut self.client_ns,
+            Part::Held => &mut self.held_ns,
         } += nanos;
     }
 }
@@ -92,6 +97,7 @@ enum Part {
     Loss,
     Server,
     Client,
+    Held,
 }
 
 /// Splits the stretches of a critical path into parts.
@@ -150,7 +156,8 @@ impl<'p> Split<'p> {
         self
     }
 
-    /// Hands out all that is left: what the link was busy for, then loss recovery, else `otherwise`.
+    /// Hands out all that is left: what the link was busy for, then loss recovery, else what was held back, else
+    /// `otherwise`.
     fn rest(self, activity: &Option<Activity>, otherwise: Part) {
         let Some(activity) = activity else {
             let left = self.left;
@@ -161,6 +168,12 @@ impl<'p> Split<'p> {
         let dropped = activity.dropped_within(self.drops_from, to);
         let split = self.take(Part::Serialisation, activity.busy_within(from, to));
         let left = split.left;
-        split.take(if dropped { Part::Loss } else { otherwise }, left);
+        if dropped {
+            split.take(Part::Loss, left);
+            return;
+        }
+        let split = split.take(Part::Held, activity.held_within(from, to));
+        let left = split.left;
+        split.take(otherwise, left);
     }
 }

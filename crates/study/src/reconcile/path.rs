@@ -180,10 +180,12 @@ fn ended<'o, 'f>(
 }
 
 /// When requests could go out.
-fn ready(connection: &ConnectionRecord) -> Instant {
+pub(super) fn ready(connection: &ConnectionRecord) -> Instant {
     connection.secured.or(connection.connected).unwrap_or(connection.opened)
 }
 
+/// A WebSocket's messages may overlap, but none is sent before its handshake has ended: what ended before a message
+/// was sent held it up.
 fn multiplexed(connection: &ConnectionRecord) -> bool {
-    connection.protocol != "http/1.1"
+    !matches!(&*connection.protocol, "http/1.1" | "ws")
 }

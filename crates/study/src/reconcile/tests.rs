@@ -326,6 +326,65 @@ proptest! {
     }
 }
 
+/// A WebSocket's opening and two serial messages: connect 100 ms, TLS 100 ms, handshake 100 ms, 100 ms each.
+fn web_socket() -> (Vec<FetchRecord>, Vec<ConnectionRecord>) {
+    let mut fetches = vec![
+        fetch(0, 0, [0.0, 200.0, 300.0, 300.0]),
+        fetch(1, 0, [0.0, 300.0, 400.0, 400.0]),
+        fetch(2, 0, [400.0, 400.0, 500.0, 500.0]),
+    ];
+    fetches[0].status = Some(101);
+    for message in &mut fetches[1..] {
+        message.status = None;
+    }
+    (fetches, vec![connection(0, "ws", [0.0, 100.0, 200.0])])
+}
+
+#[test]
+fn a_websockets_opening_is_a_round_of_its_own_and_the_parts_sum_to_the_whole() {
+    let (fetches, connections) = web_socket();
+    let finding = Case::of(fetches, connections).finding();
+    assert_eq!(finding.outcome, Outcome::Measured);
+    assert_eq!(finding.metrics[metric::ROUNDS], 3.0);
+    assert_eq!(finding.metrics[metric::ROUND_TRIPS], 5.0);
+    let parts = finding.parts.unwrap();
+    assert_eq!(parts.total_ns(), 500_000_000);
+    assert_eq!((parts.connect_ns, parts.tls_ns), (100_000_000, 100_000_000));
+    assert_eq!((parts.request_ns, parts.client_ns), (300_000_000, 0));
+}
+
+#[test]
+fn parallel_messages_all_waited_for_the_opening() {
+    let (mut fetches, connections) = web_socket();
+    fetches[2] = fetch(2, 0, [0.0, 300.0, 401.0, 401.0]);
+    let finding = Case::of(fetches, connections).finding();
+    assert_eq!((finding.metrics[metric::ROUNDS], finding.metrics[metric::ROUND_TRIPS]), (2.0, 4.0));
+    assert_eq!(finding.parts.unwrap().total_ns(), 401_000_000);
+}
+
+#[test]
+fn messages_have_their_own_times_and_the_opening_is_told_apart() {
+    let (fetches, connections) = web_socket();
+    let metrics = echo_metrics(&fetches, &connections);
+    assert_eq!((metrics[metric::TOTAL_MS], metrics[metric::OPEN_MS]), (500.0, 300.0));
+    assert_eq!((metrics[metric::MEAN_MS], metrics[metric::MAX_MS]), (250.0, 400.0));
+    // As requests, what opens is the connection.
+    let requests = [fetch(0, 0, [0.0, 200.0, 300.0, 300.0])];
+    assert_eq!(echo_metrics(&requests, &connections)[metric::OPEN_MS], 200.0);
+    assert!(echo_metrics(&[], &connections).is_empty());
+}
+
+#[test]
+fn a_wrong_echo_fails_the_trial_and_names_the_rule() {
+    let (mut fetches, connections) = web_socket();
+    let rule = "an answer is its message's echo: `5` came back where `4` belongs";
+    fetches[2].outcome = FetchOutcome::Failed(rule.to_owned());
+    let Outcome::Failed { reason } = Case::of(fetches, connections).finding().outcome else {
+        panic!("a wrong echo is no measurement");
+    };
+    assert!(reason.starts_with("1 of 3 fetches failed") && reason.ends_with(rule), "{reason}");
+}
+
 #[test]
 fn the_connections_tell_what_was_really_spoken() {
     let heads = |plain, coded| HeaderSize { plain, coded };

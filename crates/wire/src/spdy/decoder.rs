@@ -1,6 +1,7 @@
 //! Header blocks in (SPDY §2.6.10): inflated with the connection's state, then read as pairs. What a
 //! block may inflate to is bounded while it inflates.
 
+use super::name_filter::NameFilter;
 use super::{DICTIONARY, DICTIONARY_CHECK};
 use crate::fields::Field;
 use flate2::{Decompress, FlushDecompress, Status};
@@ -29,7 +30,10 @@ pub enum BlockError {
 /// What inflates the blocks of one direction of a connection.
 #[derive(Debug)]
 pub struct Decoder {
+    /// What is behind the stream's header. The check value at its end never comes, so nobody counts
+    /// it.
     inflate: Decompress,
+    begun: bool,
     plain: Vec<u8>,
     /// Begin and end of each name in `plain`.
     names: Vec<(u32, u32)>,
@@ -44,7 +48,8 @@ impl Default for Decoder {
 impl Decoder {
     /// Before the first block.
     pub fn new() -> Self {
-        Self { inflate: Decompress::new(true), plain: Vec::new(), names: Vec::new() }
+        let inflate = Decompress::new(false);
+        Self { inflate, begun: false, plain: Vec::new(), names: Vec::new() }
     }
 
     /// Reads a block whose list has `limit` octets at most, and hands its fields to `emit`, one a
@@ -55,19 +60,23 @@ impl Decoder {
         limit: usize,
         emit: impl FnMut(Field<'_>),
     ) -> Result<usize, BlockError> {
+        let list = self.list(block, limit)?;
+        let size = list.size();
+        list.read(emit).map(|()| size)
+    }
+
+    /// The list of a block, of `limit` octets at most, still to be read.
+    pub fn list(&mut self, block: &[u8], limit: usize) -> Result<List<'_>, BlockError> {
         self.inflate(block, limit)?;
-        let outcome = read_pairs(&self.plain, &mut self.names, emit);
-        let size = self.plain.len();
-        self.plain.clear();
-        self.plain.shrink_to(KEEP);
-        outcome.map(|()| size)
+        Ok(List { plain: &mut self.plain, names: &mut self.names })
     }
 
     /// Inflates a block into `plain`.
     fn inflate(&mut self, mut block: &[u8], limit: usize) -> Result<(), BlockError> {
-        const BROKEN: BlockError =
-            BlockError::Compression("SPDY §2.6.10.1: the header block cannot be inflated");
         self.plain.clear();
+        if !self.begun && !block.is_empty() {
+            block = self.begin(block)?;
+        }
         let mut dropped = 0;
         loop {
             if self.plain.len() > limit {
@@ -95,28 +104,67 @@ impl Decoder {
                 }
                 // A stream that has ended takes no further blocks.
                 Ok(Status::StreamEnd) => return Err(BROKEN),
-                Err(error) if error.needs_dictionary() == Some(DICTIONARY_CHECK) => {
-                    self.inflate.set_dictionary(DICTIONARY).map_err(|_| BROKEN)?;
-                }
                 Err(_) => return Err(BROKEN),
             }
         }
         if dropped > 0 || self.plain.len() > limit { Err(BlockError::TooLarge) } else { Ok(()) }
+    }
+
+    /// Takes the stream's header off the first block.
+    fn begin<'b>(&mut self, block: &'b [u8]) -> Result<&'b [u8], BlockError> {
+        let ([method, flags, check @ ..], rest) = block.split_first_chunk::<6>().ok_or(BROKEN)?;
+        // RFC 1950 §2.2: DEFLATE, a window of 32 KiB at most, a multiple of 31, FDICT.
+        let is_deflate = method & 0x0f == 8 && method >> 4 <= 7;
+        let is_whole = u16::from_be_bytes([*method, *flags]) % 31 == 0;
+        let is_ours = flags & 0x20 != 0 && u32::from_be_bytes(*check) == DICTIONARY_CHECK;
+        if !(is_deflate && is_whole && is_ours) {
+            return Err(BROKEN);
+        }
+        self.inflate.set_dictionary(DICTIONARY).map_err(|_| BROKEN)?;
+        self.begun = true;
+        Ok(rest)
+    }
+}
+
+/// An inflated block.
+#[derive(Debug)]
+pub struct List<'d> {
+    plain: &'d mut Vec<u8>,
+    names: &'d mut Vec<(u32, u32)>,
+}
+
+impl List<'_> {
+    /// Its octets.
+    pub fn size(&self) -> usize {
+        self.plain.len()
+    }
+
+    /// How many pairs it says that it has, where there is room for as many.
+    pub fn pairs(&self) -> Option<usize> {
+        // A pair has two lengths and an octet.
+        let count = word(self.plain, &mut 0).ok()? as usize;
+        (count <= self.plain.len() / 9).then_some(count)
+    }
+
+    /// Hands the fields to `emit`, one a value. After an error what was emitted is not to be used.
+    pub fn read(self, emit: impl FnMut(Field<'_>)) -> Result<(), BlockError> {
+        let count = self.pairs().ok_or(SHORT);
+        let outcome = count.and_then(|count| read_pairs(self.plain, count, self.names, emit));
+        self.plain.clear();
+        self.plain.shrink_to(KEEP);
+        outcome
     }
 }
 
 /// Reads the pairs of an inflated block.
 fn read_pairs(
     plain: &[u8],
+    count: usize,
     names: &mut Vec<(u32, u32)>,
     mut emit: impl FnMut(Field<'_>),
 ) -> Result<(), BlockError> {
-    let mut at = 0;
-    let count = word(plain, &mut at)?;
-    // A pair has two lengths and an octet.
-    if count as usize > plain.len() / 9 {
-        return Err(SHORT);
-    }
+    // Behind the count.
+    let mut at = 4;
     names.clear();
     for _ in 0..count {
         let name = text(plain, &mut at)?;
@@ -143,6 +191,8 @@ fn read_pairs(
     check_unique(plain, names)
 }
 
+const BROKEN: BlockError =
+    BlockError::Compression("SPDY §2.6.10.1: the header block cannot be inflated");
 const SHORT: BlockError = BlockError::Malformed("SPDY §2.6.10: the header block is too short");
 
 fn word(plain: &[u8], at: &mut usize) -> Result<u32, BlockError> {
@@ -162,8 +212,12 @@ fn text<'p>(plain: &'p [u8], at: &mut usize) -> Result<&'p [u8], BlockError> {
 fn check_unique(plain: &[u8], names: &mut [(u32, u32)]) -> Result<(), BlockError> {
     let name = |&(start, end): &(u32, u32)| &plain[start as usize..end as usize];
     let twice = if names.len() <= FEW_NAMES {
+        let mut seen = NameFilter::default();
         let earlier = |at: usize| names[..at].iter().map(name);
-        (0..names.len()).any(|at| earlier(at).any(|other| other == name(&names[at])))
+        (0..names.len()).any(|at| {
+            let this = name(&names[at]);
+            seen.add(this) && earlier(at).any(|other| other == this)
+        })
     } else {
         names.sort_unstable_by(|a, b| name(a).cmp(name(b)));
         names.windows(2).any(|pair| name(&pair[0]) == name(&pair[1]))
@@ -171,5 +225,31 @@ fn check_unique(plain: &[u8], names: &mut [(u32, u32)]) -> Result<(), BlockError
     match twice {
         true => Err(BlockError::Malformed("SPDY §2.6.10: a name that stands twice")),
         false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Effort, Encoder};
+    use super::*;
+
+    fn block(encoder: &mut Encoder, octets: usize) -> Vec<u8> {
+        let mut block = Vec::new();
+        encoder.begin();
+        encoder.field(b"x", &vec![b'x'; octets]);
+        encoder.finish(&mut block);
+        block
+    }
+
+    #[test]
+    fn what_a_block_inflates_to_never_takes_much_more_room_than_the_limit() {
+        const LIMIT: usize = 16 * 1024;
+        let (mut encoder, mut decoder) = (Encoder::new(Effort::BEST), Decoder::new());
+        for octets in [LIMIT / 2, 2 * LIMIT, 10 * LIMIT, LIMIT / 2, 4000 * LIMIT] {
+            let outcome = decoder.decode(&block(&mut encoder, octets), LIMIT, |_| {});
+            assert_eq!(outcome.is_ok(), octets < LIMIT);
+            assert!(decoder.plain.capacity() <= 3 * LIMIT, "{}", decoder.plain.capacity());
+        }
+        assert_eq!(decoder.plain.len(), 0);
     }
 }

@@ -123,6 +123,47 @@ fn a_header_bomb_ends_the_session() {
 }
 
 #[test]
+fn trailers_without_end_end_their_stream_and_are_dropped() {
+    let settings = Settings { max_header_list_size: 10_000, ..Settings::server(Version::V3_1) };
+    let mut hand = server(settings);
+    hand.request(1, false, &[]);
+    let piece = "x".repeat(900);
+    for turn in 0..11 {
+        assert_eq!(hand.resets(), [], "after {turn}");
+        hand.headers(1, false, &[(&format!("x-{turn}"), &piece)]);
+    }
+    assert_eq!(hand.resets(), [(1, ResetCode::FRAME_TOO_LARGE)]);
+    assert!(hand.subject.core.late.is_empty());
+    assert_eq!(hand.subject.state(), ConnectionState::Open);
+}
+
+#[test]
+fn what_breaks_the_session_does_so_an_octet_at_a_time_too() {
+    let bomb = "\u{1}".repeat(4 << 20);
+    let hand = || server(Settings::server(Version::V3_1));
+    let mut scribe = hand();
+    scribe.request(1, true, &[("bomb", &bomb)]);
+    let bomb = std::mem::take(&mut scribe.sent);
+    let mut noise = vec![0x80, 3, 0, 1, 1, 0, 0, 20, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+    noise.extend(*b"no header\n");
+    for (octets, last) in [
+        (bomb, 1),
+        (noise, 1),
+        (vec![0x80, 3, 0, 1, 0, 0xff, 0xff, 0xff], 0),
+        (vec![0x80, 3, 0, 8, 0, 1, 0, 1], 0),
+        (vec![0, 0, 0, 0, 0, 0xff, 0xff, 0xff], 0),
+        (vec![0x80, 3, 0, 6, 0, 0, 0, 5, 0, 0, 0, 1, 0], 0),
+    ] {
+        let mut hand = hand();
+        for octet in octets.chunks(1) {
+            hand.give(octet);
+        }
+        assert_eq!(hand.goaway(), Some((last, 1)), "{octets:x?}");
+        assert_eq!(hand.subject.state(), ConnectionState::Closed);
+    }
+}
+
+#[test]
 fn a_body_that_gets_no_credit_is_given_up_in_time() {
     let mut hand = server(Settings::server(Version::V3_1));
     hand.request(1, true, &[]);

@@ -86,7 +86,10 @@ impl Pair {
             settings.stream_window = 65_536 + random.below(20_000) as u32;
             settings.session_window = 65_536 + random.below(50_000) as u32;
             settings.data_frame_size = 1 + random.below(20_000) as u32;
-            settings.effort = Effort(random.below(10) as u8);
+            settings.effort = match random.below(20) {
+                level @ 0..10 => Effort::Zlib(level as u8),
+                _ => Effort::Fields,
+            };
             settings.limits.resets.burst = 10_000;
             settings.limits.chatter.burst = 1_000_000;
             settings

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::{Error, Misuse};
-use crate::ws::{DeflateParameters, MessageKind};
+use crate::ws::{DeflateParameters, MessageKind, Writes};
 use bytes::Bytes;
 
 fn text(data: &str) -> Event {
@@ -117,11 +117,103 @@ fn what_is_too_big_ends_with_1009_before_room_is_taken() {
     let many: Vec<u8> =
         [0x02, 0x00, 0x00, 0x00].iter().flat_map(|first| masked(*first, b"")).collect();
     assert_eq!(failure(server(), &many), Some(1009), "endless fragments");
-    let mut peer = client_with(Settings::default(), &deflate());
+    let hard = Settings { compression_level: 6, ..Settings::default() };
+    let mut peer = client_with(hard, &deflate());
     peer.send(MessageKind::Binary, vec![0; 100_000].into()).unwrap();
     let bomb = say(&mut peer);
     assert!(bomb.len() < 600);
     assert_eq!(failure(server(), &bomb), Some(1009), "a bomb");
+}
+
+/// Gives octets one by one; what was told, and the most room that was taken on the way.
+fn trickle(connection: &mut Connection, octets: &[u8]) -> (Vec<Event>, usize) {
+    let (mut events, mut most) = (Vec::new(), 0);
+    for octet in octets.chunks(1) {
+        events.extend(hear(connection, octet));
+        most = most.max(connection.held());
+    }
+    (events, most)
+}
+
+fn is_too_big(events: &[Event]) -> bool {
+    matches!(events, [Event::Closed { error: Some(Error::PeerViolation { code: 1009, .. }) }])
+}
+
+#[test]
+fn what_a_header_promises_takes_no_room_before_it_is_there() {
+    let mut server = server();
+    let header = [0x82, 0xff, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 1, 2, 3, 4];
+    let (events, most) = trickle(&mut server, &[&header[..], &[0; 100]].concat());
+    assert_eq!(events, []);
+    assert!(most <= 16 * 1024, "{most}");
+}
+
+#[test]
+fn fragments_without_end_are_ended_in_time_whatever_is_in_them() {
+    // None of them is ever the last.
+    let first = |op_code| masked(op_code, b"");
+    for (begin, again) in [
+        (first(0x02), masked(0x00, b"")),
+        (first(0x02), masked(0x00, b"x")),
+        (first(0x01), [masked(0x00, b"x"), masked(0x89, b"?")].concat()),
+        // Compressed, each a stored block of one octet (RFC 1951 §3.2.4).
+        (first(0x42), masked(0x00, &[0, 1, 0, 0xfe, 0xff, b'x'])),
+    ] {
+        let mut server = server_with(Settings::default(), &deflate());
+        assert_eq!(hear(&mut server, &begin), []);
+        let (mut count, mut most) = (1_u32, 0);
+        let end = loop {
+            count += 1;
+            let events = hear(&mut server, &again);
+            most = most.max(server.held());
+            if let Some(end) = events.into_iter().find(|e| matches!(e, Event::Closed { .. })) {
+                break end;
+            }
+            say(&mut server);
+        };
+        assert_eq!(count, Settings::default().max_fragments + 1);
+        assert!(is_too_big(&[end]) && most <= 256 * 1024, "{most}");
+    }
+}
+
+#[test]
+fn a_bomb_takes_no_more_room_than_the_limit_however_it_is_cut() {
+    const LIMIT: usize = 100_000;
+    let mut peer = client_with(Settings { fragment: 50, ..Settings::default() }, &deflate());
+    peer.send(MessageKind::Binary, vec![0; 10 << 20].into()).unwrap();
+    let bomb = say(&mut peer);
+    assert!(bomb.len() < 200_000);
+    for cut in [1, 60, bomb.len()] {
+        let settings = Settings { max_message: LIMIT, ..Settings::default() };
+        let mut server = server_with(settings, &deflate());
+        let (mut events, mut most) = (Vec::new(), 0);
+        for piece in bomb.chunks(cut) {
+            events.extend(hear(&mut server, piece));
+            most = most.max(server.held());
+        }
+        assert!(is_too_big(&events), "{events:?}");
+        assert!(most <= 2 * LIMIT, "{most}");
+        assert_eq!(close_code(&say(&mut server)), Some(1009));
+    }
+}
+
+#[test]
+fn what_breaks_a_rule_does_so_an_octet_at_a_time_too() {
+    for (octets, code) in [
+        (frame(0x81, b"x"), 1002),
+        (masked(0x80, b"x"), 1002),
+        (masked(0xc1, b"x"), 1002),
+        (masked(0x83, b"x"), 1002),
+        (masked(0x89, &[0; 126]), 1002),
+        (masked(0x88, &[3, 0xed]), 1002),
+        (masked(0x81, b"\xff"), 1007),
+        (vec![0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0], 1009),
+    ] {
+        let mut server = server();
+        trickle(&mut server, &octets);
+        assert_eq!(close_code(&say(&mut server)), Some(code), "{octets:x?}");
+        assert!(server.wants_end());
+    }
 }
 
 #[test]
@@ -175,4 +267,34 @@ fn messages_that_are_not_worth_it_or_shall_not_are_not_compressed() {
     let plain = [frame(0x81, b"Hello"), frame(0x81, b"Hello again")].concat();
     assert_eq!(octets[..plain.len()], plain);
     assert_eq!(octets[plain.len()], 0xc1);
+}
+
+#[test]
+fn in_two_writes_each_part_of_a_frame_leaves_when_asked_for_and_no_octet_differs() {
+    let settings = Settings { writes: Writes::Two, fragment: 4, ..Settings::default() };
+    for role in [Role::Server, Role::Client { masks: Seed(5) }] {
+        let agreed = Agreed::default();
+        let open = |settings| Connection::new(NOW, role, settings, &agreed, Tracer::off());
+        let mut two = open(settings.clone());
+        let mut one = open(Settings { writes: Writes::One, ..settings.clone() });
+        for connection in [&mut one, &mut two] {
+            connection.send(MessageKind::Text, "hello".into()).unwrap();
+            connection.ping("?".into()).unwrap();
+            connection.send(MessageKind::Text, "".into()).unwrap();
+        }
+        let mut parts = Vec::new();
+        while two.wants_transmit() {
+            let mut out = SendBuf::new();
+            two.poll_transmit(NOW, &mut out, 64 * 1024);
+            parts.push(out.to_vec());
+        }
+        let header = if role == Role::Server { 2 } else { 6 };
+        let lengths: Vec<usize> = parts.iter().map(Vec::len).collect();
+        // The Ping, "hell", "o", and the empty message, whose header is all that there is of it.
+        assert_eq!(lengths, [header, 1, header, 4, header, 1, header]);
+        assert_eq!(two.unsent(), 0);
+        let mut whole = SendBuf::new();
+        one.poll_transmit(NOW, &mut whole, 64 * 1024);
+        assert_eq!(parts.concat(), whole.to_vec());
+    }
 }

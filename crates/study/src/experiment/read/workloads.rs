@@ -27,6 +27,7 @@ impl Reader<'_> {
                 KindFile::Har => self.hars(file, &span)?,
                 KindFile::Calls => self.calls(file, &span)?,
                 KindFile::Download => self.downloads(file, &span)?,
+                KindFile::Echo => self.echoes(file, &span)?,
             };
             for workload in found {
                 if workloads.iter().any(|other| other.name == workload.name) {
@@ -41,15 +42,15 @@ impl Reader<'_> {
 
     /// Every field belongs to the kinds that read it.
     fn own_fields(&self, file: &WorkloadFile) -> Result<(), ExperimentError> {
-        use KindFile::{Calls, Download, Har, Page};
+        use KindFile::{Calls, Download, Echo, Har, Page};
         let fields: [Field<'_>; 12] = [
             ("images", file.images.as_ref().map(Spanned::span), &[Page]),
-            ("bytes", file.bytes.as_ref().map(Spanned::span), &[Page, Calls]),
+            ("bytes", file.bytes.as_ref().map(Spanned::span), &[Page, Calls, Echo]),
             ("file", file.file.as_ref().map(Spanned::span), &[Har]),
             ("think", file.think.as_ref().map(Spanned::span), &[Page, Har]),
             ("dependencies", file.dependencies.as_ref().map(Spanned::span), &[Har]),
-            ("pattern", file.pattern.as_ref().map(Spanned::span), &[Calls]),
-            ("count", file.count.as_ref().map(Spanned::span), &[Calls, Download]),
+            ("pattern", file.pattern.as_ref().map(Spanned::span), &[Calls, Echo]),
+            ("count", file.count.as_ref().map(Spanned::span), &[Calls, Echo, Download]),
             ("files", file.files.as_ref().map(Spanned::span), &[Download]),
             ("processes", file.processes.as_ref().map(Spanned::span), &[Download]),
             ("connections", file.connections.as_ref().map(Spanned::span), &[Download]),
@@ -137,14 +138,7 @@ impl Reader<'_> {
         {
             return Err(self.fault(field.span(), "a server time is 600s at most"));
         }
-        let counts = self.needed(&file, "count", file.count.clone(), span)?;
-        let possible = 1..=MOST_CALLS;
-        if let Some(field) =
-            file.count.as_ref().filter(|_| !counts.iter().all(|n| possible.contains(n)))
-        {
-            let message = format!("`count` must be at least 1 and at most {MOST_CALLS}");
-            return Err(self.fault(field.span(), message));
-        }
+        let counts = self.counts(&file, span)?;
         let bytes = self.sizes(&file, "an answer", span)?;
         let calls = counts.into_iter().flat_map(|count| {
             let one = move |bytes| CallsWorkload { pattern, count, bytes, server_time };
@@ -186,6 +180,23 @@ impl Reader<'_> {
         Ok(downloads.map(Workload::download).collect())
     }
 
+    /// The values of `count`, within what memory and patience bear.
+    pub(super) fn counts(
+        &self,
+        file: &WorkloadFile,
+        span: &Range<usize>,
+    ) -> Result<Vec<u32>, ExperimentError> {
+        let counts = self.needed(file, "count", file.count.clone(), span)?;
+        let possible = 1..=MOST_CALLS;
+        match &file.count {
+            Some(field) if !counts.iter().all(|n| possible.contains(n)) => {
+                let message = format!("`count` must be at least 1 and at most {MOST_CALLS}");
+                Err(self.fault(field.span(), message))
+            }
+            _ => Ok(counts),
+        }
+    }
+
     fn pattern(
         &self,
         file: &WorkloadFile,
@@ -213,7 +224,7 @@ impl Reader<'_> {
     }
 
     /// The values of `bytes`, within what memory and patience bear.
-    fn sizes(
+    pub(super) fn sizes(
         &self,
         file: &WorkloadFile,
         whose: &str,
@@ -242,6 +253,7 @@ impl Reader<'_> {
                 KindFile::Har => "a har needs",
                 KindFile::Calls => "calls need",
                 KindFile::Download => "a download needs",
+                KindFile::Echo => "an echo needs",
             };
             return Err(self.fault(span.clone(), format!("{needs} `{what}`")));
         };

@@ -1,0 +1,83 @@
+//! Messages as requests: one each, over whatever HTTP the client speaks.
+
+use super::Message;
+use crate::calls::{Calls, Pattern};
+use crate::fetch::{FetchId, FetchSpec};
+use crate::work::Work;
+use proto::ResponseHead;
+use std::collections::BTreeMap;
+use trace::{ConnectionRecord, FetchOutcome, FetchRecord};
+use unit::Instant;
+
+/// Requests whose answers are looked at.
+#[derive(Debug)]
+pub struct EchoRequests {
+    calls: Calls,
+    /// A request's number is its message's place.
+    messages: Vec<Message>,
+    bodies: BTreeMap<FetchId, Vec<u8>>,
+}
+
+impl EchoRequests {
+    /// A request for each message, in this order.
+    pub fn new(messages: impl IntoIterator<Item = (FetchSpec, Message)>, pattern: Pattern) -> Self {
+        let (specs, messages): (Vec<_>, Vec<_>) = messages.into_iter().unzip();
+        Self { calls: Calls::new(specs, pattern), messages, bodies: BTreeMap::new() }
+    }
+
+    /// What became of the requests, in the order in which they ended.
+    pub fn fetches(&self) -> &[FetchRecord] {
+        self.calls.fetches()
+    }
+
+    /// The connections that they took, in the order in which they ended.
+    pub fn connections(&self) -> &[ConnectionRecord] {
+        self.calls.connections()
+    }
+}
+
+impl Work for EchoRequests {
+    fn poll_fetch(&mut self, now: Instant, id: FetchId) -> Option<FetchSpec> {
+        self.calls.poll_fetch(now, id)
+    }
+
+    /// A request that is made again is answered from the beginning.
+    fn handle_head(&mut self, _now: Instant, id: FetchId, _head: &ResponseHead) {
+        self.bodies.insert(id, Vec::new());
+    }
+
+    /// One octet too many tells enough.
+    fn handle_body(&mut self, _now: Instant, id: FetchId, octets: &[u8]) {
+        let Some(message) = self.messages.get(id.0 as usize) else { return };
+        let body = self.bodies.entry(id).or_default();
+        let room = (message.answer.len() + 1).saturating_sub(body.len());
+        body.extend_from_slice(&octets[..octets.len().min(room)]);
+    }
+
+    fn handle_end(&mut self, now: Instant, id: FetchId, mut record: FetchRecord) {
+        let body = self.bodies.remove(&id).unwrap_or_default();
+        let message = self.messages.get(id.0 as usize);
+        if record.outcome == FetchOutcome::Done
+            && let Some(broken) = message.and_then(|message| message.broken_by(&body))
+        {
+            record.outcome = FetchOutcome::Failed(broken);
+        }
+        self.calls.handle_end(now, id, record);
+    }
+
+    fn handle_connection_end(&mut self, record: ConnectionRecord) {
+        self.calls.handle_connection_end(record);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.calls.handle_timeout(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.calls.poll_timeout()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.calls.is_finished()
+    }
+}

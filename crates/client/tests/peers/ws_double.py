@@ -1,0 +1,18 @@
+# Doubles numbers over WebSocket: ws_double.py PACKAGES PORT [CHAIN KEY]. A 13 is answered wrongly.
+import ssl
+import sys
+sys.path.insert(0, sys.argv[1])
+from websockets.sync.server import serve
+
+
+def double(socket):
+    for number in socket:
+        socket.send(str(2 * int(number)) if number != "13" else "bad luck")
+
+
+context = None
+if len(sys.argv) > 3:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(sys.argv[3], sys.argv[4])
+with serve(double, "127.0.0.1", int(sys.argv[2]), ssl=context) as server:
+    server.serve_forever()

@@ -1,0 +1,307 @@
+//! A WebSocket's client against the origin, in virtual time: a delay each way, no sockets, no sleeps.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of a test fail with it")]
+
+mod world;
+
+use client::{
+    ClientConfig, EchoSocket, Message, Pattern, Security, Transport, WebSocketClient,
+    WebSocketConfig,
+};
+use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock, WebSocketSettings};
+use proto::ws::{DeflateOffer, Writes};
+use proto::{Accepted, Action, EndPoint, SendBuf, SocketId};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use trace::{FetchOutcome, FetchRecord};
+use unit::{Instant, Seed};
+use world::{DELAY, Trusted, config, millis};
+
+const START: Instant = Instant::from_nanos(1_000_000_000);
+
+/// Both sides, what is on its way between them, and what went.
+struct Pair {
+    now: Instant,
+    client: WebSocketClient<EchoSocket>,
+    origin: Origin,
+    /// The origin's number for the one connection.
+    accepted: Option<SocketId>,
+    agenda: BTreeMap<(Instant, usize), Happening>,
+    order: usize,
+    /// The lengths of what either side wrote at a time.
+    up: Vec<usize>,
+    down: Vec<usize>,
+}
+
+enum Happening {
+    Connected,
+    Up(Vec<u8>),
+    UpEnd,
+    Down(Vec<u8>),
+    DownEnd,
+}
+
+impl Pair {
+    fn new(client: WebSocketClient<EchoSocket>, kind: ListenerKind, ws: WebSocketSettings) -> Self {
+        let wall_clock = WallClock { at: START, unix: Duration::from_secs(1_800_000_000) };
+        let config = OriginConfig { web_socket: ws, ..OriginConfig::new(vec![kind], wall_clock) };
+        Self {
+            now: START,
+            client,
+            origin: Origin::new(config, Parts::default()),
+            accepted: None,
+            agenda: BTreeMap::new(),
+            order: 0,
+            up: Vec::new(),
+            down: Vec::new(),
+        }
+    }
+
+    fn plan(&mut self, happening: Happening) {
+        // A connect is there and back.
+        let ways = if matches!(happening, Happening::Connected) { 2 } else { 1 };
+        self.order += 1;
+        self.agenda.insert((self.now + DELAY * ways, self.order), happening);
+    }
+
+    fn run(mut self) -> (EchoSocket, Vec<usize>, Vec<usize>) {
+        self.client.handle_timeout(self.now);
+        while !self.act() {
+            let woken = self.client.poll_timeout();
+            let at = self.agenda.first_key_value().map(|((at, _), _)| *at);
+            match (at, woken) {
+                (Some(at), woken) if woken.is_none_or(|woken| at <= woken) => {
+                    self.now = at;
+                    let (_, happening) = self.agenda.pop_first().unwrap();
+                    self.happen(happening);
+                }
+                (_, woken) => {
+                    self.now = self.now.max(woken.expect("somebody waits for something"));
+                    self.client.handle_timeout(self.now);
+                }
+            }
+        }
+        (self.client.into_conversation(), self.up, self.down)
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        let (now, near) = (self.now, SocketId(0));
+        match (happening, self.accepted) {
+            (Happening::Connected, _) => {
+                let any = ([127, 0, 0, 1], 80).into();
+                let accepted = Accepted { listener: 0, local: any, remote: any };
+                self.accepted = self.origin.handle_accepted(now, accepted);
+                self.client.handle_connected(now, near, any);
+            }
+            (Happening::Up(octets), Some(far)) => self.origin.handle_bytes(now, far, &octets),
+            (Happening::UpEnd, Some(far)) => self.origin.handle_eof(now, far),
+            (Happening::Down(octets), _) => self.client.handle_bytes(now, near, &octets),
+            (Happening::DownEnd, _) => self.client.handle_eof(now, near),
+            (Happening::Up(_) | Happening::UpEnd, None) => {}
+        }
+    }
+
+    /// Whether the client has finished.
+    fn act(&mut self) -> bool {
+        while let Some(action) = self.client.poll_action() {
+            match action {
+                Action::Connect { .. } => self.plan(Happening::Connected),
+                Action::Transmit(socket) => {
+                    while let Some(octets) = asked(self.now, socket, &mut self.client) {
+                        self.up.push(octets.len());
+                        self.plan(Happening::Up(octets));
+                    }
+                }
+                Action::Close(_) => self.plan(Happening::UpEnd),
+                Action::Finish => return true,
+                other => panic!("{other:?}"),
+            }
+        }
+        while let Some(action) = self.origin.poll_action() {
+            match action {
+                Action::Transmit(socket) => {
+                    while let Some(octets) = asked(self.now, socket, &mut self.origin) {
+                        self.down.push(octets.len());
+                        self.plan(Happening::Down(octets));
+                    }
+                }
+                Action::Shutdown(_) | Action::Close(_) => {
+                    self.accepted = None;
+                    self.plan(Happening::DownEnd);
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+}
+
+/// What an end point writes next, as a driver asks for it.
+fn asked(now: Instant, socket: SocketId, end_point: &mut dyn EndPoint) -> Option<Vec<u8>> {
+    let mut out = SendBuf::new();
+    end_point.poll_transmit(now, socket, &mut out, 16_384);
+    (!out.is_empty()).then(|| out.to_vec())
+}
+
+fn numbers(count: u32) -> Vec<Message> {
+    let message = |n: u32| Message {
+        text: n.to_string().into_bytes().into(),
+        answer: (2 * n).to_string().into_bytes().into(),
+    };
+    (1..=count).map(message).collect()
+}
+
+fn own(writes: Writes, deflate: Option<DeflateOffer>) -> WebSocketConfig {
+    let url = "http://a.test/ws/double".parse().unwrap();
+    WebSocketConfig { url, deflate, writes, seed: Seed(4) }
+}
+
+fn clear() -> ClientConfig {
+    config(Transport::H1)
+}
+
+fn speak(messages: Vec<Message>, pattern: Pattern) -> EchoSocket {
+    let client =
+        WebSocketClient::new(clear(), own(Writes::One, None), EchoSocket::new(messages, pattern));
+    Pair::new(client, ListenerKind::Clear, WebSocketSettings::default()).run().0
+}
+
+fn times(record: &FetchRecord) -> (u128, u128) {
+    (millis(Some(record.phases.queued)), millis(record.phases.last_byte))
+}
+
+fn broken(record: &FetchRecord) -> &str {
+    match &record.outcome {
+        FetchOutcome::Failed(reason) => reason,
+        FetchOutcome::Done => "",
+    }
+}
+
+#[test]
+fn opening_takes_two_round_trips_and_each_serial_message_one() {
+    let echo = speak(numbers(3), Pattern::Serial);
+    // TCP 100 ms, the handshake 100 ms; the first message was to be sent when all began.
+    let all: Vec<_> = echo.fetches().iter().map(times).collect();
+    assert_eq!(all, [(0, 200), (0, 300), (300, 400), (400, 500)]);
+    assert!(echo.fetches().iter().all(|record| record.outcome == FetchOutcome::Done));
+    assert_eq!(echo.fetches()[0].status, Some(101));
+    assert_eq!(echo.fetches()[0].url, "ws://a.test/ws/double");
+    let [connection] = echo.connections() else { panic!("one connection") };
+    assert_eq!((connection.requests, connection.rounds, &*connection.protocol), (4, 4, "ws"));
+    // The server's Close comes a round trip after the last answer.
+    assert_eq!(millis(connection.closed), 600);
+}
+
+#[test]
+fn parallel_messages_are_all_answered_a_round_trip_after_the_opening() {
+    let echo = speak(numbers(1000), Pattern::Parallel);
+    assert_eq!(echo.fetches().len(), 1001);
+    assert!(echo.fetches()[1..].iter().all(|record| times(record) == (0, 300)));
+    assert_eq!(echo.connections()[0].rounds, 2);
+}
+
+#[test]
+fn a_wrong_answer_fails_its_message_by_rule_and_no_other() {
+    let mut messages = numbers(3);
+    messages[1].answer = "5".into();
+    let echo = speak(messages, Pattern::Serial);
+    let reasons: Vec<_> = echo.fetches().iter().map(broken).collect();
+    let rule = "an answer is its message's echo: `4` came back where `5` belongs";
+    assert_eq!(reasons, ["", "", rule, ""]);
+}
+
+#[test]
+fn a_server_that_closes_fails_all_messages_that_are_left_with_its_reason() {
+    let mut messages = numbers(3);
+    messages[1].text = "four".into();
+    let echo = speak(messages, Pattern::Serial);
+    let reasons: Vec<_> = echo.fetches().iter().map(broken).collect();
+    assert_eq!(reasons[..2], ["", ""]);
+    assert_eq!(reasons.len(), 4);
+    for reason in &reasons[2..] {
+        assert!(
+            reason.ends_with("it closed the WebSocket with 1007: a decimal number is expected")
+        );
+    }
+}
+
+#[test]
+fn a_place_without_a_websocket_fails_the_opening_and_every_message() {
+    let url = "http://a.test/api?bytes=1".parse().unwrap();
+    let own = WebSocketConfig { url, ..own(Writes::One, None) };
+    let talk = EchoSocket::new(numbers(2), Pattern::Parallel);
+    let client = WebSocketClient::new(clear(), own, talk);
+    let (echo, ..) = Pair::new(client, ListenerKind::Clear, WebSocketSettings::default()).run();
+    assert_eq!(echo.fetches().len(), 3);
+    for record in echo.fetches() {
+        assert!(broken(record).contains("the server opens no WebSocket there"), "{record:?}");
+    }
+}
+
+#[test]
+fn either_side_writes_header_and_payload_apart_where_it_is_set_to_clear_and_secured() {
+    let trusted = Trusted::new(&["http/1.1"]);
+    for secured in [false, true] {
+        let writes = |client: Writes, server: Writes| {
+            let (config, kind) = match secured {
+                false => (clear(), ListenerKind::Clear),
+                true => {
+                    let tls = Transport { security: Security::Tls, ..Transport::H1 };
+                    (trusted.config(tls), ListenerKind::Tls(trusted.server.clone()))
+                }
+            };
+            let talk = EchoSocket::new(numbers(5), Pattern::Serial);
+            let client = WebSocketClient::new(config, own(client, None), talk);
+            let ws = WebSocketSettings { writes: server, ..WebSocketSettings::default() };
+            let (echo, up, down) = Pair::new(client, kind, ws).run();
+            assert!(echo.fetches().iter().all(|record| record.outcome == FetchOutcome::Done));
+            (up, down)
+        };
+        let whole = writes(Writes::One, Writes::One);
+        let (up, _) = writes(Writes::Two, Writes::One);
+        let (_, down) = writes(Writes::One, Writes::Two);
+        // Five messages and a Close with its code, each in two.
+        assert_eq!(
+            (up.len(), down.len()),
+            (whole.0.len() + 6, whole.1.len() + 6),
+            "{up:?} {down:?}"
+        );
+        if !secured {
+            assert_eq!(up[1..5], [6, 1, 6, 1]);
+            assert_eq!(down[1..5], [2, 1, 2, 1]);
+        }
+    }
+}
+
+#[test]
+fn messages_are_compressed_where_both_sides_want_it_and_else_not() {
+    let long = "a".repeat(1000);
+    let octets = |client: Option<DeflateOffer>, server: Option<DeflateOffer>| {
+        let text: bytes::Bytes = long.clone().into();
+        let messages = vec![Message { text: text.clone(), answer: text }; 3];
+        let url = "http://a.test/ws/echo".parse().unwrap();
+        let own = WebSocketConfig { url, ..own(Writes::One, client) };
+        let client = WebSocketClient::new(clear(), own, EchoSocket::new(messages, Pattern::Serial));
+        let ws = WebSocketSettings { deflate: server, ..WebSocketSettings::default() };
+        let (echo, ..) = Pair::new(client, ListenerKind::Clear, ws).run();
+        assert!(echo.fetches().iter().all(|record| record.outcome == FetchOutcome::Done));
+        echo.connections()[0].bytes_received
+    };
+    let offer = Some(DeflateOffer::default());
+    assert!(octets(offer, offer) < 500);
+    for (client, server) in [(None, offer), (offer, None), (None, None)] {
+        assert!(octets(client, server) > 3000);
+    }
+}
+
+#[test]
+fn patience_ends_with_the_whole_and_names_the_time() {
+    let mut config = clear();
+    config.timeouts.whole = Some(Duration::from_millis(350));
+    let talk = EchoSocket::new(numbers(3), Pattern::Serial);
+    let client = WebSocketClient::new(config, own(Writes::One, None), talk);
+    let (echo, ..) = Pair::new(client, ListenerKind::Clear, WebSocketSettings::default()).run();
+    let reasons: Vec<_> = echo.fetches().iter().map(broken).collect();
+    let late = "the fetch was not done within 350 ms";
+    assert_eq!(reasons, ["", "", late, late]);
+}

@@ -1,0 +1,198 @@
+//! A question that a published measurement left open: by how much something took longer than it should have, and how
+//! much of that each cause explains which a run of ours has switched. The one rule: a cause is judged by its interval,
+//! and where that does not tell, neither do we.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An open question and the causes that were tried.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OpenQuestion {
+    /// What was asked.
+    pub question: String,
+    /// What is to be explained, in milliseconds a message.
+    pub excess_ms: f64,
+    /// Each cause by itself.
+    pub causes: Vec<Cause>,
+    /// What they come to.
+    pub answer: String,
+}
+
+/// A cause, switched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cause {
+    /// What was switched.
+    pub what: String,
+    /// Whose trials tell.
+    pub contender: String,
+    /// What it adds to a message, in milliseconds; None where it was not run.
+    pub added_ms: Option<f64>,
+    /// The 95 % interval of that, by itself; None where there are too few blocks for one.
+    pub ci95: Option<[f64; 2]>,
+    /// The share of the excess that this is, with the interval's ends.
+    pub share: Option<[f64; 3]>,
+    /// What follows.
+    pub verdict: Explains,
+}
+
+/// How much of an excess a cause explains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Explains {
+    /// The interval lies about the excess: a quarter less to a quarter more.
+    Whole,
+    /// The interval lies above nothing and below the excess.
+    Part,
+    /// The interval lies within a tenth of the excess about nothing, or below.
+    Nothing,
+    /// The interval lies above the excess: it cannot have struck every message.
+    TooMuch,
+    /// The interval does not tell, or it was not run.
+    CannotTell,
+}
+
+/// A paired difference of two contenders, a message.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Difference {
+    /// The Hodges-Lehmann estimate, in milliseconds.
+    pub(crate) estimate: f64,
+    /// Its 95 % interval by itself; None where there are too few blocks.
+    pub(crate) ci95: Option<[f64; 2]>,
+}
+
+impl Cause {
+    pub(super) fn of(
+        what: &str,
+        contender: &str,
+        excess_ms: f64,
+        added: Option<&Difference>,
+    ) -> Self {
+        let ci95 = added.and_then(|added| added.ci95);
+        let share = added
+            .zip(ci95)
+            .map(|(added, [low, high])| [added.estimate, low, high].map(|ms| ms / excess_ms));
+        let verdict = match share {
+            None => Explains::CannotTell,
+            Some([_, _, high]) if high < SLIGHT => Explains::Nothing,
+            Some([_, low, high]) if low > 1.0 - ABOUT && high < 1.0 + ABOUT => Explains::Whole,
+            Some([_, low, _]) if low > 1.0 + ABOUT => Explains::TooMuch,
+            Some([_, low, high]) if low > 0.0 && high < 1.0 - ABOUT => Explains::Part,
+            Some(_) => Explains::CannotTell,
+        };
+        Self {
+            what: what.to_owned(),
+            contender: contender.to_owned(),
+            added_ms: added.map(|added| added.estimate),
+            ci95,
+            share,
+            verdict,
+        }
+    }
+
+    /// What follows, in words.
+    pub fn words(&self) -> String {
+        let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+        match (self.verdict, self.share) {
+            (Explains::Whole, Some([share, ..])) => format!("explains it: {}", percent(share)),
+            (Explains::Part, Some([_, low, high])) => {
+                format!("explains {} to {} of it", percent(low), percent(high))
+            }
+            (Explains::Nothing, _) => "explains none of it".to_owned(),
+            (Explains::TooMuch, Some([share, ..])) => format!(
+                "too much: {share:.1} times the excess, so it struck at most {} of the messages",
+                percent(1.0 / share)
+            ),
+            _ if self.added_ms.is_none() => "cannot tell: not run".to_owned(),
+            _ => "cannot tell: the interval is too wide".to_owned(),
+        }
+    }
+}
+
+impl OpenQuestion {
+    pub(super) fn of(question: &str, excess_ms: f64, causes: Vec<Cause>) -> Self {
+        let answer = answer(excess_ms, &causes);
+        Self { question: question.to_owned(), excess_ms, causes, answer }
+    }
+}
+
+/// Causes go by their contenders, whose table stands beside it.
+fn answer(excess_ms: f64, causes: &[Cause]) -> String {
+    let named = |wanted: Explains| -> String {
+        let causes = causes.iter().filter(|cause| cause.verdict == wanted);
+        causes.map(|cause| cause.contender.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let whole = causes.iter().filter(|cause| cause.verdict == Explains::Whole).count();
+    if causes.iter().all(|cause| cause.verdict == Explains::CannotTell) {
+        return "Cannot tell: no interval here speaks to it.".to_owned();
+    }
+    let mut answer = match whole {
+        0 => format!("Cannot tell: no cause switched here adds {excess_ms:.1} ms to each message."),
+        1 => format!("{} adds as much; nothing shows that it was so.", named(Explains::Whole)),
+        _ => format!("Cannot tell between {}: each adds as much.", named(Explains::Whole)),
+    };
+    for (verdict, says) in [
+        (Explains::TooMuch, "More than that, so that at most some messages can have met it"),
+        (Explains::Part, "Less than that"),
+        (Explains::Nothing, "Nothing to speak of"),
+        (Explains::CannotTell, "Left open"),
+    ] {
+        let names = named(verdict);
+        if !names.is_empty() {
+            answer.push_str(&format!(" {says}: {names}."));
+        }
+    }
+    answer
+}
+
+/// "About" the excess is from three quarters to five quarters of it.
+const ABOUT: f64 = 0.25;
+/// What is less than a tenth explains nothing.
+const SLIGHT: f64 = 0.1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cause(low: f64, high: f64) -> Cause {
+        let estimate = 0.5 * (low + high);
+        Cause::of("c", "c", 10.0, Some(&Difference { estimate, ci95: Some([low, high]) }))
+    }
+
+    #[test]
+    fn an_interval_explains_all_a_part_nothing_or_too_much_or_does_not_tell() {
+        use Explains::{CannotTell, Nothing, Part, TooMuch, Whole};
+        let cases = [
+            ((9.0, 11.0), Whole),
+            ((2.0, 3.0), Part),
+            ((-0.2, 0.3), Nothing),
+            ((-5.0, -4.0), Nothing),
+            ((50.0, 60.0), TooMuch),
+            ((-1.0, 3.0), CannotTell),
+            ((7.0, 14.0), CannotTell),
+        ];
+        for ((low, high), expected) in cases {
+            assert_eq!(cause(low, high).verdict, expected, "{low} to {high}");
+        }
+        let alone = Difference { estimate: 10.0, ci95: None };
+        assert_eq!(Cause::of("c", "c", 10.0, Some(&alone)).verdict, CannotTell);
+        assert_eq!(Cause::of("c", "c", 10.0, None).words(), "cannot tell: not run");
+    }
+
+    #[test]
+    fn what_adds_too_much_tells_how_many_messages_it_can_have_struck() {
+        assert!(cause(49.0, 51.0).words().ends_with("at most 20 % of the messages"));
+    }
+
+    #[test]
+    fn the_answer_is_that_nobody_can_tell_unless_one_cause_alone_fits() {
+        let of = |causes: Vec<Cause>| OpenQuestion::of("why?", 10.0, causes).answer;
+        assert!(of(vec![cause(9.0, 11.0), cause(0.0, 0.1)]).starts_with("c adds as much"));
+        assert!(of(vec![cause(9.0, 11.0), cause(9.0, 11.0)]).starts_with("Cannot tell between"));
+        let none = of(vec![cause(0.0, 0.1), cause(50.0, 60.0)]);
+        assert!(none.starts_with("Cannot tell: no cause switched here adds 10.0 ms"));
+        assert!(none.contains("More than that"));
+        assert!(
+            of(vec![Cause::of("c", "c", 10.0, None)]).contains("no interval here speaks to it")
+        );
+    }
+}

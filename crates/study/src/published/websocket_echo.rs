@@ -1,0 +1,144 @@
+//! `websocket-echo`: the published rows beside our contenders `ws` and `http`, what its author found, and his open
+//! question: what each cause that can be switched adds to a message.
+
+use super::check::{Check, finding};
+use super::open_question::{Cause, OpenQuestion};
+use super::{Ours, Published, PublishedFinding, Question, ratio};
+use crate::experiment::{EchoPattern, WorkloadKind};
+use crate::result::Comparison;
+use serde::Deserialize;
+
+/// The published file.
+#[derive(Debug, Deserialize)]
+pub(super) struct File {
+    title: String,
+    row: Vec<Row>,
+}
+
+/// Times of 1000 messages in milliseconds.
+#[derive(Debug, Deserialize)]
+struct Row {
+    pattern: EchoPattern,
+    http_ms: f64,
+    websocket_ms: f64,
+}
+
+/// "Send the numbers 1..1000".
+const PUBLISHED_MESSAGES: f64 = 1000.0;
+
+/// With fewer the opening weighs more than a hundredth: that is another measurement.
+const FEWEST: u32 = 200;
+
+/// "Many times": at least half of the published sixteen.
+const MANY: f64 = 1.0 / 8.0;
+
+/// "Not slower", within the margin that ties have by default.
+const NOT_SLOWER: f64 = 1.05;
+
+/// What each contender switches.
+const CAUSES: [(&str, &str); 8] = [
+    ("ws-server-nagle", "server without TCP_NODELAY, header and payload in one write"),
+    ("ws-server-2-writes", "server in two writes, header and payload apart, with TCP_NODELAY"),
+    (
+        "ws-server-nagle-2-writes",
+        "server without TCP_NODELAY and in two writes: Nagle holds the payload until the client's delayed ACK",
+    ),
+    ("ws-server-nagle-2-writes-quickack", "the same, and the client acknowledges at once"),
+    (
+        "ws-client-nagle-2-writes",
+        "client without TCP_NODELAY and in two writes: Nagle holds the payload until the server's delayed ACK",
+    ),
+    ("ws-quickack", "TCP_QUICKACK on both sides, nothing else"),
+    ("ws-deflate", "permessage-deflate"),
+    ("ws-dart", "what dart:io's sources show: two writes with TCP_NODELAY, and permessage-deflate"),
+];
+
+pub(super) fn file() -> Result<File, toml::de::Error> {
+    toml::from_str(include_str!("../../../../experiments/published/websocket-echo.toml"))
+}
+
+pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
+    let file = file().ok()?;
+    let judge = Judge { ours };
+    let beside = |row: &Row| {
+        let comparison = judge.ask(row.pattern, "ws", "http");
+        let what = format!("ws / http, {}", words(row.pattern));
+        // Of the serial ratio, HTTP's row gave the link; WebSocket's did not.
+        ratio(what, false, row.websocket_ms / row.http_ms, comparison.as_ref())
+    };
+    let ratios = file.row.iter().map(beside).collect();
+    let serial = file.row.iter().find(|row| row.pattern == EchoPattern::Serial)?;
+    let excess_ms = (serial.websocket_ms - serial.http_ms) / PUBLISHED_MESSAGES;
+    let open_question = Some(judge.open_question(excess_ms));
+    Some(Published { title: file.title, ratios, findings: judge.findings(), open_question })
+}
+
+struct Judge<'o, 'a> {
+    ours: &'o Ours<'a>,
+}
+
+impl Judge<'_, '_> {
+    fn question<'q>(
+        &'q self,
+        (pattern, fewest): (EchoPattern, u32),
+        (a, b): (&'q str, &'q str),
+    ) -> Option<Question<'q>> {
+        let is = |kind: &WorkloadKind| {
+            matches!(kind, WorkloadKind::Echo(echo)
+                if echo.pattern == pattern && echo.count >= fewest && echo.bytes.is_none())
+        };
+        let workload = &self.ours.experiment.workloads.iter().find(|w| is(&w.kind))?.name;
+        let link = &self.ours.experiment.links.first()?.name;
+        Some(Question { workload, link, a, b })
+    }
+
+    fn ask(&self, pattern: EchoPattern, a: &str, b: &str) -> Option<Comparison> {
+        (self.ours.ask)(self.question((pattern, FEWEST), (a, b))?)
+    }
+
+    fn open_question(&self, excess_ms: f64) -> OpenQuestion {
+        let causes = CAUSES.map(|(contender, what)| {
+            // Both open alike, which a difference takes out: however few serve.
+            let question = self.question((EchoPattern::Serial, 1), (contender, "ws"));
+            let added = question.and_then(|question| (self.ours.differ)(question));
+            Cause::of(what, contender, excess_ms, added.as_ref())
+        });
+        OpenQuestion::of(
+            "Why did a serial WebSocket message take longer than a serial HTTP call?",
+            excess_ms,
+            causes.into(),
+        )
+    }
+
+    fn findings(&self) -> Vec<PublishedFinding> {
+        let within = |pattern: EchoPattern, (a, b): (&str, &str), range| {
+            let what = format!("{a} / {b}, {}", words(pattern));
+            Check::within(&what, self.ask(pattern, a, b).as_ref(), range)
+        };
+        let (serial, parallel) = (EchoPattern::Serial, EchoPattern::Parallel);
+        vec![
+            finding(
+                "parallel: WebSocket is many times faster (16x), HTTP/1.1 being held to six connections with one \
+                 request each in flight",
+                &[
+                    within(parallel, ("ws", "http"), (0.0, MANY)),
+                    // Who is not held to six is faster too.
+                    within(parallel, ("h2", "http"), (0.0, 0.5)),
+                ],
+                "",
+            ),
+            finding(
+                "serial: with keep-alive HTTP is not slower than WebSocket",
+                &[within(serial, ("http", "ws"), (0.0, NOT_SLOWER))],
+                "",
+            ),
+        ]
+    }
+}
+
+fn words(pattern: EchoPattern) -> &'static str {
+    match pattern {
+        EchoPattern::Serial => "serial",
+        EchoPattern::Parallel => "parallel",
+    }
+}

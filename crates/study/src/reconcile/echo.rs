@@ -1,0 +1,34 @@
+//! The figures of messages. Their first record may be a WebSocket's opening, which is no message but a part of the
+//! whole.
+
+use super::calls::call_metrics;
+use super::millis;
+use super::path::ready;
+use crate::record::metric;
+use std::collections::BTreeMap;
+use trace::{ConnectionRecord, FetchRecord};
+
+/// Mean and longest time of a message, the time of all with the opening, and the opening's own, by name; nothing where
+/// there were none.
+pub fn echo_metrics(
+    fetches: &[FetchRecord],
+    connections: &[ConnectionRecord],
+) -> BTreeMap<String, f64> {
+    let messages: Vec<FetchRecord> =
+        fetches.iter().filter(|fetch| !is_opening(fetch)).cloned().collect();
+    // The first message was to be sent when all began, so what they come to holds the opening.
+    let mut metrics = call_metrics(&messages);
+    let begun = messages.iter().map(|message| message.phases.queued).min();
+    let upgraded = fetches.iter().find(|fetch| is_opening(fetch));
+    let upgraded = upgraded.and_then(|opening| opening.phases.first_byte);
+    let open = upgraded.or_else(|| connections.iter().map(ready).min());
+    if let (Some(begun), Some(open)) = (begun, open) {
+        metrics.insert(metric::OPEN_MS.to_owned(), millis(open.since(begun)));
+    }
+    metrics
+}
+
+/// RFC 6455 §4.2.2: 101 answers a WebSocket's handshake and nothing else here.
+fn is_opening(fetch: &FetchRecord) -> bool {
+    fetch.status == Some(101)
+}

@@ -1,0 +1,118 @@
+//! Octets that a sender's kernel held back, seen from the link: Nagle's rule (RFC 9293 §3.7.4) lets a small segment go as
+//! soon as everything before it is acknowledged. So one that enters the link right after an acknowledgement of exactly
+//! what was sent before it, which carried nothing that could have made anybody speak, had waited for it.
+
+use std::collections::HashMap;
+use std::time::Duration;
+use trace::{Fate, Flow, PacketRecord, TcpMark};
+use unit::Instant;
+
+/// A kernel answers to an acknowledgement at once, but a busy machine hands it over some milliseconds late.
+const AT_ONCE: Duration = Duration::from_millis(5);
+
+/// From when what was sent before left to when what was held back did, in nanoseconds of the log's clock.
+pub(super) fn holds(packets: &[PacketRecord]) -> Vec<(u64, u64)> {
+    let mut moments: Vec<(Instant, Moment, Flow, TcpMark)> = Vec::new();
+    for packet in packets {
+        let (Some(flow), Some(tcp)) = (packet.flow, packet.tcp) else { continue };
+        if let Fate::Delivered { at } = packet.fate {
+            moments.push((at, Moment::Delivered, flow, tcp));
+        }
+        moments.push((packet.at, Moment::Entered, flow, tcp));
+    }
+    moments.sort_by_key(|(at, moment, ..)| (*at, *moment));
+    // When the sender of a flow sent data last.
+    let mut spoken: HashMap<Flow, Instant> = HashMap::new();
+    // What the sender of a flow heard last.
+    let mut heard: HashMap<Flow, (Instant, TcpMark)> = HashMap::new();
+    let mut holds = Vec::new();
+    for (at, moment, flow, tcp) in moments {
+        if moment == Moment::Delivered {
+            heard.insert(reversed(flow), (at, tcp));
+        } else if tcp.payload > 0 {
+            let sent = spoken.insert(flow, at);
+            if let (Some(sent), Some((came, ack))) = (sent, heard.get(&flow))
+                && is_bare(*ack)
+                && ack.acknowledgement == tcp.sequence
+                && sent < *came
+                && at.since(*came) <= AT_ONCE
+            {
+                holds.push((sent.nanos(), at.nanos()));
+            }
+        }
+    }
+    holds
+}
+
+/// Deliveries go before what they bring about.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Moment {
+    Delivered,
+    Entered,
+}
+
+/// An acknowledgement and nothing else.
+fn is_bare(tcp: TcpMark) -> bool {
+    const FIN_SYN_RST: u8 = 0x07;
+    tcp.payload == 0 && tcp.flags & FIN_SYN_RST == 0
+}
+
+fn reversed(flow: Flow) -> Flow {
+    Flow { source: flow.destination, destination: flow.source, ..flow }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace::Direction;
+
+    fn packet(
+        direction: Direction,
+        ms: u64,
+        (sequence, payload): (u32, u32),
+        ack: u32,
+    ) -> PacketRecord {
+        let (near, far) = ("10.0.0.1:5000".parse().unwrap(), "10.0.0.2:80".parse().unwrap());
+        let (source, destination) =
+            if direction == Direction::Up { (near, far) } else { (far, near) };
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        PacketRecord {
+            at: at(ms),
+            direction,
+            index: 0,
+            length: 40 + payload,
+            fate: Fate::Delivered { at: at(ms + 10) },
+            flow: Some(Flow { protocol: 6, source, destination }),
+            tcp: Some(TcpMark { sequence, acknowledgement: ack, flags: 0x10, payload }),
+        }
+    }
+
+    use Direction::{Down, Up};
+
+    #[test]
+    fn a_payload_that_follows_the_acknowledgement_of_its_header_was_held_back() {
+        let log = [
+            packet(Up, 0, (100, 7), 500),
+            packet(Down, 10, (500, 2), 107),
+            // The header came at 20 ms and was acknowledged 40 ms later.
+            packet(Up, 60, (107, 0), 502),
+            packet(Down, 70, (502, 1), 107),
+        ];
+        assert_eq!(holds(&log), [(10_000_000, 70_000_000)]);
+    }
+
+    #[test]
+    fn what_follows_data_or_comes_later_or_while_more_is_unacknowledged_was_not() {
+        let message = packet(Up, 0, (100, 7), 500);
+        let header = packet(Down, 10, (500, 2), 107);
+        // An answer to the next message, which brought the acknowledgement.
+        let asked = [message.clone(), header.clone(), packet(Up, 60, (107, 7), 502)];
+        let thought = [message.clone(), header.clone(), packet(Up, 50, (107, 0), 502)];
+        // Sent on, although not everything before it is acknowledged.
+        let flying = [message, header, packet(Up, 60, (107, 0), 501)];
+        for log in [asked, thought, flying] {
+            let log: Vec<_> = log.into_iter().chain([packet(Down, 70, (502, 1), 107)]).collect();
+            assert_eq!(holds(&log), []);
+        }
+    }
+}

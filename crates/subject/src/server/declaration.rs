@@ -1,0 +1,404 @@
+//! The TOML of a server subject. It is checked whole when it is read: every way of speaking that it claims is
+//! expanded once, so that a slip in a template shows before anything runs.
+
+use super::log::LogFormat;
+use super::running::Fault;
+use super::template::{self, Place};
+use os::process::{EndSignal, User};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+use study::experiment::{Contender, ORIGIN, Tls, Transport};
+use toml::Spanned;
+
+/// A server, as its file declares it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerDeclaration {
+    /// The name that a contender uses.
+    name: Spanned<String>,
+    /// Always "server"; a client's declaration has its own shape.
+    #[serde(rename = "role")]
+    _role: Role,
+    /// Program and arguments.
+    command: Spanned<Vec<String>>,
+    /// Program and arguments that print its version.
+    #[serde(default)]
+    pub(super) version: Vec<String>,
+    /// What to do where it is not there.
+    #[serde(default)]
+    remedy: String,
+    /// What it speaks over TLS, agreed on by ALPN.
+    #[serde(default)]
+    transports: Vec<Transport>,
+    /// What it speaks without TLS.
+    #[serde(default)]
+    clear: Vec<Transport>,
+    /// The versions of TLS that it can be held to.
+    #[serde(default = "both_versions")]
+    tls: Vec<Tls>,
+    #[serde(default)]
+    user: UserFile,
+    #[serde(default)]
+    stop: SignalFile,
+    #[serde(default = "usual_ready")]
+    ready_ms: u64,
+    #[serde(default = "usual_stop")]
+    stop_ms: u64,
+    /// Variables of its environment.
+    #[serde(default)]
+    pub(super) environment: BTreeMap<String, String>,
+    /// Files made for it in its own folder before it starts.
+    #[serde(default)]
+    pub(super) files: Vec<FileTemplate>,
+    /// Pieces of text that depend on what is asked for.
+    #[serde(default)]
+    pub(super) values: Vec<ValueTemplate>,
+    /// Where it says what it did.
+    pub(super) log: Option<LogFile>,
+    /// The folder of its file; empty for one that is part of wirelap.
+    #[serde(skip)]
+    home: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+enum Role {
+    #[serde(rename = "server")]
+    Server,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum UserFile {
+    /// As the lab runs, which in its namespaces is root or looks like it.
+    #[default]
+    Ours,
+    /// As an ordinary user, for servers that refuse to be root.
+    Ordinary,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+enum SignalFile {
+    #[default]
+    Term,
+    Int,
+    Quit,
+    Hup,
+}
+
+/// A file in the server's folder.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileTemplate {
+    /// Its name, below the folder.
+    pub(super) path: Spanned<String>,
+    /// Its text, with placeholders.
+    pub(super) text: Option<String>,
+    /// Or a file beside the declaration, taken as it is.
+    pub(super) from: Option<Spanned<String>>,
+}
+
+/// One text of a placeholder; the first whose conditions hold is taken, and none is the empty text.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ValueTemplate {
+    pub(super) name: Spanned<String>,
+    #[serde(default)]
+    pub(super) when: Conditions,
+    pub(super) text: String,
+}
+
+/// What is left out holds always.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Conditions {
+    transport: Option<Vec<Transport>>,
+    tls: Option<Vec<Tls>>,
+    resumption: Option<bool>,
+}
+
+/// The server's own log.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LogFile {
+    /// Its name, below the folder.
+    pub(super) path: String,
+    pub(super) format: LogFormat,
+    /// json: where each fact stands, as names joined by dots.
+    #[serde(default)]
+    pub(super) fields: BTreeMap<String, String>,
+}
+
+/// What a template is expanded for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Way {
+    pub(super) transport: Transport,
+    pub(super) tls: Tls,
+    pub(super) resumption: bool,
+}
+
+/// What is wrong with a declaration, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {message}")]
+pub struct DeclarationError {
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl ServerDeclaration {
+    /// Whether the declaration in `text` is a server's: clients' stand beside them. What cannot be read is taken for
+    /// one, so that its reader says why.
+    pub fn is_meant(text: &str) -> bool {
+        let table = toml::from_str::<toml::Table>(text);
+        table.map_or(true, |table| {
+            table.get("role").and_then(|role| role.as_str()) == Some("server")
+        })
+    }
+
+    /// Reads the declaration in `text`, whose file stands in the folder `home`.
+    pub fn read(text: &str, home: &Path) -> Result<Self, DeclarationError> {
+        let parsed = toml::from_str::<Self>(text).map_err(|error| {
+            fault(text, error.span().unwrap_or_default(), error.message().to_owned())
+        })?;
+        let declaration = Self { home: home.to_owned(), ..parsed };
+        match declaration.flaw() {
+            Some((span, message)) => Err(fault(text, span, message)),
+            None => Ok(declaration),
+        }
+    }
+
+    /// The name that a contender uses.
+    pub fn name(&self) -> &str {
+        self.name.get_ref()
+    }
+
+    /// What to do where it is not there.
+    pub fn remedy(&self) -> &str {
+        &self.remedy
+    }
+
+    /// What it speaks, in words.
+    pub fn ways(&self) -> String {
+        let mut ways: Vec<String> = self.clear.iter().map(|one| format!("{one} clear")).collect();
+        ways.extend(self.transports.iter().map(|one| format!("{one} over TLS")));
+        ways.join(", ")
+    }
+
+    /// Files beside the declaration that it needs, by the names it uses.
+    pub fn companions(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().filter_map(|file| file.from.as_ref()).map(|from| from.get_ref().as_str())
+    }
+
+    /// Whether it can do what `contender` asks of it; else why not.
+    pub fn supports(&self, contender: &Contender) -> Result<(), Fault> {
+        let (transport, tls) = (contender.transport, contender.tls);
+        let spoken = match tls {
+            Tls::None => self.clear.contains(&transport),
+            Tls::V1_2 | Tls::V1_3 => {
+                self.transports.contains(&transport) && self.tls.contains(&tls)
+            }
+        };
+        if spoken {
+            return Ok(());
+        }
+        let below = match tls {
+            Tls::None => "without TLS",
+            Tls::V1_2 => "over TLS 1.2",
+            Tls::V1_3 => "over TLS 1.3",
+        };
+        Err(Fault::Unsupported {
+            reason: format!("{} does not speak {transport} {below}", self.name()),
+            remedy: format!("it speaks {}", self.ways()),
+        })
+    }
+
+    pub(super) fn command(&self) -> &[String] {
+        self.command.get_ref()
+    }
+
+    pub(super) fn home(&self) -> &Path {
+        &self.home
+    }
+
+    pub(super) fn user(&self) -> User {
+        match self.user {
+            UserFile::Ours => User::Ours,
+            UserFile::Ordinary => User::Ordinary,
+        }
+    }
+
+    pub(super) fn end_signal(&self) -> EndSignal {
+        match self.stop {
+            SignalFile::Term => EndSignal::Terminate,
+            SignalFile::Int => EndSignal::Interrupt,
+            SignalFile::Quit => EndSignal::Quit,
+            SignalFile::Hup => EndSignal::HangUp,
+        }
+    }
+
+    pub(super) fn ready_within(&self) -> Duration {
+        Duration::from_millis(self.ready_ms)
+    }
+
+    pub(super) fn stop_within(&self) -> Duration {
+        Duration::from_millis(self.stop_ms)
+    }
+
+    /// Every way of speaking that it claims.
+    fn all_ways(&self) -> Vec<Way> {
+        let clear = self.clear.iter().map(|transport| (*transport, Tls::None));
+        let tls = self
+            .transports
+            .iter()
+            .flat_map(|transport| self.tls.iter().map(move |version| (*transport, *version)));
+        let both =
+            |(transport, tls)| [true, false].map(|resumption| Way { transport, tls, resumption });
+        clear.chain(tls).flat_map(both).collect()
+    }
+
+    /// What is wrong with it, if anything is, and where.
+    fn flaw(&self) -> Option<(Range<usize>, String)> {
+        let name = self.name();
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if name.is_empty() || !name.chars().all(plain) || name.starts_with('.') {
+            let message = "a name has letters, digits, `-`, `_` and `.` alone";
+            return Some((self.name.span(), message.to_owned()));
+        }
+        if name == ORIGIN {
+            let message = format!("`{ORIGIN}` is wirelap's own server");
+            return Some((self.name.span(), message));
+        }
+        if self.command().first().is_none_or(String::is_empty) {
+            return Some((self.command.span(), "the command names no program".to_owned()));
+        }
+        if self.all_ways().is_empty() {
+            let message = "it speaks nothing: give `transports` (over TLS), `clear`, or both";
+            return Some((self.name.span(), message.to_owned()));
+        }
+        for file in &self.files {
+            if !stays_below(Path::new(file.path.get_ref())) {
+                let message = "a file's path stays below the server's folder";
+                return Some((file.path.span(), message.to_owned()));
+            }
+            if file.text.is_some() == file.from.is_some() {
+                let message = "a file has either a `text` or a `from`";
+                return Some((file.path.span(), message.to_owned()));
+            }
+        }
+        self.all_ways().into_iter().find_map(|way| {
+            let error = template::expand_all(self, way, &Place::example()).err()?;
+            Some((self.name.span(), error))
+        })
+    }
+}
+
+impl Way {
+    pub(super) fn of(contender: &Contender) -> Self {
+        Self {
+            transport: contender.transport,
+            tls: contender.tls,
+            resumption: contender.settings.resumption,
+        }
+    }
+}
+
+impl Conditions {
+    pub(super) fn hold(&self, way: Way) -> bool {
+        self.transport.as_ref().is_none_or(|these| these.contains(&way.transport))
+            && self.tls.as_ref().is_none_or(|these| these.contains(&way.tls))
+            && self.resumption.is_none_or(|wanted| wanted == way.resumption)
+    }
+}
+
+fn stays_below(path: &Path) -> bool {
+    path.components().all(|part| matches!(part, Component::Normal(_)))
+        && path.components().next().is_some()
+}
+
+fn fault(text: &str, span: Range<usize>, message: String) -> DeclarationError {
+    let before = &text[..span.start.min(text.len())];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    DeclarationError {
+        line: before.matches('\n').count() + 1,
+        column: before[line_start..].chars().count() + 1,
+        message,
+    }
+}
+
+fn both_versions() -> Vec<Tls> {
+    vec![Tls::V1_2, Tls::V1_3]
+}
+
+/// A runtime that compiles as it starts takes a second or two on a busy machine.
+fn usual_ready() -> u64 {
+    10_000
+}
+
+fn usual_stop() -> u64 {
+    1_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = "name = \"small\"\nrole = \"server\"\ncommand = [\"small\", \"{port}\"]\nclear = [\"http/1.1\"]\n";
+
+    fn read(text: &str) -> Result<ServerDeclaration, DeclarationError> {
+        ServerDeclaration::read(text, Path::new("/somewhere"))
+    }
+
+    #[test]
+    fn a_small_declaration_says_what_it_speaks() {
+        let small = read(SMALL).unwrap();
+        assert_eq!((small.name(), small.ways().as_str()), ("small", "http/1.1 clear"));
+        let h2 = "h2".parse_contender("1.3");
+        let Err(Fault::Unsupported { reason, .. }) = small.supports(&h2) else {
+            panic!("it speaks no h2")
+        };
+        assert_eq!(reason, "small does not speak h2 over TLS 1.3");
+        assert!(small.supports(&"http/1.1".parse_contender("none")).is_ok());
+    }
+
+    trait ParseContender {
+        fn parse_contender(&self, tls: &str) -> Contender;
+    }
+
+    impl ParseContender for str {
+        fn parse_contender(&self, tls: &str) -> Contender {
+            let text = format!(
+                "name = \"e\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"c\"\n\
+                 [[contenders]]\nname = \"c\"\ntransport = \"{self}\"\ntls = \"{tls}\"\n\
+                 [[workloads]]\nkind = \"page\"\nimages = 1\nbytes = 1\n[[links]]\nname = \"lan\"\n"
+            );
+            text.parse::<study::experiment::Experiment>().unwrap().contenders.remove(0)
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_pointed_at() {
+        let said =
+            |from: &str, to: &str| read(&SMALL.replacen(from, to, 1)).unwrap_err().to_string();
+        assert!(said("small", "a/b").starts_with("line 1, column 8: a name has letters"));
+        assert!(said("\"small\"", "\"origin\"").contains("wirelap's own server"));
+        assert!(said("{port}", "{prot}").contains("`{prot}`"), "{}", said("{port}", "{prot}"));
+        assert!(said("clear", "claer").contains("unknown field `claer`"));
+        assert!(said("http/1.1", "gopher").contains("gopher"));
+        assert!(said("clear = [\"http/1.1\"]", "").contains("it speaks nothing"));
+        assert!(said("[\"small\", \"{port}\"]", "[]").contains("names no program"));
+        let file = |path: &str| {
+            read(&format!("{SMALL}[[files]]\npath = \"{path}\"\ntext = \"\"\n")).map(drop)
+        };
+        assert_eq!(file("conf/small.conf"), Ok(()));
+        for path in ["../x", "/etc/passwd", ""] {
+            assert!(file(path).unwrap_err().message.contains("stays below"), "{path}");
+        }
+    }
+}

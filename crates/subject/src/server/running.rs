@@ -1,0 +1,242 @@
+//! A server subject from its start to its end. The one rule: nothing of it is left, and whatever went wrong is
+//! told in its own words.
+
+use super::builtin::companion;
+use super::declaration::ServerDeclaration;
+use super::log::ServerLog;
+use super::program::find;
+use super::template::{Launch, Place};
+use os::net::{Placement, Side, Topology};
+use os::process::{Child, Usage, User};
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use study::experiment::Contender;
+
+/// How often a server is asked whether it listens.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// The last octets of a server's own words that are told.
+const MOST_WORDS: u64 = 2_000;
+
+/// A log longer than this is read up to here.
+const MOST_LOG: u64 = 64 << 20;
+
+/// What the contract lets a subject say by ending: it cannot do this here.
+const UNSUPPORTED: i32 = 127;
+
+/// What a server prints.
+const WORDS: &str = "words";
+
+/// Why a server did not serve.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// It cannot, here or at all.
+    Unsupported {
+        /// Why.
+        reason: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// It could, and did not.
+    Failed {
+        /// Why, with its own words.
+        reason: String,
+    },
+}
+
+/// Where a server lives while it runs.
+#[derive(Debug)]
+pub struct Quarters<'a> {
+    /// Its side of it is the far one.
+    pub topology: &'a Topology,
+    /// The cores that it may run on; none given: any.
+    pub cpus: Vec<usize>,
+    /// Where programs are looked for.
+    pub programs: &'a [PathBuf],
+}
+
+/// A server that was started.
+#[derive(Debug)]
+pub struct Running<'d> {
+    declaration: &'d ServerDeclaration,
+    child: Child,
+    address: SocketAddr,
+    folder: PathBuf,
+}
+
+/// A server that has ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stopped {
+    /// Processor time of it and of those that it waited for.
+    pub usage: Usage,
+    /// Greatest resident sets of all its processes, added up, in octets.
+    pub peak_resident: u64,
+    /// What it says that it did, where it says anything.
+    pub log: Option<ServerLog>,
+}
+
+impl<'d> Running<'d> {
+    /// Starts a server at `place`, whose folders are there, for what `contender` asks.
+    pub fn start(
+        declaration: &'d ServerDeclaration,
+        contender: &Contender,
+        place: &Place,
+        quarters: Quarters<'_>,
+    ) -> Result<Self, Fault> {
+        declaration.supports(contender)?;
+        let lacking = || Fault::Unsupported {
+            reason: format!("{} is not on this machine", declaration.name()),
+            remedy: declaration.remedy().to_owned(),
+        };
+        let launch = declaration.launch(contender, place).map_err(failed)?;
+        let program = launch.command.first().map_or("", String::as_str);
+        let path = find(program, declaration.home(), quarters.programs).ok_or_else(lacking)?;
+        lay_out(&launch).map_err(|error| {
+            failed(format!("the files of {} could not be made: {error}", declaration.name()))
+        })?;
+        let words = File::create(place.folder.join(WORDS)).map_err(failed)?;
+        let mut command = Command::new(path);
+        command
+            .args(&launch.command[1..])
+            .envs(launch.environment)
+            .current_dir(&place.folder)
+            .stdin(Stdio::null())
+            .stdout(words.try_clone().map_err(failed)?)
+            .stderr(words);
+        let placement =
+            Placement { cpus: quarters.cpus, user: declaration.user(), ..Placement::at(Side::Far) };
+        let child =
+            quarters.topology.spawn(command, placement).map_err(|error| {
+                match declaration.user() {
+                    User::Ours => failed(error),
+                    User::Ordinary => failed(format!("{error} (as an ordinary user)")),
+                }
+            })?;
+        Ok(Self { declaration, child, address: place.address, folder: place.folder.clone() })
+    }
+
+    /// Waits until it listens.
+    pub fn await_ready(&mut self, topology: &Topology) -> Result<(), Fault> {
+        let limit = self.declaration.ready_within();
+        let deadline = os::clock::now() + limit;
+        loop {
+            if topology.listens(Side::Far, self.address).map_err(failed)? {
+                return Ok(());
+            }
+            if let Some(exit) = self.child.wait(Some(LOOK)).map_err(failed)? {
+                if exit.status.code() == Some(UNSUPPORTED) {
+                    let (reason, remedy) = (self.words(), self.declaration.remedy().to_owned());
+                    return Err(Fault::Unsupported { reason, remedy });
+                }
+                let what = format!("ended before it listened ({})", exit.status);
+                return Err(failed(self.told(&what)));
+            }
+            if os::clock::now() >= deadline {
+                let what = format!("did not listen on {} within {limit:?}", self.address);
+                return Err(failed(self.told(&what)));
+            }
+        }
+    }
+
+    /// Whether it has ended by itself, and what it said.
+    pub fn end_by_itself(&mut self) -> Option<String> {
+        let exit = self.child.wait(Some(Duration::ZERO)).ok()??;
+        Some(self.told(&format!("died ({})", exit.status)))
+    }
+
+    /// Asks it to end as its declaration says, makes it end where it does not, and reads what it wrote.
+    pub fn stop(mut self) -> Result<Stopped, Fault> {
+        let peak_resident = os::process_tree::peak_resident(self.child.id());
+        let grace = self.declaration.stop_within();
+        let exit = self.child.end_by(self.declaration.end_signal(), grace).map_err(failed)?;
+        let log = self.declaration.log.as_ref().and_then(|log| {
+            let text = beginning(&self.folder.join(&log.path)).ok()?;
+            Some(ServerLog::read(&text, log.format, &log.fields))
+        });
+        Ok(Stopped { usage: exit.usage, peak_resident, log })
+    }
+
+    /// Who did what, and the last that it said.
+    fn told(&self, what: &str) -> String {
+        let name = self.declaration.name();
+        match self.words() {
+            words if words.is_empty() => format!("{name} {what} and said nothing"),
+            words => format!("{name} {what}: {words}"),
+        }
+    }
+
+    fn words(&self) -> String {
+        end(&self.folder.join(WORDS)).unwrap_or_default().trim().to_owned()
+    }
+}
+
+impl AsFd for Running<'_> {
+    /// Readable once it has ended.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.child.as_fd()
+    }
+}
+
+/// Writes what it needs before it starts.
+fn lay_out(launch: &Launch) -> std::io::Result<()> {
+    let home_of = |path: &Path| path.parent().map_or(Ok(()), fs::create_dir_all);
+    for (path, text) in &launch.files {
+        home_of(path)?;
+        fs::write(path, text)?;
+    }
+    for (from, to) in &launch.copies {
+        home_of(to)?;
+        match companion(from) {
+            Some(text) => fs::write(to, text)?,
+            None => fs::copy(from, to).map(drop)?,
+        }
+    }
+    Ok(())
+}
+
+fn beginning(path: &Path) -> std::io::Result<String> {
+    let mut octets = Vec::new();
+    File::open(path)?.take(MOST_LOG).read_to_end(&mut octets)?;
+    Ok(String::from_utf8_lossy(&octets).into_owned())
+}
+
+/// The last lines of a file.
+fn end(path: &Path) -> std::io::Result<String> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let skipped = length.saturating_sub(MOST_WORDS);
+    file.seek(SeekFrom::Start(skipped))?;
+    let mut octets = Vec::new();
+    file.take(MOST_WORDS).read_to_end(&mut octets)?;
+    let text = String::from_utf8_lossy(&octets).into_owned();
+    Ok(match text.split_once('\n') {
+        Some((_, whole_lines)) if skipped > 0 => whole_lines.to_owned(),
+        _ => text,
+    })
+}
+
+fn failed(reason: impl std::fmt::Display) -> Fault {
+    Fault::Failed { reason: reason.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_whole_lines_are_told() {
+        let file = std::env::temp_dir().join(format!("wirelap-words-{}", std::process::id()));
+        let line = "x".repeat(99);
+        fs::write(&file, format!("{line}\n").repeat(50)).unwrap();
+        let told = end(&file).unwrap();
+        assert!(told.len() as u64 <= MOST_WORDS && told.starts_with(&line), "{told}");
+        fs::write(&file, "short\n").unwrap();
+        assert_eq!(end(&file).unwrap(), "short\n");
+        fs::remove_file(file).unwrap();
+    }
+}

@@ -5,7 +5,7 @@ use crate::choice::Chosen;
 use crate::run_folder::RunFolder;
 use crate::store::Store;
 use crate::trouble::{self, Trouble};
-use crate::{command, host};
+use crate::{command, host, subjects};
 use std::fs;
 use std::path::Path;
 use study::record::{HostFacts, RunHeader};
@@ -19,7 +19,8 @@ pub(crate) fn choose(dir: &Path) -> Result<Chosen, Trouble> {
     }
     // The declarations of the user's servers are among the files.
     let servers = Vec::new();
-    Ok(Chosen { experiment: header.experiment, files: inputs(&folder)?, servers })
+    let subjects = subjects::of_run(&folder.inputs())?;
+    Ok(Chosen { experiment: header.experiment, files: inputs(&folder)?, subjects, servers })
 }
 
 /// The folder's copies of the files that the experiment reads, by their names there.
@@ -30,7 +31,10 @@ fn inputs(folder: &RunFolder) -> Result<Vec<(std::path::PathBuf, String)>, Troub
     let mut files = Vec::new();
     for entry in fs::read_dir(&path).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
-        files.push((entry.path(), entry.file_name().to_string_lossy().into_owned()));
+        // The clients' declarations have a folder of their own, which is read as one.
+        if entry.path().is_file() {
+            files.push((entry.path(), entry.file_name().to_string_lossy().into_owned()));
+        }
     }
     files.sort();
     Ok(files)

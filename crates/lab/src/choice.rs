@@ -4,6 +4,7 @@
 use crate::cli::RaceArgs;
 use crate::inputs;
 use crate::servers::{Servers, Source};
+use crate::subjects;
 use crate::trouble::{self, Trouble};
 use link::{LinkSpec, SpecError};
 use std::fs;
@@ -12,6 +13,7 @@ use study::experiment::{
     Dependencies, Experiment, ExperimentError, Extent, HarWorkload, LinkChoice, Overrides,
     Stopping, Think, builtin,
 };
+use subject::Catalogue;
 
 /// An experiment ready to be planned.
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub(crate) struct Chosen {
     pub(crate) experiment: Experiment,
     /// Files to copy into the run's folder: where each is, and what it is called there.
     pub(crate) files: Vec<(PathBuf, String)>,
+    /// The client subjects that are known to it.
+    pub(crate) subjects: Catalogue,
     /// Servers of the user's that it names.
     pub(crate) servers: Vec<Source>,
 }
@@ -39,7 +43,9 @@ pub(crate) fn choose(name: &str, args: &RaceArgs) -> Result<Chosen, Trouble> {
     }
     let servers = Servers::of_experiment(beside, &args.subjects)?.used_by(&experiment)?;
     let files = inputs::gather(&mut experiment)?;
-    Ok(Chosen { experiment, files, servers })
+    let subjects = subjects::known(beside, &args.subjects)?;
+    subjects::check(&experiment, &subjects)?;
+    Ok(Chosen { experiment, files, subjects, servers })
 }
 
 /// The link that a choice stands for; `place` tells where a file that it names is.
@@ -47,7 +53,18 @@ pub(crate) fn link_spec(
     choice: &LinkChoice,
     place: impl Fn(&str) -> PathBuf,
 ) -> Result<LinkSpec, Trouble> {
-    read_link(choice.text(), place)
+    match is_loopback(choice) {
+        true => Ok(LinkSpec::default()),
+        false => read_link(choice.text(), place),
+    }
+}
+
+/// The link that is none: both ends on the loopback device of one fresh namespace.
+pub(crate) const LOOPBACK: &str = "none";
+
+/// Whether a choice is no link at all.
+pub(crate) fn is_loopback(choice: &LinkChoice) -> bool {
+    choice.text() == LOOPBACK
 }
 
 /// Reads a link, with its trace files.

@@ -55,12 +55,23 @@ pub(crate) enum Command {
     /// The server's side of a trial.
     #[command(hide = true)]
     Far,
+    /// A command-line client behind the subject contract.
+    #[command(hide = true)]
+    Subject(SubjectArgs),
     /// One measurement of a calibration.
     #[command(hide = true)]
     Gauge,
     /// One end of a calibration's measurement.
     #[command(hide = true)]
     Probe,
+}
+
+/// Do a job by a command-line client: the adapter that a trial starts.
+#[derive(Debug, Args)]
+pub(crate) struct SubjectArgs {
+    /// The client
+    #[arg(value_name = "TOOL", value_parser = clap::builder::PossibleValuesParser::new(subject::tools::names()))]
+    pub(crate) tool: String,
 }
 
 /// Run an experiment: the same work by every contender over every link, and a verdict.
@@ -99,7 +110,7 @@ pub(crate) struct RaceArgs {
     /// The contender that the others are set against
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
-    /// Folder of declared servers, beside those that are built in and those in `subjects/` beside the experiment
+    /// Folder of further subjects, NAME.toml each, beside the built-in ones and those in `subjects/` beside the experiment (repeatable)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) subjects: Vec<PathBuf>,
     /// What counts as a tie, as a percentage or a fraction [default: the experiment's, else 5%]

@@ -13,6 +13,7 @@ pub(crate) mod near;
 pub(crate) mod race;
 pub(crate) mod report;
 pub(crate) mod serve;
+pub(crate) mod subject;
 pub(crate) mod trial;
 
 use crate::trouble::Trouble;

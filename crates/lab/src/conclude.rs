@@ -74,6 +74,10 @@ fn link_texts(folder: &RunFolder, header: &RunHeader) -> BTreeMap<String, LinkTe
     let text = |choice: &study::experiment::LinkChoice| {
         let figures = choice::link_spec(choice, |file| folder.inputs().join(file))
             .map_or_else(|_| choice.text().to_owned(), |spec| spec.to_string());
+        let figures = match choice::is_loopback(choice) {
+            true => "loopback: no link between the ends".to_owned(),
+            false => figures,
+        };
         let source =
             link::find(choice.text()).map_or_else(String::new, |profile| profile.source.to_owned());
         (choice.name.clone(), LinkText { figures, source })

@@ -26,3 +26,11 @@ pub(crate) fn program_folders() -> Vec<PathBuf> {
     folders.extend(["/usr/sbin", "/sbin"].map(PathBuf::from));
     folders
 }
+
+/// What `./peers install` brings: the folder that the script itself chooses.
+pub(crate) fn peers_folder() -> PathBuf {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let cache = set("XDG_CACHE_HOME").map(PathBuf::from);
+    let home = || set("HOME").map_or_else(PathBuf::new, |home| PathBuf::from(home).join(".cache"));
+    cache.unwrap_or_else(home).join("wirelap/peers")
+}

@@ -1,18 +1,23 @@
 //! The far side of a trial, whoever serves it: our own origin, or a server that is declared.
 
-use crate::job::IdentityPem;
+use crate::job::{FarReport, IdentityPem};
 use crate::materials::{self, Materials};
-use os::net::Topology;
+use crate::sitting::Carrier;
+use os::net::{Stop, Topology};
 use os::process::{Child, Usage};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Read;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::process::ChildStdout;
 use std::time::Duration;
 use study::experiment::Contender;
+use study::reconcile::{self, ServerConnection};
 use study::record::Outcome;
 use subject::server::{Fault, Place, Quarters, Running, ServerDeclaration, ServerLog};
+use trace::TlsRecord;
 use unit::ByteSize;
 
 /// How long our own origin may take to end when asked to.
@@ -34,8 +39,8 @@ const KEPT: &str = "materials";
 /// Whoever serves.
 #[derive(Debug)]
 pub(crate) enum FarSide<'d> {
-    /// Our own origin, and what it said of its sockets.
-    Origin(Child, BTreeMap<String, String>),
+    /// Our own origin, what its last line will come from, and what it said of its sockets.
+    Origin(Child, ChildStdout, BTreeMap<String, String>),
     /// Somebody else's server.
     Server(Box<Running<'d>>),
 }
@@ -47,6 +52,8 @@ pub(crate) struct FarEnd {
     pub(crate) usage: Usage,
     /// What it said of itself, by name.
     pub(crate) settings: BTreeMap<String, String>,
+    /// What it saw; None where it does not tell.
+    pub(crate) log: Option<reconcile::ServerLog>,
 }
 
 /// What a server that is not ours is started with.
@@ -79,7 +86,7 @@ impl<'d> FarSide<'d> {
     /// What became of it, where it has ended too early.
     pub(crate) fn died(&mut self) -> Option<String> {
         match self {
-            Self::Origin(child, _) => {
+            Self::Origin(child, ..) => {
                 let exit = child.wait(Some(Duration::ZERO)).ok()??;
                 Some(format!("the far side died ({})", exit.status))
             }
@@ -88,18 +95,20 @@ impl<'d> FarSide<'d> {
     }
 
     /// Ends it and hears what it did.
-    pub(crate) fn end(self) -> Result<FarEnd, Outcome> {
+    pub(crate) fn end(self, carrier: &mut dyn Carrier) -> Result<FarEnd, Outcome> {
         match self {
-            Self::Origin(mut child, settings) => {
+            Self::Origin(mut child, words, settings) => {
+                let log = last_words(&child, words, carrier)?;
                 let exit = child.end(ORIGIN_END).map_err(failed)?;
-                Ok(FarEnd { usage: exit.usage, settings })
+                Ok(FarEnd { usage: exit.usage, settings, log })
             }
             Self::Server(running) => {
                 let stopped = running.stop().map_err(outcome)?;
                 let mut settings = stopped.log.as_ref().map_or_else(BTreeMap::new, told);
                 let peak = ByteSize(stopped.peak_resident).to_string();
                 settings.insert("server peak memory".to_owned(), peak);
-                Ok(FarEnd { usage: stopped.usage, settings })
+                let log = stopped.log.as_ref().map(seen);
+                Ok(FarEnd { usage: stopped.usage, settings, log })
             }
         }
     }
@@ -109,7 +118,7 @@ impl AsFd for FarSide<'_> {
     /// Readable once it has ended.
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Origin(child, _) => child.as_fd(),
+            Self::Origin(child, ..) => child.as_fd(),
             Self::Server(running) => running.as_fd(),
         }
     }
@@ -121,6 +130,47 @@ pub(crate) fn outcome(fault: Fault) -> Outcome {
         Fault::Unsupported { reason, remedy } => Outcome::Unsupported { reason, remedy },
         Fault::Failed { reason } => Outcome::Failed { reason },
     }
+}
+
+/// What a server's own log says, connection by connection. It counts each kind alone, so that which connection had
+/// which is not known; their numbers and kinds are.
+fn seen(log: &ServerLog) -> reconcile::ServerLog {
+    let protocols = log.connections.iter().flat_map(|(name, count)| (0..*count).map(move |_| name));
+    let mut versions = log.tls.iter().flat_map(|(name, count)| (0..*count).map(move |_| name));
+    let connections = (1..).zip(protocols).map(|(id, protocol)| {
+        let tls = versions.next().map(|version| TlsRecord {
+            version: format!("TLSv{version}"),
+            cipher: String::new(),
+            alpn: protocol.clone(),
+            resumed: id <= log.resumed,
+        });
+        let body_bytes = if id == 1 { log.bytes } else { 0 };
+        ServerConnection { id, protocol: protocol.clone(), tls, requests: 1, body_bytes }
+    });
+    reconcile::ServerLog { connections: connections.collect() }
+}
+
+/// Asks far to end and takes what it saw; None where it does not tell in time.
+fn last_words(
+    far: &Child,
+    mut stdout: ChildStdout,
+    carrier: &mut dyn Carrier,
+) -> Result<Option<reconcile::ServerLog>, Outcome> {
+    far.ask_to_end();
+    let deadline = Some(os::clock::now() + ORIGIN_END);
+    let mut text = Vec::new();
+    let mut piece = [0; 16 * 1024];
+    loop {
+        carrier.carry(Stop { readable: &[stdout.as_fd()], deadline }).map_err(failed)?;
+        if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {
+            return Ok(None);
+        }
+        match stdout.read(&mut piece).map_err(failed)? {
+            0 => break,
+            count => text.extend_from_slice(&piece[..count]),
+        }
+    }
+    Ok(serde_json::from_slice::<FarReport>(&text).ok().map(|report| report.log))
 }
 
 /// What a server's own log says, as a row keeps it.

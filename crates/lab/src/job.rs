@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use study::experiment::Contender;
 use study::plan::TrialPlan;
+use study::reconcile::ServerLog;
 use trace::{ConnectionRecord, FetchRecord};
 
 /// Runner to worker: run this trial.
@@ -20,6 +21,10 @@ pub(crate) struct TrialOrder {
     pub(crate) inputs: PathBuf,
     /// Where TLS secrets are appended to.
     pub(crate) key_log: Option<PathBuf>,
+    /// A folder of this trial's own, which whoever gives the order makes and takes away.
+    pub(crate) scratch: PathBuf,
+    /// A folder for the files that are served, which the trials of a run share.
+    pub(crate) served: PathBuf,
 }
 
 /// Worker to far: answer like this until told to stop.
@@ -33,6 +38,8 @@ pub(crate) struct FarJob {
     pub(crate) identities: Vec<IdentityPem>,
     /// What the hosts of a recorded page answer; None serves what the origin makes itself.
     pub(crate) table: Option<Table>,
+    /// The folder whose files are served; None: none are.
+    pub(crate) root: Option<PathBuf>,
     /// Whose ways the origin takes on.
     pub(crate) contender: Contender,
 }
@@ -51,6 +58,13 @@ pub(crate) struct IdentityPem {
 pub(crate) struct FarReady {
     /// Settings read back from the server's sockets.
     pub(crate) settings: BTreeMap<String, String>,
+}
+
+/// Far to worker, when it was asked to end: what it saw.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct FarReport {
+    /// Connection by connection.
+    pub(crate) log: ServerLog,
 }
 
 /// Worker to near: do this.

@@ -19,12 +19,17 @@ mod inputs;
 mod job;
 mod key_log;
 mod materials;
+mod path;
 mod progress;
 mod run_folder;
 mod runner;
 mod schedule;
+mod served;
 mod servers;
+mod sitting;
 mod store;
+mod subject_trial;
+mod subjects;
 mod synthetic;
 mod task;
 mod trouble;
@@ -49,6 +54,7 @@ fn main() -> ExitCode {
         Command::Trial => command::trial::run(),
         Command::Near => command::near::run(),
         Command::Far => command::far::run(),
+        Command::Subject(args) => command::subject::run(&args),
         Command::Gauge => calibrate::gauge::run(),
         Command::Probe => calibrate::probe::run(),
     };

@@ -1,6 +1,7 @@
 //! The files of a workload, made for servers that serve nothing but files: the very octets that the origin makes
 //! while it answers.
 
+use crate::served;
 use crate::task::Task;
 use page::{Synthetic, SyntheticImage};
 use std::collections::BTreeMap;
@@ -21,6 +22,13 @@ pub(crate) enum Material {
         /// How many.
         bytes: u64,
     },
+    /// A file of a download: what follows from its name and its length.
+    Download {
+        /// Its name.
+        name: String,
+        /// Its octets.
+        bytes: u64,
+    },
 }
 
 /// Files by their paths below the root: a file server finds them by the path alone, whatever the query is.
@@ -31,13 +39,14 @@ impl Material {
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Text(text) => text.len() as u64,
-            Self::Noise { bytes, .. } => *bytes,
+            Self::Noise { bytes, .. } | Self::Download { bytes, .. } => *bytes,
         }
     }
 
     fn write(&self, out: &mut impl Write) -> io::Result<()> {
         match self {
             Self::Text(text) => out.write_all(text.as_bytes()),
+            Self::Download { name, bytes } => served::write(out, name, *bytes).map(drop),
             Self::Noise { seed, bytes } => {
                 let mut position = 0;
                 while position < *bytes {
@@ -67,6 +76,13 @@ pub(crate) fn of(task: &Task) -> Result<Materials, String> {
             "calls with a server time are answered by a program, and a file server has files alone"
                 .to_owned(),
         ),
+        Task::Download { files, .. } => {
+            let file = |file: &crate::task::Asset| {
+                let material = Material::Download { name: file.name.clone(), bytes: file.bytes };
+                (path_of(&file.url.path), material)
+            };
+            Ok(files.iter().map(file).collect())
+        }
         Task::Echo(_) => {
             Err("echoes are answered by a program, and a file server has files alone".to_owned())
         }

@@ -70,6 +70,11 @@ impl RunFolder {
         self.path.join("inputs")
     }
 
+    /// Where trials have folders of their own while they run.
+    pub(crate) fn scratch(&self) -> PathBuf {
+        self.path.join("scratch")
+    }
+
     /// The judgement.
     pub(crate) fn result(&self) -> PathBuf {
         self.path.join("result.json")

@@ -42,6 +42,8 @@ pub(crate) struct RunContext {
     pub(crate) inputs: PathBuf,
     /// Where TLS secrets are appended to.
     pub(crate) key_log: Option<PathBuf>,
+    /// Where trials have folders of their own while they run; taken away at the end.
+    pub(crate) scratch: PathBuf,
     /// How the trials run.
     pub(crate) manner: Manner,
 }
@@ -94,6 +96,7 @@ impl<'a> Runner<'a> {
         self.end_all();
         // What a worker leaves behind when it is killed, the kernel kills; it is waited for here.
         os::process::reap_orphans(ORPHANS_WAIT);
+        let _ = std::fs::remove_dir_all(&self.context.scratch);
         whole
     }
 
@@ -157,6 +160,8 @@ impl<'a> Runner<'a> {
             plan,
             inputs: self.context.inputs.clone(),
             key_log: self.context.key_log.clone(),
+            scratch: self.scratch(self.started),
+            served: self.context.scratch.join("served"),
         };
         let text = serde_json::to_string(&order).map_err(|error| trouble(&error))?;
         let mut command = Command::new(&self.context.program);
@@ -190,6 +195,8 @@ impl<'a> Runner<'a> {
     fn finish(&mut self, printed: Printed) -> Result<(), Trouble> {
         let Some(mut running) = self.running.remove(&printed.number) else { return Ok(()) };
         let status = running.child.wait();
+        // Most trials have put nothing there.
+        let _ = std::fs::remove_dir_all(self.scratch(printed.number));
         let record = serde_json::from_slice::<TrialRecord>(&printed.output).unwrap_or_else(|_| {
             let reason = match (running.overdue, status) {
                 (true, _) => "the worker hung and was ended".to_owned(),
@@ -203,6 +210,10 @@ impl<'a> Runner<'a> {
         let again = self.schedule.finished(&record, self.context.manner);
         self.progress.again(&again);
         Ok(())
+    }
+
+    fn scratch(&self, number: u64) -> PathBuf {
+        self.context.scratch.join(number.to_string())
     }
 
     fn end_overdue(&mut self) {

@@ -1,6 +1,7 @@
 //! What a trial's client has to do, and what that asks of the far side: the workload made concrete.
 
 use crate::echo::EchoTask;
+use crate::served;
 use crate::trouble::Trouble;
 use client::Pattern;
 use page::{Page, Table, Url};
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
-use study::experiment::{self, CallsWorkload, WorkloadKind};
+use study::experiment::{self, CallsWorkload, DownloadWorkload, Processes, WorkloadKind};
 use study::plan::{Cell, WorkFacts};
 use unit::{ByteSize, Seed};
 
@@ -34,6 +35,26 @@ pub(crate) enum Task {
     },
     /// Send messages and have them back.
     Echo(EchoTask),
+    /// Fetch files to disk.
+    Download {
+        /// The files, in order.
+        files: Vec<Asset>,
+        /// How many processes it takes.
+        processes: Processes,
+        /// Connections at most; None leaves it to the contender.
+        connections: Option<u32>,
+    },
+}
+
+/// A file that is served.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Asset {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its URL.
+    pub(crate) url: Url,
+    /// Its octets.
+    pub(crate) bytes: u64,
 }
 
 /// [`Pattern`] as a job states it.
@@ -71,6 +92,7 @@ impl Task {
                 let longer = cell.contender.settings.server_time;
                 Self::calls(calls, longer, seed).map_err(Trouble::failed)
             }
+            WorkloadKind::Download(download) => Self::download(download).map_err(Trouble::failed),
             WorkloadKind::Echo(echo) => {
                 EchoTask::of(echo, SYNTHETIC_HOST, seed).map(Self::Echo).map_err(Trouble::failed)
             }
@@ -97,11 +119,42 @@ impl Task {
         Ok(Self::Calls { pattern, calls: (0..workload.count).map(call).collect::<Result<_, _>>()? })
     }
 
+    fn download(workload: &DownloadWorkload) -> Result<Self, page::UrlError> {
+        let asset = |name: String| {
+            let url = format!("http://{SYNTHETIC_HOST}/{}/{name}", served::FOLDER).parse()?;
+            Ok(Asset { name, url, bytes: workload.size.0 })
+        };
+        Ok(Self::Download {
+            files: workload.files().into_iter().map(asset).collect::<Result<_, _>>()?,
+            processes: workload.processes,
+            connections: workload.connections,
+        })
+    }
+
+    /// What it asks for, in order, and the octets of each body.
+    pub(crate) fn bodies(&self) -> Vec<(Url, u64)> {
+        match self {
+            Self::Page { page, .. } => {
+                page.resources().iter().map(|one| (one.url.clone(), one.body.0)).collect()
+            }
+            Self::Calls { calls, .. } => {
+                calls.iter().map(|call| (call.url.clone(), call.bytes)).collect()
+            }
+            Self::Download { files, .. } => {
+                files.iter().map(|file| (file.url.clone(), file.bytes)).collect()
+            }
+            // Messages have no URLs of their own.
+            Self::Echo(_) => Vec::new(),
+        }
+    }
+
     /// Every host that it asks, in the order of first use.
     pub(crate) fn hosts(&self) -> Vec<String> {
         match self {
             Self::Page { page, .. } => page.hosts().iter().map(|host| host.name.clone()).collect(),
-            Self::Calls { .. } | Self::Echo(_) => vec![SYNTHETIC_HOST.to_owned()],
+            Self::Calls { .. } | Self::Download { .. } | Self::Echo(_) => {
+                vec![SYNTHETIC_HOST.to_owned()]
+            }
         }
     }
 
@@ -111,7 +164,7 @@ impl Task {
             Self::Page { page, .. } => {
                 page.resources().iter().map(|resource| resource.url.port.unwrap_or(usual)).collect()
             }
-            Self::Calls { .. } | Self::Echo(_) => BTreeSet::from([usual]),
+            Self::Calls { .. } | Self::Download { .. } | Self::Echo(_) => BTreeSet::from([usual]),
         }
     }
 
@@ -119,7 +172,19 @@ impl Task {
     pub(crate) fn table(&self) -> Option<Table> {
         match self {
             Self::Page { page, recorded: true } => Some(page.table()),
-            Self::Page { .. } | Self::Calls { .. } | Self::Echo(_) => None,
+            Self::Page { .. } | Self::Calls { .. } | Self::Download { .. } | Self::Echo(_) => None,
+        }
+    }
+}
+
+impl CallPattern {
+    /// As a client subject is told it.
+    pub(crate) fn told(self) -> subject::contract::Pattern {
+        use subject::contract::Pattern;
+        match self {
+            Self::Serial => Pattern::Serial,
+            Self::Parallel => Pattern::Parallel,
+            Self::Staggered(every) => Pattern::Staggered { every_ms: every.as_secs_f64() * 1e3 },
         }
     }
 }
@@ -170,7 +235,7 @@ mod tests {
                 Task::Calls { calls, .. } => {
                     calls.iter().map(|call| call.url.to_string()).collect()
                 }
-                Task::Page { .. } | Task::Echo(_) => panic!("calls are no page"),
+                _ => panic!("calls are calls"),
             }
         };
         assert_eq!(urls(&cell, 1), urls(&cell, 1));

@@ -43,7 +43,14 @@ fn far(answer: Vec<u8>, frame: [u8; 4]) -> (SocketAddr, JoinHandle<bool>) {
 fn outcome(transport: Transport, address: SocketAddr) -> Outcome {
     let settings = Settings::usual(transport);
     let server = ORIGIN.to_owned();
-    let contender = Contender { name: "x".to_owned(), transport, tls: Tls::None, server, settings };
+    let contender = Contender {
+        name: "x".to_owned(),
+        transport,
+        tls: Tls::None,
+        client: None,
+        server,
+        settings,
+    };
     let url = json!({"scheme": "http", "host": "origin.test", "port": address.port(), "path": "/"});
     let authority = Authority::new(AuthoritySpec::default()).unwrap();
     let root = String::from_utf8(authority.root_pem().text).unwrap();

@@ -6,6 +6,20 @@ use unit::Instant;
 pub trait AccessLog {
     /// One exchange is over.
     fn record(&self, record: &AccessRecord<'_>);
+
+    /// What a connection speaks is known.
+    fn opened(&self, _opened: &OpenedRecord<'_>) {}
+}
+
+/// A connection, once it is known what it speaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenedRecord<'a> {
+    /// Number of the connection, in the order of accepting, from 1.
+    pub connection: u64,
+    /// ALPN name of the protocol.
+    pub protocol: &'a str,
+    /// What TLS agreed on; None on a clear connection.
+    pub tls: Option<trace::TlsRecord>,
 }
 
 /// One exchange, as the origin saw it.

@@ -44,7 +44,7 @@ mod timers;
 mod wall_clock;
 mod web_socket;
 
-pub use access::{AccessLog, AccessRecord, ExchangeEnd};
+pub use access::{AccessLog, AccessRecord, ExchangeEnd, OpenedRecord};
 pub use config::{Limits, ListenerKind, OriginConfig, WebSocketSettings};
 pub use files::{File, FileFacts, Files, FilesError, Found};
 pub use origin::{Origin, Parts};

@@ -1,5 +1,6 @@
 //! One accepted connection: TLS where there is some, then the protocol that it turns out to speak.
 
+use crate::access::OpenedRecord;
 use crate::config::Limits;
 use crate::origin::Shared;
 use crate::protocol::{Opening, Protocol, Recognised, recognise};
@@ -240,6 +241,10 @@ impl Peer {
         let Some(protocol) = spoken else {
             return self.fail(now, shared, "no protocol of the origin's");
         };
+        if let Some(log) = &shared.log {
+            let tls = self.layer.negotiated().map(|negotiated| negotiated.record());
+            log.opened(&OpenedRecord { connection: self.serial, protocol: protocol.name, tls });
+        }
         let seen = std::mem::take(seen);
         let mut talk = self.open(now, shared, protocol);
         talk.handle_bytes(now, shared, &seen);

@@ -18,6 +18,7 @@ mod settings;
 mod stamp;
 mod topology;
 mod waiter;
+mod watch;
 
 pub use counters::{Lateness, LinkCounters, WayCounters};
 pub use forwarder::{ForwardSpec, Forwarder, Segmentation, Stop, Stopped};
@@ -25,4 +26,7 @@ pub use namespace::{Privilege, probe};
 pub use pair::{PairReport, PairSpec, run_pair};
 pub use readiness::Ready;
 pub use settings::{Settings, TcpSettings};
-pub use topology::{Addresses, Placement, Side, SuperPackets, Topology, TopologySpec, Wiring};
+pub use topology::{
+    Addresses, NamesFor, Placement, Side, SuperPackets, Topology, TopologySpec, Wiring,
+};
+pub use watch::Watch;

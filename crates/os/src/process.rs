@@ -65,8 +65,12 @@ pub struct Usage {
     pub user: Duration,
     /// CPU time in the kernel.
     pub system: Duration,
-    /// Greatest resident set in octets.
+    /// Greatest resident set of one process in octets.
     pub max_rss: u64,
+    /// Context switches because it waited.
+    pub voluntary_switches: u64,
+    /// Context switches because its time was up.
+    pub involuntary_switches: u64,
 }
 
 impl Usage {
@@ -75,6 +79,8 @@ impl Usage {
             user: duration(usage.ru_utime),
             system: duration(usage.ru_stime),
             max_rss: usage.ru_maxrss as u64 * 1024,
+            voluntary_switches: usage.ru_nvcsw as u64,
+            involuntary_switches: usage.ru_nivcsw as u64,
         }
     }
 }
@@ -199,6 +205,13 @@ impl Child {
         let exit = self.reap()?;
         self.exit = Some(exit);
         Ok(exit)
+    }
+
+    /// Asks it to end (SIGTERM), and does not wait.
+    pub fn ask_to_end(&self) {
+        if self.exit.is_none() {
+            self.signal(libc::SIGTERM);
+        }
     }
 
     /// To it, and to its group where that is its own; only as long as it has not been reaped.

@@ -118,7 +118,12 @@ impl Widths {
 /// What each contender really spoke: on every link, or on the last one where links differ.
 fn spoken(report: &Report<'_>, groups: &[&Group<'_>]) -> String {
     let of_cell = |cell: &&CellResult| {
-        let spoken = Spoken::of(report.median_row(cell)?);
+        let row = report.median_row(cell)?;
+        // Somebody else's client tells of none; what was seen of them stands as its evidence.
+        if row.connections.is_empty() {
+            return None;
+        }
+        let spoken = Spoken::of(row);
         Some(format!("{} {}", cell.contender.name, spoken.in_short()))
     };
     let of_group =
@@ -146,6 +151,9 @@ fn block(out: &mut Lines, report: &Report<'_>, group: &Group<'_>, widths: &Width
     out.line(format!("{}   {figures}", out.bold(&link)).trim_end());
     for cell in group.fastest_first() {
         row(out, group, cell, widths);
+        if let Some(evidence) = words::evidence(cell) {
+            out.wrapped(&format!("    {evidence}"), 6);
+        }
         for trouble in words::troubles(report, cell) {
             out.wrapped(&format!("    {trouble}"), 6);
         }

@@ -6,6 +6,7 @@ use crate::number::{self, Percent, Ratio};
 use crate::overview::{Group, load, measure};
 use study::deciding_metric;
 use study::experiment::Tls;
+use study::reconcile::Grade;
 use study::record::metric;
 use study::result::{CellResult, Comparison, Ranked, TrialCounts, Verdict};
 use study::stats::Percentile;
@@ -276,6 +277,23 @@ pub(crate) fn same(report: &Report<'_>) -> Vec<String> {
         )
     }));
     lines
+}
+
+/// What vouches for the claims of somebody else's client: `wire (connections, bytes), server log (protocol)`. None
+/// for wirelap's own.
+pub(crate) fn evidence(cell: &CellResult) -> Option<String> {
+    let grades = [Grade::Wire, Grade::KeyLog, Grade::ServerLog, Grade::Unverified];
+    let of = |grade: Grade| {
+        let claims: Vec<String> = cell
+            .evidence
+            .iter()
+            .filter(|one| one.grade == grade)
+            .map(|one| one.claim.to_string())
+            .collect();
+        (!claims.is_empty()).then(|| format!("{grade} ({})", claims.join(", ")))
+    };
+    let all: Vec<String> = grades.into_iter().filter_map(of).collect();
+    (!all.is_empty()).then(|| format!("vouched for by: {}", all.join(", ")))
 }
 
 /// What a cell is called in tables: its workload is named only where there are several.

@@ -6,7 +6,7 @@
 //! drift of the machine meets all of them alike (randomised complete blocks: Montgomery, "Design and
 //! Analysis of Experiments", ch. 4).
 
-use crate::experiment::{Contender, Experiment, LinkChoice, Workload, quantity};
+use crate::experiment::{Contender, Experiment, LinkChoice, Workload, WorkloadKind, quantity};
 use crate::stats::{CONFIDENCE, blocks_for_any_interval};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -176,6 +176,13 @@ pub fn cpu_share(rate: BitRate) -> f64 {
     (spinning + bits / CORE_BITS).min(1.0)
 }
 
+/// Whether other people's programs run, whose needs nobody knows beforehand, or files go to disk. The contenders of
+/// a block stay neighbours, so that one such contender makes all of them heavy.
+fn is_heavy(experiment: &Experiment, workload: &Workload) -> bool {
+    let files = matches!(workload.kind, WorkloadKind::Download(_));
+    files || experiment.contenders.iter().any(|contender| contender.client.is_some())
+}
+
 /// Ten such trials fill a core: with two or three at once the queueing for it stays below a hundredth.
 const LIGHT_CPU_SHARE: f64 = 0.1;
 
@@ -226,7 +233,10 @@ impl Slot<'_> {
             .nth(u64::from(self.block));
         let mut contenders: Vec<&Contender> = experiment.contenders.iter().collect();
         seed.child("order of contenders").random().shuffle(&mut contenders);
-        let share = surroundings.cpu_share(&self.workload.name, &self.link.name);
+        let share = match is_heavy(experiment, self.workload) {
+            true => 1.0,
+            false => surroundings.cpu_share(&self.workload.name, &self.link.name),
+        };
         (0..)
             .zip(contenders)
             .map(|(order, contender)| TrialPlan {

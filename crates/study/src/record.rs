@@ -4,7 +4,7 @@
 use crate::calibration::Calibration;
 use crate::experiment::Experiment;
 use crate::plan::TrialPlan;
-use crate::reconcile::{PacketSummary, Parts};
+use crate::reconcile::{Evidence, PacketSummary, Parts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -33,6 +33,31 @@ pub mod metric {
     pub fn connections_by(protocol: &str) -> String {
         format!("{CONNECTIONS}:{protocol}")
     }
+    /// From the start of the client's first process to the end of its last, in milliseconds.
+    pub const WALL_MS: &str = "wall_ms";
+    /// From the start of a client's process until it began its work, in milliseconds; of all processes together.
+    pub const STARTUP_MS: &str = "startup_ms";
+    /// From the begin of the work to the last octet, as the client tells it, in milliseconds; of all processes
+    /// together.
+    pub const TRANSFER_MS: &str = "transfer_ms";
+    /// Processor time of both ends, in milliseconds.
+    pub const CPU_MS: &str = "cpu_ms";
+    /// Processor time of the client, in milliseconds.
+    pub const CLIENT_CPU_MS: &str = "client_cpu_ms";
+    /// Processor time of the server, in milliseconds.
+    pub const SERVER_CPU_MS: &str = "server_cpu_ms";
+    /// Processor seconds of the client for a GiB of bodies.
+    pub const CPU_PER_GIB: &str = "client_cpu_s_per_gib";
+    /// The greatest memory that a process of the client held, in octets.
+    pub const PEAK_MEMORY: &str = "client_peak_memory";
+    /// 1 where every file's SHA-256 is right, else 0.
+    pub const SHA256_OK: &str = "sha256_ok";
+    /// Garbage collections of a managed runtime while it worked.
+    pub const GC_COUNT: &str = "gc_count";
+    /// Time that they took, in milliseconds.
+    pub const GC_MS: &str = "gc_ms";
+    /// The greatest use of a managed heap, in octets.
+    pub const HEAP_PEAK: &str = "heap_peak";
     /// Streams that a connection carried on average, pushes among them.
     pub const STREAMS_PER_CONNECTION: &str = "streams_per_connection";
     /// Streams that the server opened.
@@ -121,6 +146,12 @@ pub struct TrialRecord {
     pub settings: BTreeMap<String, String>,
     /// Processor time used.
     pub cpu: CpuUse,
+    /// What the two ends used of the machine.
+    #[serde(default)]
+    pub resources: Resources,
+    /// What a client subject claims, and what vouches for it; empty for wirelap's own client.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<Evidence>,
 }
 
 /// How a trial ended.
@@ -199,6 +230,51 @@ pub struct CpuUse {
     pub link_ms: f64,
 }
 
+/// What both ends of a trial used of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Resources {
+    /// The client's processes.
+    pub client: EndUse,
+    /// The server's.
+    pub server: EndUse,
+}
+
+/// What one end used of the machine: its process and all children that it waited for (wait4).
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EndUse {
+    /// Processor time in user mode, in milliseconds.
+    pub user_ms: f64,
+    /// Processor time in the kernel, in milliseconds.
+    pub system_ms: f64,
+    /// The greatest resident set of one process, in octets.
+    pub peak_memory_bytes: u64,
+    /// Context switches because it waited.
+    pub voluntary_switches: u64,
+    /// Context switches because its time was up.
+    pub involuntary_switches: u64,
+}
+
+impl EndUse {
+    /// Both kinds of processor time, in milliseconds.
+    pub fn cpu_ms(&self) -> f64 {
+        self.user_ms + self.system_ms
+    }
+
+    /// With another process, that ran beside or after it.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            user_ms: self.user_ms + other.user_ms,
+            system_ms: self.system_ms + other.system_ms,
+            peak_memory_bytes: self.peak_memory_bytes.max(other.peak_memory_bytes),
+            voluntary_switches: self.voluntary_switches + other.voluntary_switches,
+            involuntary_switches: self.involuntary_switches + other.involuntary_switches,
+        }
+    }
+}
+
 /// Ends a trial without figures: how a row is made for what did not run to its end.
 pub fn without_figures(plan: TrialPlan, outcome: Outcome, started_unix_ms: u64) -> TrialRecord {
     TrialRecord {
@@ -214,5 +290,7 @@ pub fn without_figures(plan: TrialPlan, outcome: Outcome, started_unix_ms: u64) 
         packets: PacketSummary::default(),
         settings: BTreeMap::new(),
         cpu: CpuUse::default(),
+        resources: Resources::default(),
+        evidence: Vec::new(),
     }
 }

@@ -5,7 +5,7 @@ use crate::blocks::Audited;
 use crate::experiment::{Contender, Workload};
 use crate::plan::CellId;
 use crate::published::Published;
-use crate::reconcile::Parts;
+use crate::reconcile::{GradedClaim, Parts};
 use crate::record::HostFacts;
 use crate::stats::{Interval, Modes, Percentiles, Summary};
 use schemars::JsonSchema;
@@ -119,6 +119,9 @@ pub struct CellResult {
     /// The two heaps that the trials' deciding figures lie in; absent where they do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modes: Option<Modes>,
+    /// What vouches for what a client subject claims, in all measured trials; empty for wirelap's own client.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<GradedClaim>,
     /// The measured trial whose load time is nearest the median; None where no trial was measured.
     pub median_trial: Option<MedianTrial>,
 }

@@ -1,16 +1,27 @@
 //! Other people's programs: which ones wirelap knows, whether they are here, and how to get them.
 //!
-//! Adapters that run them as contenders come behind one contract (a JSON job in, JSON lines out);
-//! what stands here first is what `doctor`, `list` and the tests need of it.
+//! They race behind one [`contract`]: a JSON job in, JSON lines out. A [`Catalogue`] holds the declarations of
+//! those that are clients; `docs/subjects.md` tells how to write one. [`tools`] puts command-line clients behind the
+//! contract.
 //!
 //! ```
 //! let folders = [std::path::PathBuf::from("/usr/bin")];
 //! let sh = subject::Peer { program: "sh", package: "dash", role: subject::Role::Client, version: &[], used_for: "an example" };
 //! assert!(sh.find(&folders).is_some());
 //! assert!(!subject::PEERS.is_empty());
+//!
+//! let mut hearing = subject::contract::Hearing::new([0]);
+//! let rubbish = hearing.hear(unit::Instant::ZERO, b"hello\n").unwrap_err();
+//! assert!(rubbish.to_string().starts_with("line 1 of its output: {\"event\":\"ready\",…} was expected"));
 //! ```
 
+pub mod contract;
+mod declaration;
 mod peer;
 pub mod server;
+pub mod tools;
 
+pub use declaration::{
+    Catalogue, ClientDeclaration, ClientRole, DeclarationError, Lacking, Places,
+};
 pub use peer::{PEERS, Peer, Role};

@@ -2,18 +2,28 @@
 //! answers until it is told to stop.
 
 use crate::echo;
-use crate::job::{FarJob, FarReady, IdentityPem};
+use crate::files_adapter::FilesAdapter;
+use crate::job::{FarJob, FarReady, FarReport, IdentityPem};
 use crate::trouble::Trouble;
-use origin::{ListenerKind, Origin, OriginConfig, Parts, Protocol, WallClock, WebSocketSettings};
+use origin::{
+    AccessLog, AccessRecord, Files, ListenerKind, OpenedRecord, Origin, OriginConfig, Parts,
+    Protocol, WallClock, WebSocketSettings,
+};
+use os::files::{CacheSettings, Root};
 use os::reactor::{Reactor, ReactorSettings, Stop};
+use os::signal::Interrupts;
 use os::tcp::{Listener, Sharing, TcpFacts};
 use proto::{Acks, Nagle, SocketSettings};
 use secure::{Identity, Pem, Resumption, ServerTls, ServerTlsOptions, Versions};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 use study::experiment::{Contender, Side, Tls, Transport};
+use study::reconcile::{ServerConnection, ServerLog};
 
 /// Serves the job.
 pub(crate) fn run() -> Result<ExitCode, Trouble> {
@@ -21,10 +31,9 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
     let tls = server_tls(&job)?;
     let mut kinds = Vec::new();
     let mut settings = BTreeMap::new();
-    // SIGTERM is how the worker ends this process: there is nothing to put away.
-    let mut reactor =
-        Reactor::new(ReactorSettings::default(), Stop::new().map_err(super::lacking)?)
-            .map_err(super::lacking)?;
+    let stop = Stop::new().map_err(super::lacking)?;
+    stop_when_told(stop.clone())?;
+    let mut reactor = Reactor::new(ReactorSettings::default(), stop).map_err(super::lacking)?;
     let clear = job.listen.iter().map(|address| (address, ListenerKind::Clear));
     let secure = tls.iter().flat_map(|tls| {
         job.listen_tls.iter().map(move |address| (address, ListenerKind::Tls(tls.clone())))
@@ -46,10 +55,57 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
     let side = job.contender.settings.server;
     config.web_socket =
         WebSocketSettings { deflate: echo::deflate(side), writes: echo::writes(side) };
-    let mut origin = Origin::new(config, Parts::default());
+    // Who is still there when the trial has ended is not waited for.
+    config.limits.drain = Duration::ZERO;
+    let files = job.root.map(|root| Root::open(&root, CacheSettings::default())).transpose();
+    let files =
+        files.map_err(super::lacking)?.map(|root| Box::new(FilesAdapter(root)) as Box<dyn Files>);
+    let log = Rc::new(ConnectionLog::default());
+    let parts = Parts { files, log: Some(log.clone()), ..Parts::default() };
+    let mut origin = Origin::new(config, parts);
     super::print_job(&FarReady { settings })?;
     reactor.run(&mut origin).map_err(super::lacking)?;
+    super::print_job(&FarReport { log: log.report() })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// SIGTERM is how the worker ends this process; its last word is what it saw.
+fn stop_when_told(stop: Stop) -> Result<(), Trouble> {
+    let interrupts = Interrupts::take().map_err(Trouble::failed)?;
+    std::thread::spawn(move || {
+        let _ = os::process::wait_readable(interrupts.as_fd(), None);
+        stop.stop();
+    });
+    Ok(())
+}
+
+/// Keeps a line a connection.
+#[derive(Default)]
+struct ConnectionLog(RefCell<BTreeMap<u64, ServerConnection>>);
+
+impl ConnectionLog {
+    fn report(&self) -> ServerLog {
+        ServerLog { connections: self.0.borrow().values().cloned().collect() }
+    }
+}
+
+impl AccessLog for ConnectionLog {
+    fn record(&self, record: &AccessRecord<'_>) {
+        if let Some(connection) = self.0.borrow_mut().get_mut(&record.connection) {
+            connection.requests += 1;
+            connection.body_bytes += record.sent_bytes;
+        }
+    }
+
+    fn opened(&self, opened: &OpenedRecord<'_>) {
+        let connection = ServerConnection {
+            id: opened.connection,
+            protocol: opened.protocol.to_owned(),
+            tls: opened.tls.clone(),
+            ..ServerConnection::default()
+        };
+        self.0.borrow_mut().insert(opened.connection, connection);
+    }
 }
 
 fn server_tls(job: &FarJob) -> Result<Option<ServerTls>, Trouble> {

@@ -1,9 +1,10 @@
 //! `wirelap list`: what can be named on the command line, and what this machine can run.
 
+use crate::choice;
 use crate::cli::ListArgs;
-use crate::environment;
 use crate::servers::Servers;
 use crate::trouble::Trouble;
+use crate::{environment, subjects};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -12,8 +13,8 @@ use std::process::ExitCode;
 use study::experiment::{
     Contender, Experiment, KNOWN_CONTENDERS, KnownContender, Tls, Transport, builtin,
 };
-use subject::PEERS;
 use subject::server::ServerDeclaration;
+use subject::{Catalogue, PEERS};
 
 /// Prints the list.
 pub(crate) fn run(args: &ListArgs) -> Result<ExitCode, Trouble> {
@@ -26,6 +27,8 @@ pub(crate) fn run(args: &ListArgs) -> Result<ExitCode, Trouble> {
 struct Listed {
     experiments: Vec<Experiment>,
     /// Each peer's name, role, and version where it is here.
+    /// Client subjects: the name of each, what it speaks, and why it cannot run; None where it can.
+    clients: Vec<(String, String, Option<String>)>,
     peers: Vec<(&'static str, &'static str, Option<String>)>,
     servers: Vec<ListedServer>,
     /// Why no trial can run here; None where they can.
@@ -76,6 +79,7 @@ impl Listed {
                 .iter()
                 .map(|peer| (peer.program, peer.role.as_str(), version(peer)))
                 .collect(),
+            clients: clients(),
             servers: Servers::builtin()
                 .all()
                 .map(|declaration| ListedServer::of(declaration, &folders))
@@ -108,6 +112,7 @@ impl Listed {
             let _ = writeln!(text, "  {:<14}{}", profile.name, profile.spec());
             let _ = writeln!(text, "  {:<14}from: {}", "", profile.source);
         }
+        let _ = writeln!(text, "  {:<14}loopback: no link between the ends", choice::LOOPBACK);
         text.push_str("\nContenders (--contenders NAME,NAME; an experiment's own come first)\n");
         for known in KNOWN_CONTENDERS {
             let _ = writeln!(text, "  {:<14}{}", known.name, spoken(known));
@@ -115,6 +120,11 @@ impl Listed {
         text.push_str("\nTransports\n");
         for transport in Transport::ALL {
             let _ = writeln!(text, "  {:<14}{}", transport.name(), transport_ways(transport));
+        }
+        text.push_str("\nClients (client = \"NAME\" of a contender; docs/subjects.md)\n");
+        for (name, speaks, lacking) in &self.clients {
+            let lacking = lacking.as_ref().map_or_else(String::new, |why| format!("; {why}"));
+            let _ = writeln!(text, "  {name:<14}{speaks}{lacking}");
         }
         text.push_str(
             "\nServers (server = \"NAME\" of a contender; wirelap's own is \"origin\")\n",
@@ -156,6 +166,11 @@ impl Listed {
             .iter()
             .map(|(program, role, version)| json!({"program": program, "role": role, "version": version}))
             .collect();
+        let clients: Vec<Value> = self
+            .clients
+            .iter()
+            .map(|(name, speaks, lacking)| json!({"name": name, "transports": speaks, "lacking": lacking}))
+            .collect();
         let transports: Vec<&str> =
             Transport::ALL.iter().map(|transport| transport.name()).collect();
         let contenders: Vec<Contender> =
@@ -165,11 +180,28 @@ impl Listed {
             "links": links,
             "contenders": contenders,
             "transports": transports,
+            "clients": clients,
             "servers": self.servers,
             "machine": {"trials": self.lacking.is_none(), "lacking": self.lacking, "peers": peers},
         });
         format!("{listed:#}\n")
     }
+}
+
+/// The built-in client subjects, and why one cannot run here.
+fn clients() -> Vec<(String, String, Option<String>)> {
+    let (Ok(catalogue), Ok(places)) = (Catalogue::builtin(), subjects::places()) else {
+        return Vec::new();
+    };
+    catalogue
+        .clients()
+        .map(|client| {
+            let speaks: Vec<&str> = client.transports.iter().map(|one| one.name()).collect();
+            let lacking = client.command_line(&places).err();
+            let lacking = lacking.map(|lacking| format!("{} ({})", lacking.reason, lacking.remedy));
+            (client.name.clone(), speaks.join(", "), lacking)
+        })
+        .collect()
 }
 
 /// Some programs list every library of theirs in their version.

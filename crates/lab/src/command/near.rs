@@ -39,6 +39,9 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
             let (done, settings) = drive(config, work)?;
             calls_report(&calls, &done, settings)
         }
+        Task::Download { .. } => {
+            return Err(Trouble::misuse("files go to disk by a client subject"));
+        }
         Task::Echo(task) => echo(config, &job.contender, &task)?,
     };
     super::print_job(&report)?;

@@ -10,14 +10,14 @@ use crate::runner::{RunContext, Runner, SIDE_BY_SIDE};
 use crate::schedule::{Manner, Schedule};
 use crate::store::Store;
 use crate::trouble::{self, Trouble};
-use crate::{again, environment, host, servers};
+use crate::{again, environment, host, servers, subjects};
 use os::signal::Interrupts;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use study::calibration::Calibration;
-use study::experiment::{Experiment, WorkloadKind};
+use study::experiment::{Experiment, LinkChoice, WorkloadKind};
 use study::plan::{Surroundings, TrialPlan, WorkFacts};
 use study::record::{HostFacts, ROWS_SCHEMA, RunHeader};
 
@@ -77,7 +77,8 @@ fn start(args: &RaceArgs, chosen: Chosen, interrupts: &Interrupts) -> Result<(),
 /// What links are worth here now. A link that this machine cannot hold is refused before anything runs.
 fn calibrated(chosen: &Chosen) -> Result<Calibration, Trouble> {
     let calibration = calibrate(Measured::Short)?;
-    for choice in &chosen.experiment.links {
+    let emulated = |choice: &&LinkChoice| !choice::is_loopback(choice);
+    for choice in chosen.experiment.links.iter().filter(emulated) {
         let file = |name: &str| {
             let own = chosen.files.iter().find(|(_, called)| called == name);
             own.map_or_else(|| PathBuf::from(name), |(file, _)| file.clone())
@@ -113,6 +114,7 @@ fn lay_out(
         host: HostFacts { calibration, ..host::facts() },
         command_line: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
     };
+    subjects::keep(&header.experiment, &chosen.subjects, &folder.inputs())?;
     let store = Store::create(&folder.rows(), &header)?;
     Ok((store, header))
 }
@@ -137,6 +139,7 @@ fn race(
         })?,
         inputs: std::path::absolute(folder.inputs()).unwrap_or_else(|_| folder.inputs()),
         key_log: environment::ssl_key_log_file(),
+        scratch: std::path::absolute(folder.scratch()).unwrap_or_else(|_| folder.scratch()),
         manner,
     };
     let side_by_side = if args.serial { 1 } else { SIDE_BY_SIDE };
@@ -182,7 +185,7 @@ fn plan(
             }
             WorkloadKind::Calls(calls) => crate::task::call_facts(calls),
             WorkloadKind::Echo(echo) => crate::echo::echo_facts(echo, least),
-            WorkloadKind::Page(_) => continue,
+            WorkloadKind::Page(_) | WorkloadKind::Download(_) => continue,
         };
         surroundings.works.insert(workload.name.clone(), facts);
     }

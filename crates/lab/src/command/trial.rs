@@ -8,26 +8,33 @@ use crate::environment;
 use crate::far_side::{FarEnd, FarSide, Order, low_ports, outcome};
 use crate::job::{FarJob, FarReady, IdentityPem, NearJob, NearReport, TrialOrder};
 use crate::materials::{self, Materials};
+use crate::path::Path;
+use crate::served::Digest;
 use crate::servers::Servers;
+use crate::sitting::Carrier;
+use crate::subject_trial::{self, SubjectReport, SubjectTrial};
 use crate::task::Task;
 use crate::trouble::Trouble;
 use os::error::Os;
 use os::net::{
-    ForwardSpec, Forwarder, LinkCounters, Placement, Segmentation, Side, Stop, Topology,
+    ForwardSpec, LinkCounters, NamesFor, Placement, Segmentation, Side, Stop, Topology,
     TopologySpec,
 };
-use os::process::{Child, Usage};
+use os::process::Child;
 use secure::{Authority, AuthoritySpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ChildStdout, Command, ExitCode, Stdio};
 use std::time::Duration;
 use study::experiment::{Contender, ORIGIN, Tls};
 use study::plan::TrialPlan;
-use study::reconcile::{LinkFacts, Testimony, call_metrics, echo_metrics, reconcile};
-use study::record::{self, CpuUse, Outcome, TrialRecord, without_figures};
+use study::reconcile::{
+    Case, Evidence, Finding, LinkFacts, ServerLog, Testimony, call_metrics, echo_metrics,
+    reconcile, reconcile_subject,
+};
+use study::record::{self, CpuUse, Outcome, Resources, TrialRecord, metric, without_figures};
 use subject::server::ServerDeclaration;
 use trace::PacketRecord;
 use unit::{Instant, Seed};
@@ -65,8 +72,12 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
         os::process::pin(&[order.plan.placement.link as usize]).map_err(failed)?;
     }
     let authority = Authority::new(AuthoritySpec::default()).map_err(failed)?;
-    let topology =
-        Topology::build(&topology_spec(&order.plan.cell.contender, &work)).map_err(unsupported)?;
+    let digests = subject_trial::lay_out(&work.task, &order.served).map_err(failed)?;
+    let root = authority.root_pem();
+    let subject = subject(order, &work.task, (&root.text, &digests))?;
+    let link = &order.plan.cell.link;
+    let topology = Path::topology(link, &topology_spec(&order.plan.cell.contender, &work));
+    let topology = topology.map_err(unsupported)?;
     let forward = ForwardSpec {
         link: spec.clone(),
         seed: Seed(order.plan.seed),
@@ -74,54 +85,66 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     };
     let mut packets: Vec<PacketRecord> = Vec::new();
     let mut keep = |packet| packets.push(packet);
-    let mut forwarder =
-        Forwarder::new(&topology, &forward).map_err(unsupported)?.with_records(&mut keep);
+    let between = (&forward, &work.ports);
+    let mut path = Path::open(link, &topology, between, &mut keep).map_err(unsupported)?;
     let run = Run { order, work: &work, topology: &topology, authority: &authority };
-    let ran = run.go(&mut forwarder)?;
-    let counters = forwarder.counters();
-    let buffer = forwarder.receive_buffer();
-    drop(forwarder);
+    let ran = run.go(&mut path, subject.as_ref())?;
+    let counters = path.counters();
+    let (buffer, missed) = (path.receive_buffer(), path.missed());
+    drop(path);
     let mut settings = topology.settings().clone();
     settings.insert("link receive buffer".to_owned(), buffer.to_string());
-    settings.extend(ran.near.settings.clone());
+    settings.extend(ran.near().settings.clone());
     settings.extend(ran.far_settings.clone());
     settings.extend(run.placement());
+    // A log with gaps is no witness.
+    let log = (missed == 0).then_some(packets.as_slice());
+    if missed > 0 {
+        settings.insert("packets missing from the log".to_owned(), missed.to_string());
+    }
     drop(topology);
     let facts = LinkFacts {
         rtt: spec.rtt(),
         down: spec.down.bottleneck.mean_rate(),
         up: spec.up.bottleneck.mean_rate(),
     };
-    let mut finding = reconcile(&Testimony {
-        fetches: &ran.near.fetches,
-        connections: &ran.near.connections,
-        packets: Some(&packets),
-        link: facts,
-        server_time: &ran.near.server_time,
-        uncounted: &ran.near.uncounted,
-    });
+    let (mut finding, evidence) = ran.find(&order.plan.cell.contender, log, facts);
+    let told = ran.near();
     match work.task {
-        Task::Calls { .. } => finding.metrics.extend(call_metrics(&ran.near.fetches)),
-        Task::Echo(_) => {
-            let figures = echo_metrics(&ran.near.fetches, &ran.near.connections);
-            finding.metrics.extend(figures);
-        }
-        Task::Page { .. } => {}
+        Task::Calls { .. } => finding.metrics.extend(call_metrics(&told.fetches)),
+        Task::Echo(_) => finding.metrics.extend(echo_metrics(&told.fetches, &told.connections)),
+        Task::Page { .. } | Task::Download { .. } => {}
     }
+    let load_ms = finding.metrics.get(metric::LOAD_MS);
+    let outcome = audit(finding.outcome, load_ms, &counters);
+    finding.metrics.extend(ran.metrics());
+    let near = ran.near();
     Ok(TrialRecord {
         plan: order.plan.clone(),
-        outcome: audit(finding.outcome, finding.metrics.get(record::metric::LOAD_MS), &counters),
+        outcome,
         started_unix_ms: 0,
         duration_ms: 0.0,
         metrics: finding.metrics,
         parts: finding.parts,
-        fetches: ran.near.fetches,
-        connections: ran.near.connections,
+        fetches: near.fetches.clone(),
+        connections: near.connections.clone(),
         link: link_counters(&counters),
         packets: finding.packets,
         settings,
         cpu: ran.cpu,
+        resources: ran.resources,
+        evidence,
     })
+}
+
+/// The client subject of a trial, found; None where the client in this program does the work.
+fn subject<'a>(
+    order: &'a TrialOrder,
+    task: &'a Task,
+    laid_out: (&'a [u8], &'a BTreeMap<String, Digest>),
+) -> Result<Option<SubjectTrial<'a>>, Outcome> {
+    let client = subject_trial::client_of(&order.plan.cell.contender, task);
+    client.map(|client| SubjectTrial::prepare(order, task, client, laid_out)).transpose()
 }
 
 /// What is done, and with which hosts.
@@ -196,40 +219,119 @@ struct Run<'a> {
 
 /// What a run came to.
 struct Ran {
-    near: NearReport,
+    client: Client,
+    server: Option<ServerLog>,
     far_settings: BTreeMap<String, String>,
     cpu: CpuUse,
+    resources: Resources,
+}
+
+/// Who did the work, and what it says.
+enum Client {
+    Own(NearReport),
+    Subject(Box<SubjectReport>),
+}
+
+impl Ran {
+    fn near(&self) -> &NearReport {
+        match &self.client {
+            Client::Own(near) => near,
+            Client::Subject(report) => &report.near,
+        }
+    }
+
+    fn find(
+        &self,
+        contender: &Contender,
+        packets: Option<&[PacketRecord]>,
+        link: LinkFacts,
+    ) -> (Finding, Vec<Evidence>) {
+        match &self.client {
+            Client::Own(near) => {
+                let finding = reconcile(&Testimony {
+                    fetches: &near.fetches,
+                    connections: &near.connections,
+                    packets,
+                    link,
+                    server_time: &near.server_time,
+                    uncounted: &near.uncounted,
+                });
+                (finding, Vec::new())
+            }
+            Client::Subject(report) => {
+                let case = Case { packets, server: self.server.as_ref(), ..report.case(contender) };
+                let (mut finding, evidence) = reconcile_subject(&case);
+                if let (Outcome::Measured, Some(reason)) = (&finding.outcome, &report.wrong_file) {
+                    finding.outcome = failed(reason);
+                }
+                (finding, evidence)
+            }
+        }
+    }
+
+    /// Figures of the processes.
+    fn metrics(&self) -> BTreeMap<String, f64> {
+        let (client, server) = (self.resources.client, self.resources.server);
+        let mut metrics = BTreeMap::from([
+            (metric::CLIENT_CPU_MS.to_owned(), client.cpu_ms()),
+            (metric::SERVER_CPU_MS.to_owned(), server.cpu_ms()),
+            (metric::CPU_MS.to_owned(), client.cpu_ms() + server.cpu_ms()),
+            (metric::PEAK_MEMORY.to_owned(), client.peak_memory_bytes as f64),
+        ]);
+        if let Client::Subject(report) = &self.client {
+            metrics.extend(report.metrics.clone());
+        }
+        metrics
+    }
 }
 
 impl Run<'_> {
-    fn go(&self, forwarder: &mut Forwarder<'_>) -> Result<Ran, Outcome> {
-        let mut far = self.start_far(forwarder)?;
-        let mut near = self.start("near", Side::Near)?;
-        let deadline = os::clock::now() + self.order.plan.timeout + NEAR_GRACE;
-        hand_over(&mut near, &self.near_job())?;
-        let report = await_report(&mut near, &mut far, forwarder, deadline)?;
+    fn go(
+        &self,
+        carrier: &mut dyn Carrier,
+        subject: Option<&SubjectTrial<'_>>,
+    ) -> Result<Ran, Outcome> {
+        let mut far = self.start_far(carrier)?;
+        let (client, client_use) = match subject {
+            None => {
+                let mut near = self.start("near", Side::Near)?;
+                let deadline = os::clock::now() + self.order.plan.timeout + NEAR_GRACE;
+                hand_over(&mut near, &self.near_job())?;
+                let report = await_report(&mut near, &mut far, carrier, deadline)?;
+                let usage = near.end(NEAR_END).map_err(failed)?.usage;
+                (Client::Own(report), subject_trial::end_use(usage))
+            }
+            Some(subject) => {
+                let cpus = self.cpus(Side::Near);
+                let report = subject.run(carrier, self.topology, far.as_fd(), &cpus)?;
+                let usage = report.usage;
+                (Client::Subject(Box::new(report)), usage)
+            }
+        };
         if let Some(end) = far.died() {
             return Err(failed(end));
         }
-        let near_use = near.end(NEAR_END).map_err(failed)?.usage;
-        let FarEnd { usage: far_use, settings: mut far_settings } = far.end()?;
+        let FarEnd { usage: far_use, settings: mut far_settings, log: server } =
+            far.end(carrier)?;
         far_settings.extend(self.work.server.iter().flat_map(Server::facts));
-        let own = os::process::own_usage();
+        let server_use = subject_trial::end_use(far_use);
+        let own = subject_trial::end_use(os::process::own_usage());
         let cpu = CpuUse {
-            client_ms: millis(near_use),
-            origin_ms: millis(far_use),
-            link_ms: millis(own),
+            client_ms: client_use.cpu_ms(),
+            origin_ms: server_use.cpu_ms(),
+            link_ms: own.cpu_ms(),
         };
-        Ok(Ran { near: report, far_settings, cpu })
+        let resources = Resources { client: client_use, server: server_use };
+        Ok(Ran { client, server, far_settings, cpu, resources })
     }
 
     /// Starts whoever serves, and waits until it listens.
-    fn start_far(&self, forwarder: &mut Forwarder<'_>) -> Result<FarSide<'_>, Outcome> {
+    fn start_far(&self, carrier: &mut dyn Carrier) -> Result<FarSide<'_>, Outcome> {
         let Some(server) = &self.work.server else {
             let mut far = self.start("far", Side::Far)?;
             hand_over(&mut far, &self.far_job()?)?;
-            let settings = await_ready(&mut far, forwarder)?.settings;
-            return Ok(FarSide::Origin(far, settings));
+            let (ready, words) = await_ready(&mut far, carrier)?;
+            return Ok(FarSide::Origin(far, words, ready.settings));
         };
         // A task without a record asks one host on one port.
         let (Some(host), Some(address)) = (self.work.hosts.first(), self.work.listeners().pop())
@@ -258,11 +360,11 @@ impl Run<'_> {
         let program = std::env::current_exe().map_err(failed)?;
         let mut command = Command::new(program);
         command.arg(role).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let cpus = self.cpus(side);
-        self.topology.spawn(command, Placement { cpus, ..Placement::at(side) }).map_err(failed)
+        let placement = Placement { cpus: self.cpus(side), ..Placement::at(side) };
+        self.topology.spawn(command, placement).map_err(failed)
     }
 
-    /// The cores that a side may run on; none: any.
+    /// The cores of a side; none: any.
     fn cpus(&self, side: Side) -> Vec<usize> {
         let places = &self.order.plan.placement;
         let core = match side {
@@ -284,7 +386,7 @@ impl Run<'_> {
             true => {
                 format!("link {}, client {}, origin {}", places.link, places.client, places.origin)
             }
-            false => "any: light trials run side by side".to_owned(),
+            false => "any".to_owned(),
         };
         BTreeMap::from([("cores".to_owned(), text)])
     }
@@ -302,7 +404,11 @@ impl Run<'_> {
             false => self.work.hosts.iter().map(identity).collect::<Result<_, _>>()?,
         };
         let table = self.work.task.table();
-        Ok(FarJob { listen, listen_tls, identities, table, contender: contender.clone() })
+        let root = match self.work.task {
+            Task::Download { .. } => Some(self.order.served.clone()),
+            Task::Page { .. } | Task::Calls { .. } | Task::Echo(_) => None,
+        };
+        Ok(FarJob { listen, listen_tls, identities, table, root, contender: contender.clone() })
     }
 
     fn near_job(&self) -> NearJob {
@@ -319,9 +425,9 @@ impl Run<'_> {
 }
 
 /// Trials that run side by side share all cores; the kernel spreads them better than a plan made
-/// beforehand.
+/// beforehand. Without a link there is nobody who needs a core of his own.
 fn is_pinned(plan: &TrialPlan) -> bool {
-    !plan.is_light()
+    !plan.is_light() && !choice::is_loopback(&plan.cell.link)
 }
 
 fn topology_spec(contender: &Contender, work: &Work) -> TopologySpec {
@@ -329,6 +435,8 @@ fn topology_spec(contender: &Contender, work: &Work) -> TopologySpec {
     spec.tcp.congestion = contender.settings.congestion_control.name().to_owned();
     spec.tcp.initial_window = contender.settings.initial_window;
     spec.mtu = contender.settings.mtu;
+    // Far listens on no other.
+    spec.names = NamesFor::Ipv4;
     if work.server.is_some() {
         spec.tcp.further.push(low_ports());
     }
@@ -347,14 +455,17 @@ fn hand_over<J: serde::Serialize>(child: &mut Child, job: &J) -> Result<(), Outc
         .map_err(|error| failed(format!("a child does not take its job: {error}")))
 }
 
-/// Waits for far's one line.
-fn await_ready(far: &mut Child, forwarder: &mut Forwarder<'_>) -> Result<FarReady, Outcome> {
+/// Waits for far's first line; gives it, and what its last one will come from.
+fn await_ready(
+    far: &mut Child,
+    carrier: &mut dyn Carrier,
+) -> Result<(FarReady, ChildStdout), Outcome> {
     let Some(stdout) = far.stdout.take() else { return Err(failed("far has no standard output")) };
     let stop = Stop {
         readable: &[stdout.as_fd(), far.as_fd()],
         deadline: Some(os::clock::now() + FAR_START),
     };
-    forwarder.run(stop).map_err(failed)?;
+    carrier.carry(stop).map_err(failed)?;
     if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {
         return Err(failed(format!(
             "the far side did not listen within {} s",
@@ -362,22 +473,27 @@ fn await_ready(far: &mut Child, forwarder: &mut Forwarder<'_>) -> Result<FarRead
         )));
     }
     let mut line = String::new();
-    BufReader::new(stdout).read_line(&mut line).map_err(failed)?;
-    serde_json::from_str(&line).map_err(|_| failed(died("far", far)))
+    let mut reader = BufReader::new(stdout);
+    reader.read_line(&mut line).map_err(failed)?;
+    match serde_json::from_str::<FarReady>(&line) {
+        // Its next line comes when it is asked to end: nothing of it can be in the buffer.
+        Ok(ready) => Ok((ready, reader.into_inner())),
+        Err(_) => Err(failed(died("far", far))),
+    }
 }
 
 /// Forwards until near reports, or a side dies, or the time is up.
 fn await_report(
     near: &mut Child,
     far: &mut FarSide<'_>,
-    forwarder: &mut Forwarder<'_>,
+    carrier: &mut dyn Carrier,
     deadline: Instant,
 ) -> Result<NearReport, Outcome> {
     let Some(mut stdout) = near.stdout.take() else {
         return Err(failed("near has no standard output"));
     };
     let readable = [stdout.as_fd(), near.as_fd(), far.as_fd()];
-    forwarder.run(Stop { readable: &readable, deadline: Some(deadline) }).map_err(failed)?;
+    carrier.carry(Stop { readable: &readable, deadline: Some(deadline) }).map_err(failed)?;
     if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {
         if let Some(end) = far.died() {
             return Err(failed(end));
@@ -410,10 +526,6 @@ fn link_counters(counters: &LinkCounters) -> record::LinkCounters {
         lateness_max_us: counters.lateness.max().as_secs_f64() * 1e6,
         lateness_p99_us: counters.lateness.quantile_bound(0.99).as_secs_f64() * 1e6,
     }
-}
-
-fn millis(usage: Usage) -> f64 {
-    (usage.user + usage.system).as_secs_f64() * 1e3
 }
 
 fn failed(reason: impl std::fmt::Display) -> Outcome {

@@ -13,4 +13,5 @@ mod interrupts;
 mod links;
 mod runs;
 mod serving;
+mod subjects;
 mod verdicts;

@@ -139,6 +139,8 @@ impl AsFd for PacketSocket {
 
 /// Room for the frames of one system call.
 pub(crate) struct Batch {
+    /// Octets taken of each frame at most.
+    room: usize,
     frames: Vec<u8>,
     controls: Vec<Control>,
     parts: Vec<libc::iovec>,
@@ -151,11 +153,18 @@ pub(crate) struct Batch {
 struct Control([u8; 64]);
 
 impl Batch {
+    /// Room for whole frames.
     pub(crate) fn new() -> Self {
+        Self::of(FRAME)
+    }
+
+    /// Room for the first `room` octets of each frame; the kernel copies no more.
+    pub(crate) fn of(room: usize) -> Self {
         // SAFETY: plain data; zero is valid for pointers too and `prepare` sets them before each use.
         let (part, header) = unsafe { std::mem::zeroed::<(libc::iovec, libc::mmsghdr)>() };
         Self {
-            frames: vec![0; FRAME * BATCH],
+            room,
+            frames: vec![0; room * BATCH],
             controls: vec![Control([0; 64]); BATCH],
             parts: vec![part; BATCH],
             headers: vec![header; BATCH],
@@ -164,13 +173,13 @@ impl Batch {
 
     /// No room at all: what stands in while the true one is lent out.
     pub(crate) fn none() -> Self {
-        Self { frames: vec![], controls: vec![], parts: vec![], headers: vec![] }
+        Self { room: 0, frames: vec![], controls: vec![], parts: vec![], headers: vec![] }
     }
 
     /// The `index`th frame of the last call, with its offload header.
     pub(crate) fn frame(&self, index: usize) -> &[u8] {
-        let length = (self.headers[index].msg_len as usize).min(FRAME);
-        &self.frames[index * FRAME..index * FRAME + length]
+        let length = (self.headers[index].msg_len as usize).min(self.room);
+        &self.frames[index * self.room..index * self.room + length]
     }
 
     /// When it arrived, on CLOCK_REALTIME.
@@ -181,9 +190,9 @@ impl Batch {
 
     fn prepare(&mut self) {
         for index in 0..BATCH {
-            let frame = &mut self.frames[index * FRAME..(index + 1) * FRAME];
+            let frame = &mut self.frames[index * self.room..(index + 1) * self.room];
             self.parts[index].iov_base = frame.as_mut_ptr().cast();
-            self.parts[index].iov_len = FRAME;
+            self.parts[index].iov_len = self.room;
             let header = &mut self.headers[index].msg_hdr;
             header.msg_iov = &raw mut self.parts[index];
             header.msg_iovlen = 1;

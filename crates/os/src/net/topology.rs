@@ -47,8 +47,21 @@ pub struct TopologySpec {
     pub hosts: Vec<Vec<String>>,
     /// The largest IP packet of both ends' devices, in octets.
     pub mtu: u32,
+    /// Which addresses the names of hosts stand for.
+    pub names: NamesFor,
     /// What is between the ends.
     pub wiring: Wiring,
+}
+
+/// Which addresses the names of hosts stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NamesFor {
+    /// IPv4 and, where it is ranked below, IPv6.
+    #[default]
+    Both,
+    /// IPv4 alone: some clients try IPv6 first whatever the system ranks, and pay a round trip for a server that
+    /// listens on IPv4 alone.
+    Ipv4,
 }
 
 /// What is between the ends of a topology.
@@ -74,7 +87,8 @@ impl Default for TopologySpec {
     /// Ethernet's MTU, a link, and no further hosts.
     fn default() -> Self {
         let wiring = Wiring::default();
-        Self { tcp: TcpSettings::default(), hosts: Vec::new(), mtu: 1500, wiring }
+        let names = NamesFor::default();
+        Self { tcp: TcpSettings::default(), hosts: Vec::new(), mtu: 1500, names, wiring }
     }
 }
 
@@ -159,6 +173,39 @@ impl Topology {
         devices.iter().try_for_each(|&device| netlink.await_up(device))?;
         let hosts = spec.hosts.len();
         Ok(Self { near, far, home, devices, settings, hosts, _init: init })
+    }
+
+    /// Builds one without a link: both ends are in one namespace, and all addresses on its loopback device.
+    pub fn build_loopback(spec: &TopologySpec) -> Result<Self, Os> {
+        let privilege = isolate()?;
+        let init = Init::start()?;
+        host_names::install(&names(spec))?;
+        let near = Network::fresh()?;
+        let far = Network::current()?;
+        let home = Network::fresh()?;
+        let mut settings = Settings::new();
+        settings.insert("namespaces".to_owned(), privilege.name().to_owned());
+        let device = near.within(&home, || {
+            spec.tcp.apply(Side::Near.name(), &mut settings);
+            let mut netlink = Netlink::open()?;
+            let device = device_index("lo")?;
+            netlink.bring_up(device)?;
+            for address in own_addresses(Side::Near, 0)
+                .into_iter()
+                .chain(own_addresses(Side::Far, spec.hosts.len()))
+            {
+                netlink.add_address(device, address)?;
+            }
+            // A loopback device is of unknown state when it is up.
+            Ok(device)
+        })?;
+        let hosts = spec.hosts.len();
+        Ok(Self { near, far, home, devices: vec![device; 2], settings, hosts, _init: init })
+    }
+
+    /// A socket that sees what passes over the loopback device of the near side.
+    pub(crate) fn loopback_socket(&self) -> Result<PacketSocket, Os> {
+        self.within(Side::Near, || PacketSocket::open("lo", self.devices[0]))
     }
 
     /// The first addresses of a side.
@@ -358,8 +405,10 @@ fn names(spec: &TopologySpec) -> Vec<(IpAddr, Vec<String>)> {
     let hosts = spec.hosts.iter().enumerate();
     let hosts = hosts.map(|(index, names)| (Topology::host(index), names.clone()));
     let all = ends.into_iter().chain(hosts);
+    let named = |address: &IpAddr| spec.names == NamesFor::Both || address.is_ipv4();
     all.flat_map(|(addresses, names)| {
-        families(addresses).into_iter().map(move |address| (address, names.clone()))
+        let addresses = families(addresses).into_iter().filter(named);
+        addresses.map(move |address| (address, names.clone())).collect::<Vec<_>>()
     })
     .collect()
 }

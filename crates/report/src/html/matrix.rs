@@ -113,6 +113,9 @@ fn figures(m: &mut Markup, report: &Report<'_>, cell: &CellResult) {
         let text = number::duration_with_interval(load.median, load.ci95);
         m.line("span", &[("class", &"time")], text);
     }
+    if let Some(evidence) = words::evidence(cell) {
+        m.line("small", &[], evidence);
+    }
     for trouble in words::troubles(report, cell) {
         m.line("small", &[("class", &"trouble")], trouble);
     }

@@ -193,6 +193,7 @@ impl Load<'_> {
             study::experiment::WorkloadKind::Page(page) => (page.images, page.bytes.0),
             study::experiment::WorkloadKind::Har(_) => (120, 9_000),
             study::experiment::WorkloadKind::Calls(calls) => (calls.count, calls.bytes.0),
+            study::experiment::WorkloadKind::Download(files) => (files.count, files.size.0),
             study::experiment::WorkloadKind::Echo(echo) => {
                 (echo.count, echo.bytes.map_or(4, |bytes| bytes.0))
             }
@@ -344,6 +345,8 @@ impl Load<'_> {
             packets: finding.packets,
             settings: settings.map(|(name, value)| (name.to_owned(), value)).into(),
             cpu: CpuUse { client_ms: 11.5, origin_ms: 7.25, link_ms: 64.0 },
+            resources: Default::default(),
+            evidence: Vec::new(),
             plan,
             started_unix_ms,
         }

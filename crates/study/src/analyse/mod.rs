@@ -11,6 +11,7 @@ use crate::blocks::{self, Audited};
 use crate::calendar::rfc3339;
 use crate::experiment::{Contender, Experiment, LinkChoice, Pattern, Workload, WorkloadKind};
 use crate::plan::CellId;
+use crate::reconcile::weakest;
 use crate::record::{Outcome, RunHeader, TrialRecord, metric};
 use crate::result::{
     CellResult, Failure, LinkResult, MedianTrial, RESULT_SCHEMA, RunResult, TrialCounts,
@@ -59,6 +60,7 @@ pub fn deciding_metric(workload: &Workload) -> &'static str {
             Pattern::Serial | Pattern::Staggered { .. } => metric::MEAN_MS,
             Pattern::Parallel => metric::TOTAL_MS,
         },
+        WorkloadKind::Download(_) => metric::WALL_MS,
         // Opening counts, as whoever has something to say waits for it too.
         WorkloadKind::Echo(_) => metric::TOTAL_MS,
     }
@@ -150,6 +152,7 @@ fn cells(experiment: &Experiment, rows: &Rows<'_>) -> Vec<CellResult> {
                     audited,
                     metrics: summaries(&measured, seed),
                     samples: samples(&measured, seed),
+                    evidence: weakest(measured.iter().flat_map(|row| &row.evidence)),
                     modes: modes(&figures, &mut dips),
                     median_trial: median_trial(&measured, metric),
                     refused,

@@ -18,11 +18,24 @@ pub struct Contender {
     pub transport: Transport,
     /// The security below it.
     pub tls: Tls,
+    /// Whose client, by the name that its declaration gives it; absent: wirelap's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientSubject>,
     /// The server that answers: [`ORIGIN`], or another subject by its name.
     #[serde(default = "origin", skip_serializing_if = "is_origin")]
     pub server: String,
     /// All that can be turned.
     pub settings: Settings,
+}
+
+/// Somebody else's client, behind the subject contract.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClientSubject {
+    /// The name that its declaration gives it.
+    pub name: String,
+    /// Times that it does the whole work, in the process that is then measured.
+    #[serde(default)]
+    pub warmup: u32,
 }
 
 /// The server of a contender that names none: wirelap's own.

@@ -1,6 +1,7 @@
 //! The TOML form of an experiment. Every field that can be wrong keeps its position; what is right, `read` knows.
 
 use super::contender::{CongestionControl, Negotiation, Transport};
+use super::download::Processes;
 use super::quantity::{SizeField, SpanField};
 use super::stopping::Stopping;
 use crate::published::Source;
@@ -78,6 +79,12 @@ pub(super) struct ContenderFile {
     /// The security below it (default "auto": none for http/1.1 and ws, else TLS 1.3).
     #[serde(default)]
     pub(super) tls: TlsFile,
+    /// A client subject's name, such as "curl" (default: wirelap's own client).
+    #[schemars(with = "Option<String>")]
+    pub(super) client: Option<Spanned<String>>,
+    /// Times that the client subject does the whole work, in the same process, before it is measured (default 0).
+    #[schemars(with = "Option<u32>", range(max = 1000))]
+    pub(super) client_warmup: Option<Spanned<u32>>,
     /// The server that answers: "origin" (the default, wirelap's own) or another by its name (`wirelap list`).
     #[schemars(with = "Option<String>")]
     pub(super) server: Option<Spanned<String>>,
@@ -180,7 +187,16 @@ pub(super) struct WorkloadFile {
     /// "staggered" (one every so often, whatever has come back).
     #[schemars(with = "Option<PatternFile>")]
     pub(super) pattern: Option<Spanned<PatternFile>>,
-    /// calls and echo: how many; a list makes a workload of each.
+    /// download: octets of one file, such as "80kB"; a list makes a workload of each.
+    #[schemars(with = "Option<OneOrMany<SizeSchema>>")]
+    pub(super) files: Option<Spanned<OneOrMany<SizeField>>>,
+    /// download: "one" process for all files (default), or "each" file one, one after another.
+    #[schemars(with = "Option<Processes>")]
+    pub(super) processes: Option<Spanned<Processes>>,
+    /// download: connections to the origin at most (default: the contender's).
+    #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
+    pub(super) connections: Option<Spanned<u32>>,
+    /// calls, echo and download (default 1): how many; a list makes a workload of each.
     #[schemars(with = "Option<OneOrMany<u32>>")]
     pub(super) count: Option<Spanned<OneOrMany<u32>>>,
     /// calls, staggered: the time between two calls, such as "100ms".
@@ -201,6 +217,7 @@ pub(super) enum KindFile {
     Page,
     Har,
     Calls,
+    Download,
     Echo,
 }
 
@@ -211,6 +228,7 @@ impl KindFile {
             Self::Page => "page",
             Self::Har => "har",
             Self::Calls => "calls",
+            Self::Download => "download",
             Self::Echo => "echo",
         }
     }

@@ -35,7 +35,8 @@ impl KnownContender {
     pub fn contender(&self) -> Contender {
         let settings = Settings::usual(self.transport);
         let Self { name, transport, tls } = *self;
-        Contender { name: name.to_owned(), transport, tls, server: ORIGIN.to_owned(), settings }
+        let server = ORIGIN.to_owned();
+        Contender { name: name.to_owned(), transport, tls, client: None, server, settings }
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod calls;
 mod contender;
+mod download;
 mod echo;
 mod error;
 mod file;
@@ -18,7 +19,10 @@ mod tests;
 mod workload;
 
 pub use calls::{CallsWorkload, Pattern, ServerTime};
-pub use contender::{CongestionControl, Contender, Negotiation, ORIGIN, Settings, Tls, Transport};
+pub use contender::{
+    ClientSubject, CongestionControl, Contender, Negotiation, ORIGIN, Settings, Tls, Transport,
+};
+pub use download::{DownloadWorkload, Processes};
 pub use echo::{EchoPattern, EchoWorkload};
 pub use error::ExperimentError;
 pub use known::{KNOWN_CONTENDERS, KnownContender};

@@ -2,8 +2,9 @@
 
 use super::error::help;
 use super::{
-    CallsWorkload, Contender, EchoPattern, EchoWorkload, Experiment, KNOWN_CONTENDERS,
-    KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Stopping, Workload, WorkloadKind,
+    CallsWorkload, Contender, DownloadWorkload, EchoPattern, EchoWorkload, Experiment,
+    KNOWN_CONTENDERS, KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Stopping,
+    Workload, WorkloadKind,
 };
 use crate::nearest;
 use crate::stats::{CONFIDENCE, blocks_for_any_interval};
@@ -146,6 +147,10 @@ impl Experiment {
             {
                 let count = calls.count.min(FAST_CALLS);
                 *workload = Workload::calls(CallsWorkload { count, ..calls });
+            }
+            if let WorkloadKind::Download(download) = workload.kind {
+                let count = download.count.min(FAST_CALLS);
+                *workload = Workload::download(DownloadWorkload { count, ..download });
             }
         }
         for workload in &mut self.workloads {

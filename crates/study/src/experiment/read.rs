@@ -4,7 +4,7 @@
 mod echo;
 mod workloads;
 
-use super::contender::{Contender, Negotiation, ORIGIN, Settings, Tls};
+use super::contender::{ClientSubject, Contender, Negotiation, ORIGIN, Settings, Tls};
 use super::file::{
     ContenderFile, ExperimentFile, KindFile, LinkFile, SettingsFile, TlsFile, WorkloadFile,
 };
@@ -103,14 +103,37 @@ impl Reader<'_> {
                 .server_time
                 .map_or(Ok(usual.server_time), |field| self.server_time(&field))?,
         };
+        let client = self.client(&file.client, &file.client_warmup)?;
         let server = file.server.as_ref().map(|server| self.named("server", server));
         Ok(Contender {
             name: self.named("contender", &file.name)?,
             transport,
             tls,
+            client,
             server: server.transpose()?.unwrap_or_else(|| ORIGIN.to_owned()),
             settings,
         })
+    }
+
+    fn client(
+        &self,
+        name: &Option<Spanned<String>>,
+        warmup: &Option<Spanned<u32>>,
+    ) -> Result<Option<ClientSubject>, ExperimentError> {
+        let times = match warmup {
+            Some(field) if *field.get_ref() == 0 => 0,
+            _ => self.count("client_warmup", warmup, MOST_CLIENT_WARMUPS)?.unwrap_or(0),
+        };
+        match (name, warmup) {
+            (Some(name), _) => {
+                Ok(Some(ClientSubject { name: self.named("client", name)?, warmup: times }))
+            }
+            (None, Some(field)) => Err(self.fault(
+                field.span(),
+                "`client_warmup` is a client subject's, and this contender has none",
+            )),
+            (None, None) => Ok(None),
+        }
     }
 
     /// What a clear connection cannot do must not stand in its rows as if it had.
@@ -322,6 +345,7 @@ const DEFAULT_WARMUP: u32 = 1;
 const DEFAULT_SEED: u64 = 1;
 const LONGEST_SERVER_TIME: Duration = Duration::from_secs(60);
 const MOST_CONNECTIONS: u32 = 1_000;
+const MOST_CLIENT_WARMUPS: u32 = 1_000;
 const MOST_SEGMENTS: u32 = 1_000;
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);

@@ -1,6 +1,7 @@
 //! What a trial does, independent of how: values that the runner hands to the rooms that do it.
 
 use super::calls::CallsWorkload;
+use super::download::DownloadWorkload;
 use super::echo::EchoWorkload;
 use super::quantity::{size, span};
 use schemars::JsonSchema;
@@ -32,6 +33,8 @@ pub enum WorkloadKind {
     Har(HarWorkload),
     /// Calls of an API.
     Calls(CallsWorkload),
+    /// Files to disk.
+    Download(DownloadWorkload),
     /// Small messages and their echoes.
     Echo(EchoWorkload),
 }
@@ -98,6 +101,11 @@ impl Workload {
         Self { name: calls.name(), check_of: None, kind: WorkloadKind::Calls(calls) }
     }
 
+    /// A download under the name that its figures give it.
+    pub fn download(download: DownloadWorkload) -> Self {
+        Self { name: download.name(), check_of: None, kind: WorkloadKind::Download(download) }
+    }
+
     /// Messages under the name that their figures give them.
     pub fn echo(echo: EchoWorkload) -> Self {
         Self { name: echo.name(), check_of: None, kind: WorkloadKind::Echo(echo) }
@@ -131,6 +139,7 @@ impl fmt::Display for Workload {
             WorkloadKind::Page(page) => write!(f, "HTML + {} x {}", page.images, page.bytes),
             WorkloadKind::Har(har) => write!(f, "{} as recorded", har.file),
             WorkloadKind::Calls(calls) => calls.fmt(f),
+            WorkloadKind::Download(download) => download.fmt(f),
             WorkloadKind::Echo(echo) => echo.fmt(f),
         }
     }

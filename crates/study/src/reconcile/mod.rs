@@ -4,19 +4,26 @@
 
 mod calls;
 mod echo;
+mod evidence;
 mod held;
 mod packets;
 mod parts;
 mod path;
 mod spoken;
+mod subject;
 #[cfg(test)]
 mod tests;
 
 pub use calls::call_metrics;
 pub use echo::echo_metrics;
+pub(crate) use evidence::weakest;
+pub use evidence::{
+    Case, Claim, Evidence, Grade, GradedClaim, KeyLogFacts, ServerConnection, ServerLog,
+};
 use packets::payload_until;
 pub use packets::{PacketSummary, WaySummary, summarise};
 pub use parts::Parts;
+pub use subject::reconcile_subject;
 
 use crate::record::{Outcome, metric};
 use path::{Stretch, StretchKind, critical_path, finished};

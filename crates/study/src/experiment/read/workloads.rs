@@ -2,6 +2,7 @@
 //! would look as if it had counted.
 
 use super::super::calls::{CallsWorkload, Pattern, ServerTime};
+use super::super::download::{DownloadWorkload, Processes};
 use super::super::file::{DependenciesFile, KindFile, OneOrMany, PatternFile, WorkloadFile};
 use super::super::quantity::SizeField;
 use super::super::workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload};
@@ -25,6 +26,7 @@ impl Reader<'_> {
                 KindFile::Page => self.pages(file, &span)?,
                 KindFile::Har => self.hars(file, &span)?,
                 KindFile::Calls => self.calls(file, &span)?,
+                KindFile::Download => self.downloads(file, &span)?,
                 KindFile::Echo => self.echoes(file, &span)?,
             };
             for workload in found {
@@ -40,15 +42,18 @@ impl Reader<'_> {
 
     /// Every field belongs to the kinds that read it.
     fn own_fields(&self, file: &WorkloadFile) -> Result<(), ExperimentError> {
-        use KindFile::{Calls, Echo, Har, Page};
-        let fields: [Field<'_>; 9] = [
+        use KindFile::{Calls, Download, Echo, Har, Page};
+        let fields: [Field<'_>; 12] = [
             ("images", file.images.as_ref().map(Spanned::span), &[Page]),
             ("bytes", file.bytes.as_ref().map(Spanned::span), &[Page, Calls, Echo]),
             ("file", file.file.as_ref().map(Spanned::span), &[Har]),
             ("think", file.think.as_ref().map(Spanned::span), &[Page, Har]),
             ("dependencies", file.dependencies.as_ref().map(Spanned::span), &[Har]),
             ("pattern", file.pattern.as_ref().map(Spanned::span), &[Calls, Echo]),
-            ("count", file.count.as_ref().map(Spanned::span), &[Calls, Echo]),
+            ("count", file.count.as_ref().map(Spanned::span), &[Calls, Echo, Download]),
+            ("files", file.files.as_ref().map(Spanned::span), &[Download]),
+            ("processes", file.processes.as_ref().map(Spanned::span), &[Download]),
+            ("connections", file.connections.as_ref().map(Spanned::span), &[Download]),
             ("every", file.every.as_ref().map(Spanned::span), &[Calls]),
             ("server_time", file.server_time.as_ref().map(Spanned::span), &[Calls]),
         ];
@@ -142,6 +147,39 @@ impl Reader<'_> {
         Ok(calls.map(Workload::calls).collect())
     }
 
+    fn downloads(
+        &self,
+        file: WorkloadFile,
+        span: &Range<usize>,
+    ) -> Result<Vec<Workload>, ExperimentError> {
+        let sizes = self.needed(&file, "files", file.files.clone(), span)?;
+        let possible = ByteSize(1)..=LARGEST_FILE;
+        if let Some(field) =
+            file.files.as_ref().filter(|_| !sizes.iter().all(|size| possible.contains(&size.0)))
+        {
+            let message = format!("a file has at least one octet and at most {LARGEST_FILE}");
+            return Err(self.fault(field.span(), message));
+        }
+        let counts = match &file.count {
+            None => vec![1],
+            Some(_) => self.needed(&file, "count", file.count.clone(), span)?,
+        };
+        let possible = 1..=MOST_FILES;
+        if let Some(field) =
+            file.count.as_ref().filter(|_| !counts.iter().all(|n| possible.contains(n)))
+        {
+            let message = format!("`count` must be at least 1 and at most {MOST_FILES}");
+            return Err(self.fault(field.span(), message));
+        }
+        let processes = file.processes.as_ref().map_or(Processes::One, |field| *field.get_ref());
+        let connections = self.count("connections", &file.connections, super::MOST_CONNECTIONS)?;
+        let downloads = counts.into_iter().flat_map(|count| {
+            let one = move |size| DownloadWorkload { size, count, processes, connections };
+            sizes.iter().map(move |size| one(size.0))
+        });
+        Ok(downloads.map(Workload::download).collect())
+    }
+
     /// The values of `count`, within what memory and patience bear.
     pub(super) fn counts(
         &self,
@@ -214,6 +252,7 @@ impl Reader<'_> {
                 KindFile::Page => "a page needs",
                 KindFile::Har => "a har needs",
                 KindFile::Calls => "calls need",
+                KindFile::Download => "a download needs",
                 KindFile::Echo => "an echo needs",
             };
             return Err(self.fault(span.clone(), format!("{needs} `{what}`")));
@@ -235,6 +274,9 @@ type Field<'f> = (&'f str, Option<Range<usize>>, &'f [KindFile]);
 /// Far beyond any page; what it takes to hold them all is a worker's own to find.
 const MOST_IMAGES: u32 = 10_000;
 const MOST_CALLS: u32 = 10_000;
+const MOST_FILES: u32 = 10_000;
+/// A trial's scratch folder holds each file twice.
+const LARGEST_FILE: ByteSize = ByteSize(16_000_000_000);
 const LARGEST_BODY: ByteSize = ByteSize(1_000_000_000);
 /// What the origin's `delay_ms` takes.
 const LONGEST_SERVER_TIME: Duration = Duration::from_secs(600);

@@ -1,0 +1,3 @@
+module wirelap.test/adapters/go
+
+go 1.18

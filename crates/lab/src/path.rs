@@ -1,0 +1,77 @@
+//! What is between the two ends of a trial: an emulated link, or the loopback device that both share. Either way
+//! there is a packet log.
+
+use crate::choice;
+use crate::sitting::Carrier;
+use os::error::Os;
+use os::net::{ForwardSpec, Forwarder, LinkCounters, Stop, Stopped, Topology, TopologySpec, Watch};
+use std::collections::BTreeSet;
+use study::experiment::LinkChoice;
+use trace::PacketRecord;
+
+/// What carries the packets of a trial, or looks on while they pass.
+pub(crate) enum Path<'a> {
+    /// A link between two namespaces. In a box, for its buffers are many.
+    Link(Box<Forwarder<'a>>),
+    /// One namespace.
+    Loopback(Box<Watch<'a>>),
+}
+
+impl<'a> Path<'a> {
+    /// The namespaces of a trial over `link`.
+    pub(crate) fn topology(link: &LinkChoice, spec: &TopologySpec) -> Result<Topology, Os> {
+        match choice::is_loopback(link) {
+            true => Topology::build_loopback(spec),
+            false => Topology::build(spec),
+        }
+    }
+
+    /// Opens what is between the ends; the far side listens on `ports`.
+    pub(crate) fn open(
+        link: &LinkChoice,
+        topology: &Topology,
+        (forward, ports): (&ForwardSpec, &BTreeSet<u16>),
+        record: &'a mut dyn FnMut(PacketRecord),
+    ) -> Result<Self, Os> {
+        Ok(match choice::is_loopback(link) {
+            true => Self::Loopback(Box::new(Watch::new(topology, ports.clone(), record)?)),
+            false => {
+                let forwarder = Forwarder::new(topology, forward)?.with_records(record);
+                Self::Link(Box::new(forwarder))
+            }
+        })
+    }
+
+    /// What was counted so far.
+    pub(crate) fn counters(&mut self) -> LinkCounters {
+        match self {
+            Self::Link(forwarder) => forwarder.counters(),
+            Self::Loopback(watch) => watch.counters(),
+        }
+    }
+
+    /// Packets that passed and are not in the log. On a link they did not pass, and its counters have them.
+    pub(crate) fn missed(&mut self) -> u64 {
+        match self {
+            Self::Link(_) => 0,
+            Self::Loopback(watch) => watch.missed(),
+        }
+    }
+
+    /// The receive buffer of its packet sockets, as the kernel granted it.
+    pub(crate) fn receive_buffer(&self) -> u32 {
+        match self {
+            Self::Link(forwarder) => forwarder.receive_buffer(),
+            Self::Loopback(watch) => watch.receive_buffer(),
+        }
+    }
+}
+
+impl Carrier for Path<'_> {
+    fn carry(&mut self, stop: Stop<'_>) -> Result<Stopped, Os> {
+        match self {
+            Self::Link(forwarder) => forwarder.run(stop),
+            Self::Loopback(watch) => watch.run(stop),
+        }
+    }
+}

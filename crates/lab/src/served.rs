@@ -1,0 +1,111 @@
+//! The files of downloads: seeded octets on disk, the same for every server that serves them and in every trial of
+//! a run. The one rule: a file that stands under its name is whole, and its digest is known.
+
+use ring::digest::{Context, SHA256};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use unit::Seed;
+
+/// Octets made or read at a time.
+const PIECE: usize = 256 * 1024;
+
+/// A SHA-256.
+pub(crate) type Digest = [u8; 32];
+
+/// Where the files are, below the folder that a server serves: `/files/NAME`.
+pub(crate) const FOLDER: &str = "files";
+
+/// Makes sure that `folder` serves the file `name` of `octets`, and gives its digest. Its content follows from its
+/// name and its length.
+pub(crate) fn lay_out(folder: &Path, name: &str, octets: u64) -> io::Result<Digest> {
+    let (files, digests) = (folder.join(FOLDER), folder.join("sha256"));
+    fs::create_dir_all(&files)?;
+    fs::create_dir_all(&digests)?;
+    let (file, digest) = (files.join(name), digests.join(name));
+    let is_whole = fs::metadata(&file).is_ok_and(|facts| facts.len() == octets);
+    if is_whole && let Ok(known) = fs::read(&digest)?.try_into() {
+        return Ok(known);
+    }
+    let part = files.join(format!(".{name}.{}", std::process::id()));
+    let made = File::create(&part).and_then(|mut out| {
+        let made = write(&mut out, name, octets)?;
+        // Or the disk would still be writing it while a trial writes its own.
+        out.sync_all()?;
+        // The file's name comes last: where it stands, its digest does.
+        fs::write(&digest, made)?;
+        fs::rename(&part, &file)?;
+        Ok(made)
+    });
+    made.inspect_err(|_| drop(fs::remove_file(&part)))
+}
+
+/// The digest of a file, and how many octets it has.
+pub(crate) fn digest(path: &Path) -> io::Result<(Digest, u64)> {
+    let mut file = File::open(path)?;
+    let mut context = Context::new(&SHA256);
+    let mut piece = vec![0; PIECE];
+    let mut octets = 0;
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok((finished(context), octets)),
+            count => {
+                context.update(&piece[..count]);
+                octets += count as u64;
+            }
+        }
+    }
+}
+
+/// Writes the content of the file `name` of `octets`; its digest.
+pub(crate) fn write(out: &mut impl Write, name: &str, octets: u64) -> io::Result<Digest> {
+    let mut random = Seed(octets).child(name).random();
+    let mut context = Context::new(&SHA256);
+    let mut piece = vec![0; PIECE];
+    let mut left = octets;
+    while left > 0 {
+        for word in piece.chunks_exact_mut(8) {
+            word.copy_from_slice(&random.next_u64().to_le_bytes());
+        }
+        let count = left.min(PIECE as u64) as usize;
+        context.update(&piece[..count]);
+        out.write_all(&piece[..count])?;
+        left -= count as u64;
+    }
+    Ok(finished(context))
+}
+
+fn finished(context: Context) -> Digest {
+    let mut digest = Digest::default();
+    digest.copy_from_slice(context.finish().as_ref());
+    digest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_made_once_and_its_digest_is_its_own() {
+        let folder = std::env::temp_dir().join(format!("wirelap-served-{}", std::process::id()));
+        let first = lay_out(&folder, "300kB", 300_001).unwrap();
+        let path = folder.join(FOLDER).join("300kB");
+        assert_eq!(digest(&path).unwrap(), (first, 300_001));
+        let made = fs::metadata(&path).unwrap().modified().unwrap();
+        assert_eq!(lay_out(&folder, "300kB", 300_001).unwrap(), first);
+        assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), made);
+        assert_ne!(lay_out(&folder, "300kB", 300_002).unwrap(), first);
+        assert_ne!(lay_out(&folder, "other", 300_001).unwrap(), first);
+        assert_eq!(fs::read_dir(folder.join(FOLDER)).unwrap().count(), 2, "a part is left");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn the_digest_is_sha_256() {
+        // FIPS 180-4, the digest of no octets.
+        let folder = std::env::temp_dir().join(format!("wirelap-empty-{}", std::process::id()));
+        let empty = lay_out(&folder, "empty", 0).unwrap();
+        assert_eq!(empty[..4], [0xe3, 0xb0, 0xc4, 0x42]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

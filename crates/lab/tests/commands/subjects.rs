@@ -1,0 +1,361 @@
+//! Client subjects as users write them: a good one, and every way to be a bad one.
+
+use crate::bench::{Bench, outcomes, trials_run_here, unsupported};
+use serde_json::Value;
+use std::process::Command;
+
+/// What every subject of these tests begins with: the job, the lines, and a fetch.
+const PREAMBLE: &str = r#"
+import json, os, subprocess, sys, time, urllib.request
+job = json.load(sys.stdin)
+def say(**line): print(json.dumps(line), flush=True)
+def ready():
+    global zero
+    say(event="ready", name="test", version="1")
+    zero = time.monotonic()
+def now(): return (time.monotonic() - zero) * 1000
+def get(f, **more):
+    started = now()
+    with urllib.request.urlopen(f["url"]) as answer: body = answer.read()
+    if f["file"]:
+        with open(os.path.join(job["output"], f["file"]), "wb") as file: file.write(body)
+    line = dict(event="fetch", id=f["id"], status=200, started_ms=started, ended_ms=now(), bytes=len(body))
+    say(**{**line, **more})
+"#;
+
+/// The rest of one that does as it is told.
+const HONEST: &str = "ready()\nfor f in job['fetches']: get(f)\nsay(event='done', connections=len(job['fetches']))\n";
+
+fn python_runs_here() -> bool {
+    let runs = Command::new("python3").arg("--version").output().is_ok_and(|o| o.status.success());
+    if !runs {
+        unsupported("python3 is not here");
+    }
+    runs && trials_run_here()
+}
+
+/// A bench with the subject `mine` and an experiment in which it does `workload`.
+fn bench(body: &str, workload: &str) -> Bench {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("subjects")).unwrap();
+    bench.write("subjects/mine.py", format!("{PREAMBLE}{body}"));
+    bench.write(
+        "subjects/mine.toml",
+        "name = \"mine\"\nrole = \"client\"\ncommand = [\"python3\", \"{here}/mine.py\"]\n\
+         transports = [\"http/1.1\"]\n",
+    );
+    bench.write(
+        "mine.toml",
+        format!(
+            "name = \"mine\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"mine\"\ntrials = 1\nwarmup = 0\n\
+             timeout = \"3s\"\n[[workloads]]\n{workload}\n\
+             [[contenders]]\nname = \"mine\"\ntransport = \"http/1.1\"\ntls = \"none\"\nclient = \"mine\"\n\
+             [[links]]\nname = \"rtt=20ms,down=50mbit,up=50mbit\"\n"
+        ),
+    );
+    bench
+}
+
+const FILES: &str = "kind = \"download\"\nfiles = \"80kB\"\ncount = 2";
+
+/// How the one trial ended, and why.
+fn raced(bench: &Bench) -> (String, String) {
+    bench.run(&["race", "mine.toml", "--out", "run"]).said(0, &[]);
+    assert_eq!(bench.alive(), [], "a process is left");
+    assert!(!bench.path("run/scratch").exists(), "its folder is left");
+    let (_, outcome, reason) = outcomes(&bench.path("run")).remove(0);
+    (outcome, reason.unwrap_or_default())
+}
+
+fn row(bench: &Bench) -> Value {
+    let rows = rusqlite::Connection::open(bench.path("run/rows.sqlite")).unwrap();
+    let text: String = rows.query_row("SELECT record FROM trials", [], |row| row.get(0)).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn a_subject_that_does_as_it_is_told_is_measured_and_its_claims_are_graded() {
+    if !python_runs_here() {
+        return;
+    }
+    let bench = bench(HONEST, FILES);
+    let (outcome, reason) = raced(&bench);
+    assert!(outcome == "measured" || reason.contains("machine was busy"), "{outcome}: {reason}");
+    let row = row(&bench);
+    let grade = |claim: &str| {
+        let all = row["evidence"].as_array().unwrap();
+        let one = all.iter().find(|one| one["claim"] == claim).unwrap();
+        (one["value"].as_str().unwrap().to_owned(), one["grade"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(grade("protocol"), ("http/1.1".to_owned(), "server_log".to_owned()));
+    assert_eq!(grade("connections"), ("2".to_owned(), "wire".to_owned()));
+    assert_eq!(grade("bytes"), ("160000".to_owned(), "wire".to_owned()));
+    let metric = |name: &str| row["metrics"][name].as_f64().unwrap();
+    assert_eq!(metric("sha256_ok"), 1.0);
+    // A round trip for each connection and each answer at the least.
+    assert!(metric("transfer_ms") >= 80.0, "{row:#}");
+    assert!(metric("wall_ms") > metric("startup_ms") + metric("transfer_ms"), "{row:#}");
+    assert!(metric("client_peak_memory") > 1e6 && metric("client_cpu_ms") > 0.0, "{row:#}");
+    assert!(row["resources"]["server"]["voluntary_switches"].as_u64() > Some(0), "{row:#}");
+    assert_eq!(row["settings"]["client version"], "1");
+}
+
+#[test]
+fn a_subject_that_breaks_the_contract_fails_its_trial_with_its_own_words() {
+    if !python_runs_here() {
+        return;
+    }
+    for (body, told) in [
+        ("print('hello there', flush=True)\ntime.sleep(60)", "hello there"),
+        ("while True: sys.stdout.write('x' * 65536)", "longer than 65536 octets"),
+        ("sys.exit('no luck today')", "no luck today"),
+        ("ready(); get(job['fetches'][0]); sys.exit(3)", "ended early (exit code 3), after 1 of 2"),
+        ("ready(); sys.stderr.write('thinking'); sys.stderr.flush(); time.sleep(60)", "thinking"),
+        ("time.sleep(60)", "was not ready in time"),
+        ("os.kill(os.getpid(), 9)", "SIGKILL"),
+        (
+            "ready()\nfor f in job['fetches']: get(f)\nsay(event='done'); time.sleep(60)",
+            "did not end",
+        ),
+        ("say(event='unsupported', reason='not on a Sunday'); sys.exit(127)", "not on a Sunday"),
+    ] {
+        let bench = bench(body, FILES);
+        let (outcome, reason) = raced(&bench);
+        let expected = if body.contains("unsupported") { "unsupported" } else { "failed" };
+        assert_eq!(outcome, expected, "{body}: {reason}");
+        assert!(reason.contains(told) && reason.contains("mine"), "{body}: {reason}");
+    }
+}
+
+#[test]
+fn a_claim_that_does_not_hold_fails_the_trial() {
+    if !python_runs_here() {
+        return;
+    }
+    const ALL: &str = "ready()\nfor f in job['fetches']: get(f, MORE)\nsay(event='done', DONE)";
+    let with = |more: &str, done: &str| ALL.replace("MORE", more).replace("DONE", done);
+    let nothing = "ready()\nfor f in job['fetches']: say(event='fetch', id=f['id'], status=200, started_ms=0, \
+                   ended_ms=1, bytes=80000)\nsay(event='done')";
+    for (body, told) in [
+        (with("protocol='h2'", ""), "it says that it spoke h2"),
+        (with("", "connections=1"), "it opened 1 connections, and the link saw 2 begin"),
+        (with("bytes=79999", ""), "has 79999 octets, and it has 80000"),
+        (with("started_ms=0, ended_ms=1", ""), "octets after 1.0 ms, when only"),
+        (nothing.to_owned(), "only 0 came out of the link"),
+        (
+            "ready()\nfor f in job['fetches']:\n  get(f)\n  p = os.path.join(job['output'], f['file'])\n  \
+             b = bytearray(open(p, 'rb').read()); b[70000] ^= 1; open(p, 'wb').write(b)\nsay(event='done')"
+                .to_owned(),
+            "the SHA-256 of its file of 80kB-0 is wrong",
+        ),
+    ] {
+        let bench = bench(&body, FILES);
+        let (outcome, reason) = raced(&bench);
+        assert_eq!(outcome, "failed", "{body}: {reason}");
+        assert!(reason.contains(told), "{body}: {reason}");
+    }
+}
+
+#[test]
+fn what_a_subject_leaves_running_is_gone_when_its_trial_is() {
+    if !python_runs_here() {
+        return;
+    }
+    // A child in a session of its own, with every pipe closed, that ignores what can be ignored.
+    let daemon = "subprocess.Popen(['sh', '-c', 'trap \"\" TERM HUP INT; sleep 600; :'], start_new_session=True, \
+                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n";
+    // And one that keeps the pipes open.
+    let holder = "subprocess.Popen(['sleep', '600'], start_new_session=True)\n";
+    for left in [daemon, holder] {
+        let bench = bench(&format!("{left}{HONEST}"), FILES);
+        let (outcome, reason) = raced(&bench);
+        assert!(outcome == "measured" || reason.contains("busy"), "{outcome}: {reason}");
+    }
+    let bench = bench(&format!("{daemon}time.sleep(600)"), FILES);
+    assert_eq!(raced(&bench).0, "failed");
+}
+
+#[test]
+fn a_process_a_file_is_started_for_each_file() {
+    if !python_runs_here() {
+        return;
+    }
+    let bench = bench(HONEST, &format!("{FILES}\nprocesses = \"each\""));
+    let (outcome, reason) = raced(&bench);
+    assert!(outcome == "measured" || reason.contains("busy"), "{outcome}: {reason}");
+    let row = row(&bench);
+    assert_eq!(row["fetches"].as_array().unwrap().len(), 2);
+    assert_eq!(row["metrics"]["sha256_ok"], 1.0);
+}
+
+#[test]
+fn a_client_that_is_not_declared_is_told_before_anything_runs() {
+    let bench = bench(HONEST, FILES);
+    let text = std::fs::read_to_string(bench.path("mine.toml")).unwrap();
+    bench.write("mine.toml", text.replace("client = \"mine\"", "client = \"crul\""));
+    bench
+        .run(&["race", "mine.toml"])
+        .said(2, &["no client `crul` is declared", "did you mean `curl`?", "--subjects DIR"]);
+    bench.write("subjects/mine.toml", "name = \"mine\"\nrole = \"clint\"\n");
+    bench.run(&["race", "mine.toml"]).said(2, &["subjects/mine.toml", "clint"]);
+}
+
+#[test]
+fn a_subject_that_cannot_be_asked_for_this_is_not_even_started() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = bench("open('/dev/full', 'w').write('started')", FILES);
+    let text = std::fs::read_to_string(bench.path("mine.toml")).unwrap();
+    bench.write("mine.toml", text.replace("http/1.1", "h2"));
+    let (outcome, reason) = raced(&bench);
+    assert_eq!(
+        (outcome.as_str(), reason.contains("not declared to speak h2")),
+        ("unsupported", true)
+    );
+}
+
+/// The code blocks of `docs/subjects.md` of this language, as they stand there.
+fn blocks(language: &str) -> Vec<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/subjects.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let opening = format!("```{language}\n");
+    let blocks = text.split(&opening).skip(1).map(|rest| rest.split("```").next().unwrap());
+    blocks.map(str::to_owned).collect()
+}
+
+#[test]
+fn the_example_of_the_documentation_races_as_it_stands_there() {
+    let modules = ["-MJSON::PP", "-MHTTP::Tiny", "-MTime::HiRes", "-e", "1"];
+    let runs = Command::new("perl").args(modules).output().is_ok_and(|o| o.status.success());
+    if !runs {
+        return unsupported("Perl with its core modules is not here");
+    }
+    if !trials_run_here() {
+        return;
+    }
+    let program = blocks("perl").remove(0);
+    let lines = program.lines().filter(|line| !line.trim().is_empty()).count();
+    assert!(lines <= 34, "the example has {lines} lines");
+    let [declaration, experiment] = blocks("toml").try_into().unwrap();
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("subjects")).unwrap();
+    bench.write("subjects/tiny.pl", program);
+    bench.write("subjects/tiny.toml", declaration);
+    bench.write("mine.toml", experiment);
+    bench
+        .run(&[
+            "race",
+            "mine.toml",
+            "--out",
+            "run",
+            "--contenders",
+            "tiny",
+            "--baseline",
+            "tiny",
+            "--trials",
+            "3",
+        ])
+        .said(0, &[]);
+    let rows = outcomes(&bench.path("run"));
+    assert!(
+        rows.iter().all(|(_, outcome, reason)| outcome == "measured"
+            || reason.as_ref().is_some_and(|reason| reason.contains("busy"))),
+        "{rows:?}"
+    );
+}
+
+#[test]
+fn without_a_link_there_is_a_packet_log_all_the_same() {
+    if !python_runs_here() {
+        return;
+    }
+    let bench = bench(HONEST, FILES);
+    bench.run(&["race", "mine.toml", "--out", "run", "--links", "none"]).said(0, &[]);
+    assert_eq!(bench.alive(), []);
+    let row = row(&bench);
+    assert_eq!(row["outcome"]["kind"], "measured", "{row:#}");
+    assert_eq!(
+        (&row["packets"]["connections"], &row["metrics"]["connections"]),
+        (&2.into(), &2.0.into())
+    );
+    assert!(row["packets"]["down"]["payload"].as_u64() >= Some(160_000), "{row:#}");
+    let wire = row["evidence"].as_array().unwrap().iter().filter(|one| one["grade"] == "wire");
+    assert_eq!(wire.count(), 3, "{row:#}");
+    // And a client that says that it did what it did not is caught here as on any link.
+    let idle = "ready()\nfor f in job['fetches']: say(event='fetch', id=f['id'], status=200, started_ms=0, \
+                ended_ms=1, bytes=80000)\nsay(event='done')";
+    bench.write("subjects/mine.py", format!("{PREAMBLE}{idle}"));
+    bench.run(&["race", "mine.toml", "--out", "idle", "--links", "none"]).said(0, &[]);
+    let reason = outcomes(&bench.path("idle")).remove(0).2.unwrap();
+    assert!(reason.contains("only 0 came out"), "{reason}");
+}
+
+/// Every built-in client, at what it can do, against our origin.
+const BUILT_IN: &str = r#"name = "mine"
+title = "t"
+question = "q"
+baseline = "curl-h1"
+trials = 1
+warmup = 0
+timeout = "60s"
+[[workloads]]
+kind = "download"
+files = "80kB"
+count = 3
+[[workloads]]
+kind = "calls"
+pattern = "serial"
+count = 3
+bytes = 500
+[[workloads]]
+kind = "calls"
+pattern = "parallel"
+count = 3
+bytes = 500
+[[links]]
+name = "none"
+"#;
+
+#[test]
+fn the_built_in_clients_do_their_work_and_what_they_say_of_it_holds() {
+    if !trials_run_here() {
+        return;
+    }
+    let ways = [
+        ("curl", "http/1.1", "1.3"),
+        ("curl", "h2", "1.2"),
+        ("wget", "http/1.1", "1.3"),
+        ("nghttp", "h2", "1.3"),
+        ("h2load", "h2", "1.3"),
+        ("h2load", "http/1.1", "1.3"),
+        ("wrk", "http/1.1", "none"),
+        ("node-fetch", "http/1.1", "1.3"),
+        ("node-fetch", "h2", "1.3"),
+        ("httpx", "http/1.1", "1.2"),
+        ("httpx", "h2", "1.3"),
+        ("go-http", "http/1.1", "1.2"),
+        ("go-http", "h2", "1.3"),
+    ];
+    let mut text = BUILT_IN.replace("curl-h1", "curl h1 1.3");
+    for (client, transport, tls) in ways {
+        let name = format!("{client} {} {tls}", transport.replace("http/1.1", "h1"));
+        text.push_str(&format!(
+            "[[contenders]]\nname = \"{name}\"\ntransport = \"{transport}\"\ntls = \"{tls}\"\nclient = \"{client}\"\n"
+        ));
+    }
+    let bench = Bench::new();
+    bench.write("mine.toml", text);
+    bench.run(&["race", "mine.toml", "--out", "run"]).said(0, &[]);
+    assert_eq!(bench.alive(), [], "a process is left");
+    let mut measured = 0;
+    for (key, outcome, reason) in outcomes(&bench.path("run")) {
+        let reason = reason.unwrap_or_default();
+        match outcome.as_str() {
+            "measured" => measured += 1,
+            "unsupported" => unsupported(&format!("{key}: {reason}")),
+            _ => panic!("{key} {outcome}: {reason}"),
+        }
+    }
+    eprintln!("{measured} of {} ways were measured", ways.len() * 3);
+}

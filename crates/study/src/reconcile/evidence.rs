@@ -1,0 +1,405 @@
+//! What other people's clients claim, and what vouches for it. A client tells what it did; the link's log, the
+//! server's log and the key log were there too. A claim that one of them contradicts fails the trial, one that
+//! nobody can see into stands as unverified, and the row says which is which.
+
+#[cfg(test)]
+mod tests;
+
+use super::packets::{PacketSummary, payload_until, summarise};
+use super::path::finished;
+use crate::record::Outcome;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+use trace::{FetchRecord, PacketRecord, TlsRecord};
+use unit::Instant;
+
+/// A claim and its grade.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// What it is about.
+    pub claim: Claim,
+    /// What is held to be so.
+    pub value: String,
+    /// What vouches for it.
+    pub grade: Grade,
+}
+
+/// What vouched for a kind of claim in every measured trial of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GradedClaim {
+    /// What it is about.
+    pub claim: Claim,
+    /// The weakest grade of all trials.
+    pub grade: Grade,
+}
+
+/// What vouches for the claims of several trials together: a chain is as strong as its weakest link.
+pub(crate) fn weakest<'e>(evidence: impl Iterator<Item = &'e Evidence>) -> Vec<GradedClaim> {
+    let mut grades: BTreeMap<Claim, Grade> = BTreeMap::new();
+    for one in evidence {
+        let grade = grades.entry(one.claim).or_insert(one.grade);
+        *grade = one.grade.max(*grade);
+    }
+    grades.into_iter().map(|(claim, grade)| GradedClaim { claim, grade }).collect()
+}
+
+/// What a claim is about.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Claim {
+    /// The protocol that carried the fetches.
+    Protocol,
+    /// The TLS version below it.
+    Tls,
+    /// Connections opened.
+    Connections,
+    /// Connections that took up an earlier TLS session.
+    Resumed,
+    /// Octets of bodies.
+    Bytes,
+    /// That no octet was there before it could be.
+    Times,
+}
+
+/// What vouches for a claim, best first.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Grade {
+    /// The link's packet log.
+    Wire,
+    /// The TLS secrets that the client wrote.
+    KeyLog,
+    /// What the server says of itself.
+    ServerLog,
+    /// Nobody but the client.
+    Unverified,
+}
+
+impl fmt::Display for Grade {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Wire => "wire",
+            Self::KeyLog => "key log",
+            Self::ServerLog => "server log",
+            Self::Unverified => "unverified",
+        })
+    }
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Protocol => "protocol",
+            Self::Tls => "TLS",
+            Self::Connections => "connections",
+            Self::Resumed => "resumed",
+            Self::Bytes => "bytes",
+            Self::Times => "times",
+        })
+    }
+}
+
+/// What a server saw, connection by connection: our own origin's word, or another server's log read.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ServerLog {
+    /// Every connection that carried a request.
+    pub connections: Vec<ServerConnection>,
+}
+
+/// One connection, as the server saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ServerConnection {
+    /// Its number, in the order of accepting.
+    pub id: u64,
+    /// The ALPN name of the protocol spoken.
+    pub protocol: String,
+    /// What TLS agreed on; None on a clear connection, or where the server does not tell.
+    #[serde(default)]
+    pub tls: Option<TlsRecord>,
+    /// Requests answered.
+    pub requests: u32,
+    /// Octets of bodies sent.
+    pub body_bytes: u64,
+}
+
+/// What a TLS key log tells: a session's secrets stand there under its client random.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct KeyLogFacts {
+    /// Handshakes by the TLS version that their secrets belong to.
+    pub handshakes: BTreeMap<String, u64>,
+}
+
+impl KeyLogFacts {
+    /// Reads a key log in NSS format; lines of other kinds are passed over.
+    pub fn read(text: &str) -> Self {
+        let mut versions: BTreeMap<&str, &str> = BTreeMap::new();
+        for line in text.lines() {
+            let mut words = line.split_ascii_whitespace();
+            let (Some(label), Some(random)) = (words.next(), words.next()) else { continue };
+            let version = match label {
+                "CLIENT_RANDOM" => "TLSv1.2",
+                "CLIENT_HANDSHAKE_TRAFFIC_SECRET" => "TLSv1.3",
+                _ => continue,
+            };
+            versions.insert(random, version);
+        }
+        let mut facts = Self::default();
+        for version in versions.into_values() {
+            *facts.handshakes.entry(version.to_owned()).or_default() += 1;
+        }
+        facts
+    }
+}
+
+/// What was asked of a client, what it says, and who else was there.
+#[derive(Debug, Clone)]
+pub struct Case<'a> {
+    /// The ALPN name of the protocol asked for.
+    pub transport: &'a str,
+    /// The TLS version asked for, such as `TLSv1.3`; None in the clear.
+    pub tls: Option<&'a str>,
+    /// What it says of each fetch.
+    pub fetches: &'a [FetchRecord],
+    /// The octets that each fetch was to bring, by number.
+    pub expected: &'a BTreeMap<u32, u64>,
+    /// The octets that it says that a fetch brought, by number, where it does.
+    pub told: &'a BTreeMap<u32, u64>,
+    /// How many connections it says that it opened.
+    pub connections: Option<u64>,
+    /// How many it tells apart.
+    pub named_connections: u64,
+    /// The TLS versions that it names.
+    pub tls_told: Vec<String>,
+    /// Connections that it says took up an earlier session.
+    pub resumed: Option<u64>,
+    /// The link's log; None where none was kept.
+    pub packets: Option<&'a [PacketRecord]>,
+    /// When the measured work began, where the client warmed up before it over the same link.
+    pub since: Option<Instant>,
+    /// The server's log; None where it keeps none.
+    pub server: Option<&'a ServerLog>,
+    /// What its key log tells; None where it writes none.
+    pub key_log: Option<&'a KeyLogFacts>,
+}
+
+/// What the link's log comes to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sums {
+    /// Of all, warm-up included.
+    pub(super) whole: PacketSummary,
+    /// Octets of payload that came out towards the client for the measured work.
+    pub(super) payload: u64,
+    /// As many of them as had come out when the client says that it had all.
+    pub(super) in_time: u64,
+}
+
+impl Sums {
+    /// Of a case's log.
+    pub(super) fn of(case: &Case<'_>) -> Self {
+        let Some(packets) = case.packets else { return Self::default() };
+        let measured: Cow<'_, [PacketRecord]> = match case.since {
+            None => packets.into(),
+            Some(since) => packets.iter().filter(|p| p.at >= since).cloned().collect(),
+        };
+        let end = case.fetches.iter().map(finished).max().unwrap_or_default();
+        Self {
+            whole: summarise(packets),
+            payload: payload_until(&measured, Instant::from_nanos(u64::MAX)),
+            in_time: payload_until(&measured, end + READING),
+        }
+    }
+}
+
+/// Judges every claim; the evidence, and the first claim that does not hold.
+pub(super) fn judge(case: &Case<'_>, sums: &Sums) -> (Vec<Evidence>, Option<Outcome>) {
+    let mut bench = Bench { case, sums, evidence: Vec::new(), objections: Vec::new() };
+    bench.protocol();
+    bench.tls();
+    bench.connections();
+    bench.resumed();
+    bench.bytes();
+    bench.times();
+    let first = bench.objections.into_iter().next();
+    (bench.evidence, first.map(|reason| Outcome::Failed { reason }))
+}
+
+struct Bench<'a, 'c> {
+    case: &'a Case<'c>,
+    sums: &'a Sums,
+    evidence: Vec<Evidence>,
+    objections: Vec<String>,
+}
+
+impl Bench<'_, '_> {
+    fn grade(&mut self, claim: Claim, value: impl Into<String>, grade: Grade) {
+        self.evidence.push(Evidence { claim, value: value.into(), grade });
+    }
+
+    fn object(&mut self, reason: String) {
+        self.objections.push(reason);
+    }
+
+    /// The packet headers that are kept do not show what TLS hides; over UDP there is HTTP/3 alone.
+    fn protocol(&mut self) {
+        let asked = self.case.transport;
+        let told = self.case.fetches.iter().map(|fetch| fetch.protocol.as_str());
+        if let Some(other) = told.filter(|told| !told.is_empty()).find(|told| *told != asked) {
+            let reason = format!("{asked} was asked for, and it says that it spoke {other}");
+            return self.object(reason);
+        }
+        let seen = self.case.server.map(|log| log.connections.iter().filter(|c| c.requests > 0));
+        match seen {
+            Some(mut seen) => match seen.clone().find(|seen| seen.protocol != asked) {
+                Some(other) => {
+                    let reason = format!(
+                        "{asked} was asked for, and the server saw {} on connection {}",
+                        other.protocol, other.id
+                    );
+                    self.object(reason);
+                }
+                None if seen.next().is_some() => {
+                    self.grade(Claim::Protocol, asked, Grade::ServerLog);
+                }
+                None => self.grade(Claim::Protocol, asked, Grade::Unverified),
+            },
+            None => self.grade(Claim::Protocol, asked, Grade::Unverified),
+        }
+    }
+
+    fn tls(&mut self) {
+        let Some(asked) = self.case.tls else { return };
+        if let Some(other) = self.case.tls_told.iter().find(|told| *told != asked) {
+            let reason = format!("{asked} was asked for, and it says that it spoke {other}");
+            return self.object(reason);
+        }
+        let keyed = self.case.key_log.map(|log| log.handshakes.keys());
+        if let Some(other) = keyed.and_then(|mut keyed| keyed.find(|seen| *seen != asked)) {
+            let reason = format!("{asked} was asked for, and its key log is of {other}");
+            return self.object(reason);
+        }
+        let server = self.case.server.into_iter().flat_map(|log| &log.connections);
+        let seen: Vec<&str> =
+            server.filter_map(|c| c.tls.as_ref()).map(|tls| tls.version.as_str()).collect();
+        if let Some(other) = seen.iter().find(|seen| **seen != asked) {
+            let reason = format!("{asked} was asked for, and the server saw {other}");
+            return self.object(reason);
+        }
+        let keyed = self.case.key_log.is_some_and(|log| !log.handshakes.is_empty());
+        let grade = match (keyed, seen.is_empty()) {
+            (true, _) => Grade::KeyLog,
+            (false, false) => Grade::ServerLog,
+            (false, true) => Grade::Unverified,
+        };
+        self.grade(Claim::Tls, asked, grade);
+    }
+
+    fn connections(&mut self) {
+        let wire = self.case.packets.map(|_| self.sums.whole.connections);
+        let server = self.case.server.map(|log| log.connections.len() as u64);
+        match (self.case.connections, wire, server) {
+            (Some(told), Some(seen), _) if told != seen => self.object(format!(
+                "it says that it opened {told} connections, and the link saw {seen} begin"
+            )),
+            (None, Some(seen), _) if self.case.named_connections > seen => {
+                let named = self.case.named_connections;
+                self.object(format!(
+                    "it tells {named} connections apart, and the link saw {seen} begin"
+                ));
+            }
+            // One that carried nothing is not in every server's log.
+            (Some(told), None, Some(seen)) if told < seen => self.object(format!(
+                "it says that it opened {told} connections, and the server answered on {seen}"
+            )),
+            (_, Some(seen), _) => self.grade(Claim::Connections, seen.to_string(), Grade::Wire),
+            (None, None, Some(seen)) | (Some(seen), None, Some(_)) => {
+                self.grade(Claim::Connections, seen.to_string(), Grade::ServerLog);
+            }
+            (Some(told), None, None) => {
+                self.grade(Claim::Connections, told.to_string(), Grade::Unverified);
+            }
+            (None, None, None) => {}
+        }
+    }
+
+    fn resumed(&mut self) {
+        let tls = |c: &ServerConnection| c.tls.as_ref().map(|tls| tls.resumed);
+        let server = self.case.server.map(|log| log.connections.iter().filter_map(tls));
+        let seen = server.map(|seen| seen.filter(|resumed| *resumed).count() as u64);
+        match (self.case.resumed, seen) {
+            (Some(told), Some(seen)) if told != seen => self.object(format!(
+                "it says that {told} connections took up an earlier session, and the server saw {seen}"
+            )),
+            (_, Some(seen)) if self.case.tls.is_some() => {
+                self.grade(Claim::Resumed, seen.to_string(), Grade::ServerLog);
+            }
+            (Some(told), None) => self.grade(Claim::Resumed, told.to_string(), Grade::Unverified),
+            _ => {}
+        }
+    }
+
+    fn bytes(&mut self) {
+        let wrong = self.case.fetches.iter().find_map(|fetch| {
+            let (expected, told) =
+                (self.case.expected.get(&fetch.id)?, self.case.told.get(&fetch.id)?);
+            (told != expected).then_some((fetch, told, expected))
+        });
+        if let Some((fetch, told, expected)) = wrong {
+            let url = &fetch.url;
+            return self
+                .object(format!("it says that {url} has {told} octets, and it has {expected}"));
+        }
+        let total: u64 = self.case.expected.values().sum();
+        let sent = self
+            .case
+            .server
+            .map(|log| log.connections.iter().map(|connection| connection.body_bytes).sum::<u64>());
+        // Headers, frames and records come on top of the bodies, never off them.
+        if self.case.packets.is_some() && self.sums.payload < total {
+            let came = self.sums.payload;
+            self.object(format!(
+                "it says that it had {total} octets, and only {came} came out of the link"
+            ));
+        } else if let Some(sent) = sent.filter(|sent| *sent < total) {
+            self.object(format!("it says that it had {total} octets, and the server sent {sent}"));
+        } else {
+            let grade = match (self.case.packets, sent) {
+                (Some(_), _) => Grade::Wire,
+                (None, Some(_)) => Grade::ServerLog,
+                (None, None) => Grade::Unverified,
+            };
+            self.grade(Claim::Bytes, total.to_string(), grade);
+        }
+    }
+
+    /// Whoever is done has every octet, so that all of them had come out of the link by then.
+    fn times(&mut self) {
+        let end = self.case.fetches.iter().map(finished).max();
+        let (Some(_), Some(end)) = (self.case.packets, end) else { return };
+        let total: u64 = self.case.expected.values().sum();
+        let came = self.sums.in_time;
+        if came < total {
+            let last = millis(end, self.case.fetches);
+            self.object(format!(
+                "it says that it had {total} octets after {last:.1} ms, when only {came} had come out of the link"
+            ));
+        } else {
+            self.grade(Claim::Times, "last octet", Grade::Wire);
+        }
+    }
+}
+
+fn millis(end: Instant, fetches: &[FetchRecord]) -> f64 {
+    let start = fetches.iter().map(|fetch| fetch.phases.queued).min().unwrap_or(end);
+    end.since(start).as_secs_f64() * 1e3
+}
+
+/// Two clocks are read. That a client's first line is read after it was written makes its times later, not sooner.
+const READING: Duration = Duration::from_millis(5);

@@ -1,0 +1,209 @@
+use super::super::reconcile_subject;
+use super::*;
+use std::net::SocketAddr;
+use trace::{Direction, Fate, FetchOutcome, Flow, Phases, TcpMark};
+
+fn at(ms: u64) -> Instant {
+    Instant::from_nanos(1_000_000_000 + ms * 1_000_000)
+}
+
+/// A trial of one fetch of 5,000 octets over one connection, and all that was said of it.
+struct World {
+    fetches: Vec<FetchRecord>,
+    expected: BTreeMap<u32, u64>,
+    told: BTreeMap<u32, u64>,
+    connections: Option<u64>,
+    named: u64,
+    resumed: Option<u64>,
+    tls_told: Vec<String>,
+    packets: Option<Vec<PacketRecord>>,
+    since: Option<Instant>,
+    server: Option<ServerLog>,
+    key_log: Option<KeyLogFacts>,
+}
+
+fn packet(
+    ms: u64,
+    direction: Direction,
+    flags: u8,
+    (sequence, payload): (u32, u32),
+) -> PacketRecord {
+    let ends: [SocketAddr; 2] =
+        ["10.77.0.1:40000".parse().unwrap(), "10.77.1.1:443".parse().unwrap()];
+    let [source, destination] = match direction {
+        Direction::Up => ends,
+        Direction::Down => [ends[1], ends[0]],
+    };
+    PacketRecord {
+        at: at(ms),
+        direction,
+        index: 0,
+        length: payload + 40,
+        fate: Fate::Delivered { at: at(ms) },
+        flow: Some(Flow { protocol: 6, source, destination }),
+        tcp: Some(TcpMark { sequence, acknowledgement: 0, flags, payload }),
+    }
+}
+
+impl World {
+    fn new() -> Self {
+        let phases = Phases {
+            queued: at(0),
+            connect_start: None,
+            connected: None,
+            secured: None,
+            sent: None,
+            first_byte: None,
+            last_byte: Some(at(100)),
+        };
+        let fetch = FetchRecord {
+            id: 0,
+            url: "https://origin.test/files/5kB".to_owned(),
+            connection: None,
+            stream: 0,
+            protocol: "h2".to_owned(),
+            status: Some(200),
+            pushed: false,
+            redirects: 0,
+            body_bytes: 5000,
+            phases,
+            outcome: FetchOutcome::Done,
+        };
+        let tls = TlsRecord {
+            version: "TLSv1.3".to_owned(),
+            cipher: String::new(),
+            alpn: "h2".to_owned(),
+            resumed: false,
+        };
+        let seen = ServerConnection {
+            id: 1,
+            protocol: "h2".to_owned(),
+            tls: Some(tls),
+            requests: 1,
+            body_bytes: 5000,
+        };
+        let packets = vec![
+            packet(0, Direction::Up, 0x02, (0, 0)),
+            packet(50, Direction::Down, 0x10, (1, 3000)),
+            packet(99, Direction::Down, 0x10, (3001, 2300)),
+        ];
+        Self {
+            fetches: vec![fetch],
+            expected: [(0, 5000)].into(),
+            told: [(0, 5000)].into(),
+            connections: Some(1),
+            named: 1,
+            resumed: Some(0),
+            tls_told: vec!["TLSv1.3".to_owned()],
+            packets: Some(packets),
+            since: None,
+            server: Some(ServerLog { connections: vec![seen] }),
+            key_log: None,
+        }
+    }
+
+    fn heard(&self) -> (Outcome, Vec<Evidence>) {
+        let (finding, evidence) = reconcile_subject(&Case {
+            transport: "h2",
+            tls: Some("TLSv1.3"),
+            fetches: &self.fetches,
+            expected: &self.expected,
+            told: &self.told,
+            connections: self.connections,
+            named_connections: self.named,
+            tls_told: self.tls_told.clone(),
+            resumed: self.resumed,
+            packets: self.packets.as_deref(),
+            since: self.since,
+            server: self.server.as_ref(),
+            key_log: self.key_log.as_ref(),
+        });
+        (finding.outcome, evidence)
+    }
+
+    fn grade(&self, claim: Claim) -> Option<Grade> {
+        self.heard().1.iter().find(|one| one.claim == claim).map(|one| one.grade)
+    }
+
+    fn server(&mut self) -> &mut ServerConnection {
+        &mut self.server.as_mut().unwrap().connections[0]
+    }
+}
+
+#[test]
+fn claims_that_hold_are_graded_by_the_best_witness() {
+    let mut world = World::new();
+    assert_eq!(world.heard().0, Outcome::Measured);
+    assert_eq!(world.grade(Claim::Protocol), Some(Grade::ServerLog));
+    assert_eq!(world.grade(Claim::Connections), Some(Grade::Wire));
+    assert_eq!(world.grade(Claim::Bytes), Some(Grade::Wire));
+    assert_eq!(world.grade(Claim::Times), Some(Grade::Wire));
+    assert_eq!(world.grade(Claim::Tls), Some(Grade::ServerLog));
+    world.key_log = Some(KeyLogFacts::read("CLIENT_HANDSHAKE_TRAFFIC_SECRET aa bb\n"));
+    assert_eq!(world.grade(Claim::Tls), Some(Grade::KeyLog));
+    world.packets = None;
+    assert_eq!(world.grade(Claim::Bytes), Some(Grade::ServerLog));
+    assert_eq!(world.grade(Claim::Connections), Some(Grade::ServerLog));
+    assert_eq!(world.grade(Claim::Times), None);
+    world.server = None;
+    for claim in [Claim::Protocol, Claim::Bytes, Claim::Connections, Claim::Resumed] {
+        assert_eq!(world.grade(claim), Some(Grade::Unverified), "{claim}");
+    }
+    assert_eq!(world.heard().0, Outcome::Measured);
+}
+
+#[test]
+fn a_claim_that_a_witness_contradicts_fails_the_trial() {
+    type Change = fn(&mut World);
+    let changes: [(&str, Change); 12] = [
+        ("it spoke http/1.1", |w| w.fetches[0].protocol = "http/1.1".to_owned()),
+        ("the server saw http/1.1", |w| w.server().protocol = "http/1.1".to_owned()),
+        ("it spoke TLSv1.2", |w| w.tls_told = vec!["TLSv1.2".to_owned()]),
+        ("the server saw TLSv1.2", |w| {
+            w.server().tls.as_mut().unwrap().version = "TLSv1.2".to_owned();
+        }),
+        ("key log is of TLSv1.2", |w| w.key_log = Some(KeyLogFacts::read("CLIENT_RANDOM aa bb"))),
+        ("opened 2 connections", |w| w.connections = Some(2)),
+        ("tells 2 connections apart", |w| (w.connections, w.named) = (None, 2)),
+        ("the server saw 0", |w| w.resumed = Some(1)),
+        ("has 4999 octets", |w| w.told = [(0, 4999)].into()),
+        ("only 3000 came out", |w| w.packets.as_mut().unwrap().truncate(2)),
+        ("after 60.0 ms, when only 3000", |w| w.fetches[0].phases.last_byte = Some(at(60))),
+        ("the server sent 4999", |w| {
+            w.packets = None;
+            w.server().body_bytes = 4999;
+        }),
+    ];
+    for (told, change) in changes {
+        let mut world = World::new();
+        change(&mut world);
+        let Outcome::Failed { reason } = world.heard().0 else { panic!("{told}: not failed") };
+        assert!(reason.contains(told), "{reason}");
+    }
+}
+
+#[test]
+fn what_was_moved_to_warm_up_does_not_count_for_the_measured_work() {
+    let mut world = World::new();
+    world.since = Some(at(10));
+    assert_eq!(world.heard().0, Outcome::Measured);
+    world.since = Some(at(60));
+    let Outcome::Failed { reason } = world.heard().0 else { panic!("not failed") };
+    assert!(reason.contains("only 2300 came out"), "{reason}");
+}
+
+#[test]
+fn a_cell_is_vouched_for_by_the_weakest_of_its_trials() {
+    let of = |grade| Evidence { claim: Claim::Tls, value: String::new(), grade };
+    let all = [of(Grade::KeyLog), of(Grade::ServerLog), of(Grade::KeyLog)];
+    let expected = GradedClaim { claim: Claim::Tls, grade: Grade::ServerLog };
+    assert_eq!(weakest(all.iter()), [expected]);
+}
+
+#[test]
+fn a_key_log_tells_each_handshake_once() {
+    let text = "# a comment\nCLIENT_RANDOM aa 1\nCLIENT_HANDSHAKE_TRAFFIC_SECRET bb 2\n\
+                SERVER_HANDSHAKE_TRAFFIC_SECRET bb 3\nCLIENT_HANDSHAKE_TRAFFIC_SECRET cc 4\nrubbish\n";
+    let facts = KeyLogFacts::read(text);
+    assert_eq!(facts.handshakes, [("TLSv1.2".to_owned(), 1), ("TLSv1.3".to_owned(), 2)].into());
+}

@@ -1,0 +1,54 @@
+//! The finding on a trial of somebody else's client. Its phases are told in its own words where they are told at
+//! all, so that its load time is not split into parts: what nobody measured is not made up.
+
+use super::evidence::{Case, Claim, Evidence, Sums, judge};
+use super::path::finished;
+use super::{Finding, failure, millis};
+use crate::record::{Outcome, metric};
+use std::collections::BTreeMap;
+use trace::FetchRecord;
+
+/// Hears the client and everybody who can vouch for it or contradict it.
+pub fn reconcile_subject(case: &Case<'_>) -> (Finding, Vec<Evidence>) {
+    let sums = Sums::of(case);
+    let fetches: Vec<&FetchRecord> = case.fetches.iter().collect();
+    let (evidence, objection) = judge(case, &sums);
+    let finding = Finding {
+        metrics: metrics(case, &evidence, sums.payload),
+        parts: None,
+        packets: sums.whole,
+        outcome: failure(&fetches).or(objection).unwrap_or(Outcome::Measured),
+    };
+    (finding, evidence)
+}
+
+fn metrics(case: &Case<'_>, evidence: &[Evidence], payload: u64) -> BTreeMap<String, f64> {
+    let mut metrics = BTreeMap::new();
+    let mut set = |name: &str, value: f64| metrics.insert(name.to_owned(), value);
+    let held = |claim| {
+        let found = evidence.iter().find(|evidence| evidence.claim == claim)?;
+        found.value.parse::<f64>().ok()
+    };
+    let bodies: u64 = case.expected.values().sum();
+    set(metric::BYTES, if case.packets.is_some() { payload as f64 } else { bodies as f64 });
+    if let Some(connections) = held(Claim::Connections) {
+        set(metric::CONNECTIONS, connections);
+    }
+    if let Some(resumed) = held(Claim::Resumed) {
+        set(metric::RESUMED, resumed);
+    }
+    for connection in case.server.into_iter().flat_map(|log| &log.connections) {
+        *metrics.entry(metric::connections_by(&connection.protocol)).or_default() += 1.0;
+    }
+    let mut set = |name: &str, value: f64| metrics.insert(name.to_owned(), value);
+    let start = case.fetches.iter().map(|fetch| fetch.phases.queued).min();
+    let end = case.fetches.iter().map(finished).max();
+    if let (Some(start), Some(end)) = (start, end) {
+        set(metric::LOAD_MS, millis(end.since(start)));
+        let first = case.fetches.iter().filter_map(|fetch| fetch.phases.first_byte).min();
+        if let Some(first) = first {
+            set(metric::FIRST_BYTE_MS, millis(first.since(start)));
+        }
+    }
+    metrics
+}

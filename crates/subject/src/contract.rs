@@ -1,0 +1,28 @@
+//! The subject contract, version 1: a JSON job in, JSON lines out. `docs/subjects.md` is its text for those who
+//! write a subject; what stands here says the same in types. Nothing here starts a program.
+
+mod hearing;
+mod job;
+mod line;
+#[cfg(test)]
+mod tests;
+
+pub use hearing::{Hearing, Rubbish, Told, Transcript};
+pub use job::{Fetch, Job, Negotiation, Pattern, Tls, Transport, Workload};
+pub use line::{Done, FetchLine, Line, Ready, UnsupportedLine};
+
+/// The version of the contract that this wirelap speaks.
+pub const CONTRACT: u32 = 1;
+
+/// The exit code of a subject that cannot do its job here (as quic-interop-runner has it).
+pub const UNSUPPORTED: i32 = 127;
+
+/// The JSON Schema of a job, as published in `docs/schema/subject-job.schema.json`.
+pub fn job_schema() -> serde_json::Value {
+    schemars::schema_for!(Job).to_value()
+}
+
+/// The JSON Schema of a line, as published in `docs/schema/subject-line.schema.json`.
+pub fn line_schema() -> serde_json::Value {
+    schemars::schema_for!(Line).to_value()
+}

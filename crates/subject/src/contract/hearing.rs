@@ -1,0 +1,183 @@
+//! Hearing a subject: octets in, checked lines out. The one rule: whatever is said is bounded, in order, and about
+//! the job; the first line that is not ends the hearing.
+
+use super::line::{Done, FetchLine, Line, Ready, UnsupportedLine};
+use std::collections::BTreeSet;
+use std::fmt;
+use unit::Instant;
+
+/// The longest line: names, reasons and times take a hundredth of it.
+const LONGEST_LINE: usize = 64 * 1024;
+
+/// As much of a line as a reason quotes.
+const EXCERPT: usize = 160;
+
+/// Something that was said, and when it came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told<T> {
+    /// When its line was whole.
+    pub at: Instant,
+    /// What was said.
+    pub line: T,
+}
+
+/// All that a subject has said.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Transcript {
+    /// The work began.
+    pub ready: Option<Told<Ready>>,
+    /// The fetches, as they ended.
+    pub fetches: Vec<Told<FetchLine>>,
+    /// The work was done.
+    pub done: Option<Told<Done>>,
+    /// Why there is none.
+    pub unsupported: Option<UnsupportedLine>,
+}
+
+/// What was said is not in the contract.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} of its output: {fault}{}", quoted(.said))]
+pub struct Rubbish {
+    /// The line, from 1.
+    pub line: u64,
+    /// What is wrong with it, and what was expected.
+    pub fault: String,
+    /// How it begins.
+    pub said: String,
+}
+
+/// A subject being heard.
+#[derive(Debug)]
+pub struct Hearing {
+    /// Fetches that no line has told of yet.
+    missing: BTreeSet<u32>,
+    all: BTreeSet<u32>,
+    buffer: Vec<u8>,
+    line: u64,
+    transcript: Transcript,
+}
+
+impl Hearing {
+    /// Of a job with these fetches.
+    pub fn new(fetches: impl IntoIterator<Item = u32>) -> Self {
+        let all: BTreeSet<u32> = fetches.into_iter().collect();
+        Self {
+            missing: all.clone(),
+            all,
+            buffer: Vec::new(),
+            line: 0,
+            transcript: Transcript::default(),
+        }
+    }
+
+    /// Takes what was read from its standard output at `now`.
+    pub fn hear(&mut self, now: Instant, octets: &[u8]) -> Result<(), Rubbish> {
+        let mut left = octets;
+        while let Some(end) = left.iter().position(|octet| *octet == b'\n') {
+            let (line, rest) = left.split_at(end);
+            left = &rest[1..];
+            self.keep(line)?;
+            let whole = std::mem::take(&mut self.buffer);
+            self.line += 1;
+            self.take(now, &whole)?;
+        }
+        self.keep(left)
+    }
+
+    /// Its standard output has ended; a last line without its newline counts.
+    pub fn end(mut self, now: Instant) -> Result<Transcript, Rubbish> {
+        let rest = std::mem::take(&mut self.buffer);
+        if !rest.is_empty() {
+            self.line += 1;
+            self.take(now, &rest)?;
+        }
+        Ok(self.transcript)
+    }
+
+    /// What it has said so far.
+    pub fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    /// How many fetches it has not told of.
+    pub fn missing(&self) -> usize {
+        self.missing.len()
+    }
+
+    fn keep(&mut self, octets: &[u8]) -> Result<(), Rubbish> {
+        self.buffer.extend_from_slice(&octets[..octets.len().min(LONGEST_LINE + 1)]);
+        if self.buffer.len() > LONGEST_LINE {
+            self.line += 1;
+            let line = std::mem::take(&mut self.buffer);
+            return Err(self.rubbish(&line, format!("longer than {LONGEST_LINE} octets")));
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, at: Instant, line: &[u8]) -> Result<(), Rubbish> {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return Ok(());
+        }
+        let parsed: Line = serde_json::from_slice(line).map_err(|error| {
+            self.rubbish(line, format!("{} was expected: {error}", self.next()))
+        })?;
+        self.place(at, parsed).map_err(|fault| self.rubbish(line, fault))
+    }
+
+    /// A line in its place in the order; what is wrong with it there.
+    fn place(&mut self, at: Instant, line: Line) -> Result<(), String> {
+        let told = &self.transcript;
+        let (is_ready, is_over) =
+            (told.ready.is_some(), told.done.is_some() || told.unsupported.is_some());
+        if is_over {
+            return Err(format!("{} was expected", self.next()));
+        }
+        match (line, is_ready) {
+            (Line::Ready(line), false) => self.transcript.ready = Some(Told { at, line }),
+            (Line::Unsupported(line), false) => self.transcript.unsupported = Some(line),
+            (Line::Fetch(line), true) => {
+                if let Some(fault) = line.fault() {
+                    return Err(fault);
+                }
+                if !self.all.contains(&line.id) {
+                    return Err(format!("the job has no fetch {}", line.id));
+                }
+                if !self.missing.remove(&line.id) {
+                    return Err(format!("fetch {} was told of before", line.id));
+                }
+                self.transcript.fetches.push(Told { at, line });
+            }
+            (Line::Done(_), true) if !self.missing.is_empty() => {
+                return Err(format!("{} fetches have not been told of", self.missing.len()));
+            }
+            (Line::Done(line), true) => self.transcript.done = Some(Told { at, line }),
+            _ => return Err(format!("{} was expected", self.next())),
+        }
+        Ok(())
+    }
+
+    /// What may come next, in words.
+    fn next(&self) -> &'static str {
+        let told = &self.transcript;
+        match (told.ready.is_some(), told.done.is_some() || told.unsupported.is_some()) {
+            (_, true) => "nothing more",
+            (false, false) => "{\"event\":\"ready\",…}",
+            (true, false) if self.missing.is_empty() => "{\"event\":\"done\",…}",
+            (true, false) => "{\"event\":\"fetch\",…}",
+        }
+    }
+
+    fn rubbish(&self, line: &[u8], fault: String) -> Rubbish {
+        let said = String::from_utf8_lossy(&line[..line.len().min(EXCERPT)]);
+        Rubbish { line: self.line, fault, said: printable(&said) }
+    }
+}
+
+/// Without what would move a terminal's cursor.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+}
+
+fn quoted(said: &str) -> impl fmt::Display + use<> {
+    if said.is_empty() { String::new() } else { format!("; it said: {said}") }
+}

@@ -1,0 +1,152 @@
+//! The job: what a client subject is told on standard input.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What a client subject is to do: one JSON object, then the end of standard input.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "wirelap subject job")]
+pub struct Job {
+    /// The version of the contract, 1. Later ones of the same number may add fields; a subject passes over those that
+    /// it does not know.
+    pub contract: u32,
+    /// What the fetches are for.
+    pub workload: Workload,
+    /// The protocol asked for.
+    pub transport: Transport,
+    /// The TLS version asked for, exactly this one.
+    pub tls: Tls,
+    /// Whether it is known beforehand what the server speaks.
+    pub negotiation: Negotiation,
+    /// When each fetch is to begin.
+    pub pattern: Pattern,
+    /// Connections to one origin at most.
+    pub connections: u32,
+    /// Whether a connection may serve more than one request.
+    pub keep_alive: bool,
+    /// Whether TLS sessions may be taken up again.
+    pub resumption: bool,
+    /// What is to be fetched, in this order.
+    pub fetches: Vec<Fetch>,
+    /// A PEM file with the root certificate to trust; null where nothing is encrypted.
+    pub trust: Option<PathBuf>,
+    /// An existing folder of this trial's own, for files; null where nothing is to be written.
+    pub output: Option<PathBuf>,
+    /// A file to append TLS secrets to in NSS key log format, where the subject can; null: none wanted.
+    pub key_log: Option<PathBuf>,
+    /// Times that the whole work is done before `ready` is written and the work is measured.
+    pub warmup: u32,
+    /// Milliseconds after which a fetch has failed.
+    pub timeout_ms: u64,
+}
+
+/// What the fetches are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Workload {
+    /// Files that go to disk.
+    Download,
+    /// Calls of an API.
+    Calls,
+    /// A page: the first fetch is its document, and the others begin when that has ended.
+    Page,
+}
+
+/// A protocol, by its ALPN name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Transport {
+    /// HTTP/1.1.
+    #[serde(rename = "http/1.1")]
+    Http1,
+    /// HTTP/2, by prior knowledge where there is no TLS.
+    #[serde(rename = "h2")]
+    H2,
+    /// HTTP/3.
+    #[serde(rename = "h3")]
+    H3,
+    /// SPDY/3.1.
+    #[serde(rename = "spdy/3.1")]
+    Spdy31,
+    /// SPDY/3.
+    #[serde(rename = "spdy/3")]
+    Spdy3,
+}
+
+impl Transport {
+    /// Its ALPN name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Http1 => "http/1.1",
+            Self::H2 => "h2",
+            Self::H3 => "h3",
+            Self::Spdy31 => "spdy/3.1",
+            Self::Spdy3 => "spdy/3",
+        }
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A TLS version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Tls {
+    /// Clear text.
+    #[serde(rename = "none")]
+    None,
+    /// TLS 1.2.
+    #[serde(rename = "1.2")]
+    V1_2,
+    /// TLS 1.3.
+    #[serde(rename = "1.3")]
+    V1_3,
+}
+
+/// How the client comes to the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Negotiation {
+    /// It offers others beside it by ALPN, as it would in the wild.
+    Alpn,
+    /// It offers that one alone.
+    Known,
+}
+
+/// When fetches begin.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Pattern {
+    /// The next when the last has ended.
+    Serial,
+    /// All as soon as they can.
+    Parallel,
+    /// One every so often, whatever has come back.
+    Staggered {
+        /// Milliseconds between two.
+        every_ms: f64,
+    },
+}
+
+/// One fetch: a GET.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Fetch {
+    /// Its number, by which the lines name it.
+    pub id: u32,
+    /// What is asked for.
+    pub url: String,
+    /// The name of the file within `output` that the body goes to; null: the body is read and dropped.
+    pub file: Option<String>,
+}
+
+impl Job {
+    /// When a fetch has failed.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout_ms)
+    }
+}

@@ -1,0 +1,181 @@
+//! The lines: what a client subject says on standard output, one JSON object each.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A line: one `ready`, a `fetch` for each fetch as it ends, one `done`; or `unsupported`, and exit code 127.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "lowercase")]
+#[schemars(title = "wirelap subject line")]
+pub enum Line {
+    /// The work begins now.
+    Ready(Ready),
+    /// A fetch has ended.
+    Fetch(FetchLine),
+    /// All is done.
+    Done(Done),
+    /// The subject cannot do this job.
+    Unsupported(UnsupportedLine),
+}
+
+/// The work begins now: the zero of all times.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Ready {
+    /// What the subject is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// What it runs on, where that has a version of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<String>,
+    /// Whether it writes TLS secrets to the job's `key_log`.
+    pub key_log: bool,
+    /// Whether it is an adapter that starts the client as another program right after this line: the time until here
+    /// is then not the client's, whose start-up ends with the first `started_ms`.
+    pub adapter: bool,
+}
+
+/// A fetch has ended. Times are milliseconds since `ready` was written; what the library does not tell is left out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FetchLine {
+    /// The fetch's number.
+    pub id: u32,
+    /// The final status; absent where `error` stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 100, max = 599))]
+    pub status: Option<u16>,
+    /// What went wrong, in words; absent where `status` stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The ALPN name of the protocol that carried it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+    /// The subject's own number of the connection, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<u32>,
+    /// The wish was known.
+    #[schemars(range(min = 0.0))]
+    pub started_ms: f64,
+    /// TCP connected, where a connection was opened for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub connected_ms: Option<f64>,
+    /// TLS done, where a connection was opened for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub secured_ms: Option<f64>,
+    /// The request was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub sent_ms: Option<f64>,
+    /// The first octet of the answer came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub first_byte_ms: Option<f64>,
+    /// The last octet of the body came (and was written), or the fetch failed.
+    #[schemars(range(min = 0.0))]
+    pub ended_ms: f64,
+    /// Octets of body received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// The TLS version, `TLSv1.2` or `TLSv1.3`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<String>,
+    /// Whether the connection took up an earlier TLS session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed: Option<bool>,
+}
+
+/// All is done.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Done {
+    /// Connections that it opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connections: Option<u32>,
+    /// Milliseconds of processor time that an adapter itself used, beside its client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub adapter_cpu_ms: Option<f64>,
+    /// Garbage collections since `ready`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gc_count: Option<u64>,
+    /// Milliseconds spent on them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub gc_ms: Option<f64>,
+    /// The greatest use of the managed heap, in octets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heap_peak_bytes: Option<u64>,
+}
+
+/// Why a subject cannot do its job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnsupportedLine {
+    /// What is missing.
+    pub reason: String,
+    /// What would mend it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+impl FetchLine {
+    /// What makes the line no testimony; None where it is one.
+    pub(super) fn fault(&self) -> Option<String> {
+        let times = [
+            ("started_ms", Some(self.started_ms)),
+            ("connected_ms", self.connected_ms),
+            ("secured_ms", self.secured_ms),
+            ("sent_ms", self.sent_ms),
+            ("first_byte_ms", self.first_byte_ms),
+            ("ended_ms", Some(self.ended_ms)),
+        ];
+        let possible = 0.0..=LATEST_MS;
+        let given = times.iter().filter_map(|(name, time)| Some((name, (*time)?)));
+        if let Some((name, time)) = given.clone().find(|(_, time)| !possible.contains(time)) {
+            return Some(format!("`{name}` is {time}, and a time is from 0 to a day"));
+        }
+        if let Some((name, _)) = given.clone().find(|(_, time)| *time > self.ended_ms) {
+            return Some(format!("`{name}` is after `ended_ms`"));
+        }
+        if let Some((name, _)) = given.clone().find(|(_, time)| *time < self.started_ms) {
+            return Some(format!("`{name}` is before `started_ms`"));
+        }
+        match (&self.status, &self.error) {
+            (Some(status), None) if !(100..=599).contains(status) => {
+                Some(format!("{status} is no status"))
+            }
+            (None, None) => Some("a fetch ends with `status` or with `error`".to_owned()),
+            (Some(_), Some(_)) => Some("a fetch ends with one of `status` and `error`".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+/// No trial takes longer than a day.
+const LATEST_MS: f64 = 86_400_000.0;
+
+impl FetchLine {
+    /// Of nothing but its number and its times, to be filled in.
+    pub fn at(id: u32, started_ms: f64, ended_ms: f64) -> Self {
+        Self {
+            id,
+            status: None,
+            error: None,
+            protocol: None,
+            connection: None,
+            started_ms,
+            connected_ms: None,
+            secured_ms: None,
+            sent_ms: None,
+            first_byte_ms: None,
+            ended_ms,
+            bytes: None,
+            tls: None,
+            resumed: None,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+use super::*;
+use unit::Instant;
+
+const READY: &str = r#"{"event":"ready","name":"a","version":"1"}"#;
+const DONE: &str = r#"{"event":"done","connections":1}"#;
+
+fn fetch(id: u32) -> String {
+    format!(r#"{{"event":"fetch","id":{id},"status":200,"started_ms":0,"ended_ms":1.5}}"#)
+}
+
+fn hear(fetches: u32, lines: &[&str]) -> Result<Transcript, Rubbish> {
+    let mut hearing = Hearing::new(0..fetches);
+    for line in lines {
+        hearing.hear(Instant::ZERO, format!("{line}\n").as_bytes())?;
+    }
+    hearing.end(Instant::ZERO)
+}
+
+#[test]
+fn a_subject_is_heard_line_by_line() {
+    let transcript = hear(2, &[READY, &fetch(1), &fetch(0), "", DONE]).unwrap();
+    assert_eq!(transcript.ready.unwrap().line.version.as_deref(), Some("1"));
+    assert_eq!(transcript.fetches.iter().map(|told| told.line.id).collect::<Vec<_>>(), [1, 0]);
+    assert_eq!(transcript.done.unwrap().line.connections, Some(1));
+}
+
+#[test]
+fn lines_may_come_in_any_pieces_and_the_last_one_without_its_newline() {
+    let whole = format!("{READY}\n{}\n{DONE}", fetch(0));
+    for cut in 0..whole.len() {
+        let mut hearing = Hearing::new(0..1);
+        let (one, two) = whole.as_bytes().split_at(cut);
+        hearing.hear(Instant::ZERO, one).unwrap();
+        hearing.hear(Instant::ZERO, two).unwrap();
+        assert!(hearing.end(Instant::ZERO).unwrap().done.is_some(), "{cut}");
+    }
+}
+
+#[test]
+fn what_is_out_of_order_is_refused_with_what_was_expected() {
+    for (lines, line, expected) in [
+        (&[DONE][..], 1, "ready"),
+        (&[READY, READY], 2, "fetch"),
+        (&[READY, DONE], 2, "1 fetches have not been told of"),
+        (&[READY, &fetch(0), &fetch(0)], 3, "told of before"),
+        (&[READY, &fetch(7)], 2, "no fetch 7"),
+        (&[READY, &fetch(0), DONE, DONE], 4, "nothing more"),
+        (&["hello"], 1, "ready"),
+        (&[r#"{"event":"reday"}"#], 1, "unknown variant `reday`"),
+    ] {
+        let rubbish = hear(1, lines).unwrap_err();
+        assert_eq!(rubbish.line, line, "{rubbish}");
+        assert!(rubbish.to_string().contains(expected), "{rubbish}");
+    }
+}
+
+#[test]
+fn a_fetch_that_cannot_be_is_refused() {
+    for (fields, fault) in [
+        (r#""status":200,"started_ms":5,"ended_ms":4"#, "after `ended_ms`"),
+        (r#""status":200,"started_ms":-1,"ended_ms":4"#, "from 0"),
+        (r#""status":200,"started_ms":2,"sent_ms":1,"ended_ms":4"#, "before `started_ms`"),
+        (r#""status":99,"started_ms":0,"ended_ms":4"#, "no status"),
+        (r#""started_ms":0,"ended_ms":4"#, "`status` or"),
+        (r#""status":200,"error":"x","started_ms":0,"ended_ms":4"#, "one of"),
+        (r#""status":200,"ended_ms":4"#, "started_ms"),
+    ] {
+        let line = format!(r#"{{"event":"fetch","id":0,{fields}}}"#);
+        let rubbish = hear(1, &[READY, &line]).unwrap_err();
+        assert!(rubbish.to_string().contains(fault), "{rubbish}");
+    }
+}
+
+#[test]
+fn a_line_without_end_is_refused_before_it_fills_the_memory() {
+    let mut hearing = Hearing::new(0..1);
+    let flood = vec![b'x'; 1 << 20];
+    let rubbish = hearing.hear(Instant::ZERO, &flood).unwrap_err();
+    assert!(rubbish.to_string().contains("longer than 65536 octets"), "{rubbish}");
+    assert!(rubbish.said.len() < 200);
+}
+
+#[test]
+fn a_subject_may_say_that_it_cannot() {
+    let line = r#"{"event":"unsupported","reason":"no h3 in this build","remedy":"another build"}"#;
+    let transcript = hear(1, &[line]).unwrap();
+    assert_eq!(transcript.unsupported.unwrap().reason, "no h3 in this build");
+}
+
+#[test]
+fn fields_of_later_versions_are_passed_over() {
+    let line = r#"{"event":"ready","name":"a","colour":"blue"}"#;
+    assert!(hear(0, &[line, DONE]).is_ok());
+}
+
+#[test]
+fn the_schemas_are_published() {
+    for (file, schema) in
+        [("subject-job.schema.json", job_schema()), ("subject-line.schema.json", line_schema())]
+    {
+        let path =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema").join(file);
+        let wanted = format!("{schema:#}\n");
+        #[expect(clippy::disallowed_methods, reason = "a switch of this test, not of the product")]
+        let update = std::env::var("UPDATE_SCHEMAS").is_ok_and(|value| value == "1");
+        if update {
+            std::fs::write(&path, &wanted).unwrap();
+        }
+        let published = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            published == wanted,
+            "docs/schema/{file} is out of date: UPDATE_SCHEMAS=1 cargo test -p subject writes it anew"
+        );
+    }
+}

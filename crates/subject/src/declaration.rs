@@ -1,0 +1,332 @@
+//! Declarations: which client subjects there are, how each is started, and what it can be asked for. They are TOML
+//! files, some of them built in, so that a user adds one without rebuilding. Nothing here starts a program.
+
+use crate::contract::{Transport, Workload};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A client subject, declared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "wirelap client subject")]
+pub struct ClientDeclaration {
+    /// The name that a contender uses: `client = "NAME"`.
+    pub name: String,
+    /// Which side it takes: `client`.
+    pub role: ClientRole,
+    /// The program and its arguments. `{here}` is the folder of this file, `{peers}` that of what `./peers install`
+    /// brings, `{wirelap}` wirelap itself, and a name of `places` the files that stand there.
+    #[schemars(length(min = 1))]
+    pub command: Vec<String>,
+    /// What it can be asked for; anything else is unsupported without starting it.
+    #[schemars(length(min = 1))]
+    pub transports: Vec<Transport>,
+    /// The workloads that it can do (default: download and calls).
+    #[serde(default = "usual_workloads")]
+    pub workloads: Vec<Workload>,
+    /// A command that prints its version, run after it was measured where it has told none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub version: Vec<String>,
+    /// Further programs that it starts itself, looked for before it is started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
+    /// What to do where it is not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+    /// Names for files that `command` needs, such as `jar = "{peers}/jvm/all.jar"`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub places: BTreeMap<String, String>,
+}
+
+/// The role of a client subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ClientRole {
+    /// It asks.
+    Client,
+}
+
+/// What is wrong with a declaration.
+#[derive(Debug, thiserror::Error)]
+pub enum DeclarationError {
+    /// A file or folder cannot be read.
+    #[error("reading {}: {source}", .path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is no declaration.
+    #[error("{file}: {reason}")]
+    Wrong {
+        /// The file.
+        file: String,
+        /// What was expected, with its place.
+        reason: String,
+    },
+}
+
+/// What the machine lacks to run a subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lacking {
+    /// What is not there.
+    pub reason: String,
+    /// What would mend it.
+    pub remedy: String,
+}
+
+/// Where the things that a declaration's words stand for are, on this machine.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    /// wirelap's own program.
+    pub wirelap: PathBuf,
+    /// What `./peers install` brings.
+    pub peers: PathBuf,
+    /// Folders that programs are looked for in, in order.
+    pub programs: Vec<PathBuf>,
+}
+
+/// All client subjects that are known, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Catalogue {
+    clients: BTreeMap<String, ClientDeclaration>,
+}
+
+impl Catalogue {
+    /// The built-in ones.
+    pub fn builtin() -> Result<Self, DeclarationError> {
+        let mut catalogue = Self::default();
+        for (file, text) in BUILTIN {
+            catalogue.add(file, text, Path::new("{peers}"))?;
+        }
+        Ok(catalogue)
+    }
+
+    /// With those of a folder, which go before others of the same name.
+    pub fn add_folder(&mut self, folder: &Path) -> Result<(), DeclarationError> {
+        let unreadable =
+            |path: &Path, source| DeclarationError::Unreadable { path: path.to_owned(), source };
+        let entries = fs::read_dir(folder).map_err(|source| unreadable(folder, source))?;
+        let mut files = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(|source| unreadable(folder, source))?.path();
+            if path.extension().is_some_and(|extension| extension == "toml") {
+                files.push(path);
+            }
+        }
+        files.sort();
+        let here = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        for file in files {
+            let text = fs::read_to_string(&file).map_err(|source| unreadable(&file, source))?;
+            self.add(&file.display().to_string(), &text, &here)?;
+        }
+        Ok(())
+    }
+
+    /// The client of this name.
+    pub fn client(&self, name: &str) -> Option<&ClientDeclaration> {
+        self.clients.get(name)
+    }
+
+    /// Every client, by name.
+    pub fn clients(&self) -> impl Iterator<Item = &ClientDeclaration> {
+        self.clients.values()
+    }
+
+    fn add(&mut self, file: &str, text: &str, here: &Path) -> Result<(), DeclarationError> {
+        let wrong = |reason: String| DeclarationError::Wrong { file: file.to_owned(), reason };
+        let table: toml::Table = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        // Servers are declared beside the clients, and are another reader's.
+        if table.get("role").and_then(toml::Value::as_str) == Some("server") {
+            return Ok(());
+        }
+        let mut client: ClientDeclaration =
+            toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        if let Some(fault) = client.fault() {
+            return Err(wrong(fault.to_owned()));
+        }
+        client.settle(&here.to_string_lossy());
+        self.clients.insert(client.name.clone(), client);
+        Ok(())
+    }
+}
+
+impl ClientDeclaration {
+    /// As TOML, for a run's folder: whole by itself.
+    pub fn to_toml(&self) -> String {
+        // Strings, lists and tables of strings alone: there is nothing that TOML could not hold.
+        toml::to_string(self).unwrap_or_default()
+    }
+
+    /// Whether it can be asked for this; else why not.
+    pub fn supports(&self, transport: Transport, workload: Workload) -> Result<(), Lacking> {
+        let name = &self.name;
+        let reason = if !self.transports.contains(&transport) {
+            format!("{name} is not declared to speak {transport}")
+        } else if !self.workloads.contains(&workload) {
+            format!("{name} is not declared to do this kind of workload")
+        } else {
+            return Ok(());
+        };
+        Err(Lacking { reason, remedy: "take the contender out, or give it another client".into() })
+    }
+
+    /// Its program and arguments on this machine; what is not there is told before anything is started.
+    pub fn command_line(&self, places: &Places) -> Result<Vec<String>, Lacking> {
+        let words: Vec<String> =
+            self.command.iter().map(|word| self.placed(word, places)).collect();
+        for (word, placed) in self.command.iter().zip(&words) {
+            if let Some(missing) = missing(word, placed) {
+                return Err(self.lacking(&missing));
+            }
+        }
+        if let Some(missing) = self.needs.iter().find(|one| find(one, &places.programs).is_none()) {
+            return Err(self.lacking(missing));
+        }
+        let mut words = words.into_iter();
+        let program = words.next().unwrap_or_default();
+        let program = find(&program, &places.programs).ok_or_else(|| self.lacking(&program))?;
+        Ok(std::iter::once(program).chain(words).collect())
+    }
+
+    /// The command that prints its version, on this machine; None where there is none.
+    pub fn version_command(&self, places: &Places) -> Option<Vec<String>> {
+        let mut words = self.version.iter().map(|word| self.placed(word, places));
+        let program = find(&words.next()?, &places.programs)?;
+        Some(std::iter::once(program).chain(words).collect())
+    }
+
+    fn placed(&self, word: &str, places: &Places) -> String {
+        let mut text = word.to_owned();
+        for (name, place) in &self.places {
+            text = text.replace(&format!("{{{name}}}"), place);
+        }
+        text.replace("{wirelap}", &places.wirelap.to_string_lossy())
+            .replace("{peers}", &places.peers.to_string_lossy())
+    }
+
+    fn lacking(&self, what: &str) -> Lacking {
+        let remedy = self.remedy.clone().unwrap_or_else(|| format!("install {what}"));
+        Lacking { reason: format!("{} needs {what}, which is not here", self.name), remedy }
+    }
+
+    /// Fixes `{here}`, which only the file's own folder tells; a file from a run's folder has it fixed already.
+    fn settle(&mut self, here: &str) {
+        self.places.values_mut().for_each(|place| *place = place.replace("{here}", here));
+        if self.command.iter().chain(&self.version).any(|word| word.contains("{here}")) {
+            self.places.entry("here".to_owned()).or_insert_with(|| here.to_owned());
+        }
+    }
+
+    fn fault(&self) -> Option<&'static str> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if self.name.is_empty() || !self.name.chars().all(plain) || self.name.starts_with('.') {
+            return Some("`name` is of letters, digits, `-`, `_` and `.`");
+        }
+        if self.command.first().is_none_or(String::is_empty) {
+            return Some("`command` needs a program");
+        }
+        self.transports.is_empty().then_some("`transports` needs at least one entry")
+    }
+}
+
+/// A file that a word names by a place and that is not there. A class path names several.
+fn missing(word: &str, placed: &str) -> Option<String> {
+    if !word.contains('{') {
+        return None;
+    }
+    let paths = placed.split(':').filter(|path| path.starts_with('/'));
+    let there = |path: &&str| !Path::new(path.trim_end_matches("/*")).exists();
+    paths.into_iter().find(there).map(str::to_owned)
+}
+
+/// Where a program is: a path stands for itself, a name is looked for.
+fn find(program: &str, folders: &[PathBuf]) -> Option<String> {
+    if program.contains('/') {
+        return Path::new(program).exists().then(|| program.to_owned());
+    }
+    let path = folders.iter().map(|folder| folder.join(program)).find(|path| path.is_file())?;
+    Some(path.to_string_lossy().into_owned())
+}
+
+fn usual_workloads() -> Vec<Workload> {
+    vec![Workload::Download, Workload::Calls]
+}
+
+/// File names and texts of `subjects/`.
+const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/declarations.rs"));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = "name = \"mine\"\nrole = \"client\"\ntransports = [\"h2\"]\n\
+        command = [\"sh\", \"{here}/mine.sh\", \"{jar}\"]\nplaces = { jar = \"{peers}/mine.jar\" }\n\
+        remedy = \"build it\"\n";
+
+    fn added(text: &str) -> Result<Catalogue, DeclarationError> {
+        let mut catalogue = Catalogue::default();
+        catalogue.add("mine.toml", text, Path::new("/"))?;
+        Ok(catalogue)
+    }
+
+    #[test]
+    fn every_built_in_declaration_reads_and_is_called_as_its_file() {
+        let catalogue = Catalogue::builtin().unwrap();
+        for (file, text) in BUILTIN {
+            let table: toml::Table = text.parse().unwrap();
+            assert_eq!(format!("{}.toml", table["name"].as_str().unwrap()), *file);
+        }
+        assert!(catalogue.client("curl").is_some());
+    }
+
+    #[test]
+    fn a_declaration_survives_its_way_into_a_run_s_folder() {
+        let catalogue = added(EXAMPLE).unwrap();
+        let mine = catalogue.client("mine").unwrap();
+        assert_eq!(added(&mine.to_toml()).unwrap().client("mine"), Some(mine));
+    }
+
+    #[test]
+    fn what_is_not_there_is_told_with_the_remedy() {
+        let places = Places { programs: vec!["/bin".into()], ..Places::default() };
+        let catalogue = added(EXAMPLE).unwrap();
+        let lacking = catalogue.client("mine").unwrap().command_line(&places).unwrap_err();
+        assert!(lacking.reason.contains("/mine.sh"), "{lacking:?}");
+        assert_eq!(lacking.remedy, "build it");
+        let plain = added(&EXAMPLE.replace("\"{here}/mine.sh\", \"{jar}\"", "\"-c\"")).unwrap();
+        let words = plain.client("mine").unwrap().command_line(&places).unwrap();
+        assert_eq!(words, ["/bin/sh", "-c"]);
+        let ghost = added(&EXAMPLE.replace("\"sh\", \"{here}/mine.sh\", \"{jar}\"", "\"ghost\""));
+        let lacking = ghost.unwrap().client("mine").unwrap().command_line(&places).unwrap_err();
+        assert!(lacking.reason.contains("ghost"), "{lacking:?}");
+    }
+
+    #[test]
+    fn only_what_is_declared_can_be_asked_for() {
+        let catalogue = added(EXAMPLE).unwrap();
+        let mine = catalogue.client("mine").unwrap();
+        assert!(mine.supports(Transport::H2, Workload::Download).is_ok());
+        let lacking = mine.supports(Transport::Http1, Workload::Download).unwrap_err();
+        assert!(lacking.reason.contains("http/1.1"), "{lacking:?}");
+        assert!(mine.supports(Transport::H2, Workload::Page).is_err());
+    }
+
+    #[test]
+    fn a_slip_in_a_declaration_is_told_with_its_place() {
+        for (from, to, told) in [
+            ("transports", "transport", "unknown field `transport`"),
+            ("\"h2\"", "\"h7\"", "unknown variant `h7`"),
+            ("\"mine\"", "\"my own\"", "`name`"),
+            ("[\"sh\", \"{here}/mine.sh\", \"{jar}\"]", "[]", "needs a program"),
+        ] {
+            let error = added(&EXAMPLE.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.contains(told) && error.starts_with("mine.toml: "), "{error}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Command-line clients behind the subject contract: each tool's file turns a job into the tool's arguments and what
+//! the tool prints into lines. What a tool does not tell is left out, and what it cannot do is unsupported, so that
+//! no figure stands for work that was not done. Nothing here prints; lines go to whoever asked.
+
+mod curl;
+mod drive;
+mod get;
+mod h2load;
+mod nghttp;
+mod wget;
+mod wrk;
+
+use crate::contract::{Job, Line, Tls, UnsupportedLine};
+use std::io;
+
+/// Where lines go.
+pub type Say<'a> = dyn FnMut(Line) -> io::Result<()> + 'a;
+
+/// Why a tool did not do its job.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// It cannot, here or at all.
+    #[error("{}", .0.reason)]
+    Unsupported(UnsupportedLine),
+    /// It should have, and broke.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl From<io::Error> for ToolError {
+    fn from(error: io::Error) -> Self {
+        Self::Broken(error.to_string())
+    }
+}
+
+impl ToolError {
+    /// It cannot do this at all.
+    fn unable(reason: impl Into<String>) -> Self {
+        Self::Unsupported(UnsupportedLine { reason: reason.into(), remedy: None })
+    }
+}
+
+/// What runs a job by a tool.
+type Run = fn(&Job, &mut Say<'_>) -> Result<(), ToolError>;
+
+/// The tools by name.
+const TOOLS: &[(&str, Run)] = &[
+    ("curl", curl::run),
+    ("get", get::run),
+    ("h2load", h2load::run),
+    ("nghttp", nghttp::run),
+    ("wget", wget::run),
+    ("wrk", wrk::run),
+];
+
+/// The names of all tools.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|(name, _)| *name)
+}
+
+/// Does `job` by the tool `name`.
+pub fn run(name: &str, job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
+    let tool = TOOLS.iter().find(|(known, _)| *known == name);
+    let Some((_, run)) = tool else {
+        return Err(ToolError::Broken(format!("there is no adapter for `{name}`")));
+    };
+    if job.warmup > 0 {
+        return Err(ToolError::unable(format!(
+            "{name} has nothing that a warm-up would leave warm"
+        )));
+    }
+    run(job, say)
+}
+
+/// Where the body of a fetch goes.
+fn target(job: &Job, file: Option<&str>) -> String {
+    match (file, &job.output) {
+        (Some(file), Some(folder)) => folder.join(file).to_string_lossy().into_owned(),
+        _ => "/dev/null".to_owned(),
+    }
+}
+
+/// Gives each file its name where a tool has named all of them by their URLs.
+fn rename(job: &Job) -> io::Result<()> {
+    let Some(folder) = &job.output else { return Ok(()) };
+    for fetch in &job.fetches {
+        if let (Some(file), Some(name)) = (&fetch.file, fetch.url.rsplit('/').next()) {
+            let from = folder.join(name);
+            // What did not come has been told of already.
+            if from.exists() {
+                std::fs::rename(from, folder.join(file))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The name of a TLS version as lines have it; None in the clear.
+fn tls_name(tls: Tls) -> Option<&'static str> {
+    match tls {
+        Tls::None => None,
+        Tls::V1_2 => Some("TLSv1.2"),
+        Tls::V1_3 => Some("TLSv1.3"),
+    }
+}

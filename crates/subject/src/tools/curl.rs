@@ -1,0 +1,183 @@
+//! curl: one process for all fetches, told by a file of options and heard by `--write-out '%{json}'`.
+
+use super::drive::{Drive, Heard, Telling, silent};
+use super::{Say, ToolError, target, tls_name};
+use crate::contract::{FetchLine, Job, Line, Pattern, Tls, Transport};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::process::Command;
+
+/// A file in the folder that the adapter was started in, which is the trial's own.
+const OPTIONS: &str = "curl.options";
+
+/// curl's own most, from its source (`MAX_PARALLEL`).
+const MOST_PARALLEL: u32 = 300;
+
+/// Fetches at once where a connection carries many.
+const MULTIPLEXED: u32 = 100;
+
+/// What curl cannot do of what it was asked (curl's exit codes 2 and 4).
+const REFUSED: [i32; 2] = [2, 4];
+
+pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
+    let options = options(job)?;
+    fs::write(OPTIONS, options)?;
+    fetch(job, say)
+}
+
+fn fetch(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
+    let mut command = Command::new("curl");
+    // -q comes first: no file of the user's changes what is measured.
+    command.arg("-q").arg("-K").arg(OPTIONS);
+    if let Some(key_log) = &job.key_log {
+        command.env("SSLKEYLOGFILE", key_log);
+    }
+    let mut drive = Drive::begin(say, "curl", job.key_log.is_some())?;
+    let mut sockets: BTreeMap<(String, u16), u32> = BTreeMap::new();
+    let mut missing: BTreeSet<u32> = job.fetches.iter().map(|fetch| fetch.id).collect();
+    let status = drive.run(command, Telling::Error, |at, text| {
+        // With several transfers at once, the head of a table goes before the first line.
+        let json = text.find('{').map_or("", |at| &text[at..]);
+        let Ok(told) = serde_json::from_str::<WriteOut>(json) else { return Heard::Nothing };
+        let Some(fetch) = job.fetches.get(told.urlnum) else { return Heard::Nothing };
+        missing.remove(&fetch.id);
+        let next = sockets.len() as u32;
+        let connection = (told.local_port > 0)
+            .then(|| *sockets.entry((told.local_ip.clone(), told.local_port)).or_insert(next));
+        Heard::Say(Line::Fetch(told.line(fetch.id, at, connection, job.tls)))
+    })?;
+    if status.code().is_some_and(|code| REFUSED.contains(&code))
+        && missing.len() == job.fetches.len()
+    {
+        return Err(ToolError::Broken(format!(
+            "this curl does not know what {} needs (exit code {})",
+            job.transport,
+            status.code().unwrap_or_default()
+        )));
+    }
+    for id in missing {
+        let at = drive.now_ms();
+        drive.say(Line::Fetch(failed(id, at, silent("curl", status))))?;
+    }
+    drive.end(Some(sockets.len() as u32))
+}
+
+fn failed(id: u32, at: f64, error: String) -> FetchLine {
+    FetchLine { error: Some(error), ..FetchLine::at(id, at, at) }
+}
+
+/// curl's options, one a line.
+fn options(job: &Job) -> Result<String, ToolError> {
+    let mut text = String::from("silent\nnoproxy = \"*\"\nwrite-out = \"%{stderr}%{json}\\n\"\n");
+    text.push_str(match (job.transport, job.tls) {
+        (Transport::Http1, _) => "http1.1\n",
+        (Transport::H2, Tls::None) => "http2-prior-knowledge\n",
+        (Transport::H2, _) => "http2\n",
+        (Transport::H3, _) => "http3-only\n",
+        (other, _) => return Err(ToolError::unable(format!("curl does not speak {other}"))),
+    });
+    text.push_str(match job.tls {
+        Tls::None => "",
+        Tls::V1_2 => "tlsv1.2\ntls-max = \"1.2\"\n",
+        Tls::V1_3 => "tlsv1.3\n",
+    });
+    if let Some(trust) = &job.trust {
+        let _ = writeln!(text, "cacert = \"{}\"", trust.display());
+    }
+    if !job.resumption && job.tls != Tls::None {
+        text.push_str("no-sessionid\n");
+    }
+    match (job.keep_alive, job.transport) {
+        (true, _) => {}
+        (false, Transport::Http1) => text.push_str("header = \"Connection: close\"\n"),
+        (false, other) => {
+            return Err(ToolError::unable(format!(
+                "curl keeps a connection of {other} within a run"
+            )));
+        }
+    }
+    let _ = writeln!(text, "max-time = {:.3}", job.timeout().as_secs_f64());
+    match job.pattern {
+        Pattern::Serial => {}
+        Pattern::Parallel => {
+            let most = match job.transport {
+                Transport::Http1 => job.connections.min(MOST_PARALLEL),
+                _ => MULTIPLEXED,
+            };
+            if most > 1 && job.fetches.len() > 1 {
+                let _ = writeln!(text, "parallel\nparallel-max = {most}");
+            }
+        }
+        Pattern::Staggered { .. } => {
+            return Err(ToolError::unable(
+                "curl starts no transfer while another one is under way, by the clock",
+            ));
+        }
+    }
+    for fetch in &job.fetches {
+        let file = target(job, fetch.file.as_deref());
+        let _ = writeln!(text, "url = \"{}\"\noutput = \"{file}\"", fetch.url);
+    }
+    Ok(text)
+}
+
+/// What `%{json}` holds; times are seconds since the transfer began.
+#[derive(Debug, Deserialize)]
+struct WriteOut {
+    urlnum: usize,
+    exitcode: i32,
+    errormsg: Option<String>,
+    http_code: u16,
+    http_version: String,
+    local_ip: String,
+    local_port: u16,
+    num_connects: u32,
+    size_download: u64,
+    time_connect: f64,
+    time_appconnect: f64,
+    time_pretransfer: f64,
+    time_starttransfer: f64,
+    time_total: f64,
+}
+
+impl WriteOut {
+    /// A line that came at `ended`.
+    fn line(&self, id: u32, ended: f64, connection: Option<u32>, tls: Tls) -> FetchLine {
+        let started = (ended - self.time_total * 1e3).max(0.0);
+        let at =
+            |seconds: f64| (seconds > 0.0).then(|| (started + seconds * 1e3).clamp(started, ended));
+        let opened = self.num_connects > 0;
+        let base = FetchLine {
+            connection,
+            connected_ms: at(self.time_connect).filter(|_| opened),
+            secured_ms: at(self.time_appconnect).filter(|_| opened),
+            sent_ms: at(self.time_pretransfer),
+            first_byte_ms: at(self.time_starttransfer),
+            ..FetchLine::at(id, started, ended)
+        };
+        if self.exitcode != 0 {
+            let reason = self.errormsg.clone().unwrap_or_default();
+            let error = Some(format!("{reason} (curl's exit code {})", self.exitcode));
+            return FetchLine { error, ..base };
+        }
+        FetchLine {
+            status: Some(self.http_code),
+            protocol: protocol(&self.http_version).map(str::to_owned),
+            bytes: Some(self.size_download),
+            // It is held to exactly this version, or there is no connection.
+            tls: tls_name(tls).map(str::to_owned),
+            ..base
+        }
+    }
+}
+
+fn protocol(version: &str) -> Option<&'static str> {
+    match version {
+        "1.1" => Some("http/1.1"),
+        "2" => Some("h2"),
+        "3" => Some("h3"),
+        _ => None,
+    }
+}

@@ -1,0 +1,132 @@
+//! h2load: a load tool that is asked for each fetch once; heard by the log that it keeps of them.
+
+use super::drive::{Drive, Heard, Telling, silent};
+use super::{Say, ToolError};
+use crate::contract::{FetchLine, Job, Line, Pattern, Tls, Transport};
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+/// Files in the folder that the adapter was started in, which is the trial's own.
+const URLS: &str = "h2load.urls";
+const LOG: &str = "h2load.log";
+
+/// Streams at once where a connection carries many.
+const MULTIPLEXED: usize = 100;
+
+pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
+    if let Some(reason) = unable(job) {
+        return Err(ToolError::unable(reason));
+    }
+    let list: Vec<&str> = job.fetches.iter().map(|fetch| fetch.url.as_str()).collect();
+    fs::write(URLS, list.join("\n"))?;
+    fetch(job, say, &command(job))
+}
+
+fn unable(job: &Job) -> Option<&'static str> {
+    match (job.transport, job.pattern) {
+        _ if job.output.is_some() => Some("h2load drops all bodies, and writes no files"),
+        _ if job.tls == Tls::V1_2 => Some("h2load cannot be held to TLS 1.2"),
+        _ if !job.keep_alive => Some("h2load keeps its connections"),
+        (Transport::Http1 | Transport::H2, Pattern::Serial | Pattern::Parallel) => None,
+        (Transport::Http1 | Transport::H2, _) => {
+            Some("h2load starts the next fetch when one has ended")
+        }
+        _ => Some("h2load speaks HTTP/1.1 and HTTP/2"),
+    }
+}
+
+fn command(job: &Job) -> Vec<String> {
+    let count = job.fetches.len();
+    let clients = match (job.pattern, job.transport) {
+        (Pattern::Serial, _) => 1,
+        _ => (job.connections as usize).clamp(1, count.max(1)),
+    };
+    let streams = match (job.pattern, job.transport) {
+        (Pattern::Serial, _) | (_, Transport::Http1) => 1,
+        _ => MULTIPLEXED.min(count.max(1)),
+    };
+    let mut words: Vec<String> = ["h2load", "-t", "1"].map(str::to_owned).to_vec();
+    for (flag, value) in [("-n", count), ("-c", clients), ("-m", streams)] {
+        words.extend([flag.to_owned(), value.to_string()]);
+    }
+    words.push(format!("--connection-active-timeout={}", job.timeout().as_secs().max(1)));
+    words.push(format!("--log-file={}", LOG));
+    words.push(format!("--input-file={}", URLS));
+    match (job.transport, job.tls) {
+        (Transport::Http1, _) => words.push("--h1".to_owned()),
+        (_, Tls::None) => words.push("--no-tls-proto=h2c".to_owned()),
+        _ => words.push("--npn-list=h2".to_owned()),
+    }
+    words
+}
+
+fn fetch(job: &Job, say: &mut Say<'_>, words: &[String]) -> Result<(), ToolError> {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
+    let mut drive = Drive::begin(say, "h2load", false)?;
+    let zero = os::clock::realtime() - Duration::from_secs_f64(drive.now_ms() / 1e3);
+    let mut protocol = None;
+    let status = drive.run(command, Telling::Output, |_, text| {
+        if let Some(name) = text.strip_prefix("Application protocol: ") {
+            // Its word for HTTP/2 in the clear (RFC 7540 §3.1).
+            protocol = Some(if name == "h2c" { "h2" } else { name }.to_owned());
+        }
+        Heard::Nothing
+    })?;
+    let text = fs::read_to_string(LOG).unwrap_or_default();
+    let mut rows: Vec<Row> = text.lines().filter_map(|line| row(line, zero)).collect();
+    // Which URL a row is of, it does not say; it asks for them in their order.
+    rows.sort_by(|a, b| a.started.total_cmp(&b.started));
+    let mut rows = rows.into_iter();
+    for (place, fetch) in job.fetches.iter().enumerate() {
+        // Whoever goes first has to connect, and it does not tell when that began.
+        let waits = place == 0 || job.pattern == Pattern::Parallel;
+        let wish = |started: f64| if waits { 0.0 } else { started };
+        let line = match rows.next() {
+            Some(row) => FetchLine {
+                status: Some(row.status),
+                protocol: protocol.clone(),
+                sent_ms: Some(row.started),
+                ..FetchLine::at(fetch.id, wish(row.started), row.ended)
+            },
+            None => {
+                let at = drive.now_ms();
+                let error = Some(silent("h2load", status));
+                FetchLine { error, ..FetchLine::at(fetch.id, at, at) }
+            }
+        };
+        drive.say(Line::Fetch(line))?;
+    }
+    drive.end(None)
+}
+
+#[derive(Debug, PartialEq)]
+struct Row {
+    started: f64,
+    ended: f64,
+    status: u16,
+}
+
+/// Start in microseconds since 1970, status, microseconds that it took.
+fn row(line: &str, zero: Duration) -> Option<Row> {
+    let mut words = line.split_ascii_whitespace();
+    let start = Duration::from_micros(words.next()?.parse().ok()?);
+    let status = words.next()?.parse().ok()?;
+    let took: f64 = words.next()?.parse().ok()?;
+    let started = start.saturating_sub(zero).as_secs_f64() * 1e3;
+    Some(Row { started, ended: started + took / 1e3, status })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_of_h2load_s_log_is_read_against_the_wall_clock() {
+        let zero = Duration::from_secs(1_000);
+        let expected = Row { started: 2.0, ended: 3.5, status: 200 };
+        assert_eq!(row("1000002000\t200\t1500", zero), Some(expected));
+        assert_eq!(row("1000002000\t-1\t1500", zero), None);
+    }
+}

@@ -1,0 +1,87 @@
+//! wget: one process, one connection, HTTP/1.1; heard by the line that `-nv` gives for each file.
+
+use super::drive::{Drive, Heard, Telling, silent};
+use super::{Say, ToolError, rename};
+use crate::contract::{FetchLine, Job, Line, Pattern, Tls, Transport};
+use std::collections::BTreeSet;
+use std::process::Command;
+
+pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
+    if job.transport != Transport::Http1 {
+        return Err(ToolError::unable("wget speaks HTTP/1.1 alone"));
+    }
+    if let Pattern::Staggered { .. } = job.pattern {
+        return Err(ToolError::unable("wget makes one fetch after another"));
+    }
+    let command = command(job);
+    let mut drive = Drive::begin(say, "wget", false)?;
+    let mut missing: BTreeSet<u32> = job.fetches.iter().map(|fetch| fetch.id).collect();
+    let mut started = 0.0;
+    let status = drive.run(command, Telling::Error, |at, text| {
+        let Some((url, bytes)) = saved(text) else { return Heard::Nothing };
+        let asked = job.fetches.iter().find(|f| f.url == url && missing.contains(&f.id));
+        let Some(fetch) = asked else { return Heard::Nothing };
+        missing.remove(&fetch.id);
+        let line = FetchLine {
+            // What it saves has come with 200; anything else is an error to it.
+            status: Some(200),
+            protocol: Some("http/1.1".to_owned()),
+            bytes: Some(bytes),
+            ..FetchLine::at(fetch.id, started, at)
+        };
+        started = at;
+        Heard::Say(Line::Fetch(line))
+    })?;
+    for fetch in job.fetches.iter().filter(|fetch| missing.contains(&fetch.id)) {
+        let at = drive.now_ms();
+        let error = Some(silent("wget", status));
+        drive.say(Line::Fetch(FetchLine { error, ..FetchLine::at(fetch.id, at, at) }))?;
+    }
+    rename(job)?;
+    drive.end(None)
+}
+
+fn command(job: &Job) -> Command {
+    let mut command = Command::new("wget");
+    command.args(["--no-config", "--no-proxy", "--no-hsts", "-nv", "--tries=1"]);
+    command.arg(format!("--timeout={:.3}", job.timeout().as_secs_f64()));
+    match job.tls {
+        Tls::None => {}
+        Tls::V1_2 => drop(command.arg("--secure-protocol=TLSv1_2")),
+        Tls::V1_3 => drop(command.arg("--secure-protocol=TLSv1_3")),
+    }
+    if let Some(trust) = &job.trust {
+        command.arg("--ca-certificate").arg(trust);
+    }
+    if !job.keep_alive {
+        command.arg("--no-http-keep-alive");
+    }
+    match &job.output {
+        // It takes one -O for all, so that each keeps its URL's name until the end.
+        Some(folder) => command.arg("-P").arg(folder),
+        None => command.args(["-O", "/dev/null"]),
+    };
+    command.args(job.fetches.iter().map(|fetch| &fetch.url));
+    command
+}
+
+/// `2026-01-01 00:00:00 URL:https://host/path [80000/80000] -> "file" [1]`
+fn saved(line: &str) -> Option<(&str, u64)> {
+    let (_, rest) = line.split_once(" URL:")?;
+    let (url, rest) = rest.split_once(" [")?;
+    let (bytes, _) = rest.split_once(']')?;
+    let bytes = bytes.split('/').next()?.parse().ok()?;
+    Some((url, bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_line_of_wget_names_what_was_saved() {
+        let line = r#"2026-01-01 00:00:00 URL:http://a.test/b [80000/80000] -> "b" [1]"#;
+        assert_eq!(super::saved(line), Some(("http://a.test/b", 80_000)));
+        let unsized_line = r#"2026-01-01 00:00:00 URL:http://a.test/b [12] -> "b" [1]"#;
+        assert_eq!(super::saved(unsized_line), Some(("http://a.test/b", 12)));
+        assert_eq!(super::saved("2026-01-01 00:00:00 ERROR 404: Not Found."), None);
+    }
+}

@@ -1,6 +1,7 @@
 //! `--capture`: what Wireshark's tshark makes of the pcapng of trials and links.
 
 use crate::bench::{Bench, SLOW, experiment, trials_run_here, unsupported};
+use crate::faults::can;
 use std::path::Path;
 use std::process::Command;
 
@@ -154,4 +155,21 @@ fn a_link_keeps_what_programs_say_over_it() {
     let left = std::fs::read_dir(&bench.folder).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(left.into_iter().all(|name| !name.to_string_lossy().starts_with("all.pcapng.")));
     bench.shell(&[], "$W link lan --capture no/such/folder -- true").said(2, &["no/such/folder"]);
+}
+
+#[test]
+fn a_capture_that_finds_the_disk_full_leaves_no_half_file_and_says_so() {
+    const OWN_MOUNTS: [&str; 4] = ["unshare", "--user", "--map-root-user", "--mount"];
+    if !can(&OWN_MOUNTS, "mount -t tmpfs none /mnt") || !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("big", vec![7; 400_000]);
+    std::fs::create_dir(bench.path("disk")).unwrap();
+    let line = "mount -t tmpfs -o size=200k none disk && $W link lan --capture disk/all.pcapng --ready-port 80 \
+        --far '$W serve . --threads 1 --listen 0.0.0.0:80 > served' -- curl -so /dev/null http://far/big; \
+        code=$?; ls disk; exit $code";
+    let ran = bench.shell(&OWN_MOUNTS, line);
+    ran.said(3, &["writing disk/all.pcapng", "free some space on that disk"]);
+    assert_eq!(ran.out, "", "half a capture is left");
 }

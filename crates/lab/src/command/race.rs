@@ -50,7 +50,8 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(key) = &args.capture {
-        chosen.iter().try_for_each(|chosen| check_key(chosen, key))?;
+        // Before a folder is made, too.
+        chosen.iter().try_for_each(|one| check_key(&one.experiment, &planned(one)?, key))?;
     }
     os::net::probe().map_err(super::lacking)?;
     // Before a folder is made: from then on, Ctrl-C says how to go on.
@@ -132,6 +133,7 @@ fn race(
 ) -> Result<(), Trouble> {
     let mut plan = plan(&header.experiment, |name| folder.inputs().join(name))?;
     if let Some(key) = &args.capture {
+        check_key(&header.experiment, &plan, key)?;
         let chosen = plan.iter_mut().filter(|trial| trial.key.starts_with(key));
         chosen.for_each(|trial| trial.capture = true);
         let captures = folder.captures();
@@ -169,12 +171,12 @@ fn race(
 }
 
 /// A slip in `--capture=KEY` would keep nothing.
-fn check_key(chosen: &Chosen, key: &str) -> Result<(), Trouble> {
-    match planned(chosen)?.iter().any(|trial| trial.key.starts_with(key)) {
+fn check_key(experiment: &Experiment, plan: &[TrialPlan], key: &str) -> Result<(), Trouble> {
+    match plan.iter().any(|trial| trial.key.starts_with(key)) {
         true => Ok(()),
         false => Err(Trouble::misuse(format!(
             "no trial of {} has a key that begins with `{key}`",
-            chosen.experiment.name
+            experiment.name
         ))
         .remedy("--dry-run prints the keys; --capture alone keeps the packets of every trial")),
     }

@@ -134,6 +134,8 @@ fn one_trial_is_kept_by_its_key_and_the_users_key_log_has_its_secrets_too() {
     let slip = bench.run(&["race", "tiny.toml", "--capture=nobody", "--out", "other"]);
     slip.said(2, &["no trial of tiny", "nobody", "--dry-run"]);
     assert!(!bench.path("other").exists());
+    let slip = bench.run(&["race", "--resume", "run", "--capture=nobody"]);
+    slip.said(2, &["no trial of tiny", "nobody"]);
 }
 
 #[test]

@@ -122,8 +122,10 @@ impl Sender {
             return;
         }
         let news = packet.tcp.is_none_or(|tcp| {
-            let newer =
-                self.acknowledged.is_none_or(|before| is_before(before, tcp.acknowledgement));
+            // RFC 9293 §3.1: without the flag, as in a SYN, the field says nothing.
+            const ACK: u8 = 0x10;
+            let ahead = |before| is_before(before, tcp.acknowledgement);
+            let newer = tcp.flags & ACK != 0 && self.acknowledged.is_none_or(ahead);
             if newer {
                 self.acknowledged = Some(tcp.acknowledgement);
             }

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use trace::{ConnectionRecord, FetchOutcome, FetchRecord, Phases};
 
 const MSS: u32 = 1448;
+/// Of the server's octets: they wrap within each log, and lie far from a SYN's empty acknowledgement.
+const FIRST: u32 = u32::MAX - 500;
 const NEAR: &str = "10.0.0.1:5000";
 const FAR: &str = "10.0.0.2:443";
 
@@ -30,9 +32,9 @@ struct Log {
 impl Log {
     /// A connection from 0 ms, whose request comes to the server at `request` ms.
     fn begun(request: f64) -> Self {
-        let mut log = Self { sequence: 1000, sent_up: 1, ..Self::default() };
+        let mut log = Self { sequence: FIRST, sent_up: 1, ..Self::default() };
         log.packet((Direction::Up, 0.0), (0, 0, 0x02), Some(50.0));
-        log.up(request, 300, 1000);
+        log.up(request, 300, FIRST);
         log
     }
 
@@ -78,8 +80,8 @@ impl Log {
 
     /// The next octets, sent at `ms`; when they came.
     fn down(&mut self, ms: f64, payload: u32) -> f64 {
-        self.sequence += payload;
-        self.down_at(ms, self.sequence - payload, payload)
+        let sequence = self.next(payload);
+        self.down_at(ms, sequence, payload)
     }
 
     /// So many full segments, sent at 150 ms.
@@ -91,9 +93,16 @@ impl Log {
 
     /// The next octets, sent at `ms`, that find the queue full; their sequence number.
     fn dropped(&mut self, ms: f64, payload: u32) -> u32 {
-        self.sequence += payload;
-        self.packet((Direction::Down, ms), (self.sequence - payload, payload, 0x10), None);
-        self.sequence - payload
+        let sequence = self.next(payload);
+        self.packet((Direction::Down, ms), (sequence, payload, 0x10), None);
+        sequence
+    }
+
+    /// Takes the sequence numbers of the next octets; gives the first.
+    fn next(&mut self, payload: u32) -> u32 {
+        let sequence = self.sequence;
+        self.sequence = sequence.wrapping_add(payload);
+        sequence
     }
 
     /// The parts of a fetch on a connection ready at 100 ms: its first octet and its last. Those from its sending on are
@@ -162,7 +171,7 @@ impl Log {
 fn closed_window(later: f64) -> (Log, f64) {
     let mut log = Log::begun(150.0);
     log.flight(10);
-    log.up(251.0, 0, 1000 + 2 * MSS);
+    log.up(251.0, 0, FIRST.wrapping_add(2 * MSS));
     let came = log.down(251.0 + later, MSS);
     (log, came)
 }
@@ -195,7 +204,7 @@ fn a_window_is_told_within_a_body_too() {
 fn credit_that_the_client_gives_is_a_wait_for_the_client() {
     let mut log = Log::begun(150.0);
     log.down(150.0, 700);
-    log.up(260.0, 13, 1000);
+    log.up(260.0, 13, FIRST);
     let came = log.down(262.0, 700);
     let [_, window, _, _, server, _] = log.parts("h2", came, came, None);
     // From 200.5 to 310 ms, but for the credit's own 65 octets; the server took two more.
@@ -207,7 +216,7 @@ fn slow_starts_overshoot_is_loss_recovery_from_the_queues_last_octet_to_the_repe
     let mut log = Log::begun(150.0);
     log.flight(10);
     let missing = [log.dropped(150.0, MSS), log.dropped(150.0, MSS)];
-    log.up(251.0, 0, 1000 + 10 * MSS);
+    log.up(251.0, 0, FIRST.wrapping_add(10 * MSS));
     let _ = log.down_at(300.0, missing[0], MSS);
     // Sent anew while the second is missing, and then that one.
     log.down(310.0, MSS);
@@ -274,7 +283,7 @@ fn another_connections_packets_say_nothing_of_this_ones_wait() {
     let came = log.down(450.0, 700);
     let mut other = Log { packets: Vec::new(), ..Log::begun(150.0) };
     other.flight(10);
-    other.up(251.0, 0, 1000 + 2 * MSS);
+    other.up(251.0, 0, FIRST.wrapping_add(2 * MSS));
     other.down(251.0, MSS);
     let elsewhere: SocketAddr = "10.0.0.3:443".parse().unwrap();
     for packet in &mut other.packets {

@@ -3,6 +3,16 @@
 
 use super::{Agreement, PublishedFinding};
 use crate::result::{Comparison, Verdict};
+use crate::stats::{CONFIDENCE, blocks_for_any_interval};
+
+/// What a finding claims of something that is counted in each trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Occurs {
+    /// In every trial.
+    Always,
+    /// In no trial.
+    Never,
+}
 
 /// One thing that a finding claims, put to an interval.
 #[derive(Debug, Clone)]
@@ -50,6 +60,24 @@ impl Check {
             (Some((_, high)), Some((low, _))) if high < low => Agreement::Confirmed,
             (Some((low, _)), Some((_, high))) if low > high => Agreement::NotConfirmed,
             _ => Agreement::CannotTell,
+        };
+        Self { agreement, text }
+    }
+
+    /// Each of `counts`, one a trial, is as `expected`. Fewer than would make an interval of 95 % leave it open, and
+    /// so do trials of both kinds.
+    pub(super) fn occurs(what: &str, counts: &[f64], expected: Occurs) -> Self {
+        let seen = counts.iter().filter(|count| **count > 0.0).count();
+        let text = match counts {
+            [] => format!("{what}: not run"),
+            _ => format!("{what}: in {seen} of {} trials", counts.len()),
+        };
+        let enough = counts.len() >= blocks_for_any_interval(1, 1.0 - CONFIDENCE);
+        let agreement = match expected {
+            _ if !enough || (seen > 0 && seen < counts.len()) => Agreement::CannotTell,
+            Occurs::Always if seen > 0 => Agreement::Confirmed,
+            Occurs::Never if seen == 0 => Agreement::Confirmed,
+            Occurs::Always | Occurs::Never => Agreement::NotConfirmed,
         };
         Self { agreement, text }
     }

@@ -7,6 +7,7 @@ mod bench;
 mod calibration;
 mod comparing;
 mod contenders;
+mod downloads;
 mod faults;
 mod help;
 mod interrupts;

@@ -80,6 +80,17 @@ fn one_check_that_denies_outweighs_all_that_confirm_and_names_itself_and_the_rea
 }
 
 #[test]
+fn of_many_that_were_not_run_only_the_number_is_told() {
+    let vague = || Check::faster("vague", Some(&comparison(0.9, 1.3)));
+    let found = |absent: usize| {
+        let absent = (0..absent).map(|nth| Check::faster(&format!("x{nth}"), None));
+        finding("f", &absent.chain([vague()]).collect::<Vec<_>>(), "").reason
+    };
+    assert_eq!(found(1), "x0: not run; vague: 1.08 [0.90, 1.30]");
+    assert_eq!(found(4), "vague: 1.08 [0.90, 1.30]; 4 comparisons that it rests on were not run");
+}
+
+#[test]
 fn what_was_not_run_leaves_every_finding_open() {
     for name in ["spdy-images", "twitter-api", "websocket-echo", "jvm-downloads"] {
         assert!(verdicts(name, &|_| None).iter().all(|verdict| *verdict == Agreement::CannotTell));

@@ -57,6 +57,8 @@ pub struct WebSocketConfig {
     pub deflate: Option<DeflateOffer>,
     /// How frames leave.
     pub writes: Writes,
+    /// zlib's level of compressed messages, 0 to 9.
+    pub compression_level: u32,
     /// Where masking keys and the handshake's nonce come from. Behind intermediaries that may be fooled it has to be one
     /// that nobody can foresee (RFC 6455 §10.3).
     pub seed: Seed,

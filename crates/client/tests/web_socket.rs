@@ -153,7 +153,7 @@ fn numbers(count: u32) -> Vec<Message> {
 
 fn own(writes: Writes, deflate: Option<DeflateOffer>) -> WebSocketConfig {
     let url = "http://a.test/ws/double".parse().unwrap();
-    WebSocketConfig { url, deflate, writes, seed: Seed(4) }
+    WebSocketConfig { url, deflate, writes, compression_level: 6, seed: Seed(4) }
 }
 
 fn clear() -> ClientConfig {

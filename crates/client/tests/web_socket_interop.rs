@@ -76,7 +76,7 @@ impl Server {
         config.timeouts.whole = Some(Duration::from_secs(60));
         let deflate = Some(DeflateOffer::default());
         let url = "http://localhost/".parse().unwrap();
-        let own = WebSocketConfig { url, deflate, writes, seed: Seed(9) };
+        let own = WebSocketConfig { url, deflate, writes, compression_level: 6, seed: Seed(9) };
         let octets = |text: String| bytes::Bytes::from(text.into_bytes());
         let message =
             |n: &u32| Message { text: octets(n.to_string()), answer: octets((2 * n).to_string()) };

@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn published_is_every_experiment_that_runs_a_published_one_again() {
-        assert_eq!(expand("published"), ["spdy-images", "twitter-api"]);
+        assert_eq!(expand("published"), ["spdy-images", "twitter-api", "websocket-echo"]);
         assert_eq!(expand("quick"), ["quick"]);
     }
 

@@ -82,6 +82,7 @@ impl EchoTask {
             url: self.socket.clone(),
             deflate: deflate(side),
             writes: writes(side),
+            compression_level: COMPRESSION_LEVEL,
             seed: Seed(self.seed),
         }
     }
@@ -104,6 +105,9 @@ impl EchoMessage {
         spec
     }
 }
+
+/// zlib's own default, which the servers and browsers of the field leave as it is: a trial is about them.
+pub(crate) const COMPRESSION_LEVEL: u32 = 6;
 
 /// The compression that a side offers, or takes where it is offered.
 pub(crate) fn deflate(side: Side) -> Option<DeflateOffer> {

@@ -1,7 +1,7 @@
 //! The files of downloads: seeded octets on disk, the same for every server that serves them and in every trial of
 //! a run. The one rule: a file that stands under its name is whole, and its digest is known.
 
-use ring::digest::{Context, SHA256};
+use secure::Sha256;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -43,12 +43,12 @@ pub(crate) fn lay_out(folder: &Path, name: &str, octets: u64) -> io::Result<Dige
 /// The digest of a file, and how many octets it has.
 pub(crate) fn digest(path: &Path) -> io::Result<(Digest, u64)> {
     let mut file = File::open(path)?;
-    let mut context = Context::new(&SHA256);
+    let mut context = Sha256::new();
     let mut piece = vec![0; PIECE];
     let mut octets = 0;
     loop {
         match file.read(&mut piece)? {
-            0 => return Ok((finished(context), octets)),
+            0 => return Ok((context.finish().0, octets)),
             count => {
                 context.update(&piece[..count]);
                 octets += count as u64;
@@ -60,7 +60,7 @@ pub(crate) fn digest(path: &Path) -> io::Result<(Digest, u64)> {
 /// Writes the content of the file `name` of `octets`; its digest.
 pub(crate) fn write(out: &mut impl Write, name: &str, octets: u64) -> io::Result<Digest> {
     let mut random = Seed(octets).child(name).random();
-    let mut context = Context::new(&SHA256);
+    let mut context = Sha256::new();
     let mut piece = vec![0; PIECE];
     let mut left = octets;
     while left > 0 {
@@ -72,13 +72,7 @@ pub(crate) fn write(out: &mut impl Write, name: &str, octets: u64) -> io::Result
         out.write_all(&piece[..count])?;
         left -= count as u64;
     }
-    Ok(finished(context))
-}
-
-fn finished(context: Context) -> Digest {
-    let mut digest = Digest::default();
-    digest.copy_from_slice(context.finish().as_ref());
-    digest
+    Ok(context.finish().0)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::protocol::Protocol;
 use crate::wall_clock::WallClock;
 use page::Table;
-use proto::ws::{DeflateOffer, Writes};
+use proto::ws::{DeflateOffer, Settings, Writes};
 use secure::ServerTls;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,11 +35,14 @@ pub struct WebSocketSettings {
     pub deflate: Option<DeflateOffer>,
     /// How frames leave.
     pub writes: Writes,
+    /// zlib's level of compressed messages, 0 to 9. Default: proto's own, which is cheap.
+    pub compression_level: u32,
 }
 
 impl Default for WebSocketSettings {
     fn default() -> Self {
-        Self { deflate: Some(DeflateOffer::default()), writes: Writes::One }
+        let compression_level = Settings::default().compression_level;
+        Self { deflate: Some(DeflateOffer::default()), writes: Writes::One, compression_level }
     }
 }
 

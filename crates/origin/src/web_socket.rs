@@ -56,7 +56,12 @@ impl Session {
         let wish = Wish { deflate: ours.deflate, ..Wish::default() };
         let (head, agreed) = handshake.accept(&wish);
         let writes = ours.writes;
-        let settings = Settings { ping_after: Some(silence), writes, ..Settings::default() };
+        let settings = Settings {
+            ping_after: Some(silence),
+            writes,
+            compression_level: ours.compression_level,
+            ..Settings::default()
+        };
         let connection = Connection::new(now, Role::Server, settings, &agreed, tracer);
         let out = SendBuf::new();
         let session = Self { service, connection, writes, out, held: Vec::new(), uncredited: 0 };

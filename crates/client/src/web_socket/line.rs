@@ -66,7 +66,11 @@ impl Line {
             handshake: ClientHandshake::new(Via::Upgrade, key, offer),
             stream: None,
             socket: None,
-            settings: Settings { writes: own.writes, ..Settings::default() },
+            settings: Settings {
+                writes: own.writes,
+                compression_level: own.compression_level,
+                ..Settings::default()
+            },
             masks: own.seed.child("masks"),
             tracer,
             heard: VecDeque::new(),

@@ -53,8 +53,11 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
     config.protocols = vec![protocol(&job.contender)];
     config.table = job.table.map(Arc::new);
     let side = job.contender.settings.server;
-    config.web_socket =
-        WebSocketSettings { deflate: echo::deflate(side), writes: echo::writes(side) };
+    config.web_socket = WebSocketSettings {
+        deflate: echo::deflate(side),
+        writes: echo::writes(side),
+        compression_level: echo::COMPRESSION_LEVEL,
+    };
     // Who is still there when the trial has ended is not waited for.
     config.limits.drain = Duration::ZERO;
     let files = job.root.map(|root| Root::open(&root, CacheSettings::default())).transpose();

@@ -1,5 +1,6 @@
 //! `jvm-downloads`: what its author found of seven download clients, and whether ours show it. No times were published but
-//! orders, told in words: those are what is judged, on the link that is nearest to his.
+//! orders, told in words: those are what is judged, on the first link of the run, which is a fast local network unless others
+//! were asked for.
 
 use super::check::{Check, Occurs, finding};
 use super::{Ours, Published, PublishedFinding, Question, ratio};
@@ -32,9 +33,6 @@ const DISPATCH: &str = "dispatch-0.10";
 
 const SEVEN: [&str; 7] = [CURL, COMMONS, APACHE, ZERO_COPY, BEE, SOKE, DISPATCH];
 
-/// "A fast local network".
-const LINK: &str = "lan";
-
 /// "By far", "far behind", "far last": the other takes at most two thirds of the time.
 const FAR: f64 = 2.0 / 3.0;
 
@@ -62,7 +60,7 @@ pub(super) fn file() -> Result<File, toml::de::Error> {
 pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
     let File { title, expect } = file().ok()?;
     let judge = Judge { ours };
-    let what = format!("{ZERO_COPY} / {BEE}, medium on {LINK}");
+    let what = format!("{ZERO_COPY} / {BEE}, {}", judge.words(Size::Medium));
     let twice = judge.ask(Size::Medium, ZERO_COPY, BEE);
     let ratios = vec![ratio(what, false, TWICE_AS_FAST, twice.as_ref())];
     let findings = judge.findings(&expect.findings);
@@ -77,7 +75,16 @@ impl Judge<'_, '_> {
     fn question<'q>(&'q self, size: Size, a: &'q str, b: &'q str) -> Option<Question<'q>> {
         let is = |kind: &WorkloadKind| matches!(kind, WorkloadKind::Download(download) if download.count == 1 && download.size.0 == size.octets());
         let workload = &self.ours.experiment.workloads.iter().find(|w| is(&w.kind))?.name;
-        Some(Question { workload, link: LINK, a, b })
+        Some(Question { workload, link: self.link(), a, b })
+    }
+
+    fn link(&self) -> &str {
+        self.ours.experiment.links.first().map_or("", |link| &link.name)
+    }
+
+    /// The size and where.
+    fn words(&self, size: Size) -> String {
+        format!("{} on {}", size.word(), self.link())
     }
 
     fn ask(&self, size: Size, a: &str, b: &str) -> Option<Comparison> {
@@ -90,7 +97,7 @@ impl Judge<'_, '_> {
     }
 
     fn within(&self, size: Size, (a, b): (&str, &str), range: (f64, f64)) -> Check {
-        let what = format!("{a} / {b}, {}", size.words());
+        let what = format!("{a} / {b}, {}", self.words(size));
         Check::within(&what, self.ask(size, a, b).as_ref(), range)
     }
 
@@ -107,7 +114,7 @@ impl Judge<'_, '_> {
 
     /// Whether there were collections while it downloaded the large file.
     fn collections(&self, client: &str, expected: Occurs) -> Check {
-        let what = format!("collections of {client}, {}", Size::Large.words());
+        let what = format!("collections of {client}, {}", self.words(Size::Large));
         // A single contender is asked for.
         let question = self.question(Size::Large, client, client);
         let counts = question.map(|question| (self.ours.figures)(metric::GC_COUNT, question));
@@ -146,7 +153,7 @@ impl Judge<'_, '_> {
         let size = Size::Medium;
         let mut checks = self.before(size, COMMONS, &SEVEN);
         checks.push(self.within(size, (COMMONS, BEE), (0.0, FAR)));
-        let what = format!("{ZERO_COPY} / {BEE}, {}", size.words());
+        let what = format!("{ZERO_COPY} / {BEE}, {}", self.words(size));
         let twice = self.ask(size, ZERO_COPY, BEE);
         checks.push(Check::about(&what, twice.as_ref(), TWICE_AS_FAST));
         checks
@@ -164,7 +171,7 @@ impl Judge<'_, '_> {
     }
 
     fn heap(&self) -> Check {
-        let what = format!("peak heap of {BEE} / {ZERO_COPY}, {}", Size::Large.words());
+        let what = format!("peak heap of {BEE} / {ZERO_COPY}, {}", self.words(Size::Large));
         let ours = self.ask_of(metric::HEAP_PEAK, Size::Large, (BEE, ZERO_COPY));
         Check::about(&what, ours.as_ref(), HEAP)
     }
@@ -173,7 +180,7 @@ impl Judge<'_, '_> {
     fn copies(&self) -> Vec<Check> {
         let others = SEVEN.iter().filter(|other| ![ZERO_COPY, CURL].contains(*other));
         let check = |other: &&str| {
-            let what = format!("CPU a GiB of {ZERO_COPY} / {other}, {}", Size::Large.words());
+            let what = format!("CPU a GiB of {ZERO_COPY} / {other}, {}", self.words(Size::Large));
             let ours = self.ask_of(metric::CPU_PER_GIB, Size::Large, (ZERO_COPY, *other));
             Check::faster(&what, ours.as_ref())
         };
@@ -200,12 +207,11 @@ impl Size {
         }
     }
 
-    fn words(self) -> String {
-        let size = match self {
+    fn word(self) -> &'static str {
+        match self {
             Self::Small => "small",
             Self::Medium => "medium",
             Self::Large => "large",
-        };
-        format!("{size} on {LINK}")
+        }
     }
 }

@@ -94,7 +94,7 @@ pub(super) fn cost(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     }
     m.line("h3", &[], "What it took: medians of the measured trials");
     m.line("p", &[], COST);
-    table(m, "Processor time and memory", &columns, rows.into_iter());
+    table(m, "Processor time and memory", &columns, rows);
     picture::command(m, "Rows", &command::csv(report.folder));
 }
 

@@ -26,6 +26,7 @@
 mod calibration;
 mod command;
 mod comparison;
+mod cost;
 mod csv;
 mod har;
 mod html;

@@ -1,6 +1,7 @@
 //! The result as lines for a terminal. The one rule: names and reasons from outside cannot move the cursor
 //! or set a colour.
 
+use crate::cost::Cost;
 use crate::hue::Hue;
 use crate::markup::is_invisible_control;
 use crate::number::{Percent, TimeFormat};
@@ -151,6 +152,9 @@ fn block(out: &mut Lines, report: &Report<'_>, group: &Group<'_>, widths: &Width
     out.line(format!("{}   {figures}", out.bold(&link)).trim_end());
     for cell in group.fastest_first() {
         row(out, group, cell, widths);
+        if let Some(cost) = Cost::of(cell) {
+            out.wrapped(&format!("    {}", cost.in_short()), 6);
+        }
         if let Some(evidence) = words::evidence(cell) {
             out.wrapped(&format!("    {evidence}"), 6);
         }

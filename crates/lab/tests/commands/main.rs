@@ -8,6 +8,7 @@ mod calibration;
 mod capture;
 mod comparing;
 mod contenders;
+mod downloads;
 mod faults;
 mod help;
 mod interrupts;

@@ -2,11 +2,12 @@
 
 use super::picture;
 use super::table::{figure, table, text};
+use crate::cost::Cost;
 use crate::markup::Markup;
 use crate::overview::Group;
 use crate::spoken::Spoken;
 use crate::{Report, command, number, words};
-use study::record::TrialRecord;
+use study::record::{TrialRecord, metric};
 use study::result::CellResult;
 use study::stats::{Percentile, Summary};
 use trace::ConnectionRecord;
@@ -68,6 +69,37 @@ pub(super) fn moved(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     table(m, "Over the wire", &columns, rows);
     connections_query(m, report, groups);
 }
+
+/// What each cell's trials took beside time; nothing where rows hold no cost.
+pub(super) fn cost(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
+    let columns = [
+        text("cell"),
+        figure("wall"),
+        figure("CPU s a GiB"),
+        figure("95 % interval"),
+        figure("peak memory"),
+        figure("peak heap"),
+        figure("collections"),
+    ];
+    let row = |cell: &CellResult| {
+        let cost = Cost::of(cell)?;
+        let wall = cell.metrics.get(metric::WALL_MS);
+        let wall = wall.map_or_else(String::new, |wall| number::duration(wall.median));
+        let head = [words::cell(groups, cell), wall];
+        Some(head.into_iter().chain(cost.columns()).collect::<Vec<_>>())
+    };
+    let rows: Vec<Vec<String>> = cells(groups).filter_map(row).collect();
+    if rows.is_empty() {
+        return;
+    }
+    m.line("h3", &[], "What it took: medians of the measured trials");
+    m.line("p", &[], COST);
+    table(m, "Processor time and memory", &columns, rows);
+    picture::command(m, "Rows", &command::csv(report.folder));
+}
+
+const COST: &str = "Processor time is the client's, of whole processes: where a process is started for each file, its start is in \
+                    it and weighs the more the smaller the file is.";
 
 fn connections_query(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     let medians = cells(groups).filter_map(|cell| cell.median_trial.as_ref());

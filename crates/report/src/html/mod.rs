@@ -64,6 +64,7 @@ fn body(m: &mut Markup, report: &Report<'_>) {
             m.line("h2", &[], "What ran");
             cells::spoken(m, report, &groups);
             cells::moved(m, report, &groups);
+            cells::cost(m, report, &groups);
             instrument::instrument(m, report);
             facts::settings(m, report);
             facts::troubles(m, report, &groups);

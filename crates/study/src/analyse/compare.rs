@@ -222,12 +222,33 @@ impl Versus<'_> {
         self.paired_on(self.workload, rows, u32::MAX)
     }
 
+    /// By another metric than the one that decides.
+    fn paired_by(&self, metric: &str, rows: &Rows<'_>) -> Paired {
+        self.paired_with((self.workload, metric), rows, u32::MAX)
+    }
+
+    /// The first contender's figures of the trials that were measured.
+    fn figures(&self, metric: &str, rows: &Rows<'_>) -> Vec<f64> {
+        let rows = rows.cell(self.workload, self.link, self.a).iter();
+        let measured = rows.filter(|row| row.outcome == Outcome::Measured);
+        measured.filter_map(|row| row.metrics.get(metric)).copied().collect()
+    }
+
     /// The blocks before `end`.
     fn paired_on(&self, workload: &Workload, rows: &Rows<'_>, end: u32) -> Paired {
+        self.paired_with((workload, deciding_metric(workload)), rows, end)
+    }
+
+    fn paired_with(
+        &self,
+        (workload, metric): (&Workload, &str),
+        rows: &Rows<'_>,
+        end: u32,
+    ) -> Paired {
         let scores = |contender: &Contender| -> BTreeMap<u32, Option<Score>> {
             let rows = rows.cell(workload, self.link, contender).iter();
             let before = rows.filter(|row| row.plan.block < end);
-            before.map(|row| (row.plan.block, score(row, workload))).collect()
+            before.map(|row| (row.plan.block, score_by(row, metric))).collect()
         };
         let (a, b) = (scores(self.a), scores(self.b));
         let both = || a.iter().filter_map(|(block, a)| Some(((*a), (*b.get(block)?))));
@@ -305,14 +326,27 @@ pub(super) fn published(experiment: &Experiment, rows: &Rows<'_>) -> Option<Publ
         (paired.blocks() > 0)
             .then(|| alone(experiment.margin, paired, &mut Detectable::default()).comparison())
     };
+    let ask_of = |metric: &str, question: Question<'_>| {
+        let paired = versus(question)?.paired_by(metric, rows);
+        (paired.blocks() > 0)
+            .then(|| alone(experiment.margin, paired, &mut Detectable::default()).comparison())
+    };
+    let figures = |metric: &str, question: Question<'_>| {
+        versus(question).map_or_else(Vec::new, |versus| versus.figures(metric, rows))
+    };
     let differ = |question: Question<'_>| versus(question)?.difference(rows);
-    published::compare(experiment.published?, &Ours { experiment, ask: &ask, differ: &differ })
+    let ours = Ours { experiment, ask: &ask, ask_of: &ask_of, figures: &figures, differ: &differ };
+    published::compare(experiment.published?, &ours)
 }
 
 pub(super) fn score(row: &TrialRecord, workload: &Workload) -> Option<Score> {
+    score_by(row, deciding_metric(workload))
+}
+
+fn score_by(row: &TrialRecord, metric: &str) -> Option<Score> {
     match row.outcome {
         Outcome::Measured => {
-            let value = row.metrics.get(deciding_metric(workload)).copied()?;
+            let value = row.metrics.get(metric).copied()?;
             (value > 0.0 && value.is_finite()).then_some(Score::Figure(value))
         }
         Outcome::Failed { .. } => Some(Score::Failed),

@@ -2,6 +2,7 @@
 
 use super::contender::{CongestionControl, Negotiation, Transport};
 use super::download::Processes;
+use super::fast::Fast;
 use super::quantity::{SizeField, SpanField};
 use super::stopping::Stopping;
 use crate::published::Source;
@@ -64,6 +65,9 @@ pub(super) struct ExperimentFile {
     /// Over which networks.
     #[schemars(with = "Vec<LinkFile>", length(min = 1))]
     pub(super) links: Spanned<Vec<LinkFile>>,
+    /// What `race --fast` leaves of contenders and links (default: all).
+    #[schemars(with = "Option<Fast>")]
+    pub(super) fast: Option<Spanned<Fast>>,
 }
 
 /// A contender.

@@ -7,6 +7,7 @@ mod contender;
 mod download;
 mod echo;
 mod error;
+mod fast;
 mod file;
 mod known;
 mod overrides;
@@ -25,6 +26,7 @@ pub use contender::{
 pub use download::{DownloadWorkload, Processes};
 pub use echo::{EchoPattern, EchoWorkload};
 pub use error::ExperimentError;
+pub use fast::Fast;
 pub use known::{KNOWN_CONTENDERS, KnownContender};
 pub use overrides::{Extent, OverrideError, Overrides};
 pub use side::Side;
@@ -75,6 +77,9 @@ pub struct Experiment {
     pub workloads: Vec<Workload>,
     /// Over which networks; names are distinct.
     pub links: Vec<LinkChoice>,
+    /// What `--fast` leaves of contenders and links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fast: Option<Fast>,
 }
 
 /// A link by name, and how often each cell runs on it.
@@ -168,6 +173,10 @@ pub fn builtin() -> &'static [Builtin] {
         Builtin {
             name: "websocket-echo",
             toml: include_str!("../../../../experiments/websocket-echo.toml"),
+        },
+        Builtin {
+            name: "jvm-downloads",
+            toml: include_str!("../../../../experiments/jvm-downloads.toml"),
         },
         Builtin { name: "aa", toml: include_str!("../../../../experiments/aa.toml") },
     ]

@@ -2,13 +2,14 @@
 
 use super::error::help;
 use super::{
-    CallsWorkload, Contender, DownloadWorkload, EchoPattern, EchoWorkload, Experiment,
+    CallsWorkload, Contender, DownloadWorkload, EchoPattern, EchoWorkload, Experiment, Fast,
     KNOWN_CONTENDERS, KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Stopping,
     Workload, WorkloadKind,
 };
 use crate::nearest;
 use crate::stats::{CONFIDENCE, blocks_for_any_interval};
 use std::collections::BTreeSet;
+use unit::ByteSize;
 
 /// What a command line may change; None and empty lists leave things as they are.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -44,6 +45,7 @@ pub enum Extent {
 const FAST_IMAGES: u32 = 100;
 const FAST_CALLS: u32 = 5;
 const FAST_ECHOES: u32 = 20;
+const FAST_FILE: ByteSize = ByteSize(1_000_000);
 
 /// An override that cannot be.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -83,8 +85,10 @@ pub enum OverrideError {
 impl Experiment {
     /// The experiment with `overrides` applied.
     pub fn with(mut self, overrides: &Overrides) -> Result<Self, OverrideError> {
+        let fast = self.fast.take();
         if overrides.extent == Extent::Fast {
             self.cut();
+            self.leave(fast.unwrap_or_default(), overrides);
         }
         self.choose_contenders(&overrides.contenders)?;
         if let Some(baseline) = &overrides.baseline {
@@ -137,10 +141,26 @@ impl Experiment {
         self.links.iter_mut().for_each(|link| link.trials = link.trials.min(enough));
     }
 
-    /// Fewer serial calls, no warm-up, and no page of many images where there is a smaller one.
+    /// What the experiment itself says to be enough, where the command line does not say it.
+    fn leave(&mut self, fast: Fast, overrides: &Overrides) {
+        // A baseline that is asked for may be one that would be left out.
+        let asked = !overrides.contenders.is_empty() || overrides.baseline.is_some();
+        if !asked && !fast.contenders.is_empty() {
+            self.contenders.retain(|contender| fast.contenders.contains(&contender.name));
+        }
+        if overrides.links.is_empty() && !fast.links.is_empty() {
+            self.links.retain(|link| fast.links.contains(&link.name));
+        }
+    }
+
+    /// Fewer serial calls, no warm-up, and no page of many images and no large file where there is a smaller one.
     fn cut(&mut self) {
         self.links.iter_mut().for_each(|link| link.warmup = 0);
-        let large = |workload: &Workload| matches!(workload.kind, WorkloadKind::Page(page) if page.images > FAST_IMAGES);
+        let large = |workload: &Workload| match workload.kind {
+            WorkloadKind::Page(page) => page.images > FAST_IMAGES,
+            WorkloadKind::Download(download) => download.size > FAST_FILE,
+            _ => false,
+        };
         if !self.workloads.iter().all(large) {
             self.workloads.retain(|workload| !large(workload));
         }
@@ -286,6 +306,26 @@ mod tests {
         let echoes = fast("websocket-echo").workloads.into_iter().map(|workload| workload.name);
         let names: Vec<String> = echoes.collect();
         assert_eq!(names, ["echo-serial-20xnumbers", "echo-parallel-1000xnumbers"]);
+    }
+
+    #[test]
+    fn fast_leaves_the_contenders_and_links_that_the_experiment_says_unless_others_are_asked_for() {
+        let toml = builtin().iter().find(|builtin| builtin.name == "jvm-downloads").unwrap().toml;
+        let fast = |overrides: Overrides| {
+            let overrides = Overrides { extent: Extent::Fast, ..overrides };
+            let left = toml.parse::<Experiment>().unwrap().with(&overrides).unwrap();
+            let size = (left.workloads.len(), left.contenders.len(), left.links.len());
+            (size, left.links[0].trials, left.fast)
+        };
+        assert_eq!(fast(Overrides::default()), ((1, 4, 1), 6, None));
+        let contenders = names(&["curl", "jetty-12"]);
+        let asked =
+            Overrides { contenders, links: names(&["none", "lan"]), ..Overrides::default() };
+        assert_eq!(fast(asked).0, (1, 2, 2));
+        let baseline = Some("jetty-12".to_owned());
+        assert_eq!(fast(Overrides { baseline, ..Overrides::default() }).0, (1, 12, 1));
+        let whole = toml.parse::<Experiment>().unwrap().with(&Overrides::default()).unwrap();
+        assert_eq!((whole.workloads.len(), whole.contenders.len(), whole.links.len()), (3, 12, 2));
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod echo;
 mod workloads;
 
 use super::contender::{ClientSubject, Contender, Negotiation, ORIGIN, Settings, Tls};
+use super::fast::Fast;
 use super::file::{
     ContenderFile, ExperimentFile, KindFile, LinkFile, SettingsFile, TlsFile, WorkloadFile,
 };
@@ -40,6 +41,7 @@ impl Reader<'_> {
         let warmup = self.warmup(&file.warmup)?.unwrap_or(DEFAULT_WARMUP);
         let timeout =
             file.timeout.as_ref().map_or(Ok(DEFAULT_TIMEOUT), |field| self.timeout(field))?;
+        let fast = file.fast.as_ref().map(|fast| self.fast(fast, &file)).transpose()?;
         let links = file.links.into_inner();
         self.servers_that_think(file.contenders.get_ref(), &file.workloads)?;
         let workloads = self.workloads(file.workloads.into_inner())?;
@@ -64,7 +66,30 @@ impl Reader<'_> {
             contenders,
             workloads,
             links: each(links, |one| self.link(one, trials, warmup))?,
+            fast,
         })
+    }
+
+    /// What is left out has to be there, and what the others are set against has to stay.
+    fn fast(&self, field: &Spanned<Fast>, file: &ExperimentFile) -> Result<Fast, ExperimentError> {
+        let fast = field.get_ref();
+        let contenders = || file.contenders.get_ref().iter().map(|one| one.name.get_ref());
+        let links = || file.links.get_ref().iter().map(|one| one.name.get_ref());
+        let unknown = |what: &str, name: &String| {
+            let words = format!("`fast` names the {what} `{name}`, and there is none");
+            Err(self.fault(field.span(), words))
+        };
+        if let Some(name) = fast.contenders.iter().find(|name| contenders().all(|own| own != *name))
+        {
+            return unknown("contender", name);
+        }
+        if let Some(name) = fast.links.iter().find(|name| links().all(|own| own != *name)) {
+            return unknown("link", name);
+        }
+        if !fast.contenders.is_empty() && !fast.contenders.contains(file.baseline.get_ref()) {
+            return Err(self.fault(field.span(), "`fast` leaves the baseline out"));
+        }
+        Ok(fast.clone())
     }
 
     fn contender(&self, file: ContenderFile) -> Result<Contender, ExperimentError> {

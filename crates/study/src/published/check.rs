@@ -3,11 +3,22 @@
 
 use super::{Agreement, PublishedFinding};
 use crate::result::{Comparison, Verdict};
+use crate::stats::{CONFIDENCE, blocks_for_any_interval};
+
+/// What a finding claims of something that is counted in each trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Occurs {
+    /// In every trial.
+    Always,
+    /// In no trial.
+    Never,
+}
 
 /// One thing that a finding claims, put to an interval.
 #[derive(Debug, Clone)]
 pub(super) struct Check {
     agreement: Agreement,
+    ran: bool,
     text: String,
 }
 
@@ -51,7 +62,25 @@ impl Check {
             (Some((low, _)), Some((_, high))) if low > high => Agreement::NotConfirmed,
             _ => Agreement::CannotTell,
         };
-        Self { agreement, text }
+        Self { agreement, ran: ours.is_some() && other.is_some(), text }
+    }
+
+    /// Each of `counts`, one a trial, is as `expected`. Fewer than would make an interval of 95 % leave it open, and
+    /// so do trials of both kinds.
+    pub(super) fn occurs(what: &str, counts: &[f64], expected: Occurs) -> Self {
+        let seen = counts.iter().filter(|count| **count > 0.0).count();
+        let text = match counts {
+            [] => format!("{what}: not run"),
+            _ => format!("{what}: in {seen} of {} trials", counts.len()),
+        };
+        let enough = counts.len() >= blocks_for_any_interval(1, 1.0 - CONFIDENCE);
+        let agreement = match expected {
+            _ if !enough || (seen > 0 && seen < counts.len()) => Agreement::CannotTell,
+            Occurs::Always if seen > 0 => Agreement::Confirmed,
+            Occurs::Never if seen == 0 => Agreement::Confirmed,
+            Occurs::Always | Occurs::Never => Agreement::NotConfirmed,
+        };
+        Self { agreement, ran: !counts.is_empty(), text }
     }
 
     fn of(
@@ -59,7 +88,8 @@ impl Check {
         ours: Option<&Comparison>,
         judge: impl FnOnce(&Comparison) -> Agreement,
     ) -> Self {
-        Self { agreement: ours.map_or(Agreement::CannotTell, judge), text: told(what, ours) }
+        let agreement = ours.map_or(Agreement::CannotTell, judge);
+        Self { agreement, ran: ours.is_some(), text: told(what, ours) }
     }
 }
 
@@ -74,7 +104,7 @@ pub(super) fn finding(finding: &str, checks: &[Check], differs: &str) -> Publish
         Agreement::Confirmed
     };
     let telling = checks.iter().filter(|check| check.agreement == verdict);
-    let mut reason = telling.map(|check| check.text.as_str()).collect::<Vec<_>>().join("; ");
+    let mut reason = listed(&telling.collect::<Vec<_>>());
     // Why it differs is said where it does, and where there was nothing to put to an interval.
     let says_why = verdict == Agreement::NotConfirmed || checks.is_empty();
     if says_why && !differs.is_empty() {
@@ -83,6 +113,20 @@ pub(super) fn finding(finding: &str, checks: &[Check], differs: &str) -> Publish
     }
     PublishedFinding { finding: finding.to_owned(), verdict, reason }
 }
+
+/// What they say, one after another; of many that did not run, only how many.
+fn listed(checks: &[&Check]) -> String {
+    let absent = checks.iter().filter(|check| !check.ran).count();
+    let told = checks.iter().filter(|check| check.ran || absent <= FEW);
+    let mut texts: Vec<String> = told.map(|check| check.text.clone()).collect();
+    if absent > FEW {
+        texts.push(format!("{absent} comparisons that it rests on were not run"));
+    }
+    texts.join("; ")
+}
+
+/// So many are named.
+const FEW: usize = 3;
 
 fn bounds(comparison: &Comparison) -> Option<(f64, f64)> {
     comparison.ci95.map(|[low, high]| (low.0, high.0))

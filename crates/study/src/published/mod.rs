@@ -4,6 +4,7 @@
 //! changes ours towards them.
 
 mod check;
+mod jvm_downloads;
 mod open_question;
 mod spdy_images;
 #[cfg(test)]
@@ -29,6 +30,8 @@ pub enum Source {
     TwitterApi,
     /// WebSocket and HTTP for small messages (dart:io, 2015-12).
     WebsocketEcho,
+    /// Seven HTTP clients, a process a download (Atlassian, 2013-07).
+    JvmDownloads,
 }
 
 /// A published measurement beside ours.
@@ -110,6 +113,10 @@ pub(crate) struct Ours<'a> {
     pub(crate) experiment: &'a Experiment,
     /// The comparison by itself, at 95 %; None where a name is not in the run or no block speaks.
     pub(crate) ask: &'a dyn Fn(Question<'_>) -> Option<Comparison>,
+    /// The same of the metric of this name.
+    pub(crate) ask_of: &'a dyn Fn(&str, Question<'_>) -> Option<Comparison>,
+    /// The first contender's figures of the metric of this name, one a measured trial.
+    pub(crate) figures: &'a dyn Fn(&str, Question<'_>) -> Vec<f64>,
     /// What the first takes longer than the second, a message, at 95 % by itself; None likewise, and for what is not made
     /// of messages.
     pub(crate) differ: &'a dyn Fn(Question<'_>) -> Option<Difference>,
@@ -121,6 +128,7 @@ pub(crate) fn compare(source: Source, ours: &Ours<'_>) -> Option<Published> {
         Source::SpdyImages => spdy_images::compare(ours),
         Source::TwitterApi => twitter_api::compare(ours),
         Source::WebsocketEcho => websocket_echo::compare(ours),
+        Source::JvmDownloads => jvm_downloads::compare(ours),
     }
 }
 

@@ -1,4 +1,4 @@
-use super::check::{Check, finding};
+use super::check::{Check, Occurs, finding};
 use super::*;
 use crate::experiment::builtin;
 use crate::result::Verdict;
@@ -32,13 +32,21 @@ fn experiment(name: &str) -> Experiment {
     builtin().iter().find(|builtin| builtin.name == name).unwrap().toml.parse().unwrap()
 }
 
+/// A run of which nothing is known.
+fn nothing(experiment: &Experiment) -> Ours<'_> {
+    Ours {
+        experiment,
+        ask: &|_| None,
+        ask_of: &|_, _| None,
+        figures: &|_, _| Vec::new(),
+        differ: &|_| None,
+    }
+}
+
 fn verdicts(name: &str, ask: &dyn Fn(Question<'_>) -> Option<Comparison>) -> Vec<Agreement> {
     let experiment = experiment(name);
-    let published = compare(
-        experiment.published.unwrap(),
-        &Ours { experiment: &experiment, ask, differ: &|_| None },
-    )
-    .unwrap();
+    let published =
+        compare(experiment.published.unwrap(), &Ours { ask, ..nothing(&experiment) }).unwrap();
     published.findings.into_iter().map(|finding| finding.verdict).collect()
 }
 
@@ -72,15 +80,26 @@ fn one_check_that_denies_outweighs_all_that_confirm_and_names_itself_and_the_rea
 }
 
 #[test]
+fn of_many_that_were_not_run_only_the_number_is_told() {
+    let vague = || Check::faster("vague", Some(&comparison(0.9, 1.3)));
+    let found = |absent: usize| {
+        let absent = (0..absent).map(|nth| Check::faster(&format!("x{nth}"), None));
+        finding("f", &absent.chain([vague()]).collect::<Vec<_>>(), "").reason
+    };
+    assert_eq!(found(1), "x0: not run; vague: 1.08 [0.90, 1.30]");
+    assert_eq!(found(4), "vague: 1.08 [0.90, 1.30]; 4 comparisons that it rests on were not run");
+}
+
+#[test]
 fn what_was_not_run_leaves_every_finding_open() {
-    for name in ["spdy-images", "twitter-api", "websocket-echo"] {
+    for name in ["spdy-images", "twitter-api", "websocket-echo", "jvm-downloads"] {
         assert!(verdicts(name, &|_| None).iter().all(|verdict| *verdict == Agreement::CannotTell));
     }
 }
 
 #[test]
 fn every_question_names_what_its_experiment_has() {
-    for name in ["spdy-images", "twitter-api", "websocket-echo"] {
+    for name in ["spdy-images", "twitter-api", "websocket-echo", "jvm-downloads"] {
         let experiment = experiment(name);
         let asked = std::cell::Cell::new(0);
         let known = |question: Question<'_>| {
@@ -99,7 +118,17 @@ fn every_question_names_what_its_experiment_has() {
             known(question);
             None
         };
-        let ours = Ours { experiment: &experiment, ask: &ask, differ: &differ };
+        let ask_of = |_: &str, question: Question<'_>| {
+            known(question);
+            None
+        };
+        let figures = |_: &str, question: Question<'_>| {
+            known(question);
+            Vec::new()
+        };
+        let experiment = &experiment;
+        let ours =
+            Ours { experiment, ask: &ask, ask_of: &ask_of, figures: &figures, differ: &differ };
         let published = compare(experiment.published.unwrap(), &ours).unwrap();
         assert!(asked.get() >= published.ratios.len() && !published.ratios.is_empty());
     }
@@ -109,7 +138,7 @@ fn every_question_names_what_its_experiment_has() {
 fn the_rows_that_gave_the_link_are_marked_and_the_others_are_not() {
     let count = |name| {
         let experiment = experiment(name);
-        let ours = Ours { experiment: &experiment, ask: &|_| None, differ: &|_| None };
+        let ours = nothing(&experiment);
         let published = compare(experiment.published.unwrap(), &ours).unwrap();
         let given = published.ratios.iter().filter(|ratio| ratio.reconstructs).count();
         (published.ratios.len(), given)
@@ -118,13 +147,13 @@ fn the_rows_that_gave_the_link_are_marked_and_the_others_are_not() {
     assert_eq!(count("spdy-images"), (5 * 2 + 5 * 4, 3 * 2));
     assert_eq!(count("twitter-api"), (4, 2));
     assert_eq!(count("websocket-echo"), (2, 0));
+    assert_eq!(count("jvm-downloads"), (1, 0));
 }
 
 #[test]
 fn ratios_are_of_the_published_times() {
     let experiment = experiment("spdy-images");
-    let ours =
-        Ours { experiment: &experiment, ask: &|_| Some(comparison(0.6, 0.6)), differ: &|_| None };
+    let ours = Ours { ask: &|_| Some(comparison(0.6, 0.6)), ..nothing(&experiment) };
     let published = compare(Source::SpdyImages, &ours).unwrap();
     let row =
         published.ratios.iter().find(|row| row.what == "spdy / https, N = 1000, keep-alive on");
@@ -141,11 +170,88 @@ fn the_open_question_asks_every_cause_for_the_published_excess() {
         assert_eq!(question.b, "ws");
         Some(added(if question.a.ends_with("nagle-2-writes") { 57.5 } else { 0.0 }))
     };
-    let ours = Ours { experiment: &experiment, ask: &|_| None, differ: &differ };
+    let ours = Ours { differ: &differ, ..nothing(&experiment) };
     let open = compare(Source::WebsocketEcho, &ours).unwrap().open_question.unwrap();
     assert!((open.excess_ms - 11.288).abs() < 1e-9);
     assert!(open.answer.starts_with("Cannot tell: no cause switched here adds 11.3 ms"));
     let told: Vec<Explains> = open.causes.iter().map(|cause| cause.verdict).collect();
     use Explains::{Nothing, TooMuch};
     assert_eq!(told, [Nothing, Nothing, TooMuch, Nothing, TooMuch, Nothing, Nothing, Nothing]);
+}
+
+/// What a run comes to in which each client takes so long for a file of a size, uses so much heap, and so on: the verdicts
+/// on the six findings.
+fn downloads(
+    time: impl Fn(&str, &str) -> f64,
+    collects: impl Fn(&str) -> f64,
+    other: impl Fn(&str, &str) -> f64,
+) -> Vec<Agreement> {
+    let experiment = experiment("jvm-downloads");
+    let about = |ratio: f64| Some(comparison(ratio * 0.99, ratio * 1.01));
+    let ask = |q: Question<'_>| about(time(q.workload, q.a) / time(q.workload, q.b));
+    let ask_of = |metric: &str, q: Question<'_>| about(other(metric, q.a) / other(metric, q.b));
+    let figures = |metric: &str, q: Question<'_>| {
+        assert_eq!((metric, q.workload), ("gc_count", "download-30MB"));
+        vec![collects(q.a); 6]
+    };
+    let ours = Ours { ask: &ask, ask_of: &ask_of, figures: &figures, ..nothing(&experiment) };
+    let published = compare(Source::JvmDownloads, &ours).unwrap();
+    published.findings.into_iter().map(|finding| finding.verdict).collect()
+}
+
+/// As it was published.
+fn published_time(workload: &str, client: &str) -> f64 {
+    match (workload, client) {
+        ("download-80kB", "curl") => 0.2,
+        (_, "commons-httpclient-3") => 1.0,
+        ("download-30MB", "apache-asyncclient-4") => 1.1,
+        ("download-30MB", "curl") => 1.2,
+        (_, "jdk-urlconnection") => 3.0,
+        (_, "apache-asyncclient-4") => 1.5,
+        (_, "finagle-6" | "dispatch-0.10") => 1.6,
+        _ => 1.4,
+    }
+}
+
+#[test]
+fn downloads_as_they_were_published_confirm_every_finding() {
+    let verdicts = downloads(
+        published_time,
+        |client| f64::from(matches!(client, "finagle-6" | "dispatch-0.10")),
+        |metric, client| match (metric, client) {
+            ("heap_peak", "jdk-urlconnection") => 20.0,
+            ("heap_peak", "apache-asyncclient-4") => 10.0,
+            ("client_cpu_s_per_gib", "apache-asyncclient-4") => 1.0,
+            ("client_cpu_s_per_gib", _) => 1.2,
+            other => panic!("{other:?}"),
+        },
+    );
+    assert_eq!(verdicts, [Agreement::Confirmed; 6]);
+}
+
+#[test]
+fn downloads_that_came_out_otherwise_deny_every_finding() {
+    let even = downloads(|_, _| 1.0, |_| 0.0, |_, _| 1.0);
+    // Nobody is ahead of anybody: an interval around one says neither.
+    use Agreement::{CannotTell, NotConfirmed};
+    let denied = [NotConfirmed; 5].into_iter().chain([CannotTell]);
+    assert_eq!(even, denied.collect::<Vec<_>>());
+    let slow_zero_copy =
+        |_: &str, client: &str| if client == "apache-asyncclient-4" { 2.0 } else { 1.0 };
+    let reversed = downloads(|w, c| 1.0 / published_time(w, c), |_| 1.0, slow_zero_copy);
+    assert_eq!(reversed, [NotConfirmed; 6]);
+}
+
+#[test]
+fn what_is_counted_is_open_where_trials_are_few_or_differ() {
+    let told = |counts: &[f64], expected| {
+        finding("f", &[Check::occurs("x", counts, expected)], "").verdict
+    };
+    use Agreement::{CannotTell, Confirmed, NotConfirmed};
+    assert_eq!(told(&[2.0; 6], Occurs::Always), Confirmed);
+    assert_eq!(told(&[0.0; 6], Occurs::Always), NotConfirmed);
+    assert_eq!(told(&[0.0; 6], Occurs::Never), Confirmed);
+    assert_eq!(told(&[1.0; 6], Occurs::Never), NotConfirmed);
+    assert_eq!(told(&[0.0; 5], Occurs::Never), CannotTell);
+    assert_eq!(told(&[0.0, 0.0, 0.0, 0.0, 0.0, 1.0], Occurs::Never), CannotTell);
 }

@@ -1,62 +1,160 @@
-//! `wirelap get`: our own downloader, by the flags that it shares with curl. It is silent, as a build tool would have
-//! it: that it ended well says that every file is there, and the time of its end is the time of all of them.
+//! `wirelap get`: our own downloader, by the flags that it shares with curl. Of files it is silent, as a build tool would
+//! have it: that it ended well says that every file is there, and the time of its end is the time of all of them. Of its
+//! connections it tells by `-v`.
 
 use super::drive::{Drive, Heard, Telling};
-use super::{Say, ToolError, rename, target};
+use super::{Say, ToolError, rename};
 use crate::contract::{FetchLine, Job, Line, Pattern, Tls, Transport};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// As many as it takes at most.
 const MOST_CONNECTIONS: u32 = 16;
 
 pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
-    if let Pattern::Staggered { .. } = job.pattern {
-        return Err(ToolError::unable(
-            "wirelap get fetches as fast as it can, and not by the clock",
-        ));
-    }
-    let command = command(job)?;
-    let mut drive = Drive::begin(say, "wirelap get", false)?;
+    let (folder, files) = files(job)?;
+    let command = command(job, folder, &files)?;
+    let mut drive = Drive::begin(say, "wirelap get", job.key_log.is_some())?;
     let mut words = String::new();
+    let mut told = Vec::new();
     let status = drive.run(command, Telling::Error, |_, text| {
-        words.push_str(text);
-        words.push(' ');
+        match Connection::read(text) {
+            Some(connection) => told.push(connection),
+            None => {
+                words.push_str(text);
+                words.push(' ');
+            }
+        }
         Heard::Nothing
     })?;
-    rename(job)?;
+    if let [_, _, ..] = files[..] {
+        rename(job)?;
+    }
     let at = drive.now_ms();
     for fetch in &job.fetches {
-        let line = FetchLine::at(fetch.id, 0.0, at);
+        let line = FetchLine {
+            protocol: the_one(told.iter().map(|connection| &connection.protocol)),
+            tls: the_one(told.iter().map(|connection| &connection.tls)).flatten(),
+            ..FetchLine::at(fetch.id, 0.0, at)
+        };
         let line = match status.success() {
             true => FetchLine { status: Some(200), ..line },
             false => FetchLine { error: Some(format!("{} ({status})", words.trim())), ..line },
         };
         drive.say(Line::Fetch(line))?;
     }
-    drive.end(None)
+    drive.end(u32::try_from(told.len()).ok())
 }
 
-fn command(job: &Job) -> Result<Command, ToolError> {
+/// The folder and the files in it. Bodies that nobody wants would have to go somewhere all the same.
+fn files(job: &Job) -> Result<(&Path, Vec<PathBuf>), ToolError> {
+    let folder = job.output.as_deref();
+    let path = |name: &String| folder.map(|folder| folder.join(name));
+    let files: Option<Vec<PathBuf>> =
+        job.fetches.iter().map(|fetch| fetch.file.as_ref().and_then(path)).collect();
+    folder
+        .zip(files)
+        .ok_or_else(|| ToolError::unable("wirelap get writes files, and drops no body"))
+}
+
+fn command(job: &Job, folder: &Path, files: &[PathBuf]) -> Result<Command, ToolError> {
+    able(job)?;
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["get", "--silent", "--show-error", "--retry", "0"]);
+    command.args(["get", "--silent", "--show-error", "--verbose", "--retry", "0", "--no-resume"]);
+    command.arg(format!("--max-time={:.3}", job.timeout().as_secs_f64()));
     match (job.transport, job.tls) {
         (Transport::Http1, _) => command.arg("--http1.1"),
         (Transport::H2, Tls::None) => command.arg("--http2-prior-knowledge"),
         (Transport::H2, _) => command.arg("--http2"),
         (other, _) => return Err(ToolError::unable(format!("wirelap get does not speak {other}"))),
     };
-    if job.tls == Tls::V1_2 {
-        return Err(ToolError::unable("wirelap get speaks the newest TLS that the server does"));
-    }
     if let Some(trust) = &job.trust {
         command.arg("--cacert").arg(trust);
     }
+    if let Some(keys) = &job.key_log {
+        command.env("SSLKEYLOGFILE", keys);
+    }
     command.arg("--connections").arg(job.connections.min(MOST_CONNECTIONS).to_string());
-    match (job.fetches.as_slice(), &job.output) {
-        ([only], _) => command.arg("-o").arg(target(job, only.file.as_deref())),
-        (_, Some(folder)) => command.arg("--output-dir").arg(folder),
-        (_, None) => return Err(ToolError::unable("wirelap get writes files, and drops none")),
+    if job.pattern == Pattern::Serial {
+        command.args(["--parallel-max", "1"]);
+    }
+    match files {
+        [only] => command.arg("-o").arg(only),
+        // They keep their URLs' names until the end.
+        _ => command.arg("--output-dir").arg(folder),
     };
     command.args(job.fetches.iter().map(|fetch| &fetch.url));
     Ok(command)
+}
+
+/// What it has no flag for.
+fn able(job: &Job) -> Result<(), ToolError> {
+    let no = |reason: &str| Err(ToolError::unable(reason));
+    match job.pattern {
+        Pattern::Staggered { .. } => {
+            no("wirelap get fetches as fast as it can, and not by the clock")
+        }
+        _ if job.tls == Tls::V1_2 => no("wirelap get speaks the newest TLS that the server does"),
+        _ if !job.keep_alive && job.fetches.len() > 1 => no("wirelap get keeps its connections"),
+        _ if !job.resumption && job.tls != Tls::None && job.connections > 1 => {
+            no("wirelap get takes up TLS sessions where it opens several connections")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A connection, as `-v` tells of it when all is over.
+#[derive(Debug, PartialEq, Eq)]
+struct Connection {
+    protocol: String,
+    tls: Option<String>,
+}
+
+impl Connection {
+    /// `* connection 0 to host (address): h2, TLSv1.3 CIPHER, 3 requests, 240000 octets received`
+    fn read(line: &str) -> Option<Self> {
+        let (_, rest) = line.split_once("* connection ")?;
+        let (_, rest) = rest.split_once("): ")?;
+        let mut parts = rest.split(", ");
+        let protocol = parts.next()?.to_owned();
+        let tls = parts.next().and_then(|part| part.split(' ').next());
+        let tls = tls.filter(|version| version.starts_with("TLSv")).map(str::to_owned);
+        Some(Self { protocol, tls })
+    }
+}
+
+/// What all of them say; None where they differ, or nobody says anything.
+fn the_one<'a, T: PartialEq + Clone + 'a>(mut all: impl Iterator<Item = &'a T>) -> Option<T> {
+    let first = all.next()?;
+    all.all(|other| other == first).then(|| first.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_verbose_tells_of_a_connection() {
+        let read = |text: &str| {
+            let connection = Connection::read(text)?;
+            Some((connection.protocol, connection.tls))
+        };
+        let rest = "3 requests, 240000 octets received";
+        assert_eq!(
+            read(&format!("* connection 0 to a.test:443 (10.0.0.1:443): h2, TLSv1.3 X, {rest}")),
+            Some(("h2".to_owned(), Some("TLSv1.3".to_owned())))
+        );
+        assert_eq!(
+            read(&format!("* connection 1 to a.test:80 (10.0.0.1:80): http/1.1, {rest}")),
+            Some(("http/1.1".to_owned(), None))
+        );
+        assert_eq!(read("error: the server closed the connection (why not): so"), None);
+    }
+
+    #[test]
+    fn what_connections_say_counts_where_they_agree() {
+        assert_eq!(the_one([1, 1].iter()), Some(1));
+        assert_eq!(the_one([1, 2].iter()), None);
+        assert_eq!(the_one::<u8>([].iter()), None);
+    }
 }

@@ -1,0 +1,93 @@
+//! What a download takes beside time: processor time for what it brought, memory, and a managed runtime's collections.
+//! The medians of a cell's measured trials; only what rows hold, for most workloads hold none of it.
+
+use study::record::metric;
+use study::result::CellResult;
+use study::stats::Summary;
+
+/// The cost of a cell.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cost<'a> {
+    cell: &'a CellResult,
+}
+
+impl<'a> Cost<'a> {
+    /// None where the cell's rows hold no cost.
+    pub(crate) fn of(cell: &'a CellResult) -> Option<Self> {
+        cell.metrics.contains_key(metric::CPU_PER_GIB).then_some(Self { cell })
+    }
+
+    /// `3.41 CPU s a GiB, 41.2 MB of memory, heap 12.0 MB, 1 collection`
+    pub(crate) fn in_short(self) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        parts.extend(self.cpu().map(|summary| format!("{} CPU s a GiB", seconds(summary.median))));
+        parts.extend(self.memory().map(|summary| format!("{} of memory", size(summary.median))));
+        parts.extend(self.heap().map(|summary| format!("heap {}", size(summary.median))));
+        parts.extend(self.collections().map(|summary| match summary.median {
+            1.0 => "1 collection".to_owned(),
+            count => format!("{count} collections"),
+        }));
+        parts.join(", ")
+    }
+
+    /// Wall time aside, a row's figures: processor seconds a GiB, its interval, memory, heap, collections.
+    pub(crate) fn columns(self) -> [String; 5] {
+        let told = |summary: Option<&Summary>, text: &dyn Fn(&Summary) -> String| {
+            summary.map_or_else(String::new, text)
+        };
+        [
+            told(self.cpu(), &|cpu| seconds(cpu.median)),
+            told(self.cpu(), &|cpu| cpu.ci95.map(seconds).join(" to ")),
+            told(self.memory(), &|memory| size(memory.median)),
+            told(self.heap(), &|heap| size(heap.median)),
+            told(self.collections(), &|count| count.median.to_string()),
+        ]
+    }
+
+    fn cpu(self) -> Option<&'a Summary> {
+        self.cell.metrics.get(metric::CPU_PER_GIB)
+    }
+
+    fn memory(self) -> Option<&'a Summary> {
+        self.cell.metrics.get(metric::PEAK_MEMORY)
+    }
+
+    fn heap(self) -> Option<&'a Summary> {
+        // A client without a managed heap tells of none, or of an empty one.
+        self.cell.metrics.get(metric::HEAP_PEAK).filter(|heap| heap.median > 0.0)
+    }
+
+    fn collections(self) -> Option<&'a Summary> {
+        self.heap().and_then(|_| self.cell.metrics.get(metric::GC_COUNT))
+    }
+}
+
+/// Three digits, and no more decimals than a clock of milliseconds has.
+fn seconds(seconds: f64) -> String {
+    digits(seconds, 3)
+}
+
+fn size(octets: f64) -> String {
+    format!("{}\u{a0}MB", digits(octets / 1e6, 1))
+}
+
+fn digits(value: f64, most: usize) -> String {
+    let decimals = match value.abs() {
+        value if value >= 100.0 => 0,
+        value if value >= 10.0 => 1,
+        value if value >= 1.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.0$}", decimals.min(most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_three_digits() {
+        assert_eq!([0.4567, 4.567, 45.67, 456.7].map(seconds), ["0.457", "4.57", "45.7", "457"]);
+        assert_eq!([4_567_000.0, 456_700_000.0].map(size), ["4.6\u{a0}MB", "457\u{a0}MB"]);
+    }
+}

@@ -1,0 +1,217 @@
+//! `jvm-downloads`: what its author found of seven download clients, and whether ours show it. No times were published but
+//! orders, told in words: those are what is judged, on the first link of the run, which is a fast local network unless others
+//! were asked for.
+
+use super::check::{Check, Occurs, finding};
+use super::{Ours, Published, PublishedFinding, Question, ratio};
+use crate::experiment::WorkloadKind;
+use crate::record::metric;
+use crate::result::Comparison;
+use serde::Deserialize;
+
+/// The published file, of which the findings are data and stay in their author's words.
+#[derive(Debug, Deserialize)]
+pub(super) struct File {
+    title: String,
+    expect: Expect,
+}
+
+#[derive(Debug, Deserialize)]
+struct Expect {
+    findings: [String; 6],
+}
+
+const CURL: &str = "curl";
+const COMMONS: &str = "commons-httpclient-3";
+const APACHE: &str = "apache-httpclient-4";
+const ZERO_COPY: &str = "apache-asyncclient-4";
+/// Bee wraps it.
+const BEE: &str = "jdk-urlconnection";
+/// soke-http wraps it.
+const SOKE: &str = "finagle-6";
+const DISPATCH: &str = "dispatch-0.10";
+
+const SEVEN: [&str; 7] = [CURL, COMMONS, APACHE, ZERO_COPY, BEE, SOKE, DISPATCH];
+
+/// "By far", "far behind", "far last": the other takes at most two thirds of the time.
+const FAR: f64 = 2.0 / 3.0;
+
+/// "Narrowly": not by more than a fifth.
+const NARROW: f64 = 0.8;
+
+/// "About twice as fast as Bee".
+const TWICE_AS_FAST: f64 = 0.5;
+
+/// "Bee twice the asynchronous client (20 MB against 10 MB)".
+const HEAP: f64 = 2.0;
+
+/// The published sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Size {
+    Small,
+    Medium,
+    Large,
+}
+
+pub(super) fn file() -> Result<File, toml::de::Error> {
+    toml::from_str(include_str!("../../../../experiments/published/jvm-downloads.toml"))
+}
+
+pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
+    let File { title, expect } = file().ok()?;
+    let judge = Judge { ours };
+    let what = format!("{ZERO_COPY} / {BEE}, {}", judge.words(Size::Medium));
+    let twice = judge.ask(Size::Medium, ZERO_COPY, BEE);
+    let ratios = vec![ratio(what, false, TWICE_AS_FAST, twice.as_ref())];
+    let findings = judge.findings(&expect.findings);
+    Some(Published { title, ratios, findings, open_question: None })
+}
+
+struct Judge<'o, 'a> {
+    ours: &'o Ours<'a>,
+}
+
+impl Judge<'_, '_> {
+    fn question<'q>(&'q self, size: Size, a: &'q str, b: &'q str) -> Option<Question<'q>> {
+        let is = |kind: &WorkloadKind| matches!(kind, WorkloadKind::Download(download) if download.count == 1 && download.size.0 == size.octets());
+        let workload = &self.ours.experiment.workloads.iter().find(|w| is(&w.kind))?.name;
+        Some(Question { workload, link: self.link(), a, b })
+    }
+
+    fn link(&self) -> &str {
+        self.ours.experiment.links.first().map_or("", |link| &link.name)
+    }
+
+    /// The size and where.
+    fn words(&self, size: Size) -> String {
+        format!("{} on {}", size.word(), self.link())
+    }
+
+    fn ask(&self, size: Size, a: &str, b: &str) -> Option<Comparison> {
+        (self.ours.ask)(self.question(size, a, b)?)
+    }
+
+    /// Another figure than the one that decides.
+    fn ask_of(&self, metric: &str, size: Size, (a, b): (&str, &str)) -> Option<Comparison> {
+        (self.ours.ask_of)(metric, self.question(size, a, b)?)
+    }
+
+    fn within(&self, size: Size, (a, b): (&str, &str), range: (f64, f64)) -> Check {
+        let what = format!("{a} / {b}, {}", self.words(size));
+        Check::within(&what, self.ask(size, a, b).as_ref(), range)
+    }
+
+    /// Takes less time than each of the others.
+    fn before(&self, size: Size, first: &str, others: &[&str]) -> Vec<Check> {
+        self.before_by(size, first, (others, 1.0))
+    }
+
+    /// Takes less than this share of the time of each of the others.
+    fn before_by(&self, size: Size, first: &str, (others, share): (&[&str], f64)) -> Vec<Check> {
+        let others = others.iter().filter(|other| **other != first);
+        others.map(|other| self.within(size, (first, other), (0.0, share))).collect()
+    }
+
+    /// Whether there were collections while it downloaded the large file.
+    fn collections(&self, client: &str, expected: Occurs) -> Check {
+        let what = format!("collections of {client}, {}", self.words(Size::Large));
+        // A single contender is asked for.
+        let question = self.question(Size::Large, client, client);
+        let counts = question.map(|question| (self.ours.figures)(metric::GC_COUNT, question));
+        Check::occurs(&what, &counts.unwrap_or_default(), expected)
+    }
+
+    fn findings(&self, words: &[String; 6]) -> Vec<PublishedFinding> {
+        let [small, medium, large, collections, heap, copies] = words;
+        vec![
+            finding(small, &self.small(), NEWER),
+            finding(medium, &self.medium(), NEWER),
+            finding(large, &self.large(), NEWER),
+            finding(
+                collections,
+                &[
+                    self.collections(SOKE, Occurs::Always),
+                    self.collections(DISPATCH, Occurs::Always),
+                    self.collections(COMMONS, Occurs::Never),
+                    self.collections(APACHE, Occurs::Never),
+                ],
+                COLLECTOR,
+            ),
+            finding(heap, &[self.heap()], COLLECTOR),
+            finding(copies, &self.copies(), WHOLE_PROCESS),
+        ]
+    }
+
+    fn small(&self) -> Vec<Check> {
+        let size = Size::Small;
+        let mut checks = self.before_by(size, CURL, (&SEVEN, FAR));
+        checks.extend(self.before(size, COMMONS, &SEVEN[2..]));
+        checks
+    }
+
+    fn medium(&self) -> Vec<Check> {
+        let size = Size::Medium;
+        let mut checks = self.before(size, COMMONS, &SEVEN);
+        checks.push(self.within(size, (COMMONS, BEE), (0.0, FAR)));
+        let what = format!("{ZERO_COPY} / {BEE}, {}", self.words(size));
+        let twice = self.ask(size, ZERO_COPY, BEE);
+        checks.push(Check::about(&what, twice.as_ref(), TWICE_AS_FAST));
+        checks
+    }
+
+    fn large(&self) -> Vec<Check> {
+        let size = Size::Large;
+        let mut checks = self.before(size, COMMONS, &SEVEN);
+        checks.push(self.within(size, (COMMONS, ZERO_COPY), (NARROW, 1.0)));
+        checks.extend(self.before(size, ZERO_COPY, &[CURL]));
+        checks.extend(self.before(size, APACHE, &[SOKE, DISPATCH]));
+        let last = SEVEN.iter().filter(|client| **client != BEE);
+        checks.extend(last.map(|client| self.within(size, (client, BEE), (0.0, FAR))));
+        checks
+    }
+
+    fn heap(&self) -> Check {
+        let what = format!("peak heap of {BEE} / {ZERO_COPY}, {}", self.words(Size::Large));
+        let ours = self.ask_of(metric::HEAP_PEAK, Size::Large, (BEE, ZERO_COPY));
+        Check::about(&what, ours.as_ref(), HEAP)
+    }
+
+    /// Copies are not counted; the processor time that a GiB takes is their trace.
+    fn copies(&self) -> Vec<Check> {
+        let others = SEVEN.iter().filter(|other| ![ZERO_COPY, CURL].contains(*other));
+        let check = |other: &&str| {
+            let what = format!("CPU a GiB of {ZERO_COPY} / {other}, {}", self.words(Size::Large));
+            let ours = self.ask_of(metric::CPU_PER_GIB, Size::Large, (ZERO_COPY, *other));
+            Check::faster(&what, ours.as_ref())
+        };
+        others.map(check).collect()
+    }
+}
+
+/// Why orders may come out otherwise.
+const NEWER: &str = "JDK 17 on Linux starts and copies otherwise than JDK 1.6 on OS X did, and there is no OS X here";
+
+/// Why the heap may be used otherwise.
+const COLLECTOR: &str = "JDK 17 picks its collector and the size of its young generation by the machine, JDK 1.6 did so otherwise";
+
+/// Why processor time may tell of something else.
+const WHOLE_PROCESS: &str = "The evidence is the processor time of the whole process, the start of the JVM in it, among the clients \
+     on the JVM: buffer copies themselves are not counted";
+
+impl Size {
+    fn octets(self) -> u64 {
+        match self {
+            Self::Small => 80_000,
+            Self::Medium => 7_000_000,
+            Self::Large => 30_000_000,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Medium => "medium",
+            Self::Large => "large",
+        }
+    }
+}

@@ -83,6 +83,7 @@ pub(crate) struct SubjectArgs {
   wirelap race my.har                   a page load that any browser's developer tools saved as HAR
   wirelap race experiment.toml --out results --seed 7
   wirelap race aa                       how often is a difference found where there is none, here and now?
+  wirelap race quick --capture=page/3g/     keep what went over the wire, for Wireshark
   wirelap race --resume wirelap-quick-1     go on where an interrupted run stopped
   wirelap race --again wirelap-quick-1      the same once more, from all that the folder holds
 
@@ -135,6 +136,10 @@ pub(crate) struct RaceArgs {
     /// Run every trial alone, even those that need little CPU
     #[arg(long)]
     pub(crate) serial: bool,
+    /// Keep the packets of every trial, or of those whose key begins with KEY (see --dry-run), in the output folder's
+    /// captures/ as pcapng with the TLS secrets inside: Wireshark opens and decrypts them
+    #[arg(long, value_name = "KEY", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) capture: Option<String>,
     /// Leave out the second in which the link machinery is measured before the first trial
     #[arg(long)]
     pub(crate) no_calibration: bool,
@@ -217,6 +222,9 @@ pub(crate) struct LinkArgs {
     /// Seed of loss and jitter
     #[arg(long, value_name = "N", value_parser = parse_seed, default_value = "1")]
     pub(crate) seed: Seed,
+    /// Keep the packets as pcapng, as the near side saw them; with the secrets that $SSLKEYLOGFILE is given meanwhile
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) capture: Option<PathBuf>,
     /// Print what the link did to standard error at the end
     #[arg(short, long)]
     pub(crate) verbose: bool,

@@ -21,6 +21,9 @@ pub(crate) struct TrialOrder {
     pub(crate) inputs: PathBuf,
     /// Where TLS secrets are appended to.
     pub(crate) key_log: Option<PathBuf>,
+    /// The file that its packets are kept in.
+    #[serde(default)]
+    pub(crate) capture: Option<PathBuf>,
     /// A folder of this trial's own, which whoever gives the order makes and takes away.
     pub(crate) scratch: PathBuf,
     /// A folder for the files that are served, which the trials of a run share.
@@ -40,6 +43,9 @@ pub(crate) struct FarJob {
     pub(crate) table: Option<Table>,
     /// The folder whose files are served; None: none are.
     pub(crate) root: Option<PathBuf>,
+    /// Where TLS secrets are appended to.
+    #[serde(default)]
+    pub(crate) key_log: Option<PathBuf>,
     /// Whose ways the origin takes on.
     pub(crate) contender: Contender,
 }

@@ -4,6 +4,7 @@
 mod again;
 mod audit;
 mod calibrate;
+mod capture;
 mod choice;
 mod cli;
 mod command;

@@ -4,7 +4,9 @@
 use crate::choice;
 use crate::sitting::Carrier;
 use os::error::Os;
-use os::net::{ForwardSpec, Forwarder, LinkCounters, Stop, Stopped, Topology, TopologySpec, Watch};
+use os::net::{
+    ForwardSpec, Forwarder, Frames, LinkCounters, Stop, Stopped, Topology, TopologySpec, Watch,
+};
 use std::collections::BTreeSet;
 use study::experiment::LinkChoice;
 use trace::PacketRecord;
@@ -40,6 +42,14 @@ impl<'a> Path<'a> {
                 Self::Link(Box::new(forwarder))
             }
         })
+    }
+
+    /// Shows each packet to `frames`, at both ends.
+    pub(crate) fn with_frames(self, frames: Frames<'a>) -> Self {
+        match self {
+            Self::Link(forwarder) => Self::Link(Box::new(forwarder.with_frames(frames))),
+            Self::Loopback(watch) => Self::Loopback(Box::new(watch.with_frames(frames))),
+        }
     }
 
     /// What was counted so far.

@@ -75,6 +75,11 @@ impl RunFolder {
         self.path.join("scratch")
     }
 
+    /// The packets of trials, a file each.
+    pub(crate) fn captures(&self) -> PathBuf {
+        self.path.join("captures")
+    }
+
     /// The judgement.
     pub(crate) fn result(&self) -> PathBuf {
         self.path.join("result.json")

@@ -1,6 +1,7 @@
 //! Runs the trials of a plan: a worker process each, the light ones side by side, every row stored
 //! as it comes. Nothing of a trial is kept here that a resumed run would miss.
 
+use crate::capture;
 use crate::job::TrialOrder;
 use crate::progress::Progress;
 use crate::schedule::{Manner, Schedule};
@@ -17,9 +18,10 @@ use study::plan::TrialPlan;
 use study::record::{Outcome, RunHeader, TrialRecord, without_figures};
 use unit::Instant;
 
-/// Trials at most that run side by side. With four on two cores a trial still finds a core free nearly always:
-/// each needs a few hundredths of one.
-pub(crate) const SIDE_BY_SIDE: usize = 4;
+/// Trials at most that run side by side. A page on a slow link takes two or three hundredths of a core in all, client and
+/// origin with it: with eight on two cores a trial still finds one free nearly always. Load times and lateness with eight
+/// were those with four; what needs more is held back by [`SHARED_CPU`] sooner.
+pub(crate) const SIDE_BY_SIDE: usize = 8;
 
 /// Share of one core that all trials side by side may need together.
 const SHARED_CPU: f64 = 0.4;
@@ -42,6 +44,8 @@ pub(crate) struct RunContext {
     pub(crate) inputs: PathBuf,
     /// Where TLS secrets are appended to.
     pub(crate) key_log: Option<PathBuf>,
+    /// Where the packets of trials are kept that are to keep them.
+    pub(crate) captures: PathBuf,
     /// Where trials have folders of their own while they run; taken away at the end.
     pub(crate) scratch: PathBuf,
     /// How the trials run.
@@ -156,7 +160,9 @@ impl<'a> Runner<'a> {
     fn start(&mut self, plan: TrialPlan, printed: &mpsc::Sender<Printed>) -> Result<(), Trouble> {
         let trouble =
             |error: &dyn std::fmt::Display| Trouble::failed(format!("starting a worker: {error}"));
+        let file = || self.context.captures.join(capture::file_name(&plan.key));
         let order = TrialOrder {
+            capture: plan.capture.then(file),
             plan,
             inputs: self.context.inputs.clone(),
             key_log: self.context.key_log.clone(),

@@ -1,6 +1,7 @@
 //! A trial's work, done by somebody else's client: what the subject is told, the processes that do it, and what it
 //! says put into the words of rows. Nothing here judges what it says; `study` does.
 
+use crate::capture;
 use crate::job::{NearReport, TrialOrder};
 use crate::served::{self, Digest};
 use crate::sitting::{self, Carrier, Sat, Sitting};
@@ -171,7 +172,7 @@ impl<'a> SubjectTrial<'a> {
     }
 
     fn keys(&self) -> PathBuf {
-        self.order.scratch.join("keys")
+        capture::near_keys(self.order)
     }
 
     fn pattern(&self) -> contract::Pattern {

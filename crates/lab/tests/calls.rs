@@ -81,42 +81,63 @@ fn result() -> Option<Value> {
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
+/// What the audit says of a trial whose link others kept from its core.
+const BUSY: &str = "the machine was busy";
+
+/// The medians of a cell's metrics; None, and said, where the busy machine left it none.
+fn cell<'r>(result: &'r Value, workload: &str, contender: &str) -> Option<&'r Value> {
+    let cells = result["cells"].as_array().unwrap();
+    let cell = cells.iter().find(|cell| {
+        cell["workload"]["pattern"] == workload && cell["contender"]["name"] == contender
+    });
+    let cell = cell.unwrap();
+    if cell["trials"]["measured"] == 0 || cell["refused"].is_string() {
+        eprintln!("unsupported: {workload} calls of {contender}: the machine is busy");
+        return None;
+    }
+    Some(&cell["metrics"])
+}
+
 #[test]
 fn calls_take_the_round_trips_that_their_connections_cost() {
     let Some(result) = result() else { return };
-    assert_eq!(result["failures"], serde_json::json!([]), "{result:#}");
-    let median = |workload: &str, contender: &str, metric: &str| {
-        let cells = result["cells"].as_array().unwrap();
-        let cell = cells.iter().find(|cell| {
-            cell["workload"]["pattern"] == workload && cell["contender"]["name"] == contender
-        });
-        cell.unwrap()["metrics"][metric]["median"].as_f64()
-    };
-    let serial = |contender, metric| median("serial", contender, metric).unwrap();
-    // TCP and a full TLS 1.2 handshake: three round trips a connection; a resumed one has two.
-    assert_eq!((serial("kept", "connections"), serial("kept", "round_trips")), (1.0, 6.0));
-    assert_eq!((serial("full", "connections"), serial("full", "round_trips")), (3.0, 12.0));
-    assert_eq!((serial("resumed", "connections"), serial("resumed", "round_trips")), (3.0, 10.0));
-    assert_eq!(
-        (serial("full", "resumed_connections"), serial("resumed", "resumed_connections")),
-        (0.0, 2.0)
-    );
-    assert_eq!(
-        (serial("h2-alpn", "connections:h2"), serial("resumed", "connections:http/1.1")),
-        (1.0, 3.0)
-    );
-    // The same connection whether or not it was known beforehand that it speaks SPDY, and one less TLS in clear.
-    assert_eq!((serial("spdy", "connections:spdy/3.1"), serial("spdy", "round_trips")), (1.0, 6.0));
-    assert_eq!(
-        (serial("spdy-clear", "connections:spdy/3.1"), serial("spdy-clear", "round_trips")),
-        (1.0, 4.0)
-    );
-    // No call is quicker than its round trip and its server time.
-    for contender in ["kept", "full", "resumed", "h2-alpn", "spdy", "spdy-clear"] {
-        assert!(serial(contender, "mean_ms") >= 60.0);
-        assert!(serial(contender, "total_ms") >= 3.0 * 60.0);
-        assert!(median("staggered", contender, "mean_ms").unwrap() >= 70.0);
+    for failure in result["failures"].as_array().unwrap() {
+        let busy = failure["reason"].as_str().is_some_and(|why| why.starts_with(BUSY));
+        assert!(failure["outcome"] == "invalid" && busy, "{failure:#}");
     }
-    assert_eq!(median("staggered", "h2-alpn", "connections"), Some(1.0));
+    let told: &[(&str, &[(&str, f64)])] = &[
+        // TCP and a full TLS 1.2 handshake: three round trips a connection; a resumed one has two.
+        ("kept", &[("connections", 1.0), ("round_trips", 6.0)]),
+        ("full", &[("connections", 3.0), ("round_trips", 12.0), ("resumed_connections", 0.0)]),
+        (
+            "resumed",
+            &[
+                ("connections", 3.0),
+                ("round_trips", 10.0),
+                ("resumed_connections", 2.0),
+                ("connections:http/1.1", 3.0),
+            ],
+        ),
+        ("h2-alpn", &[("connections:h2", 1.0)]),
+        // The same connection whether or not it was known beforehand that it speaks SPDY, and one less TLS in clear.
+        ("spdy", &[("connections:spdy/3.1", 1.0), ("round_trips", 6.0)]),
+        ("spdy-clear", &[("connections:spdy/3.1", 1.0), ("round_trips", 4.0)]),
+    ];
+    for (contender, metrics) in told {
+        if let Some(cell) = cell(&result, "serial", contender) {
+            for (metric, value) in *metrics {
+                assert_eq!(cell[metric]["median"], *value, "{contender}: {metric}");
+            }
+            // No call is quicker than its round trip and its server time.
+            assert!(cell["mean_ms"]["median"].as_f64() >= Some(60.0));
+            assert!(cell["total_ms"]["median"].as_f64() >= Some(3.0 * 60.0));
+        }
+        if let Some(cell) = cell(&result, "staggered", contender) {
+            assert!(cell["mean_ms"]["median"].as_f64() >= Some(70.0));
+            if *contender == "h2-alpn" {
+                assert_eq!(cell["connections"]["median"], 1.0);
+            }
+        }
+    }
     assert_eq!(result["verdicts"][0]["metric"], "mean_ms");
 }

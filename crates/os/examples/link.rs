@@ -3,7 +3,9 @@
 #![allow(clippy::print_stderr)]
 
 use link::LinkSpec;
-use os::net::{ForwardSpec, PairReport, PairSpec, Ready, Segmentation, TopologySpec, run_pair};
+use os::net::{
+    ForwardSpec, Observers, PairReport, PairSpec, Ready, Segmentation, TopologySpec, run_pair,
+};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -34,9 +36,10 @@ fn run() -> Result<u8, Box<dyn std::error::Error>> {
             let _ = writeln!(log, "{}", line(&packet));
         }
     };
-    let record: Option<&mut dyn FnMut(PacketRecord)> =
+    let records: Option<&mut dyn FnMut(PacketRecord)> =
         if wants_log { Some(&mut record) } else { None };
-    let report = run_pair(&spec, record).map_err(|error| match error.remedy() {
+    let observers = Observers { records, frames: None };
+    let report = run_pair(&spec, observers).map_err(|error| match error.remedy() {
         Some(remedy) => format!("{error}\n  remedy: {remedy}"),
         None => error.to_string(),
     })?;

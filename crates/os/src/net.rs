@@ -6,6 +6,7 @@
 
 mod counters;
 mod forwarder;
+mod frame;
 mod host_names;
 mod namespace;
 mod netlink;
@@ -22,8 +23,9 @@ mod watch;
 
 pub use counters::{Lateness, LinkCounters, WayCounters};
 pub use forwarder::{ForwardSpec, Forwarder, Segmentation, Stop, Stopped};
+pub use frame::{Frame, Frames, Passing};
 pub use namespace::{Privilege, probe};
-pub use pair::{PairReport, PairSpec, run_pair};
+pub use pair::{Observers, PairReport, PairSpec, run_pair};
 pub use readiness::Ready;
 pub use settings::{Settings, TcpSettings};
 pub use topology::{

@@ -92,6 +92,7 @@ pub const PEERS: &[Peer] = &[
     ),
     peer("h2spec", "", Role::Instrument, &["--version"], "conformance of the origin's h2"),
     peer("ping", "iputils-ping", Role::Instrument, &["-V"], "round trips of the link"),
+    peer("tshark", "tshark", Role::Instrument, &["--version"], "captures, opened and decrypted"),
     peer("iperf3", "iperf3", Role::Instrument, &["--version"], "rates of the link"),
 ];
 

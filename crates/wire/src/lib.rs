@@ -16,6 +16,7 @@ pub mod h1;
 pub mod h2;
 pub mod hpack;
 pub mod ip;
+pub mod pcapng;
 pub mod spdy;
 pub mod ws;
 

@@ -4,6 +4,7 @@
 use crate::echo;
 use crate::files_adapter::FilesAdapter;
 use crate::job::{FarJob, FarReady, FarReport, IdentityPem};
+use crate::key_log;
 use crate::trouble::Trouble;
 use origin::{
     AccessLog, AccessRecord, Files, ListenerKind, OpenedRecord, Origin, OriginConfig, Parts,
@@ -120,6 +121,7 @@ fn server_tls(job: &FarJob) -> Result<Option<ServerTls>, Trouble> {
         alpn: vec![protocol(&job.contender).name.to_owned()],
         versions: versions(&job.contender),
         resumption: resumption(&job.contender),
+        key_log: key_log::open(job.key_log.as_deref())?,
         ..ServerTlsOptions::new(identities)
     };
     ServerTls::new(options).map(Some).map_err(Trouble::failed)

@@ -1,12 +1,17 @@
 //! `wirelap link`: two programs of the user's across an emulated link.
 
+use crate::capture::{self, Capture};
 use crate::choice;
 use crate::cli::LinkArgs;
-use crate::trouble::Trouble;
-use os::net::{ForwardSpec, LinkCounters, PairSpec, Ready, Segmentation, TopologySpec, run_pair};
+use crate::environment;
+use crate::trouble::{self, Trouble};
+use os::net::{
+    ForwardSpec, Frame, Frames, LinkCounters, Observers, PairSpec, Ready, Segmentation,
+    TopologySpec, run_pair,
+};
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -37,7 +42,13 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, Trouble> {
         ready,
         timeout: None,
     };
-    let report = run_pair(&spec, None).map_err(super::lacking)?;
+    let mut kept = args.capture.as_deref().map(Kept::begin).transpose()?;
+    let mut show = |frame: Frame<'_>| kept.iter_mut().for_each(|kept| kept.capture.take(frame));
+    let frames = args.capture.is_some().then_some(&mut show as Frames<'_>);
+    let ran = run_pair(&spec, Observers { frames, ..Observers::default() });
+    let kept = kept.map_or(Ok(()), |kept| kept.finish(&spec.forward));
+    let report = ran.map_err(super::lacking)?;
+    kept?;
     if args.verbose {
         super::note(&describe(&spec.forward, &report.counters));
     }
@@ -48,6 +59,38 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, Trouble> {
     // A signal's number over 128, as shells have it.
     let code = near.status.code().unwrap_or_else(|| 128 + near.status.signal().unwrap_or(0));
     Ok(ExitCode::from(code as u8))
+}
+
+/// The packets that a link carries, on their way into the user's file.
+struct Kept<'a> {
+    to: &'a Path,
+    capture: Capture,
+    /// The user's key log, and what of it was there before.
+    keys: Option<(PathBuf, u64)>,
+}
+
+impl<'a> Kept<'a> {
+    fn begin(to: &'a Path) -> Result<Self, Trouble> {
+        let capture = Capture::begin(capture::beside(to, ".packets"))
+            .map_err(|error| trouble::file(format!("writing {}", to.display()), &error))?;
+        let keys = environment::ssl_key_log_file().map(|path| {
+            let before = std::fs::metadata(&path).map_or(0, |data| data.len());
+            (path, before)
+        });
+        Ok(Self { to, capture, keys })
+    }
+
+    fn finish(self, forward: &ForwardSpec) -> Result<(), Trouble> {
+        // A program may have written the file anew.
+        let keys = self.keys.and_then(|(path, before)| {
+            let text = std::fs::read_to_string(path).ok()?;
+            Some(text.get(before as usize..).unwrap_or(&text).to_owned())
+        });
+        let about = format!("link {}, seed {}", forward.link, forward.seed.0);
+        self.capture
+            .finish(self.to, &about, &keys.unwrap_or_default())
+            .map_err(|error| trouble::file(format!("writing {}", self.to.display()), &error))
+    }
 }
 
 fn describe(forward: &ForwardSpec, counters: &LinkCounters) -> String {

@@ -49,6 +49,10 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
         crate::command::print(&plans)?;
         return Ok(ExitCode::SUCCESS);
     }
+    if let Some(key) = &args.capture {
+        // Before a folder is made, too.
+        chosen.iter().try_for_each(|one| check_key(&one.experiment, &planned(one)?, key))?;
+    }
     os::net::probe().map_err(super::lacking)?;
     // Before a folder is made: from then on, Ctrl-C says how to go on.
     let interrupts = interrupts()?;
@@ -127,7 +131,15 @@ fn race(
     header: &RunHeader,
     interrupts: &Interrupts,
 ) -> Result<(), Trouble> {
-    let plan = plan(&header.experiment, |name| folder.inputs().join(name))?;
+    let mut plan = plan(&header.experiment, |name| folder.inputs().join(name))?;
+    if let Some(key) = &args.capture {
+        check_key(&header.experiment, &plan, key)?;
+        let chosen = plan.iter_mut().filter(|trial| trial.key.starts_with(key));
+        chosen.for_each(|trial| trial.capture = true);
+        let captures = folder.captures();
+        std::fs::create_dir_all(&captures)
+            .map_err(|error| trouble::file(format!("making {}", captures.display()), &error))?;
+    }
     let manner = if args.serial { Manner::Serial } else { Manner::SideBySide };
     let schedule = Schedule::new(&header.experiment, &plan, &store.records()?.records, manner);
     if schedule.waiting().next().is_some() {
@@ -139,6 +151,7 @@ fn race(
         })?,
         inputs: std::path::absolute(folder.inputs()).unwrap_or_else(|_| folder.inputs()),
         key_log: environment::ssl_key_log_file(),
+        captures: std::path::absolute(folder.captures()).unwrap_or_else(|_| folder.captures()),
         scratch: std::path::absolute(folder.scratch()).unwrap_or_else(|_| folder.scratch()),
         manner,
     };
@@ -155,6 +168,18 @@ fn race(
         return Err(ended(Trouble::interrupted(what)));
     }
     conclude(folder, header, &store.records()?, Form::of(args.json, args.csv)).map_err(ended)
+}
+
+/// A slip in `--capture=KEY` would keep nothing.
+fn check_key(experiment: &Experiment, plan: &[TrialPlan], key: &str) -> Result<(), Trouble> {
+    match plan.iter().any(|trial| trial.key.starts_with(key)) {
+        true => Ok(()),
+        false => Err(Trouble::misuse(format!(
+            "no trial of {} has a key that begins with `{key}`",
+            experiment.name
+        ))
+        .remedy("--dry-run prints the keys; --capture alone keeps the packets of every trial")),
+    }
 }
 
 fn how_to_go_on(folder: &RunFolder) -> String {
@@ -192,15 +217,20 @@ fn plan(
     Ok(study::plan::trials(experiment, &surroundings))
 }
 
-fn describe(chosen: &Chosen) -> Result<String, Trouble> {
-    let experiment = &chosen.experiment;
-    let mut text =
-        format!("{}: {}\n{}\n\n", experiment.name, experiment.title, experiment.question);
+/// The trials of an experiment that has no folder yet.
+fn planned(chosen: &Chosen) -> Result<Vec<TrialPlan>, Trouble> {
     let here = |name: &str| {
         let called = chosen.files.iter().find(|(_, called)| called == name);
         called.map_or_else(|| PathBuf::from(name), |(path, _)| path.clone())
     };
-    let plan = plan(experiment, here)?;
+    plan(&chosen.experiment, here)
+}
+
+fn describe(chosen: &Chosen) -> Result<String, Trouble> {
+    let experiment = &chosen.experiment;
+    let mut text =
+        format!("{}: {}\n{}\n\n", experiment.name, experiment.title, experiment.question);
+    let plan = planned(chosen)?;
     for (place, trial) in plan.iter().enumerate() {
         let manner = if trial.is_light() { "side by side" } else { "alone" };
         let warmup = if trial.warmup { ", warm-up" } else { "" };

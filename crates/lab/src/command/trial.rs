@@ -3,6 +3,7 @@
 //! both witnesses at the end. Nothing outlives it.
 
 use crate::audit::audit;
+use crate::capture;
 use crate::choice;
 use crate::environment;
 use crate::far_side::{FarEnd, FarSide, Order, low_ports, outcome};
@@ -17,7 +18,7 @@ use crate::task::Task;
 use crate::trouble::Trouble;
 use os::error::Os;
 use os::net::{
-    ForwardSpec, LinkCounters, NamesFor, Placement, Segmentation, Side, Stop, Topology,
+    ForwardSpec, Frame, LinkCounters, NamesFor, Placement, Segmentation, Side, Stop, Topology,
     TopologySpec,
 };
 use os::process::Child;
@@ -86,12 +87,21 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     let mut packets: Vec<PacketRecord> = Vec::new();
     let mut keep = |packet| packets.push(packet);
     let between = (&forward, &work.ports);
+    let mut captured = capture::begin(order).map_err(failed)?;
+    let mut show = |frame: Frame<'_>| captured.iter_mut().for_each(|capture| capture.take(frame));
     let mut path = Path::open(link, &topology, between, &mut keep).map_err(unsupported)?;
+    if order.capture.is_some() {
+        path = path.with_frames(&mut show);
+    }
     let run = Run { order, work: &work, topology: &topology, authority: &authority };
-    let ran = run.go(&mut path, subject.as_ref())?;
+    let ran = run.go(&mut path, subject.as_ref());
     let counters = path.counters();
     let (buffer, missed) = (path.receive_buffer(), path.missed());
     drop(path);
+    // A trial that failed is the one that people look into.
+    let kept = capture::keep(captured, order);
+    let ran = ran?;
+    kept.map_err(failed)?;
     let mut settings = topology.settings().clone();
     settings.insert("link receive buffer".to_owned(), buffer.to_string());
     settings.extend(ran.near().settings.clone());
@@ -297,7 +307,9 @@ impl Run<'_> {
                 let mut near = self.start("near", Side::Near)?;
                 let deadline = os::clock::now() + self.order.plan.timeout + NEAR_GRACE;
                 hand_over(&mut near, &self.near_job())?;
-                let report = await_report(&mut near, &mut far, carrier, deadline)?;
+                let report = await_report(&mut near, &mut far, carrier, deadline);
+                capture::share_keys(self.order);
+                let report = report?;
                 let usage = near.end(NEAR_END).map_err(failed)?.usage;
                 (Client::Own(report), subject_trial::end_use(usage))
             }
@@ -408,7 +420,9 @@ impl Run<'_> {
             Task::Download { .. } => Some(self.order.served.clone()),
             Task::Page { .. } | Task::Calls { .. } | Task::Echo(_) => None,
         };
-        Ok(FarJob { listen, listen_tls, identities, table, root, contender: contender.clone() })
+        let key_log = self.order.capture.as_ref().map(|_| capture::far_keys(self.order));
+        let contender = contender.clone();
+        Ok(FarJob { listen, listen_tls, identities, table, root, key_log, contender })
     }
 
     fn near_job(&self) -> NearJob {
@@ -419,7 +433,10 @@ impl Run<'_> {
             hosts: hosts.map(|(index, name)| (name.clone(), address(index))).collect(),
             root: String::from_utf8_lossy(&self.authority.root_pem().text).into_owned(),
             timeout: self.order.plan.timeout,
-            key_log: self.order.key_log.clone(),
+            key_log: match self.order.capture {
+                Some(_) => Some(capture::near_keys(self.order)),
+                None => self.order.key_log.clone(),
+            },
         }
     }
 }

@@ -250,6 +250,27 @@ pub(crate) fn trials_run_here() -> bool {
     doctor.status.success()
 }
 
+/// Whether every trial of a run counts. Says so where the busy machine spoilt some, and fails for any other reason.
+pub(crate) fn all_count(folder: &Path) -> bool {
+    let text = fs::read_to_string(folder.join("result.json")).unwrap();
+    let result: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let failures = result["failures"].as_array().unwrap();
+    for failure in failures {
+        let busy = failure["reason"].as_str().is_some_and(|why| why.starts_with(BUSY));
+        assert!(failure["outcome"] == "invalid" && busy, "{failure:#}");
+    }
+    if !failures.is_empty() {
+        unsupported(&format!(
+            "all trials of a run: the machine is busy and spoilt {}",
+            failures.len()
+        ));
+    }
+    failures.is_empty()
+}
+
+/// How the audit begins its reason where others kept the link from its core.
+const BUSY: &str = "the machine was busy";
+
 /// Outcomes of the first attempts at all trials of a run's folder, by key.
 pub(crate) fn outcomes(folder: &Path) -> Vec<(String, String, Option<String>)> {
     let mut rows = all_outcomes(folder);

@@ -35,7 +35,7 @@ fn a_killed_process_fails_its_trial_and_the_run_goes_on() {
 /// As root of a user namespace of its own, so that its limits can be turned without anybody else's notice.
 const OWN_USERS: [&str; 3] = ["unshare", "--user", "--map-root-user"];
 
-fn can(wrapper: &[&str], line: &str) -> bool {
+pub(crate) fn can(wrapper: &[&str], line: &str) -> bool {
     let works = Command::new(wrapper[0]).args(&wrapper[1..]).args(["sh", "-c", line]).output();
     let works = works.is_ok_and(|output| output.status.success());
     if !works {

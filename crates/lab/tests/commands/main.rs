@@ -5,6 +5,7 @@
 mod bad_input;
 mod bench;
 mod calibration;
+mod capture;
 mod comparing;
 mod contenders;
 mod downloads;

@@ -4,6 +4,7 @@
 use crate::clock;
 use crate::error::Os;
 use crate::net::counters::{LinkCounters, WayCounters};
+use crate::net::frame::{Frame, Frames, Passing};
 use crate::net::packet_socket::{Batch, ETHERNET, OFFLOAD, PacketSocket};
 use crate::net::stamp::WallClock;
 use crate::net::topology::{Side, Topology};
@@ -66,6 +67,9 @@ pub struct Forwarder<'a> {
     wall: WallClock,
     counters: LinkCounters,
     record: Option<&'a mut dyn FnMut(PacketRecord)>,
+    frames: Option<Frames<'a>>,
+    /// The frame that enters, kept until its fate is known; empty where nobody is told of frames.
+    entering: Vec<u8>,
 }
 
 const NEAR: u64 = 0;
@@ -96,12 +100,20 @@ impl<'a> Forwarder<'a> {
             wall: WallClock::new(),
             counters: LinkCounters::default(),
             record: None,
+            frames: None,
+            entering: Vec::new(),
         })
     }
 
     /// Hands each packet's record to `record`, as it enters the link.
     pub fn with_records(mut self, record: &'a mut dyn FnMut(PacketRecord)) -> Self {
         self.record = Some(record);
+        self
+    }
+
+    /// Shows each of the link's packets to `frames`, as it enters the link and as it leaves.
+    pub fn with_frames(mut self, frames: Frames<'a>) -> Self {
+        self.frames = Some(frames);
         self
     }
 
@@ -223,6 +235,10 @@ impl<'a> Forwarder<'a> {
             let packet = Packet::parse(octets).ok();
             (packet.and_then(|p| p.flow()), packet.and_then(|p| p.tcp_mark()))
         });
+        if self.frames.is_some() {
+            self.entering.clear();
+            self.entering.extend_from_slice(&frame);
+        }
         let fate = self.link.handle_packet(arrival, direction, frame, ByteSize(length));
         let way = self.way(direction);
         way.packets += 1;
@@ -231,6 +247,9 @@ impl<'a> Forwarder<'a> {
             Fate::Delivered { .. } => {}
             Fate::Lost => way.lost += 1,
             Fate::QueueFull => way.queue_full += 1,
+        }
+        if let Some(frames) = &mut self.frames {
+            frames(Frame::new(arrival, direction, Passing::Entered(fate), &self.entering));
         }
         if let (Some(record), Some((flow, tcp))) = (&mut self.record, seen) {
             let length = length as u32;
@@ -247,6 +266,10 @@ impl<'a> Forwarder<'a> {
                 let way = self.way(delivery.direction);
                 way.delivered += 1;
                 way.delivered_bytes += (delivery.packet.len() - OFFLOAD - ETHERNET) as u64;
+                if let Some(frames) = &mut self.frames {
+                    let (due, direction) = (delivery.due, delivery.direction);
+                    frames(Frame::new(due, direction, Passing::Left, &delivery.packet));
+                }
             }
             self.recycle(delivery.packet);
         }
@@ -288,7 +311,7 @@ impl<'a> Forwarder<'a> {
 const GSO_TYPE: usize = 1;
 
 /// The offload header of a packet whose checksum is left to the receiving kernel.
-fn partial_checksum(start: usize, offset: usize) -> [u8; OFFLOAD] {
+pub(super) fn partial_checksum(start: usize, offset: usize) -> [u8; OFFLOAD] {
     const NEEDS_CSUM: u8 = 1;
     let mut header = [0; OFFLOAD];
     header[0] = NEEDS_CSUM;

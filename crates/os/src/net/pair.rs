@@ -4,6 +4,7 @@ use crate::clock;
 use crate::error::Os;
 use crate::net::counters::LinkCounters;
 use crate::net::forwarder::{ForwardSpec, Forwarder, Stop, Stopped};
+use crate::net::frame::Frames;
 use crate::net::readiness::Ready;
 use crate::net::settings::Settings;
 use crate::net::topology::{Placement, Side, Topology, TopologySpec};
@@ -33,6 +34,15 @@ pub struct PairSpec {
     pub timeout: Option<Duration>,
 }
 
+/// Who looks on.
+#[derive(Default)]
+pub struct Observers<'a> {
+    /// Is given each packet's record, as it enters the link.
+    pub records: Option<&'a mut dyn FnMut(PacketRecord)>,
+    /// Is shown each packet, as it enters the link and as it leaves.
+    pub frames: Option<Frames<'a>>,
+}
+
 /// How it went.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairReport {
@@ -59,15 +69,15 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs the two programs. The process must have one thread; it is moved into namespaces for good, so it
 /// is one that was started for this. Near has our standard streams, far our output and no input.
-pub fn run_pair(
-    spec: &PairSpec,
-    record: Option<&mut dyn FnMut(PacketRecord)>,
-) -> Result<PairReport, Os> {
+pub fn run_pair(spec: &PairSpec, observers: Observers<'_>) -> Result<PairReport, Os> {
     let deadline = spec.timeout.map(|timeout| clock::now() + timeout);
     let topology = Topology::build(&spec.topology)?;
     let mut forwarder = Forwarder::new(&topology, &spec.forward)?;
-    if let Some(record) = record {
-        forwarder = forwarder.with_records(record);
+    if let Some(records) = observers.records {
+        forwarder = forwarder.with_records(records);
+    }
+    if let Some(frames) = observers.frames {
+        forwarder = forwarder.with_frames(frames);
     }
     let mut far = spec.far.as_ref().map(|line| start_far(&topology, line)).transpose()?;
     if let Some(far) = &mut far {

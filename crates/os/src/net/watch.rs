@@ -1,10 +1,11 @@
 //! Looking on at a loopback device: the packet log of two ends that no link is between. The one rule: headers alone
-//! are taken, and what the kernel could not hand over is counted, so that a log with gaps is known as one.
+//! are taken where no whole frames are asked for, and what the kernel could not hand over is counted, so that a log with gaps is known as one.
 
 use crate::clock;
 use crate::error::Os;
 use crate::net::counters::{LinkCounters, WayCounters};
 use crate::net::forwarder::{Stop, Stopped};
+use crate::net::frame::{Frame, Frames, Passing};
 use crate::net::packet_socket::{Batch, ETHERNET, OFFLOAD, PacketSocket};
 use crate::net::stamp::WallClock;
 use crate::net::topology::Topology;
@@ -29,6 +30,7 @@ pub struct Watch<'a> {
     counters: LinkCounters,
     missed: u64,
     record: &'a mut dyn FnMut(PacketRecord),
+    frames: Option<Frames<'a>>,
 }
 
 const SOCKET: u64 = 0;
@@ -53,7 +55,15 @@ impl<'a> Watch<'a> {
             counters: LinkCounters::default(),
             missed: 0,
             record,
+            frames: None,
         })
+    }
+
+    /// Shows each packet to `frames`, whole: it enters and leaves at once.
+    pub fn with_frames(mut self, frames: Frames<'a>) -> Self {
+        self.batch = Batch::new();
+        self.frames = Some(frames);
+        self
     }
 
     /// Looks on until `stop`; may be called again and goes on where it was.
@@ -126,6 +136,7 @@ impl<'a> Watch<'a> {
             Direction::Down => &mut self.counters.down,
         };
         let index = way.packets;
+        let fate = Fate::Delivered { at };
         way.packets += 1;
         way.delivered += 1;
         way.bytes += u64::from(seen.length);
@@ -135,10 +146,14 @@ impl<'a> Watch<'a> {
             direction,
             index,
             length: seen.length,
-            fate: Fate::Delivered { at },
+            fate,
             flow: seen.flow,
             tcp: seen.tcp,
         });
+        if let Some(frames) = &mut self.frames {
+            frames(Frame::new(at, direction, Passing::Entered(fate), frame));
+            frames(Frame::new(at, direction, Passing::Left, frame));
+        }
     }
 }
 

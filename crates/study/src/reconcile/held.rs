@@ -1,7 +1,9 @@
 //! Octets that a sender's kernel held back, seen from the link: Nagle's rule (RFC 9293 §3.7.4) lets a small segment go as
 //! soon as everything before it is acknowledged. So one that enters the link right after an acknowledgement of exactly
-//! what was sent before it, which carried nothing that could have made anybody speak, had waited for it.
+//! what was sent before it, which carried nothing that could have made anybody speak, had waited for it. A full segment is
+//! never held back like that: it waited for a window.
 
+use super::causes::{LEAST_FULL, reversed};
 use std::collections::HashMap;
 use std::time::Duration;
 use trace::{Fate, Flow, PacketRecord, TcpMark};
@@ -21,6 +23,8 @@ pub(super) fn holds(packets: &[PacketRecord]) -> Vec<(u64, u64)> {
         moments.push((packet.at, Moment::Entered, flow, tcp));
     }
     moments.sort_by_key(|(at, moment, ..)| (*at, *moment));
+    let payloads = packets.iter().filter_map(|packet| Some(packet.tcp?.payload));
+    let full = payloads.max().unwrap_or(0).max(LEAST_FULL);
     // When the sender of a flow sent data last.
     let mut spoken: HashMap<Flow, Instant> = HashMap::new();
     // What the sender of a flow heard last.
@@ -32,6 +36,7 @@ pub(super) fn holds(packets: &[PacketRecord]) -> Vec<(u64, u64)> {
         } else if tcp.payload > 0 {
             let sent = spoken.insert(flow, at);
             if let (Some(sent), Some((came, ack))) = (sent, heard.get(&flow))
+                && tcp.payload < full
                 && is_bare(*ack)
                 && ack.acknowledgement == tcp.sequence
                 && sent < *came
@@ -55,10 +60,6 @@ enum Moment {
 fn is_bare(tcp: TcpMark) -> bool {
     const FIN_SYN_RST: u8 = 0x07;
     tcp.payload == 0 && tcp.flags & FIN_SYN_RST == 0
-}
-
-fn reversed(flow: Flow) -> Flow {
-    Flow { source: flow.destination, destination: flow.source, ..flow }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! not count.
 
 mod calls;
+mod causes;
 mod echo;
 mod evidence;
 mod held;

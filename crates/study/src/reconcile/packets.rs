@@ -1,12 +1,14 @@
 //! What the link's packet log sums up to, and when the link was busy. The log is the second witness:
 //! nothing here has seen the client.
 
-use super::LinkFacts;
+use super::causes::{Arrival, Cause, arrivals, reversed};
 use super::held::holds;
+use super::path::Stretch;
+use super::{CLOCK_TOLERANCE, LinkFacts};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
-use trace::{Direction, Fate, Flow, PacketRecord, TcpMark};
+use trace::{ConnectionRecord, Direction, Fate, Flow, PacketRecord, TcpMark};
 use unit::{ByteSize, Instant};
 
 /// The packet log in figures.
@@ -137,22 +139,24 @@ impl Octets {
 pub(super) struct Activity {
     /// Stretches in which octets were being serialised towards or from the client; disjoint, in order.
     busy: Vec<(u64, u64)>,
-    /// When packets were dropped, in order.
-    drops: Vec<u64>,
+    /// What came to the client, in order.
+    arrivals: Vec<Arrival>,
+    /// The flows from the far side, by the client's numbers of connections.
+    flows: HashMap<u32, Flow>,
     /// Stretches in which a sender held octets back; disjoint, in order.
     held: Vec<(u64, u64)>,
 }
 
 impl Activity {
     /// The activity that a log tells; None where the link has no rate that packets could be timed by.
-    pub(super) fn of(packets: &[PacketRecord], link: &LinkFacts) -> Option<Self> {
+    pub(super) fn of(
+        packets: &[PacketRecord],
+        link: &LinkFacts,
+        connections: &[ConnectionRecord],
+    ) -> Option<Self> {
         let mut busy = Vec::new();
-        let mut drops = Vec::new();
         for packet in packets {
-            let Fate::Delivered { at } = packet.fate else {
-                drops.push(packet.at.nanos());
-                continue;
-            };
+            let Fate::Delivered { at } = packet.fate else { continue };
             let (rate, end) = match packet.direction {
                 Direction::Down => (link.down?, at),
                 // What the client sends is serialised half a round trip before it comes out.
@@ -164,8 +168,12 @@ impl Activity {
                 busy.push(((end - span).nanos(), end.nanos()));
             }
         }
-        drops.sort_unstable();
-        Some(Self { busy: merged(busy), drops, held: merged(holds(packets)) })
+        Some(Self {
+            busy: merged(busy),
+            held: merged(holds(packets)),
+            arrivals: arrivals(packets, link),
+            flows: flows(packets, connections),
+        })
     }
 
     /// How long the link was busy within the stretch.
@@ -178,11 +186,88 @@ impl Activity {
         within(&self.held, from, to)
     }
 
-    /// Whether a packet was dropped within the stretch.
-    pub(super) fn dropped_within(&self, from: Instant, to: Instant) -> bool {
-        let first = self.drops.partition_point(|&at| at < from.nanos());
-        self.drops.get(first).is_some_and(|&at| at <= to.nanos())
+    /// What the link was idle for within a stretch of a connection, piece by piece in order of time.
+    pub(super) fn idle_within(&self, stretch: &Stretch) -> Vec<(Idle, Duration)> {
+        let flow = stretch.connection.and_then(|number| self.flows.get(&number));
+        let latest = (stretch.to + CLOCK_TOLERANCE).nanos();
+        // What came too late for the stretch cannot have ended its waits.
+        let until = self.arrivals.partition_point(|arrival| arrival.came <= latest);
+        let own: Vec<&Arrival> = self.arrivals[..until]
+            .iter()
+            .filter(|a| flow.is_none_or(|flow| a.flow == *flow))
+            .collect();
+        let mut pieces = Vec::new();
+        for (mut from, to) in gaps(&self.busy, stretch.from, stretch.to) {
+            let next = own.partition_point(|arrival| arrival.starts <= from);
+            for arrival in &own[next..] {
+                let end = arrival.starts.min(to).max(from);
+                let causes = arrival.causes(from, end);
+                pieces.extend(
+                    causes.map(|(cause, span)| (Idle::For(cause), Duration::from_nanos(span))),
+                );
+                from = end;
+            }
+            // The octets were there: who read them later took the time.
+            let rest = if own.is_empty() { Idle::Unseen } else { Idle::Unread };
+            pieces.push((rest, Duration::from_nanos(to - from)));
+        }
+        pieces
     }
+}
+
+/// What an idle stretch of the link was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Idle {
+    /// A wait that an arrival ended.
+    For(Cause),
+    /// Everything had come, and the client had not read it.
+    Unread,
+    /// The log shows nothing that came.
+    Unseen,
+}
+
+/// Which flow carried what the client calls a connection: to each address, both count them in their order. None of
+/// those to an address where the two count differently.
+fn flows(packets: &[PacketRecord], connections: &[ConnectionRecord]) -> HashMap<u32, Flow> {
+    let mut begun: HashMap<String, Vec<Flow>> = HashMap::new();
+    for packet in packets.iter().filter(|packet| packet.direction == Direction::Up) {
+        let Some(flow) = packet.flow else { continue };
+        if packet.tcp.is_none_or(begins) {
+            let there = begun.entry(flow.destination.to_string()).or_default();
+            if !there.contains(&flow) {
+                there.push(flow);
+            }
+        }
+    }
+    let mut opened: Vec<&ConnectionRecord> = connections.iter().collect();
+    opened.sort_by_key(|connection| (connection.opened, connection.id));
+    let mut flows = HashMap::new();
+    for (remote, there) in begun {
+        let opened = opened.iter().filter(|connection| connection.remote == remote);
+        if opened.clone().count() == there.len() {
+            flows.extend(
+                opened.map(|connection| connection.id).zip(there.into_iter().map(reversed)),
+            );
+        }
+    }
+    flows
+}
+
+/// What `stretches` leave free between the two.
+fn gaps(stretches: &[(u64, u64)], from: Instant, to: Instant) -> Vec<(u64, u64)> {
+    let (mut from, to) = (from.nanos(), to.nanos());
+    let first = stretches.partition_point(|&(_, end)| end <= from);
+    let mut gaps = Vec::new();
+    for &(start, end) in stretches[first..].iter().take_while(|&&(start, _)| start < to) {
+        if from < start {
+            gaps.push((from, start));
+        }
+        from = end;
+    }
+    if from < to {
+        gaps.push((from, to));
+    }
+    gaps
 }
 
 /// How much of `stretches` lies between the two.

@@ -7,15 +7,17 @@
 //!   for a new connection waited for its connect and handshake; else it waited for the fetch whose octets
 //!   had arrived last when it was queued (its initiator is not in the rows, so this is the least gap).
 //! - From request to first octet: one least round trip, then the server time that the workload asked for, then
-//!   serialisation while the link was busy (with whoever's octets), then loss recovery where a packet was dropped
-//!   meanwhile, else what was held back until an acknowledgement came, else the server.
-//! - From first to last octet: serialisation while the link was busy; what is idle is loss recovery where a packet
-//!   was dropped from a round trip before, else waiting for the sender's window to grow.
+//!   serialisation while the link was busy (with whoever's octets). Within a body: serialisation alone.
+//! - What is left is time in which the link was idle; `causes.rs` tells from the packet that ended each piece of it on the
+//!   fetch's own connection whether it was waiting for an acknowledgement or other octets of the client's (window growth),
+//!   loss recovery, or the server; `held.rs`, whether octets were held back. After the last packet it was the client,
+//!   who had not yet read what had come.
 //! - Without a packet log, or on a link without a rate, a request's wait beyond the server time counts as the
 //!   request's and a body's time as serialisation.
 
 use super::Testimony;
-use super::packets::Activity;
+use super::causes::Cause;
+use super::packets::{Activity, Idle};
 use super::path::{Stretch, StretchKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,15 +32,15 @@ pub struct Parts {
     pub tls_ns: u64,
     /// Round trips from request to first octet.
     pub request_ns: u64,
-    /// Idle waits within a body, while the sender's window grew.
+    /// Idle waits until an acknowledgement or credit let the sender go on: its window grew.
     pub window_ns: u64,
     /// The link being busy with octets.
     pub serialisation_ns: u64,
-    /// Waits in which a packet was dropped.
+    /// Idle waits for octets that had been dropped.
     pub loss_ns: u64,
     /// The server's own time.
     pub server_ns: u64,
-    /// The client's own time.
+    /// The client's own time, with what had come and lay unread.
     pub client_ns: u64,
     /// Waits of octets that a sender's kernel held back until the other side's acknowledged (Nagle).
     #[serde(default)]
@@ -102,50 +104,61 @@ enum Part {
 
 /// Splits the stretches of a critical path into parts.
 pub(super) fn split(path: &[Stretch], testimony: &Testimony<'_>) -> Parts {
-    let activity = testimony.packets.and_then(|log| Activity::of(log, &testimony.link));
+    let activity =
+        testimony.packets.and_then(|log| Activity::of(log, &testimony.link, testimony.connections));
     let mut parts = Parts::default();
     for stretch in path {
         let rtt = testimony.link.rtt;
         match stretch.kind {
             StretchKind::Client => parts.add(Part::Client, stretch.span()),
             StretchKind::Connect => {
-                Split::of(&mut parts, stretch)
-                    .take(Part::Connect, rtt)
-                    .rest(&activity, Part::Connect);
+                Split::of(&mut parts, stretch).take(Part::Connect, rtt).rest(
+                    &activity,
+                    |_| Part::Connect,
+                    Part::Connect,
+                );
             }
             StretchKind::Tls { round_trips } => {
                 let least = rtt * round_trips;
-                Split::of(&mut parts, stretch).take(Part::Tls, least).rest(&activity, Part::Tls);
+                let split = Split::of(&mut parts, stretch).take(Part::Tls, least);
+                split.rest(&activity, |_| Part::Tls, Part::Tls);
             }
             StretchKind::Wait { fetch } => {
                 let server = testimony.server_time.get(&fetch).copied().unwrap_or_default();
-                let split = Split::of(&mut parts, stretch);
+                let split = Split::of(&mut parts, stretch).take(Part::Request, rtt);
                 let known = if activity.is_some() { Part::Server } else { Part::Request };
-                split.take(Part::Request, rtt).take(Part::Server, server).rest(&activity, known);
+                split.take(Part::Server, server).rest(&activity, told, known);
             }
             StretchKind::Receive => {
-                let idle = if activity.is_some() { Part::Window } else { Part::Serialisation };
-                let mut split = Split::of(&mut parts, stretch);
-                // A drop shows a round trip later, as the gap that its repetition fills.
-                split.drops_from = stretch.from - rtt;
-                split.rest(&activity, idle);
+                let known = if activity.is_some() { Part::Window } else { Part::Serialisation };
+                Split::of(&mut parts, stretch).rest(&activity, told, known);
             }
         }
     }
     parts
 }
 
+/// Where request and body waited for something that the log tells.
+fn told(cause: Cause) -> Part {
+    match cause {
+        Cause::Window => Part::Window,
+        Cause::Loss => Part::Loss,
+        Cause::Server => Part::Server,
+    }
+}
+
 /// A stretch being handed out, part by part, until nothing is left.
 struct Split<'p> {
     parts: &'p mut Parts,
     stretch: Stretch,
-    drops_from: unit::Instant,
     left: Duration,
+    /// What the server was given.
+    planted: Duration,
 }
 
 impl<'p> Split<'p> {
     fn of(parts: &'p mut Parts, stretch: &Stretch) -> Self {
-        Self { parts, stretch: *stretch, drops_from: stretch.from, left: stretch.span() }
+        Self { parts, stretch: *stretch, left: stretch.span(), planted: Duration::ZERO }
     }
 
     /// Gives `part` up to `span` of what is left.
@@ -153,27 +166,63 @@ impl<'p> Split<'p> {
         let taken = span.min(self.left);
         self.parts.add(part, taken);
         self.left -= taken;
+        if matches!(part, Part::Server) {
+            self.planted += taken;
+        }
         self
     }
 
-    /// Hands out all that is left: what the link was busy for, then loss recovery, else what was held back, else
-    /// `otherwise`.
-    fn rest(self, activity: &Option<Activity>, otherwise: Part) {
+    /// Hands out all that is left: what the link was busy for, then each idle piece to its cause's part, what was held
+    /// back apart; `otherwise` gets what the log tells nothing of.
+    fn rest(self, activity: &Option<Activity>, part: impl Fn(Cause) -> Part, otherwise: Part) {
         let Some(activity) = activity else {
             let left = self.left;
             self.take(otherwise, left);
             return;
         };
         let Stretch { from, to, .. } = self.stretch;
-        let dropped = activity.dropped_within(self.drops_from, to);
-        let split = self.take(Part::Serialisation, activity.busy_within(from, to));
-        let left = split.left;
-        if dropped {
-            split.take(Part::Loss, left);
-            return;
+        let (spoken_for, planted) = (self.stretch.span() - self.left, self.planted);
+        let mut split = self.take(Part::Serialisation, activity.busy_within(from, to));
+        let mut idle = activity.idle_within(&split.stretch);
+        // What the wait lasts at the least stands at its beginning; the server's time, wherever it took it.
+        skip(&mut idle, spoken_for - planted, |_| true);
+        let elsewhere =
+            planted - skip(&mut idle, planted, |piece| piece == Idle::For(Cause::Server));
+        skip(&mut idle, elsewhere, |_| true);
+        let mut held = activity.held_within(from, to).min(split.left);
+        let mut were_held = Duration::ZERO;
+        for may_be in [Cause::Server, Cause::Window] {
+            let skipped = skip(&mut idle, held, |piece| piece == Idle::For(may_be));
+            held -= skipped;
+            were_held += skipped;
         }
-        let split = split.take(Part::Held, activity.held_within(from, to));
+        split = split.take(Part::Held, were_held);
+        for (piece, span) in idle {
+            let part = match piece {
+                Idle::For(Cause::Loss) => Part::Loss,
+                Idle::For(cause) => part(cause),
+                Idle::Unread if split.is_answered() => Part::Client,
+                Idle::Unread | Idle::Unseen => otherwise,
+            };
+            split = split.take(part, span);
+        }
         let left = split.left;
         split.take(otherwise, left);
     }
+
+    /// Whether octets of an answer end it.
+    fn is_answered(&self) -> bool {
+        matches!(self.stretch.kind, StretchKind::Wait { .. } | StretchKind::Receive)
+    }
+}
+
+/// Takes `span` of the first pieces that are `meant`, or as much as there is; gives how much it was.
+fn skip(pieces: &mut [(Idle, Duration)], span: Duration, meant: impl Fn(Idle) -> bool) -> Duration {
+    let mut left = span;
+    for (_, piece) in pieces.iter_mut().filter(|(idle, _)| meant(*idle)) {
+        let taken = left.min(*piece);
+        *piece -= taken;
+        left -= taken;
+    }
+    span - left
 }

@@ -12,6 +12,8 @@ pub(super) struct Stretch {
     pub(super) from: Instant,
     pub(super) to: Instant,
     pub(super) kind: StretchKind,
+    /// The connection that was waited for or on, where there was one.
+    pub(super) connection: Option<u32>,
 }
 
 impl Stretch {
@@ -50,7 +52,7 @@ pub(super) fn critical_path(
         return Vec::new();
     };
     let start = fetches.iter().map(|fetch| fetch.phases.queued).min().unwrap_or_default();
-    let mut walk = Walk { start, cursor: finished(last), stretches: Vec::new() };
+    let mut walk = Walk { start, cursor: finished(last), connection: None, stretches: Vec::new() };
     let mut seen = BTreeSet::new();
     let mut next = Some(*last);
     while let Some(fetch) = next {
@@ -85,6 +87,8 @@ pub(super) fn handshake_round_trips(connection: &ConnectionRecord) -> u32 {
 struct Walk {
     start: Instant,
     cursor: Instant,
+    /// That of the fetch at hand.
+    connection: Option<u32>,
     stretches: Vec<Stretch>,
 }
 
@@ -93,12 +97,14 @@ impl Walk {
     fn to(&mut self, from: Instant, kind: StretchKind) {
         let from = from.max(self.start).min(self.cursor);
         if from < self.cursor {
-            self.stretches.push(Stretch { from, to: self.cursor, kind });
+            let (to, connection) = (self.cursor, self.connection);
+            self.stretches.push(Stretch { from, to, kind, connection });
             self.cursor = from;
         }
     }
 
     fn fetch(&mut self, fetch: &FetchRecord, connections: &[ConnectionRecord]) {
+        self.connection = fetch.connection;
         let phases = &fetch.phases;
         let first = phases.first_byte.unwrap_or(self.cursor);
         self.to(first, StretchKind::Receive);

@@ -180,7 +180,9 @@ fn idle_time_within_a_body_is_window_growth_or_loss_recovery() {
     let mut case = one_connection();
     // Of the last body's 40 ms the link was busy for the last 10: 1210 octets and headers at 1 Mbit/s.
     let body = packet(Direction::Down, 540.0, Some(592.0), (1, 1210));
-    case.packets = Some(vec![body.clone()]);
+    let mut opened = packet(Direction::Up, 489.0, Some(539.0), (0, 0));
+    opened.tcp = opened.tcp.map(|tcp| TcpMark { flags: 0x10, ..tcp });
+    case.packets = Some(vec![opened, body.clone()]);
     let parts = case.finding().parts.unwrap();
     assert_eq!(parts.serialisation_ns, 10_000_000);
     assert_eq!(parts.window_ns, 80_000_000);

@@ -1,0 +1,114 @@
+//! A frame as it passed an end of the link, for captures. The one rule: what is written is what a wire would have
+//! carried, with the checksum that one kernel left to the other.
+
+use crate::net::packet_socket::{ETHERNET, OFFLOAD};
+use trace::{Direction, Fate};
+use unit::Instant;
+use wire::ip::Sum;
+
+/// What a frame did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passing {
+    /// It came to the link, which gave it this fate.
+    Entered(Fate),
+    /// The link let it out, at the other end.
+    Left,
+}
+
+/// A frame that passed an end of the link.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    /// When.
+    pub at: Instant,
+    /// Which way it goes.
+    pub direction: Direction,
+    /// What it did.
+    pub passing: Passing,
+    /// The offload header, then the Ethernet frame.
+    octets: &'a [u8],
+}
+
+/// Who is told of frames.
+pub type Frames<'a> = &'a mut dyn FnMut(Frame<'_>);
+
+impl<'a> Frame<'a> {
+    pub(crate) fn new(
+        at: Instant,
+        direction: Direction,
+        passing: Passing,
+        octets: &'a [u8],
+    ) -> Self {
+        Self { at, direction, passing, octets }
+    }
+
+    /// Appends the Ethernet frame, its checksum complete.
+    pub fn write_to(&self, out: &mut Vec<u8>) {
+        let begin = out.len();
+        let (offload, frame) = self.octets.split_at(OFFLOAD.min(self.octets.len()));
+        out.extend_from_slice(frame);
+        complete(offload, &mut out[begin..]);
+    }
+}
+
+/// Does what the offload header (virtio 1.2 §5.1.6) leaves to the receiver: the field holds the sum of the
+/// pseudo-header already.
+fn complete(offload: &[u8], frame: &mut [u8]) {
+    const NEEDS_CSUM: u8 = 1;
+    let number = |at: usize| usize::from(u16::from_ne_bytes([offload[at], offload[at + 1]]));
+    if offload.len() < OFFLOAD || offload[0] & NEEDS_CSUM == 0 {
+        return;
+    }
+    let (start, offset) = (number(6), number(8));
+    let Some(covered) = frame.get_mut(start..) else { return };
+    // UDP writes 0 as its complement (RFC 768).
+    let sum = match Sum::ZERO.octets(covered).checksum() {
+        0 => u16::MAX,
+        sum => sum,
+    };
+    if start >= ETHERNET
+        && let Some(field) = covered.get_mut(offset..offset + 2)
+    {
+        field.copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::forwarder::partial_checksum;
+    use std::net::IpAddr;
+
+    #[test]
+    fn a_partial_checksum_is_completed_and_a_whole_one_left_alone() {
+        let ends = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
+        let payload = [0x9c, 0x40, 0, 53, 0, 11, 0, 0, 1, 2, 3];
+        let mut frame = vec![0; ETHERNET + 20];
+        frame.extend_from_slice(&payload);
+        let partial = Sum::ZERO.pseudo_header(ends, 17, payload.len() as u32).folded();
+        let at = ETHERNET + 26;
+        frame[at..at + 2].copy_from_slice(&partial.to_be_bytes());
+        let written = |offload: [u8; OFFLOAD]| {
+            let octets = [&offload[..], &frame].concat();
+            let now = Instant::from_nanos(0);
+            let mut out = vec![9];
+            Frame::new(now, Direction::Up, Passing::Left, &octets).write_to(&mut out);
+            out.split_off(1)
+        };
+        assert_eq!(written([0; OFFLOAD]), frame);
+        let done = written(partial_checksum(ETHERNET + 20, 6));
+        // RFC 768: the sum over all of it, pseudo-header and checksum too, is all ones.
+        let sum = Sum::ZERO.pseudo_header(ends, 17, payload.len() as u32);
+        assert_eq!(sum.octets(&done[ETHERNET + 20..]).folded(), 0xffff);
+    }
+
+    #[test]
+    fn an_offload_header_that_points_beyond_the_frame_changes_nothing() {
+        for (start, offset) in [(60, 0), (ETHERNET, 60), (65_535, 65_535)] {
+            let octets = [&partial_checksum(start, offset)[..], &[7; 40]].concat();
+            let mut out = Vec::new();
+            let now = Instant::from_nanos(0);
+            Frame::new(now, Direction::Up, Passing::Left, &octets).write_to(&mut out);
+            assert_eq!(out, [7; 40]);
+        }
+    }
+}

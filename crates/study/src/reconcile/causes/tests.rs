@@ -1,0 +1,301 @@
+use super::super::{Parts, Testimony, reconcile};
+use super::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use trace::{ConnectionRecord, FetchOutcome, FetchRecord, Phases};
+
+const MSS: u32 = 1448;
+/// Of the server's octets: they wrap within each log, and lie far from a SYN's empty acknowledgement.
+const FIRST: u32 = u32::MAX - 500;
+const NEAR: &str = "10.0.0.1:5000";
+const FAR: &str = "10.0.0.2:443";
+
+/// 100 ms of round trip, and 1 ms for a full segment.
+fn link() -> LinkFacts {
+    let rate = "12mbit".parse().ok();
+    LinkFacts { rtt: Duration::from_millis(100), down: rate, up: rate }
+}
+
+fn at(ms: f64) -> Instant {
+    Instant::from_nanos(1_000_000_000 + (ms * 1e6).round() as u64)
+}
+
+/// A log being written: times are those at which the sender's end hears or sends.
+#[derive(Default)]
+struct Log {
+    packets: Vec<PacketRecord>,
+    free: f64,
+    sequence: u32,
+    sent_up: u32,
+}
+
+impl Log {
+    /// A connection from 0 ms, whose request comes to the server at `request` ms.
+    fn begun(request: f64) -> Self {
+        let mut log = Self { sequence: FIRST, sent_up: 1, ..Self::default() };
+        log.packet((Direction::Up, 0.0), (0, 0, 0x02), Some(50.0));
+        log.up(request, 300, FIRST);
+        log
+    }
+
+    fn packet(
+        &mut self,
+        (direction, ms): (Direction, f64),
+        mark: (u32, u32, u8),
+        out: Option<f64>,
+    ) {
+        let (near, far): (SocketAddr, SocketAddr) = (NEAR.parse().unwrap(), FAR.parse().unwrap());
+        let (source, destination) = match direction {
+            Direction::Up => (near, far),
+            Direction::Down => (far, near),
+        };
+        let (sequence, payload, flags) = mark;
+        self.packets.push(PacketRecord {
+            at: at(ms),
+            direction,
+            index: 0,
+            length: payload + 52,
+            fate: out.map_or(Fate::QueueFull, |out| Fate::Delivered { at: at(out) }),
+            flow: Some(Flow { protocol: 6, source, destination }),
+            tcp: Some(TcpMark { sequence, acknowledgement: 0, flags, payload }),
+        });
+    }
+
+    /// Something of the client's that the server hears at `ms`.
+    fn up(&mut self, ms: f64, payload: u32, acknowledgement: u32) {
+        let sequence = self.sent_up;
+        self.sent_up += payload;
+        self.packet((Direction::Up, ms - 50.0), (sequence, payload, 0x10), Some(ms));
+        if let Some(tcp) = self.packets.last_mut().and_then(|packet| packet.tcp.as_mut()) {
+            tcp.acknowledgement = acknowledgement;
+        }
+    }
+
+    fn down_at(&mut self, ms: f64, sequence: u32, payload: u32) -> f64 {
+        self.free = self.free.max(ms) + f64::from(payload + 52) / 1500.0;
+        let came = self.free + 50.0;
+        self.packet((Direction::Down, ms), (sequence, payload, 0x10), Some(came));
+        came
+    }
+
+    /// The next octets, sent at `ms`; when they came.
+    fn down(&mut self, ms: f64, payload: u32) -> f64 {
+        let sequence = self.next(payload);
+        self.down_at(ms, sequence, payload)
+    }
+
+    /// So many full segments, sent at 150 ms.
+    fn flight(&mut self, segments: usize) {
+        for _ in 0..segments {
+            self.down(150.0, MSS);
+        }
+    }
+
+    /// The next octets, sent at `ms`, that find the queue full; their sequence number.
+    fn dropped(&mut self, ms: f64, payload: u32) -> u32 {
+        let sequence = self.next(payload);
+        self.packet((Direction::Down, ms), (sequence, payload, 0x10), None);
+        sequence
+    }
+
+    /// Takes the sequence numbers of the next octets; gives the first.
+    fn next(&mut self, payload: u32) -> u32 {
+        let sequence = self.sequence;
+        self.sequence = sequence.wrapping_add(payload);
+        sequence
+    }
+
+    /// The parts of a fetch on a connection ready at 100 ms: its first octet and its last. Those from its sending on are
+    /// told: request, window growth, serialisation, loss recovery, server, client, in milliseconds.
+    fn parts(self, protocol: &str, first: f64, last: f64, server: Option<u64>) -> [f64; 6] {
+        let fetch = FetchRecord {
+            id: 0,
+            url: String::new(),
+            connection: Some(0),
+            stream: 0,
+            protocol: protocol.to_owned(),
+            status: Some(200),
+            pushed: false,
+            redirects: 0,
+            body_bytes: 0,
+            phases: Phases {
+                queued: at(0.0),
+                connect_start: None,
+                connected: None,
+                secured: None,
+                sent: Some(at(100.0)),
+                first_byte: Some(at(first)),
+                last_byte: Some(at(last)),
+            },
+            outcome: FetchOutcome::Done,
+        };
+        let connection = ConnectionRecord {
+            id: 0,
+            authority: "far:443".to_owned(),
+            remote: FAR.to_owned(),
+            protocol: protocol.to_owned(),
+            tls: None,
+            opened: at(0.0),
+            connected: Some(at(100.0)),
+            secured: None,
+            closed: None,
+            requests: 1,
+            pushed: 0,
+            headers: None,
+            rounds: 1,
+            bytes_sent: 0,
+            bytes_received: 0,
+        };
+        let server = server.map(|ms| (0, Duration::from_millis(ms)));
+        let finding = reconcile(&Testimony {
+            fetches: &[fetch],
+            connections: &[connection],
+            packets: Some(&self.packets),
+            link: link(),
+            server_time: &server.into_iter().collect::<BTreeMap<_, _>>(),
+            uncounted: &BTreeSet::new(),
+        });
+        let parts: Parts = finding.parts.unwrap();
+        assert_eq!(parts.total_ns(), (last * 1e6).round() as u64);
+        assert_eq!((parts.connect_ns, parts.held_ns), (100_000_000, 0));
+        let Parts {
+            request_ns, window_ns, serialisation_ns, loss_ns, server_ns, client_ns, ..
+        } = parts;
+        [request_ns, window_ns, serialisation_ns, loss_ns, server_ns, client_ns]
+            .map(|nanos| (nanos as f64 / 1e4).round() / 100.0)
+    }
+}
+
+/// Ten segments of other fetches go out at once; the window is closed until they are acknowledged. After
+/// it has opened, the eleventh goes out so many milliseconds later.
+fn closed_window(later: f64) -> (Log, f64) {
+    let mut log = Log::begun(150.0);
+    log.flight(10);
+    log.up(251.0, 0, FIRST.wrapping_add(2 * MSS));
+    let came = log.down(251.0 + later, MSS);
+    (log, came)
+}
+
+#[test]
+fn a_multiplexed_answer_behind_a_closed_window_waits_for_it_to_grow_and_not_for_the_server() {
+    let (log, came) = closed_window(0.2);
+    // 100 ms of round trip, eleven segments, and idle from 210 to 301.2 ms.
+    let [request, window, serialisation, loss, server, client] = log.parts("h2", came, came, None);
+    assert_eq!((request, serialisation, loss, server, client), (100.0, 11.0, 0.0, 0.0, 0.0));
+    assert_eq!(window, 91.2);
+}
+
+#[test]
+fn a_server_that_comes_late_to_its_open_window_took_the_rest() {
+    let (log, came) = closed_window(30.0);
+    let [_, window, _, _, server, _] = log.parts("h2", came, came, None);
+    assert_eq!((window, server), (91.0, 30.0));
+}
+
+#[test]
+fn a_window_is_told_within_a_body_too() {
+    let (log, came) = closed_window(0.2);
+    let [request, window, serialisation, _, server, client] = log.parts("h2", 201.0, came, None);
+    assert_eq!((request, serialisation, server, client), (100.0, 11.0, 0.0, 0.0));
+    assert_eq!(window, 91.2);
+}
+
+#[test]
+fn credit_that_the_client_gives_is_a_wait_for_the_client() {
+    let mut log = Log::begun(150.0);
+    log.down(150.0, 700);
+    log.up(260.0, 13, FIRST);
+    let came = log.down(262.0, 700);
+    let [_, window, _, _, server, _] = log.parts("h2", came, came, None);
+    // From 200.5 to 310 ms, but for the credit's own 65 octets; the server took two more.
+    assert_eq!((window, server), (109.46, 2.0));
+}
+
+#[test]
+fn slow_starts_overshoot_is_loss_recovery_from_the_queues_last_octet_to_the_repetitions_first() {
+    let mut log = Log::begun(150.0);
+    log.flight(10);
+    let missing = [log.dropped(150.0, MSS), log.dropped(150.0, MSS)];
+    log.up(251.0, 0, FIRST.wrapping_add(10 * MSS));
+    let _ = log.down_at(300.0, missing[0], MSS);
+    // Sent anew while the second is missing, and then that one.
+    log.down(310.0, MSS);
+    let came = log.down_at(420.0, missing[1], MSS);
+    let [request, window, serialisation, loss, server, client] = log.parts("h2", 201.0, came, None);
+    assert_eq!((request, serialisation, window, server, client), (100.0, 13.0, 0.0, 0.0, 0.0));
+    assert_eq!(loss, came - 100.0 - 113.0);
+}
+
+#[test]
+fn a_drop_says_nothing_of_waits_that_were_over_before_it() {
+    let (mut log, _) = closed_window(0.2);
+    let missing = log.dropped(260.0, MSS);
+    let came = log.down_at(400.0, missing, MSS);
+    let [_, window, _, loss, server, _] = log.parts("h2", came, came, None);
+    assert_eq!((window, loss, server), (91.2, 147.8, 0.0));
+}
+
+#[test]
+fn a_request_that_was_dropped_is_loss_recovery_and_not_the_server() {
+    let mut log = Log::begun(350.0);
+    log.packet((Direction::Up, 100.0), (1, 300, 0x18), None);
+    let came = log.down(350.5, 700);
+    let [request, _, _, loss, server, _] = log.parts("http/1.1", came, came, None);
+    assert_eq!((request, server), (100.0, 0.0));
+    assert!(loss > 195.0, "{loss}");
+}
+
+#[test]
+fn a_server_that_thinks_is_the_server_whether_that_was_planned_or_not() {
+    for (planned, protocol) in [(None, "h2"), (Some(300), "h2"), (None, "http/1.1")] {
+        let mut log = Log::begun(150.0);
+        let came = log.down(450.0, 700);
+        let [request, window, _, loss, server, client] = log.parts(protocol, came, came, planned);
+        assert_eq!((request, window, loss, client), (100.0, 0.0, 0.0, 0.0));
+        assert!((299.0..=300.0).contains(&server), "{server}");
+    }
+}
+
+#[test]
+fn a_thought_in_the_middle_of_an_answer_is_the_servers_although_acknowledgements_come_meanwhile() {
+    let mut log = Log::begun(150.0);
+    log.flight(3);
+    // What was written so far ends here.
+    let first = log.down(150.0, 500);
+    log.up(252.0, 0, log.sequence);
+    let came = log.down(450.0, 700);
+    let [_, window, _, _, server, _] = log.parts("h2", first, came, None);
+    assert_eq!(window, 0.0);
+    assert!(server > 295.0, "{server}");
+}
+
+#[test]
+fn what_has_come_and_is_not_read_is_the_clients() {
+    let mut log = Log::begun(150.0);
+    let came = log.down(150.0, 700);
+    let [_, _, _, _, server, client] = log.parts("h2", came + 40.0, came + 40.0, None);
+    assert_eq!((server, client), (0.0, 40.0));
+}
+
+#[test]
+fn another_connections_packets_say_nothing_of_this_ones_wait() {
+    let mut log = Log::begun(150.0);
+    let came = log.down(450.0, 700);
+    let mut other = Log { packets: Vec::new(), ..Log::begun(150.0) };
+    other.flight(10);
+    other.up(251.0, 0, FIRST.wrapping_add(2 * MSS));
+    other.down(251.0, MSS);
+    let elsewhere: SocketAddr = "10.0.0.3:443".parse().unwrap();
+    for packet in &mut other.packets {
+        let flow = packet.flow.as_mut().unwrap();
+        *(if packet.direction == Direction::Up {
+            &mut flow.destination
+        } else {
+            &mut flow.source
+        }) = elsewhere;
+    }
+    log.packets.extend(other.packets);
+    let [_, window, serialisation, _, server, _] = log.parts("h2", came, came, None);
+    assert_eq!(window, 0.0);
+    assert!(server + serialisation > 299.0, "{server} {serialisation}");
+}

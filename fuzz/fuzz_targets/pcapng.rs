@@ -1,0 +1,16 @@
+//! Whatever reads as a block is written and read again as the same one.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use wire::pcapng::Block;
+
+fuzz_target!(|octets: &[u8]| {
+    let Ok((block, length)) = Block::decode(octets) else { return };
+    assert!(length <= octets.len());
+    if matches!(block, Block::Other(_)) {
+        return;
+    }
+    let mut written = Vec::new();
+    block.encode(&mut written);
+    assert_eq!(Block::decode(&written), Ok((block, written.len())));
+});

@@ -28,7 +28,7 @@ pub struct Mode {
     pub share: f64,
 }
 
-/// The two heaps of `values`, where the dip finds them at [`MODES_LEVEL`]; `known` keeps what is drawn.
+/// The two heaps of `values`, where the dip finds them at an error of 1 %; `known` keeps what is drawn.
 pub fn modes(values: &[f64], known: &mut BTreeMap<usize, Vec<f64>>) -> Option<Modes> {
     let p = dip_p(dip(values), values.len(), known);
     if p > MODES_LEVEL {

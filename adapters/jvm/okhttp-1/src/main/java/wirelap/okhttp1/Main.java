@@ -22,6 +22,7 @@ public final class Main implements Subject {
 
     private final OkHttpClient client = new OkHttpClient();
     private int timeoutMillis;
+    private boolean closes;
 
     public static void main(String[] arguments) {
         Program.run(Main::new, arguments);
@@ -35,6 +36,7 @@ public final class Main implements Subject {
     @Override
     public void open(Job job) throws Exception {
         timeoutMillis = job.timeoutMillis();
+        closes = !job.keepAlive() && !job.isMultiplexed();
         client.setTransports(job.isMultiplexed() ? List.of(job.transport(), "http/1.1") : List.of("http/1.1"));
         client.setConnectionPool(
                 new ConnectionPool(job.keepAlive() ? job.connections() : 0, TimeUnit.MINUTES.toMillis(5)));
@@ -48,6 +50,10 @@ public final class Main implements Subject {
         HttpURLConnection connection = client.open(fetch.url().toURL());
         connection.setConnectTimeout(timeoutMillis);
         connection.setReadTimeout(timeoutMillis);
+        if (closes) {
+            // The pool is emptied by a thread of its own, and a quick next request would find the connection still there.
+            connection.setRequestProperty("Connection", "close");
+        }
         int status = connection.getResponseCode();
         exchange.answered(status);
         String transport = connection.getHeaderField(SELECTED);

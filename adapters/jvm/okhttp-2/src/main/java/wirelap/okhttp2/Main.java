@@ -24,6 +24,7 @@ import wirelap.contract.Trust;
 /** OkHttp 2. Its ALPN is Jetty's of that time, which the module `alpn` stands in for; without it, it falls back in silence. */
 public final class Main implements Subject {
     private final OkHttpClient client = new OkHttpClient();
+    private boolean closes;
     private final List<Connection> seen = new ArrayList<>();
 
     public static void main(String[] arguments) {
@@ -38,6 +39,7 @@ public final class Main implements Subject {
     @Override
     public void open(Job job) throws Exception {
         Protocol wanted = Protocol.get(job.transport());
+        closes = !job.keepAlive() && wanted == Protocol.HTTP_1_1;
         client.setProtocols(wanted == Protocol.HTTP_1_1 ? List.of(wanted) : List.of(wanted, Protocol.HTTP_1_1));
         client.setConnectTimeout(job.timeoutMillis(), TimeUnit.MILLISECONDS);
         client.setReadTimeout(job.timeoutMillis(), TimeUnit.MILLISECONDS);
@@ -57,8 +59,12 @@ public final class Main implements Subject {
 
     @Override
     public void fetch(Fetch fetch, Exchange exchange) throws Exception {
-        Request request = new Request.Builder().url(fetch.url().toURL()).tag(exchange).build();
-        Response response = client.newCall(request).execute();
+        Request.Builder request = new Request.Builder().url(fetch.url().toURL()).tag(exchange);
+        if (closes) {
+            // The pool is emptied by a thread of its own, and a quick next request would find the connection still there.
+            request.header("Connection", "close");
+        }
+        Response response = client.newCall(request.build()).execute();
         exchange.answered(response.code());
         exchange.protocol(response.protocol().toString());
         exchange.receive(response.body().byteStream());

@@ -93,23 +93,8 @@ impl Carrier {
         (id, place): (u32, Place),
         tracer: Tracer,
     ) -> Self {
-        let record = ConnectionRecord {
-            id,
-            authority: place.authority.clone(),
-            remote: place.remote.to_string(),
-            protocol: String::new(),
-            tls: None,
-            opened: now,
-            connected: None,
-            secured: None,
-            closed: None,
-            requests: 0,
-            pushed: 0,
-            headers: None,
-            rounds: 0,
-            bytes_sent: 0,
-            bytes_received: 0,
-        };
+        let (authority, remote) = (place.authority.clone(), place.remote.to_string());
+        let record = ConnectionRecord::begun(id, authority, remote, now);
         Self {
             socket,
             origin,

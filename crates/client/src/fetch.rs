@@ -94,28 +94,8 @@ pub(crate) struct Carried<'a> {
 
 impl Fetch {
     pub(crate) fn new(now: Instant, id: FetchId, spec: FetchSpec) -> Self {
-        let phases = Phases {
-            queued: spec.wanted.map_or(now, |wanted| wanted.min(now)),
-            connect_start: None,
-            connected: None,
-            secured: None,
-            sent: None,
-            first_byte: None,
-            last_byte: None,
-        };
-        let record = FetchRecord {
-            id: id.0,
-            url: spec.url.to_string(),
-            connection: None,
-            stream: 0,
-            protocol: String::new(),
-            status: None,
-            pushed: false,
-            redirects: 0,
-            body_bytes: 0,
-            phases,
-            outcome: FetchOutcome::Done,
-        };
+        let queued = spec.wanted.map_or(now, |wanted| wanted.min(now));
+        let record = FetchRecord::wished(id.0, spec.url.to_string(), queued);
         Self {
             spec,
             state: State::Waiting,

@@ -15,7 +15,7 @@ use proto::{Accepted, Action, EndPoint, SendBuf, SocketError, SocketId};
 use secure::{Layer, Tls, TlsError};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use trace::{ConnectionRecord, FetchOutcome, FetchRecord, Phases};
+use trace::{ConnectionRecord, FetchOutcome, FetchRecord};
 use unit::{Instant, Seed};
 
 /// What is said over a WebSocket.
@@ -443,49 +443,17 @@ impl<C: Conversation> EndPoint for WebSocketClient<C> {
 const WEBSOCKET: &str = "ws";
 
 fn opening(now: Instant, url: &Url) -> FetchRecord {
-    let phases = Phases {
-        queued: now,
-        connect_start: Some(now),
-        connected: None,
-        secured: None,
-        sent: None,
-        first_byte: None,
-        last_byte: None,
-    };
-    FetchRecord {
-        id: 0,
-        // RFC 6455 §3: ws and wss where HTTP has http and https.
-        url: url.to_string().replacen("http", "ws", 1),
-        connection: Some(0),
-        stream: 0,
-        protocol: WEBSOCKET.to_owned(),
-        status: None,
-        pushed: false,
-        redirects: 0,
-        body_bytes: 0,
-        phases,
-        outcome: FetchOutcome::Done,
-    }
+    // RFC 6455 §3: ws and wss where HTTP has http and https.
+    let url = url.to_string().replacen("http", "ws", 1);
+    let mut record = FetchRecord::wished(0, url, now);
+    record.phases.connect_start = Some(now);
+    record.connection = Some(0);
+    record.protocol = WEBSOCKET.to_owned();
+    record
 }
 
 fn connection(now: Instant, authority: &str, remote: SocketAddr) -> ConnectionRecord {
-    ConnectionRecord {
-        id: 0,
-        authority: authority.to_owned(),
-        remote: remote.to_string(),
-        protocol: String::new(),
-        tls: None,
-        opened: now,
-        connected: None,
-        secured: None,
-        closed: None,
-        requests: 0,
-        pushed: 0,
-        headers: None,
-        rounds: 0,
-        bytes_sent: 0,
-        bytes_received: 0,
-    }
+    ConnectionRecord::begun(0, authority.to_owned(), remote.to_string(), now)
 }
 
 fn tls_failure(place: &Place, stage: Stage, error: TlsError) -> Failure {

@@ -8,15 +8,13 @@ use crate::sitting::{self, Carrier, Sat, Sitting};
 use crate::subjects;
 use crate::task::Task;
 use os::net::{Placement, Side, Topology};
-use os::process::{Group, Setup, Usage, User};
+use os::process::Usage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Read;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
-use study::experiment::{ClientSubject, Contender, Negotiation, Processes, Tls, Transport};
+use study::experiment::{ClientSubject, Contender, Processes, Tls, Transport};
 use study::reconcile::{Case, KeyLogFacts};
 use study::record::{EndUse, Outcome, metric};
 use subject::contract::{self, Fetch, FetchLine, Job};
@@ -142,15 +140,8 @@ impl<'a> SubjectTrial<'a> {
             contract: contract::CONTRACT,
             workload: self.workload,
             transport: self.transport,
-            tls: match contender.tls {
-                Tls::None => contract::Tls::None,
-                Tls::V1_2 => contract::Tls::V1_2,
-                Tls::V1_3 => contract::Tls::V1_3,
-            },
-            negotiation: match contender.settings.negotiation {
-                Negotiation::Alpn => contract::Negotiation::Alpn,
-                Negotiation::Known => contract::Negotiation::Known,
-            },
+            tls: contender.tls,
+            negotiation: contender.settings.negotiation,
             pattern,
             connections,
             keep_alive: contender.settings.keep_alive,
@@ -265,7 +256,10 @@ impl<'a> SubjectTrial<'a> {
         if let Some(ready) = sat.first().and_then(|sat| sat.transcript.ready.as_ref()) {
             note("name", &ready.line.name);
             // A runtime takes its time to start: it is asked only where nothing was told.
-            let asked = || version(self.version.as_deref()?);
+            let asked = || {
+                let (program, arguments) = self.version.as_deref()?.split_first()?;
+                subject::version(program.as_ref(), arguments)
+            };
             note("version", &ready.line.version.clone().or_else(asked));
             note("runtime", &ready.line.runtime);
         }
@@ -337,42 +331,6 @@ impl SubjectReport {
     }
 }
 
-/// The first line that a version command prints; None where it prints none in time.
-fn version(words: &[String]) -> Option<String> {
-    let (program, arguments) = words.split_first()?;
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let setup = Setup {
-        group: Group::Own,
-        cpus: Vec::new(),
-        network: None,
-        own_proc: false,
-        user: User::Ours,
-    };
-    let mut child = os::process::spawn(command, setup).ok()?;
-    child.wait(Some(VERSION)).ok()??;
-    // It has ended: what it printed is in the pipes, and whatever holds them open is not waited for.
-    let mut text = Vec::new();
-    let mut piece = [0; 4096];
-    if let Some(mut out) = child.stdout.take()
-        && os::process::is_readable(out.as_fd()).ok()?
-    {
-        let count = out.read(&mut piece).ok()?;
-        text.extend_from_slice(&piece[..count]);
-    }
-    if let Some(mut err) = child.stderr.take()
-        && os::process::is_readable(err.as_fd()).ok()?
-    {
-        let count = err.read(&mut piece).ok()?;
-        text.extend_from_slice(&piece[..count]);
-    }
-    let text = String::from_utf8_lossy(&text);
-    text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
-}
-
-/// How long a version command may take: a runtime has to start for some.
-const VERSION: Duration = Duration::from_secs(5);
-
 /// What is told of connections, over all processes.
 #[derive(Default)]
 struct Named {
@@ -406,24 +364,19 @@ impl Named {
 /// A fetch's line as a row.
 fn record(zero: Instant, url: &str, line: &FetchLine) -> FetchRecord {
     let at = |ms: f64| zero + Duration::from_secs_f64(ms / 1e3);
+    let wished = FetchRecord::wished(line.id, url.to_owned(), at(line.started_ms));
     FetchRecord {
-        id: line.id,
-        url: url.to_owned(),
         connection: line.connection,
-        stream: 0,
         protocol: line.protocol.clone().unwrap_or_default(),
         status: line.status,
-        pushed: false,
-        redirects: 0,
         body_bytes: line.bytes.unwrap_or(0),
         phases: Phases {
-            queued: at(line.started_ms),
-            connect_start: None,
             connected: line.connected_ms.map(at),
             secured: line.secured_ms.map(at),
             sent: line.sent_ms.map(at),
             first_byte: line.first_byte_ms.map(at),
             last_byte: Some(at(line.ended_ms)),
+            ..wished.phases
         },
         outcome: match (&line.error, line.status) {
             (Some(error), _) => FetchOutcome::Failed(error.clone()),
@@ -432,6 +385,7 @@ fn record(zero: Instant, url: &str, line: &FetchLine) -> FetchRecord {
             }
             (None, _) => FetchOutcome::Done,
         },
+        ..wished
     }
 }
 

@@ -62,15 +62,18 @@ pub(crate) fn verifier(
     (roots, later): (&[Pem], Option<RootsLater>),
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>, ConfigError> {
-    if let (Trust::Roots, [], Some(read)) = (trust, roots, later) {
-        let judge = OnceLock::new();
-        return Ok(Arc::new(Later { read, judge, provider: provider.clone() }));
+    let judge = |chains| Ok(Arc::new(Judge { chains, provider: provider.clone() }) as Arc<_>);
+    match (trust, roots, later) {
+        (Trust::Anyone, ..) => {
+            store(roots)?;
+            judge(Chains::Any)
+        }
+        (Trust::Roots, [], Some(read)) => judge(Chains::Later { read, judge: OnceLock::new() }),
+        (Trust::Roots, ..) => match store(roots)? {
+            store if store.is_empty() => judge(Chains::None),
+            store => Ok(webpki(store, provider)?),
+        },
     }
-    let store = store(roots)?;
-    if trust == Trust::Anyone || store.is_empty() {
-        return Ok(Arc::new(Foregone { trust, provider: provider.clone() }));
-    }
-    Ok(webpki(store, provider)?)
 }
 
 fn webpki(
@@ -95,77 +98,26 @@ fn store(roots: &[Pem]) -> Result<RootCertStore, ConfigError> {
     Ok(store)
 }
 
-/// A verdict that needs no chain. WebPkiServerVerifier cannot be built without roots, but a client
-/// without roots that meets no TLS server is no mistake, so it too stands here.
+/// A judge of ours. The handshake's signatures are checked whatever becomes of the chain.
 #[derive(Debug)]
-struct Foregone {
-    trust: Trust,
+struct Judge {
+    chains: Chains,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Foregone {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        match self.trust {
-            Trust::Anyone => Ok(ServerCertVerified::assertion()),
-            Trust::Roots => Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)),
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
-}
-
-/// The usual verdict, by roots that are read for the first one.
+/// What becomes of a certificate's chain.
 #[derive(Debug)]
-struct Later {
-    read: RootsLater,
-    judge: OnceLock<Result<Arc<WebPkiServerVerifier>, String>>,
-    provider: Arc<CryptoProvider>,
+enum Chains {
+    /// It is not looked at.
+    Any,
+    /// There are no roots. WebPkiServerVerifier cannot be built without, but a client without roots that meets no
+    /// TLS server is no mistake.
+    None,
+    /// It is judged as usual, by roots that are read for the first one.
+    Later { read: RootsLater, judge: OnceLock<Result<Arc<WebPkiServerVerifier>, String>> },
 }
 
-impl Later {
-    fn judge(&self) -> Result<&WebPkiServerVerifier, Error> {
-        let judge = self.judge.get_or_init(|| {
-            let roots = self.read.0()?;
-            let judge = store(&roots).and_then(|store| webpki(store, &self.provider));
-            judge.map_err(|error| error.to_string())
-        });
-        judge.as_deref().map_err(|why| {
-            let why = OtherError(Arc::new(std::io::Error::other(why.clone())));
-            Error::InvalidCertificate(CertificateError::Other(why))
-        })
-    }
-}
-
-impl ServerCertVerifier for Later {
+impl ServerCertVerifier for Judge {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -174,7 +126,22 @@ impl ServerCertVerifier for Later {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let judge = self.judge()?;
+        let (read, judge) = match &self.chains {
+            Chains::Any => return Ok(ServerCertVerified::assertion()),
+            Chains::None => {
+                return Err(Error::InvalidCertificate(CertificateError::UnknownIssuer));
+            }
+            Chains::Later { read, judge } => (read, judge),
+        };
+        let judge = judge.get_or_init(|| {
+            let roots = read.0()?;
+            let judge = store(&roots).and_then(|store| webpki(store, &self.provider));
+            judge.map_err(|error| error.to_string())
+        });
+        let judge = judge.as_deref().map_err(|why| {
+            let why = OtherError(Arc::new(std::io::Error::other(why.clone())));
+            Error::InvalidCertificate(CertificateError::Other(why))
+        })?;
         judge.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
     }
 

@@ -1,4 +1,5 @@
-//! The published schemas under `docs/schema/` are made from the types; a test holds each to them.
+//! The published schemas under `docs/schema/` are made from the types; a test holds each to them. The room of
+//! subjects tests its own with this file too.
 
 use serde_json::Value;
 use std::path::Path;
@@ -15,6 +16,7 @@ pub(crate) fn check(file: &str, schema: &Value) {
     let published = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         published == wanted,
-        "docs/schema/{file} is out of date: UPDATE_SCHEMAS=1 cargo test -p study writes it anew"
+        "docs/schema/{file} is out of date: UPDATE_SCHEMAS=1 cargo test -p {} writes it anew",
+        env!("CARGO_PKG_NAME")
     );
 }

@@ -18,10 +18,15 @@
 pub mod contract;
 mod declaration;
 mod peer;
+#[cfg(test)]
+#[path = "../../study/src/schema_file.rs"]
+mod schema_file;
 pub mod server;
 pub mod tools;
+mod version;
 
 pub use declaration::{
     Catalogue, ClientDeclaration, ClientRole, DeclarationError, Lacking, Places,
 };
 pub use peer::{PEERS, Peer, Role};
+pub use version::version;

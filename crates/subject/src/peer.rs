@@ -1,7 +1,6 @@
 //! The peers: real programs that wirelap is tested against and will race.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// A program of somebody else.
 #[derive(Debug, Clone, Copy)]
@@ -104,10 +103,7 @@ impl Peer {
 
     /// The first line that it prints of its version; None where it does not run or prints none.
     pub fn version_of(&self, path: &Path) -> Option<String> {
-        let output = Command::new(path).args(self.version).stdin(Stdio::null()).output().ok()?;
-        let text = [output.stdout, output.stderr].concat();
-        let text = String::from_utf8_lossy(&text);
-        text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+        crate::version::first_line(path, self.version).map(|(_, line)| line)
     }
 }
 

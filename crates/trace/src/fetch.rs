@@ -120,3 +120,60 @@ pub struct TlsRecord {
     /// Whether an earlier session was resumed.
     pub resumed: bool,
 }
+
+impl Phases {
+    /// Nothing has happened but the wish.
+    pub fn wished(queued: Instant) -> Self {
+        Self {
+            queued,
+            connect_start: None,
+            connected: None,
+            secured: None,
+            sent: None,
+            first_byte: None,
+            last_byte: None,
+        }
+    }
+}
+
+impl FetchRecord {
+    /// A fetch of `url` as it is wished for; how it ended is told later.
+    pub fn wished(id: u32, url: String, queued: Instant) -> Self {
+        Self {
+            id,
+            url,
+            connection: None,
+            stream: 0,
+            protocol: String::new(),
+            status: None,
+            pushed: false,
+            redirects: 0,
+            body_bytes: 0,
+            phases: Phases::wished(queued),
+            outcome: FetchOutcome::Done,
+        }
+    }
+}
+
+impl ConnectionRecord {
+    /// A connection whose connect begins.
+    pub fn begun(id: u32, authority: String, remote: String, opened: Instant) -> Self {
+        Self {
+            id,
+            authority,
+            remote,
+            protocol: String::new(),
+            tls: None,
+            opened,
+            connected: None,
+            secured: None,
+            closed: None,
+            requests: 0,
+            pushed: 0,
+            headers: None,
+            rounds: 0,
+            bytes_sent: 0,
+            bytes_received: 0,
+        }
+    }
+}

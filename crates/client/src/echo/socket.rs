@@ -58,15 +58,7 @@ impl EchoSocket {
         sent: Option<Instant>,
     ) -> FetchRecord {
         self.messages += 1;
-        let phases = Phases {
-            queued,
-            connect_start: None,
-            connected: None,
-            secured: None,
-            sent,
-            first_byte: None,
-            last_byte: None,
-        };
+        let phases = Phases { sent, ..Phases::wished(queued) };
         let (id, outcome) = (opening.id + self.messages, FetchOutcome::Done);
         FetchRecord { id, status: None, body_bytes: 0, phases, outcome, ..opening.clone() }
     }

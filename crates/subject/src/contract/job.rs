@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
+pub use study::experiment::{Negotiation, Tls};
 
 /// What a client subject is to do: one JSON object, then the end of standard input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -92,30 +93,6 @@ impl fmt::Display for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
-}
-
-/// A TLS version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Tls {
-    /// Clear text.
-    #[serde(rename = "none")]
-    None,
-    /// TLS 1.2.
-    #[serde(rename = "1.2")]
-    V1_2,
-    /// TLS 1.3.
-    #[serde(rename = "1.3")]
-    V1_3,
-}
-
-/// How the client comes to the protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Negotiation {
-    /// It offers others beside it by ALPN, as it would in the wild.
-    Alpn,
-    /// It offers that one alone.
-    Known,
 }
 
 /// When fetches begin.

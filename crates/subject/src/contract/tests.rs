@@ -1,4 +1,5 @@
 use super::*;
+use crate::schema_file;
 use unit::Instant;
 
 const READY: &str = r#"{"event":"ready","name":"a","version":"1"}"#;
@@ -95,21 +96,6 @@ fn fields_of_later_versions_are_passed_over() {
 
 #[test]
 fn the_schemas_are_published() {
-    for (file, schema) in
-        [("subject-job.schema.json", job_schema()), ("subject-line.schema.json", line_schema())]
-    {
-        let path =
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema").join(file);
-        let wanted = format!("{schema:#}\n");
-        #[expect(clippy::disallowed_methods, reason = "a switch of this test, not of the product")]
-        let update = std::env::var("UPDATE_SCHEMAS").is_ok_and(|value| value == "1");
-        if update {
-            std::fs::write(&path, &wanted).unwrap();
-        }
-        let published = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            published == wanted,
-            "docs/schema/{file} is out of date: UPDATE_SCHEMAS=1 cargo test -p subject writes it anew"
-        );
-    }
+    schema_file::check("subject-job.schema.json", &job_schema());
+    schema_file::check("subject-line.schema.json", &line_schema());
 }

@@ -3,6 +3,7 @@
 use crate::job::{FarReport, IdentityPem};
 use crate::materials::{self, Materials};
 use crate::sitting::Carrier;
+use crate::unmade::{failed, faulty};
 use os::net::{Stop, Topology};
 use os::process::{Child, Usage};
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ use std::time::Duration;
 use study::experiment::Contender;
 use study::reconcile::{self, ServerConnection};
 use study::record::Outcome;
-use subject::server::{Fault, Place, Quarters, Running, ServerDeclaration, ServerLog};
+use subject::server::{Place, Quarters, Running, ServerDeclaration, ServerLog};
 use trace::TlsRecord;
 use unit::ByteSize;
 
@@ -77,9 +78,9 @@ impl<'d> FarSide<'d> {
         let programs = crate::environment::program_folders();
         let place = lay_out(&order, topology)?;
         let quarters = Quarters { topology, cpus: order.cpus, programs: &programs };
-        let mut running = Running::start(order.declaration, order.contender, &place, quarters)
-            .map_err(outcome)?;
-        running.await_ready(topology).map_err(outcome)?;
+        let mut running =
+            Running::start(order.declaration, order.contender, &place, quarters).map_err(faulty)?;
+        running.await_ready(topology).map_err(faulty)?;
         Ok(Self::Server(Box::new(running)))
     }
 
@@ -103,7 +104,7 @@ impl<'d> FarSide<'d> {
                 Ok(FarEnd { usage: exit.usage, settings, log })
             }
             Self::Server(running) => {
-                let stopped = running.stop().map_err(outcome)?;
+                let stopped = running.stop().map_err(faulty)?;
                 let mut settings = stopped.log.as_ref().map_or_else(BTreeMap::new, told);
                 let peak = ByteSize(stopped.peak_resident).to_string();
                 settings.insert("server peak memory".to_owned(), peak);
@@ -121,14 +122,6 @@ impl AsFd for FarSide<'_> {
             Self::Origin(child, ..) => child.as_fd(),
             Self::Server(running) => running.as_fd(),
         }
-    }
-}
-
-/// Whatever a fault of a subject's makes of a trial.
-pub(crate) fn outcome(fault: Fault) -> Outcome {
-    match fault {
-        Fault::Unsupported { reason, remedy } => Outcome::Unsupported { reason, remedy },
-        Fault::Failed { reason } => Outcome::Failed { reason },
     }
 }
 
@@ -236,8 +229,4 @@ fn kept(inputs: &Path) -> PathBuf {
 /// The setting that lets somebody who is not root listen where servers usually do.
 pub(crate) fn low_ports() -> (String, String) {
     ("net.ipv4.ip_unprivileged_port_start".to_owned(), "0".to_owned())
-}
-
-fn failed(reason: impl std::fmt::Display) -> Outcome {
-    Outcome::Failed { reason: reason.to_string() }
 }

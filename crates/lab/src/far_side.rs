@@ -6,6 +6,7 @@ use crate::sitting::Carrier;
 use crate::unmade::{failed, faulty};
 use os::net::{Stop, Topology};
 use os::process::{Child, Usage};
+use os::reactor::LoopTimes;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
@@ -55,6 +56,8 @@ pub(crate) struct FarEnd {
     pub(crate) settings: BTreeMap<String, String>,
     /// What it saw; None where it does not tell.
     pub(crate) log: Option<reconcile::ServerLog>,
+    /// The times of its event loop, where it is our own origin.
+    pub(crate) times: Option<LoopTimes>,
 }
 
 /// What a server that is not ours is started with.
@@ -99,9 +102,11 @@ impl<'d> FarSide<'d> {
     pub(crate) fn end(self, carrier: &mut dyn Carrier) -> Result<FarEnd, Outcome> {
         match self {
             Self::Origin(mut child, words, settings) => {
-                let log = last_words(&child, words, carrier)?;
+                let report = last_words(&child, words, carrier)?;
                 let exit = child.end(ORIGIN_END).map_err(failed)?;
-                Ok(FarEnd { usage: exit.usage, settings, log })
+                let times = report.as_ref().and_then(|report| report.times);
+                let log = report.map(|report| report.log);
+                Ok(FarEnd { usage: exit.usage, settings, log, times })
             }
             Self::Server(running) => {
                 let stopped = running.stop().map_err(faulty)?;
@@ -109,7 +114,7 @@ impl<'d> FarSide<'d> {
                 let peak = ByteSize(stopped.peak_resident).to_string();
                 settings.insert("server peak memory".to_owned(), peak);
                 let log = stopped.log.as_ref().map(seen);
-                Ok(FarEnd { usage: stopped.usage, settings, log })
+                Ok(FarEnd { usage: stopped.usage, settings, log, times: None })
             }
         }
     }
@@ -148,7 +153,7 @@ fn last_words(
     far: &Child,
     mut stdout: ChildStdout,
     carrier: &mut dyn Carrier,
-) -> Result<Option<reconcile::ServerLog>, Outcome> {
+) -> Result<Option<FarReport>, Outcome> {
     far.ask_to_end();
     let deadline = Some(os::clock::now() + ORIGIN_END);
     let mut text = Vec::new();
@@ -163,7 +168,7 @@ fn last_words(
             count => text.extend_from_slice(&piece[..count]),
         }
     }
-    Ok(serde_json::from_slice::<FarReport>(&text).ok().map(|report| report.log))
+    Ok(serde_json::from_slice(&text).ok())
 }
 
 /// What a server's own log says, as a row keeps it.

@@ -4,10 +4,12 @@ use crate::job::NearReport;
 use crate::subject_trial::SubjectReport;
 use crate::unmade::failed;
 use os::process::Usage;
+use os::reactor::LoopTimes;
 use std::collections::BTreeMap;
 use study::experiment::Contender;
 use study::reconcile::{
-    Case, Evidence, Finding, LinkFacts, ServerLog, Testimony, reconcile, reconcile_subject,
+    Case, Evidence, Finding, LinkFacts, ServerLog, Testimony, departure, reconcile,
+    reconcile_subject,
 };
 use study::record::{CpuUse, EndUse, Outcome, Resources, metric};
 use trace::PacketRecord;
@@ -16,6 +18,8 @@ use trace::PacketRecord;
 pub(crate) struct Ran {
     pub(crate) client: Client,
     pub(crate) server: Option<ServerLog>,
+    /// The times of our origin's event loop.
+    pub(crate) far_times: Option<LoopTimes>,
     pub(crate) far_settings: BTreeMap<String, String>,
     pub(crate) cpu: CpuUse,
     pub(crate) resources: Resources,
@@ -23,7 +27,7 @@ pub(crate) struct Ran {
 
 /// Who did the work, and what it says.
 pub(crate) enum Client {
-    Own(NearReport),
+    Own(Box<NearReport>),
     Subject(Box<SubjectReport>),
 }
 
@@ -45,7 +49,7 @@ impl Ran {
     ) -> (Finding, Vec<Evidence>) {
         match &self.client {
             Client::Own(near) => {
-                let finding = reconcile(&Testimony {
+                let mut finding = reconcile(&Testimony {
                     fetches: &near.fetches,
                     connections: &near.connections,
                     packets,
@@ -53,6 +57,12 @@ impl Ran {
                     server_time: &near.server_time,
                     uncounted: &near.uncounted,
                 });
+                if finding.outcome == Outcome::Measured
+                    && let Some(other) =
+                        departure(contender, &near.connections, self.server.as_ref())
+                {
+                    finding.outcome = other;
+                }
                 (finding, Vec::new())
             }
             Client::Subject(report) => {

@@ -58,7 +58,7 @@ impl Sides<'_> {
                 capture::share_keys(self.order);
                 let report = report?;
                 let usage = near.end(NEAR_END).map_err(failed)?.usage;
-                (Client::Own(report), end_use(usage))
+                (Client::Own(Box::new(report)), end_use(usage))
             }
             Some(subject) => {
                 let cpus = self.cpus(Side::Near);
@@ -70,7 +70,7 @@ impl Sides<'_> {
         if let Some(end) = far.died() {
             return Err(failed(end));
         }
-        let FarEnd { usage: far_use, settings: mut far_settings, log: server } =
+        let FarEnd { usage: far_use, settings: mut far_settings, log: server, times: far_times } =
             far.end(carrier)?;
         far_settings.extend(self.work.server.iter().flat_map(Server::facts));
         let server_use = end_use(far_use);
@@ -81,7 +81,7 @@ impl Sides<'_> {
             link_ms: own.cpu_ms(),
         };
         let resources = Resources { client: client_use, server: server_use };
-        Ok(Ran { client, server, far_settings, cpu, resources })
+        Ok(Ran { client, server, far_times, far_settings, cpu, resources })
     }
 
     /// Starts whoever serves, and waits until it listens.

@@ -2,7 +2,7 @@
 //! output. It builds the namespaces, starts far and near in them, forwards their packets, and hears
 //! both witnesses at the end. Nothing outlives it.
 
-use crate::audit::audit;
+use crate::audit::{self, MachineWatch};
 use crate::capture;
 use crate::choice;
 use crate::job::TrialOrder;
@@ -18,6 +18,7 @@ use os::net::{ForwardSpec, Frame, LinkCounters, Segmentation};
 use secure::{Authority, AuthoritySpec};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use study::audit::Trial;
 use study::reconcile::{LinkFacts, call_metrics, echo_metrics};
 use study::record::{self, Outcome, TrialRecord, metric, without_figures};
 use trace::PacketRecord;
@@ -61,21 +62,23 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     let mut packets: Vec<PacketRecord> = Vec::new();
     let mut keep = |packet| packets.push(packet);
     let between = (&forward, &work.ports);
-    let mut captured = capture::begin(order).map_err(failed)?;
+    let mut captured = capture::begin(order).map_err(no_capture)?;
     let mut show = |frame: Frame<'_>| captured.iter_mut().for_each(|capture| capture.take(frame));
     let mut path = Path::open(link, &topology, between, &mut keep).map_err(unsupported)?;
     if order.capture.is_some() {
         path = path.with_frames(&mut show);
     }
     let run = Sides { order, work: &work, topology: &topology, authority: &authority };
+    let machine = MachineWatch::begin(order, &topology).map_err(unsupported)?;
     let ran = run.go(&mut path, subject.as_ref());
+    let machine = machine.end(&topology).map_err(failed)?;
     let counters = path.counters();
     let (buffer, missed) = (path.receive_buffer(), path.missed());
     drop(path);
     // A trial that failed is the one that people look into.
     let kept = capture::keep(captured, order);
     let ran = ran?;
-    kept.map_err(failed)?;
+    kept.map_err(no_capture)?;
     let mut settings = topology.settings().clone();
     settings.insert("link receive buffer".to_owned(), buffer.to_string());
     settings.extend(ran.near().settings.clone());
@@ -99,8 +102,10 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
         Task::Echo(_) => finding.metrics.extend(echo_metrics(&told.fetches, &told.connections)),
         Task::Page { .. } | Task::Download { .. } => {}
     }
-    let load_ms = finding.metrics.get(metric::LOAD_MS);
-    let outcome = audit(finding.outcome, load_ms, &counters);
+    let figure = |name: &str| finding.metrics.get(name).copied();
+    let audit = audit::figures(&machine, &counters, &ran, figure(metric::MEAN_MS));
+    let judged = Trial { load_ms: figure(metric::LOAD_MS), has_link: !choice::is_loopback(link) };
+    let outcome = audit.judge(finding.outcome, judged);
     finding.metrics.extend(ran.metrics());
     let near = ran.near();
     Ok(TrialRecord {
@@ -112,12 +117,13 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
         parts: finding.parts,
         fetches: near.fetches.clone(),
         connections: near.connections.clone(),
-        link: link_counters(&counters),
+        link: link_counters(&counters, machine.dropped),
         packets: finding.packets,
         settings,
         cpu: ran.cpu,
         resources: ran.resources,
         evidence,
+        audit,
     })
 }
 
@@ -131,7 +137,16 @@ fn subject<'a>(
     client.map(|client| SubjectTrial::prepare(order, task, client, laid_out)).transpose()
 }
 
-fn link_counters(counters: &LinkCounters) -> record::LinkCounters {
+/// Packets that cannot be kept are the disk's fault, and no contender's.
+fn no_capture(error: impl std::fmt::Display) -> Outcome {
+    Outcome::Unsupported {
+        reason: format!("the packets could not be kept: {error}"),
+        remedy: "free some space on that disk, or race without --capture".to_owned(),
+    }
+}
+
+/// `dropped` by the devices at both ends of the link.
+fn link_counters(counters: &LinkCounters, dropped: u64) -> record::LinkCounters {
     let way = |way: os::net::WayCounters| record::DirectionCounters {
         packets: way.packets,
         bytes: way.bytes,
@@ -141,7 +156,7 @@ fn link_counters(counters: &LinkCounters) -> record::LinkCounters {
     record::LinkCounters {
         down: way(counters.down),
         up: way(counters.up),
-        kernel_drops: counters.unplanned(),
+        kernel_drops: counters.unplanned() + dropped,
         lateness_max_us: counters.lateness.max().as_secs_f64() * 1e6,
         lateness_p99_us: counters.lateness.quantile_bound(0.99).as_secs_f64() * 1e6,
     }

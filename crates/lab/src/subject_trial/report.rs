@@ -10,7 +10,7 @@ use crate::unmade::failed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::Duration;
-use study::experiment::{Contender, Tls};
+use study::experiment::Contender;
 use study::reconcile::{Case, KeyLogFacts};
 use study::record::{EndUse, Outcome, metric};
 use subject::contract::{self, FetchLine, Job};
@@ -52,6 +52,8 @@ impl SubjectTrial<'_> {
                 uncounted: BTreeSet::new(),
                 server_time: BTreeMap::new(),
                 settings: self.settings(sat),
+                times: None,
+                schedule_lag: None,
             },
             usage: sat.iter().fold(EndUse::default(), |sum, sat| sum.with(client_use(sat))),
             metrics: BTreeMap::new(),
@@ -156,11 +158,7 @@ impl SubjectReport {
     pub(crate) fn case<'a>(&'a self, contender: &'a Contender) -> Case<'a> {
         Case {
             transport: contender.transport.name(),
-            tls: match contender.tls {
-                Tls::None => None,
-                Tls::V1_2 => Some("TLSv1.2"),
-                Tls::V1_3 => Some("TLSv1.3"),
-            },
+            tls: contender.tls.version(),
             fetches: &self.near.fetches,
             expected: &self.expected,
             told: &self.told,

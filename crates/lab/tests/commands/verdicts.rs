@@ -1,11 +1,10 @@
 //! Whole runs whose verdict is known beforehand: planted slowness, a contender against itself, trials side by side
 //! against trials alone, and a machine under load.
 
-use crate::bench::{Bench, outcomes, trials_run_here, unsupported};
+use crate::bench::{Bench, Load, outcomes, trials_run_here, unsupported};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use study::stats::{SignedRank, WalshAverages};
 
 /// Calls one by one to a server that thinks 100 ms, and `slower` milliseconds more for contender `b`.
@@ -174,33 +173,6 @@ fn the_a_a_experiment_tells_its_share_of_false_differences() {
     let text = bench.run(&["report", "aa"]).out;
     assert!(text.contains("comparisons with itself found to differ"), "{text}");
     assert!(text.contains("would show"), "{text}");
-}
-
-/// Two busy loops, ended with the test.
-struct Load(Vec<Child>);
-
-impl Load {
-    fn begin(bench: &Bench) -> Self {
-        let busy = || {
-            let mut command: Command = bench.command("sh");
-            command.args(["-c", "while :; do :; done"]).stdout(Stdio::null());
-            command.spawn().unwrap()
-        };
-        Self((0..cores()).map(|_| busy()).collect())
-    }
-}
-
-impl Drop for Load {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
-    }
-}
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(2, usize::from)
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! away is found out, whether something had come for it meanwhile or not.
 
 use crate::clock;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use unit::Instant;
 
@@ -9,7 +10,7 @@ use unit::Instant;
 const BEAT: Duration = Duration::from_millis(10);
 
 /// What was found out of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LoopTimes {
     /// From its begin to its end.
     pub span: Duration,

@@ -58,6 +58,7 @@ impl Store {
             .map_err(|error| match error.sqlite_error_code() {
                 // A query that is right elsewhere: there is no such table.
                 Some(ErrorCode::Unknown) => self.damaged("it has no table of the run"),
+                _ if self.maimed => self.damaged("its header cannot be read"),
                 _ => self.trouble("reading", &error),
             })?;
         let text = text.ok_or_else(|| self.damaged("it has no header"))?;
@@ -105,7 +106,7 @@ impl Store {
         let mut rows = Rows::default();
         let mut seen = BTreeSet::new();
         if let Err(error) = self.scan("ASC", &mut rows, &mut seen) {
-            if !is_damage(&error) {
+            if !self.is_damage(&error) {
                 return Err(self.trouble("reading", &error));
             }
             rows.damaged.push(format!("a place in {}: {error}", self.path.display()));
@@ -130,7 +131,7 @@ impl Store {
             let query = format!("SELECT key FROM trials ORDER BY key {way} LIMIT 1 OFFSET ?1");
             let key: Option<String> =
                 self.connection.query_row(&query, [done], |row| row.get(0)).optional()?;
-            let Some(key) = key.filter(|_| is_damage(&error)) else { return Err(error) };
+            let Some(key) = key.filter(|_| self.is_damage(&error)) else { return Err(error) };
             done += 1;
             if seen.insert(key.clone()) {
                 rows.damaged.push(format!("{key}: {error}"));
@@ -165,6 +166,11 @@ impl Store {
             }
         }
         Ok(())
+    }
+
+    /// Whether the file is at fault, and not the system. Of one that is cut short anything may be wrong.
+    fn is_damage(&self, error: &rusqlite::Error) -> bool {
+        self.maimed || is_damage(error)
     }
 
     fn open_file(path: &Path) -> Result<Self, Trouble> {

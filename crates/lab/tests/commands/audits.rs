@@ -112,8 +112,8 @@ fn a_server_that_falls_back_to_another_protocol_makes_trials_invalid_and_forbids
     let bench = Bench::new();
     fs::create_dir(bench.path("subjects")).unwrap();
     bench.write("subjects/no-spdy.toml", server_without_spdy());
-    let contenders =
-        "[[contenders]]\nname = \"fallen\"\ntransport = \"spdy/3.1\"\nserver = \"no-spdy\"\n";
+    let contenders = "[[contenders]]\nname = \"fallen\"\ntransport = \"spdy/3.1\"\nserver = \"no-spdy\"\n\
+         [contenders.settings]\nnegotiation = \"alpn\"\n";
     bench.write("down.toml", experiment("rtt=20ms,down=20mbit,up=20mbit", 8) + contenders);
     let ran = bench.run(&["race", "down.toml", "--out", "run", "--json"]);
     ran.said(0, &[]);

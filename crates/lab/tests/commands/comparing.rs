@@ -17,9 +17,9 @@ fn a_slower_path_breaks_a_gate_and_one_like_it_does_not() {
     bench.write("before.toml", over("rtt=40ms,down=5mbit,up=5mbit"));
     bench.write("after.toml", over("rtt=160ms,down=5mbit,up=5mbit"));
     // A gate is held to be broken or kept only where blocks enough speak.
-    bench.race_undisturbed("before.toml", "one", &[]);
-    bench.race_undisturbed("before.toml", "two", &["--seed", "7"]);
-    bench.race_undisturbed("after.toml", "slow", &[]);
+    bench.race_whole("before.toml", "one", &[]);
+    bench.race_whole("before.toml", "two", &["--seed", "7"]);
+    bench.race_whole("after.toml", "slow", &[]);
 
     let gate = ["--gate", "load_ms<+50%", "--gate", "connections<1.01"];
     let same = bench.run(&[&["compare", "one", "two"][..], &gate].concat());
@@ -59,7 +59,7 @@ fn a_gate_on_nothing_is_a_slip_and_not_a_success() {
     }
     let bench = Bench::new();
     bench.write("tiny.toml", experiment("rtt=5ms,down=50mbit,up=50mbit", 2));
-    bench.race_undisturbed("tiny.toml", "run", &[]);
+    bench.race_whole("tiny.toml", "run", &[]);
     bench
         .run(&["compare", "run", "run", "--gate", "lod_ms<1.05"])
         .said(2, &["no trial has the metric `lod_ms`", "did you mean `load_ms`?"]);

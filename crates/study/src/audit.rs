@@ -93,9 +93,9 @@ pub const BUSY_LOAD_MS: f64 = 50.0;
 /// Timers of a quiet machine end this late at most; what is below is the instrument's grain.
 pub const SCHEDULE_MS: f64 = 1.0;
 
-/// Of two cores that is one: from there on link, client and origin no longer find a core when they need one, and how
-/// late they are is decided by what else runs.
-pub const OTHERS: f64 = 0.5;
+/// What is left of two cores then is what trials side by side may take together, and no more: from there on others
+/// decide when link, client and origin find a core.
+pub const OTHERS: f64 = 0.8;
 
 impl AuditFigure {
     /// All of them.

@@ -2,7 +2,7 @@
 //! asked for, programs on every core, a clock that is set, a client that is suspended.
 
 use crate::bench::{
-    Bench, Load, SLOW, all_outcomes, experiment, signal, trials_run_here, unsupported, wirelap,
+    Bench, Load, Running, SLOW, all_outcomes, experiment, trials_run_here, unsupported, wirelap,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -25,10 +25,6 @@ fn figures(folder: &Path) -> BTreeMap<String, BTreeMap<String, f64>> {
         figures.entry(trial).or_default().insert(figure, value);
     }
     figures
-}
-
-fn reasons(folder: &Path) -> Vec<String> {
-    all_outcomes(folder).into_iter().filter_map(|(_, _, reason)| reason).collect()
 }
 
 #[test]
@@ -155,14 +151,14 @@ fn programs_on_every_core_are_seen_and_spoil_the_trials_beside_them() {
     if machine_cores() != crate::bench::cores() {
         return unsupported("a hog on every core: not all cores of this machine may be used");
     }
-    let bench = Bench::new();
+    let bench = Bench::alone();
     bench.write("slow.toml", experiment(SLOW, 1));
     let load = Load::begin(&bench);
     bench.run(&["race", "slow.toml", "--serial", "--out", "run"]).said(0, &[]);
     drop(load);
     // A load of more than a second on an idle link: two busy loops take all that it leaves.
     for (key, figures) in figures(&bench.path("run")) {
-        assert!(figures["other_load"] + figures["stolen_cpu"] > 0.5, "{key}: {figures:?}");
+        assert!(figures["other_load"] + figures["stolen_cpu"] > 0.8, "{key}: {figures:?}");
     }
     for (key, outcome, reason) in all_outcomes(&bench.path("run")) {
         let reason = reason.unwrap_or_default();
@@ -211,27 +207,17 @@ fn a_wall_clock_that_is_set_makes_the_trial_invalid_and_its_block_runs_again() {
     }
     bench.write("slow.toml", experiment(SLOW, 1));
     let file = bench.path("set");
-    // The trial may be through on a busy machine before the clock is set: then once more.
-    let found_out = (0..5).any(|attempt| {
-        let run = format!("run-{attempt}");
-        let mut command = bench.wirelap(&["race", "slow.toml", "--serial", "--out", &run]);
-        command.env("LD_PRELOAD", bench.path("clock.so")).env("CLOCK_IS_SET", &file);
-        let mut running = bench.start(command);
-        running.await_role("near");
-        std::thread::sleep(Duration::from_millis(300));
+    let set = |_: &mut Running| {
         fs::write(&file, "").unwrap();
         std::thread::sleep(Duration::from_millis(300));
         fs::remove_file(&file).unwrap();
-        running.end().said(0, &[]);
-        let rows = all_outcomes(&bench.path(&run));
-        let set = "the wall clock was set during the trial";
-        let spoilt = rows
-            .iter()
-            .any(|(_, outcome, reason)| outcome == "invalid" && reason.as_deref() == Some(set));
-        assert!(!spoilt || rows.iter().any(|(key, ..)| key.contains('~')), "{rows:?}");
-        spoilt
-    });
-    assert!(found_out, "a clock that was set was never noticed");
+    };
+    let found = |outcome: &str, reason: &str| {
+        outcome == "invalid" && reason == "the wall clock was set during the trial"
+    };
+    let library = bench.path("clock.so");
+    let variables = [("LD_PRELOAD", library.as_path()), ("CLOCK_IS_SET", file.as_path())];
+    assert!(bench.finds_out(set, found, &variables), "a clock that was set was never noticed");
 }
 
 #[test]
@@ -241,22 +227,12 @@ fn a_suspended_client_is_found_out_and_its_block_runs_again() {
     }
     let bench = Bench::new();
     bench.write("slow.toml", experiment(SLOW, 1));
-    let found_out = (0..5).any(|attempt| {
-        let run = format!("run-{attempt}");
-        let mut running =
-            bench.start(bench.wirelap(&["race", "slow.toml", "--serial", "--out", &run]));
-        let near = running.await_role("near");
-        std::thread::sleep(Duration::from_millis(300));
-        signal(near, "STOP");
-        std::thread::sleep(Duration::from_millis(1500));
-        signal(near, "CONT");
-        running.end().said(0, &[]);
-        let rows = all_outcomes(&bench.path(&run));
+    let found = |outcome: &str, reason: &str| {
         let late = "the machine was busy: the client came too late to its events";
-        let spoilt = reasons(&bench.path(&run)).iter().any(|reason| reason == late);
-        assert!(!spoilt || rows.iter().any(|(key, ..)| key.contains('~')), "{rows:?}");
-        spoilt
-    });
-    assert!(found_out, "a client that stood still was never noticed");
-    assert_eq!(bench.alive(), []);
+        outcome == "invalid" && reason == late
+    };
+    assert!(
+        bench.finds_out(|running| running.suspend("near"), found, &[]),
+        "a client that stood still was never noticed"
+    );
 }

@@ -1,5 +1,6 @@
 //! A folder of its own for a test, the program run in it, and what of it is still alive afterwards.
 
+use os::machine::CpuTimes;
 use serde_json::Value;
 use std::fs;
 use std::io::Read;
@@ -163,8 +164,37 @@ impl Bench {
                 return result;
             }
             fs::remove_dir_all(self.path(out)).unwrap();
+            await_idle_cores();
         }
         panic!("{PATIENCE} times in a row others on the machine spoilt a trial of {what}");
+    }
+
+    /// Races `slow.toml` and lets `disturb` at its first trial while that is under way. Whether a row comes to an end
+    /// like `found`; its block has run again then. A busy machine may not have brought the trial to its first packet, or
+    /// be through with it: then once more, up to five times.
+    pub(crate) fn finds_out(
+        &self,
+        disturb: impl Fn(&mut Running),
+        found: impl Fn(&str, &str) -> bool,
+        variables: &[(&str, &Path)],
+    ) -> bool {
+        (0..5).any(|attempt| {
+            let run = format!("run-{attempt}");
+            let mut command = self.wirelap(&["race", "slow.toml", "--serial", "--out", &run]);
+            command.envs(variables.iter().copied());
+            let mut running = self.start(command);
+            running.await_role("near");
+            std::thread::sleep(Duration::from_millis(300));
+            disturb(&mut running);
+            running.end().said(0, &[]);
+            let rows = all_outcomes(&self.path(&run));
+            let spoilt = rows
+                .iter()
+                .any(|(_, outcome, reason)| found(outcome, reason.as_deref().unwrap_or_default()));
+            assert!(!spoilt || rows.iter().any(|(key, ..)| key.contains('~')), "{rows:?}");
+            assert_eq!(self.alive(), []);
+            spoilt
+        })
     }
 
     /// Runs a shell's line, in which `$W` is wirelap, under `wrapper`.
@@ -229,6 +259,14 @@ impl Drop for Bench {
 impl Running {
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Suspends the process of `role` for a second and a half.
+    pub(crate) fn suspend(&mut self, role: &str) {
+        let pid = self.await_role(role);
+        signal(pid, "STOP");
+        std::thread::sleep(Duration::from_millis(1500));
+        signal(pid, "CONT");
     }
 
     pub(crate) fn signal(&self, name: &str) {
@@ -311,6 +349,19 @@ pub(crate) fn trials_run_here() -> bool {
         unsupported(&format!("trials: {}", String::from_utf8_lossy(&doctor.stdout)));
     }
     doctor.status.success()
+}
+
+/// Waits until others leave a part of the machine, for two minutes at most: what they take all of spoils every trial.
+fn await_idle_cores() {
+    for _ in 0..240 {
+        let before = CpuTimes::read();
+        std::thread::sleep(Duration::from_millis(500));
+        let Some((before, now)) = before.zip(CpuTimes::read()) else { return };
+        let times = now.since(before);
+        if times.idle * 2 >= times.all() {
+            return;
+        }
+    }
 }
 
 /// Whether others kept a trial's link from its core.

@@ -77,10 +77,10 @@ fn calls_that_are_made_late_spoil_a_trial_where_their_mean_would_move_beyond_a_t
 
 #[test]
 fn what_others_and_the_host_take_counts_together() {
-    assert_eq!(reason(&[(OtherLoad, 0.4), (CpuPressure, 1.0)]), None);
-    assert!(reason(&[(OtherLoad, 0.6)]).unwrap().contains("others took"));
-    assert!(reason(&[(StolenCpu, 0.6)]).is_some());
-    assert!(reason(&[(OtherLoad, 0.3), (StolenCpu, 0.3)]).is_some());
+    assert_eq!(reason(&[(OtherLoad, 0.7), (CpuPressure, 1.0)]), None);
+    assert!(reason(&[(OtherLoad, 0.9)]).unwrap().contains("others took"));
+    assert!(reason(&[(StolenCpu, 0.9)]).is_some());
+    assert!(reason(&[(OtherLoad, 0.5), (StolenCpu, 0.4)]).is_some());
 }
 
 #[test]

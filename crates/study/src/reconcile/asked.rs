@@ -93,23 +93,9 @@ mod tests {
     }
 
     fn own(protocol: &str, tls: Option<TlsRecord>) -> ConnectionRecord {
-        ConnectionRecord {
-            id: 0,
-            authority: "far:443".to_owned(),
-            remote: "10.0.0.2:443".to_owned(),
-            protocol: protocol.to_owned(),
-            tls,
-            opened: Instant::ZERO,
-            connected: None,
-            secured: None,
-            closed: None,
-            requests: 1,
-            pushed: 0,
-            headers: None,
-            rounds: 1,
-            bytes_sent: 0,
-            bytes_received: 0,
-        }
+        let begun =
+            ConnectionRecord::begun(0, "far:443".into(), "10.0.0.2:443".into(), Instant::ZERO);
+        ConnectionRecord { protocol: protocol.to_owned(), tls, requests: 1, ..begun }
     }
 
     fn log(protocol: &str, tls: Option<TlsRecord>) -> ServerLog {

@@ -66,39 +66,42 @@ impl MachineWatch {
     }
 }
 
-/// The figures of a trial; `call_ms` is the mean time of its calls, where it made any.
-pub(crate) fn figures(
-    machine: &MachineFigures,
-    counters: &LinkCounters,
-    ran: &Ran,
-    call_ms: Option<f64>,
-) -> Audit {
+/// What the machine and the link say of a trial, however it ended.
+pub(crate) fn surroundings(machine: &MachineFigures, counters: &LinkCounters) -> Audit {
     let mut audit = Audit::default();
-    let mut set = |figure, value: Option<f64>| value.map_or((), |value| audit.set(figure, value));
-    set(AuditFigure::OtherLoad, machine.others);
-    set(AuditFigure::StolenCpu, machine.stolen);
-    set(AuditFigure::CpuPressure, machine.pressure);
-    set(AuditFigure::UnplannedDrops, Some((counters.unplanned() + machine.dropped) as f64));
-    set(AuditFigure::ClockSteps, Some(counters.clock_steps as f64));
-    if counters.lateness.count() > 0 {
-        set(AuditFigure::PacketLatenessMs, Some(millis(counters.lateness.max())));
-    }
+    note(&mut audit, AuditFigure::OtherLoad, machine.others);
+    note(&mut audit, AuditFigure::StolenCpu, machine.stolen);
+    note(&mut audit, AuditFigure::CpuPressure, machine.pressure);
+    audit.set(AuditFigure::UnplannedDrops, (counters.unplanned() + machine.dropped) as f64);
+    audit.set(AuditFigure::ClockSteps, counters.clock_steps as f64);
+    let late = (counters.lateness.count() > 0).then(|| millis(counters.lateness.max()));
+    note(&mut audit, AuditFigure::PacketLatenessMs, late);
+    audit
+}
+
+/// What the two ends say; `call_ms` is the mean time of the calls, where any were made.
+pub(crate) fn note_ends(audit: &mut Audit, ran: &Ran, call_ms: Option<f64>) {
     let near = ran.near();
     let ratio = |part: Duration, times: &LoopTimes| part.as_secs_f64() / times.span.as_secs_f64();
     if let Some(times) = &near.times {
-        set(AuditFigure::ClientLagMs, Some(millis(times.late)));
-        set(AuditFigure::ClientLagCpuMs, Some(millis(times.late_cpu)));
-        set(AuditFigure::ClientBusy, Some(ratio(times.working, times)));
-        set(AuditFigure::ClientCpu, Some(ratio(times.cpu, times)));
+        audit.set(AuditFigure::ClientLagMs, millis(times.late));
+        audit.set(AuditFigure::ClientLagCpuMs, millis(times.late_cpu));
+        audit.set(AuditFigure::ClientBusy, ratio(times.working, times));
+        audit.set(AuditFigure::ClientCpu, ratio(times.cpu, times));
     }
     if let Some(times) = &ran.far_times {
-        set(AuditFigure::OriginLagMs, Some(millis(times.late)));
-        set(AuditFigure::OriginLagCpuMs, Some(millis(times.late_cpu)));
+        audit.set(AuditFigure::OriginLagMs, millis(times.late));
+        audit.set(AuditFigure::OriginLagCpuMs, millis(times.late_cpu));
     }
     let late = near.schedule_lag.map(millis);
-    set(AuditFigure::ScheduleLagMs, late);
-    set(AuditFigure::ScheduleLag, late.zip(call_ms).map(|(late, call)| late / call));
-    audit
+    note(audit, AuditFigure::ScheduleLagMs, late);
+    note(audit, AuditFigure::ScheduleLag, late.zip(call_ms).map(|(late, call)| late / call));
+}
+
+fn note(audit: &mut Audit, figure: AuditFigure, value: Option<f64>) {
+    if let Some(value) = value {
+        audit.set(figure, value);
+    }
 }
 
 /// The share of all cores that neither this run nor anybody's interrupts took.

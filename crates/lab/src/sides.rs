@@ -139,8 +139,17 @@ impl Sides<'_> {
         Ok(IdentityPem { chain: text(identity.chain_pem()), key: text(identity.key_pem()) })
     }
 
+    /// What was set and read back, of the namespaces and of both ends, for the row.
+    pub(crate) fn settings(&self, ran: &Ran) -> BTreeMap<String, String> {
+        let mut settings = self.topology.settings().clone();
+        settings.extend(ran.near().settings.clone());
+        settings.extend(ran.far_settings.clone());
+        settings.extend(self.placement());
+        settings
+    }
+
     /// Which cores each has, for the row.
-    pub(crate) fn placement(&self) -> BTreeMap<String, String> {
+    fn placement(&self) -> BTreeMap<String, String> {
         let places = &self.order.plan.placement;
         let text = match is_pinned(&self.order.plan) {
             true => {

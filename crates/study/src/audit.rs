@@ -93,8 +93,9 @@ pub const BUSY_LOAD_MS: f64 = 50.0;
 /// Timers of a quiet machine end this late at most; what is below is the instrument's grain.
 pub const SCHEDULE_MS: f64 = 1.0;
 
-/// What is left of two cores then is what trials side by side may take together, and no more: from there on others
-/// decide when link, client and origin find a core.
+/// What is left of two cores then is what trials side by side may take together, and no more: others decide when link,
+/// client and origin find a core. Where that has made anything later than [`LATE_MS`], it did so more than once, and its
+/// share of the load is not asked for.
 pub const OTHERS: f64 = 0.8;
 
 impl AuditFigure {
@@ -270,7 +271,9 @@ impl Audit {
                 false => "the machine was busy: the origin came too late to its events",
             });
         }
-        if self.figure(OtherLoad) + self.figure(StolenCpu) > OTHERS {
+        let late = [PacketLatenessMs, ClientLagMs, OriginLagMs].map(|figure| self.figure(figure));
+        let taken = self.figure(OtherLoad) + self.figure(StolenCpu);
+        if taken > OTHERS && late.into_iter().any(|late| late > LATE_MS) {
             return Some("the machine was busy: others took most of its processors' time");
         }
         if self.figure(ScheduleLagMs) > SCHEDULE_MS && self.figure(ScheduleLag) > LATE_SHARE {

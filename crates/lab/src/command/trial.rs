@@ -52,6 +52,7 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     let root = authority.root_pem();
     let subject = subject(order, &work.task, (&root.text, &digests))?;
     let link = &order.plan.cell.link;
+    let has_link = !choice::is_loopback(link);
     let topology = Path::topology(link, &work.topology(&order.plan.cell.contender));
     let topology = topology.map_err(unsupported)?;
     let forward = ForwardSpec {
@@ -77,13 +78,12 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     drop(path);
     // A trial that failed is the one that people look into.
     let kept = capture::keep(captured, order);
-    let ran = ran?;
+    let mut audit = audit::surroundings(&machine, &counters);
+    // What broke the link may have failed the ends too.
+    let ran = ran.map_err(|outcome| audit.judge(outcome, Trial { load_ms: None, has_link }))?;
     kept.map_err(no_capture)?;
-    let mut settings = topology.settings().clone();
+    let mut settings = run.settings(&ran);
     settings.insert("link receive buffer".to_owned(), buffer.to_string());
-    settings.extend(ran.near().settings.clone());
-    settings.extend(ran.far_settings.clone());
-    settings.extend(run.placement());
     // A log with gaps is no witness.
     let log = (missed == 0).then_some(packets.as_slice());
     if missed > 0 {
@@ -103,9 +103,9 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
         Task::Page { .. } | Task::Download { .. } => {}
     }
     let figure = |name: &str| finding.metrics.get(name).copied();
-    let audit = audit::figures(&machine, &counters, &ran, figure(metric::MEAN_MS));
-    let judged = Trial { load_ms: figure(metric::LOAD_MS), has_link: !choice::is_loopback(link) };
-    let outcome = audit.judge(finding.outcome, judged);
+    audit::note_ends(&mut audit, &ran, figure(metric::MEAN_MS));
+    let load_ms = figure(metric::LOAD_MS);
+    let outcome = audit.judge(finding.outcome, Trial { load_ms, has_link });
     finding.metrics.extend(ran.metrics());
     let near = ran.near();
     Ok(TrialRecord {

@@ -13,7 +13,7 @@ fn a_slower_path_breaks_a_gate_and_one_like_it_does_not() {
     if !trials_run_here() {
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::alone();
     bench.write("before.toml", over("rtt=40ms,down=5mbit,up=5mbit"));
     bench.write("after.toml", over("rtt=160ms,down=5mbit,up=5mbit"));
     // A gate is held to be broken or kept only where blocks enough speak.
@@ -57,7 +57,7 @@ fn a_gate_on_nothing_is_a_slip_and_not_a_success() {
     if !trials_run_here() {
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::alone();
     bench.write("tiny.toml", experiment("rtt=5ms,down=50mbit,up=50mbit", 2));
     bench.race_whole("tiny.toml", "run", &[]);
     bench

@@ -58,7 +58,7 @@ fn known_contenders_race_and_their_rows_tell_what_was_spoken() {
     if !trials_run_here() {
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::alone();
     let own = "[[contenders]]\nname = \"old-clear\"\ntransport = \"spdy/3\"\ntls = \"none\"\n";
     bench.write("tiny.toml", experiment(LINK, 1) + own);
     let contenders = "h1,h2-clear,spdy,spdy-clear,spdy-3,old-clear";
@@ -98,7 +98,7 @@ fn a_recorded_page_is_raced_over_spdy_by_name() {
     if !trials_run_here() {
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::alone();
     bench.write("page.har", HAR);
     let contenders = ["--contenders", "spdy,spdy-clear", "--baseline", "spdy"];
     let cells = [&contenders[..], &["--links", LINK, "--trials", "1"]].concat();

@@ -7,7 +7,7 @@ fn the_fast_race_of_downloaders_tells_what_each_took_and_judges_the_published_fi
     if !trials_run_here() {
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::alone();
     let result = bench.race_undisturbed("jvm-downloads", "run", &["--fast", "--trials", "2"]);
     assert_eq!(bench.alive(), [], "a process is left");
     let rows = outcomes(&bench.path("run"));

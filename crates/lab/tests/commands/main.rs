@@ -15,6 +15,7 @@ mod faults;
 mod help;
 mod interrupts;
 mod links;
+mod load;
 mod runs;
 mod serving;
 mod subjects;

@@ -36,7 +36,7 @@ fn python_runs_here() -> bool {
 
 /// A bench with the subject `mine` and an experiment in which it does `workload`.
 fn bench(body: &str, workload: &str) -> Bench {
-    let bench = Bench::new();
+    let bench = Bench::alone();
     std::fs::create_dir(bench.path("subjects")).unwrap();
     bench.write("subjects/mine.py", format!("{PREAMBLE}{body}"));
     bench.write(
@@ -238,7 +238,7 @@ fn the_example_of_the_documentation_races_as_it_stands_there() {
     let lines = program.lines().filter(|line| !line.trim().is_empty()).count();
     assert!(lines <= 34, "the example has {lines} lines");
     let [declaration, experiment] = blocks("toml").try_into().unwrap();
-    let bench = Bench::new();
+    let bench = Bench::alone();
     std::fs::create_dir(bench.path("subjects")).unwrap();
     bench.write("subjects/tiny.pl", program);
     bench.write("subjects/tiny.toml", declaration);
@@ -332,7 +332,7 @@ fn the_built_in_clients_do_their_work_and_what_they_say_of_it_holds() {
             "[[contenders]]\nname = \"{name}\"\ntransport = \"{transport}\"\ntls = \"{tls}\"\nclient = \"{client}\"\n"
         ));
     }
-    let bench = Bench::new();
+    let bench = Bench::alone();
     bench.write("mine.toml", text);
     bench.race_undisturbed("mine.toml", "run", &[]);
     assert_eq!(bench.alive(), [], "a process is left");

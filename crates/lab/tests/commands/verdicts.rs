@@ -1,7 +1,8 @@
 //! Whole runs whose verdict is known beforehand: planted slowness, a contender against itself, trials side by side
 //! against trials alone, and a machine under load.
 
-use crate::bench::{Bench, Load, outcomes, trials_run_here, unsupported};
+use crate::bench::{Bench, outcomes, trials_run_here, unsupported};
+use crate::load::Load;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;

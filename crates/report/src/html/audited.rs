@@ -34,7 +34,7 @@ pub(super) fn audited(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>])
 }
 
 const LIMITS: &str = "A trial past a limit is invalid, and its block runs again. Lateness counts where it is 5 % of the load \
-                      or more; what others and the host took counts together.";
+                      or more, or where others and the host, together, took more than their limit.";
 
 fn heading(figure: AuditFigure) -> String {
     match figure.limit() {

@@ -77,10 +77,16 @@ fn calls_that_are_made_late_spoil_a_trial_where_their_mean_would_move_beyond_a_t
 
 #[test]
 fn what_others_and_the_host_take_counts_together() {
-    assert_eq!(reason(&[(OtherLoad, 0.7), (CpuPressure, 1.0)]), None);
-    assert!(reason(&[(OtherLoad, 0.9)]).unwrap().contains("others took"));
-    assert!(reason(&[(StolenCpu, 0.9)]).is_some());
-    assert!(reason(&[(OtherLoad, 0.5), (StolenCpu, 0.4)]).is_some());
+    let late = |figures: &[(AuditFigure, f64)]| {
+        // A hundredth of the load.
+        reason_of(&[figures, &[(OriginLagMs, 11.0)]].concat(), lasting(1100.0))
+    };
+    assert_eq!(late(&[(OtherLoad, 0.7), (CpuPressure, 1.0)]), None);
+    assert!(late(&[(OtherLoad, 0.9)]).unwrap().contains("others took"));
+    assert!(late(&[(StolenCpu, 0.9)]).is_some());
+    assert!(late(&[(OtherLoad, 0.5), (StolenCpu, 0.4)]).is_some());
+    // Whatever they took, nobody had to wait for it.
+    assert_eq!(reason(&[(OtherLoad, 0.9), (PacketLatenessMs, 9.0)]), None);
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! Analysis of Experiments", ch. 4).
 
 use crate::experiment::{Contender, Experiment, LinkChoice, Workload, WorkloadKind, quantity};
-use crate::stats::{CONFIDENCE, blocks_for_any_interval};
+use crate::family::blocks_for_all;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -189,7 +189,7 @@ const LIGHT_CPU_SHARE: f64 = 0.1;
 /// Blocks of a workload on a link, to warm up and to measure. A workload that only checks another runs just
 /// often enough for an interval of its own at 95 %, and once more should one block not count.
 fn blocks(workload: &Workload, link: &LinkChoice) -> (u32, u32) {
-    let enough = blocks_for_any_interval(1, 1.0 - CONFIDENCE) as u32 + 1;
+    let enough = blocks_for_all(1) + 1;
     match workload.check_of {
         Some(_) => (0, link.trials.min(enough)),
         None => (link.warmup, link.trials),

@@ -37,7 +37,7 @@ pub(super) struct ExperimentFile {
     /// A difference up to this share counts as none (default 0.05).
     #[schemars(with = "Option<f64>", range(min = 0.001, max = 1.0))]
     pub(super) margin: Option<Spanned<f64>>,
-    /// Measured trials of each cell (default 10).
+    /// Measured trials of each cell (default: one more than all comparisons need for an interval each, 10 at least).
     #[schemars(with = "Option<u32>", range(min = 1, max = 10000))]
     pub(super) trials: Option<Spanned<u32>>,
     /// Trials of each cell that are run before and not counted (default 1).

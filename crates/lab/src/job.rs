@@ -103,4 +103,7 @@ pub(crate) struct NearReport {
     pub(crate) server_time: BTreeMap<u32, Duration>,
     /// Settings read back from the client's sockets.
     pub(crate) settings: BTreeMap<String, String>,
+    /// The addresses of connections that it made before the work began, to fetch cookies.
+    #[serde(default)]
+    pub(crate) before: Vec<SocketAddr>,
 }

@@ -33,6 +33,7 @@ mod subject_trial;
 mod subjects;
 mod synthetic;
 mod task;
+mod tcp_settings;
 mod trouble;
 
 use clap::Parser;

@@ -207,6 +207,7 @@ impl<'a> SubjectTrial<'a> {
                 uncounted: BTreeSet::new(),
                 server_time: BTreeMap::new(),
                 settings: self.settings(sat),
+                before: Vec::new(),
             },
             usage: sat.iter().fold(EndUse::default(), |sum, sat| sum.with(client_use(sat))),
             metrics: BTreeMap::new(),

@@ -6,6 +6,7 @@ use crate::number::{self, Percent, Ratio};
 use crate::overview::{Group, load, measure};
 use study::deciding_metric;
 use study::experiment::Tls;
+use study::family::blocks_for_all;
 use study::reconcile::Grade;
 use study::record::metric;
 use study::result::{CellResult, Comparison, Pair, Ranked, TrialCounts, Verdict};
@@ -111,12 +112,15 @@ pub(crate) fn families(report: &Report<'_>) -> Vec<String> {
     let differences: Vec<&Pair> = told.filter(differ).collect();
     if result.verdicts.len() > 1 && !differences.is_empty() {
         let stand = |pair: &&&Pair| pair.comparison.p_run.is_some_and(|p| p <= 1.0 - level);
-        lines.push(format!(
-            "family: {} of {} differences stand over all {} comparisons of the run together too",
-            differences.iter().filter(stand).count(),
+        let (standing, all) = (differences.iter().filter(stand).count(), result.family.comparisons);
+        let mut line = format!(
+            "family: {standing} of {} differences stand over all {all} comparisons of the run together too",
             differences.len(),
-            result.family.comparisons,
-        ));
+        );
+        if standing == 0 {
+            line.push_str(&format!("; {} blocks could show it", blocks_for_all(all as usize)));
+        }
+        lines.push(line);
     }
     lines
 }

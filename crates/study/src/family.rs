@@ -104,6 +104,9 @@ impl fmt::Display for Carried {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { links, blocks, comparisons, baseline, .. } = self;
         let (links, enough) = (links.join(", "), self.enough());
+        let (many, carry) = if *blocks == 1 { ("block", "carries") } else { ("blocks", "carry") };
+        let carry =
+            if *blocks < blocks_for_all(1) { format!("{carry} none of") } else { carry.to_owned() };
         let them = if *comparisons == 1 { "comparison" } else { "comparisons" };
         let with = match self.kind {
             FamilyKind::WithBaseline => format!("with {baseline}"),
@@ -111,18 +114,15 @@ impl fmt::Display for Carried {
         };
         write!(
             f,
-            "{links}: {blocks} blocks carry the {comparisons} {them} {with} of each workload"
+            "{links}: {blocks} {many} {carry} the {comparisons} {them} {with} of each workload"
         )?;
-        match self.is_all() {
-            true => Ok(()),
-            false if *blocks < blocks_for_all(1) => {
-                write!(f, " not at all: {enough} would carry all")
-            }
-            false => write!(
-                f,
-                " only one after another, as long as those before differ: {enough} would carry all"
-            ),
+        if self.is_all() {
+            return Ok(());
         }
+        if *blocks >= blocks_for_all(1) {
+            f.write_str(" only one after another, as long as those before differ")?;
+        }
+        write!(f, ": {enough} would carry all")
     }
 }
 
@@ -185,7 +185,8 @@ mod tests {
             ]
         );
         images.links[0].trials = 5;
-        assert!(said(&images)[0].ends_with("not at all: 8 would carry all"));
+        let none = "wifi-2013: 5 blocks carry none of the 6 comparisons with https of each workload: 8 would carry all";
+        assert_eq!(said(&images)[0], none);
         let quick: Experiment = named("quick").toml.parse().unwrap();
         assert_eq!(
             said(&quick)[2],

@@ -15,6 +15,7 @@ use crate::servers::Servers;
 use crate::sitting::Carrier;
 use crate::subject_trial::{self, SubjectReport, SubjectTrial};
 use crate::task::Task;
+use crate::tcp_settings;
 use crate::trouble::Trouble;
 use os::error::Os;
 use os::net::{
@@ -107,6 +108,7 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     settings.extend(ran.near().settings.clone());
     settings.extend(ran.far_settings.clone());
     settings.extend(run.placement());
+    tcp_settings::forget(&mut packets, &ran.near().before);
     // A log with gaps is no witness.
     let log = (missed == 0).then_some(packets.as_slice());
     if missed > 0 {
@@ -126,7 +128,17 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
         Task::Page { .. } | Task::Download { .. } => {}
     }
     let load_ms = finding.metrics.get(metric::LOAD_MS);
-    let outcome = audit(finding.outcome, load_ms, &counters);
+    let contender = &order.plan.cell.contender;
+    let seen = log.and_then(|log| tcp_settings::seen(contender, log));
+    if let Some((fact, _)) = &seen {
+        settings.insert("near fast open".to_owned(), fact.clone());
+    }
+    let unlike = tcp_settings::refused(contender, &settings).or_else(|| seen?.1);
+    let outcome = match finding.outcome {
+        Outcome::Measured => unlike.unwrap_or(Outcome::Measured),
+        other => other,
+    };
+    let outcome = audit(outcome, load_ms, &counters);
     finding.metrics.extend(ran.metrics());
     let near = ran.near();
     Ok(TrialRecord {
@@ -454,6 +466,7 @@ fn topology_spec(contender: &Contender, work: &Work) -> TopologySpec {
     spec.mtu = contender.settings.mtu;
     // Far listens on no other.
     spec.names = NamesFor::Ipv4;
+    spec.tcp.further = tcp_settings::sysctls(contender);
     if work.server.is_some() {
         spec.tcp.further.push(low_ports());
     }

@@ -140,6 +140,12 @@ pub(super) struct SettingsFile {
     /// Largest IP packet in octets (default 1500).
     #[schemars(with = "Option<u32>", range(min = 576, max = 9000))]
     pub(super) mtu: Option<Spanned<u32>>,
+    /// Whether TCP starts anew, from the initial window, after an idle time of a retransmission time-out (default true).
+    pub(super) slow_start_after_idle: Option<bool>,
+    /// TCP Fast Open: the client's first octets go with its SYN (default false). Each trial fetches the cookie before it
+    /// begins; wirelap's own client and server alone.
+    #[schemars(with = "Option<bool>")]
+    pub(super) fast_open: Option<Spanned<bool>>,
     /// TCP_NODELAY of the client's sockets (default true): without it a small segment waits until what was sent
     /// before it is acknowledged (Nagle).
     pub(super) client_nodelay: Option<bool>,

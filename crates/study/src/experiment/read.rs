@@ -125,6 +125,10 @@ impl Reader<'_> {
                 .count("initial_window", &given.initial_window, MOST_SEGMENTS)?
                 .unwrap_or(usual.initial_window),
             mtu: given.mtu.map_or(Ok(usual.mtu), |field| self.mtu(&field))?,
+            slow_start_after_idle: given
+                .slow_start_after_idle
+                .unwrap_or(usual.slow_start_after_idle),
+            fast_open: self.fast_open(&given.fast_open, (&file.client, &file.server))?,
             client,
             server,
             server_time: given
@@ -141,6 +145,24 @@ impl Reader<'_> {
             server: server.transpose()?.unwrap_or_else(|| ORIGIN.to_owned()),
             settings,
         })
+    }
+
+    /// Other people's programs ask for it in ways of their own, or not at all.
+    fn fast_open(
+        &self,
+        field: &Option<Spanned<bool>>,
+        (client, server): (&Option<Spanned<String>>, &Option<Spanned<String>>),
+    ) -> Result<bool, ExperimentError> {
+        let Some(field) = field else { return Ok(false) };
+        let foreign =
+            client.is_some() || server.as_ref().is_some_and(|name| name.get_ref() != ORIGIN);
+        match field.get_ref() {
+            true if foreign => {
+                let words = "`fast_open` is of wirelap's own client and server, and this contender has another";
+                Err(self.fault(field.span(), words))
+            }
+            asked => Ok(*asked),
+        }
     }
 
     fn client(

@@ -42,6 +42,12 @@ impl Fields {
         Self { text: Vec::with_capacity(octets), entries: Vec::with_capacity(fields) }
     }
 
+    /// Makes room for so many fields more, and for so many octets of names and values.
+    pub fn reserve(&mut self, fields: usize, octets: usize) {
+        self.text.reserve(octets);
+        self.entries.reserve(fields);
+    }
+
     /// Appends a field.
     pub fn push(&mut self, name: &[u8], value: &[u8]) {
         self.push_field(Field { name, value, sensitive: false });

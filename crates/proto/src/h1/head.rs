@@ -168,13 +168,13 @@ fn read_authority(octets: &[u8]) -> Result<&str, Error> {
     if is_host && port.bytes().all(|b| b.is_ascii_digit()) { Ok(text) } else { Err(fault()) }
 }
 
-/// Reads a response head.
-pub(super) fn read_response(octets: &[u8]) -> Result<Response, Error> {
+/// Reads a response head into the room of `fields`, which are empty.
+pub(super) fn read_response(octets: &[u8], mut fields: Fields) -> Result<Response, Error> {
     let mut scratch = h1::field_scratch();
     let parts = h1::parse_response(octets, &mut scratch).map_err(foreign)?;
     let options = ConnectionOptions::of(parts.fields());
     let mut framing = FramingFields::new();
-    let mut fields = Fields::with_capacity(parts.field_count(), octets.len());
+    fields.reserve(parts.field_count(), octets.len());
     let mut fault = None;
     for field in parts.fields() {
         // A response that has no body cannot be framed wrongly (RFC 9112 §6.3): the caller decides.

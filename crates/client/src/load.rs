@@ -6,15 +6,15 @@
 //! ([`Share`]), and their [`Tally`]s add up.
 //!
 //! ```
-//! use client::load::{Exchange, Load, LoadPlan, Target};
-//! use client::{ClientConfig, Transport};
+//! use client::Transport;
+//! use client::load::{Access, Exchange, Load, LoadPlan, Target};
 //! use proto::{Action, EndPoint, Fields, Method, SendBuf};
 //! use unit::Instant;
 //!
 //! let exchange = Exchange::Http { method: Method::Get, fields: Fields::new(), body: Default::default() };
 //! let target = Target { url: "http://10.0.0.2/hello".parse()?, exchange, weight: 1 };
-//! let config = ClientConfig::new(Transport::H1, secure::ClientTls::new(Default::default())?);
-//! let mut load = Load::new(LoadPlan { requests: Some(2), ..LoadPlan::new(vec![target], config) });
+//! let access = Access::new(Transport::H1, secure::ClientTls::new(Default::default())?);
+//! let mut load = Load::new(LoadPlan { requests: Some(2), ..LoadPlan::new(vec![target], access) });
 //! load.handle_timeout(Instant::ZERO);
 //! let Some(Action::Connect { socket, .. }) = load.poll_action() else { panic!("no connect") };
 //! load.handle_connected(Instant::ZERO, socket, "10.0.0.1:50000".parse()?);
@@ -39,7 +39,7 @@ mod tally;
 
 pub use engine::{Load, Watch};
 pub use pace::{Share, Spacing, Stage};
-pub use plan::{Exchange, LoadPlan, Pace, Target};
+pub use plan::{Access, Exchange, LoadPlan, Pace, Target};
 pub use tally::{Connects, Fault, Faults, Interval, Part, Tally, Times};
 
 #[cfg(test)]

@@ -18,10 +18,11 @@
 
 mod analyse;
 pub mod blocks;
-mod calendar;
+pub mod calendar;
 pub mod calibration;
 pub mod compare;
 pub mod experiment;
+pub mod load;
 mod nearest;
 pub mod plan;
 pub mod published;

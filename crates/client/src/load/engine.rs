@@ -11,7 +11,7 @@ use super::pace::Arrivals;
 use super::plan::{Exchange, LoadPlan, Pace};
 use super::server::Server;
 use super::tally::{Fault, Interval, Tally};
-use crate::config::KeepAlive;
+use crate::config::{ClientConfig, KeepAlive};
 use crate::profile;
 use bytes::Bytes;
 use page::Scheme;
@@ -40,6 +40,7 @@ pub trait Watch {
 /// An end point that makes requests.
 pub struct Load {
     plan: LoadPlan,
+    config: ClientConfig,
     servers: Vec<Server>,
     channels: Vec<Channel>,
     ready: Vec<Ready>,
@@ -77,6 +78,7 @@ impl Load {
         let channels = (0..connections).map(|number| Channel::new(number % servers.len().max(1)));
         let weights: Vec<u32> = plan.targets.iter().map(|target| target.weight).collect();
         Self {
+            config: plan.access.config(),
             channels: channels.collect(),
             ready: plan.targets.iter().map(|target| ready(&plan, target)).collect(),
             book: Book::new(&plan),
@@ -112,7 +114,7 @@ impl Load {
 
     /// Requests under way at a time on a connection.
     fn streams(&self) -> usize {
-        match self.plan.client.keep_alive {
+        match self.config.keep_alive {
             KeepAlive::On => self.plan.streams,
             KeepAlive::Off => 1,
         }
@@ -136,15 +138,15 @@ impl Load {
         };
         let layer = match server.scheme {
             Scheme::Http => Layer::Clear,
-            Scheme::Https => match Tls::client(&self.plan.client.tls, &server.url.host) {
+            Scheme::Https => match Tls::client(&self.config.tls, &server.url.host) {
                 Ok(tls) => Layer::secured(tls),
                 Err(_) => return self.never_opened(now, number, Fault::Tls),
             },
         };
         self.connecting += 1;
         self.channels[number].begin(now, layer);
-        let mut settings = self.plan.client.socket.clone();
-        settings.connect_timeout = self.plan.client.timeouts.connect;
+        let mut settings = self.config.socket.clone();
+        settings.connect_timeout = self.config.timeouts.connect;
         self.actions.push_back(Action::Connect { socket: SocketId(number), remote, settings });
     }
 
@@ -201,7 +203,7 @@ impl Load {
     fn choose_speaker(&mut self, now: Instant, number: usize) -> Result<(), Loss> {
         let channel = &mut self.channels[number];
         let server = &self.servers[channel.server];
-        let config = &self.plan.client;
+        let config = &self.config;
         let protocol = match (channel.layer.negotiated(), server.scheme) {
             (Some(agreed), _) => config.transport.agreed(agreed.alpn).ok_or(Fault::Tls)?,
             (None, scheme) => config.transport.known(scheme).ok_or(Fault::Tls)?,
@@ -303,7 +305,7 @@ impl Load {
         self.fill(now, number);
         let streams = self.streams();
         let channel = &mut self.channels[number];
-        let used_up = self.plan.client.keep_alive == KeepAlive::Off
+        let used_up = self.config.keep_alive == KeepAlive::Off
             && channel.answers > 0
             && channel.under_way() == 0;
         if channel.is_over() || used_up {
@@ -334,10 +336,10 @@ impl Load {
     /// Gives the connection as many requests as it takes.
     fn fill(&mut self, now: Instant, number: usize) {
         let streams = self.streams();
-        let Self { plan, channels, servers, book, ready, .. } = self;
+        let Self { config, channels, servers, book, ready, .. } = self;
         let channel = &mut channels[number];
         let server = &mut servers[channel.server];
-        let stays = plan.client.keep_alive == KeepAlive::On;
+        let stays = config.keep_alive == KeepAlive::On;
         while (stays || channel.answers == 0) && channel.has_room(streams) {
             let Some(ticket) = book.take(now, server) else { break };
             let Some(ready) = ready.get(ticket.target) else { break };
@@ -392,7 +394,7 @@ impl Load {
         match channel.stage {
             Stage::Shut => return,
             Stage::Connecting | Stage::Securing => {
-                if channel.began + self.plan.client.timeouts.connect <= now {
+                if channel.began + self.config.timeouts.connect <= now {
                     return self.close(now, number, Fault::ConnectTimedOut.into());
                 }
             }
@@ -586,7 +588,7 @@ fn ready(plan: &LoadPlan, target: &super::plan::Target) -> Ready {
     match &target.exchange {
         Exchange::Echo { message, .. } => Ready::Echo { message: message.clone() },
         Exchange::Http { method, fields, body } => {
-            let scheme = plan.client.transport.scheme(target.url.scheme);
+            let scheme = plan.access.transport.scheme(target.url.scheme);
             let mut fields = fields.clone();
             if !body.is_empty() {
                 fields.push(b"content-length", body.len().to_string().as_bytes());

@@ -6,6 +6,7 @@
 //! request is due when the mass reaches n, evenly spaced, or the sum of n draws of the exponential distribution with
 //! mean 1, for a Poisson process. One inverse serves both, and ramps too.
 
+use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 use unit::{Random, Seed, parse_duration};
@@ -106,6 +107,20 @@ impl Stage {
         let root = (self.from * self.from + 2.0 * slope * mass).max(0.0).sqrt();
         let denominator = self.from + root;
         if denominator > 0.0 { 2.0 * mass / denominator } else { 0.0 }
+    }
+}
+
+/// As it can be read again.
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.from)?;
+        if self.to != self.from {
+            write!(f, "-{}", self.to)?;
+        }
+        match self.lasts {
+            Some(lasts) => write!(f, ":{}s", lasts.as_secs_f64()),
+            None => Ok(()),
+        }
     }
 }
 
@@ -277,6 +292,10 @@ mod tests {
         assert_eq!("2000".parse(), Ok(Stage::constant(2000.0, None)));
         let ramp = Stage { from: 1.0, to: 5.5, lasts: Some(Duration::from_secs(60)) };
         assert_eq!("1-5.5:1min".parse(), Ok(ramp));
+        assert_eq!(
+            (ramp.to_string(), "7".parse::<Stage>().unwrap().to_string()),
+            ("1-5.5:60s".into(), "7".into())
+        );
         for wrong in ["", "0", "-5", "nan", "1-2", "5:", "5:0s", "5:soon", "inf"] {
             assert!(wrong.parse::<Stage>().is_err(), "{wrong}");
         }

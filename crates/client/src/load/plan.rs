@@ -1,10 +1,14 @@
 //! What is asked for, how often and for how long: values, checked by who makes them.
 
 use super::pace::{Share, Spacing, Stage};
-use crate::config::ClientConfig;
+use crate::config::{ClientConfig, KeepAlive, Priorities};
+use crate::hosts::Hosts;
+use crate::profile::Profile;
+use crate::transport::Transport;
 use bytes::Bytes;
 use page::Url;
 use proto::{Fields, Method};
+use secure::ClientTls;
 use std::time::Duration;
 use unit::Seed;
 
@@ -31,8 +35,43 @@ pub struct LoadPlan {
     pub share: Share,
     /// Where WebSockets' masks come from.
     pub seed: Seed,
-    /// How protocols, TLS and sockets are set; pools and redirects do not count here.
-    pub client: ClientConfig,
+    /// How servers are reached and spoken to.
+    pub access: Access,
+}
+
+/// How servers are reached and spoken to: what engines on several threads can share.
+#[derive(Debug, Clone)]
+pub struct Access {
+    /// What is spoken.
+    pub transport: Transport,
+    /// TLS settings. The names in its ALPN list must be those of [`Transport::alpn`].
+    pub tls: ClientTls,
+    /// Where names lead.
+    pub hosts: Hosts,
+    /// Whether a connection serves more than one request.
+    pub keep_alive: KeepAlive,
+    /// How long TCP's and TLS's handshakes may take together.
+    pub connect_timeout: Duration,
+}
+
+impl Access {
+    /// Addresses written as such alone, and connections that are kept.
+    pub fn new(transport: Transport, tls: ClientTls) -> Self {
+        let (hosts, keep_alive) = (Hosts::new(), KeepAlive::On);
+        Self { transport, tls, hosts, keep_alive, connect_timeout: Duration::from_secs(10) }
+    }
+
+    /// The same as a client's settings, of which pools, redirects and profiles do not count.
+    pub(super) fn config(&self) -> ClientConfig {
+        let connect = self.connect_timeout;
+        let mut config = ClientConfig::new(self.transport, self.tls.clone());
+        config.timeouts.connect = connect;
+        config.hosts = self.hosts.clone();
+        config.keep_alive = self.keep_alive;
+        config.profile = Profile::Bare;
+        config.priorities = Priorities::Silent;
+        config
+    }
 }
 
 /// Who decides when a request is made.
@@ -83,7 +122,7 @@ pub enum Exchange {
 
 impl LoadPlan {
     /// A closed loop of one request at a time over one connection, without an end.
-    pub fn new(targets: Vec<Target>, client: ClientConfig) -> Self {
+    pub fn new(targets: Vec<Target>, access: Access) -> Self {
         Self {
             targets,
             connections: 1,
@@ -95,7 +134,7 @@ impl LoadPlan {
             timeout: Duration::from_secs(10),
             share: Share::WHOLE,
             seed: Seed(0),
-            client,
+            access,
         }
     }
 }

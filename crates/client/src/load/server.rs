@@ -46,8 +46,8 @@ impl Server {
             let home = servers.iter().position(is_same).unwrap_or_else(|| {
                 servers.push(Self {
                     url: url.clone(),
-                    scheme: plan.client.transport.scheme(url.scheme),
-                    remotes: plan.client.hosts.find_all(&url.host, url.port()),
+                    scheme: plan.access.transport.scheme(url.scheme),
+                    remotes: plan.access.hosts.find_all(&url.host, url.port()),
                     place: 0,
                     web_socket,
                     order: Vec::new(),

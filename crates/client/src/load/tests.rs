@@ -5,7 +5,7 @@ mod faults;
 mod open;
 
 use super::*;
-use crate::{ClientConfig, Transport};
+use crate::Transport;
 use proto::{Action, EndPoint, Fields, Method, SendBuf, SocketError, SocketId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -187,7 +187,7 @@ fn target(path: &str) -> Target {
 
 fn plan() -> LoadPlan {
     let tls = secure::ClientTls::new(Default::default()).unwrap();
-    LoadPlan::new(vec![target("/")], ClientConfig::new(Transport::H1, tls))
+    LoadPlan::new(vec![target("/")], Access::new(Transport::H1, tls))
 }
 
 fn milliseconds(part: &Part, quantile: f64) -> f64 {

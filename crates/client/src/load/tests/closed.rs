@@ -62,7 +62,7 @@ fn without_keep_alive_each_request_has_a_connection_of_its_own() {
         }
     }
     let mut closing = LoadPlan { connections: 2, requests: Some(10), ..plan() };
-    closing.client.keep_alive = KeepAlive::Off;
+    closing.access.keep_alive = KeepAlive::Off;
     let mut world = World::new(closing, Closing);
     world.go();
     assert_eq!(world.requests, 10);

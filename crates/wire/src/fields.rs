@@ -108,6 +108,13 @@ impl Fields {
         self.text.len() + self.entries.len() * FIELD_OVERHEAD
     }
 
+    /// Becomes the same list as `other`, in its own buffer.
+    pub fn copy_from(&mut self, other: &Self) {
+        self.clear();
+        self.text.extend_from_slice(&other.text);
+        self.entries.extend_from_slice(&other.entries);
+    }
+
     /// Drops all fields and keeps the buffer.
     pub fn clear(&mut self) {
         self.text.clear();

@@ -30,6 +30,21 @@ pub(super) struct Response {
     pub(super) persists: bool,
 }
 
+impl Response {
+    /// The same once more, in the room of `fields`.
+    pub(super) fn again(&self, mut fields: Fields) -> Self {
+        fields.copy_from(&self.head.fields);
+        let head = ResponseHead { status: self.head.status, fields };
+        Self { head, length: self.length, persists: self.persists }
+    }
+}
+
+impl Default for Response {
+    fn default() -> Self {
+        Self { head: ResponseHead::new(Status::OK), length: Ok(BodyLength::Empty), persists: true }
+    }
+}
+
 /// Reads a request head. The error's code is the status of the answer.
 pub(super) fn read_request(octets: &[u8], scheme: Scheme) -> Result<Request, Error> {
     let mut scratch = h1::field_scratch();

@@ -1,20 +1,19 @@
 //! One connection of the engine: what stands on its socket, and which requests it carries. It decides nothing: it tells
 //! what was heard, and takes the requests that it is given.
 
+mod speaker;
+
+pub(super) use speaker::{Loss, Told};
+
 use super::plan::{Exchange, Target};
 use super::tally::Fault;
 use crate::config::ClientConfig;
 use crate::transport::Protocol;
-use crate::web_socket::WebSocketConfig;
-use crate::web_socket::line::{Heard, Line};
 use bytes::Bytes;
-use page::Url;
-use proto::ws::{MessageKind, Writes};
-use proto::{
-    ClientConnection, ConnectionState, Error, Event, Fields, Fin, IdMap, Prepared, Refused,
-    SendBuf, Status, StreamId,
-};
+use proto::ws::MessageKind;
+use proto::{ConnectionState, Fin, IdMap, Prepared, Refused, SendBuf, Status, StreamId};
 use secure::Layer;
+use speaker::{Echoes, Speaker, hear, line};
 use std::time::Duration;
 use trace::Tracer;
 use unit::{Instant, Seed};
@@ -31,33 +30,6 @@ pub(super) struct Ticket {
     pub(super) body: u64,
     /// How often it was begun before.
     pub(super) tries: u8,
-}
-
-/// What was heard of a request.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Told {
-    /// Its answer is whole.
-    Answered(Ticket),
-    /// It came to nothing.
-    Failed(Ticket, Fault),
-    /// The peer has not acted on it.
-    Unprocessed(Ticket),
-}
-
-/// Why a connection is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Loss {
-    /// In good order.
-    Orderly,
-    /// What is under way was not acted on.
-    Unprocessed,
-    Fault(Fault),
-}
-
-impl From<Fault> for Loss {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
-    }
 }
 
 /// How far a connection has come.
@@ -96,21 +68,6 @@ pub(super) struct Channel {
     pub(super) answers: u64,
     /// How long the next attempt waits.
     pub(super) rest: Duration,
-}
-
-/// Who turns requests into octets.
-enum Speaker {
-    Http(Box<dyn ClientConnection>),
-    Echo(Box<Echoes>),
-}
-
-/// A WebSocket, whose echoes come in the order of their messages.
-struct Echoes {
-    line: Line,
-    is_open: bool,
-    sent: u64,
-    answered: u64,
-    over: Option<Loss>,
 }
 
 /// What a request is made of, prepared.
@@ -376,138 +333,5 @@ impl Channel {
             Some(Speaker::Http(machine)) if machine.state() == ConnectionState::Open => Ok(()),
             _ => Err(Fault::Closed.into()),
         }
-    }
-}
-
-type Carried<'c> = (&'c mut Option<Speaker>, &'c mut IdMap<StreamId, Ticket>);
-
-fn hear(
-    now: Instant,
-    (speaker, tickets): Carried<'_>,
-    plain: &[u8],
-    (ready, tell): (&[Ready], &mut impl FnMut(Told)),
-) -> Result<(), Loss> {
-    match speaker {
-        Some(Speaker::Http(machine)) => hear_http(now, &mut **machine, (tickets, plain), tell),
-        Some(Speaker::Echo(echoes)) => echoes.hear(now, (tickets, plain), (ready, tell)),
-        None => Ok(()),
-    }
-}
-
-fn hear_http(
-    now: Instant,
-    machine: &mut dyn ClientConnection,
-    (tickets, plain): (&mut IdMap<StreamId, Ticket>, &[u8]),
-    tell: &mut impl FnMut(Told),
-) -> Result<(), Loss> {
-    let mut input = plain;
-    while let Some(event) = machine.handle_bytes(now, &mut input) {
-        let whole = match event {
-            Event::Response { stream, head, fin } => {
-                if let Some(ticket) = tickets.get_mut(&stream) {
-                    ticket.head = Some((now, head.status));
-                }
-                machine.recycle(head);
-                (fin == Fin::Last).then_some(stream)
-            }
-            Event::Data { stream, data, fin } => {
-                let octets = data.len();
-                if let Some(ticket) = tickets.get_mut(&stream) {
-                    ticket.body += octets as u64;
-                }
-                machine.consume(stream, octets);
-                (fin == Fin::Last).then_some(stream)
-            }
-            Event::Trailers { stream, .. } => Some(stream),
-            Event::Informational { head, .. } => {
-                machine.recycle(head);
-                None
-            }
-            Event::Promise { stream, .. } => {
-                machine.reset(now, stream);
-                None
-            }
-            Event::Reset { stream, error } => {
-                if let Some(ticket) = tickets.remove(&stream) {
-                    tell(match loss(Some(&error)) {
-                        Loss::Unprocessed => Told::Unprocessed(ticket),
-                        Loss::Fault(fault) => Told::Failed(ticket, fault),
-                        Loss::Orderly => Told::Failed(ticket, Fault::StreamReset),
-                    });
-                }
-                None
-            }
-            Event::Closed { error } => return Err(loss(error.as_ref())),
-            Event::Writable { .. } | Event::Draining { .. } | Event::Request { .. } => None,
-        };
-        if let Some(ticket) = whole.and_then(|stream| tickets.remove(&stream)) {
-            tell(Told::Answered(ticket));
-        }
-    }
-    Ok(())
-}
-
-/// What an end means for what was under way.
-fn loss(error: Option<&Error>) -> Loss {
-    match error {
-        None => Loss::Orderly,
-        Some(Error::Unprocessed) => Loss::Unprocessed,
-        Some(Error::PeerViolation { .. }) => Fault::Protocol.into(),
-        Some(Error::PeerReset { .. }) => Fault::StreamReset.into(),
-        Some(Error::PeerClosed { .. } | Error::Truncated { .. }) => Fault::Closed.into(),
-        Some(Error::TimedOut { .. }) => Fault::TimedOut.into(),
-    }
-}
-
-impl Echoes {
-    fn hear(
-        &mut self,
-        now: Instant,
-        (tickets, plain): (&mut IdMap<StreamId, Ticket>, &[u8]),
-        (ready, tell): (&[Ready], &mut impl FnMut(Told)),
-    ) -> Result<(), Loss> {
-        self.line.take(now, plain);
-        while let Some(heard) = self.line.hear(now) {
-            match heard {
-                Heard::Opened => self.is_open = true,
-                Heard::Message(_, data) => {
-                    self.answered += 1;
-                    let Some(mut ticket) = tickets.remove(&StreamId(self.answered)) else {
-                        return Err(Fault::Protocol.into());
-                    };
-                    ticket.head = Some((now, Status::OK));
-                    ticket.body = data.len() as u64;
-                    let sent = ready.get(ticket.target);
-                    tell(match sent {
-                        Some(Ready::Echo { message }) if *message == data => Told::Answered(ticket),
-                        _ => Told::Failed(ticket, Fault::WrongEcho),
-                    });
-                }
-                Heard::Failed(error) => return Err(loss(Some(&error))),
-                Heard::Close(_) => self.over = Some(Loss::Orderly),
-                Heard::Over => return Err(Loss::Orderly),
-            }
-        }
-        Ok(())
-    }
-}
-
-fn line(now: Instant, config: &ClientConfig, (url, fields, seed): (&Url, Fields, Seed)) -> Line {
-    let own = WebSocketConfig {
-        url: url.clone(),
-        deflate: None,
-        writes: Writes::One,
-        compression_level: 0,
-        seed,
-    };
-    Line::new(now, (config, &own), (url, fields))
-}
-
-impl std::fmt::Debug for Speaker {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Http(_) => "Http",
-            Self::Echo(_) => "Echo",
-        })
     }
 }

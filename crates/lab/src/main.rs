@@ -19,6 +19,7 @@ mod host;
 mod inputs;
 mod job;
 mod key_log;
+mod load;
 mod materials;
 mod path;
 mod progress;
@@ -45,12 +46,16 @@ use cli::{Cli, Command};
 use std::process::ExitCode;
 use trouble::Trouble;
 
+/// How requests of ours name their client.
+const VERSION_FIELD: &str = concat!("wirelap/", env!("CARGO_PKG_VERSION"));
+
 fn main() -> ExitCode {
     let done: Result<ExitCode, Trouble> = match Cli::parse().command {
         Command::Race(args) => command::race::run(&args),
         Command::Get(args) => command::get::run(&args),
         Command::Serve(args) => command::serve::run(&args),
         Command::Link(args) => command::link::run(&args),
+        Command::Load(args) => command::load::run(&args),
         Command::List(args) => command::list::run(&args),
         Command::Doctor(args) => command::doctor::run(&args),
         Command::Report(args) => command::report::run(&args),

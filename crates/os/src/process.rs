@@ -275,6 +275,17 @@ pub fn reap_orphans(limit: Duration) -> bool {
     }
 }
 
+/// Lets this process have as many descriptors as it may without asking anybody; tells how many.
+pub fn raise_descriptors() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a valid structure to write to; the call cannot fail with these arguments.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    let raised = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
+    // SAFETY: a valid structure to read. A refusal leaves the limit as it was.
+    let refused = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } != 0;
+    if refused { limit.rlim_cur } else { raised.rlim_cur }
+}
+
 /// Whether something can be read at once: octets, or the end.
 pub fn is_readable(fd: BorrowedFd<'_>) -> Result<bool, Os> {
     wait_readable(fd, Some(Duration::ZERO))

@@ -402,6 +402,8 @@ fn socket_error(error: &io::Error) -> SocketError {
         Some(libc::ECONNRESET | libc::EPIPE) => SocketError::Reset,
         Some(libc::ETIMEDOUT) => SocketError::TimedOut,
         Some(libc::EHOSTUNREACH | libc::ENETUNREACH) => SocketError::Unreachable,
+        Some(libc::EMFILE | libc::ENFILE) => SocketError::NoDescriptors,
+        Some(libc::EADDRNOTAVAIL) => SocketError::NoPorts,
         errno => SocketError::Os(errno.unwrap_or(libc::EIO)),
     }
 }

@@ -99,6 +99,10 @@ pub enum SocketError {
     TimedOut,
     /// There is no way there.
     Unreachable,
+    /// The process, or the system, has no more descriptors.
+    NoDescriptors,
+    /// Every local port towards that address is in use.
+    NoPorts,
     /// Any other refusal of the system, by its errno.
     Os(i32),
 }
@@ -110,6 +114,8 @@ impl std::fmt::Display for SocketError {
             Self::Reset => f.write_str("connection reset by peer"),
             Self::TimedOut => f.write_str("connection timed out"),
             Self::Unreachable => f.write_str("no route to the host"),
+            Self::NoDescriptors => f.write_str("no more descriptors"),
+            Self::NoPorts => f.write_str("no local port is left"),
             Self::Os(errno) => write!(f, "{}", std::io::Error::from_raw_os_error(*errno)),
         }
     }

@@ -139,18 +139,18 @@ pub(crate) fn outcome_name(outcome: &Outcome) -> &'static str {
 
 /// Lines under construction.
 #[derive(Default)]
-struct Table {
-    out: String,
+pub(crate) struct Table {
+    pub(crate) out: String,
     in_line: bool,
 }
 
 impl Table {
-    fn number(&mut self, value: impl Display) {
+    pub(crate) fn number(&mut self, value: impl Display) {
         self.separate();
         self.out.push_str(&value.to_string());
     }
 
-    fn text(&mut self, text: &str) {
+    pub(crate) fn text(&mut self, text: &str) {
         self.separate();
         // What a spreadsheet would run as a formula (OWASP, "CSV Injection").
         let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
@@ -163,7 +163,7 @@ impl Table {
         }
     }
 
-    fn end_line(&mut self) {
+    pub(crate) fn end_line(&mut self) {
         self.out.push_str("\r\n");
         self.in_line = false;
     }

@@ -4,6 +4,7 @@
 
 mod audits;
 mod bad_input;
+#[allow(dead_code, reason = "the other tests of the program use the rest")]
 mod bench;
 mod calibration;
 mod capture;

@@ -112,4 +112,7 @@ pub(crate) struct NearReport {
     pub(crate) times: Option<LoopTimes>,
     /// How much later than planned calls were made, on average, where they had a plan.
     pub(crate) schedule_lag: Option<Duration>,
+    /// The addresses of connections that it made before the work began, to fetch cookies.
+    #[serde(default)]
+    pub(crate) before: Vec<SocketAddr>,
 }

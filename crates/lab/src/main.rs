@@ -35,6 +35,7 @@ mod subject_trial;
 mod subjects;
 mod synthetic;
 mod task;
+mod tcp_settings;
 mod trouble;
 mod unmade;
 mod work;

@@ -6,6 +6,7 @@ use crate::job::TrialOrder;
 use crate::materials::{self, Materials};
 use crate::servers::Servers;
 use crate::task::Task;
+use crate::tcp_settings;
 use crate::unmade::{failed, faulty};
 use os::net::{NamesFor, Topology, TopologySpec};
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,6 +51,7 @@ impl Work {
         spec.mtu = contender.settings.mtu;
         // Far listens on no other.
         spec.names = NamesFor::Ipv4;
+        spec.tcp.further = tcp_settings::sysctls(contender);
         if self.server.is_some() {
             spec.tcp.further.push(low_ports());
         }

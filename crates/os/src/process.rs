@@ -223,7 +223,7 @@ impl Child {
             }
             let error = io::Error::last_os_error();
             if error.kind() != io::ErrorKind::Interrupted {
-                return Err(Os::new("wait for a child", error));
+                return Err(Os::new("wait for a descriptor", error));
             }
         }
         Ok(Exit { status: ExitStatus::from_raw(status), usage: Usage::of(&usage) })
@@ -290,6 +290,15 @@ pub fn ignore_terminal_signals() {
 
 /// Waits until something can be read, or the end; whether it can, when `timeout` came first.
 pub fn wait_readable(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<bool, Os> {
+    wait_for(fd, libc::POLLIN, timeout)
+}
+
+/// Waits for any of `events`, or the end; whether one came, when `timeout` came first.
+pub(crate) fn wait_for(
+    fd: BorrowedFd<'_>,
+    events: libc::c_short,
+    timeout: Option<Duration>,
+) -> Result<bool, Os> {
     let deadline = timeout.map(|timeout| crate::clock::now() + timeout);
     loop {
         // Rounded up, so that a wait never ends before its time.
@@ -297,7 +306,7 @@ pub fn wait_readable(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<bo
             let left = deadline.since(crate::clock::now()).as_nanos().div_ceil(1_000_000);
             left.min(1 << 30) as libc::c_int
         });
-        let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 };
         // SAFETY: one valid pollfd.
         match unsafe { libc::poll(&raw mut poll, 1, millis) } {
             0 => return Ok(false),

@@ -23,6 +23,7 @@ mod calendar;
 pub mod calibration;
 pub mod compare;
 pub mod experiment;
+pub mod family;
 mod nearest;
 pub mod plan;
 pub mod published;

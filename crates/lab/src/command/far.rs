@@ -15,7 +15,7 @@ use os::files::{CacheSettings, Root};
 use os::reactor::{Reactor, Stop};
 use os::signal::Interrupts;
 use os::tcp::{Listener, Sharing, TcpFacts};
-use proto::{Acks, Nagle, SocketSettings};
+use proto::{Acks, FastOpen, Nagle, SocketSettings};
 use secure::{Identity, Pem, Resumption, ServerTls, ServerTlsOptions, Versions};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
         job.listen_tls.iter().map(move |address| (address, ListenerKind::Tls(tls.clone())))
     });
     for (address, kind) in clear.chain(secure) {
-        let socket = socket_settings(job.contender.settings.server);
+        let socket = socket_settings(&job.contender, job.contender.settings.server);
         let listener = Listener::bind(*address, Sharing::Found, &socket).map_err(super::lacking)?;
         if let Ok(facts) = TcpFacts::read(listener.as_fd()) {
             // What it accepts inherits it.
@@ -146,8 +146,9 @@ fn protocol(contender: &Contender) -> Protocol {
 }
 
 /// How a side's sockets send and acknowledge.
-pub(crate) fn socket_settings(side: Side) -> SocketSettings {
+pub(crate) fn socket_settings(contender: &Contender, side: Side) -> SocketSettings {
     SocketSettings {
+        fast_open: if contender.settings.fast_open { FastOpen::On } else { FastOpen::Off },
         nagle: if side.nodelay { Nagle::Off } else { Nagle::On },
         acks: if side.quickack { Acks::Quick } else { Acks::Delayed },
         ..SocketSettings::default()

@@ -5,6 +5,7 @@ use crate::echo::EchoTask;
 use crate::job::{NearJob, NearReport};
 use crate::key_log;
 use crate::task::{Call, Task};
+use crate::tcp_settings;
 use crate::trouble::Trouble;
 use client::{
     Calls, Client, ClientConfig, EchoRequests, EchoSocket, FetchSpec, Hosts, KeepAlive, PageLoad,
@@ -17,6 +18,7 @@ use proto::{EndPoint, h2};
 use secure::{ClientTls, ClientTlsOptions, Pem};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 use std::rc::Rc;
 use study::experiment::{Contender, Negotiation, Tls, Transport as Asked};
@@ -27,6 +29,7 @@ use unit::ByteSize;
 pub(crate) fn run() -> Result<ExitCode, Trouble> {
     let Some(job) = super::read_job::<NearJob>()? else { return Ok(ExitCode::FAILURE) };
     let config = config(&job)?;
+    let before = cookies(&job)?;
     let report = match job.task {
         Task::Page { page, .. } => {
             let replayed = page.clone();
@@ -44,8 +47,17 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
         }
         Task::Echo(task) => echo(config, &job.contender, &task)?,
     };
-    super::print_job(&report)?;
+    super::print_job(&NearReport { before, ..report })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Fetches what a contender needs that says its first octets with its SYN: one cookie an address.
+fn cookies(job: &NearJob) -> Result<Vec<SocketAddr>, Trouble> {
+    let usual = if job.contender.tls == Tls::None { 80 } else { 443 };
+    let port = job.task.ports(usual).first().copied().unwrap_or(usual);
+    let hosts: BTreeSet<IpAddr> = job.hosts.values().copied().collect();
+    let hosts = hosts.into_iter().map(|host| SocketAddr::new(host, port));
+    tcp_settings::fetch_cookies(&job.contender, hosts, job.timeout).map_err(super::lacking)
 }
 
 /// Sends the messages by what the contender speaks.
@@ -125,7 +137,7 @@ fn config(job: &NearJob) -> Result<ClientConfig, Trouble> {
     let settings = &contender.settings;
     let mut config = ClientConfig::new(transport, tls);
     config.hosts = hosts(job);
-    config.socket = socket_settings(settings.client);
+    config.socket = socket_settings(contender, settings.client);
     config.keep_alive = if settings.keep_alive { KeepAlive::On } else { KeepAlive::Off };
     config.limits =
         PoolLimits { per_origin: settings.connections as usize, ..PoolLimits::default() };
@@ -168,11 +180,11 @@ fn hosts(job: &NearJob) -> Hosts {
     hosts
 }
 
-/// What the kernel says of a connection: the same for all of them, so the last one's word is kept.
+/// What the kernel says of a connection: the same for all of them, so the last one's word is kept. A connection that
+/// begins with its first octets (Fast Open) gets its congestion control with them: it is asked again at the end.
 fn note_facts(settings: &mut BTreeMap<String, String>, moment: Moment, facts: &TcpFacts) {
+    settings.insert("near socket congestion control".to_owned(), facts.congestion_control.clone());
     if moment == Moment::Opened {
-        settings
-            .insert("near socket congestion control".to_owned(), facts.congestion_control.clone());
         settings.insert("near socket nodelay".to_owned(), facts.no_delay.to_string());
         settings.insert("near socket segment size".to_owned(), facts.segment_size.to_string());
         settings
@@ -224,5 +236,6 @@ fn report(fetches: &[FetchRecord], connections: &[ConnectionRecord], said: Said)
         settings,
         times,
         schedule_lag: None,
+        before: Vec::new(),
     }
 }

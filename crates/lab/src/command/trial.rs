@@ -11,6 +11,7 @@ use crate::served::Digest;
 use crate::sides::{self, Sides};
 use crate::subject_trial::{self, SubjectTrial};
 use crate::task::Task;
+use crate::tcp_settings;
 use crate::trouble::Trouble;
 use crate::unmade::{failed, unsupported};
 use crate::work::Work;
@@ -95,6 +96,7 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     kept.map_err(no_capture)?;
     let mut settings = run.settings(&ran);
     settings.insert("link receive buffer".to_owned(), buffer.to_string());
+    tcp_settings::forget(&mut packets, &ran.near().before);
     // A log with gaps is no witness.
     let log = (missed == 0).then_some(packets.as_slice());
     if missed > 0 {
@@ -113,10 +115,20 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
         Task::Echo(_) => finding.metrics.extend(echo_metrics(&told.fetches, &told.connections)),
         Task::Page { .. } | Task::Download { .. } => {}
     }
+    let contender = &order.plan.cell.contender;
+    let seen = log.and_then(|log| tcp_settings::seen(contender, log));
+    if let Some((fact, _)) = &seen {
+        settings.insert("near fast open".to_owned(), fact.clone());
+    }
+    let unlike = tcp_settings::refused(contender, &settings).or_else(|| seen?.1);
+    let found = match finding.outcome {
+        Outcome::Measured => unlike.unwrap_or(Outcome::Measured),
+        other => other,
+    };
     let figure = |name: &str| finding.metrics.get(name).copied();
     audit::note_ends(&mut audit, &ran, figure(metric::MEAN_MS));
     let load_ms = figure(metric::LOAD_MS);
-    let outcome = audit.judge(finding.outcome, Trial { load_ms, has_link });
+    let outcome = audit.judge(found, Trial { load_ms, has_link });
     finding.metrics.extend(ran.metrics());
     let near = ran.near();
     Ok(TrialRecord {

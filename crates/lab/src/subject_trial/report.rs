@@ -54,6 +54,7 @@ impl SubjectTrial<'_> {
                 settings: self.settings(sat),
                 times: None,
                 schedule_lag: None,
+                before: Vec::new(),
             },
             usage: sat.iter().fold(EndUse::default(), |sum, sat| sum.with(client_use(sat))),
             metrics: BTreeMap::new(),

@@ -15,7 +15,7 @@ const EXPERIMENT: &str = "name = \"tiny\"\ntitle = \"a page\"\nquestion = \"can 
     [[links]]\nname = \"rtt=20ms,down=20mbit,up=20mbit,loss=10%\"\n";
 
 /// Says so where tshark is missing.
-fn tshark_runs_here() -> bool {
+pub(crate) fn tshark_runs_here() -> bool {
     let runs = Command::new("tshark").arg("--version").output().is_ok();
     if !runs {
         unsupported("no tshark: ./peers install brings it");
@@ -24,7 +24,7 @@ fn tshark_runs_here() -> bool {
 }
 
 /// The values of `field` in the packets that `filter` selects.
-fn fields(bench: &Bench, file: &Path, filter: &str, field: &str) -> Vec<String> {
+pub(crate) fn fields(bench: &Bench, file: &Path, filter: &str, field: &str) -> Vec<String> {
     let mut command = bench.command("tshark");
     command.arg("-r").arg(file).args([
         "-o",
@@ -41,7 +41,7 @@ fn fields(bench: &Bench, file: &Path, filter: &str, field: &str) -> Vec<String> 
     values.map(str::to_owned).collect()
 }
 
-fn captures(bench: &Bench, run: &str) -> Vec<std::path::PathBuf> {
+pub(crate) fn captures(bench: &Bench, run: &str) -> Vec<std::path::PathBuf> {
     let folder = std::fs::read_dir(bench.path(run).join("captures")).unwrap();
     let mut files: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
     files.sort();

@@ -19,4 +19,5 @@ mod load;
 mod runs;
 mod serving;
 mod subjects;
+mod tcp_settings;
 mod verdicts;

@@ -137,15 +137,16 @@ fn sign(verdict: Verdict) -> &'static str {
 }
 
 fn reading(m: &mut Markup, report: &Report<'_>) {
-    let family = &report.result.family;
     let margin = Percent(report.result.margin);
     m.text(format!(
         "A ratio below 1 means less time than {}. Brackets hold {} intervals; those of the ratios hold \
-         together over all {} comparisons. tie: the interval lies within ±{margin}. faster, slower: it is clear \
+         together family by family, those among the others as one more. tie: the interval lies within ±{margin}. faster, slower: it is clear \
          of 1, or Holm's procedure over the family finds a difference. undecided: neither. The small pictures show ratio and interval on one scale for all, with the \
          line at 1 and the band of ties around it.",
         report.result.baseline,
-        Percent(family.confidence),
-        family.comparisons,
+        Percent(report.result.family.confidence),
     ));
+    for family in words::families(report) {
+        m.text(format!(" {}.", words::sentence_case(&family)));
+    }
 }

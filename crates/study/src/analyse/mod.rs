@@ -1,6 +1,9 @@
 //! From rows to the result: pure, so that the same rows give the same result on any machine.
 
 mod compare;
+mod families;
+#[cfg(test)]
+mod family_tests;
 mod same;
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ mod calls;
 mod causes;
 mod echo;
 mod evidence;
+mod fast_open;
 mod held;
 mod packets;
 mod parts;
@@ -23,6 +24,7 @@ pub(crate) use evidence::weakest;
 pub use evidence::{
     Case, Claim, Evidence, Grade, GradedClaim, KeyLogFacts, ServerConnection, ServerLog,
 };
+pub use fast_open::{Begun, begun};
 use packets::payload_until;
 pub use packets::{PacketSummary, WaySummary, summarise};
 pub use parts::Parts;

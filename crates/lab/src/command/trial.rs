@@ -80,8 +80,19 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     // A trial that failed is the one that people look into.
     let kept = capture::keep(captured, order);
     let mut audit = audit::surroundings(&machine, &counters);
-    // What broke the link may have failed the ends too.
-    let ran = ran.map_err(|outcome| audit.judge(outcome, Trial { load_ms: None, has_link }))?;
+    let ran = match ran {
+        Ok(ran) => ran,
+        Err(outcome) => {
+            // What broke the link may have failed the ends too.
+            let outcome = audit.judge(outcome, Trial { load_ms: None, has_link });
+            let link = link_counters(&counters, machine.dropped);
+            return Ok(TrialRecord {
+                link,
+                audit,
+                ..without_figures(order.plan.clone(), outcome, 0)
+            });
+        }
+    };
     kept.map_err(no_capture)?;
     let mut settings = run.settings(&ran);
     settings.insert("link receive buffer".to_owned(), buffer.to_string());

@@ -33,6 +33,10 @@ fn a_killed_namespace_fails_its_trial_and_the_run_goes_on() {
     running.end().said(0, &[]);
     let told = one_failed(&bench, "run", 4);
     assert!(told.contains("side died") && told.contains("SIGKILL"), "{told}");
+    // What the link and the machine told is kept of the failed one too.
+    let rows = rusqlite::Connection::open(bench.path("run/rows.sqlite")).unwrap();
+    let sql = "SELECT record ->> '$.audit.clock_steps' FROM trials WHERE outcome = 'failed'";
+    assert_eq!(rows.query_row(sql, [], |row| row.get::<_, f64>(0)).unwrap(), 0.0);
 }
 
 #[test]

@@ -268,11 +268,34 @@ mod tests {
         assert_eq!(internet_checksum(&echo_request(7)), 0);
     }
 
+    fn address(receiver: &Receiver) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], receiver.socket.local_addr().unwrap().port()))
+    }
+
+    /// Linux stamps packets as they are read until some time after the first socket has asked for stamps
+    /// (net/core/dev.c, `net_enable_timestamp`). As long as the one that is given lives they are stamped as they arrive.
+    fn await_stamps() -> Receiver {
+        let asking = Receiver::bind(0).unwrap();
+        let (spacing, pause) = (Duration::ZERO, Duration::from_millis(5));
+        for _ in 0..1000 {
+            let receiver = Receiver::bind(0).unwrap();
+            let to = address(&receiver);
+            send_stream(&StreamSpec { to, count: 1, payload: 64, spacing }).unwrap();
+            std::thread::sleep(pause);
+            let read = clock::realtime().as_nanos() as u64;
+            let arrivals = receiver.receive(Duration::from_secs(5), pause).unwrap();
+            if arrivals[0].at < read {
+                return asking;
+            }
+        }
+        panic!("packets are never stamped as they arrive");
+    }
+
     #[test]
     fn a_stream_arrives_with_its_numbers_and_stamps_in_order() {
+        let _stamping = await_stamps();
         let receiver = Receiver::bind(0).unwrap();
-        let port = receiver.socket.local_addr().unwrap().port();
-        let to = SocketAddr::from(([127, 0, 0, 1], port));
+        let to = address(&receiver);
         let spacing = Duration::from_micros(50);
         let before = clock::realtime().as_nanos() as u64;
         send_stream(&StreamSpec { to, count: 100, payload: 64, spacing }).unwrap();

@@ -7,6 +7,7 @@ use crate::served::{self, Digest};
 use crate::sitting::{self, Carrier, Sat, Sitting};
 use crate::subjects;
 use crate::task::Task;
+use os::cgroup::Version;
 use os::net::{Placement, Side, Topology};
 use os::process::Usage;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use study::experiment::{ClientSubject, Contender, Processes, Tls, Transport};
 use study::reconcile::{Case, KeyLogFacts};
-use study::record::{EndUse, Outcome, metric};
+use study::record::{Counter, EndUse, GroupMemory, Outcome, metric};
 use subject::contract::{self, Fetch, FetchLine, Job};
 use subject::{ClientDeclaration, Lacking};
 use trace::{FetchOutcome, FetchRecord, Phases};
@@ -208,7 +209,7 @@ impl<'a> SubjectTrial<'a> {
                 server_time: BTreeMap::new(),
                 settings: self.settings(sat),
             },
-            usage: sat.iter().fold(EndUse::default(), |sum, sat| sum.with(client_use(sat))),
+            usage: sat.iter().map(client_use).reduce(EndUse::with).unwrap_or_default(),
             metrics: BTreeMap::new(),
             wrong_file: None,
             expected: (0..).zip(self.task.bodies()).map(|(id, (_, bytes))| (id, bytes)).collect(),
@@ -236,8 +237,11 @@ impl<'a> SubjectTrial<'a> {
         report.named_connections = named.connections.len() as u64;
         report.resumed = named.resumed();
         report.tls_told = named.tls.into_iter().collect();
-        report.metrics = metrics(sat, report.usage, report.expected.values().sum());
+        report.metrics = metrics(sat, report.usage, self.client.warmup > 0);
         if let Task::Download { files, .. } = self.task {
+            let gib = report.expected.values().sum::<u64>() as f64 / GIB;
+            let seconds = report.usage.cpu_ms() / 1e3;
+            report.metrics.insert(metric::CPU_PER_GIB.to_owned(), seconds / gib);
             report.wrong_file = self.wrong_file(files).map_err(failed)?;
             let right = f64::from(u8::from(report.wrong_file.is_none()));
             report.metrics.insert(metric::SHA256_OK.to_owned(), right);
@@ -389,12 +393,14 @@ fn record(zero: Instant, url: &str, line: &FetchLine) -> FetchRecord {
     }
 }
 
-fn metrics(sat: &[Sat], usage: EndUse, bodies: u64) -> BTreeMap<String, f64> {
+fn metrics(sat: &[Sat], usage: EndUse, is_warm: bool) -> BTreeMap<String, f64> {
     let mut metrics = BTreeMap::new();
     let mut set = |name: &str, value: f64| metrics.insert(name.to_owned(), value);
     let of_all = |span: &dyn Fn(&Sat) -> Duration| {
         sat.iter().map(span).sum::<Duration>().as_secs_f64() * 1e3
     };
+    // Whoever asks for a warm client asks about a process that runs already.
+    let begun = |sat: &Sat| if is_warm { ready_at(sat) } else { begun(sat) };
     set(metric::WALL_MS, of_all(&|sat| sat.ended.since(begun(sat))));
     set(metric::STARTUP_MS, of_all(&startup));
     let transfer = |sat: &Sat| {
@@ -406,9 +412,6 @@ fn metrics(sat: &[Sat], usage: EndUse, bodies: u64) -> BTreeMap<String, f64> {
     set(metric::TRANSFER_MS, of_all(&transfer));
     set(metric::CLIENT_CPU_MS, usage.cpu_ms());
     set(metric::PEAK_MEMORY, usage.peak_memory_bytes as f64);
-    if bodies > 0 {
-        set(metric::CPU_PER_GIB, usage.cpu_ms() / 1e3 / (bodies as f64 / GIB));
-    }
     let told = |name, value: Option<u64>| value.map(|value| (name, value as f64));
     let collections = sum(sat.iter().map(|sat| done(sat).gc_count));
     let pauses = sat.iter().map(|sat| done(sat).gc_ms).sum::<Option<f64>>();
@@ -430,12 +433,14 @@ fn begun(sat: &Sat) -> Instant {
     adapter.map_or(sat.started, |told| told.at)
 }
 
-/// From the client's start to its work.
+/// From the client's start to its work, but for its warm-up.
 fn startup(sat: &Sat) -> Duration {
     let first = sat.transcript.fetches.iter().map(|told| told.line.started_ms);
     let first = Duration::from_secs_f64(first.reduce(f64::min).unwrap_or(0.0) / 1e3);
+    let warmup = sat.transcript.ready.as_ref().and_then(|told| told.line.warmup_ms);
+    let warmup = Duration::from_secs_f64(warmup.unwrap_or(0.0) / 1e3);
     match begun(sat) == sat.started {
-        true => ready_at(sat).since(sat.started),
+        true => ready_at(sat).since(sat.started).saturating_sub(warmup),
         false => first,
     }
 }
@@ -462,6 +467,20 @@ pub(crate) fn end_use(usage: Usage) -> EndUse {
         peak_memory_bytes: usage.max_rss,
         voluntary_switches: usage.voluntary_switches,
         involuntary_switches: usage.involuntary_switches,
+        cpu_counter: match usage.counted_by {
+            os::process::Counter::Wait4 => Counter::Wait4,
+            os::process::Counter::Cgroup(version) => counter(version),
+        },
+        group_memory: usage
+            .group_peak
+            .map(|(peak_bytes, version)| GroupMemory { peak_bytes, counter: counter(version) }),
+    }
+}
+
+fn counter(version: Version) -> Counter {
+    match version {
+        Version::V1 => Counter::CgroupV1,
+        Version::V2 => Counter::CgroupV2,
     }
 }
 

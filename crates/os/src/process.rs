@@ -2,12 +2,14 @@
 //! time-out, end it with all that it started, and learn what it used.
 #![allow(unsafe_code)]
 
+use crate::cgroup::{self, Version};
 use crate::error::Os;
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The process group of a child.
@@ -43,6 +45,9 @@ pub struct Setup<'a> {
     pub own_proc: bool,
     /// As whom it runs.
     pub user: User,
+    /// The control group that it is to be counted in, with all that it starts; where it cannot enter, it is counted
+    /// by wait4(2) alone. It is gone when the child is dropped, and who is left in it too.
+    pub account: Option<cgroup::Group>,
 }
 
 /// A signal that asks a program to end.
@@ -58,7 +63,17 @@ pub enum EndSignal {
     HangUp,
 }
 
-/// What a child used, and its waited-for children too.
+/// Who counted a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Counter {
+    /// wait4(2): the process and all children that it waited for.
+    #[default]
+    Wait4,
+    /// A control group, of whatever process was in it.
+    Cgroup(Version),
+}
+
+/// What a child used, and its waited-for children too; in a control group, all that it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
     /// CPU time in user mode.
@@ -71,9 +86,28 @@ pub struct Usage {
     pub voluntary_switches: u64,
     /// Context switches because its time was up.
     pub involuntary_switches: u64,
+    /// Who counted the CPU time; all else but `group_peak` is wait4's.
+    pub counted_by: Counter,
+    /// The most memory that its control group held at one time, in octets: of all processes together, and with the
+    /// pages of files that they were the first to touch.
+    pub group_peak: Option<(u64, Version)>,
 }
 
 impl Usage {
+    /// With what a control group counted, where it did.
+    fn or_of(self, figures: cgroup::Figures) -> Self {
+        let whole = Self { group_peak: figures.peak_memory, ..self };
+        match figures.cpu {
+            Some((time, version)) => Self {
+                user: time.user,
+                system: time.system,
+                counted_by: Counter::Cgroup(version),
+                ..whole
+            },
+            None => whole,
+        }
+    }
+
     fn of(usage: &libc::rusage) -> Self {
         Self {
             user: duration(usage.ru_utime),
@@ -81,6 +115,8 @@ impl Usage {
             max_rss: usage.ru_maxrss as u64 * 1024,
             voluntary_switches: usage.ru_nvcsw as u64,
             involuntary_switches: usage.ru_nivcsw as u64,
+            counted_by: Counter::Wait4,
+            group_peak: None,
         }
     }
 }
@@ -101,12 +137,21 @@ pub struct Child {
     pidfd: OwnedFd,
     group: Group,
     exit: Option<Exit>,
+    account: Option<Account>,
     /// Where its command asked for a pipe.
     pub stdin: Option<ChildStdin>,
     /// Where its command asked for a pipe.
     pub stdout: Option<ChildStdout>,
     /// Where its command asked for a pipe.
     pub stderr: Option<ChildStderr>,
+}
+
+/// A child's control group.
+#[derive(Debug)]
+struct Account {
+    group: cgroup::Group,
+    /// Whether the child went in.
+    counts: bool,
 }
 
 /// Starts `command`; it is killed when this thread ends.
@@ -117,10 +162,16 @@ pub fn spawn(mut command: Command, setup: Setup<'_>) -> Result<Child, Os> {
     let cpus = cpu_set(&setup.cpus);
     let own_proc = setup.own_proc;
     let maps = (setup.user == User::Ordinary).then(Maps::to_ordinary);
+    let door = setup.account.as_ref().and_then(|account| account.door().ok()).map(Arc::new);
+    let entrance = door.clone();
     // SAFETY: the closure makes system calls only, allocates nothing, and uses values that were made
     // before the fork; the descriptor is open until spawn() returns.
     unsafe {
         command.pre_exec(move || {
+            // First: what comes later may take the rights for it away.
+            if let Some(door) = &entrance {
+                door.enter();
+            }
             prepare(group, network, cpus.as_ref(), own_proc)?;
             maps.as_ref().map_or(Ok(()), Maps::enter)?;
             tie_to_parent()
@@ -151,7 +202,9 @@ pub fn spawn(mut command: Command, setup: Setup<'_>) -> Result<Child, Os> {
     // SAFETY: a new descriptor that nobody else owns.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd as RawFd) };
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    Ok(Child { pid, pidfd, group, exit: None, stdin, stdout, stderr })
+    let counts = door.is_some_and(|door| door.was_taken());
+    let account = setup.account.map(|group| Account { group, counts });
+    Ok(Child { pid, pidfd, group, exit: None, account, stdin, stdout, stderr })
 }
 
 impl Child {
@@ -243,7 +296,10 @@ impl Child {
                 return Err(Os::new("wait for a child", error));
             }
         }
-        Ok(Exit { status: ExitStatus::from_raw(status), usage: Usage::of(&usage) })
+        let counted = self.account.as_ref().filter(|account| account.counts);
+        let figures = counted.map_or_else(Default::default, |account| account.group.figures());
+        let usage = Usage::of(&usage).or_of(figures);
+        Ok(Exit { status: ExitStatus::from_raw(status), usage })
     }
 }
 
@@ -520,7 +576,7 @@ pub fn wait_readable(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<bo
     }
 }
 
-fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut fds = [0; 2];
     // SAFETY: room for two descriptors.
     if unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) } < 0 {

@@ -288,6 +288,9 @@ impl Ran {
             (metric::CPU_MS.to_owned(), client.cpu_ms() + server.cpu_ms()),
             (metric::PEAK_MEMORY.to_owned(), client.peak_memory_bytes as f64),
         ]);
+        if let Some(group) = client.group_memory {
+            metrics.insert(metric::GROUP_MEMORY.to_owned(), group.peak_bytes as f64);
+        }
         if let Client::Subject(report) = &self.client {
             metrics.extend(report.metrics.clone());
         }

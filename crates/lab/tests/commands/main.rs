@@ -16,4 +16,5 @@ mod links;
 mod runs;
 mod serving;
 mod subjects;
+mod twitter;
 mod verdicts;

@@ -73,6 +73,14 @@ fn a_fetch_that_cannot_be_is_refused() {
 }
 
 #[test]
+fn a_warm_up_takes_a_time_that_is_one() {
+    let line = r#"{"event":"ready","warmup_ms":12.5}"#;
+    assert_eq!(hear(0, &[line, DONE]).unwrap().ready.unwrap().line.warmup_ms, Some(12.5));
+    let rubbish = hear(0, &[&line.replace("12.5", "-1"), DONE]).unwrap_err();
+    assert!(rubbish.to_string().contains("`warmup_ms` is -1"), "{rubbish}");
+}
+
+#[test]
 fn a_line_without_end_is_refused_before_it_fills_the_memory() {
     let mut hearing = Hearing::new(0..1);
     let flood = vec![b'x'; 1 << 20];

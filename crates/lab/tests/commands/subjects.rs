@@ -1,6 +1,6 @@
 //! Client subjects as users write them: a good one, and every way to be a bad one.
 
-use crate::bench::{Bench, outcomes, trials_run_here, unsupported};
+use crate::bench::{Bench, outcomes, records, trials_run_here, unsupported};
 use serde_json::Value;
 use std::process::Command;
 
@@ -68,9 +68,7 @@ fn raced(bench: &Bench) -> (String, String) {
 }
 
 fn row(bench: &Bench) -> Value {
-    let rows = rusqlite::Connection::open(bench.path("run/rows.sqlite")).unwrap();
-    let text: String = rows.query_row("SELECT record FROM trials", [], |row| row.get(0)).unwrap();
-    serde_json::from_str(&text).unwrap()
+    records(&bench.path("run")).remove(0)
 }
 
 #[test]

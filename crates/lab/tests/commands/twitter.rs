@@ -1,6 +1,6 @@
 //! `race twitter-api`, in small: Twitter4J's contenders make the experiment's calls, over what they are asked for.
 
-use crate::bench::{Bench, outcomes, trials_run_here, unsupported};
+use crate::bench::{Bench, outcomes, records, trials_run_here, unsupported};
 use serde_json::Value;
 
 const EXPERIMENT: &str = include_str!("../../../../experiments/twitter-api.toml");
@@ -28,13 +28,6 @@ fn in_small() -> String {
     })
 }
 
-fn rows(bench: &Bench) -> Vec<Value> {
-    let rows = rusqlite::Connection::open(bench.path("run/rows.sqlite")).unwrap();
-    let mut rows = rows.prepare("SELECT record FROM trials").unwrap();
-    let texts = rows.query_map([], |row| row.get::<_, String>(0)).unwrap();
-    texts.map(|text| serde_json::from_str(&text.unwrap()).unwrap()).collect()
-}
-
 #[test]
 fn twitter4j_makes_the_published_calls_over_the_transport_that_each_contender_names() {
     if !trials_run_here() {
@@ -48,7 +41,7 @@ fn twitter4j_makes_the_published_calls_over_the_transport_that_each_contender_na
     bench.run(&[&words[..], &["--links", "none", "--out", "run"]].concat()).said(0, &[]);
     assert_eq!(bench.alive(), [], "a process is left");
     assert_eq!(outcomes(&bench.path("run")).len(), CONTENDERS.len() * 2);
-    for row in rows(&bench) {
+    for row in records(&bench.path("run")) {
         let name = row["plan"]["cell"]["contender"]["name"].as_str().unwrap();
         if row["outcome"]["kind"] == "unsupported" {
             assert_eq!(row["outcome"]["remedy"], "./peers install", "{row:#}");

@@ -103,6 +103,16 @@ fn fields_of_later_versions_are_passed_over() {
 }
 
 #[test]
+fn the_jobs_and_lines_of_the_documentation_are_what_it_says() {
+    let text = include_str!("../../../../docs/subjects.md");
+    let blocks = text.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let [job, lines] = blocks.collect::<Vec<_>>().try_into().unwrap();
+    let job: Job = serde_json::from_str(job).unwrap();
+    assert_eq!((job.contract, job.fetches.len()), (CONTRACT, 1));
+    hear(2, &lines.lines().collect::<Vec<_>>()).unwrap();
+}
+
+#[test]
 fn the_schemas_are_published() {
     schema_file::check("subject-job.schema.json", &job_schema());
     schema_file::check("subject-line.schema.json", &line_schema());

@@ -402,7 +402,10 @@ fn metrics(sat: &[Sat], usage: EndUse, is_warm: bool) -> BTreeMap<String, f64> {
     // Whoever asks for a warm client asks about a process that runs already.
     let begun = |sat: &Sat| if is_warm { ready_at(sat) } else { begun(sat) };
     set(metric::WALL_MS, of_all(&|sat| sat.ended.since(begun(sat))));
-    set(metric::STARTUP_MS, of_all(&startup));
+    // An adapter whose client tells no time before its first request cannot tell its start from its work.
+    if let startup @ 0.001.. = of_all(&startup) {
+        set(metric::STARTUP_MS, startup);
+    }
     let transfer = |sat: &Sat| {
         let lines = sat.transcript.fetches.iter().map(|told| &told.line);
         let end = lines.clone().map(|line| line.ended_ms).fold(0.0, f64::max);

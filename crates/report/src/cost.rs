@@ -15,7 +15,7 @@ pub(crate) struct Cost<'a> {
 impl<'a> Cost<'a> {
     /// None where the cell's rows hold no cost.
     pub(crate) fn of(cell: &'a CellResult) -> Option<Self> {
-        cell.metrics.contains_key(metric::STARTUP_MS).then_some(Self { cell })
+        cell.metrics.contains_key(metric::WALL_MS).then_some(Self { cell })
     }
 
     /// `start-up 455 ms, CPU 893 ms, 3.41 CPU s a GiB, 41.2 MB of memory, heap 12.0 MB, 1 collection`

@@ -123,6 +123,8 @@ fn connect_hint(error: &SocketError) -> &'static str {
     match error {
         SocketError::Refused => "; is a server listening there?",
         SocketError::Unreachable => "; is the network up?",
+        SocketError::NoDescriptors => "; raise their number with `ulimit -n`",
+        SocketError::NoPorts => "; widen net.ipv4.ip_local_port_range",
         SocketError::TimedOut | SocketError::Reset | SocketError::Os(_) => "",
     }
 }

@@ -35,6 +35,7 @@ mod failure;
 mod fetch;
 mod fetch_list;
 mod hosts;
+pub mod load;
 mod page_load;
 mod pool;
 mod profile;

@@ -2,7 +2,7 @@
 //! as a page asks for; a conversation has one. The one rule: whatever happened, `settle` follows, and after it nothing
 //! that could be said is left.
 
-mod line;
+pub(crate) mod line;
 
 use crate::config::ClientConfig;
 use crate::failure::{Failure, Place};

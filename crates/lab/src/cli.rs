@@ -1,8 +1,10 @@
 //! The command line: every command and flag has its one home here, with its help.
 
 mod get;
+mod load;
 
 pub(crate) use get::GetArgs;
+pub(crate) use load::{LoadArgs, TargetUrl, parse_target};
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use std::net::SocketAddr;
@@ -24,6 +26,7 @@ use unit::Seed;
   wirelap serve ./site --listen 127.0.0.1:8080 --listen-tls 127.0.0.1:8443
   wirelap link 3g --far 'iperf3 -s -1' -- sh -c 'iperf3 -c far'
   wirelap get -O https://example.org/disk.iso    a download that resumes and never leaves half a file
+  wirelap load -c 64 -d 10s http://127.0.0.1:8080/    requests as many, or as often (--rate), as you say
   wirelap doctor                        what this machine lacks, and the command that mends it
 
 Environment: NO_COLOR leaves colours out; SSLKEYLOGFILE takes TLS secrets, for Wireshark.
@@ -38,6 +41,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Race(RaceArgs),
     Get(Box<GetArgs>),
+    Load(Box<LoadArgs>),
     Serve(ServeArgs),
     Link(LinkArgs),
     List(ListArgs),

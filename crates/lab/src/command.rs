@@ -8,6 +8,7 @@ pub(crate) mod far;
 pub(crate) mod get;
 pub(crate) mod link;
 pub(crate) mod list;
+pub(crate) mod load;
 pub(crate) mod man;
 pub(crate) mod near;
 pub(crate) mod race;
@@ -17,7 +18,11 @@ pub(crate) mod subject;
 pub(crate) mod trial;
 
 use crate::trouble::Trouble;
+use os::reactor::Stop;
+use os::signal::Interrupts;
 use std::io::{IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::sync::Arc;
 
 /// Prints `text` as it is to standard output. A reader that has gone away (`| head`) is no trouble.
 pub(crate) fn print(text: &str) -> Result<(), Trouble> {
@@ -72,6 +77,21 @@ pub(crate) fn lacking(error: os::error::Os) -> Trouble {
         Some(remedy) => trouble.remedy(remedy),
         None => trouble,
     }
+}
+
+/// Takes over Ctrl-C, which makes `stop` stop from now on.
+pub(crate) fn stop_on_interrupt(stop: &Stop) -> Result<Arc<Interrupts>, Trouble> {
+    let interrupts = Interrupts::take()
+        .map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))?;
+    let interrupts = Arc::new(interrupts);
+    let (seen, stop) = (Arc::clone(&interrupts), stop.clone());
+    // It waits for as long as the process lives, for it cannot be woken otherwise; it holds nothing.
+    std::thread::spawn(move || {
+        if os::process::wait_readable(seen.as_fd(), None).is_ok() {
+            stop.stop();
+        }
+    });
+    Ok(interrupts)
 }
 
 /// Columns of the terminal; 100 where there is none.

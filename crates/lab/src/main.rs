@@ -19,26 +19,35 @@ mod host;
 mod inputs;
 mod job;
 mod key_log;
+mod load;
 mod materials;
 mod path;
 mod progress;
+mod ran;
 mod run_folder;
 mod runner;
 mod schedule;
 mod served;
 mod servers;
+mod sides;
 mod sitting;
 mod store;
 mod subject_trial;
 mod subjects;
 mod synthetic;
 mod task;
+mod tcp_settings;
 mod trouble;
+mod unmade;
+mod work;
 
 use clap::Parser;
 use cli::{Cli, Command};
 use std::process::ExitCode;
 use trouble::Trouble;
+
+/// How requests of ours name their client.
+const VERSION_FIELD: &str = concat!("wirelap/", env!("CARGO_PKG_VERSION"));
 
 fn main() -> ExitCode {
     let done: Result<ExitCode, Trouble> = match Cli::parse().command {
@@ -46,6 +55,7 @@ fn main() -> ExitCode {
         Command::Get(args) => command::get::run(&args),
         Command::Serve(args) => command::serve::run(&args),
         Command::Link(args) => command::link::run(&args),
+        Command::Load(args) => command::load::run(&args),
         Command::List(args) => command::list::run(&args),
         Command::Doctor(args) => command::doctor::run(&args),
         Command::Report(args) => command::report::run(&args),

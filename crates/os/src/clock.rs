@@ -20,3 +20,18 @@ pub fn realtime() -> Duration {
     unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
+
+/// Processor time that the calling thread has used, in the kernel and outside (CLOCK_THREAD_CPUTIME_ID).
+pub fn thread_cpu() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: as above; each thread has this clock.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Has the calling thread woken when it asked for: the kernel may else put a wake-up off by 50 µs to join it with
+/// another one.
+pub fn wake_on_time() {
+    // SAFETY: this option takes a number; a refusal leaves the default.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+}

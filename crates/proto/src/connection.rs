@@ -13,6 +13,7 @@
 
 use crate::error::{Error, Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead};
+use crate::prepared::Prepared;
 use crate::schedule::Priority;
 use crate::send_buf::SendBuf;
 use bytes::Bytes;
@@ -179,6 +180,14 @@ pub trait Connection {
 pub trait ClientConnection: Connection {
     /// Asks. With `Fin::Last` there is no body; else `send` follows.
     fn request(&mut self, now: Instant, head: &RequestHead, fin: Fin) -> Result<StreamId, Refused>;
+
+    /// Asks what was prepared: the same as `request` with its head and end, for less work where there is less to do.
+    fn request_prepared(&mut self, now: Instant, prepared: &Prepared) -> Result<StreamId, Refused> {
+        self.request(now, prepared.head(), prepared.fin())
+    }
+
+    /// Gives back a head that an event brought, once it has been looked at: the next one is read into its room.
+    fn recycle(&mut self, _head: ResponseHead) {}
 
     /// How many further requests may be made right now: 1 or 0 for HTTP/1.1, what the peer's limit on
     /// concurrent streams leaves for the multiplexed protocols, 0 once draining.

@@ -29,6 +29,7 @@ mod connection;
 mod data;
 mod head;
 mod head_out;
+mod known;
 mod lifecycle;
 mod priority;
 mod receive;

@@ -23,6 +23,7 @@ pub mod h2;
 mod id_map;
 mod message;
 mod multiplex;
+mod prepared;
 pub mod schedule;
 mod send_buf;
 pub mod spdy;
@@ -32,9 +33,11 @@ pub use connection::{
     ClientConnection, Connection, ConnectionState, Event, Fin, ServerConnection, StreamId,
 };
 pub use end_point::{
-    Accepted, Acks, Action, EndPoint, Nagle, SocketError, SocketId, SocketSettings,
+    Accepted, Acks, Action, EndPoint, FastOpen, Nagle, SocketError, SocketId, SocketSettings,
 };
 pub use error::{Error, Misuse, Refused, Scope};
+pub use id_map::{IdHasher, IdMap};
 pub use message::{Method, RequestHead, ResponseHead, Scheme, Status};
+pub use prepared::Prepared;
 pub use send_buf::SendBuf;
 pub use wire::{Field, Fields};

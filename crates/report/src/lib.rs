@@ -32,6 +32,7 @@ mod har;
 mod html;
 mod hue;
 mod json;
+mod load;
 mod markup;
 mod number;
 mod overview;
@@ -46,7 +47,8 @@ pub use comparison::{comparison_junit, comparison_markdown, comparison_terminal}
 pub use csv::csv;
 pub use har::har;
 pub use html::{comparison_html, html};
-pub use json::json;
+pub use json::{json, load_json};
+pub use load::{load, load_csv};
 pub use terminal::{Colour, Style, terminal};
 
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //! as Unix time has it.
 
 /// `2026-11-21T19:48:41.250Z`.
-pub(crate) fn rfc3339(unix_ms: u64) -> String {
+pub fn rfc3339(unix_ms: u64) -> String {
     let (seconds, millis) = (unix_ms / 1000, unix_ms % 1000);
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = civil(days);

@@ -17,11 +17,14 @@
 //! ```
 
 mod analyse;
+pub mod audit;
 pub mod blocks;
-mod calendar;
+pub mod calendar;
 pub mod calibration;
 pub mod compare;
 pub mod experiment;
+pub mod family;
+pub mod load;
 mod nearest;
 pub mod plan;
 pub mod published;

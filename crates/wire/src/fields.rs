@@ -42,6 +42,12 @@ impl Fields {
         Self { text: Vec::with_capacity(octets), entries: Vec::with_capacity(fields) }
     }
 
+    /// Makes room for so many fields more, and for so many octets of names and values.
+    pub fn reserve(&mut self, fields: usize, octets: usize) {
+        self.text.reserve(octets);
+        self.entries.reserve(fields);
+    }
+
     /// Appends a field.
     pub fn push(&mut self, name: &[u8], value: &[u8]) {
         self.push_field(Field { name, value, sensitive: false });
@@ -100,6 +106,13 @@ impl Fields {
     /// Octets as RFC 9113 §6.5.2 counts them: name, value and 32 a field.
     pub fn list_size(&self) -> usize {
         self.text.len() + self.entries.len() * FIELD_OVERHEAD
+    }
+
+    /// Becomes the same list as `other`, in its own buffer.
+    pub fn copy_from(&mut self, other: &Self) {
+        self.clear();
+        self.text.extend_from_slice(&other.text);
+        self.entries.extend_from_slice(&other.entries);
     }
 
     /// Drops all fields and keeps the buffer.

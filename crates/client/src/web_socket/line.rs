@@ -21,7 +21,7 @@ const QUEUE: usize = 64 * 1024;
 
 /// What was heard.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(crate) enum Heard {
     /// The WebSocket is open.
     Opened,
     /// A message.
@@ -34,7 +34,7 @@ pub(super) enum Heard {
     Over,
 }
 
-pub(super) struct Line {
+pub(crate) struct Line {
     http: Box<dyn ClientConnection>,
     request: RequestHead,
     handshake: ClientHandshake,
@@ -47,7 +47,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub(super) fn new(
+    pub(crate) fn new(
         now: Instant,
         (config, own): (&ClientConfig, &WebSocketConfig),
         (url, fields): (&Url, Fields),
@@ -78,7 +78,7 @@ impl Line {
     }
 
     /// Asks for the WebSocket; the error says why that cannot be.
-    pub(super) fn ask(&mut self, now: Instant) -> Result<(), String> {
+    pub(crate) fn ask(&mut self, now: Instant) -> Result<(), String> {
         let request = self.handshake.request(self.request.clone());
         let stream = self.http.request(now, &request, Fin::Last);
         self.stream = Some(stream.map_err(|refused| refused.to_string())?);
@@ -86,7 +86,7 @@ impl Line {
     }
 
     /// Takes octets of the connection.
-    pub(super) fn take(&mut self, now: Instant, octets: &[u8]) {
+    pub(crate) fn take(&mut self, now: Instant, octets: &[u8]) {
         let mut input = octets;
         while let Some(event) = self.http.handle_bytes(now, &mut input) {
             match event {
@@ -124,12 +124,12 @@ impl Line {
     }
 
     /// The server will send nothing more.
-    pub(super) fn end(&mut self, now: Instant) {
+    pub(crate) fn end(&mut self, now: Instant) {
         self.http.handle_eof(now);
         self.take(now, &[]);
     }
 
-    pub(super) fn hear(&mut self, now: Instant) -> Option<Heard> {
+    pub(crate) fn hear(&mut self, now: Instant) -> Option<Heard> {
         if let Some(socket) = &mut self.socket {
             heed(now, socket, &mut self.heard, &[]);
         }
@@ -137,18 +137,18 @@ impl Line {
     }
 
     /// Whether another message may wait.
-    pub(super) fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.socket.as_ref().is_some_and(|socket| socket.unsent() < QUEUE)
     }
 
-    pub(super) fn say(&mut self, kind: MessageKind, data: Bytes) {
+    pub(crate) fn say(&mut self, kind: MessageKind, data: Bytes) {
         if let Some(socket) = &mut self.socket {
             // Refused after the server's Close: then its end comes as an event.
             let _too_late = socket.send(kind, data);
         }
     }
 
-    pub(super) fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         if let Some(socket) = &mut self.socket {
             // Refused where the server has closed already.
             let _too_late = socket.close(CloseCode::NORMAL, "");
@@ -157,7 +157,7 @@ impl Line {
 
     /// Hands frames over to the stream. Where header and payload leave apart, the next part waits until the one before
     /// is out.
-    pub(super) fn prepare(&mut self, now: Instant) {
+    pub(crate) fn prepare(&mut self, now: Instant) {
         let (Some(stream), Some(socket)) = (self.stream, &mut self.socket) else { return };
         let queue = match self.settings.writes {
             Writes::One => QUEUE,
@@ -175,16 +175,16 @@ impl Line {
         }
     }
 
-    pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, room: usize) {
+    pub(crate) fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, room: usize) {
         self.http.poll_transmit(now, out, room);
         self.take(now, &[]);
     }
 
-    pub(super) fn wants_transmit(&self) -> bool {
+    pub(crate) fn wants_transmit(&self) -> bool {
         self.http.wants_transmit() || self.socket.as_ref().is_some_and(Connection::wants_transmit)
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.http.handle_timeout(now);
         self.take(now, &[]);
         if let Some(socket) = &mut self.socket {
@@ -192,7 +192,7 @@ impl Line {
         }
     }
 
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let socket = self.socket.as_ref().and_then(Connection::poll_timeout);
         [self.http.poll_timeout(), socket].into_iter().flatten().min()
     }

@@ -114,12 +114,12 @@ pub(crate) struct GetArgs {
 }
 
 /// As curl does: without a scheme it is http.
-fn parse_url(text: &str) -> Result<Url, String> {
+pub(super) fn parse_url(text: &str) -> Result<Url, String> {
     let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     whole.parse().map_err(|error: page::UrlError| error.to_string())
 }
 
-fn parse_time(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_time(text: &str) -> Result<Duration, String> {
     let time = match text.parse::<f64>() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
         Err(_) => unit::parse_duration(text).ok(),
@@ -132,6 +132,13 @@ fn parse_time(text: &str) -> Result<Duration, String> {
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 fn parse_field(text: &str) -> Result<(String, String), String> {
+    const OURS: [&str; 6] =
+        ["host", "range", "if-range", "content-length", "transfer-encoding", "connection"];
+    field(text, &OURS)
+}
+
+/// A header field, unless it is one of ours to send.
+pub(super) fn field(text: &str, ours: &[&str]) -> Result<(String, String), String> {
     let wrong = || format!("`{text}` is no header field: `Name: value` is expected");
     let (name, value) = text.split_once(':').ok_or_else(wrong)?;
     let is_token = |octet: u8| octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&octet);
@@ -139,9 +146,7 @@ fn parse_field(text: &str) -> Result<(String, String), String> {
     if name.is_empty() || !name.bytes().all(is_token) || value.bytes().any(|octet| octet < b' ') {
         return Err(wrong());
     }
-    const OURS: [&str; 6] =
-        ["host", "range", "if-range", "content-length", "transfer-encoding", "connection"];
-    if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
+    if ours.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
         return Err(format!("the field `{name}` is wirelap's own to send"));
     }
     Ok((name.to_owned(), value.to_owned()))

@@ -6,23 +6,19 @@ use crate::get::names::{self, Target};
 use crate::get::outcome::Outcome;
 use crate::get::progress::Meter;
 use crate::get::sink::{Outputs, Voice, Wish};
+use crate::get::trust::Trusted;
 use crate::get::{leftover, resolve, trust};
-use crate::trouble::{self, Trouble};
-use crate::{environment, key_log};
+use crate::trouble::Trouble;
 use client::{
     Client, ClientConfig, Download, DownloadSettings, Offer, Priorities, Profile, Report, Retry,
     Security, Timeouts, Transport, Wanted,
 };
 use os::files::writer::{Cache, DigestWish, Leave, WriterSettings};
 use os::reactor::{Reactor, ReactorSettings, Stop};
-use os::signal::Interrupts;
 use proto::Fields;
-use secure::{ClientTls, ClientTlsOptions, Pem, RootsLater, Trust};
+use secure::Resumption;
 use std::io::IsTerminal;
-use std::os::fd::AsFd;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 use unit::Seed;
 
@@ -135,9 +131,8 @@ fn wanted(args: &GetArgs, url: &page::Url, target: &Target) -> Wanted {
         fields.push(name.as_bytes(), value.as_bytes());
     }
     // Octets are kept as they come; a coded body would be another file than its URL names.
-    let version = concat!("wirelap/", env!("CARGO_PKG_VERSION"));
     for (name, value) in
-        [("user-agent", version), ("accept", "*/*"), ("accept-encoding", "identity")]
+        [("user-agent", crate::VERSION_FIELD), ("accept", "*/*"), ("accept-encoding", "identity")]
     {
         if fields.find_str(name).is_none() {
             fields.push(name.as_bytes(), value.as_bytes());
@@ -184,24 +179,8 @@ fn config(args: &GetArgs) -> Result<ClientConfig, Trouble> {
         Offer::Negotiate
     };
     let transport = Transport { offer, security: Security::AsUrl };
-    let roots = match &args.cacert {
-        Some(file) => {
-            let name = file.display().to_string();
-            let text = std::fs::read(file)
-                .map_err(|error| trouble::file(format!("reading {name}"), &error))?;
-            vec![Pem::new(name, text)]
-        }
-        None => Vec::new(),
-    };
-    let tls = ClientTls::new(ClientTlsOptions {
-        trust: if args.insecure { Trust::Anyone } else { Trust::Roots },
-        roots,
-        roots_later: Some(RootsLater::new(trust::system)),
-        alpn: transport.alpn(),
-        key_log: key_log::open(environment::ssl_key_log_file().as_deref())?,
-        ..ClientTlsOptions::default()
-    })
-    .map_err(Trouble::misuse)?;
+    let trusted = Trusted { cacert: args.cacert.as_deref(), insecure: args.insecure };
+    let tls = trust::client_tls(&trusted, transport.alpn(), Resumption::On)?;
     let mut config = ClientConfig::new(transport, tls);
     config.hosts.ask(resolve::resolver(&args.urls));
     config.limits.per_origin = usize::from(args.connections);
@@ -215,20 +194,11 @@ fn config(args: &GetArgs) -> Result<ClientConfig, Trouble> {
 
 /// Does the work to its end, or to an interrupt; tells how many came.
 fn drive(mut client: Client<Download<Outputs>>) -> Result<(Download<Outputs>, u32), Trouble> {
-    let interrupts = Interrupts::take()
-        .map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))?;
-    let interrupts = Arc::new(interrupts);
     let stop = Stop::new().map_err(super::lacking)?;
+    let interrupts = super::stop_on_interrupt(&stop)?;
     // A socket is closed at once: what the server still says is of no use, and the process wants to end.
     let settings = ReactorSettings { linger: Duration::ZERO, ..ReactorSettings::default() };
-    let mut reactor = Reactor::new(settings, stop.clone()).map_err(super::lacking)?;
-    let seen = Arc::clone(&interrupts);
-    // It waits for as long as the process lives, for it cannot be woken otherwise; it holds nothing.
-    thread::spawn(move || {
-        if os::process::wait_readable(seen.as_fd(), None).is_ok() {
-            stop.stop();
-        }
-    });
+    let mut reactor = Reactor::new(settings, stop).map_err(super::lacking)?;
     reactor.run(&mut client).map_err(super::lacking)?;
     Ok((client.into_work(), interrupts.count()))
 }

@@ -1,8 +1,9 @@
 //! The authorities that the system believes. They are read when a certificate is to be judged and not before:
 //! most of what a short download costs is its start.
 
-use crate::environment;
-use secure::Pem;
+use crate::trouble::{self, Trouble};
+use crate::{environment, key_log};
+use secure::{ClientTls, ClientTlsOptions, Pem, Resumption, RootsLater, Trust};
 use std::path::{Path, PathBuf};
 
 /// Where distributions keep them all in one file: Debian and Arch, Fedora and RHEL, openSUSE, Alpine.
@@ -14,8 +15,39 @@ const BUNDLES: [&str; 5] = [
     "/etc/ssl/cert.pem",
 ];
 
+/// Whom the user believes.
+pub(crate) struct Trusted<'a> {
+    /// The file of authorities; None for the system's.
+    pub(crate) cacert: Option<&'a Path>,
+    /// Whether anybody is.
+    pub(crate) insecure: bool,
+}
+
+/// A client's TLS as the command line has it.
+pub(crate) fn client_tls(
+    trusted: &Trusted<'_>,
+    alpn: Vec<String>,
+    resumption: Resumption,
+) -> Result<ClientTls, Trouble> {
+    let read = |file: &Path| {
+        let text = std::fs::read(file)
+            .map_err(|error| trouble::file(format!("reading {}", name(file)), &error))?;
+        Ok(Pem::new(name(file), text))
+    };
+    let options = ClientTlsOptions {
+        trust: if trusted.insecure { Trust::Anyone } else { Trust::Roots },
+        roots: trusted.cacert.map(read).transpose()?.into_iter().collect(),
+        roots_later: Some(RootsLater::new(system)),
+        alpn,
+        resumption,
+        key_log: key_log::open(environment::ssl_key_log_file().as_deref())?,
+        ..ClientTlsOptions::default()
+    };
+    ClientTls::new(options).map_err(Trouble::misuse)
+}
+
 /// The system's authorities; the error says what is missing and the way out.
-pub(crate) fn system() -> Result<Vec<Pem>, String> {
+fn system() -> Result<Vec<Pem>, String> {
     let own = environment::ssl_cert_file();
     let files: Vec<PathBuf> = match own {
         Some(file) => vec![file],

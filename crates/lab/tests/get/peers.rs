@@ -1,26 +1,8 @@
 //! Downloads from servers that other people wrote, and from our own, over every protocol that both speak.
 
-use crate::bench::{Bench, Running, unsupported};
+use crate::bench::{Bench, free_port, program, started};
 use crate::server::{content, get, is_whole, names};
 use std::io::{BufRead, BufReader};
-use std::net::{TcpListener, TcpStream};
-use std::path::Path;
-use std::time::Duration;
-
-/// A port that was free a moment ago.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-fn program(name: &str) -> Option<String> {
-    let folders = ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
-    let found = folders.iter().map(|folder| format!("{folder}/{name}"));
-    let found = found.into_iter().find(|path| Path::new(path).exists());
-    if found.is_none() {
-        unsupported(name);
-    }
-    found
-}
 
 /// A folder `www` with a small and a large file, and a certificate.
 fn site() -> Option<Bench> {
@@ -32,29 +14,10 @@ fn site() -> Option<Bench> {
     for index in 0..30 {
         bench.write(&format!("www/f{index}"), content(1_000 + index));
     }
-    let made = bench.shell(&[], concat!(
-        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem ",
-        "-out cert.pem -subj /CN=localhost -days 2 -addext subjectAltName=DNS:localhost,IP:127.0.0.1 ",
-        "-addext basicConstraints=critical,CA:FALSE"
-    ));
-    if made.code != 0 {
-        unsupported("openssl");
+    if !bench.certify() {
         return None;
     }
     Some(bench)
-}
-
-fn started(bench: &Bench, (program, args): (&str, &[&str]), port: u16) -> Running {
-    let mut command = bench.command(program);
-    command.args(args);
-    let running = bench.start(command);
-    for _ in 0..500 {
-        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-            return running;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("{program} does not listen: {:?}", running.end());
 }
 
 /// Both files, one by one and in pieces, and thirty small ones together, by `protocol`.

@@ -31,9 +31,7 @@ pub(crate) struct Waiter {
 
 impl Waiter {
     pub(crate) fn new() -> Result<Self, Os> {
-        // The kernel may else put a wake-up off by 50 µs to join it with another one.
-        // SAFETY: this option takes a number; a refusal leaves the default.
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+        crate::clock::wake_on_time();
         // SAFETY: epoll_create1 takes flags alone.
         let epoll = new_fd(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) }.into())
             .map_err(|source| Os::new("make an epoll descriptor", source))?;

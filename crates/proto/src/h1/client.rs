@@ -10,10 +10,12 @@ use super::outgoing::{Hold, Outgoing};
 use super::settings::{ClientSettings, KeepAlive};
 use crate::connection::{ClientConnection, Connection, ConnectionState, Event, Fin, StreamId};
 use crate::error::{Error, Misuse, Refused};
-use crate::message::RequestHead;
+use crate::message::{RequestHead, ResponseHead};
+use crate::prepared::Prepared;
 use crate::schedule::Priority;
 use crate::send_buf::SendBuf;
 use bytes::Bytes;
+pub(crate) use plan::Written;
 use plan::{Asked, RequestPlan, expects_continue};
 use std::collections::VecDeque;
 use trace::{HeaderOctets, Tracer};
@@ -30,6 +32,9 @@ pub struct Client {
     exchange: Option<Exchange>,
     /// What the exchange that ended last has left, for the next.
     spare: Outgoing,
+    /// Room of fields that the caller has given back.
+    room: Fields,
+    known: Option<Known>,
     /// The number of the next exchange.
     next: u64,
     /// Body octets given out and not consumed.
@@ -59,6 +64,16 @@ enum Response {
     Whole,
 }
 
+/// The head that was read last.
+#[derive(Debug, Default)]
+struct Known {
+    octets: Vec<u8>,
+    response: head::Response,
+}
+
+/// A longer head is read anew each time.
+const LONGEST_KNOWN: usize = 1024;
+
 /// Whether more may come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Input {
@@ -76,6 +91,8 @@ impl Client {
             tracer,
             exchange: None,
             spare: Outgoing::default(),
+            room: Fields::new(),
+            known: None,
             next: 0,
             unconsumed: 0,
             state: ConnectionState::Open,
@@ -89,6 +106,40 @@ impl Client {
     /// Whether more octets are welcome: while not, the end point leaves them in its socket.
     pub fn wants_read(&self) -> bool {
         self.unconsumed < self.settings.body_window
+    }
+
+    fn check_room(&self) -> Result<(), Refused> {
+        if self.state != ConnectionState::Open || self.input == Input::Ended {
+            return Err(Refused::Draining);
+        }
+        if self.exchange.is_some() { Err(Refused::Full) } else { Ok(()) }
+    }
+
+    /// Begins an exchange whose request `write` writes.
+    fn begin(
+        &mut self,
+        plan: &RequestPlan,
+        expects_continue: bool,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> StreamId {
+        let mut exchange = Exchange {
+            out: std::mem::take(&mut self.spare),
+            asked: plan.asked,
+            response: Response::Awaited,
+            informational: 0,
+        };
+        exchange.out.put_head(plan.framing, write);
+        if plan.framing.is_some() && expects_continue {
+            exchange.out.hold_body();
+        }
+        if self.settings.keep_alive == KeepAlive::Off {
+            self.state = ConnectionState::Draining;
+        }
+        self.exchange = Some(exchange);
+        self.unconsumed = 0;
+        let stream = StreamId(self.next);
+        self.next += 1;
+        stream
     }
 
     fn stream(&self) -> StreamId {
@@ -114,12 +165,8 @@ impl Client {
         now: Instant,
         input: &mut &'i [u8],
     ) -> Result<Option<Event<'i>>, Error> {
-        let Some(whole) = self.reader.read(input).map_err(head::foreign)? else { return Ok(None) };
-        let octets = self.reader.octets(whole);
-        let length = octets.len();
-        let response = head::read_response(octets)?;
+        let Some((length, response)) = self.next_head(input)? else { return Ok(None) };
         self.headers.received.count(length, length);
-        self.reader.restart();
         let stream = self.stream();
         self.tracer.emit(now, || trace::Event::FrameParsed {
             stream: stream.0,
@@ -175,6 +222,35 @@ impl Client {
             }
         };
         Ok(Some(Event::Response { stream, head: response.head, fin }))
+    }
+
+    /// Reads a whole head, and tells its length. One that is octet for octet the one before it, as a server repeats it
+    /// until its clock has gone on, is not read again.
+    fn next_head(&mut self, input: &mut &[u8]) -> Result<Option<(usize, head::Response)>, Error> {
+        let room = std::mem::take(&mut self.room);
+        if self.reader.is_empty()
+            && let Some(known) = &self.known
+            && let Some(rest) = input.strip_prefix(&known.octets[..])
+        {
+            *input = rest;
+            return Ok(Some((known.octets.len(), known.response.again(room))));
+        }
+        let whole = self.reader.read(input).map_err(head::foreign)?;
+        let Some(whole) = whole else {
+            self.room = room;
+            return Ok(None);
+        };
+        let octets = self.reader.octets(whole);
+        let response = head::read_response(octets, room)?;
+        let length = octets.len();
+        if length <= LONGEST_KNOWN {
+            let known = self.known.get_or_insert_with(Known::default);
+            known.octets.clear();
+            known.octets.extend_from_slice(octets);
+            known.response = response.again(std::mem::take(&mut known.response.head.fields));
+        }
+        self.reader.restart();
+        Ok(Some((length, response)))
     }
 
     fn read_body<'i>(
@@ -387,32 +463,27 @@ impl ClientConnection for Client {
         head: &RequestHead,
         fin: Fin,
     ) -> Result<StreamId, Refused> {
-        if self.state != ConnectionState::Open || self.input == Input::Ended {
-            return Err(Refused::Draining);
-        }
-        if self.exchange.is_some() {
-            return Err(Refused::Full);
-        }
+        self.check_room()?;
         let plan = RequestPlan::new(head, fin).map_err(Refused::Unsendable)?;
-        let mut exchange = Exchange {
-            out: std::mem::take(&mut self.spare),
-            asked: plan.asked,
-            response: Response::Awaited,
-            informational: 0,
-        };
         let keep_alive = self.settings.keep_alive;
-        exchange.out.put_head(plan.framing, |out| plan.write(head, keep_alive, out));
-        if plan.framing.is_some() && expects_continue(&head.fields) {
-            exchange.out.hold_body();
+        let waits = expects_continue(&head.fields);
+        Ok(self.begin(&plan, waits, |out| plan.write(head, keep_alive, out)))
+    }
+
+    fn request_prepared(&mut self, now: Instant, prepared: &Prepared) -> Result<StreamId, Refused> {
+        if self.settings.keep_alive == KeepAlive::Off {
+            // Each such request says that it is the last.
+            return self.request(now, prepared.head(), prepared.fin());
         }
-        if keep_alive == KeepAlive::Off {
-            self.state = ConnectionState::Draining;
-        }
-        self.exchange = Some(exchange);
-        self.unconsumed = 0;
-        let stream = StreamId(self.next);
-        self.next += 1;
-        Ok(stream)
+        self.check_room()?;
+        let written = prepared.http1().map_err(Refused::Unsendable)?;
+        let put = |out: &mut Vec<u8>| out.extend_from_slice(&written.octets);
+        Ok(self.begin(&written.plan, written.expects_continue, put))
+    }
+
+    fn recycle(&mut self, head: ResponseHead) {
+        self.room = head.fields;
+        self.room.clear();
     }
 
     fn room(&self) -> usize {

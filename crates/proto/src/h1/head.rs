@@ -30,6 +30,21 @@ pub(super) struct Response {
     pub(super) persists: bool,
 }
 
+impl Response {
+    /// The same once more, in the room of `fields`.
+    pub(super) fn again(&self, mut fields: Fields) -> Self {
+        fields.copy_from(&self.head.fields);
+        let head = ResponseHead { status: self.head.status, fields };
+        Self { head, length: self.length, persists: self.persists }
+    }
+}
+
+impl Default for Response {
+    fn default() -> Self {
+        Self { head: ResponseHead::new(Status::OK), length: Ok(BodyLength::Empty), persists: true }
+    }
+}
+
 /// Reads a request head. The error's code is the status of the answer.
 pub(super) fn read_request(octets: &[u8], scheme: Scheme) -> Result<Request, Error> {
     let mut scratch = h1::field_scratch();
@@ -168,13 +183,13 @@ fn read_authority(octets: &[u8]) -> Result<&str, Error> {
     if is_host && port.bytes().all(|b| b.is_ascii_digit()) { Ok(text) } else { Err(fault()) }
 }
 
-/// Reads a response head.
-pub(super) fn read_response(octets: &[u8]) -> Result<Response, Error> {
+/// Reads a response head into the room of `fields`, which are empty.
+pub(super) fn read_response(octets: &[u8], mut fields: Fields) -> Result<Response, Error> {
     let mut scratch = h1::field_scratch();
     let parts = h1::parse_response(octets, &mut scratch).map_err(foreign)?;
     let options = ConnectionOptions::of(parts.fields());
     let mut framing = FramingFields::new();
-    let mut fields = Fields::with_capacity(parts.field_count(), octets.len());
+    fields.reserve(parts.field_count(), octets.len());
     let mut fault = None;
     for field in parts.fields() {
         // A response that has no body cannot be framed wrongly (RFC 9112 §6.3): the caller decides.

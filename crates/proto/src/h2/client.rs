@@ -5,11 +5,12 @@ use super::head_out;
 use super::settings::Settings;
 use crate::connection::{ClientConnection, ConnectionState, Fin, StreamId};
 use crate::error::Refused;
-use crate::message::{Method, RequestHead};
+use crate::message::{Method, RequestHead, ResponseHead};
 use crate::multiplex::outgoing::Ending;
 use crate::multiplex::role::impl_connection;
 use crate::multiplex::state::Step;
 use crate::multiplex::streams::{Asked, HeadSent, Opener};
+use crate::prepared::Prepared;
 use crate::schedule::{Priority, Scheduler};
 use trace::Tracer;
 use unit::Instant;
@@ -41,24 +42,26 @@ impl Client {
     }
 }
 
-impl ClientConnection for Client {
-    fn request(&mut self, now: Instant, head: &RequestHead, fin: Fin) -> Result<StreamId, Refused> {
-        let core = &mut self.core;
-        core.now = now;
-        if core.state != ConnectionState::Open || core.next_id > LAST_STREAM {
+impl Core {
+    /// Whether a stream can be opened for `head`.
+    fn check_room(&self, head: &RequestHead) -> Result<(), Refused> {
+        if self.state != ConnectionState::Open || self.next_id > LAST_STREAM {
             return Err(Refused::Draining);
         }
-        if core.streams.active(Opener::We) >= core.peer.max_concurrent_streams as usize {
+        if self.streams.active(Opener::We) >= self.peer.max_concurrent_streams as usize {
             return Err(Refused::Full);
         }
-        if head.protocol.is_some() && !core.peer.enable_connect_protocol {
+        if head.protocol.is_some() && !self.peer.enable_connect_protocol {
             return Err(Refused::NotAllowed);
         }
-        head_out::check_request(head, core.peer.max_header_list_size)
-            .map_err(|head_out::Unsendable(why)| Refused::Unsendable(why))?;
-        let id = core.next_id;
-        core.next_id += 2;
-        let mut stream = core.new_stream(Opener::We, Step::SendHeaders, fin);
+        Ok(())
+    }
+
+    /// Opens a stream whose HEADERS follow.
+    fn open_stream(&mut self, head: &RequestHead, fin: Fin) -> u32 {
+        let id = self.next_id;
+        self.next_id += 2;
+        let mut stream = self.new_stream(Opener::We, Step::SendHeaders, fin);
         stream.head_sent = HeadSent::Yes;
         if head.method == Method::Head {
             stream.asked = Asked::ForHeadOnly;
@@ -66,8 +69,20 @@ impl ClientConnection for Client {
         if fin == Fin::Last {
             stream.outgoing.ending = Ending::Sent;
         }
-        core.streams.insert(id, stream);
-        core.scheduler.insert(StreamId(u64::from(id)), Priority::Unset);
+        self.streams.insert(id, stream);
+        self.scheduler.insert(StreamId(u64::from(id)), Priority::Unset);
+        id
+    }
+}
+
+impl ClientConnection for Client {
+    fn request(&mut self, now: Instant, head: &RequestHead, fin: Fin) -> Result<StreamId, Refused> {
+        let core = &mut self.core;
+        core.now = now;
+        core.check_room(head)?;
+        head_out::check_request(head, core.peer.max_header_list_size)
+            .map_err(|head_out::Unsendable(why)| Refused::Unsendable(why))?;
+        let id = core.open_stream(head, fin);
         let mut block = std::mem::take(&mut core.scratch);
         block.clear();
         head_out::encode_request(&mut core.encoder, head, &mut block);
@@ -75,6 +90,37 @@ impl ClientConnection for Client {
         core.queue_block(id, fin, &block);
         core.scratch = block;
         Ok(StreamId(u64::from(id)))
+    }
+
+    fn request_prepared(&mut self, now: Instant, prepared: &Prepared) -> Result<StreamId, Refused> {
+        let core = &mut self.core;
+        let era = core.encoder.era();
+        let name = (prepared.id(), core.peer.max_header_list_size);
+        let (head, fin) = (prepared.head(), prepared.fin());
+        let Some((plain, known)) = core.known_requests.find(era, name) else {
+            let stream = self.request(now, head, fin)?;
+            let core = &mut self.core;
+            if let Some(era) = era.filter(|_| core.encoder.era() == era) {
+                core.known_requests.keep(era, &core.scratch, (core.encoder.plain_size(), name));
+            }
+            return Ok(stream);
+        };
+        let mut block = std::mem::take(&mut core.scratch);
+        block.clear();
+        block.extend_from_slice(known);
+        core.now = now;
+        let opened = core.check_room(head).map(|()| core.open_stream(head, fin));
+        if let Ok(id) = opened {
+            core.headers.sent.count(plain, block.len());
+            core.trace_block(id, plain, block.len());
+            core.queue_block(id, fin, &block);
+        }
+        core.scratch = block;
+        opened.map(|id| StreamId(u64::from(id)))
+    }
+
+    fn recycle(&mut self, head: ResponseHead) {
+        self.core.room = head.fields;
     }
 
     fn room(&self) -> usize {

@@ -4,6 +4,7 @@
 
 use super::block::Block;
 use super::data::Body;
+use super::known::{Known, KnownRequest, KnownResponse};
 use super::settings::{DEFAULT_TABLE, DEFAULT_WINDOW, PeerSettings, Settings};
 use crate::connection::{ConnectionState, Event, Fin, StreamId};
 use crate::error::{Error, Scope};
@@ -18,6 +19,7 @@ use crate::schedule::{Priority, Scheduler};
 use std::collections::VecDeque;
 use trace::{HeaderOctets, Tracer};
 use unit::Instant;
+use wire::Fields;
 use wire::h2::{ErrorCode, Frame, FrameHeader, PREFACE, Setting};
 use wire::hpack::{Decoder, Encoder};
 
@@ -77,6 +79,12 @@ pub(super) struct Core {
     pub(super) encoder: Encoder,
     /// Room for header blocks.
     pub(super) scratch: Vec<u8>,
+    /// Room of fields that the caller has given back.
+    pub(super) room: Fields,
+    /// Octets of the fields of the block that was decoded last.
+    pub(super) last_plain: usize,
+    pub(super) known_requests: Known<KnownRequest>,
+    pub(super) known_responses: Known<KnownResponse>,
     pub(super) streams: Streams,
     pub(super) scheduler: Box<dyn Scheduler>,
     /// Streams that the scheduler counts as ready.
@@ -129,6 +137,10 @@ impl Core {
             decoder: Decoder::new(DEFAULT_TABLE as usize),
             encoder: Encoder::new(DEFAULT_TABLE as usize),
             scratch: Vec::new(),
+            room: Fields::new(),
+            last_plain: 0,
+            known_requests: Known::default(),
+            known_responses: Known::default(),
             streams: Streams::default(),
             scheduler,
             ready: 0,

@@ -2,6 +2,7 @@
 //! field that is over the list's limit is neither copied nor handed out.
 
 use super::dynamic_table::{DynamicTable, OVERHEAD};
+use super::encoder::Era;
 use super::static_table::ENTRIES;
 use super::{Error, Fault, huffman, integer};
 use crate::fields::Field;
@@ -22,19 +23,29 @@ pub struct Decoder {
     /// Whether the next block must begin with a size update, since `allowed` fell below the capacity.
     update_due: bool,
     scratch: Vec<u8>,
+    /// How often the table's capacity, or what is allowed of it, has changed.
+    resized: u64,
 }
 
 impl Decoder {
     /// Begins with a table of `capacity` octets, which both sides know (4096 in HTTP/2).
     pub fn new(capacity: usize) -> Self {
         let (table, scratch) = (DynamicTable::new(capacity), Vec::new());
-        Self { table, allowed: capacity, update_due: false, scratch }
+        Self { table, allowed: capacity, update_due: false, scratch, resized: 0 }
     }
 
     /// Changes what the peer may use. Call it when the peer has acknowledged the setting.
     pub fn set_allowed(&mut self, octets: usize) {
+        self.resized += 1;
         self.allowed = octets;
         self.update_due = self.table.capacity() > octets;
+    }
+
+    /// What the meaning of a block depends on beside its octets: as long as this is the same, and no change of capacity
+    /// is due, the same octets are the same fields.
+    pub fn era(&self) -> Option<Era> {
+        let era = Era { inserted: self.table.inserted(), resized: self.resized };
+        (!self.update_due).then_some(era)
     }
 
     /// Reads a whole header block and hands its fields to `emit`, as long as the list (counted as in
@@ -87,6 +98,7 @@ impl Decoder {
         if capacity > self.allowed {
             return Err(Fault::TableSize);
         }
+        self.resized += 1;
         self.update_due = false;
         self.table.set_capacity(capacity);
         Ok(())

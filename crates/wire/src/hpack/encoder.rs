@@ -20,6 +20,8 @@ pub struct Encoder {
     announce: Option<usize>,
     /// Octets of the block's fields.
     plain: usize,
+    /// How often the table's capacity has changed.
+    resized: u64,
 }
 
 impl Encoder {
@@ -27,7 +29,7 @@ impl Encoder {
     pub fn new(capacity: usize) -> Self {
         let table = DynamicTable::new(capacity);
         let (whole, names) = (Box::new([0; BUCKETS]), Box::new([0; BUCKETS]));
-        Self { table, whole, names, announce: None, plain: 0 }
+        Self { table, whole, names, announce: None, plain: 0, resized: 0 }
     }
 
     /// Changes the table's capacity; the next block tells the decoder.
@@ -35,8 +37,16 @@ impl Encoder {
         if octets == self.table.capacity() {
             return;
         }
+        self.resized += 1;
         self.announce = Some(self.announce.unwrap_or(octets).min(octets));
         self.table.set_capacity(octets);
+    }
+
+    /// What the next block depends on beside its fields: as long as this is the same, and no change of capacity waits
+    /// to be told, the same fields come out as the same octets.
+    pub fn era(&self) -> Option<Era> {
+        let era = Era { inserted: self.table.inserted(), resized: self.resized };
+        self.announce.is_none().then_some(era)
     }
 
     /// Begins a header block.
@@ -99,6 +109,13 @@ impl Encoder {
         let age = usize::try_from(self.table.inserted() - serial).ok()?;
         self.table.entry(age).filter(|&entry| fits(entry)).map(|_| STATIC + 1 + age)
     }
+}
+
+/// A stretch of time in which a table did not change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Era {
+    pub(super) inserted: u64,
+    pub(super) resized: u64,
 }
 
 /// Octets of a field as HTTP/1.1 writes it (RFC 9112 §5): name, colon, a space, value, CRLF.

@@ -9,7 +9,8 @@ use wire::Fields;
 use wire::h1;
 
 /// How a request is written.
-pub(super) struct RequestPlan {
+#[derive(Debug, Clone)]
+pub(crate) struct RequestPlan {
     pub(super) asked: Asked,
     /// None where no body follows.
     pub(super) framing: Option<Framing>,
@@ -73,6 +74,24 @@ impl RequestPlan {
             (KeepAlive::On, _) => {}
         }
         h1::put_end(out);
+    }
+}
+
+/// A request that is written already, as it goes over a connection that is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Written {
+    pub(super) plan: RequestPlan,
+    pub(super) octets: Vec<u8>,
+    pub(super) expects_continue: bool,
+}
+
+impl Written {
+    /// The error says why the request cannot be written.
+    pub(crate) fn new(head: &RequestHead, fin: Fin) -> Result<Self, &'static str> {
+        let plan = RequestPlan::new(head, fin)?;
+        let mut octets = Vec::new();
+        plan.write(head, KeepAlive::On, &mut octets);
+        Ok(Self { plan, octets, expects_continue: expects_continue(&head.fields) })
     }
 }
 

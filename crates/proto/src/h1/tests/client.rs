@@ -4,6 +4,7 @@ use super::*;
 use crate::connection::{ClientConnection, ConnectionState};
 use crate::error::Refused;
 use crate::message::{Method, Scheme};
+use crate::prepared::Prepared;
 use bytes::Bytes;
 
 fn get() -> RequestHead {
@@ -254,4 +255,33 @@ fn a_target_cannot_smuggle_a_line() {
     }
     let head = RequestHead { authority: "h\r\nx: y".to_owned(), ..get() };
     assert!(client.request(NOW, &head, Fin::Last).is_err());
+}
+
+/// A head that comes again octet for octet is not read again, one that differs is, wherever it is cut.
+#[test]
+fn a_head_that_is_known_is_heard_as_one_that_is_read() {
+    let mut client = client(ClientSettings::default());
+    let prepared = Prepared::new(get(), Fin::Last);
+    for round in 0..60_usize {
+        let stream = client.request_prepared(NOW, &prepared).unwrap();
+        assert_eq!(say(&mut client), "GET /a HTTP/1.1\r\nHost: h:8080\r\n\r\n");
+        let (date, length) = (round / 7 % 10, if round % 5 == 4 { 3 } else { 2 });
+        let text = format!("HTTP/1.1 200 OK\r\nDate: {date}\r\nContent-Length: {length}\r\n\r\n");
+        let body = &b"abc"[..length];
+        let octets = [text.as_bytes(), body].concat();
+        let (first, second) = octets.split_at(round * 2 % octets.len());
+        let told = hear(&mut client, &[first, second]);
+        let fields =
+            Fields::new().with("Date", date.to_string()).with("Content-Length", length.to_string());
+        assert_eq!(told[0], Told::Response(stream.0, ResponseHead { fields, ..ok() }, Fin::More));
+        let data: Vec<u8> = told[1..]
+            .iter()
+            .flat_map(|told| match told {
+                Told::Data(_, data, _) => data.clone(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(data, body);
+        client.recycle(ok());
+    }
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::connection::{ClientConnection, ServerConnection};
 use crate::error::Refused;
 use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
+use crate::prepared::Prepared;
 use crate::{Fin, StreamId};
 use wire::Fields;
 
@@ -129,4 +130,59 @@ fn a_stream_that_ended_keeps_its_credit_until_the_application_has_dealt_with_it(
     both.near.consume(stream, 1000);
     assert_eq!(both.near.core.receive_window.outstanding(), 0);
     assert_eq!(both.near.core.streams.len(), 0);
+}
+
+/// Requests that were prepared and answers that repeat are known again by their blocks. What is heard must not differ
+/// from what a connection without memory hears, whatever happens to the tables in between.
+#[test]
+fn what_is_known_again_is_what_was_said() {
+    let mut both = Both::new(Settings::client(), Settings::server());
+    let prepared: Vec<Prepared> = ["/", "/other"]
+        .iter()
+        .map(|path| {
+            let head = RequestHead { path: (*path).to_owned(), ..get() };
+            Prepared::new(
+                RequestHead { fields: Fields::new().with("x-kept", "v"), ..head },
+                Fin::Last,
+            )
+        })
+        .collect();
+    for round in 0..200 {
+        // Now and then another request, and other answers, move the tables of both sides on.
+        let (path, stream) = match round % 7 {
+            6 => {
+                let mut head = RequestHead { path: format!("/{round}"), ..get() };
+                head.fields.push(b"x-new", round.to_string().as_bytes());
+                let path = head.path.clone();
+                (path, both.near.request(Instant::ZERO, &head, Fin::Last).unwrap())
+            }
+            _ => {
+                let one = &prepared[round % 2];
+                let stream = both.near.request_prepared(Instant::ZERO, one).unwrap();
+                (one.head().path.clone(), stream)
+            }
+        };
+        let seen = format!("{:?}", both.up());
+        assert!(seen.contains(&format!("path: \\\"{path}\\\"")), "{round}: {seen}");
+        assert_eq!(seen.contains("x-kept"), round % 7 != 6, "{round}: {seen}");
+        let date = format!("{}", round / 50);
+        let fields = Fields::new().with("date", &date).with("etag", format!("\"{}\"", round % 3));
+        let answer = ResponseHead { status: Status::OK, fields };
+        both.far.respond(stream, &answer, Fin::Last).unwrap();
+        let mut out = SendBuf::new();
+        both.far.poll_transmit(Instant::ZERO, &mut out, 1 << 20);
+        let (octets, mut heads) = (out.to_vec(), 0);
+        let mut input = &octets[..];
+        while let Some(event) = both.near.handle_bytes(Instant::ZERO, &mut input) {
+            if let Event::Response { head, .. } = event {
+                assert_eq!(head, answer, "{round}");
+                heads += 1;
+                both.near.recycle(head);
+            }
+        }
+        assert_eq!(heads, 1);
+    }
+    let (near, far) = (both.near.header_octets(), both.far.header_octets());
+    assert_eq!((near.sent, near.received), (far.received, far.sent), "both sides count alike");
+    assert!(near.received.coded < near.received.plain / 2, "{near:?}");
 }

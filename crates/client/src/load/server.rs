@@ -1,0 +1,114 @@
+//! A server that load goes to: where it is, what is asked of it, and what waits for one of its connections.
+
+use super::channel::{Channel, Ticket};
+use super::plan::{Exchange, LoadPlan, turns};
+use page::{Scheme, Url};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use unit::Instant;
+
+#[derive(Debug)]
+pub(super) struct Server {
+    /// Scheme, host and port, of one of the targets there.
+    pub(super) url: Url,
+    pub(super) scheme: Scheme,
+    /// Where it is; the next attempt goes to the one that `place` names.
+    pub(super) remotes: Vec<SocketAddr>,
+    pub(super) place: usize,
+    /// The target whose WebSocket is opened there; None where requests are made.
+    pub(super) web_socket: Option<usize>,
+    /// Targets there, in the order in which they take turns.
+    order: Vec<usize>,
+    turn: usize,
+    /// Requests that are to be made again, then those that are due and wait for a connection.
+    pub(super) again: VecDeque<Ticket>,
+    pub(super) waiting: VecDeque<Ticket>,
+    /// Connections that could take a request, by number. One that cannot after all is passed over.
+    free: VecDeque<usize>,
+}
+
+impl Server {
+    /// The servers of a plan's targets, and which of them each target is on.
+    pub(super) fn of(plan: &LoadPlan) -> (Vec<Self>, Vec<usize>) {
+        let mut servers: Vec<Self> = Vec::new();
+        let mut members: Vec<Vec<usize>> = Vec::new();
+        let mut homes = Vec::new();
+        for (number, target) in plan.targets.iter().enumerate() {
+            let url = &target.url;
+            let web_socket = matches!(target.exchange, Exchange::Echo { .. }).then_some(number);
+            // A WebSocket is one URL's; requests share the connections of their origin.
+            let place = |url: &Url| (url.scheme, url.host.clone(), url.port());
+            let is_same = |server: &Self| {
+                web_socket.is_none()
+                    && server.web_socket.is_none()
+                    && place(&server.url) == place(url)
+            };
+            let home = servers.iter().position(is_same).unwrap_or_else(|| {
+                servers.push(Self {
+                    url: url.clone(),
+                    scheme: plan.access.transport.scheme(url.scheme),
+                    remotes: plan.access.hosts.find_all(&url.host, url.port()),
+                    place: 0,
+                    web_socket,
+                    order: Vec::new(),
+                    turn: 0,
+                    again: VecDeque::new(),
+                    waiting: VecDeque::new(),
+                    free: VecDeque::new(),
+                });
+                members.push(Vec::new());
+                servers.len() - 1
+            });
+            members[home].push(number);
+            homes.push(home);
+        }
+        for (server, members) in servers.iter_mut().zip(members) {
+            let weights: Vec<u32> =
+                members.iter().map(|&number| plan.targets[number].weight).collect();
+            server.order = turns(&weights).into_iter().map(|turn| members[turn]).collect();
+        }
+        (servers, homes)
+    }
+
+    /// The target whose turn it is.
+    pub(super) fn next_target(&mut self) -> usize {
+        let target = self.order.get(self.turn).copied().unwrap_or(0);
+        self.turn = if self.turn + 1 < self.order.len() { self.turn + 1 } else { 0 };
+        target
+    }
+
+    /// A connection could take a request.
+    pub(super) fn list(&mut self, number: usize, channel: &mut Channel) {
+        if !channel.listed {
+            channel.listed = true;
+            self.free.push_back(number);
+        }
+    }
+
+    /// A connection that can take a request of `streams` at a time.
+    pub(super) fn unlist(&mut self, channels: &mut [Channel], streams: usize) -> Option<usize> {
+        while let Some(number) = self.free.pop_front() {
+            let Some(channel) = channels.get_mut(number) else { continue };
+            channel.listed = false;
+            if channel.has_room(streams) {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// What waits, the oldest first.
+    pub(super) fn pop(&mut self) -> Option<Ticket> {
+        self.again.pop_front().or_else(|| self.waiting.pop_front())
+    }
+
+    /// Takes out what was due before `overdue`.
+    pub(super) fn pop_overdue(&mut self, overdue: Instant) -> Option<Ticket> {
+        for queue in [&mut self.again, &mut self.waiting] {
+            if queue.front().is_some_and(|ticket| ticket.due <= overdue) {
+                return queue.pop_front();
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,356 @@
+//! What is counted. The one rule: every request that was begun is in exactly one place, an answer or a fault, and what
+//! several engines counted can be added up.
+
+use hdrhistogram::Histogram;
+use proto::Status;
+use std::time::Duration;
+use unit::Instant;
+
+/// The longest time that histograms tell apart from longer ones.
+const LONGEST: u64 = 3_600 * 1_000_000_000;
+
+/// Digits to which times are counted.
+const DIGITS: u8 = 3;
+
+/// Why a request came to no answer, or a connection to nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fault {
+    /// Nobody listens there.
+    ConnectRefused,
+    /// TCP's or TLS's handshake was not done in time.
+    ConnectTimedOut,
+    /// There is no way there, or its name is not known.
+    Unreachable,
+    /// No more descriptors.
+    NoDescriptors,
+    /// No local port is left.
+    NoPorts,
+    /// TLS failed, in its handshake or later.
+    Tls,
+    /// The peer reset the connection.
+    Reset,
+    /// The peer closed the connection before the answer was whole.
+    Closed,
+    /// The peer ended the stream, or refused it again and again.
+    StreamReset,
+    /// No whole answer in time.
+    TimedOut,
+    /// What came is not the protocol.
+    Protocol,
+    /// An echo that is not its message.
+    WrongEcho,
+    /// Any other refusal of the system.
+    System,
+}
+
+impl Fault {
+    /// All of them, in the order in which they are told.
+    pub const ALL: [Self; 13] = [
+        Self::ConnectRefused,
+        Self::ConnectTimedOut,
+        Self::Unreachable,
+        Self::NoDescriptors,
+        Self::NoPorts,
+        Self::Tls,
+        Self::Reset,
+        Self::Closed,
+        Self::StreamReset,
+        Self::TimedOut,
+        Self::Protocol,
+        Self::WrongEcho,
+        Self::System,
+    ];
+
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ConnectRefused => "connect-refused",
+            Self::ConnectTimedOut => "connect-timed-out",
+            Self::Unreachable => "unreachable",
+            Self::NoDescriptors => "no-descriptors",
+            Self::NoPorts => "no-ports",
+            Self::Tls => "tls",
+            Self::Reset => "reset",
+            Self::Closed => "closed",
+            Self::StreamReset => "stream-reset",
+            Self::TimedOut => "timed-out",
+            Self::Protocol => "protocol",
+            Self::WrongEcho => "wrong-echo",
+            Self::System => "system",
+        }
+    }
+}
+
+/// How often each fault was met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Faults([u64; Fault::ALL.len()]);
+
+impl Faults {
+    /// One more.
+    pub(super) fn count(&mut self, fault: Fault) {
+        self.0[fault as usize] += 1;
+    }
+
+    /// How many of one kind.
+    pub fn of(&self, fault: Fault) -> u64 {
+        self.0[fault as usize]
+    }
+
+    /// How many in all.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (own, others) in self.0.iter_mut().zip(other.0) {
+            *own += others;
+        }
+    }
+}
+
+/// Times in nanoseconds, to three digits.
+#[derive(Debug, Clone)]
+pub struct Times(Histogram<u64>);
+
+impl Times {
+    pub(super) fn new() -> Self {
+        // The bounds are constants that the crate takes; a histogram that grows by itself could not fail either.
+        let fixed = Histogram::new_with_bounds(1, LONGEST, DIGITS);
+        Self(fixed.unwrap_or_else(|_| unreachable!("constant bounds")))
+    }
+
+    pub(super) fn record(&mut self, time: Duration) {
+        self.0.saturating_record(time.as_nanos() as u64);
+    }
+
+    /// The histogram, in nanoseconds.
+    pub fn histogram(&self) -> &Histogram<u64> {
+        &self.0
+    }
+
+    /// Adds what another engine counted.
+    pub fn add(&mut self, other: &Self) {
+        // It cannot fail: both have the same bounds.
+        let added = self.0.add(&other.0);
+        debug_assert!(added.is_ok(), "histograms of the same bounds");
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.0.reset();
+    }
+}
+
+/// What became of the requests of a stage, or of a target.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// Answers that came whole, whatever their status.
+    pub answers: u64,
+    /// Of those, answers with a status of 400 or more.
+    pub refused: u64,
+    /// Requests that came to no answer.
+    pub faults: Faults,
+    /// Octets of answers' bodies.
+    pub body: u64,
+    /// From when a request was due (closed loop: was made) to the last octet of its answer.
+    pub latency: Times,
+}
+
+impl Part {
+    pub(super) fn new() -> Self {
+        Self { answers: 0, refused: 0, faults: Faults::default(), body: 0, latency: Times::new() }
+    }
+
+    /// Requests that ended, in whichever way.
+    pub fn ended(&self) -> u64 {
+        self.answers + self.faults.total()
+    }
+
+    /// Adds what another engine counted.
+    pub fn add(&mut self, other: &Self) {
+        self.answers += other.answers;
+        self.refused += other.refused;
+        self.faults.add(&other.faults);
+        self.body += other.body;
+        self.latency.add(&other.latency);
+    }
+
+    pub(super) fn answer(&mut self, answer: &Answered) {
+        self.answers += 1;
+        self.refused += u64::from(answer.refused);
+        self.body += answer.body;
+        self.latency.record(answer.latency);
+    }
+
+    fn clear(&mut self) {
+        (self.answers, self.refused, self.body) = (0, 0, 0);
+        self.faults = Faults::default();
+        self.latency.clear();
+    }
+}
+
+/// An answer, as it is counted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Answered {
+    pub(super) refused: bool,
+    pub(super) body: u64,
+    pub(super) latency: Duration,
+}
+
+/// Connections made, and how long they took.
+#[derive(Debug, Clone)]
+pub struct Connects {
+    /// Connections that came to where requests can be made.
+    pub opened: u64,
+    /// Attempts that came to nothing.
+    pub faults: Faults,
+    /// TCP's handshake.
+    pub tcp: Times,
+    /// TLS's handshake, after TCP's.
+    pub tls: Times,
+}
+
+/// Everything that an engine counts.
+#[derive(Debug, Clone)]
+pub struct Tally {
+    /// The requests of the warm-up.
+    pub warm_up: Part,
+    /// The requests of each stage; a closed loop has one.
+    pub stages: Vec<Part>,
+    /// The requests of each target, where there are several.
+    pub targets: Vec<Part>,
+    /// From the first octet of a request being ready to go to the head of its answer.
+    pub first_byte: Times,
+    /// How much later than it was due a request was begun, for this engine's own fault: it is woken late, or busy.
+    pub lateness: Times,
+    /// Answers by status code.
+    statuses: Box<[u64; STATUSES]>,
+    /// Connections, those of the warm-up too.
+    pub connects: Connects,
+    /// Octets received over all connections, of the whole run.
+    pub received: u64,
+    /// Octets sent, likewise.
+    pub sent: u64,
+    /// Requests that a server said it had not acted on, and that were made again.
+    pub again: u64,
+    /// Requests under way, or due and not begun, when the engine was stopped: nothing is known of them.
+    pub unfinished: u64,
+    /// What was spoken, by ALPN's name; None where no connection came to it.
+    pub protocol: Option<&'static str>,
+    /// When the first measured request could be made; None where it came to none.
+    pub began: Option<Instant>,
+    /// Of the measured answers, those that had come by `ended`: what is under way then ends later, and would make
+    /// the rate look lower or, of a run of so many seconds, higher than it was.
+    pub in_time: u64,
+    /// When no further request was begun; of a run by number, when all had ended.
+    pub ended: Option<Instant>,
+}
+
+/// Codes from 0 to 999.
+const STATUSES: usize = 1_000;
+
+impl Tally {
+    pub(super) fn new(stages: usize, targets: usize) -> Self {
+        let parts = |count| (0..count).map(|_| Part::new()).collect();
+        Self {
+            warm_up: Part::new(),
+            stages: parts(stages),
+            targets: if targets > 1 { parts(targets) } else { Vec::new() },
+            first_byte: Times::new(),
+            lateness: Times::new(),
+            statuses: Box::new([0; STATUSES]),
+            connects: Connects {
+                opened: 0,
+                faults: Faults::default(),
+                tcp: Times::new(),
+                tls: Times::new(),
+            },
+            received: 0,
+            sent: 0,
+            again: 0,
+            unfinished: 0,
+            protocol: None,
+            began: None,
+            in_time: 0,
+            ended: None,
+        }
+    }
+
+    /// Adds what another engine counted of the same plan.
+    pub fn add(&mut self, other: &Self) {
+        self.warm_up.add(&other.warm_up);
+        for (own, others) in self.stages.iter_mut().zip(&other.stages) {
+            own.add(others);
+        }
+        for (own, others) in self.targets.iter_mut().zip(&other.targets) {
+            own.add(others);
+        }
+        self.first_byte.add(&other.first_byte);
+        self.lateness.add(&other.lateness);
+        for (own, others) in self.statuses.iter_mut().zip(other.statuses.iter()) {
+            *own += others;
+        }
+        self.connects.opened += other.connects.opened;
+        self.connects.faults.add(&other.connects.faults);
+        self.connects.tcp.add(&other.connects.tcp);
+        self.connects.tls.add(&other.connects.tls);
+        self.received += other.received;
+        self.sent += other.sent;
+        self.again += other.again;
+        self.unfinished += other.unfinished;
+        self.in_time += other.in_time;
+        self.protocol = self.protocol.or(other.protocol);
+        self.began = [self.began, other.began].into_iter().flatten().min();
+        self.ended = self.ended.max(other.ended);
+    }
+
+    /// All measured requests together.
+    pub fn whole(&self) -> Part {
+        let mut whole = Part::new();
+        for part in &self.stages {
+            whole.add(part);
+        }
+        whole
+    }
+
+    /// Answers by status code, those that came.
+    pub fn statuses(&self) -> impl Iterator<Item = (u16, u64)> {
+        let codes = self.statuses.iter().enumerate();
+        codes.filter(|(_, count)| **count > 0).map(|(code, count)| (code as u16, *count))
+    }
+
+    pub(super) fn status(&mut self, status: Status) {
+        if let Some(count) = self.statuses.get_mut(usize::from(status.code())) {
+            *count += 1;
+        }
+    }
+}
+
+/// What happened since the last look, in the whole engine: for people to watch and for the course over time.
+#[derive(Debug, Clone)]
+pub struct Interval {
+    /// When it began.
+    pub from: Instant,
+    /// When it ended.
+    pub to: Instant,
+    /// What became of requests that ended within it, those of the warm-up too.
+    pub part: Part,
+    /// Requests under way at its end.
+    pub under_way: u64,
+    /// Requests due and not begun at its end.
+    pub waiting: u64,
+    /// Connections open at its end.
+    pub connections: u64,
+}
+
+impl Interval {
+    pub(super) fn new(from: Instant) -> Self {
+        Self { from, to: from, part: Part::new(), under_way: 0, waiting: 0, connections: 0 }
+    }
+
+    /// Begins anew.
+    pub(super) fn restart(&mut self, now: Instant) {
+        self.from = now;
+        self.part.clear();
+    }
+}

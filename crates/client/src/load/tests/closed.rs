@@ -1,0 +1,109 @@
+//! Closed loops: as many as asked for, no more under way than allowed, and what ends counts once.
+
+use super::*;
+use crate::KeepAlive;
+
+const NEVER: (Instant, Instant) = (Instant::ZERO, Instant::ZERO);
+
+#[test]
+fn a_number_of_requests_is_made_exactly() {
+    for (connections, requests) in [(1, 1), (3, 10), (8, 5), (4, 1_000)] {
+        let many = LoadPlan { connections, requests: Some(requests), ..plan() };
+        let mut world = World::new(many, Queue::new(ms(1), NEVER));
+        world.go();
+        assert_eq!(world.requests as u64, requests, "{connections} connections");
+        let tally = world.load.into_tally();
+        assert_eq!(tally.whole().answers, requests);
+        assert_eq!(tally.connects.opened, connections as u64);
+        assert_eq!(tally.statuses().collect::<Vec<_>>(), [(200, requests)]);
+        assert_eq!(tally.whole().body, 2 * requests);
+    }
+}
+
+#[test]
+fn a_duration_ends_the_making_and_not_the_waiting() {
+    let timed = LoadPlan { connections: 2, duration: Some(ms(1_000)), ..plan() };
+    let (tally, _) = World::run(timed, Queue::new(ms(3), NEVER));
+    let whole = tally.whole();
+    // One answer each 3 ms; what was begun at the end is waited for, and does not count for the rate.
+    assert_eq!((tally.in_time, whole.answers), (333, 335));
+    assert_eq!(tally.ended.unwrap().since(tally.began.unwrap()), ms(1_000));
+    assert_eq!(milliseconds(&whole, 0.5).round(), 6.0, "the other connection's request goes first");
+}
+
+#[test]
+fn targets_take_turns_by_their_weights() {
+    let mut mixed = plan();
+    mixed.targets = vec![Target { weight: 3, ..target("/often") }, target("/seldom")];
+    mixed.requests = Some(400);
+    let (tally, _) = World::run(mixed, Queue::new(ms(1), NEVER));
+    let answers: Vec<u64> = tally.targets.iter().map(|part| part.answers).collect();
+    assert_eq!(answers, [300, 100]);
+}
+
+#[test]
+fn connections_are_spread_over_servers() {
+    let mut two = plan();
+    let other = Target { url: "http://10.0.0.3/".parse().unwrap(), ..target("/") };
+    two.targets = vec![target("/"), other];
+    (two.connections, two.requests) = (4, Some(40));
+    let (tally, _) = World::run(two, Queue::new(ms(1), NEVER));
+    let answers: Vec<u64> = tally.targets.iter().map(|part| part.answers).collect();
+    assert_eq!(answers, [20, 20]);
+}
+
+#[test]
+fn without_keep_alive_each_request_has_a_connection_of_its_own() {
+    struct Closing;
+    impl Peer for Closing {
+        fn request(&mut self, now: Instant, _nth: usize, _own: usize) -> Vec<(Instant, Deed)> {
+            let octets = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+            vec![(now + ms(1), Deed::Says(octets.to_vec())), (now + ms(1), Deed::Ends)]
+        }
+    }
+    let mut closing = LoadPlan { connections: 2, requests: Some(10), ..plan() };
+    closing.access.keep_alive = KeepAlive::Off;
+    let mut world = World::new(closing, Closing);
+    world.go();
+    assert_eq!(world.requests, 10);
+    let tally = world.load.into_tally();
+    assert_eq!((tally.whole().answers, tally.whole().faults.total()), (10, 0));
+    assert!(tally.connects.opened >= 10);
+}
+
+/// A server ends a connection in good order after so many requests, as servers do: nothing is lost by it.
+#[test]
+fn a_connection_that_is_used_up_is_replaced_without_a_fault() {
+    struct Tired;
+    impl Peer for Tired {
+        fn request(&mut self, now: Instant, _nth: usize, own: usize) -> Vec<(Instant, Deed)> {
+            let (at, says) = (now + ms(1), |text: &[u8]| Deed::Says(text.to_vec()));
+            if own < 9 {
+                return vec![(at, says(OK))];
+            }
+            let last = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+            vec![(at, says(last)), (at, Deed::Ends)]
+        }
+    }
+    let many = LoadPlan { connections: 3, requests: Some(90), ..plan() };
+    let (tally, _) = World::run(many, Tired);
+    assert_eq!((tally.whole().answers, tally.whole().faults.total()), (90, 0));
+    assert!((9..=12).contains(&tally.connects.opened), "{}", tally.connects.opened);
+}
+
+#[test]
+fn an_engine_that_is_stopped_tells_what_it_has_and_what_is_open() {
+    let endless = LoadPlan { connections: 3, ..plan() };
+    let mut world = World::new(endless, Queue::new(ms(1), NEVER));
+    for _ in 0..500 {
+        world.act();
+        world.step();
+    }
+    world.load.handle_stop(world.now);
+    world.act();
+    assert!(world.finished && world.load.is_finished());
+    let tally = world.load.into_tally();
+    assert_eq!(tally.unfinished, 3);
+    assert_eq!(tally.in_time, tally.whole().answers);
+    assert!(tally.in_time > 100);
+}

@@ -1,0 +1,138 @@
+//! Servers that refuse, reset, fall silent and talk rubbish: each fault has its kind, the run ends, and nobody spins.
+
+use super::*;
+
+/// A server whose every request has the same end.
+struct Always(Vec<Deed>);
+
+impl Peer for Always {
+    fn request(&mut self, now: Instant, _nth: usize, _own: usize) -> Vec<(Instant, Deed)> {
+        self.0.iter().map(|deed| (now + ms(1), deed.clone())).collect()
+    }
+}
+
+fn says(text: &str) -> Deed {
+    Deed::Says(text.as_bytes().to_vec())
+}
+
+fn forty() -> LoadPlan {
+    LoadPlan { connections: 4, requests: Some(40), timeout: ms(300), ..plan() }
+}
+
+fn faults(deeds: Vec<Deed>) -> Faults {
+    let mut world = World::new(forty(), Always(deeds));
+    world.go();
+    // A connection that brought nothing is followed by another one after a rest: 10, 20, 40, 80, 100, 100 … ms.
+    assert!(world.now.since(Instant::ZERO) > ms(1_500), "it rests between attempts");
+    assert!(world.connects <= 50, "{} connects", world.connects);
+    let tally = world.load.into_tally();
+    assert_eq!((tally.whole().answers, tally.whole().faults.total()), (0, 40));
+    tally.whole().faults
+}
+
+#[test]
+fn every_end_of_a_connection_has_its_kind() {
+    for (deeds, kind) in [
+        (vec![Deed::Breaks(SocketError::Reset)], Fault::Reset),
+        (vec![Deed::Ends], Fault::Closed),
+        (vec![says("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"), Deed::Ends], Fault::Closed),
+        (vec![says("HTTP/1.1 200 OK\r\ncont"), Deed::Breaks(SocketError::Reset)], Fault::Reset),
+        (vec![says("\x16\x03\x01\x00 rubbish\r\n\r\n")], Fault::Protocol),
+        (vec![says("SSH-2.0-OpenSSH\r\n\r\n")], Fault::Protocol),
+        (vec![says("HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n")], Fault::Protocol),
+    ] {
+        assert_eq!(faults(deeds.clone()).of(kind), 40, "{deeds:?}");
+    }
+}
+
+#[test]
+fn silence_is_a_time_out_that_ends_the_connection() {
+    let mut world = World::new(forty(), Always(Vec::new()));
+    world.go();
+    let tally = world.load.into_tally();
+    assert_eq!(tally.whole().faults.of(Fault::TimedOut), 40);
+    assert!(tally.connects.opened >= 40);
+}
+
+/// Octets that come one a time and never make a head are bounded too: by the head's limit and by the time-out.
+#[test]
+fn an_endless_head_is_no_answer() {
+    let endless = format!("HTTP/1.1 200 OK\r\nx: {}", "y".repeat(1 << 20));
+    assert_eq!(faults(vec![says(&endless)]).of(Fault::Protocol), 40);
+}
+
+#[test]
+fn octets_that_nobody_asked_for_end_the_connection_and_cost_no_request() {
+    let answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
+    let mut world = World::new(forty(), Always(vec![says(&format!("{answer}{answer}"))]));
+    world.go();
+    let tally = world.load.into_tally();
+    assert_eq!(tally.whole().answers + tally.whole().faults.total(), 40);
+    assert_eq!(tally.whole().answers, 40, "each answer came whole");
+}
+
+#[test]
+fn where_nobody_listens_the_run_is_over_at_once() {
+    struct Closed(SocketError);
+    impl Peer for Closed {
+        fn connect(&mut self, now: Instant, _nth: usize) -> (Instant, Deed) {
+            (now, Deed::Breaks(self.0))
+        }
+        fn request(&mut self, _now: Instant, _nth: usize, _own: usize) -> Vec<(Instant, Deed)> {
+            Vec::new()
+        }
+    }
+    for (error, kind) in [
+        (SocketError::Refused, Fault::ConnectRefused),
+        (SocketError::TimedOut, Fault::ConnectTimedOut),
+        (SocketError::NoDescriptors, Fault::NoDescriptors),
+        (SocketError::NoPorts, Fault::NoPorts),
+    ] {
+        let (tally, _) = World::run(forty(), Closed(error));
+        assert_eq!((tally.connects.opened, tally.connects.faults.of(kind)), (0, 4));
+        assert_eq!((tally.began, tally.whole().ended()), (None, 0));
+    }
+}
+
+/// Descriptors for two of four connections: the two do the work, the attempts of the others take a request each and
+/// rest ever longer.
+#[test]
+fn too_few_descriptors_are_a_fault_of_their_own_and_no_spin() {
+    struct Scarce(usize);
+    impl Peer for Scarce {
+        fn connect(&mut self, now: Instant, _nth: usize) -> (Instant, Deed) {
+            self.0 += 1;
+            let deed = match self.0 {
+                1..=2 => Deed::Connected,
+                _ => Deed::Breaks(SocketError::NoDescriptors),
+            };
+            (now, deed)
+        }
+        fn request(&mut self, now: Instant, _nth: usize, _own: usize) -> Vec<(Instant, Deed)> {
+            vec![(now + ms(1), Deed::Says(OK.to_vec()))]
+        }
+    }
+    let timed = LoadPlan { connections: 4, duration: Some(ms(2_000)), ..plan() };
+    let (tally, peer) = World::run(timed, Scarce(0));
+    let whole = tally.whole();
+    assert!(whole.answers >= 3_900, "{}", whole.answers);
+    let scarce = tally.connects.faults.of(Fault::NoDescriptors);
+    assert_eq!(scarce as usize, peer.0 - 2);
+    assert!((20..60).contains(&scarce), "{scarce} attempts in two seconds");
+    assert_eq!(
+        whole.faults.of(Fault::NoDescriptors) + 2,
+        scarce,
+        "two came before the clock began"
+    );
+}
+
+#[test]
+fn an_answer_that_refuses_is_an_answer_and_is_counted_apart() {
+    let (tally, _) = World::run(
+        forty(),
+        Always(vec![says("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n")]),
+    );
+    let whole = tally.whole();
+    assert_eq!((whole.answers, whole.refused, whole.faults.total()), (40, 40, 0));
+    assert_eq!(tally.statuses().collect::<Vec<_>>(), [(503, 40)]);
+}

@@ -1,0 +1,119 @@
+//! Open loops: what a schedule promises, and what a stall of the server does to the figures.
+
+use super::*;
+use unit::Seed;
+
+/// The plan's clock begins a millisecond after the engine, when the last connection is open.
+const BEGIN: Instant = Instant::from_nanos(1_001_000_000);
+
+const NEVER: (Instant, Instant) = (Instant::ZERO, Instant::ZERO);
+
+fn open(rates: &str, connections: usize) -> LoadPlan {
+    let stages = rates.split(',').map(|rate| rate.parse().unwrap()).collect();
+    LoadPlan { pace: Pace::Open { stages, spacing: Spacing::Even }, connections, ..plan() }
+}
+
+/// The exact times of all requests of an even schedule that reach such a server when they are due.
+fn truth(rate: u64, count: u64, mut queue: Queue) -> Vec<f64> {
+    let due = |number: u64| BEGIN + Duration::from_nanos(number * 1_000_000_000 / rate);
+    let times = (0..count).map(|number| queue.serve(due(number)).since(due(number)));
+    let mut times: Vec<f64> = times.map(|time| time.as_secs_f64() * 1e3).collect();
+    times.sort_unstable_by(f64::total_cmp);
+    times
+}
+
+fn exact(times: &[f64], quantile: f64) -> f64 {
+    times[((times.len() as f64 * quantile).ceil() as usize).clamp(1, times.len()) - 1]
+}
+
+/// A planted stall of 100 ms, at half of what the server can do: the truth is known to the nanosecond, and the
+/// histogram has three digits.
+#[test]
+fn a_stall_of_the_server_shows_in_every_percentile_that_it_reaches() {
+    let stall = (BEGIN + ms(2_000), BEGIN + ms(2_100));
+    let queue = || Queue::new(ms(1), stall);
+    let times = truth(500, 5_000, queue());
+    assert!(exact(&times, 0.99) > 50.0, "the stall reaches the 99th percentile");
+    for connections in [1, 8, 64] {
+        let (tally, _) = World::run(open("500:10s", connections), queue());
+        let whole = tally.whole();
+        assert_eq!((whole.answers, whole.faults.total()), (5_000, 0));
+        for quantile in [0.5, 0.9, 0.99, 0.999, 0.9999] {
+            let (told, is) = (milliseconds(&whole, quantile), exact(&times, quantile));
+            assert!((told / is - 1.0).abs() < 0.002, "{connections}: p{quantile} {told} for {is}");
+        }
+    }
+}
+
+/// What the same stall looks like where each connection waits for its answer before it asks again.
+#[test]
+fn a_closed_loop_hides_what_an_open_loop_shows() {
+    let stall = (BEGIN + ms(2_000), BEGIN + ms(2_100));
+    let closed = LoadPlan { requests: Some(5_000), ..plan() };
+    let (closed, _) = World::run(closed, Queue::new(ms(1), stall));
+    assert!(milliseconds(&closed.whole(), 0.99) < 1.1);
+    let (open, _) = World::run(open("500:10s", 1), Queue::new(ms(1), stall));
+    assert!(milliseconds(&open.whole(), 0.99) > 50.0);
+}
+
+#[test]
+fn a_schedule_is_kept_whatever_the_number_of_engines() {
+    let mut whole: Option<Tally> = None;
+    for index in 0..3 {
+        let share = Share { index, of: 3 };
+        let part = LoadPlan { share, ..open("100:1s,0-200:1s", 2) };
+        let (tally, _) = World::run(part, Queue::new(ms(1), NEVER));
+        match &mut whole {
+            None => whole = Some(tally),
+            Some(whole) => whole.add(&tally),
+        }
+    }
+    let whole = whole.unwrap();
+    let answers: Vec<u64> = whole.stages.iter().map(|stage| stage.answers).collect();
+    assert_eq!(answers, [100, 100]);
+}
+
+#[test]
+fn the_warm_up_goes_at_the_first_rate_and_is_counted_apart() {
+    let warm = LoadPlan { warm_up: ms(500), duration: Some(ms(2_000)), ..open("100", 4) };
+    let (tally, peer) = World::run(warm, Queue::new(ms(1), NEVER));
+    assert_eq!((tally.warm_up.answers, tally.whole().answers), (50, 200));
+    assert_eq!(tally.lateness.histogram().max(), 0, "virtual time wakes nobody late");
+    assert_eq!((tally.in_time, tally.unfinished), (200, 0));
+    drop(peer);
+}
+
+#[test]
+fn a_poisson_schedule_follows_from_its_seed() {
+    let spacing = Spacing::Poisson(Seed(5));
+    let stages = vec!["200:5s".parse().unwrap()];
+    let poisson = LoadPlan { pace: Pace::Open { stages, spacing }, connections: 4, ..plan() };
+    let (one, _) = World::run(poisson.clone(), Queue::new(ms(2), NEVER));
+    let (two, _) = World::run(poisson, Queue::new(ms(2), NEVER));
+    assert_eq!(one.whole().latency.histogram(), two.whole().latency.histogram());
+    // Arrivals that bunch wait for each other, which even ones at this rate never do.
+    assert!(one.whole().latency.histogram().max() > 4_000_000);
+}
+
+#[test]
+fn a_number_of_requests_ends_an_open_loop_too() {
+    let few = LoadPlan { requests: Some(7), ..open("100", 2) };
+    let (tally, _) = World::run(few, Queue::new(ms(1), NEVER));
+    assert_eq!(tally.whole().answers, 7);
+}
+
+/// A server that answers nothing: what waits is bounded by the time-out, and the run ends.
+#[test]
+fn what_waits_for_a_dead_server_is_given_up_in_time() {
+    struct Dead;
+    impl Peer for Dead {
+        fn request(&mut self, _now: Instant, _nth: usize, _own: usize) -> Vec<(Instant, Deed)> {
+            Vec::new()
+        }
+    }
+    let dead = LoadPlan { timeout: ms(200), ..open("1000:2s", 4) };
+    let (tally, _) = World::run(dead, Dead);
+    let whole = tally.whole();
+    assert_eq!((whole.answers, whole.faults.total()), (0, 2_000));
+    assert_eq!(whole.faults.of(Fault::TimedOut), 2_000);
+}

@@ -1,0 +1,151 @@
+//! The flags of `wirelap load`: those of wrk and h2load where they have them, curl's for requests.
+
+use super::get::{field, parse_time, parse_url};
+use clap::{Args, ValueHint};
+use client::load::Stage;
+use page::Url;
+use std::path::PathBuf;
+use std::time::Duration;
+use study::load::Slo;
+use unit::Seed;
+
+/// Make requests as many, or as often, as you say, and tell how long they take.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelap load -c 64 -d 10s http://127.0.0.1:8080/
+  wirelap load -c 10 -m 32 -n 100000 -k https://127.0.0.1:8443/
+  wirelap load -c 64 --rate 20000 -d 30s --warm-up 5s http://127.0.0.1:8080/
+  wirelap load -c 64 --rate 1000:10s,1000-20000:60s,20000:10s http://127.0.0.1:8080/
+  wirelap load -c 64 --slo 'p99<50ms' -d 5s http://127.0.0.1:8080/
+  wirelap load -c 64 -X POST --data @order.json -H 'Content-Type: application/json' http://127.0.0.1:8080/orders
+  wirelap load -c 64 -m 4 ws://127.0.0.1:8080/echo
+
+Without --rate each connection asks again when it has its answer: what a server can do at most. With --rate requests
+are made by a schedule, whatever the server does, and a request's time counts from when it was due: what users meet.
+TLS offers h2 and http/1.1. Times are seconds, or have a unit (500ms, 2min). More in docs/load.md.
+Exit codes: 0 done, 1 an objective does not hold or nobody could be connected to, 2 misuse, 3 the machine lacks something.")]
+pub(crate) struct LoadArgs {
+    /// What to ask for: http, https, ws or wss; several take turns
+    #[arg(value_name = "URL", required_unless_present = "requests_from", value_parser = parse_target, value_hint = ValueHint::Url)]
+    pub(crate) urls: Vec<TargetUrl>,
+    /// Connections, spread over the servers
+    #[arg(short, long, value_name = "N", default_value_t = 10, visible_alias = "clients", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) connections: u32,
+    /// Requests at a time on each HTTP/2 and SPDY connection, messages at a time on each WebSocket
+    #[arg(short = 'm', long, value_name = "N", visible_alias = "max-concurrent-streams", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) streams: Option<u32>,
+    /// Threads, a core each
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) threads: u32,
+    /// How long requests are made [default: 10s, where neither -n nor the schedule ends it]
+    #[arg(short, long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) duration: Option<Duration>,
+    /// How many requests are made
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) requests: Option<u64>,
+    /// Requests a second, as a schedule: RATE, steps as RATE:TIME,RATE:TIME and ramps as FROM-TO:TIME
+    #[arg(short = 'R', long, value_name = "RATES", value_delimiter = ',')]
+    pub(crate) rate: Vec<Stage>,
+    /// Space the requests of a schedule as independent users come, instead of evenly
+    #[arg(long)]
+    pub(crate) poisson: bool,
+    /// The highest rate that holds this is searched for: p99<50ms, or several as p99<50ms,max<1s,errors<1%; each rate is
+    /// tried for the time that -d says
+    #[arg(long, value_name = "OBJECTIVE", conflicts_with = "requests")]
+    pub(crate) slo: Option<Slo>,
+    /// How long requests are made before anything counts
+    #[arg(long, value_name = "TIME", visible_alias = "warm-up-time", value_parser = parse_time)]
+    pub(crate) warm_up: Option<Duration>,
+    /// When a request is given up
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10s")]
+    pub(crate) timeout: Duration,
+    /// The longest that a connection may take, TLS included
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10s")]
+    pub(crate) connect_timeout: Duration,
+    /// A field of the requests, as `Name: value` (repeatable)
+    #[arg(short = 'H', long, value_name = "FIELD", value_parser = parse_field)]
+    pub(crate) header: Vec<(String, String)>,
+    /// The method [default: GET, or POST with --data]
+    #[arg(short = 'X', long, value_name = "METHOD")]
+    pub(crate) request: Option<String>,
+    /// The body of the requests, or the text of a WebSocket's messages; @FILE for a file's octets
+    #[arg(long, value_name = "TEXT|@FILE")]
+    pub(crate) data: Option<String>,
+    /// Requests of more kinds, with methods, headers, bodies and weights of their own: a TOML file (docs/load.md)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) requests_from: Option<PathBuf>,
+    /// A connection for each request
+    #[arg(long)]
+    pub(crate) close: bool,
+    /// HTTP/1.1 alone
+    #[arg(long = "http1.1", visible_alias = "h1", conflicts_with_all = ["http2", "http2_prior_knowledge", "spdy"])]
+    pub(crate) http1_1: bool,
+    /// HTTP/2 alone over TLS, HTTP/1.1 in the clear
+    #[arg(long, conflicts_with_all = ["http2_prior_knowledge", "spdy"])]
+    pub(crate) http2: bool,
+    /// HTTP/2 alone, in the clear too
+    #[arg(long, conflicts_with = "spdy")]
+    pub(crate) http2_prior_knowledge: bool,
+    /// SPDY/3.1 alone, in the clear too
+    #[arg(long)]
+    pub(crate) spdy: bool,
+    /// The authorities believed, in PEM [default: the system's, or SSL_CERT_FILE's]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) cacert: Option<PathBuf>,
+    /// Believe any certificate
+    #[arg(short = 'k', long)]
+    pub(crate) insecure: bool,
+    /// Seed of every random choice
+    #[arg(long, value_name = "N", value_parser = super::parse_seed, default_value = "1")]
+    pub(crate) seed: Seed,
+    /// Write the times as an HDR histogram log, which other tools merge and draw
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) hdr: Option<PathBuf>,
+    /// Print the result as JSON (docs/schema/load.schema.json)
+    #[arg(long, conflicts_with = "csv")]
+    pub(crate) json: bool,
+    /// Print the course over time as CSV, a line a second
+    #[arg(long)]
+    pub(crate) csv: bool,
+    /// Taken for wrk's sake: percentiles are always told
+    #[arg(long, hide = true)]
+    pub(crate) latency: bool,
+}
+
+/// A URL, and what is done there.
+#[derive(Debug, Clone)]
+pub(crate) struct TargetUrl {
+    /// With the http scheme in place of a WebSocket's own.
+    pub(crate) url: Url,
+    pub(crate) is_web_socket: bool,
+}
+
+/// RFC 6455 §3: ws and wss are http and https with another word.
+pub(crate) fn parse_target(text: &str) -> Result<TargetUrl, String> {
+    for (own, http) in [("ws://", "http://"), ("wss://", "https://")] {
+        if let Some(rest) = text.strip_prefix(own) {
+            return Ok(TargetUrl {
+                url: parse_url(&format!("{http}{rest}"))?,
+                is_web_socket: true,
+            });
+        }
+    }
+    Ok(TargetUrl { url: parse_url(text)?, is_web_socket: false })
+}
+
+fn parse_field(text: &str) -> Result<(String, String), String> {
+    field(text, &["host", "content-length", "transfer-encoding", "connection"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_web_socket_is_a_url_with_another_scheme() {
+        let told = |text| parse_target(text).map(|t| (t.url.to_string(), t.is_web_socket));
+        assert_eq!(told("wss://h:1/a"), Ok(("https://h:1/a".to_owned(), true)));
+        assert_eq!(told("h/a"), Ok(("http://h/a".to_owned(), false)));
+        assert!(told("ftp://h/").is_err());
+    }
+}

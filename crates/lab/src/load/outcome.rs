@@ -1,0 +1,197 @@
+//! A run's counts as the result that is printed.
+
+use super::run::{Moment, Ran};
+use super::targets::is_echo;
+use crate::host;
+use client::load::{Exchange, Fault, Faults, LoadPlan, Pace, Part, Spacing, Stage, Tally};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use study::load::{
+    ClientCpu, ConnectsResult, LOAD_SCHEMA, LoadResult, LoadSetting, PartResult, Second,
+    StageResult, TargetResult, TimesSummary,
+};
+
+/// A busy share from which a thread is said to be the bottleneck.
+const BUSY: f64 = 0.9;
+
+/// The result of a run that began so long after 1970.
+pub(crate) fn result(
+    plan: &LoadPlan,
+    ran: &Ran,
+    (threads, seed, started): (usize, u64, Duration),
+) -> LoadResult {
+    let tally = &ran.tally;
+    let seconds = match (tally.began, tally.ended) {
+        (Some(began), Some(ended)) => ended.since(began).as_secs_f64(),
+        _ => 0.0,
+    };
+    let rate = tally.in_time as f64 / seconds.max(1e-9);
+    let is_open = plan.pace != Pace::Closed;
+    let mut result = LoadResult {
+        schema: LOAD_SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: study::calendar::rfc3339(started.as_millis() as u64),
+        host: host::facts(),
+        command_line: std::env::args().collect(),
+        setting: setting(plan, threads, seed),
+        protocol: tally.protocol.map(str::to_owned),
+        seconds,
+        answers_per_second: if seconds > 0.0 { rate } else { 0.0 },
+        whole: part(&tally.whole()),
+        stages: stages(plan, tally),
+        targets: targets(plan, tally),
+        statuses: tally
+            .statuses()
+            .filter(|_| tally.protocol != Some("ws"))
+            .map(|(code, count)| (code.to_string(), count))
+            .collect(),
+        first_byte: TimesSummary::of(tally.first_byte.histogram()),
+        lateness: TimesSummary::of(tally.lateness.histogram()).filter(|_| is_open),
+        connects: ConnectsResult {
+            opened: tally.connects.opened,
+            errors: faults(&tally.connects.faults),
+            tcp: TimesSummary::of(tally.connects.tcp.histogram()),
+            tls: TimesSummary::of(tally.connects.tls.histogram()),
+        },
+        warm_up_requests: tally.warm_up.ended(),
+        made_again: tally.again,
+        unfinished: tally.unfinished,
+        received_octets: tally.received,
+        sent_octets: tally.sent,
+        client: cpu(ran),
+        warnings: Vec::new(),
+        course: ran.course.iter().map(second).collect(),
+        slo: None,
+    };
+    result.warnings = warnings(plan, &result);
+    result
+}
+
+fn setting(plan: &LoadPlan, threads: usize, seed: u64) -> LoadSetting {
+    let (pace, rates, spacing) = match &plan.pace {
+        Pace::Closed => ("closed", Vec::new(), None),
+        Pace::Open { stages, spacing } => {
+            let spacing = match spacing {
+                Spacing::Even => "even",
+                Spacing::Poisson(_) => "poisson",
+            };
+            ("open", stages.iter().map(Stage::to_string).collect(), Some(spacing.to_owned()))
+        }
+    };
+    LoadSetting {
+        pace: pace.to_owned(),
+        rates,
+        spacing,
+        seed,
+        connections: plan.connections as u32,
+        streams: plan.streams as u32,
+        threads: threads as u32,
+        warm_up_seconds: plan.warm_up.as_secs_f64(),
+        timeout_seconds: plan.timeout.as_secs_f64(),
+    }
+}
+
+fn part(part: &Part) -> PartResult {
+    PartResult {
+        requests: part.ended(),
+        answers: part.answers,
+        refused: part.refused,
+        errors: faults(&part.faults),
+        body_octets: part.body,
+        latency: TimesSummary::of(part.latency.histogram()),
+    }
+}
+
+fn faults(faults: &Faults) -> BTreeMap<String, u64> {
+    let met = Fault::ALL.into_iter().filter(|fault| faults.of(*fault) > 0);
+    met.map(|fault| (fault.name().to_owned(), faults.of(fault))).collect()
+}
+
+fn stages(plan: &LoadPlan, tally: &Tally) -> Vec<StageResult> {
+    let Pace::Open { stages, .. } = &plan.pace else { return Vec::new() };
+    if stages.len() < 2 {
+        return Vec::new();
+    }
+    let told = stages.iter().zip(&tally.stages);
+    told.map(|(stage, own)| StageResult { rate: stage.to_string(), part: part(own) }).collect()
+}
+
+fn targets(plan: &LoadPlan, tally: &Tally) -> Vec<TargetResult> {
+    let whole = tally.whole();
+    let told = plan.targets.iter().enumerate().map(|(number, target)| {
+        let url = target.url.to_string();
+        let (method, url) = match &target.exchange {
+            Exchange::Http { method, .. } => (method.to_string(), url),
+            Exchange::Echo { .. } => ("echo".to_owned(), url.replacen("http", "ws", 1)),
+        };
+        let own = tally.targets.get(number).unwrap_or(&whole);
+        TargetResult { method, url, weight: target.weight, part: part(own) }
+    });
+    told.collect()
+}
+
+fn cpu(ran: &Ran) -> ClientCpu {
+    let cpu_seconds: f64 = ran.cpu.iter().map(|(used, _)| used.as_secs_f64()).sum();
+    let share =
+        |(used, span): &(Duration, Duration)| used.as_secs_f64() / span.as_secs_f64().max(1e-9);
+    let busiest_share = ran.cpu.iter().map(share).fold(0.0, f64::max);
+    let per_second = (cpu_seconds > 0.0).then(|| ran.tally.in_time as f64 / cpu_seconds);
+    ClientCpu { cpu_seconds, busiest_share, answers_per_cpu_second: per_second }
+}
+
+fn second(moment: &Moment) -> Second {
+    let times = moment.part.latency.histogram();
+    let at = |share| (!times.is_empty()).then(|| times.value_at_quantile(share) as f64 / 1e6);
+    Second {
+        at: moment.at.as_secs_f64(),
+        seconds: moment.span.as_secs_f64(),
+        answers: moment.part.answers,
+        errors: moment.part.faults.total() + moment.part.refused,
+        waiting: moment.waiting,
+        p50_ms: at(0.5),
+        p99_ms: at(0.99),
+        max_ms: at(1.0),
+    }
+}
+
+fn warnings(plan: &LoadPlan, result: &LoadResult) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let busy = result.client.busiest_share;
+    if busy >= BUSY {
+        warnings.push(format!(
+            "this client is the bottleneck: its busiest thread was busy for {:.0} % of the time; \
+             more threads (-t) or another machine would ask more",
+            busy * 100.0
+        ));
+    }
+    let p99 = |times: &Option<TimesSummary>| times.as_ref().and_then(|times| times.at(0.99));
+    if let (Some(late), Some(latency)) = (p99(&result.lateness), p99(&result.whole.latency))
+        && late > latency / 10.0
+        && late > LATE_MS
+    {
+        warnings.push(format!(
+            "one request in a hundred was begun {late:.1} ms late or more for this client's own fault, \
+             which its time holds"
+        ));
+    }
+    let opened = result.connects.opened;
+    if opened < plan.connections as u64 {
+        warnings.push(format!("{opened} of {} connections could be opened", plan.connections));
+    }
+    let is_single = matches!(result.protocol.as_deref(), Some("http/1.1"));
+    if is_single && plan.streams > 1 && !plan.targets.iter().any(is_echo) {
+        warnings.push("the server speaks HTTP/1.1, which has one request at a time".to_owned());
+    }
+    let waited = result.course.iter().filter(|second| second.waiting > 0).count();
+    if waited * 2 > result.course.len() {
+        warnings.push(format!(
+            "requests waited for a free connection in {waited} of {} seconds, which their times hold: \
+             more connections (-c) would tell the server's part",
+            result.course.len()
+        ));
+    }
+    warnings
+}
+
+/// Lateness that a machine may have without a word.
+const LATE_MS: f64 = 1.0;

@@ -1,0 +1,180 @@
+//! One run of a plan: an engine a thread, a core each, and what all of them counted.
+
+use super::live::Live;
+use crate::host;
+use crate::trouble::Trouble;
+use client::load::{Interval, Load, LoadPlan, Part, Share, Tally, Watch};
+use os::error::Os;
+use os::reactor::{Reactor, ReactorSettings, Stop};
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+use unit::Instant;
+
+/// What a run came to.
+pub(crate) struct Ran {
+    pub(crate) tally: Tally,
+    /// About a second each.
+    pub(crate) course: Vec<Moment>,
+    /// What each thread used while it counted, and how long that was.
+    pub(crate) cpu: Vec<(Duration, Duration)>,
+}
+
+/// An interval of all threads.
+pub(crate) struct Moment {
+    /// Since the first interval's beginning.
+    pub(crate) at: Duration,
+    pub(crate) span: Duration,
+    pub(crate) part: Part,
+    pub(crate) waiting: u64,
+    pub(crate) connections: u64,
+}
+
+/// What a thread tells while it runs.
+enum News {
+    /// Its nth interval.
+    Interval(usize, Box<Interval>),
+    /// What it used while it counted, and how long that was.
+    Used(Duration, Duration),
+}
+
+/// Runs `plan` on so many threads, to its end or until `stop`.
+pub(crate) fn run(
+    plan: &LoadPlan,
+    threads: usize,
+    (stop, live): (&Stop, &mut Live),
+) -> Result<Ran, Trouble> {
+    let (sender, news) = channel();
+    let workers: Vec<_> = (0..threads)
+        .map(|index| {
+            let worker = Worker {
+                plan: share(plan, index, threads),
+                core: (threads > 1).then(|| index % host::cores() as usize),
+                stop: stop.clone(),
+                news: sender.clone(),
+            };
+            thread::spawn(move || worker.run())
+        })
+        .collect();
+    drop(sender);
+    let (course, cpu) = attend(&news, threads, live);
+    live.clear();
+    let mut whole: Option<Tally> = None;
+    for worker in workers {
+        let tally = worker
+            .join()
+            .map_err(|_| Trouble::failed("a thread of the load broke"))?
+            .map_err(crate::command::lacking)?;
+        match &mut whole {
+            None => whole = Some(tally),
+            Some(whole) => whole.add(&tally),
+        }
+    }
+    let tally = whole.ok_or_else(|| Trouble::failed("a load has a thread at least"))?;
+    Ok(Ran { tally, course, cpu })
+}
+
+/// A thread's part of a plan.
+fn share(plan: &LoadPlan, index: usize, threads: usize) -> LoadPlan {
+    let share = Share { index: index as u64, of: threads as u64 };
+    LoadPlan {
+        share,
+        connections: share.part(plan.connections as u64) as usize,
+        seed: plan.seed.nth(index as u64),
+        ..plan.clone()
+    }
+}
+
+/// Hears what the threads tell, until all are done.
+fn attend(
+    news: &Receiver<News>,
+    threads: usize,
+    live: &mut Live,
+) -> (Vec<Moment>, Vec<(Duration, Duration)>) {
+    let mut open: BTreeMap<usize, Vec<Interval>> = BTreeMap::new();
+    let (mut course, mut cpu) = (Vec::new(), Vec::new());
+    let mut began: Option<Instant> = None;
+    for heard in news {
+        match heard {
+            News::Used(used, span) => cpu.push((used, span)),
+            News::Interval(nth, interval) => {
+                let began = *began.get_or_insert(interval.from);
+                let together = open.entry(nth).or_default();
+                together.push(*interval);
+                if together.len() == threads {
+                    course.extend(moment(began, &open.remove(&nth).unwrap_or_default()));
+                    live.show(course.last());
+                }
+            }
+        }
+    }
+    (course, cpu)
+}
+
+fn moment(began: Instant, intervals: &[Interval]) -> Option<Moment> {
+    let (first, rest) = intervals.split_first()?;
+    let mut part = first.part.clone();
+    rest.iter().for_each(|other| part.add(&other.part));
+    Some(Moment {
+        at: first.to.since(began),
+        span: first.to.since(first.from),
+        part,
+        waiting: intervals.iter().map(|interval| interval.waiting).sum(),
+        connections: intervals.iter().map(|interval| interval.connections).sum(),
+    })
+}
+
+struct Worker {
+    plan: LoadPlan,
+    core: Option<usize>,
+    stop: Stop,
+    news: Sender<News>,
+}
+
+impl Worker {
+    fn run(self) -> Result<Tally, Os> {
+        os::clock::wake_on_time();
+        let mut load = Load::new(self.plan);
+        load.observe(Box::new(Observer { news: self.news, began: None, intervals: 0 }));
+        // What a server still says when all is counted is of no use.
+        let settings = ReactorSettings {
+            core: self.core,
+            flush: FLUSH,
+            linger: Duration::ZERO,
+            ..ReactorSettings::default()
+        };
+        Reactor::new(settings, self.stop)?.run(&mut load)?;
+        Ok(load.into_tally())
+    }
+}
+
+/// How long the last octets may take.
+const FLUSH: Duration = Duration::from_secs(1);
+
+/// Tells the main thread, and reads this thread's processor clock where counting begins and ends.
+struct Observer {
+    news: Sender<News>,
+    began: Option<(Instant, Duration)>,
+    intervals: usize,
+}
+
+impl Watch for Observer {
+    fn handle_began(&mut self, now: Instant) {
+        self.began = Some((now, os::clock::thread_cpu()));
+    }
+
+    fn handle_interval(&mut self, interval: &Interval) {
+        let told = News::Interval(self.intervals, Box::new(interval.clone()));
+        self.intervals += 1;
+        // The main thread hears for as long as there is somebody to tell.
+        let _heard = self.news.send(told);
+    }
+
+    fn handle_ended(&mut self, now: Instant) {
+        if let Some((began, cpu)) = self.began {
+            let used = os::clock::thread_cpu().saturating_sub(cpu);
+            let _heard = self.news.send(News::Used(used, now.since(began)));
+        }
+    }
+}

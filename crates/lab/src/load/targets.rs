@@ -1,0 +1,113 @@
+//! The command line and its files as targets.
+
+use crate::cli::{LoadArgs, TargetUrl, parse_target};
+use crate::trouble::{self, Trouble};
+use bytes::Bytes;
+use client::load::{Exchange, Target};
+use proto::{Fields, Method};
+use std::path::Path;
+use study::load::{Script, ScriptRequest};
+
+/// What is asked for: the URLs as the flags say, then the file's requests.
+pub(crate) fn targets(args: &LoadArgs) -> Result<Vec<Target>, Trouble> {
+    let body = args.data.as_deref().map(data).transpose()?;
+    let mut targets = Vec::new();
+    for url in &args.urls {
+        let wish = Wish { url: url.clone(), method: args.request.as_deref(), body: body.clone() };
+        targets.push(wish.target(&args.header, 1)?);
+    }
+    if let Some(file) = &args.requests_from {
+        targets.extend(script(file, args)?);
+    }
+    let sockets = targets.iter().filter(|target| is_echo(target)).count();
+    if sockets > 0 && sockets < targets.len() {
+        return Err(Trouble::misuse("requests and WebSockets are not made in one run")
+            .remedy("run wirelap load for each, side by side where it has to be at a time"));
+    }
+    Ok(targets)
+}
+
+/// Whether messages are sent there.
+pub(crate) fn is_echo(target: &Target) -> bool {
+    matches!(target.exchange, Exchange::Echo { .. })
+}
+
+fn script(file: &Path, args: &LoadArgs) -> Result<Vec<Target>, Trouble> {
+    let name = file.display();
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| trouble::file(format!("reading {name}"), &error))?;
+    let script: Script =
+        text.parse().map_err(|error| Trouble::misuse(format!("{name}: {error}")))?;
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let target = |request: &ScriptRequest| {
+        let body = match (&request.body, &request.body_file) {
+            (Some(text), _) => Some(Bytes::from(text.clone())),
+            (None, Some(file)) => Some(octets(&folder.join(file))?),
+            (None, None) => None,
+        };
+        let url = parse_target(&request.url)
+            .map_err(|error| Trouble::misuse(format!("{name}: `{}`: {error}", request.url)))?;
+        let wish = Wish { url, method: request.method.as_deref(), body };
+        let own = request.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
+        let fields: Vec<(String, String)> = args.header.iter().cloned().chain(own).collect();
+        wish.target(&fields, request.weight)
+    };
+    script.requests.iter().map(target).collect()
+}
+
+struct Wish<'a> {
+    url: TargetUrl,
+    method: Option<&'a str>,
+    body: Option<Bytes>,
+}
+
+/// What a WebSocket says where nobody has said what.
+const MESSAGE: &[u8] = b"wirelap says hello, and hears it";
+
+impl Wish<'_> {
+    fn target(self, header: &[(String, String)], weight: u32) -> Result<Target, Trouble> {
+        let mut fields = Fields::new();
+        for (name, value) in header {
+            fields.push(name.as_bytes(), value.as_bytes());
+        }
+        for (name, value) in [("user-agent", crate::VERSION_FIELD), ("accept", "*/*")] {
+            if fields.find_str(name).is_none() {
+                fields.push(name.as_bytes(), value.as_bytes());
+            }
+        }
+        let exchange = if self.url.is_web_socket {
+            if self.method.is_some() {
+                return Err(Trouble::misuse("a WebSocket's message has no method"));
+            }
+            let message = self.body.unwrap_or(Bytes::from_static(MESSAGE));
+            if std::str::from_utf8(&message).is_err() {
+                return Err(Trouble::misuse(
+                    "a WebSocket's message is sent as text, which is UTF-8",
+                ));
+            }
+            Exchange::Echo { fields, message }
+        } else {
+            let body = self.body.unwrap_or_default();
+            let usual = if body.is_empty() { "GET" } else { "POST" };
+            let method = self.method.unwrap_or(usual);
+            let method = Method::parse(method.as_bytes())
+                .filter(|method| *method != Method::Connect)
+                .ok_or_else(|| Trouble::misuse(format!("`{method}` is no method to ask with")))?;
+            Exchange::Http { method, fields, body }
+        };
+        Ok(Target { url: self.url.url, exchange, weight })
+    }
+}
+
+fn data(text: &str) -> Result<Bytes, Trouble> {
+    match text.strip_prefix('@') {
+        Some(file) => octets(Path::new(file)),
+        None => Ok(Bytes::from(text.to_owned())),
+    }
+}
+
+fn octets(file: &Path) -> Result<Bytes, Trouble> {
+    std::fs::read(file)
+        .map(Bytes::from)
+        .map_err(|error| trouble::file(format!("reading {}", file.display()), &error))
+}

@@ -1,0 +1,159 @@
+//! What goes wrong, in kinds; what was asked for wrongly, with the way out.
+
+use crate::bench::{Bench, free_port, signal};
+use crate::load;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+/// A server that does the same with every connection, after the first octets came.
+fn server(deed: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let deed = deed.clone();
+            std::thread::spawn(move || {
+                if stream.read(&mut [0; 4096]).is_ok_and(|count| count > 0) {
+                    deed(stream);
+                }
+            });
+        }
+    });
+    format!("http://{address}/")
+}
+
+/// Closing a socket with octets unread is answered by RST.
+fn reset(stream: TcpStream) {
+    let linger = Duration::from_millis(1);
+    // The request's rest, if any, stays unread; SO_LINGER has no safe name in std, an unread octet does as well.
+    std::thread::sleep(linger);
+    drop(stream);
+}
+
+#[test]
+fn servers_that_break_are_counted_by_kind_and_the_run_ends() {
+    let bench = Bench::new();
+    let rubbish = |mut stream: TcpStream| {
+        let _ = stream.write_all(b"\x00\x01\x02 this is no answer at all\r\n\r\n");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    let silent = |stream: TcpStream| {
+        std::thread::sleep(Duration::from_secs(60));
+        drop(stream);
+    };
+    let short = |mut stream: TcpStream| {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf");
+    };
+    let cases: [(String, &str, &str); 4] = [
+        (server(rubbish), "--http1.1", "protocol"),
+        (server(silent), "--http1.1", "timed-out"),
+        (server(short), "--http1.1", "closed"),
+        (server(rubbish), "--http2-prior-knowledge", "protocol"),
+    ];
+    for (url, flag, kind) in &cases {
+        let (code, result) =
+            load(&bench, &[flag, "-c", "4", "-n", "20", "--timeout", "300ms", url]);
+        let whole = &result["whole"];
+        assert_eq!((code, whole["requests"].as_u64()), (0, Some(20)), "{kind}: {result:#}");
+        assert_eq!(whole["errors"][kind], 20, "{whole}");
+    }
+    // Either word of the kernel's is right for a connection that is dropped.
+    let (_, result) = load(&bench, &["-c", "4", "-n", "20", &server(reset)]);
+    let errors = &result["whole"]["errors"];
+    let told = |kind: &str| errors[kind].as_u64().unwrap_or(0);
+    assert_eq!(told("reset") + told("closed"), 20, "{errors}");
+}
+
+#[test]
+fn a_server_that_is_no_tls_server_is_a_fault_of_tls() {
+    let bench = Bench::new();
+    let url = server(|mut stream: TcpStream| {
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        std::thread::sleep(Duration::from_millis(50));
+    });
+    let url = url.replacen("http", "https", 1);
+    let (code, result) = load(&bench, &["-k", "-c", "2", "-n", "4", &url]);
+    assert_eq!(code, 1, "nobody could be spoken to");
+    assert_eq!(result["connects"]["errors"]["tls"], 2, "{result:#}");
+    assert_eq!(result["protocol"], serde_json::Value::Null);
+}
+
+#[test]
+fn where_nobody_listens_the_exit_code_says_so() {
+    let bench = Bench::new();
+    let url = format!("http://127.0.0.1:{}/", free_port());
+    let (code, result) = load(&bench, &["-c", "3", "-n", "9", &url]);
+    assert_eq!(code, 1);
+    assert_eq!(result["connects"]["errors"]["connect-refused"], 3, "{result:#}");
+    let told = bench.run(&["load", "-c", "3", &url]);
+    assert_eq!(told.code, 1);
+    assert!(told.out.contains("3 connect refused"), "{told:?}");
+}
+
+#[test]
+fn descriptors_that_run_out_are_counted_and_the_others_go_on() {
+    let bench = Bench::new();
+    let url = server(|mut stream: TcpStream| {
+        loop {
+            let answered = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+            if answered.is_err() || stream.read(&mut [0; 4096]).map_or(true, |count| count == 0) {
+                return;
+            }
+        }
+    });
+    let line = format!("ulimit -n 24; exec \"$W\" load --json -c 64 -d 700ms {url}");
+    let ran = bench.shell(&[], &line);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let result: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let opened = result["connects"]["opened"].as_u64().unwrap();
+    assert!((1..24).contains(&opened), "{opened}");
+    assert!(result["connects"]["errors"]["no-descriptors"].as_u64().unwrap() >= 40, "{result:#}");
+    assert!(result["whole"]["answers"].as_u64().unwrap() > 0, "{result:#}");
+    let warned = result["warnings"].to_string();
+    assert!(warned.contains("of 64 connections could be opened"), "{warned}");
+}
+
+#[test]
+fn an_interrupt_prints_what_was_measured_so_far() {
+    let bench = Bench::new();
+    let url = server(|mut stream: TcpStream| {
+        loop {
+            let answered = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+            if answered.is_err() || stream.read(&mut [0; 4096]).map_or(true, |count| count == 0) {
+                return;
+            }
+        }
+    });
+    let running = bench.start(bench.wirelap(&["load", "--json", "-c", "2", "-d", "10min", &url]));
+    std::thread::sleep(Duration::from_millis(1_500));
+    signal(running.pid(), "INT");
+    let ran = running.end();
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let result: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert!(result["whole"]["answers"].as_u64().unwrap() > 0, "{result:#}");
+    assert!(result["seconds"].as_f64().unwrap() < 600.0);
+}
+
+#[test]
+fn what_cannot_be_meant_is_misuse_with_a_way_out() {
+    let bench = Bench::new();
+    let url = "http://127.0.0.1:1/";
+    for (args, words) in [
+        (&["-c", "2", "-t", "3", url][..], "raise -c, or lower -t"),
+        (&["--http1.1", "-m", "4", url], "raise -c instead of -m"),
+        (&["--poisson", url], "--rate RATE"),
+        (&["--rate", "10,20:1s", url], "RATE:TIME"),
+        (&["--rate", "soon", url], "2000:30s"),
+        (&["--slo", "p99>1", url], "p99<50ms"),
+        (&[url, "ws://127.0.0.1:1/"], "run wirelap load for each"),
+        (&["-c", "1", url, "http://127.0.0.2:1/"], "raise -c to 2"),
+        (&["-X", "CONNECT", url], "no method"),
+        (&["--data", "@missing", url], "missing"),
+        (&["--requests-from", "missing.toml"], "missing.toml"),
+        (&["ftp://h/"], "ftp"),
+        (&[], "required"),
+    ] {
+        bench.run(&[&["load"], args].concat()).said(2, &[words]);
+    }
+}

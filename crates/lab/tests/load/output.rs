@@ -1,0 +1,154 @@
+//! What is printed and written: for people, for programs, and for tools that merge histograms.
+
+use crate::bench::Bench;
+use crate::{answered, load};
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use std::io::{BufRead, BufReader};
+
+/// Our own server without a log, and its URL.
+fn serve(bench: &Bench) -> (crate::bench::Running, String) {
+    std::fs::create_dir(bench.path("www")).unwrap();
+    bench.write("www/hello", "hello, world\n");
+    let args = ["serve", "www", "--listen", "127.0.0.1:0", "--threads", "1"];
+    let mut serving = bench.start(bench.wirelap(&args));
+    let mut lines = BufReader::new(serving.child.stdout.take().unwrap()).lines();
+    let url = lines.next().unwrap().unwrap();
+    // The rest is read and thrown away, or the server would wait for its reader.
+    std::thread::spawn(move || lines.count());
+    (serving, url)
+}
+
+fn histograms(text: &[u8]) -> Vec<Histogram<u64>> {
+    let mut deserializer = Deserializer::new();
+    let entries = IntervalLogIterator::new(text).map(Result::unwrap);
+    let encoded = entries.filter_map(|entry| match entry {
+        LogEntry::Interval(histogram) => Some(histogram.encoded_histogram().to_owned()),
+        _ => None,
+    });
+    let decoded = encoded.map(|text| {
+        let octets = decode_base64(&text);
+        deserializer.deserialize(&mut &octets[..]).unwrap()
+    });
+    decoded.collect()
+}
+
+/// RFC 4648 §4, for the texts of a log.
+fn decode_base64(text: &str) -> Vec<u8> {
+    let value = |octet: u8| match octet {
+        b'A'..=b'Z' => octet - b'A',
+        b'a'..=b'z' => octet - b'a' + 26,
+        b'0'..=b'9' => octet - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let digits: Vec<u32> =
+        text.bytes().filter(|octet| *octet != b'=').map(|octet| u32::from(value(octet))).collect();
+    let mut octets = Vec::new();
+    for group in digits.chunks(4) {
+        let bits = group.iter().fold(0, |bits, digit| bits << 6 | digit) << (6 * (4 - group.len()));
+        octets.extend(&bits.to_be_bytes()[1..group.len()]);
+    }
+    octets
+}
+
+#[test]
+fn histogram_logs_are_read_and_merged_by_others() {
+    let bench = Bench::new();
+    let (serving, url) = serve(&bench);
+    let url = format!("{url}hello");
+    let (_, one) = load(&bench, &["-n", "500", "--hdr", "one.hlog", &url]);
+    let (_, two) = load(&bench, &["--rate", "500:1s,1000:500ms", "--hdr", "two.hlog", &url]);
+    let [first] = &histograms(&std::fs::read(bench.path("one.hlog")).unwrap())[..] else {
+        panic!("one run has one histogram");
+    };
+    assert_eq!(first.len(), answered(&one));
+    let longest = one["whole"]["latency"]["max_ms"].as_f64().unwrap();
+    assert!((first.max() as f64 / 1e6 / longest - 1.0).abs() < 0.002, "{} {longest}", first.max());
+    let stages = histograms(&std::fs::read(bench.path("two.hlog")).unwrap());
+    assert_eq!(stages.iter().map(Histogram::len).collect::<Vec<_>>(), [500, 500]);
+    let mut merged = first.clone();
+    stages.iter().for_each(|stage| merged.add(stage).unwrap());
+    assert_eq!(merged.len(), answered(&one) + answered(&two));
+    serving.signal("INT");
+    serving.end();
+}
+
+#[test]
+fn the_parts_of_a_result_sum_to_the_whole() {
+    let bench = Bench::new();
+    let (serving, url) = serve(&bench);
+    bench.write(
+        "kinds.toml",
+        format!(
+            "[[request]]\nurl = '{url}hello'\nweight = 3\nheaders = {{ X-A = 'b' }}\n\
+             [[request]]\nurl = '{url}echo'\nbody = 'twelve chars'\n\
+             [[request]]\nurl = '{url}missing'\nmethod = 'HEAD'\n"
+        ),
+    );
+    let args = ["--requests-from", "kinds.toml", "-n", "500", "-c", "3", "-t", "3"];
+    let (code, result) = load(&bench, &args);
+    assert_eq!(code, 0);
+    let sum = |field: &str| -> u64 {
+        let targets = result["targets"].as_array().unwrap();
+        targets.iter().map(|target| target["part"][field].as_u64().unwrap()).sum()
+    };
+    for field in ["requests", "answers", "refused", "body_octets"] {
+        assert_eq!(result["whole"][field], sum(field), "{field}");
+    }
+    assert_eq!(result["whole"]["requests"], 500);
+    let statuses = result["statuses"].as_object().unwrap();
+    let all: u64 = statuses.values().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!((all, &statuses["404"]), (500, &result["whole"]["refused"]));
+    let methods: Vec<_> =
+        result["targets"].as_array().unwrap().iter().map(|target| &target["method"]).collect();
+    assert_eq!(methods, ["GET", "POST", "HEAD"]);
+    // Three threads of 167, 167 and 166 requests, each in turns of three, one and one.
+    let first = result["targets"][0]["part"]["answers"].as_u64().unwrap();
+    assert!((298..=303).contains(&first), "{first}");
+    serving.signal("INT");
+    serving.end();
+}
+
+#[test]
+fn the_course_is_a_line_a_second_and_the_text_tells_the_percentiles() {
+    let bench = Bench::new();
+    let (serving, url) = serve(&bench);
+    let url = format!("{url}hello");
+    let csv = bench.run(&["load", "--csv", "--rate", "100", "-d", "3s", &url]);
+    csv.said(0, &[]);
+    let lines: Vec<&str> = csv.out.lines().collect();
+    assert_eq!(lines[0], "at_s,seconds,answers,errors,waiting,p50_ms,p99_ms,max_ms");
+    assert!((2..=5).contains(&lines.len()), "{lines:?}");
+    let text = bench.run(&["load", "-n", "20000", "-c", "8", &url]);
+    text.said(0, &[]);
+    for words in
+        ["http/1.1, 8 connections x 1 stream", "p99.99", "20000 answered, no errors", "of CPU"]
+    {
+        assert!(text.out.contains(words), "no {words:?} in {}", text.out);
+    }
+    assert!(!text.out.contains('\u{1b}'), "a pipe has no colours");
+    serving.signal("INT");
+    serving.end();
+}
+
+#[test]
+fn an_objective_that_holds_at_no_rate_is_exit_code_1_with_every_rate_that_was_tried() {
+    let bench = Bench::new();
+    let (serving, url) = serve(&bench);
+    let url = format!("{url}hello");
+    let args = ["--slo", "p50<1ns", "--rate", "4", "-d", "600ms", &url];
+    let (code, result) = load(&bench, &args);
+    assert_eq!((code, &result["slo"]["rate"]), (1, &serde_json::Value::Null));
+    let tried: Vec<f64> = result["slo"]["probes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|probe| probe["rate"].as_f64().unwrap())
+        .collect();
+    assert_eq!(tried, [4.0, 4.0, 2.0, 2.0, 1.0, 1.0], "each is doubted once");
+    assert_eq!(result["slo"]["conditions"][0]["holds"], false);
+    serving.signal("INT");
+    serving.end();
+}

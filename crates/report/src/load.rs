@@ -1,0 +1,227 @@
+//! A load run as lines for a terminal, and its course as CSV.
+
+use crate::csv::Table;
+use crate::number::duration;
+use crate::terminal::{Lines, Style, padded};
+use std::collections::BTreeMap;
+use study::load::{LoadResult, LoadSetting, PartResult, Second, SloResult, TimesSummary};
+
+/// The result for a terminal, ending in a new line.
+pub fn load(result: &LoadResult, style: Style) -> String {
+    let mut out = Lines::new(style);
+    out.wrapped(&conditions(result), 2);
+    let rate = out.bold(&format!("{} requests/s", grouped(result.answers_per_second)));
+    out.line(&format!("  {rate} answered over {}", duration(result.seconds * 1e3)));
+    out.wrapped(&format!("  {}", counts(&result.whole)), 4);
+    table(&mut out, result);
+    for stage in &result.stages {
+        out.wrapped(&format!("  at {}: {}", stage.rate, in_short(&stage.part)), 4);
+    }
+    if result.targets.len() > 1 {
+        for target in &result.targets {
+            let text = in_short(&target.part);
+            out.wrapped(&format!("  {} {}: {text}", target.method, target.url), 4);
+        }
+    }
+    out.wrapped(&format!("  {}", traffic(result)), 4);
+    out.wrapped(&format!("  {}", client(result)), 4);
+    if let Some(slo) = &result.slo {
+        objective(&mut out, slo);
+    }
+    for warning in &result.warnings {
+        out.wrapped(&format!("  warning: {warning}"), 4);
+    }
+    out.finish()
+}
+
+fn conditions(result: &LoadResult) -> String {
+    let LoadSetting { connections, streams, threads, .. } = &result.setting;
+    let spoken = result.protocol.as_deref().unwrap_or("no connection");
+    let pace = match (&*result.setting.pace, &result.setting.spacing) {
+        ("open", Some(spacing)) => {
+            format!("open loop, {} at {} requests/s", spacing, result.setting.rates.join(", "))
+        }
+        _ => "closed loop".to_owned(),
+    };
+    let plural = |count: u32, word: &str| match count {
+        1 => format!("1 {word}"),
+        _ => format!("{count} {word}s"),
+    };
+    format!(
+        "{spoken}, {} x {}, {}, {pace}",
+        plural(*connections, "connection"),
+        plural(*streams, "stream"),
+        plural(*threads, "thread"),
+    )
+}
+
+/// What ended how.
+fn counts(part: &PartResult) -> String {
+    let mut text = format!("{} requests, {} answered", part.requests, part.answers);
+    if part.refused > 0 {
+        text.push_str(&format!(", {} of them with a status of 400 or more", part.refused));
+    }
+    match part.failed() {
+        0 => text.push_str(", no errors"),
+        failed => text.push_str(&format!(", {failed} errors: {}", kinds(&part.errors))),
+    }
+    text
+}
+
+fn kinds(errors: &BTreeMap<String, u64>) -> String {
+    let kinds: Vec<String> =
+        errors.iter().map(|(kind, count)| format!("{count} {}", kind.replace('-', " "))).collect();
+    kinds.join(", ")
+}
+
+fn in_short(part: &PartResult) -> String {
+    let times = part.latency.as_ref().map_or_else(String::new, |times| {
+        let at = |share: f64, name: &str| {
+            times.at(share).map_or_else(String::new, |ms| format!(", {name} {}", duration(ms)))
+        };
+        format!("{}{}, max {}", at(0.5, "p50"), at(0.99, "p99"), duration(times.max_ms))
+    });
+    format!("{}{times}", counts(part))
+}
+
+/// The columns of times, one line a kind.
+fn table(out: &mut Lines, result: &LoadResult) {
+    let connects = &result.connects;
+    let rows: [(&str, &Option<TimesSummary>); 5] = [
+        ("latency", &result.whole.latency),
+        ("first byte", &result.first_byte),
+        ("begun late", &result.lateness),
+        ("connect", &connects.tcp),
+        ("TLS", &connects.tls),
+    ];
+    let shares: Vec<f64> =
+        result.whole.latency.iter().flat_map(|t| t.at.iter().map(|at| at.share)).collect();
+    let mut head = " ".repeat(NAME);
+    for share in &shares {
+        // To a ten-thousandth of a percent: 0.999 times 100 is not 99.9.
+        head.push_str(&format!("{:>COLUMN$}", format!("p{}", (share * 1e8).round() / 1e6)));
+    }
+    head.push_str(&format!("{:>COLUMN$}{:>COLUMN$}", "max", "mean"));
+    if result.whole.latency.is_some() {
+        out.line(&head);
+    }
+    for (name, times) in rows.into_iter().filter_map(|(name, times)| Some((name, times.as_ref()?)))
+    {
+        let mut line = padded(&format!("  {name}"), NAME);
+        for share in &shares {
+            let text = times.at(*share).map_or_else(|| "-".to_owned(), duration);
+            line.push_str(&format!("{text:>COLUMN$}"));
+        }
+        line.push_str(&format!(
+            "{:>COLUMN$}{:>COLUMN$}",
+            duration(times.max_ms),
+            duration(times.mean_ms)
+        ));
+        out.line(&line);
+    }
+}
+
+const NAME: usize = 13;
+const COLUMN: usize = 9;
+
+fn traffic(result: &LoadResult) -> String {
+    let statuses: Vec<String> =
+        result.statuses.iter().map(|(code, count)| format!("{code} x {count}")).collect();
+    let statuses = match statuses.is_empty() {
+        true => String::new(),
+        false => format!("status {}; ", statuses.join(", ")),
+    };
+    let mut text = format!(
+        "{statuses}{} connections opened; {} received, {} sent",
+        result.connects.opened,
+        size(result.received_octets),
+        size(result.sent_octets)
+    );
+    if !result.connects.errors.is_empty() {
+        text.push_str(&format!("; connects that failed: {}", kinds(&result.connects.errors)));
+    }
+    for (count, words) in [
+        (result.warm_up_requests, "requests of the warm-up"),
+        (result.made_again, "requests made again, as the server had not acted on them"),
+        (result.unfinished, "requests unfinished"),
+    ] {
+        if count > 0 {
+            text.push_str(&format!("; {count} {words}"));
+        }
+    }
+    text
+}
+
+fn client(result: &LoadResult) -> String {
+    let client = &result.client;
+    let each = client.answers_per_cpu_second.map_or_else(String::new, |each| {
+        format!(", {} answers for each CPU second", grouped(each))
+    });
+    format!(
+        "this client: {} of CPU, {:.0} % of its busiest thread{each}",
+        duration(client.cpu_seconds * 1e3),
+        client.busiest_share * 100.0
+    )
+}
+
+fn objective(out: &mut Lines, slo: &SloResult) {
+    let found = match slo.rate {
+        Some(rate) => format!("holds up to {} requests/s", grouped(rate)),
+        None => "holds at no rate that was tried".to_owned(),
+    };
+    let tried: Vec<String> = slo
+        .probes
+        .iter()
+        .map(|probe| {
+            format!("{} {}", grouped(probe.rate), if probe.held { "held" } else { "failed" })
+        })
+        .collect();
+    out.wrapped(&format!("  {}: {found} (tried: {})", slo.objective, tried.join(", ")), 4);
+}
+
+/// `84,210`: three digits a group.
+fn grouped(value: f64) -> String {
+    let digits = format!("{:.0}", value.max(0.0));
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn size(octets: u64) -> String {
+    unit::ByteSize(octets).to_string()
+}
+
+/// The course of a run: a line for each second or so, lines ending with CRLF (RFC 4180).
+///
+/// | column | holds |
+/// |---|---|
+/// | `at_s` | the end of the interval, in seconds since the first request |
+/// | `seconds` | its length |
+/// | `answers`, `errors` | requests that ended in it |
+/// | `waiting` | requests due and not begun at its end |
+/// | `p50_ms`, `p99_ms`, `max_ms` | of its answers' times; empty where none came |
+pub fn load_csv(result: &LoadResult) -> String {
+    let mut table = Table::default();
+    for name in ["at_s", "seconds", "answers", "errors", "waiting", "p50_ms", "p99_ms", "max_ms"] {
+        table.text(name);
+    }
+    table.end_line();
+    for second in &result.course {
+        let Second { at, seconds, answers, errors, waiting, p50_ms, p99_ms, max_ms } = second;
+        [at, seconds].into_iter().for_each(|value| table.number(value));
+        [answers, errors, waiting].into_iter().for_each(|value| table.number(value));
+        for time in [p50_ms, p99_ms, max_ms] {
+            match time {
+                Some(ms) => table.number(ms),
+                None => table.text(""),
+            }
+        }
+        table.end_line();
+    }
+    table.out
+}

@@ -1,0 +1,205 @@
+//! The result of a load run: what `--json` prints. `docs/load.md` explains each field.
+
+use super::search::Probe;
+use super::slo::Checked;
+use super::times::TimesSummary;
+use crate::record::HostFacts;
+use schemars::{JsonSchema, schema_for};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The schema that [`LoadResult`] follows.
+pub const LOAD_SCHEMA: &str = "wirelap.load/1";
+
+/// What a load run found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "wirelap load")]
+pub struct LoadResult {
+    /// [`LOAD_SCHEMA`].
+    pub schema: String,
+    /// wirelap's version.
+    pub version: String,
+    /// When the run began, RFC 3339 in UTC.
+    pub started: String,
+    /// What it ran on.
+    pub host: HostFacts,
+    /// The command that ran it.
+    pub command_line: Vec<String>,
+    /// How the load was made.
+    pub setting: LoadSetting,
+    /// What was spoken, by ALPN's name; `ws` for WebSocket. None where no connection was made.
+    pub protocol: Option<String>,
+    /// Seconds from the first request that counts to the last that was begun; of a run by number, to its end.
+    pub seconds: f64,
+    /// Answers within those seconds, for each of them.
+    pub answers_per_second: f64,
+    /// All requests that count.
+    pub whole: PartResult,
+    /// By stage of the schedule of rates, where there are several.
+    pub stages: Vec<StageResult>,
+    /// By target.
+    pub targets: Vec<TargetResult>,
+    /// Answers by status code.
+    pub statuses: BTreeMap<String, u64>,
+    /// From the request being handed down to the head of its answer.
+    pub first_byte: Option<TimesSummary>,
+    /// Open loop: how much later than it was due a request was begun for this client's own fault.
+    pub lateness: Option<TimesSummary>,
+    /// Connections, those before anything counts too.
+    pub connects: ConnectsResult,
+    /// Requests of the warm-up, which count nowhere else.
+    pub warm_up_requests: u64,
+    /// Requests that a server said it had not acted on, and that were made again.
+    pub made_again: u64,
+    /// Requests of which nothing is known, because the run was stopped.
+    pub unfinished: u64,
+    /// Octets received over all connections in the whole run.
+    pub received_octets: u64,
+    /// Octets sent, likewise.
+    pub sent_octets: u64,
+    /// What the client itself used, in those seconds.
+    pub client: ClientCpu,
+    /// What makes the figures doubtful.
+    pub warnings: Vec<String>,
+    /// How it went over time, about a second each.
+    pub course: Vec<Second>,
+    /// What was promised, and whether it holds.
+    pub slo: Option<SloResult>,
+}
+
+/// How a load was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadSetting {
+    /// `closed` or `open`.
+    pub pace: String,
+    /// Open loop: the rates, as they can be given.
+    pub rates: Vec<String>,
+    /// Open loop: `even` or `poisson`.
+    pub spacing: Option<String>,
+    /// Where random choices came from.
+    pub seed: u64,
+    /// Connections.
+    pub connections: u32,
+    /// Requests at a time on each connection that can carry several.
+    pub streams: u32,
+    /// Threads.
+    pub threads: u32,
+    /// Seconds before anything counts.
+    pub warm_up_seconds: f64,
+    /// Seconds after which a request is given up.
+    pub timeout_seconds: f64,
+}
+
+/// What became of a group of requests.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PartResult {
+    /// Requests that ended: answers and errors.
+    pub requests: u64,
+    /// Answers that came whole, whatever their status.
+    pub answers: u64,
+    /// Of those, answers with a status of 400 or more.
+    pub refused: u64,
+    /// Requests without an answer, by kind; kinds that did not occur are not named.
+    pub errors: BTreeMap<String, u64>,
+    /// Octets of answers' bodies.
+    pub body_octets: u64,
+    /// From when a request was due (closed loop: was made) to the last octet of its answer.
+    pub latency: Option<TimesSummary>,
+}
+
+impl PartResult {
+    /// Requests without an answer.
+    pub fn failed(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
+    /// The share of requests that came to no answer or to one that refuses.
+    pub fn error_share(&self) -> f64 {
+        (self.failed() + self.refused) as f64 / self.requests.max(1) as f64
+    }
+}
+
+/// A stage of a schedule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StageResult {
+    /// Its rate, as it can be given.
+    pub rate: String,
+    /// The requests that were due in it.
+    pub part: PartResult,
+}
+
+/// A target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetResult {
+    /// Its method; `echo` for a WebSocket's message.
+    pub method: String,
+    /// Its URL.
+    pub url: String,
+    /// How often it is asked for beside others.
+    pub weight: u32,
+    /// Its requests.
+    pub part: PartResult,
+}
+
+/// Connections.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConnectsResult {
+    /// Those that came to where requests can be made.
+    pub opened: u64,
+    /// Attempts that came to nothing, by kind.
+    pub errors: BTreeMap<String, u64>,
+    /// TCP's handshake.
+    pub tcp: Option<TimesSummary>,
+    /// TLS's handshake, after TCP's.
+    pub tls: Option<TimesSummary>,
+}
+
+/// What the client itself used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClientCpu {
+    /// Processor seconds of all threads that make requests.
+    pub cpu_seconds: f64,
+    /// The share of its time that the busiest thread was busy.
+    pub busiest_share: f64,
+    /// Answers for each processor second.
+    pub answers_per_cpu_second: Option<f64>,
+}
+
+/// About a second of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Second {
+    /// Its end, in seconds since the run's first request.
+    pub at: f64,
+    /// How long it was.
+    pub seconds: f64,
+    /// Answers.
+    pub answers: u64,
+    /// Requests that failed or were refused.
+    pub errors: u64,
+    /// Requests due and not begun at its end.
+    pub waiting: u64,
+    /// The median of its answers' times, in milliseconds.
+    pub p50_ms: Option<f64>,
+    /// Their 99th percentile.
+    pub p99_ms: Option<f64>,
+    /// The longest.
+    pub max_ms: Option<f64>,
+}
+
+/// An objective, and how it stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SloResult {
+    /// The objective.
+    pub objective: String,
+    /// The highest rate that holds it, in requests a second; None where none does.
+    pub rate: Option<f64>,
+    /// Every rate that was tried, in this order.
+    pub probes: Vec<Probe>,
+    /// How the conditions stand in the run that is told: that of the rate found, or else the last.
+    pub conditions: Vec<Checked>,
+}
+
+/// The schema of what `--json` prints.
+pub fn load_schema() -> serde_json::Value {
+    schema_for!(LoadResult).to_value()
+}

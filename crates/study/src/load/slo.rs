@@ -1,0 +1,138 @@
+//! Objectives: what a service has promised about its times and its errors, in one line.
+
+use hdrhistogram::Histogram;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use unit::{format_duration, parse_duration};
+
+/// Conditions that hold together: `p99<50ms`, or `p99<50ms,p99.9<200ms,errors<1%`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slo {
+    conditions: Vec<Condition>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Condition {
+    measure: Measure,
+    /// Nanoseconds, or a share.
+    below: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Measure {
+    /// A share of the times, such as 0.99.
+    Quantile(f64),
+    Mean,
+    Max,
+    /// The share of requests that failed or were refused.
+    Errors,
+}
+
+/// How a condition stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Checked {
+    /// The condition, as it can be written.
+    pub condition: String,
+    /// What was measured: milliseconds, or a share of the requests for `errors`.
+    pub measured: f64,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+/// Errors that an objective bears which says nothing of them: one in a thousand.
+const ERRORS: f64 = 0.001;
+
+impl Slo {
+    /// How each condition stands for these times in nanoseconds and this share of errors. Where nothing was answered,
+    /// no time is kept.
+    pub fn check(&self, times: &Histogram<u64>, errors: f64) -> Vec<Checked> {
+        let check = |condition: &Condition| {
+            let nanos = match condition.measure {
+                Measure::Quantile(share) => times.value_at_quantile(share) as f64,
+                Measure::Mean => times.mean(),
+                Measure::Max => times.max() as f64,
+                Measure::Errors => {
+                    let holds = errors < condition.below;
+                    return Checked { condition: condition.to_string(), measured: errors, holds };
+                }
+            };
+            let holds = !times.is_empty() && nanos < condition.below;
+            Checked { condition: condition.to_string(), measured: nanos / 1e6, holds }
+        };
+        self.conditions.iter().map(check).collect()
+    }
+}
+
+impl FromStr for Slo {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        let mut conditions: Vec<Condition> = parts.map(condition).collect::<Result<_, _>>()?;
+        if conditions.is_empty() {
+            return Err(wrong(text));
+        }
+        if !conditions.iter().any(|condition| condition.measure == Measure::Errors) {
+            conditions.push(Condition { measure: Measure::Errors, below: ERRORS });
+        }
+        Ok(Self { conditions })
+    }
+}
+
+fn condition(text: &str) -> Result<Condition, String> {
+    let wrong = || wrong(text);
+    let (name, limit) = text.split_once('<').ok_or_else(wrong)?;
+    let (name, limit) = (name.trim(), limit.trim_start_matches('=').trim());
+    if name == "errors" {
+        let share: unit::Probability = limit.parse().map_err(|_| wrong())?;
+        let below = share.fraction();
+        return Some(Condition { measure: Measure::Errors, below })
+            .filter(|_| below > 0.0)
+            .ok_or_else(wrong);
+    }
+    let measure = match name {
+        "mean" => Measure::Mean,
+        "max" => Measure::Max,
+        _ => {
+            let percent: f64 = name
+                .strip_prefix('p')
+                .and_then(|percent| percent.parse().ok())
+                .ok_or_else(wrong)?;
+            let share = percent / 100.0;
+            let is_one = (0.0..1.0).contains(&share) && share > 0.0;
+            Measure::Quantile(Some(share).filter(|_| is_one).ok_or_else(wrong)?)
+        }
+    };
+    let limit = parse_duration(limit).map_err(|_| wrong())?;
+    let below = limit.as_nanos() as f64;
+    Some(Condition { measure, below }).filter(|_| below > 0.0).ok_or_else(wrong)
+}
+
+fn wrong(text: &str) -> String {
+    format!("`{text}` is no objective: p99<50ms, mean<10ms, max<1s or errors<1% would be one")
+}
+
+impl fmt::Display for Slo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let conditions: Vec<String> = self.conditions.iter().map(ToString::to_string).collect();
+        f.write_str(&conditions.join(","))
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = std::time::Duration::from_nanos(self.below as u64);
+        match self.measure {
+            Measure::Quantile(share) => {
+                // To a ten-thousandth of a percent: 0.999 times 100 is not 99.9.
+                let percent = (share * 1e8).round() / 1e6;
+                write!(f, "p{percent}<{}", format_duration(time))
+            }
+            Measure::Mean => write!(f, "mean<{}", format_duration(time)),
+            Measure::Max => write!(f, "max<{}", format_duration(time)),
+            Measure::Errors => write!(f, "errors<{}%", (self.below * 1e8).round() / 1e6),
+        }
+    }
+}

@@ -81,20 +81,31 @@ func main() {
 	if !j.KeepAlive && j.Transport == "h2" {
 		unsupported("net/http keeps a connection of HTTP/2 for the requests under way")
 	}
-	client := &http.Client{
-		Transport: transport(&j),
-		Timeout:   time.Duration(j.TimeoutMS) * time.Millisecond,
-	}
+	begun := time.Now()
 	for i := 0; i < j.Warmup; i++ {
-		(&run{job: &j, client: client, zero: time.Now(), tell: func(line) {}}).work()
+		warm := client(&j)
+		(&run{job: &j, client: warm, zero: time.Now(), tell: func(line) {}}).work()
+		warm.CloseIdleConnections()
 	}
-	say(line{
+	ready := line{
 		"event": "ready", "name": "net/http", "version": runtime.Version(),
 		"key_log": j.KeyLog != nil && j.TLS != "none",
-	})
-	r := &run{job: &j, client: client, zero: time.Now(), tell: say}
+	}
+	if j.Warmup > 0 {
+		ready["warmup_ms"] = time.Since(begun).Seconds() * 1000
+	}
+	made := client(&j)
+	say(ready)
+	r := &run{job: &j, client: made, zero: time.Now(), tell: say}
 	r.work()
 	say(line{"event": "done"})
+}
+
+func client(j *job) *http.Client {
+	return &http.Client{
+		Transport: transport(j),
+		Timeout:   time.Duration(j.TimeoutMS) * time.Millisecond,
+	}
 }
 
 func transport(j *job) *http.Transport {

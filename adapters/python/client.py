@@ -133,13 +133,16 @@ class Fetcher:
 
 
 async def main():
-    async with client() as made:
-        # The context is made and the connections are opened by whoever comes first, here in the warm-up.
-        for _ in range(job["warmup"]):
+    begun = time.monotonic()
+    for _ in range(job["warmup"]):
+        async with client() as made:
             await Fetcher(made, lambda: 0.0).work(lambda line: None)
+    warm = {"warmup_ms": (time.monotonic() - begun) * 1000} if job["warmup"] else {}
+    async with client() as made:
         runtime = f"{platform.python_implementation()} {platform.python_version()}"
         logs = job["tls"] != "none" and bool(job["key_log"])
-        say({"event": "ready", "name": "httpx", "version": httpx.__version__, "runtime": runtime, "key_log": logs})
+        told = {"name": "httpx", "version": httpx.__version__, "runtime": runtime, "key_log": logs, **warm}
+        say({"event": "ready", **told})
         zero = time.monotonic()
         fetcher = Fetcher(made, lambda: (time.monotonic() - zero) * 1000)
         await fetcher.work(say)

@@ -3,6 +3,7 @@
 use crate::job::NearReport;
 use crate::subject_trial::SubjectReport;
 use crate::unmade::failed;
+use os::cgroup::Version;
 use os::process::Usage;
 use os::reactor::LoopTimes;
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use study::reconcile::{
     Case, Evidence, Finding, LinkFacts, ServerLog, Testimony, departure, reconcile,
     reconcile_subject,
 };
-use study::record::{CpuUse, EndUse, Outcome, Resources, metric};
+use study::record::{Counter, CpuUse, EndUse, GroupMemory, Outcome, Resources, metric};
 use trace::PacketRecord;
 
 /// What a run came to.
@@ -85,6 +86,9 @@ impl Ran {
             (metric::CPU_MS.to_owned(), client.cpu_ms() + server.cpu_ms()),
             (metric::PEAK_MEMORY.to_owned(), client.peak_memory_bytes as f64),
         ]);
+        if let Some(group) = client.group_memory {
+            metrics.insert(metric::GROUP_MEMORY.to_owned(), group.peak_bytes as f64);
+        }
         if let Client::Subject(report) = &self.client {
             metrics.extend(report.metrics.clone());
         }
@@ -100,5 +104,20 @@ pub(crate) fn end_use(usage: Usage) -> EndUse {
         peak_memory_bytes: usage.max_rss,
         voluntary_switches: usage.voluntary_switches,
         involuntary_switches: usage.involuntary_switches,
+        cpu_counter: match usage.counted_by {
+            os::process::Counter::Wait4 => Counter::Wait4,
+            os::process::Counter::Cgroup(version) => counter(version),
+        },
+        group_memory: usage.group_peak.map(|(peak_bytes, version)| GroupMemory {
+            peak_bytes,
+            counter: counter(version),
+        }),
+    }
+}
+
+fn counter(version: Version) -> Counter {
+    match version {
+        Version::V1 => Counter::CgroupV1,
+        Version::V2 => Counter::CgroupV2,
     }
 }

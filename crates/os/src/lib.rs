@@ -1,6 +1,7 @@
 //! Room `os`: what only a system can do. It drives end points over sockets, reads files and the clock; the only
 //! room with file descriptors and `unsafe`.
 
+pub mod cgroup;
 pub mod clock;
 pub mod error;
 pub mod files;

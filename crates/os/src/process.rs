@@ -8,9 +8,10 @@ mod init;
 mod usage;
 
 pub use cores::pin;
-pub(crate) use init::Init;
-pub use usage::{Usage, children_usage, own_usage};
+pub(crate) use init::{Init, pipe};
+pub use usage::{Counter, Usage, children_usage, own_usage};
 
+use crate::cgroup;
 use crate::error::Os;
 use before_exec::{Maps, prepare, tie_to_parent};
 use cores::cpu_set;
@@ -18,6 +19,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The process group of a child.
@@ -53,6 +55,9 @@ pub struct Setup<'a> {
     pub own_proc: bool,
     /// As whom it runs.
     pub user: User,
+    /// The control group that it is to be counted in, with all that it starts; where it cannot enter, it is counted
+    /// by wait4(2) alone. It is gone when the child is dropped, and who is left in it too.
+    pub account: Option<cgroup::Group>,
 }
 
 /// A signal that asks a program to end.
@@ -84,12 +89,21 @@ pub struct Child {
     pidfd: OwnedFd,
     group: Group,
     exit: Option<Exit>,
+    account: Option<Account>,
     /// Where its command asked for a pipe.
     pub stdin: Option<ChildStdin>,
     /// Where its command asked for a pipe.
     pub stdout: Option<ChildStdout>,
     /// Where its command asked for a pipe.
     pub stderr: Option<ChildStderr>,
+}
+
+/// A child's control group.
+#[derive(Debug)]
+struct Account {
+    group: cgroup::Group,
+    /// Whether the child went in.
+    counts: bool,
 }
 
 /// Starts `command`; it is killed when this thread ends.
@@ -100,10 +114,16 @@ pub fn spawn(mut command: Command, setup: Setup<'_>) -> Result<Child, Os> {
     let cpus = cpu_set(&setup.cpus);
     let own_proc = setup.own_proc;
     let maps = (setup.user == User::Ordinary).then(Maps::to_ordinary);
+    let door = setup.account.as_ref().and_then(|account| account.door().ok()).map(Arc::new);
+    let entrance = door.clone();
     // SAFETY: the closure makes system calls only, allocates nothing, and uses values that were made
     // before the fork; the descriptor is open until spawn() returns.
     unsafe {
         command.pre_exec(move || {
+            // First: what comes later may take the rights for it away.
+            if let Some(door) = &entrance {
+                door.enter();
+            }
             prepare(group, network, cpus.as_ref(), own_proc)?;
             maps.as_ref().map_or(Ok(()), Maps::enter)?;
             tie_to_parent()
@@ -134,7 +154,9 @@ pub fn spawn(mut command: Command, setup: Setup<'_>) -> Result<Child, Os> {
     // SAFETY: a new descriptor that nobody else owns.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd as RawFd) };
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    Ok(Child { pid, pidfd, group, exit: None, stdin, stdout, stderr })
+    let counts = door.is_some_and(|door| door.was_taken());
+    let account = setup.account.map(|group| Account { group, counts });
+    Ok(Child { pid, pidfd, group, exit: None, account, stdin, stdout, stderr })
 }
 
 impl Child {
@@ -226,7 +248,10 @@ impl Child {
                 return Err(Os::new("wait for a descriptor", error));
             }
         }
-        Ok(Exit { status: ExitStatus::from_raw(status), usage: Usage::of(&usage) })
+        let counted = self.account.as_ref().filter(|account| account.counts);
+        let figures = counted.map_or_else(Default::default, |account| account.group.figures());
+        let usage = Usage::of(&usage).or_of(figures);
+        Ok(Exit { status: ExitStatus::from_raw(status), usage })
     }
 }
 

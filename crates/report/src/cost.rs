@@ -1,6 +1,7 @@
-//! What a download takes beside time: processor time for what it brought, memory, and a managed runtime's collections.
-//! The medians of a cell's measured trials; only what rows hold, for most workloads hold none of it.
+//! What a client subject takes beside time: its start, processor time, memory, and a managed runtime's collections. The
+//! medians of a cell's measured trials; only what rows hold, for our own client's hold none of it.
 
+use crate::number;
 use study::record::metric;
 use study::result::CellResult;
 use study::stats::Summary;
@@ -14,13 +15,19 @@ pub(crate) struct Cost<'a> {
 impl<'a> Cost<'a> {
     /// None where the cell's rows hold no cost.
     pub(crate) fn of(cell: &'a CellResult) -> Option<Self> {
-        cell.metrics.contains_key(metric::CPU_PER_GIB).then_some(Self { cell })
+        cell.metrics.contains_key(metric::WALL_MS).then_some(Self { cell })
     }
 
-    /// `3.41 CPU s a GiB, 41.2 MB of memory, heap 12.0 MB, 1 collection`
+    /// `start-up 455 ms, CPU 893 ms, 3.41 CPU s a GiB, 41.2 MB of memory, heap 12.0 MB, 1 collection`
     pub(crate) fn in_short(self) -> String {
         let mut parts: Vec<String> = Vec::new();
-        parts.extend(self.cpu().map(|summary| format!("{} CPU s a GiB", seconds(summary.median))));
+        let duration =
+            |name, summary: &Summary| format!("{name} {}", number::duration(summary.median));
+        parts.extend(self.startup().map(|summary| duration("start-up", summary)));
+        parts.extend(self.cpu().map(|summary| duration("CPU", summary)));
+        parts.extend(
+            self.cpu_a_gib().map(|summary| format!("{} CPU s a GiB", seconds(summary.median))),
+        );
         parts.extend(self.memory().map(|summary| format!("{} of memory", size(summary.median))));
         parts.extend(self.heap().map(|summary| format!("heap {}", size(summary.median))));
         parts.extend(self.collections().map(|summary| match summary.median {
@@ -30,21 +37,33 @@ impl<'a> Cost<'a> {
         parts.join(", ")
     }
 
-    /// Wall time aside, a row's figures: processor seconds a GiB, its interval, memory, heap, collections.
-    pub(crate) fn columns(self) -> [String; 5] {
+    /// Wall time aside, a row's figures: start-up, processor time, the same for a GiB, its interval, memory, heap,
+    /// collections.
+    pub(crate) fn columns(self) -> [String; 7] {
         let told = |summary: Option<&Summary>, text: &dyn Fn(&Summary) -> String| {
             summary.map_or_else(String::new, text)
         };
         [
-            told(self.cpu(), &|cpu| seconds(cpu.median)),
-            told(self.cpu(), &|cpu| cpu.ci95.map(seconds).join(" to ")),
+            told(self.startup(), &|startup| number::duration(startup.median)),
+            told(self.cpu(), &|cpu| number::duration(cpu.median)),
+            told(self.cpu_a_gib(), &|cpu| seconds(cpu.median)),
+            told(self.cpu_a_gib(), &|cpu| cpu.ci95.map(seconds).join(" to ")),
             told(self.memory(), &|memory| size(memory.median)),
             told(self.heap(), &|heap| size(heap.median)),
             told(self.collections(), &|count| count.median.to_string()),
         ]
     }
 
+    fn startup(self) -> Option<&'a Summary> {
+        self.cell.metrics.get(metric::STARTUP_MS)
+    }
+
     fn cpu(self) -> Option<&'a Summary> {
+        self.cell.metrics.get(metric::CLIENT_CPU_MS)
+    }
+
+    /// Of downloads alone.
+    fn cpu_a_gib(self) -> Option<&'a Summary> {
         self.cell.metrics.get(metric::CPU_PER_GIB)
     }
 

@@ -420,6 +420,7 @@ impl<'a> Lead<'a> {
                 let what = match deciding_metric(self.group.workload) {
                     metric::MEAN_MS => format!("answer{verb} a call"),
                     metric::TOTAL_MS => format!("answer{verb} all calls"),
+                    metric::WALL_MS => format!("bring{verb} the files"),
                     _ => format!("load{verb} the page"),
                 };
                 format!("on {link}, {names} {what} {saved} sooner than {baseline}")

@@ -34,9 +34,11 @@ pub mod metric {
     pub fn connections_by(protocol: &str) -> String {
         format!("{CONNECTIONS}:{protocol}")
     }
-    /// From the start of the client's first process to the end of its last, in milliseconds.
+    /// From the start of the client's first process to the end of its last, in milliseconds; of one that was warmed
+    /// up, from when it was ready.
     pub const WALL_MS: &str = "wall_ms";
-    /// From the start of a client's process until it began its work, in milliseconds; of all processes together.
+    /// From the start of a client's process until it began its work, in milliseconds, without the warm-up where it
+    /// tells how long that took; of all processes together.
     pub const STARTUP_MS: &str = "startup_ms";
     /// From the begin of the work to the last octet, as the client tells it, in milliseconds; of all processes
     /// together.
@@ -51,6 +53,9 @@ pub mod metric {
     pub const CPU_PER_GIB: &str = "client_cpu_s_per_gib";
     /// The greatest memory that a process of the client held, in octets.
     pub const PEAK_MEMORY: &str = "client_peak_memory";
+    /// The most memory that all processes of the client held at one time, in octets, with the pages of files that they
+    /// were the first to touch; where a control group counted it.
+    pub const GROUP_MEMORY: &str = "client_group_memory";
     /// 1 where every file's SHA-256 is right, else 0.
     pub const SHA256_OK: &str = "sha256_ok";
     /// Garbage collections of a managed runtime while it worked.
@@ -244,7 +249,20 @@ pub struct Resources {
     pub server: EndUse,
 }
 
-/// What one end used of the machine: its process and all children that it waited for (wait4).
+/// Who counted a figure of what an end used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counter {
+    /// wait4(2): a process and all children that it waited for.
+    #[default]
+    Wait4,
+    /// A control group of version 1: every process that was started.
+    CgroupV1,
+    /// A control group of version 2: every process that was started.
+    CgroupV2,
+}
+
+/// What one end used of the machine. Where no counter is named beside a figure it is wait4's.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EndUse {
@@ -252,12 +270,26 @@ pub struct EndUse {
     pub user_ms: f64,
     /// Processor time in the kernel, in milliseconds.
     pub system_ms: f64,
+    /// Who counted the processor time.
+    pub cpu_counter: Counter,
     /// The greatest resident set of one process, in octets.
     pub peak_memory_bytes: u64,
     /// Context switches because it waited.
     pub voluntary_switches: u64,
     /// Context switches because its time was up.
     pub involuntary_switches: u64,
+    /// The most memory that all of its processes held at one time, with the pages of files that they were the first to
+    /// touch, and who counted it; None where no control group did.
+    pub group_memory: Option<GroupMemory>,
+}
+
+/// The most memory that a control group held at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct GroupMemory {
+    /// In octets.
+    pub peak_bytes: u64,
+    /// Who counted it.
+    pub counter: Counter,
 }
 
 impl EndUse {
@@ -266,15 +298,17 @@ impl EndUse {
         self.user_ms + self.system_ms
     }
 
-    /// With another process, that ran beside or after it.
+    /// With another process, that ran after it. Two counters make a sum of the lesser one's word.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self {
             user_ms: self.user_ms + other.user_ms,
             system_ms: self.system_ms + other.system_ms,
+            cpu_counter: self.cpu_counter.min(other.cpu_counter),
             peak_memory_bytes: self.peak_memory_bytes.max(other.peak_memory_bytes),
             voluntary_switches: self.voluntary_switches + other.voluntary_switches,
             involuntary_switches: self.involuntary_switches + other.involuntary_switches,
+            group_memory: self.group_memory.max(other.group_memory),
         }
     }
 }

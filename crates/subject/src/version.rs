@@ -31,6 +31,7 @@ pub(crate) fn first_line<S: AsRef<str>>(
         network: None,
         own_proc: false,
         user: User::Ours,
+        account: None,
     };
     let mut child = spawn(command, setup).ok()?;
     let status = child.wait(Some(PATIENCE)).ok()??.status;

@@ -14,7 +14,7 @@ use subject::server::ServerDeclaration;
 
 /// Looks, and prints what it finds. Exit code 3 where a race cannot run.
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Trouble> {
-    let findings = [trials(), cores(), clock(), servers(), peers()];
+    let findings = [trials(), cores(), clock(), accounts(), servers(), peers()];
     let lacking = findings.iter().any(|finding| finding.state == State::Lacking);
     let calibration = match args.calibrate && !lacking {
         true => Some(calibrate(Form::Full)?),
@@ -103,6 +103,16 @@ fn clock() -> Finding {
         },
         what: source,
     }
+}
+
+fn accounts() -> Finding {
+    let (name, grounds) = ("control groups", os::cgroup::Grounds::here());
+    let (state, what, remedy) = match grounds.refused() {
+        None => (State::Good, "can be made", ""),
+        Some(why) => (State::Fair, why, "systemd-run --user --scope wirelap …"),
+    };
+    let remedy = if host::is_root() { "" } else { remedy };
+    Finding { name, state, what: what.to_owned(), remedy: remedy.to_owned() }
 }
 
 fn servers() -> Finding {

@@ -166,6 +166,8 @@ fn race(
     let runs = (header, schedule);
     let whole = Runner::new(context, runs, &mut store, &mut progress, interrupts).run();
     progress.clear();
+    // A trial that was killed removed nothing.
+    os::cgroup::sweep();
     let ended = |trouble: Trouble| trouble.and(how_to_go_on(folder));
     if !whole.map_err(ended)? {
         let kept = store.records().map_or(0, |rows| rows.records.len());

@@ -419,6 +419,14 @@ pub(crate) fn outcomes(folder: &Path) -> Vec<(String, String, Option<String>)> {
     rows
 }
 
+/// Every trial's row, whole.
+pub(crate) fn records(folder: &Path) -> Vec<serde_json::Value> {
+    let rows = rusqlite::Connection::open(folder.join("rows.sqlite")).unwrap();
+    let mut query = rows.prepare("SELECT record FROM trials ORDER BY key").unwrap();
+    let texts = query.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    texts.map(|text| serde_json::from_str(&text.unwrap()).unwrap()).collect()
+}
+
 /// Outcomes of all attempts; how often a block has run again stands behind `~` in the key.
 pub(crate) fn all_outcomes(folder: &Path) -> Vec<(String, String, Option<String>)> {
     let rows = rusqlite::Connection::open(folder.join("rows.sqlite")).unwrap();

@@ -21,4 +21,5 @@ mod runs;
 mod serving;
 mod subjects;
 mod tcp_settings;
+mod twitter;
 mod verdicts;

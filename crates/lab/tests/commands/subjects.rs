@@ -1,6 +1,6 @@
 //! Client subjects as users write them: a good one, and every way to be a bad one.
 
-use crate::bench::{Bench, outcomes, trials_run_here, unsupported};
+use crate::bench::{Bench, outcomes, records, trials_run_here, unsupported};
 use serde_json::Value;
 use std::process::Command;
 
@@ -68,9 +68,7 @@ fn raced(bench: &Bench) -> (String, String) {
 }
 
 fn row(bench: &Bench) -> Value {
-    let rows = rusqlite::Connection::open(bench.path("run/rows.sqlite")).unwrap();
-    let text: String = rows.query_row("SELECT record FROM trials", [], |row| row.get(0)).unwrap();
-    serde_json::from_str(&text).unwrap()
+    records(&bench.path("run")).remove(0)
 }
 
 #[test]
@@ -98,6 +96,35 @@ fn a_subject_that_does_as_it_is_told_is_measured_and_its_claims_are_graded() {
     assert!(metric("client_peak_memory") > 1e6 && metric("client_cpu_ms") > 0.0, "{row:#}");
     assert!(row["resources"]["server"]["voluntary_switches"].as_u64() > Some(0), "{row:#}");
     assert_eq!(row["settings"]["client version"], "1");
+}
+
+/// One that leaves half a second of work to a process that it does not wait for.
+const HELPED: &str = "ready()\nr, w = os.pipe()\n\
+    subprocess.Popen([sys.executable, '-c', 'import time\\nwhile time.process_time() < 0.5: pass'], pass_fds=[w])\n\
+    os.close(w); os.read(r, 1)\nfor f in job['fetches']: get(f)\nsay(event='done')\nos._exit(0)\n";
+
+#[test]
+fn rows_say_who_counted_what_both_ends_used_of_the_machine() {
+    if !python_runs_here() {
+        return;
+    }
+    let bench = bench(HELPED, FILES);
+    bench.run(&["race", "mine.toml", "--out", "run", "--links", "none"]).said(0, &[]);
+    let row = row(&bench);
+    assert_eq!(row["outcome"]["kind"], "measured", "{row:#}");
+    let (client, server) = (&row["resources"]["client"], &row["resources"]["server"]);
+    let doctor: Value = serde_json::from_str(&bench.run(&["doctor", "--json"]).out).unwrap();
+    let findings = doctor["findings"].as_array().unwrap();
+    let groups = findings.iter().find(|finding| finding["name"] == "control groups").unwrap();
+    if groups["state"] != "good" {
+        assert_eq!(client["cpu_counter"], "wait4");
+        return unsupported(&format!("control groups: {}", groups["what"]));
+    }
+    let counters = [&client["cpu_counter"], &server["cpu_counter"]];
+    assert!(counters.iter().all(|counter| *counter != "wait4"), "{row:#}");
+    // wait4 knows nothing of who was not waited for.
+    let cpu = client["user_ms"].as_f64().unwrap() + client["system_ms"].as_f64().unwrap();
+    assert!(cpu >= 500.0 && row["metrics"]["client_cpu_ms"] == cpu, "{row:#}");
 }
 
 #[test]

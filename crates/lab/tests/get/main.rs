@@ -2,6 +2,7 @@
 //! misused. The one rule of all of it: under the final name stands the whole file, or nothing.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::print_stderr)]
 
+mod afterwards;
 #[allow(dead_code, reason = "the other tests of the program use the rest")]
 #[path = "../commands/bench.rs"]
 mod bench;

@@ -4,6 +4,7 @@
 //! Far carries any number of addresses; near reaches all of them over far's first one, so that one
 //! neighbour entry an address family is enough and no packet ever waits for ARP.
 
+use crate::cgroup::Grounds;
 use crate::error::Os;
 use crate::net::drops::dropped_frames;
 use crate::net::host_names;
@@ -133,6 +134,8 @@ pub struct Topology {
     devices: Vec<u32>,
     settings: Settings,
     hosts: usize,
+    /// Where children are counted.
+    grounds: Grounds,
     /// Last, so that the children's PID namespace ends when nothing else is needed.
     _init: Init,
 }
@@ -173,7 +176,8 @@ impl Topology {
         let mut netlink = Netlink::open()?;
         devices.iter().try_for_each(|&device| netlink.await_up(device))?;
         let hosts = spec.hosts.len();
-        Ok(Self { near, far, home, devices, settings, hosts, _init: init })
+        let grounds = Grounds::here();
+        Ok(Self { near, far, home, devices, settings, hosts, grounds, _init: init })
     }
 
     /// Builds one without a link: both ends are in one namespace, and all addresses on its loopback device.
@@ -199,7 +203,8 @@ impl Topology {
             Ok(device)
         })?;
         let hosts = spec.hosts.len();
-        Ok(Self { near, far, home, devices: vec![device; 2], settings, hosts, _init: init })
+        let (devices, grounds) = (vec![device; 2], Grounds::here());
+        Ok(Self { near, far, home, devices, settings, hosts, grounds, _init: init })
     }
 
     /// A socket that sees what passes over the loopback device of the near side.
@@ -239,15 +244,16 @@ impl Topology {
         &self.settings
     }
 
-    /// Starts a program at an end, in the PID namespace of this topology and with $WIRELAP_NEAR and
-    /// $WIRELAP_FAR.
+    /// Starts a program at an end, in the PID namespace of this topology, with $WIRELAP_NEAR and $WIRELAP_FAR, and in
+    /// a control group of its own where one can be made.
     pub fn spawn(&self, mut command: Command, placement: Placement) -> Result<Child, Os> {
         for (name, side) in [("WIRELAP_NEAR", Side::Near), ("WIRELAP_FAR", Side::Far)] {
             command.env(name, Self::addresses(side).v4.to_string());
         }
         let Placement { side, group, cpus, user } = placement;
         let network = Some(self.network(side).fd.as_fd());
-        process::spawn(command, Setup { group, cpus, network, own_proc: true, user })
+        let account = self.grounds.group();
+        process::spawn(command, Setup { group, cpus, network, own_proc: true, user, account })
     }
 
     /// Does `work` in the namespace of `side`: sockets that it opens stay there.

@@ -1,9 +1,20 @@
 //! What processes used of the machine, as the kernel counts it when they end.
 #![allow(unsafe_code)]
 
+use crate::cgroup::{Figures, Version};
 use std::time::Duration;
 
-/// What a child used, and its waited-for children too.
+/// Who counted a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Counter {
+    /// wait4(2): the process and all children that it waited for.
+    #[default]
+    Wait4,
+    /// A control group, of whatever process was in it.
+    Cgroup(Version),
+}
+
+/// What a child used, and its waited-for children too; in a control group, all that it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
     /// CPU time in user mode.
@@ -16,9 +27,28 @@ pub struct Usage {
     pub voluntary_switches: u64,
     /// Context switches because its time was up.
     pub involuntary_switches: u64,
+    /// Who counted the CPU time; all else but `group_peak` is wait4's.
+    pub counted_by: Counter,
+    /// The most memory that its control group held at one time, in octets: of all processes together, and with the
+    /// pages of files that they were the first to touch.
+    pub group_peak: Option<(u64, Version)>,
 }
 
 impl Usage {
+    /// With what a control group counted, where it did.
+    pub(super) fn or_of(self, figures: Figures) -> Self {
+        let whole = Self { group_peak: figures.peak_memory, ..self };
+        match figures.cpu {
+            Some((time, version)) => Self {
+                user: time.user,
+                system: time.system,
+                counted_by: Counter::Cgroup(version),
+                ..whole
+            },
+            None => whole,
+        }
+    }
+
     pub(super) fn of(usage: &libc::rusage) -> Self {
         Self {
             user: duration(usage.ru_utime),
@@ -26,6 +56,8 @@ impl Usage {
             max_rss: usage.ru_maxrss as u64 * 1024,
             voluntary_switches: usage.ru_nvcsw as u64,
             involuntary_switches: usage.ru_nivcsw as u64,
+            counted_by: Counter::Wait4,
+            group_peak: None,
         }
     }
 }

@@ -75,6 +75,8 @@ pub(super) fn cost(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     let columns = [
         text("cell"),
         figure("wall"),
+        figure("start-up"),
+        figure("CPU"),
         figure("CPU s a GiB"),
         figure("95 % interval"),
         figure("peak memory"),
@@ -98,8 +100,8 @@ pub(super) fn cost(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     picture::command(m, "Rows", &command::csv(report.folder));
 }
 
-const COST: &str = "Processor time is the client's, of whole processes: where a process is started for each file, its start is in \
-                    it and weighs the more the smaller the file is.";
+const COST: &str = "Processor time is the client's, of whole processes: their start is in it, and weighs the more the less they \
+                    fetch. Start-up is the part of a process's time before its first request.";
 
 fn connections_query(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     let medians = cells(groups).filter_map(|cell| cell.median_trial.as_ref());

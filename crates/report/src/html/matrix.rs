@@ -6,8 +6,9 @@ use super::forest::Forest;
 use crate::hue::Hue;
 use crate::markup::Markup;
 use crate::number::{self, Percent};
-use crate::overview::{Group, load};
+use crate::overview::{Group, load, measure};
 use crate::{Report, words};
+use std::collections::BTreeSet;
 use study::result::{CellResult, Ranked, Verdict};
 
 /// As many contenders stand side by side on a wide page; more become a list, a line each.
@@ -17,7 +18,11 @@ pub(super) fn matrix(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
     let compared: Vec<&Group<'_>> = groups.iter().filter(|g| g.verdicts.is_some()).collect();
     let Some(first) = compared.first() else { return };
     m.element("section", &[("id", &"verdicts")], |m| {
-        m.line("h2", &[], format!("Load time against {}", report.result.baseline));
+        let measures: BTreeSet<&str> =
+            compared.iter().map(|group| measure(group.workload)).collect();
+        let what = measures.first().filter(|_| measures.len() == 1).unwrap_or(&"time");
+        let what = words::sentence_case(what);
+        m.line("h2", &[], format!("{what} against {}", report.result.baseline));
         let forest = Forest::of(intervals(&compared), report.result.margin);
         for groups in compared.chunk_by(|a, b| a.workload.name == b.workload.name) {
             let caption = groups[0].workload.to_string();

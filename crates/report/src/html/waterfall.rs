@@ -10,7 +10,8 @@ use crate::overview::Group;
 use crate::scale::Scale;
 use crate::timing::{self, Phase, Span};
 use crate::{Report, command};
-use study::record::TrialRecord;
+use study::deciding_metric;
+use study::record::{TrialRecord, metric};
 use study::result::CellResult;
 use trace::{FetchOutcome, FetchRecord};
 
@@ -26,10 +27,16 @@ pub(super) fn waterfall(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, 
     let picture = Picture {
         id: format!("{id}-waterfall"),
         title: title(group, &panels),
-        description:
-            "The median trial of each contender, all on one time axis from zero. A bar is a \
-                      fetch, from the wish to its last octet."
-                .to_owned(),
+        description: format!(
+            "The median trial of each contender, all on one time axis from zero. A bar is a fetch, from the wish to \
+             its last octet.{}",
+            // Here the picture would contradict the verdict otherwise.
+            match deciding_metric(group.workload) {
+                metric::WALL_MS =>
+                    " The start and the end of the client's process, which count too, are not in it.",
+                _ => "",
+            }
+        ),
         key: Phase::ALL.map(|phase| (phase.class().to_owned(), phase.name())).to_vec(),
         height: bottom + AXIS_HEIGHT,
         command: command::rows(report.folder, &query(&panels)),

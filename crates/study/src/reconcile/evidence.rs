@@ -195,6 +195,8 @@ pub struct Case<'a> {
 pub(super) struct Sums {
     /// Of all, warm-up included.
     pub(super) whole: PacketSummary,
+    /// Connections that began for the measured work.
+    pub(super) connections: u64,
     /// Octets of payload that came out towards the client for the measured work.
     pub(super) payload: u64,
     /// As many of them as had come out when the client says that it had all.
@@ -212,6 +214,7 @@ impl Sums {
         let end = case.fetches.iter().map(finished).max().unwrap_or_default();
         Self {
             whole: summarise(packets),
+            connections: summarise(&measured).connections,
             payload: payload_until(&measured, Instant::from_nanos(u64::MAX)),
             in_time: payload_until(&measured, end + READING),
         }

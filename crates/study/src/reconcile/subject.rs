@@ -14,7 +14,7 @@ pub fn reconcile_subject(case: &Case<'_>) -> (Finding, Vec<Evidence>) {
     let fetches: Vec<&FetchRecord> = case.fetches.iter().collect();
     let (evidence, objection) = judge(case, &sums);
     let finding = Finding {
-        metrics: metrics(case, &evidence, sums.payload),
+        metrics: metrics(case, &evidence, &sums),
         parts: None,
         packets: sums.whole,
         outcome: failure(&fetches).or(objection).unwrap_or(Outcome::Measured),
@@ -22,7 +22,7 @@ pub fn reconcile_subject(case: &Case<'_>) -> (Finding, Vec<Evidence>) {
     (finding, evidence)
 }
 
-fn metrics(case: &Case<'_>, evidence: &[Evidence], payload: u64) -> BTreeMap<String, f64> {
+fn metrics(case: &Case<'_>, evidence: &[Evidence], sums: &Sums) -> BTreeMap<String, f64> {
     let mut metrics = BTreeMap::new();
     let mut set = |name: &str, value: f64| metrics.insert(name.to_owned(), value);
     let held = |claim| {
@@ -30,14 +30,18 @@ fn metrics(case: &Case<'_>, evidence: &[Evidence], payload: u64) -> BTreeMap<Str
         found.value.parse::<f64>().ok()
     };
     let bodies: u64 = case.expected.values().sum();
-    set(metric::BYTES, if case.packets.is_some() { payload as f64 } else { bodies as f64 });
-    if let Some(connections) = held(Claim::Connections) {
+    set(metric::BYTES, if case.packets.is_some() { sums.payload as f64 } else { bodies as f64 });
+    // What vouches for the claim counts the warm-up's too; the link's log alone tells them apart.
+    let measured = case.since.and(case.packets).map(|_| sums.connections as f64);
+    if let Some(connections) = measured.or_else(|| held(Claim::Connections)) {
         set(metric::CONNECTIONS, connections);
     }
     if let Some(resumed) = held(Claim::Resumed) {
         set(metric::RESUMED, resumed);
     }
-    for connection in case.server.into_iter().flat_map(|log| &log.connections) {
+    // A server's log has no times: after a warm-up it cannot say which were the measured ones.
+    let server = case.server.filter(|_| case.since.is_none());
+    for connection in server.into_iter().flat_map(|log| &log.connections) {
         *metrics.entry(metric::connections_by(&connection.protocol)).or_default() += 1.0;
     }
     let mut set = |name: &str, value: f64| metrics.insert(name.to_owned(), value);

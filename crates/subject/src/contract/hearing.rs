@@ -133,7 +133,12 @@ impl Hearing {
             return Err(format!("{} was expected", self.next()));
         }
         match (line, is_ready) {
-            (Line::Ready(line), false) => self.transcript.ready = Some(Told { at, line }),
+            (Line::Ready(line), false) => {
+                if let Some(fault) = line.fault() {
+                    return Err(fault);
+                }
+                self.transcript.ready = Some(Told { at, line });
+            }
             (Line::Unsupported(line), false) => self.transcript.unsupported = Some(line),
             (Line::Fetch(line), true) => {
                 if let Some(fault) = line.fault() {

@@ -19,7 +19,7 @@ pub enum Line {
 }
 
 /// The work begins now: the zero of all times.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Ready {
     /// What the subject is called.
@@ -36,6 +36,19 @@ pub struct Ready {
     /// Whether it is an adapter that starts the client as another program right after this line: the time until here
     /// is then not the client's, whose start-up ends with the first `started_ms`.
     pub adapter: bool,
+    /// Milliseconds that its warm-up took, which are no part of its start-up; absent where there was none, or it does
+    /// not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub warmup_ms: Option<f64>,
+}
+
+impl Ready {
+    /// What makes the line no testimony; None where it is one.
+    pub(super) fn fault(&self) -> Option<String> {
+        let told = self.warmup_ms.filter(|ms| !(0.0..=LATEST_MS).contains(ms))?;
+        Some(format!("`warmup_ms` is {told}, and a time is from 0 to a day"))
+    }
 }
 
 /// A fetch has ended. Times are milliseconds since `ready` was written; what the library does not tell is left out.

@@ -73,6 +73,14 @@ fn a_fetch_that_cannot_be_is_refused() {
 }
 
 #[test]
+fn a_warm_up_takes_a_time_that_is_one() {
+    let line = r#"{"event":"ready","warmup_ms":12.5}"#;
+    assert_eq!(hear(0, &[line, DONE]).unwrap().ready.unwrap().line.warmup_ms, Some(12.5));
+    let rubbish = hear(0, &[&line.replace("12.5", "-1"), DONE]).unwrap_err();
+    assert!(rubbish.to_string().contains("`warmup_ms` is -1"), "{rubbish}");
+}
+
+#[test]
 fn a_line_without_end_is_refused_before_it_fills_the_memory() {
     let mut hearing = Hearing::new(0..1);
     let flood = vec![b'x'; 1 << 20];
@@ -92,6 +100,16 @@ fn a_subject_may_say_that_it_cannot() {
 fn fields_of_later_versions_are_passed_over() {
     let line = r#"{"event":"ready","name":"a","colour":"blue"}"#;
     assert!(hear(0, &[line, DONE]).is_ok());
+}
+
+#[test]
+fn the_jobs_and_lines_of_the_documentation_are_what_it_says() {
+    let text = include_str!("../../../../docs/subjects.md");
+    let blocks = text.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let [job, lines] = blocks.collect::<Vec<_>>().try_into().unwrap();
+    let job: Job = serde_json::from_str(job).unwrap();
+    assert_eq!((job.contract, job.fetches.len()), (CONTRACT, 1));
+    hear(2, &lines.lines().collect::<Vec<_>>()).unwrap();
 }
 
 #[test]

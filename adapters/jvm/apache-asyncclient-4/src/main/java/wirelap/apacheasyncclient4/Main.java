@@ -3,8 +3,6 @@ package wirelap.apacheasyncclient4;
 import java.io.File;
 import java.io.FileNotFoundException;
 import java.nio.ByteBuffer;
-import java.util.Locale;
-import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.apache.http.HttpResponse;
 import org.apache.http.entity.ContentType;
@@ -39,16 +37,11 @@ public final class Main implements Subject {
     }
 
     @Override
-    public Optional<String> refusal(Job job) {
-        return Subject.unlessOneOf(job, "http/1.1");
-    }
-
-    @Override
     public void open(Job job) throws Exception {
         timeoutMillis = job.timeoutMillis();
         manager = new PoolingClientAsyncConnectionManager(new DefaultConnectingIOReactor());
         manager.setDefaultMaxPerRoute(job.connections());
-        manager.setMaxTotal(job.connections() * job.fetches().size());
+        manager.setMaxTotal(job.connectionsInAll());
         client = new DefaultHttpAsyncClient(manager);
         if (!job.keepAlive()) {
             client.setReuseStrategy(new NoConnectionReuseStrategy());
@@ -68,7 +61,7 @@ public final class Main implements Subject {
                 fetch.file() == null ? new Dropping(exchange) : new Saving(fetch.file().toFile(), exchange);
         HttpResponse response = client.execute(HttpAsyncMethods.createGet(fetch.url()), consumer, null)
                 .get(timeoutMillis, TimeUnit.MILLISECONDS);
-        exchange.protocol(response.getProtocolVersion().toString().toLowerCase(Locale.ROOT));
+        exchange.protocol(response.getProtocolVersion().toString());
         if (fetch.file() != null) {
             exchange.wroteFile();
         }

@@ -1,7 +1,5 @@
 package wirelap.apachehttpclient4;
 
-import java.util.Locale;
-import java.util.Optional;
 import org.apache.http.HttpResponse;
 import org.apache.http.client.methods.HttpGet;
 import org.apache.http.conn.scheme.Scheme;
@@ -27,14 +25,9 @@ public final class Main implements Subject {
     }
 
     @Override
-    public Optional<String> refusal(Job job) {
-        return Subject.unlessOneOf(job, "http/1.1");
-    }
-
-    @Override
     public void open(Job job) throws Exception {
         manager.setDefaultMaxPerRoute(job.connections());
-        manager.setMaxTotal(job.connections() * job.fetches().size());
+        manager.setMaxTotal(job.connectionsInAll());
         if (!job.keepAlive()) {
             client.setReuseStrategy(new NoConnectionReuseStrategy());
         }
@@ -50,7 +43,7 @@ public final class Main implements Subject {
     public void fetch(Fetch fetch, Exchange exchange) throws Exception {
         HttpResponse response = client.execute(new HttpGet(fetch.url()));
         exchange.answered(response.getStatusLine().getStatusCode());
-        exchange.protocol(response.getProtocolVersion().toString().toLowerCase(Locale.ROOT));
+        exchange.protocol(response.getProtocolVersion().toString());
         exchange.receive(response.getEntity().getContent());
     }
 

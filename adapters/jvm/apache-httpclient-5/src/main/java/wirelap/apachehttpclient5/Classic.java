@@ -1,7 +1,6 @@
 package wirelap.apachehttpclient5;
 
 import java.io.IOException;
-import java.util.Locale;
 import javax.net.ssl.SSLSession;
 import org.apache.hc.client5.http.classic.methods.HttpGet;
 import org.apache.hc.client5.http.config.ConnectionConfig;
@@ -26,7 +25,7 @@ final class Classic implements Main.Client {
         Timeout patience = Timeout.ofMilliseconds(job.timeoutMillis());
         PoolingHttpClientConnectionManagerBuilder manager = PoolingHttpClientConnectionManagerBuilder.create()
                 .setMaxConnPerRoute(job.connections())
-                .setMaxConnTotal(job.connections() * job.fetches().size())
+                .setMaxConnTotal(job.connectionsInAll())
                 .setDefaultConnectionConfig(ConnectionConfig.custom()
                         .setConnectTimeout(patience)
                         .setSocketTimeout(patience)
@@ -48,7 +47,7 @@ final class Classic implements Main.Client {
         HttpClientContext context = HttpClientContext.create();
         client.execute(new HttpGet(fetch.url()), context, response -> {
             exchange.answered(response.getCode());
-            exchange.protocol(response.getVersion().format().toLowerCase(Locale.ROOT));
+            exchange.protocol(response.getVersion().format());
             SSLSession session = context.getSSLSession();
             if (session != null) {
                 exchange.tls(session.getProtocol());

@@ -28,7 +28,7 @@ final class Multiplexing implements Main.Client {
         Timeout patience = Timeout.ofMilliseconds(timeoutMillis);
         PoolingAsyncClientConnectionManagerBuilder manager = PoolingAsyncClientConnectionManagerBuilder.create()
                 .setMaxConnPerRoute(job.connections())
-                .setMaxConnTotal(job.connections() * job.fetches().size())
+                .setMaxConnTotal(job.connectionsInAll())
                 .setMessageMultiplexing(true)
                 .setDefaultConnectionConfig(ConnectionConfig.custom()
                         .setConnectTimeout(patience)

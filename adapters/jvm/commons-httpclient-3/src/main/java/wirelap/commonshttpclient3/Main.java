@@ -1,7 +1,5 @@
 package wirelap.commonshttpclient3;
 
-import java.util.Locale;
-import java.util.Optional;
 import org.apache.commons.httpclient.HttpClient;
 import org.apache.commons.httpclient.MultiThreadedHttpConnectionManager;
 import org.apache.commons.httpclient.methods.GetMethod;
@@ -19,27 +17,22 @@ import wirelap.contract.Trust;
 public final class Main implements Subject {
     private final MultiThreadedHttpConnectionManager manager = new MultiThreadedHttpConnectionManager();
     private final HttpClient client = new HttpClient(manager);
-    private boolean keepAlive;
+    private boolean closes;
 
     public static void main(String[] arguments) {
         Program.run(Main::new, arguments);
     }
 
     @Override
-    public Optional<String> refusal(Job job) {
-        return Subject.unlessOneOf(job, "http/1.1");
-    }
-
-    @Override
     public void open(Job job) throws Exception {
-        keepAlive = job.keepAlive();
+        closes = job.closes();
         if (job.isSecure()) {
             ProtocolSocketFactory sockets = new TlsSockets(Trust.of(job).context().getSocketFactory());
             Protocol.registerProtocol("https", new Protocol("https", sockets, 443));
         }
         HttpConnectionManagerParams settings = manager.getParams();
         settings.setDefaultMaxConnectionsPerHost(job.connections());
-        settings.setMaxTotalConnections(job.connections() * job.fetches().size());
+        settings.setMaxTotalConnections(job.connectionsInAll());
         settings.setConnectionTimeout(job.timeoutMillis());
         settings.setSoTimeout(job.timeoutMillis());
     }
@@ -47,13 +40,13 @@ public final class Main implements Subject {
     @Override
     public void fetch(Fetch fetch, Exchange exchange) throws Exception {
         GetMethod get = new GetMethod(fetch.url().toString());
-        if (!keepAlive) {
+        if (closes) {
             get.setRequestHeader("Connection", "close");
         }
         try {
             client.executeMethod(get);
             exchange.answered(get.getStatusCode());
-            exchange.protocol(get.getEffectiveVersion().toString().toLowerCase(Locale.ROOT));
+            exchange.protocol(get.getEffectiveVersion().toString());
             exchange.receive(get.getResponseBodyAsStream());
         } finally {
             get.releaseConnection();

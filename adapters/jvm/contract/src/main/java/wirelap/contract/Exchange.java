@@ -5,7 +5,9 @@ import com.grack.nanojson.JsonWriter;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.net.HttpURLConnection;
 import java.nio.file.Files;
+import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -52,9 +54,14 @@ public final class Exchange {
         tell("status", status);
     }
 
-    /** The protocol that the library says it spoke, by its ALPN name. */
+    /** The protocol that the library says it spoke, by its ALPN name; HTTP's own "HTTP/1.1" is as good. */
     public void protocol(String name) {
-        tell("protocol", name);
+        tell("protocol", name.toLowerCase(Locale.ROOT));
+    }
+
+    /** The protocol in the status line of an answer: "HTTP/1.1 200 OK". */
+    public void statusLine(String line) {
+        protocol(line.split(" ")[0]);
     }
 
     /** The subject's own number, from 0, for the connection. */
@@ -77,6 +84,11 @@ public final class Exchange {
         try (body; OutputStream file = target()) {
             received(body.transferTo(file));
         }
+    }
+
+    /** Reads the answer's body, of whatever status: the JDK has errors in a stream of their own. */
+    public void receive(HttpURLConnection answer) throws IOException {
+        receive(answer.getResponseCode() < 400 ? answer.getInputStream() : answer.getErrorStream());
     }
 
     /** Where a client that pushes octets puts them: the fetch's file, else nowhere. */

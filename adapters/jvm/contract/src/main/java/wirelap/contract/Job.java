@@ -80,6 +80,25 @@ public record Job(
         return !transport.equals("http/1.1");
     }
 
+    /**
+     * Whether every request is to close its connection; one that carries many fetches at once stays. To be said in the request
+     * also where the pool keeps nothing: some are emptied by a thread of their own, and a quick next request would find the
+     * connection still there.
+     */
+    public boolean closes() {
+        return !keepAlive && !isMultiplexed();
+    }
+
+    /** How many idle connections a pool may keep. */
+    public int idleConnections() {
+        return keepAlive ? connections : 0;
+    }
+
+    /** At most, to all origins together: for pools that have a bound on the sum, which must not be the one that holds. */
+    public int connectionsInAll() {
+        return connections * fetches.size();
+    }
+
     private static String text(JsonObject job, String key) throws BadJob {
         String value = job.getString(key);
         if (value == null) {

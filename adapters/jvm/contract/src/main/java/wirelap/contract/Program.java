@@ -5,6 +5,7 @@ import com.grack.nanojson.JsonWriter;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Optional;
+import java.util.OptionalDouble;
 import java.util.function.Supplier;
 
 /** A subject's `main`: the job on standard input, the lines on standard output, everything else on standard error. */
@@ -53,39 +54,43 @@ public final class Program {
             // Before JSSE is first used: it reads this once. No library here asks for more than its default.
             System.setProperty("jdk.tls.client.protocols", "TLSv" + job.tls());
         }
+        Clock begun = new Clock();
+        int opened = 0;
         for (int round = 0; round < job.warmup(); round++) {
-            warm(job);
+            opened += warm(job);
         }
-        measure(job);
+        measure(job, opened, job.warmup() > 0 ? OptionalDouble.of(begun.millis()) : OptionalDouble.empty());
         return DONE;
     }
 
-    private void warm(Job job) throws Exception {
+    /** How many connections it says that it opened. */
+    private int warm(Job job) throws Exception {
         try (Subject subject = maker.get()) {
             subject.open(job);
             try (Round round = new Round(subject, job, new Clock(), line -> {})) {
                 round.run();
             }
+            return subject.connections().orElse(0);
         }
     }
 
-    private void measure(Job job) throws Exception {
+    private void measure(Job job, int openedBefore, OptionalDouble warmupMillis) throws Exception {
         try (Subject subject = maker.get()) {
             subject.open(job);
             Heap heap = new Heap();
-            Clock clock = ready(subject);
+            Clock clock = ready(subject, warmupMillis);
             try (Round round = new Round(subject, job, clock, this::print)) {
                 round.run();
             }
             JsonStringWriter done = JsonWriter.string().object().value("event", "done");
-            subject.connections().ifPresent(count -> done.value("connections", count));
+            subject.connections().ifPresent(count -> done.value("connections", openedBefore + count));
             write(done.value("gc_count", heap.collections())
                     .value("gc_ms", (double) heap.collectionMillis())
                     .value("heap_peak_bytes", heap.peakBytes()));
         }
     }
 
-    private Clock ready(Subject subject) {
+    private Clock ready(Subject subject, OptionalDouble warmupMillis) {
         JsonStringWriter line = JsonWriter.string()
                 .object()
                 .value("event", "ready")
@@ -93,6 +98,7 @@ public final class Program {
                 .value("version", subject.version())
                 .value("runtime", runtime())
                 .value("key_log", false);
+        warmupMillis.ifPresent(millis -> line.value("warmup_ms", millis));
         // Before the line goes out: whoever reads it reads a clock too, and loading this one's class takes its time.
         Clock clock = new Clock();
         write(line);

@@ -8,8 +8,13 @@ import java.util.OptionalInt;
  * warm code and cold connections.
  */
 public interface Subject extends AutoCloseable {
-    /** Why this job is not for this client; empty where it is. Nothing has been started by then. */
-    Optional<String> refusal(Job job);
+    /**
+     * Why this job is not for this client; empty where it is. Nothing has been started by then. Unless a client says otherwise
+     * it speaks HTTP/1.1 alone.
+     */
+    default Optional<String> refusal(Job job) {
+        return unlessOneOf(job, "http/1.1");
+    }
 
     /** Builds the client. Not measured; no connection is opened here. */
     void open(Job job) throws Exception;

@@ -29,6 +29,8 @@ class JobTest {
         assertEquals(new Pattern(Pattern.Kind.STAGGERED, 12.5), job.pattern());
         assertEquals(3, job.connections());
         assertFalse(job.keepAlive() || job.resumption());
+        assertEquals(0, job.idleConnections());
+        assertEquals(6, job.connectionsInAll());
         assertEquals(Path.of("/out/x"), job.fetches().get(0).file());
         assertEquals(444, job.fetches().get(0).port());
         assertEquals(8, job.fetches().get(1).id());
@@ -54,6 +56,26 @@ class JobTest {
         assertTrue(Subject.unlessOneOf(read(WHOLE), "h2").isEmpty());
         assertTrue(Subject.unlessOneOf(read(WHOLE.replace("1.3", "none")), "h2").isPresent());
         assertTrue(Subject.unlessOneOf(read(WHOLE), "http/1.1").isPresent());
+    }
+
+    @Test
+    void http11WithoutKeepAliveClosesEveryConnection() throws BadJob {
+        assertFalse(read(WHOLE).closes());
+        assertTrue(read(WHOLE.replace("h2", "http/1.1")).closes());
+        assertFalse(read(WHOLE.replace("h2", "http/1.1").replace("\"keep_alive\": false", "\"keep_alive\": true")).closes());
+    }
+
+    @Test
+    void aClientThatSaysNothingOfItselfSpeaksHttp11Alone() throws BadJob {
+        Subject plain = new Subject() {
+            @Override
+            public void open(Job job) {}
+
+            @Override
+            public void fetch(Fetch fetch, Exchange exchange) {}
+        };
+        assertTrue(plain.refusal(read(WHOLE)).isPresent());
+        assertTrue(plain.refusal(read(WHOLE.replace("h2", "http/1.1"))).isEmpty());
     }
 
     private static Job read(String text) throws BadJob {

@@ -8,7 +8,6 @@ import com.grack.nanojson.JsonParser;
 import com.grack.nanojson.JsonParserException;
 import java.net.URI;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -81,17 +80,32 @@ class RoundTest {
         assertTrue(lines.stream().allMatch(line -> line.contains("\"status\":200")), lines.toString());
     }
 
+    @Test
+    void aProtocolIsToldByItsAlpnNameHoweverTheLibraryWritesIt() throws JsonParserException {
+        run(job(Pattern.Kind.SERIAL, 2, "http/1.1", 10_000), (fetch, exchange) -> {
+            exchange.answered(200);
+            if (fetch.id() == 0) {
+                exchange.statusLine("HTTP/1.1 200 OK");
+            } else {
+                exchange.protocol("HTTP/1.1");
+            }
+        });
+        assertEquals("http/1.1", line(0).getString("protocol"));
+        assertEquals("http/1.1", line(1).getString("protocol"));
+    }
+
+    @Test
+    void connectionsAreNumberedAsTheyAreFirstSeen() {
+        Numbers<String> numbers = new Numbers<>();
+        assertEquals(List.of(0, 1, 0), List.of(numbers.of("a"), numbers.of("b"), numbers.of("a")));
+    }
+
     private interface Work {
         void fetch(Fetch fetch, Exchange exchange) throws Exception;
     }
 
     private void run(Job job, Work work) {
         Subject subject = new Subject() {
-            @Override
-            public Optional<String> refusal(Job unused) {
-                return Optional.empty();
-            }
-
             @Override
             public void open(Job unused) {}
 

@@ -7,7 +7,6 @@ import com.ning.http.client.extra.ResumableRandomAccessFileListener;
 import com.ning.http.client.resumable.ResumableAsyncHandler;
 import dispatch.Http$;
 import java.io.RandomAccessFile;
-import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import wirelap.contract.Exchange;
 import wirelap.contract.Fetch;
@@ -26,11 +25,6 @@ public final class Main implements Subject {
 
     public static void main(String[] arguments) {
         Program.run(Main::new, arguments);
-    }
-
-    @Override
-    public Optional<String> refusal(Job job) {
-        return Subject.unlessOneOf(job, "http/1.1");
     }
 
     @Override

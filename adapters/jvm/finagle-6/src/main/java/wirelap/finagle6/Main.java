@@ -8,9 +8,7 @@ import com.twitter.util.Duration;
 import com.twitter.util.StorageUnit;
 import java.io.OutputStream;
 import java.net.InetSocketAddress;
-import java.util.Locale;
 import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import org.jboss.netty.buffer.ChannelBuffer;
@@ -44,11 +42,6 @@ public final class Main implements Subject {
     }
 
     @Override
-    public Optional<String> refusal(Job job) {
-        return Subject.unlessOneOf(job, "http/1.1");
-    }
-
-    @Override
     public void open(Job job) throws Exception {
         this.job = job;
         trust = job.isSecure() ? Trust.of(job) : null;
@@ -62,13 +55,13 @@ public final class Main implements Subject {
         String target = fetch.url().getRawPath() + (query == null ? "" : "?" + query);
         HttpRequest request = new DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, target);
         request.setHeader(HttpHeaders.Names.HOST, fetch.url().getAuthority());
-        if (!job.keepAlive()) {
+        if (job.closes()) {
             request.setHeader(HttpHeaders.Names.CONNECTION, HttpHeaders.Values.CLOSE);
         }
         Duration patience = Duration.fromTimeUnit(job.timeoutMillis(), TimeUnit.MILLISECONDS);
         HttpResponse response = Await.result(services.get(fetch.url().getAuthority()).apply(request), patience);
         exchange.answered(response.getStatus().getCode());
-        exchange.protocol(response.getProtocolVersion().toString().toLowerCase(Locale.ROOT));
+        exchange.protocol(response.getProtocolVersion().toString());
         ChannelBuffer body = response.getContent();
         exchange.received(body.readableBytes());
         try (OutputStream file = exchange.target()) {

@@ -19,7 +19,7 @@ import wirelap.contract.Trust;
 /** The HttpClient that the JDK has had since Java 11. */
 public final class Main implements Subject {
     private HttpClient client;
-    private boolean keepAlive;
+    private boolean closes;
     private Duration timeout;
 
     public static void main(String[] arguments) {
@@ -36,7 +36,7 @@ public final class Main implements Subject {
         // Its pool has properties of the process, and no settings.
         System.setProperty("jdk.httpclient.connectionPoolSize", Integer.toString(job.connections()));
         System.setProperty("jdk.httpclient.allowRestrictedHeaders", "connection");
-        keepAlive = job.keepAlive() || job.isMultiplexed();
+        closes = job.closes();
         timeout = Duration.ofMillis(job.timeoutMillis());
         HttpClient.Builder builder = HttpClient.newBuilder()
                 .version(job.transport().equals("h2") ? HttpClient.Version.HTTP_2 : HttpClient.Version.HTTP_1_1)
@@ -55,7 +55,7 @@ public final class Main implements Subject {
     @Override
     public void fetch(Fetch fetch, Exchange exchange) throws Exception {
         HttpRequest.Builder request = HttpRequest.newBuilder(fetch.url()).timeout(timeout);
-        if (!keepAlive) {
+        if (closes) {
             request.header("Connection", "close");
         }
         if (fetch.file() == null) {

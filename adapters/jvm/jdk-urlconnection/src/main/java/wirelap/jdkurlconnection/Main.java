@@ -1,8 +1,6 @@
 package wirelap.jdkurlconnection;
 
 import java.net.HttpURLConnection;
-import java.util.Locale;
-import java.util.Optional;
 import javax.net.ssl.HttpsURLConnection;
 import javax.net.ssl.SSLSession;
 import wirelap.contract.Exchange;
@@ -19,11 +17,6 @@ public final class Main implements Subject {
 
     public static void main(String[] arguments) {
         Program.run(Main::new, arguments);
-    }
-
-    @Override
-    public Optional<String> refusal(Job job) {
-        return Subject.unlessOneOf(job, "http/1.1");
     }
 
     @Override
@@ -50,13 +43,12 @@ public final class Main implements Subject {
         if (connection instanceof HttpsURLConnection secured) {
             secured.setSSLSocketFactory(trust.context().getSocketFactory());
         }
-        int status = connection.getResponseCode();
-        exchange.answered(status);
-        // "HTTP/1.1 200 OK": the status line counts as field 0.
-        exchange.protocol(connection.getHeaderField(0).split(" ")[0].toLowerCase(Locale.ROOT));
+        exchange.answered(connection.getResponseCode());
+        // The status line counts as field 0.
+        exchange.statusLine(connection.getHeaderField(0));
         if (connection instanceof HttpsURLConnection secured) {
             secured.getSSLSession().map(SSLSession::getProtocol).ifPresent(exchange::tls);
         }
-        exchange.receive(status < 400 ? connection.getInputStream() : connection.getErrorStream());
+        exchange.receive(connection);
     }
 }

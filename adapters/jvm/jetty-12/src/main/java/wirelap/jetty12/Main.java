@@ -1,6 +1,5 @@
 package wirelap.jetty12;
 
-import java.util.Locale;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.eclipse.jetty.client.HttpClient;
@@ -29,7 +28,7 @@ import wirelap.contract.Trust;
 /** Jetty 12's client. */
 public final class Main implements Subject {
     private HttpClient client;
-    private boolean keepAlive;
+    private boolean closes;
     private int timeoutMillis;
 
     public static void main(String[] arguments) {
@@ -44,7 +43,7 @@ public final class Main implements Subject {
 
     @Override
     public void open(Job job) throws Exception {
-        keepAlive = job.keepAlive() || job.isMultiplexed();
+        closes = job.closes();
         timeoutMillis = job.timeoutMillis();
         ClientConnector connector = new ClientConnector();
         if (job.isSecure()) {
@@ -64,7 +63,7 @@ public final class Main implements Subject {
                 .timeout(timeoutMillis, TimeUnit.MILLISECONDS)
                 .onRequestCommit(sent -> exchange.sent())
                 .onResponseHeaders(head -> answered(head, exchange));
-        if (!keepAlive) {
+        if (closes) {
             request.headers(headers -> headers.put(HttpHeader.CONNECTION, HttpHeaderValue.CLOSE));
         }
         if (fetch.file() == null) {
@@ -98,6 +97,6 @@ public final class Main implements Subject {
     private static void answered(Response head, Exchange exchange) {
         exchange.answered(head.getStatus());
         exchange.protocol(
-                head.getVersion() == HttpVersion.HTTP_2 ? "h2" : head.getVersion().asString().toLowerCase(Locale.ROOT));
+                head.getVersion() == HttpVersion.HTTP_2 ? "h2" : head.getVersion().asString());
     }
 }

@@ -36,10 +36,9 @@ public final class Main implements Subject {
     @Override
     public void open(Job job) throws Exception {
         timeoutMillis = job.timeoutMillis();
-        closes = !job.keepAlive() && !job.isMultiplexed();
+        closes = job.closes();
         client.setTransports(job.isMultiplexed() ? List.of(job.transport(), "http/1.1") : List.of("http/1.1"));
-        client.setConnectionPool(
-                new ConnectionPool(job.keepAlive() ? job.connections() : 0, TimeUnit.MINUTES.toMillis(5)));
+        client.setConnectionPool(new ConnectionPool(job.idleConnections(), TimeUnit.MINUTES.toMillis(5)));
         if (job.isSecure()) {
             client.setSslSocketFactory(Trust.of(job).context().getSocketFactory());
         }
@@ -51,15 +50,13 @@ public final class Main implements Subject {
         connection.setConnectTimeout(timeoutMillis);
         connection.setReadTimeout(timeoutMillis);
         if (closes) {
-            // The pool is emptied by a thread of its own, and a quick next request would find the connection still there.
             connection.setRequestProperty("Connection", "close");
         }
-        int status = connection.getResponseCode();
-        exchange.answered(status);
+        exchange.answered(connection.getResponseCode());
         String transport = connection.getHeaderField(SELECTED);
         if (transport != null) {
             exchange.protocol(transport);
         }
-        exchange.receive(status < 400 ? connection.getInputStream() : connection.getErrorStream());
+        exchange.receive(connection);
     }
 }

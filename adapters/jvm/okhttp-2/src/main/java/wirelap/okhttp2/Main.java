@@ -9,7 +9,6 @@ import com.squareup.okhttp.Protocol;
 import com.squareup.okhttp.Request;
 import com.squareup.okhttp.Response;
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
@@ -17,6 +16,7 @@ import javax.net.ssl.SSLSocket;
 import wirelap.contract.Exchange;
 import wirelap.contract.Fetch;
 import wirelap.contract.Job;
+import wirelap.contract.Numbers;
 import wirelap.contract.Program;
 import wirelap.contract.Subject;
 import wirelap.contract.Trust;
@@ -25,7 +25,7 @@ import wirelap.contract.Trust;
 public final class Main implements Subject {
     private final OkHttpClient client = new OkHttpClient();
     private boolean closes;
-    private final List<Connection> seen = new ArrayList<>();
+    private final Numbers<Connection> numbers = new Numbers<>();
 
     public static void main(String[] arguments) {
         Program.run(Main::new, arguments);
@@ -39,12 +39,11 @@ public final class Main implements Subject {
     @Override
     public void open(Job job) throws Exception {
         Protocol wanted = Protocol.get(job.transport());
-        closes = !job.keepAlive() && wanted == Protocol.HTTP_1_1;
+        closes = job.closes();
         client.setProtocols(wanted == Protocol.HTTP_1_1 ? List.of(wanted) : List.of(wanted, Protocol.HTTP_1_1));
         client.setConnectTimeout(job.timeoutMillis(), TimeUnit.MILLISECONDS);
         client.setReadTimeout(job.timeoutMillis(), TimeUnit.MILLISECONDS);
-        client.setConnectionPool(
-                new ConnectionPool(job.keepAlive() ? job.connections() : 0, TimeUnit.MINUTES.toMillis(5)));
+        client.setConnectionPool(new ConnectionPool(job.idleConnections(), TimeUnit.MINUTES.toMillis(5)));
         client.networkInterceptors().add(this::onConnection);
         if (job.isSecure()) {
             // OkHttp 2 has no name for TLS 1.3: what JSSE enables is taken as it is.
@@ -61,7 +60,6 @@ public final class Main implements Subject {
     public void fetch(Fetch fetch, Exchange exchange) throws Exception {
         Request.Builder request = new Request.Builder().url(fetch.url().toURL()).tag(exchange);
         if (closes) {
-            // The pool is emptied by a thread of its own, and a quick next request would find the connection still there.
             request.header("Connection", "close");
         }
         Response response = client.newCall(request.build()).execute();
@@ -73,19 +71,10 @@ public final class Main implements Subject {
     /** A network interceptor stands between the connection and the request. It sees those that were used, not all that were opened. */
     private Response onConnection(Interceptor.Chain chain) throws IOException {
         Exchange exchange = (Exchange) chain.request().tag();
-        exchange.connection(number(chain.connection()));
+        exchange.connection(numbers.of(chain.connection()));
         if (chain.connection().getSocket() instanceof SSLSocket socket) {
             exchange.tls(socket.getSession().getProtocol());
         }
         return chain.proceed(chain.request());
-    }
-
-    private synchronized int number(Connection connection) {
-        int known = seen.indexOf(connection);
-        if (known >= 0) {
-            return known;
-        }
-        seen.add(connection);
-        return seen.size() - 1;
     }
 }

@@ -1,6 +1,5 @@
 package wirelap.okhttp5;
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -17,13 +16,14 @@ import okhttp3.Response;
 import wirelap.contract.Exchange;
 import wirelap.contract.Fetch;
 import wirelap.contract.Job;
+import wirelap.contract.Numbers;
 import wirelap.contract.Program;
 import wirelap.contract.Subject;
 import wirelap.contract.Trust;
 
 /** OkHttp 5. Its event listener tells every phase and the connection. */
 public final class Main implements Subject {
-    private final List<Connection> seen = new ArrayList<>();
+    private final Numbers<Connection> numbers = new Numbers<>();
     /** Calls that race for the first connection of HTTP/2 open one each, and share one of them. */
     private final AtomicInteger opened = new AtomicInteger();
 
@@ -46,9 +46,9 @@ public final class Main implements Subject {
                 .protocols(protocols(job))
                 .connectTimeout(job.timeoutMillis(), TimeUnit.MILLISECONDS)
                 .readTimeout(job.timeoutMillis(), TimeUnit.MILLISECONDS)
-                .connectionPool(new ConnectionPool(job.keepAlive() ? job.connections() : 0, 5, TimeUnit.MINUTES))
+                .connectionPool(new ConnectionPool(job.idleConnections(), 5, TimeUnit.MINUTES))
                 .eventListenerFactory(call ->
-                        new Phases(call.request().tag(Exchange.class), this::number, opened::incrementAndGet));
+                        new Phases(call.request().tag(Exchange.class), numbers::of, opened::incrementAndGet));
         if (job.isSecure()) {
             Trust trust = Trust.of(job);
             builder.sslSocketFactory(trust.context().getSocketFactory(), trust.manager())
@@ -84,14 +84,5 @@ public final class Main implements Subject {
 
     private static String name(Protocol protocol) {
         return protocol == Protocol.H2_PRIOR_KNOWLEDGE ? "h2" : protocol.toString();
-    }
-
-    private synchronized int number(Connection connection) {
-        int known = seen.indexOf(connection);
-        if (known >= 0) {
-            return known;
-        }
-        seen.add(connection);
-        return seen.size() - 1;
     }
 }

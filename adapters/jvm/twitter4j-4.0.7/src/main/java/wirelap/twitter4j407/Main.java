@@ -1,7 +1,5 @@
 package wirelap.twitter4j407;
 
-import java.util.Locale;
-import java.util.Optional;
 import twitter4j.HttpResponse;
 import wirelap.contract.Exchange;
 import wirelap.contract.Fetch;
@@ -19,11 +17,6 @@ public final class Main implements Subject {
     }
 
     @Override
-    public Optional<String> refusal(Job job) {
-        return Subject.unlessOneOf(job, "http/1.1");
-    }
-
-    @Override
     public void open(Job job) throws Exception {
         // The pool of HttpURLConnection has properties of the process, and no settings.
         System.setProperty("http.maxConnections", Integer.toString(job.connections()));
@@ -34,8 +27,8 @@ public final class Main implements Subject {
     public void fetch(Fetch fetch, Exchange exchange) throws Exception {
         HttpResponse response = calls.get(fetch, exchange);
         if (response != null) {
-            // "HTTP/1.1 200 OK": the status line counts as the field without a name.
-            exchange.protocol(response.getResponseHeader(null).split(" ")[0].toLowerCase(Locale.ROOT));
+            // The status line counts as the field without a name.
+            exchange.statusLine(response.getResponseHeader(null));
         }
     }
 }

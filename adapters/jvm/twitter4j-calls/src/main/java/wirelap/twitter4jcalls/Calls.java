@@ -41,7 +41,7 @@ public final class Calls {
                 .build();
         authorization = AuthorizationFactory.getInstance(settings);
         client = HttpClientFactory.getInstance(settings.getHttpClientConfiguration());
-        if (!job.keepAlive() && !job.isMultiplexed()) {
+        if (job.closes()) {
             client.addDefaultRequestHeader("Connection", "close");
         }
     }

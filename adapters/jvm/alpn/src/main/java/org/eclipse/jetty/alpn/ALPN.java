@@ -1,18 +1,15 @@
 package org.eclipse.jetty.alpn;
 
-import java.util.Collections;
 import java.util.List;
-import java.util.Map;
-import java.util.WeakHashMap;
-import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
+import wirelap.alpn.Negotiations;
 
 /**
  * The face of Jetty's ALPN for Java 7 and 8, which libraries of that time look up by this name, on top of the ALPN that the
  * JDK has had since. Clients alone.
  */
 public final class ALPN {
-    private static final Map<SSLSocket, Provider> PROVIDERS = Collections.synchronizedMap(new WeakHashMap<>());
+    private static final Negotiations<Provider> NEGOTIATIONS = new Negotiations<>();
 
     private ALPN() {}
 
@@ -42,30 +39,23 @@ public final class ALPN {
 
     /** Before the handshake: offers what the client behind {@code provider} speaks. */
     public static void put(SSLSocket socket, Provider provider) {
-        PROVIDERS.put(socket, provider);
+        NEGOTIATIONS.put(socket, provider);
         if (provider instanceof ClientProvider client) {
-            SSLParameters parameters = socket.getSSLParameters();
-            parameters.setApplicationProtocols(client.protocols().toArray(new String[0]));
-            socket.setSSLParameters(parameters);
+            Negotiations.offer(socket, client.protocols());
         }
     }
 
     /** After the handshake: tells the provider what became of it. Jetty told it during the handshake; nobody looks before. */
     public static Provider get(SSLSocket socket) {
-        Provider provider = PROVIDERS.get(socket);
+        Provider provider = NEGOTIATIONS.get(socket);
         if (provider instanceof ClientProvider client) {
-            String taken = socket.getApplicationProtocol();
-            if (taken == null || taken.isEmpty()) {
-                client.unsupported();
-            } else {
-                client.selected(taken);
-            }
+            Negotiations.taken(socket).ifPresentOrElse(client::selected, client::unsupported);
         }
         return provider;
     }
 
     /** Forgets the socket. */
     public static Provider remove(SSLSocket socket) {
-        return PROVIDERS.remove(socket);
+        return NEGOTIATIONS.remove(socket);
     }
 }

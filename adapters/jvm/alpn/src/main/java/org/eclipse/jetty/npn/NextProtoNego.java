@@ -1,11 +1,8 @@
 package org.eclipse.jetty.npn;
 
-import java.util.Collections;
 import java.util.List;
-import java.util.Map;
-import java.util.WeakHashMap;
-import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
+import wirelap.alpn.Negotiations;
 
 /**
  * The face of Jetty's NPN for Java 7, on top of the JDK's ALPN. In NPN the server offers and the client chooses; here the
@@ -13,7 +10,7 @@ import javax.net.ssl.SSLSocket;
  * as the server's only offer.
  */
 public final class NextProtoNego {
-    private static final Map<SSLSocket, Provider> PROVIDERS = Collections.synchronizedMap(new WeakHashMap<>());
+    private static final Negotiations<Provider> NEGOTIATIONS = new Negotiations<>();
 
     private NextProtoNego() {}
 
@@ -46,24 +43,18 @@ public final class NextProtoNego {
 
     /** Before the handshake. */
     public static void put(SSLSocket socket, Provider provider) {
-        PROVIDERS.put(socket, provider);
+        NEGOTIATIONS.put(socket, provider);
         if (provider instanceof ServerProvider both) {
-            SSLParameters parameters = socket.getSSLParameters();
-            parameters.setApplicationProtocols(both.protocols().toArray(new String[0]));
-            socket.setSSLParameters(parameters);
+            Negotiations.offer(socket, both.protocols());
         }
     }
 
     /** After the handshake. */
     public static Provider get(SSLSocket socket) {
-        Provider provider = PROVIDERS.get(socket);
+        Provider provider = NEGOTIATIONS.get(socket);
         if (provider instanceof ClientProvider client) {
-            String taken = socket.getApplicationProtocol();
-            if (taken == null || taken.isEmpty()) {
-                client.unsupported();
-            } else {
-                client.selectProtocol(List.of(taken));
-            }
+            Negotiations.taken(socket)
+                    .ifPresentOrElse(taken -> client.selectProtocol(List.of(taken)), client::unsupported);
         }
         return provider;
     }

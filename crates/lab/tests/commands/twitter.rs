@@ -1,0 +1,87 @@
+//! `race twitter-api`, in small: Twitter4J's contenders make the experiment's calls, over what they are asked for.
+
+use crate::bench::{Bench, outcomes, records, trials_run_here, unsupported};
+use serde_json::Value;
+
+const EXPERIMENT: &str = include_str!("../../../../experiments/twitter-api.toml");
+
+/// Each contender, and the protocol that its calls have to go over.
+const CONTENDERS: [(&str, &str); 3] = [
+    ("twitter4j-4.0.2-spdy", "spdy/3.1"),
+    ("twitter4j-4.0.7", "http/1.1"),
+    ("twitter4j-4.0.7-h2", "h2"),
+];
+
+/// Three calls of each kind, one trial, a server that answers soon, and calls so far apart that no handshake is raced:
+/// OkHttp 1.5.1 now and then loses a call in such a race.
+fn in_small() -> String {
+    [
+        ("count = 11", "count = 3"),
+        ("trials = 8", "trials = 1"),
+        ("uniform 300ms..446ms", "10ms"),
+        ("every = \"100ms\"", "every = \"500ms\""),
+    ]
+    .iter()
+    .fold(EXPERIMENT.to_owned(), |text, (whole, small)| {
+        assert!(text.contains(whole), "{whole}");
+        text.replace(whole, small)
+    })
+}
+
+#[test]
+fn twitter4j_makes_the_published_calls_over_the_transport_that_each_contender_names() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("small.toml", in_small());
+    let names = CONTENDERS.map(|(name, _)| name).join(",");
+    // Loopback: no audit of lateness can refuse a trial there, however busy the machine is.
+    let words = ["race", "small.toml", "--contenders", &names, "--baseline", CONTENDERS[0].0];
+    bench.run(&[&words[..], &["--links", "none", "--out", "run"]].concat()).said(0, &[]);
+    assert_eq!(bench.alive(), [], "a process is left");
+    assert_eq!(outcomes(&bench.path("run")).len(), CONTENDERS.len() * 2);
+    for row in records(&bench.path("run")) {
+        let name = row["plan"]["cell"]["contender"]["name"].as_str().unwrap();
+        if row["outcome"]["kind"] == "unsupported" {
+            assert_eq!(row["outcome"]["remedy"], "./peers install", "{row:#}");
+            unsupported(&format!("{name}: {}", row["outcome"]["reason"]));
+            continue;
+        }
+        assert_eq!(row["outcome"]["kind"], "measured", "{row:#}");
+        assert_eq!(row["fetches"].as_array().unwrap().len(), 3, "{row:#}");
+        let (_, protocol) = CONTENDERS.iter().find(|(one, _)| *one == name).unwrap();
+        let evidence = row["evidence"].as_array().unwrap();
+        let spoken = evidence.iter().find(|one| one["claim"] == "protocol").unwrap();
+        assert_eq!(spoken["value"], *protocol, "{row:#}");
+        assert!(["wire", "server_log"].map(Value::from).contains(&spoken["grade"]), "{row:#}");
+        // Its start is told apart from its calls, and the warm-up counts for neither.
+        let metric = |name: &str| row["metrics"][name].as_f64().unwrap();
+        assert!(metric("startup_ms") > 0.0 && metric("mean_ms") >= 10.0, "{row:#}");
+        // Of staggered calls a slow machine's handshakes may overlap: how many connections then is the library's affair.
+        if row["plan"]["cell"]["workload"]["pattern"] == "serial" {
+            let connections = if *protocol == "http/1.1" { 3.0 } else { 1.0 };
+            assert_eq!(metric("connections"), connections, "{row:#}");
+        }
+    }
+}
+
+#[test]
+fn without_a_jvm_twitter4j_is_unsupported_and_the_run_is_not_a_failure() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("small.toml", in_small());
+    let contenders = ["--contenders", "plain,twitter4j-4.0.7"];
+    let words = [&["race", "small.toml"], &contenders[..], &["--links", "none", "--out", "run"]];
+    let mut race = bench.wirelap(&words.concat());
+    // Neither java nor what ./peers install brings is to be found.
+    race.env("PATH", "/nowhere").env("XDG_CACHE_HOME", "/nowhere").env("HOME", "/nowhere");
+    let ran = bench.start(race).end();
+    ran.said(0, &[]);
+    for (key, outcome, reason) in outcomes(&bench.path("run")) {
+        let expected = if key.contains("twitter4j") { "unsupported" } else { "measured" };
+        assert_eq!(outcome, expected, "{key}: {reason:?}");
+    }
+}

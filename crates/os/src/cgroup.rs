@@ -1,0 +1,155 @@
+//! Control groups (cgroups(7)), in which the kernel counts the processes of one end of a trial as one: also those that
+//! nobody waited for, and all of their memory at once. The one rule: where none can be made, and whatever goes wrong
+//! with one, the work goes on and is counted by wait4(2) as ever.
+#![allow(unsafe_code)]
+
+mod figures;
+mod grounds;
+#[cfg(test)]
+mod tests;
+
+pub use figures::{CpuTime, Figures};
+pub use grounds::{Grounds, Version};
+
+use crate::process;
+use std::ffi::{CStr, CString};
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often, and how long after each other, a group is tried to be removed whose processes were just killed.
+const TRIES: u32 = 200;
+const BETWEEN: Duration = Duration::from_millis(1);
+
+/// A group of processes of our own. Dropping it kills who is left in it and removes it.
+#[derive(Debug)]
+pub struct Group {
+    /// One in each hierarchy that counts something: version 1 has one for each kind of figure.
+    folders: Vec<Folder>,
+}
+
+/// A group's folder in one hierarchy.
+#[derive(Debug)]
+struct Folder {
+    path: PathBuf,
+    version: Version,
+    counts: Counts,
+}
+
+/// What a hierarchy counts for us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Counts {
+    cpu: bool,
+    memory: bool,
+}
+
+impl Group {
+    /// What its processes have used so far; without what cannot be read.
+    pub fn figures(&self) -> Figures {
+        let mut figures = Figures::default();
+        for folder in &self.folders {
+            let Folder { path, version, counts } = folder;
+            if counts.cpu {
+                figures.cpu = figures::cpu(path, *version).map(|time| (time, *version));
+            }
+            if counts.memory {
+                figures.peak_memory =
+                    figures::peak_memory(path, *version).map(|peak| (peak, *version));
+            }
+        }
+        figures
+    }
+
+    /// Readies what a child needs in order to enter it between fork and exec.
+    pub(crate) fn door(&self) -> io::Result<Door> {
+        let file =
+            |folder: &Folder| CString::new(folder.path.join("cgroup.procs").as_os_str().as_bytes());
+        let files = self.folders.iter().map(file).collect::<Result<_, _>>()?;
+        let (told, tells) = process::pipe()?;
+        Ok(Door { files, told, tells })
+    }
+
+    /// Kills who is left in it.
+    fn clear(&self) {
+        for Folder { path, version, .. } in &self.folders {
+            // Version 2 has had a switch for it since Linux 5.14.
+            if *version == Version::V2 && fs::write(path.join("cgroup.kill"), "1").is_ok() {
+                continue;
+            }
+            let left = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
+            for pid in left.lines().filter_map(|line| line.parse::<libc::pid_t>().ok()) {
+                // 0 is somebody of a PID namespace that we do not see into, and kill(2) takes it for our own group.
+                if pid > 0 {
+                    // SAFETY: takes numbers alone; one that has ended meanwhile is an error without effect.
+                    unsafe { libc::kill(pid, libc::SIGKILL) };
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.clear();
+        for folder in &self.folders {
+            for _ in 0..TRIES {
+                match fs::remove_dir(&folder.path) {
+                    Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                        std::thread::sleep(BETWEEN);
+                    }
+                    _ => break,
+                }
+            }
+        }
+    }
+}
+
+/// The way into a group, made before the fork.
+#[derive(Debug)]
+pub(crate) struct Door {
+    files: Vec<CString>,
+    told: OwnedFd,
+    tells: OwnedFd,
+}
+
+impl Door {
+    /// Between fork and exec: enters, and tells who waits outside where it cannot. System calls only.
+    pub(crate) fn enter(&self) {
+        if !self.files.iter().all(|file| enter_by(file)) {
+            // SAFETY: a descriptor that is open and one octet of a static string.
+            unsafe { libc::write(self.tells.as_raw_fd(), c"x".as_ptr().cast(), 1) };
+        }
+    }
+
+    /// Once the child has become its program: whether it went in.
+    pub(crate) fn was_taken(&self) -> bool {
+        matches!(process::is_readable(self.told.as_fd()), Ok(false))
+    }
+}
+
+/// Moves this process, by the name that a group has for whoever writes there.
+fn enter_by(file: &CStr) -> bool {
+    // SAFETY: a NUL-terminated string; the descriptor is this call's own; one octet of a static string.
+    unsafe {
+        let fd: RawFd = libc::open(file.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        if fd < 0 {
+            return false;
+        }
+        let wrote = libc::write(fd, c"0".as_ptr().cast(), 1);
+        libc::close(fd);
+        wrote == 1
+    }
+}
+
+/// Removes groups whose makers have ended without doing so: they were killed.
+pub fn sweep() {
+    Grounds::here().sweep();
+}
+
+/// Whether a process of this number is there.
+fn is_alive(pid: u32) -> bool {
+    Path::new("/proc").join(pid.to_string()).exists()
+}

@@ -1,0 +1,217 @@
+//! Where groups can be made: beside or below the group that this process is in, in the hierarchies that count processor
+//! time and memory. Version 2 goes before version 1; on a machine with both, each figure has its own.
+
+use super::{Counts, Folder, Group, is_alive};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What groups of ours are called, before the number of the process that made them and their own.
+const NAME: &str = "wirelap";
+
+/// The two ways in which Linux has had control groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Version {
+    /// A hierarchy for each kind of figure.
+    V1,
+    /// One hierarchy.
+    V2,
+}
+
+/// The places where groups can be made; none where the system has none, or lets us make none.
+#[derive(Debug, Default)]
+pub struct Grounds {
+    places: Vec<Place>,
+    /// Why there is none.
+    refused: Option<String>,
+}
+
+/// A group in which others can be made.
+#[derive(Debug)]
+struct Place {
+    folder: PathBuf,
+    version: Version,
+    counts: Counts,
+}
+
+/// A hierarchy that is mounted, and this process's group in it.
+#[derive(Debug, PartialEq, Eq)]
+struct Hierarchy {
+    /// Where it is mounted.
+    mount: PathBuf,
+    /// Where this process's group is.
+    own: PathBuf,
+    version: Version,
+    /// Of version 1.
+    controllers: Vec<String>,
+}
+
+impl Grounds {
+    /// Of this process, on this machine.
+    pub fn here() -> Self {
+        let read = |file| fs::read_to_string(file).unwrap_or_default();
+        Self::of(Path::new("/"), &read("/proc/self/cgroup"), &read("/proc/self/mountinfo"))
+    }
+
+    /// Of a process with these files of /proc, whose mounts are below `root`.
+    pub(super) fn of(root: &Path, membership: &str, mounts: &str) -> Self {
+        let mut grounds = Self::default();
+        let hierarchies = hierarchies(membership, mounts);
+        if hierarchies.is_empty() {
+            grounds.refused = Some("no control groups are mounted".to_owned());
+        }
+        for version in [Version::V2, Version::V1] {
+            for hierarchy in hierarchies.iter().filter(|hierarchy| hierarchy.version == version) {
+                let candidates = hierarchy.candidates(root);
+                let Some(place) = candidates.into_iter().find(|place| grounds.lacks(place.counts))
+                else {
+                    continue;
+                };
+                match try_out(&place.folder) {
+                    Ok(()) => grounds.add(place),
+                    Err(error) => {
+                        let folder = place.folder.display();
+                        grounds.refused =
+                            Some(format!("no group can be made in {folder}: {error}"));
+                    }
+                }
+            }
+        }
+        grounds.sweep();
+        grounds
+    }
+
+    /// A new group, empty; None where none can be made.
+    pub fn group(&self) -> Option<Group> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{NAME}-{}-{number}", std::process::id());
+        let mut group = Group { folders: Vec::new() };
+        for Place { folder, version, counts } in &self.places {
+            let path = folder.join(&name);
+            // What was made so far is removed with the group.
+            fs::create_dir(&path).ok()?;
+            group.folders.push(Folder { path, version: *version, counts: *counts });
+        }
+        (!group.folders.is_empty()).then_some(group)
+    }
+
+    /// Why neither processor time nor memory can be counted by groups; None where one can.
+    pub fn refused(&self) -> Option<&str> {
+        self.refused.as_deref().filter(|_| self.places.is_empty())
+    }
+
+    /// Removes what others of our name have left here that are no more. One that is in use stays: the kernel removes none.
+    pub(super) fn sweep(&self) {
+        for place in &self.places {
+            for entry in fs::read_dir(&place.folder).into_iter().flatten().filter_map(Result::ok) {
+                let name = entry.file_name();
+                let maker = name.to_str().and_then(maker);
+                if maker.is_some_and(|pid| !is_alive(pid)) {
+                    let _ = fs::remove_dir(entry.path());
+                }
+            }
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        let any =
+            |counted: fn(Counts) -> bool| self.places.iter().any(|place| counted(place.counts));
+        Counts { cpu: any(|counts| counts.cpu), memory: any(|counts| counts.memory) }
+    }
+
+    /// Whether nobody counts yet what these count.
+    fn lacks(&self, counts: Counts) -> bool {
+        let had = self.counts();
+        (counts.cpu && !had.cpu) || (counts.memory && !had.memory)
+    }
+
+    /// With a place, for what nobody counts yet.
+    fn add(&mut self, place: Place) {
+        let had = self.counts();
+        let counts = Counts {
+            cpu: place.counts.cpu && !had.cpu,
+            memory: place.counts.memory && !had.memory,
+        };
+        self.places.push(Place { counts, ..place });
+    }
+}
+
+impl Hierarchy {
+    /// Where a group could be made, best first.
+    fn candidates(&self, root: &Path) -> Vec<Place> {
+        let below = |path: &Path| root.join(path.strip_prefix("/").unwrap_or(path));
+        let (own, top) = (below(&self.own), below(&self.mount));
+        if self.version == Version::V1 {
+            let has = |name: &str| self.controllers.iter().any(|controller| controller == name);
+            let counts = Counts { cpu: has("cpuacct"), memory: has("memory") };
+            return vec![Place { folder: own, version: Version::V1, counts }];
+        }
+        // A group that holds processes hands out no controllers ("no internal processes"), so that memory is counted beside
+        // our own group and not below it; processor time is counted everywhere.
+        let beside = own.parent().filter(|parent| parent.starts_with(&top)).map(Path::to_path_buf);
+        let place = |folder: PathBuf| {
+            let handed_out = fs::read_to_string(folder.join("cgroup.subtree_control"));
+            let memory =
+                handed_out.unwrap_or_default().split_whitespace().any(|name| name == "memory");
+            Place { folder, version: Version::V2, counts: Counts { cpu: true, memory } }
+        };
+        let usable = |place: &Place| try_out(&place.folder).is_ok();
+        let mut places: Vec<Place> = std::iter::once(own).chain(beside).map(place).collect();
+        // The sort keeps their order otherwise; one that lets us in goes before one that does not.
+        places.sort_by_key(|place| (!usable(place), !place.counts.memory));
+        places
+    }
+}
+
+/// Makes a group and removes it.
+fn try_out(folder: &Path) -> io::Result<()> {
+    let path = folder.join(format!("{NAME}-{}-try", std::process::id()));
+    fs::create_dir(&path)?;
+    fs::remove_dir(&path)
+}
+
+/// The process that made a group of this name, where that is one of ours.
+fn maker(name: &str) -> Option<u32> {
+    name.strip_prefix(NAME)?.strip_prefix('-')?.split_once('-')?.0.parse().ok()
+}
+
+/// The hierarchies that `mounts` (proc_pid_mountinfo(5)) tells of, with the group that `membership` (cgroups(7)) names.
+fn hierarchies(membership: &str, mounts: &str) -> Vec<Hierarchy> {
+    let mounted = mounts.lines().filter_map(|line| hierarchy(membership, line));
+    mounted.collect()
+}
+
+fn hierarchy(membership: &str, line: &str) -> Option<Hierarchy> {
+    let (place, kind) = line.split_once(" - ")?;
+    let mut place = place.split(' ').skip(3);
+    let (inside, mount) = (place.next()?, place.next()?);
+    let mut kind = kind.split(' ');
+    let version = match kind.next()? {
+        "cgroup2" => Version::V2,
+        "cgroup" => Version::V1,
+        _ => return None,
+    };
+    // Of version 1, the options name the controllers.
+    let options: Vec<&str> = kind.nth(1)?.split(',').collect();
+    let path = membership.lines().find_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(':')?;
+        let is_it = match version {
+            Version::V2 => controllers.is_empty(),
+            Version::V1 => {
+                !controllers.is_empty()
+                    && controllers.split(',').all(|name| options.contains(&name))
+            }
+        };
+        is_it.then_some((controllers, path))
+    });
+    let (controllers, path) = path?;
+    let mount = PathBuf::from(mount);
+    // A container sees a part of the tree mounted; a path from outside of it says nothing here.
+    let below = Path::new(path).strip_prefix(inside).unwrap_or(Path::new(""));
+    let own = mount.join(below);
+    let controllers = controllers.split(',').map(str::to_owned).collect();
+    Some(Hierarchy { mount, own, version, controllers })
+}

@@ -24,6 +24,8 @@
 //! ```
 
 mod calibration;
+#[cfg(feature = "parquet")]
+mod columnar;
 mod command;
 mod comparison;
 mod cost;
@@ -35,6 +37,7 @@ mod json;
 mod markup;
 mod number;
 mod overview;
+mod rows;
 mod scale;
 mod spoken;
 mod terminal;
@@ -42,6 +45,8 @@ mod timing;
 mod words;
 
 pub use calibration::calibration;
+#[cfg(feature = "parquet")]
+pub use columnar::{ParquetError, parquet};
 pub use comparison::{comparison_junit, comparison_markdown, comparison_terminal};
 pub use csv::csv;
 pub use har::har;

@@ -9,6 +9,7 @@ mod capture;
 mod comparing;
 mod contenders;
 mod downloads;
+mod exports;
 mod faults;
 mod help;
 mod interrupts;

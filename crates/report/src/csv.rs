@@ -22,6 +22,7 @@ use study::record::TrialRecord;
 /// | `down_packets` … `up_queue_full` | what the link counted each way |
 /// | `kernel_drops`, `lateness_p99_us`, `lateness_max_us` | what the audit looks at |
 /// | `client_cpu_ms`, `origin_cpu_ms`, `link_cpu_ms` | processor time |
+/// | `audit:packet_lateness_ms` … `audit:cpu_pressure` | the audit's figures, see `docs/rows.md`; empty where it did not look |
 ///
 /// A text that begins like a spreadsheet's formula gets an apostrophe before it.
 pub fn csv(trials: &[TrialRecord]) -> String {

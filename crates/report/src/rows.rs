@@ -3,6 +3,7 @@
 use crate::number::timestamp;
 use crate::words::tls_name;
 use std::collections::BTreeSet;
+use study::audit::AuditFigure;
 use study::record::{Outcome, TrialRecord};
 
 /// A column: its name, and a value a trial.
@@ -120,4 +121,7 @@ fn link_and_processor(columns: &mut Columns<'_>) {
     columns.number("client_cpu_ms", |trial| trial.cpu.client_ms);
     columns.number("origin_cpu_ms", |trial| trial.cpu.origin_ms);
     columns.number("link_cpu_ms", |trial| trial.cpu.link_ms);
+    for figure in AuditFigure::ALL {
+        columns.some(&format!("audit:{}", figure.name()), |trial| trial.audit.get(figure));
+    }
 }

@@ -17,6 +17,7 @@
 //! ```
 
 mod analyse;
+pub mod audit;
 pub mod blocks;
 mod calendar;
 pub mod calibration;

@@ -1,6 +1,7 @@
 //! The result of a run: what `result.json` holds, computed from rows alone by [`crate::analyse`]. The
 //! report is a pure function of this and of the rows that it names. `docs/result.md` explains each field.
 
+use crate::audit::AuditSummary;
 use crate::blocks::Audited;
 use crate::experiment::{Contender, Workload};
 use crate::family::FamilyKind;
@@ -123,6 +124,9 @@ pub struct CellResult {
     /// What the audit made of all attempts.
     #[serde(default)]
     pub audited: Audited,
+    /// What it looked at, over all attempts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub audit: Vec<AuditSummary>,
     /// Why there are no figures although there are trials; absent where there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,

@@ -1,6 +1,7 @@
 //! `wirelap far` (hidden): the server's side of a trial. Takes its job, says when it listens, and
 //! answers until it is told to stop.
 
+use crate::command::near::timed;
 use crate::echo;
 use crate::files_adapter::FilesAdapter;
 use crate::job::{FarJob, FarReady, FarReport, IdentityPem};
@@ -11,7 +12,7 @@ use origin::{
     Protocol, WallClock, WebSocketSettings,
 };
 use os::files::{CacheSettings, Root};
-use os::reactor::{Reactor, ReactorSettings, Stop};
+use os::reactor::{Reactor, Stop};
 use os::signal::Interrupts;
 use os::tcp::{Listener, Sharing, TcpFacts};
 use proto::{Acks, FastOpen, Nagle, SocketSettings};
@@ -34,7 +35,7 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
     let mut settings = BTreeMap::new();
     let stop = Stop::new().map_err(super::lacking)?;
     stop_when_told(stop.clone())?;
-    let mut reactor = Reactor::new(ReactorSettings::default(), stop).map_err(super::lacking)?;
+    let mut reactor = Reactor::new(timed(), stop).map_err(super::lacking)?;
     let clear = job.listen.iter().map(|address| (address, ListenerKind::Clear));
     let secure = tls.iter().flat_map(|tls| {
         job.listen_tls.iter().map(move |address| (address, ListenerKind::Tls(tls.clone())))
@@ -69,7 +70,7 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
     let mut origin = Origin::new(config, parts);
     super::print_job(&FarReady { settings })?;
     reactor.run(&mut origin).map_err(super::lacking)?;
-    super::print_job(&FarReport { log: log.report() })?;
+    super::print_job(&FarReport { log: log.report(), times: reactor.loop_times() })?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -11,7 +11,7 @@ use client::{
     Calls, Client, ClientConfig, EchoRequests, EchoSocket, FetchSpec, Hosts, KeepAlive, PageLoad,
     Place, PoolLimits, Timeouts, Transport, WebSocketClient, Work,
 };
-use os::reactor::{Moment, Reactor, ReactorSettings, Stop};
+use os::reactor::{LoopTimes, Moment, Reactor, ReactorSettings, Stop, Timing};
 use os::tcp::TcpFacts;
 use page::{Browser, Counts, Kind, Load, Page, ResourceId};
 use proto::{EndPoint, h2};
@@ -34,13 +34,13 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
         Task::Page { page, .. } => {
             let replayed = page.clone();
             let work = PageLoad::new(move |now| Load::replay(&replayed, Browser::Chromium, now));
-            let (load, settings) = drive(config, work)?;
-            page_report(&page, &load, settings)
+            let (load, said) = drive(config, work)?;
+            page_report(&page, &load, said)
         }
         Task::Calls { pattern, calls } => {
             let work = Calls::new(calls.iter().map(request), pattern.into());
-            let (done, settings) = drive(config, work)?;
-            calls_report(&calls, &done, settings)
+            let (done, said) = drive(config, work)?;
+            calls_report(&calls, &done, said)
         }
         Task::Download { .. } => {
             return Err(Trouble::misuse("files go to disk by a client subject"));
@@ -70,35 +70,48 @@ fn echo(
         let own = task.web_socket(contender.settings.client);
         let talk = EchoSocket::new(task.messages(), task.pattern());
         let mut client = WebSocketClient::new(config, own, talk);
-        let settings = run_client(&mut client)?;
+        let said = run_client(&mut client)?;
         let done = client.into_conversation();
-        return Ok(report(done.fetches(), done.connections(), settings));
+        return Ok(report(done.fetches(), done.connections(), said));
     }
     let work = EchoRequests::new(task.requests(), task.pattern());
-    let (done, settings) = drive(config, work)?;
-    Ok(report(done.fetches(), done.connections(), settings))
+    let (done, said) = drive(config, work)?;
+    Ok(report(done.fetches(), done.connections(), said))
 }
 
-/// Does `work` to its end; gives it back, with what the sockets said.
-fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, BTreeMap<String, String>), Trouble> {
+/// What is told of a client's run beside its work.
+struct Said {
+    /// By its sockets.
+    settings: BTreeMap<String, String>,
+    /// By its reactor.
+    times: Option<LoopTimes>,
+}
+
+/// Does `work` to its end; gives it back, with what was said beside it.
+fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, Said), Trouble> {
     let mut client = Client::new(config, work);
-    let settings = run_client(&mut client)?;
-    Ok((client.into_work(), settings))
+    let said = run_client(&mut client)?;
+    Ok((client.into_work(), said))
 }
 
-/// Runs a client to its end; gives what its sockets said.
-fn run_client<E: EndPoint>(client: &mut E) -> Result<BTreeMap<String, String>, Trouble> {
+/// Runs a client to its end.
+fn run_client<E: EndPoint>(client: &mut E) -> Result<Said, Trouble> {
     let settings = Rc::new(RefCell::new(BTreeMap::new()));
     let mut reactor =
-        Reactor::new(ReactorSettings::default(), Stop::new().map_err(super::lacking)?)
-            .map_err(super::lacking)?;
+        Reactor::new(timed(), Stop::new().map_err(super::lacking)?).map_err(super::lacking)?;
     let witness = settings.clone();
     reactor.observe(Box::new(move |_, moment, facts| {
         note_facts(&mut witness.borrow_mut(), moment, facts)
     }));
     reactor.run(client).map_err(super::lacking)?;
+    let times = reactor.loop_times();
     drop(reactor);
-    Ok(settings.take())
+    Ok(Said { settings: settings.take(), times })
+}
+
+/// A reactor of a trial keeps its own time, for the audit.
+pub(crate) fn timed() -> ReactorSettings {
+    ReactorSettings { timing: Timing::On, ..ReactorSettings::default() }
 }
 
 fn request(call: &Call) -> FetchSpec {
@@ -179,12 +192,12 @@ fn note_facts(settings: &mut BTreeMap<String, String>, moment: Moment, facts: &T
     }
 }
 
-fn page_report(page: &Page, load: &PageLoad, settings: BTreeMap<String, String>) -> NearReport {
+fn page_report(page: &Page, load: &PageLoad, said: Said) -> NearReport {
     let resource = |id: u32| {
         let id: ResourceId = load.resource(client::FetchId(id))?;
         page.resource(id)
     };
-    let mut report = report(load.fetches(), load.connections(), settings);
+    let mut report = report(load.fetches(), load.connections(), said);
     for fetch in &report.fetches {
         let Some(resource) = resource(fetch.id) else { continue };
         if resource.counts == Counts::AfterLoad {
@@ -197,18 +210,16 @@ fn page_report(page: &Page, load: &PageLoad, settings: BTreeMap<String, String>)
     report
 }
 
-fn calls_report(calls: &[Call], done: &Calls, settings: BTreeMap<String, String>) -> NearReport {
-    let mut report = report(done.fetches(), done.connections(), settings);
+fn calls_report(calls: &[Call], done: &Calls, said: Said) -> NearReport {
+    let mut report = report(done.fetches(), done.connections(), said);
+    report.schedule_lag = done.mean_lateness();
     // A call's number is its place in the list.
     report.server_time = (0..).zip(calls).map(|(id, call)| (id, call.server_time)).collect();
     report
 }
 
-fn report(
-    fetches: &[FetchRecord],
-    connections: &[ConnectionRecord],
-    mut settings: BTreeMap<String, String>,
-) -> NearReport {
+fn report(fetches: &[FetchRecord], connections: &[ConnectionRecord], said: Said) -> NearReport {
+    let Said { mut settings, times } = said;
     let mut fetches = fetches.to_vec();
     fetches.sort_by_key(|fetch| fetch.id);
     let mut connections = connections.to_vec();
@@ -223,6 +234,8 @@ fn report(
         uncounted: BTreeSet::new(),
         server_time: BTreeMap::new(),
         settings,
+        times,
+        schedule_lag: None,
         before: Vec::new(),
     }
 }

@@ -26,7 +26,7 @@ use study::record::{HostFacts, ROWS_SCHEMA, RunHeader};
 pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
     if let Some(dir) = &args.resume {
         let folder = RunFolder::open(dir);
-        let store = Store::open(&folder.rows())?;
+        let store = Store::open_whole(&folder.rows())?;
         let _lock = folder.lock()?;
         let header = store.header()?;
         race(args, &folder, store, &header, &interrupts()?)?;

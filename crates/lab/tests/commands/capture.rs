@@ -1,6 +1,6 @@
 //! `--capture`: what Wireshark's tshark makes of the pcapng of trials and links.
 
-use crate::bench::{Bench, SLOW, experiment, trials_run_here, unsupported};
+use crate::bench::{Bench, SLOW, all_outcomes, experiment, trials_run_here, unsupported};
 use crate::faults::can;
 use std::path::Path;
 use std::process::Command;
@@ -124,12 +124,17 @@ fn one_trial_is_kept_by_its_key_and_the_users_key_log_has_its_secrets_too() {
     );
     ran.said(0, &[]);
     let files = captures(&bench, "run");
-    assert_eq!(files.len(), 1, "{files:?}");
+    // A block that others on the machine spoilt runs again, as a whole.
+    let attempts = all_outcomes(&bench.path("run"));
+    let captured = attempts.iter().filter(|(name, ..)| name.starts_with(&key)).count();
+    assert_eq!(files.len(), captured, "{files:?}");
     let asked = fields(&bench, &files[0], "http2.headers.path", "http2.headers.path");
     assert_eq!(asked.len(), 4, "{asked:?}");
     let keys = std::fs::read_to_string(bench.path("keys")).unwrap();
     // One handshake a trial: the captured one as well.
-    assert_eq!(keys.matches("CLIENT_TRAFFIC_SECRET_0").count(), 2, "{keys}");
+    let trials = attempts.iter().filter(|(name, ..)| name.contains("/h2/")).count();
+    assert!(trials >= 2, "{attempts:?}");
+    assert_eq!(keys.matches("CLIENT_TRAFFIC_SECRET_0").count(), trials, "{keys}");
 
     let slip = bench.run(&["race", "tiny.toml", "--capture=nobody", "--out", "other"]);
     slip.said(2, &["no trial of tiny", "nobody", "--dry-run"]);

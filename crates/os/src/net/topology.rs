@@ -5,6 +5,7 @@
 //! neighbour entry an address family is enough and no packet ever waits for ARP.
 
 use crate::error::Os;
+use crate::net::drops::dropped_frames;
 use crate::net::host_names;
 use crate::net::namespace::{Network, bind, isolate, mount_with};
 use crate::net::netlink::{Netlink, Route, Veth, device_index};
@@ -279,6 +280,13 @@ impl Topology {
         bind(folder, place).map_err(|source| {
             Os::new(format!("show {} at {}", folder.display(), place.display()), source)
         })
+    }
+
+    /// Frames that the devices of both ends and of the link between them have dropped so far, beside the link's model.
+    pub fn dropped_frames(&self) -> Result<u64, Os> {
+        let near = self.within(Side::Near, || Ok(dropped_frames()))?;
+        let far = self.within(Side::Far, || Ok(dropped_frames()))?;
+        Ok(near + far + dropped_frames())
     }
 
     pub(crate) fn packet_socket(&self, side: Side) -> Result<PacketSocket, Os> {

@@ -1,5 +1,5 @@
 //! Links by contenders: verdict, ratio with interval, time saved. Nothing is told by colour alone, and on a
-//! phone every link becomes a list; the roles keep it a table for those who listen (browsers forget that where a
+//! phone, or with many contenders, every link becomes a list; the roles keep it a table for those who listen (browsers forget that where a
 //! style sheet lays a table out as blocks).
 
 use super::forest::Forest;
@@ -10,6 +10,9 @@ use crate::overview::{Group, load};
 use crate::{Report, words};
 use study::result::{CellResult, Ranked, Verdict};
 
+/// As many contenders stand side by side on a wide page; more become a list, a line each.
+const COLUMNS: usize = 5;
+
 pub(super) fn matrix(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     let compared: Vec<&Group<'_>> = groups.iter().filter(|g| g.verdicts.is_some()).collect();
     let Some(first) = compared.first() else { return };
@@ -18,6 +21,8 @@ pub(super) fn matrix(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
         let forest = Forest::of(intervals(&compared), report.result.margin);
         for groups in compared.chunk_by(|a, b| a.workload.name == b.workload.name) {
             let caption = groups[0].workload.to_string();
+            let is_long = groups.iter().any(|group| group.cells.len() > COLUMNS);
+            let class = if is_long { "matrix list" } else { "matrix" };
             m.element(
                 "div",
                 &[
@@ -27,7 +32,7 @@ pub(super) fn matrix(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
                     ("aria-label", &caption),
                 ],
                 |m| {
-                    m.element("table", &[("class", &"matrix"), ("role", &"table")], |m| {
+                    m.element("table", &[("class", &class), ("role", &"table")], |m| {
                         m.line("caption", &[], &caption);
                         heads(m, first);
                         m.element("tbody", &[("role", &"rowgroup")], |m| {

@@ -133,6 +133,17 @@ pub enum Tls {
     V1_3,
 }
 
+impl Tls {
+    /// The version's name as TLS libraries tell it; None in the clear.
+    pub fn version(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::V1_2 => Some("TLSv1.2"),
+            Self::V1_3 => Some("TLSv1.3"),
+        }
+    }
+}
+
 /// What can be turned on a contender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Settings {

@@ -2,6 +2,7 @@
 //! come a trial's metrics and the parts of its load time; where they contradict each other the trial does
 //! not count.
 
+mod asked;
 mod calls;
 mod causes;
 mod echo;
@@ -16,6 +17,7 @@ mod subject;
 #[cfg(test)]
 mod tests;
 
+pub use asked::departure;
 pub use calls::call_metrics;
 pub use echo::echo_metrics;
 pub(crate) use evidence::weakest;

@@ -270,6 +270,7 @@ pub(crate) struct DoctorArgs {
 #[command(after_help = "Examples:
   wirelap report wirelap-quick-1
   wirelap report wirelap-quick-1 --csv > trials.csv
+  wirelap report wirelap-quick-1 --parquet trials.parquet
   wirelap report wirelap-quick-1 --json | jq .verdicts")]
 pub(crate) struct ReportArgs {
     /// The run's folder
@@ -281,6 +282,9 @@ pub(crate) struct ReportArgs {
     /// Print every trial's figures as CSV instead of text
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
+    /// Write every trial's figures as Parquet too; a build with `--features parquet` can
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) parquet: Option<PathBuf>,
 }
 
 /// Set one run against another, cell by cell, and hold it to gates.

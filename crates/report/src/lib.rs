@@ -24,6 +24,8 @@
 //! ```
 
 mod calibration;
+#[cfg(feature = "parquet")]
+mod columnar;
 mod command;
 mod comparison;
 mod cost;
@@ -36,6 +38,7 @@ mod load;
 mod markup;
 mod number;
 mod overview;
+mod rows;
 mod scale;
 mod spoken;
 mod terminal;
@@ -43,6 +46,8 @@ mod timing;
 mod words;
 
 pub use calibration::calibration;
+#[cfg(feature = "parquet")]
+pub use columnar::{ParquetError, parquet};
 pub use comparison::{comparison_junit, comparison_markdown, comparison_terminal};
 pub use csv::csv;
 pub use har::har;

@@ -231,7 +231,7 @@ pub(crate) fn troubles(report: &Report<'_>, cell: &CellResult) -> Vec<String> {
     let mut counted: Vec<(&str, String, u32)> = Vec::new();
     for trial in report.trials(cell) {
         let Some(reason) = trial.outcome.reason() else { continue };
-        let kind = crate::csv::outcome_name(&trial.outcome);
+        let kind = crate::rows::outcome_name(&trial.outcome);
         let reason = match &trial.outcome {
             study::record::Outcome::Unsupported { remedy, .. } if !remedy.is_empty() => {
                 format!("{reason} ({remedy})")

@@ -260,9 +260,9 @@ impl Slot<'_> {
     }
 
     /// A random order in every other block, and after it the same backwards: of two contenders each goes before the
-    /// other in half of the blocks. The place in the block can matter: on `lan`, where a page takes 4 ms, the first of two
-    /// alike was 3.5 % quicker (median of 240 blocks). Ten orders drawn one by one are uneven by four or more every
-    /// third time, and whoever runs the same seed again is uneven the same way again.
+    /// other in half of the blocks. The place in the block can matter: on `lan`, where a page takes 5 ms, the first of two
+    /// alike was 1 to 2 % quicker (medians of 260 blocks at two pages). Ten orders drawn one by one are uneven by four or
+    /// more every third time, and whoever runs the same seed again is uneven the same way again.
     fn order<'e>(&self, experiment: &'e Experiment) -> Vec<&'e Contender> {
         let purpose = if self.warmup { "order of warm-up" } else { "order of contenders" };
         let seed = group_seed(Seed(experiment.seed).child(purpose), self.workload, self.link);

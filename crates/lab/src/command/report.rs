@@ -3,14 +3,32 @@
 use crate::cli::ReportArgs;
 use crate::conclude::{Form, conclude};
 use crate::run_folder::RunFolder;
-use crate::store::Store;
+use crate::store::{Rows, Store};
 use crate::trouble::Trouble;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Reads the rows, judges and writes.
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Trouble> {
     let folder = RunFolder::open(&args.dir);
     let store = Store::open(&folder.rows())?;
-    conclude(&folder, &store.header()?, &store.records()?, Form::of(args.json, args.csv))?;
+    let rows = store.records()?;
+    if let Some(file) = &args.parquet {
+        write_parquet(&rows, file)?;
+    }
+    conclude(&folder, &store.header()?, &rows, Form::of(args.json, args.csv))?;
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(feature = "parquet")]
+fn write_parquet(rows: &Rows, file: &Path) -> Result<(), Trouble> {
+    let octets = report::parquet(&rows.records).map_err(Trouble::failed)?;
+    std::fs::write(file, octets)
+        .map_err(|error| crate::trouble::file(format!("writing {}", file.display()), &error))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn write_parquet(_: &Rows, _: &Path) -> Result<(), Trouble> {
+    Err(Trouble::lacking("this wirelap was built without Parquet")
+        .remedy("cargo build --release -p lab --features parquet; or take --csv"))
 }

@@ -12,6 +12,7 @@ mod comparing;
 mod contenders;
 mod damage;
 mod downloads;
+mod exports;
 mod faults;
 mod help;
 mod interrupts;

@@ -7,7 +7,7 @@ use crate::markup::Markup;
 use crate::number;
 use crate::overview::{Group, load, measure, measured_load};
 use crate::scale::{Position, Scale};
-use crate::{Report, command, csv, words};
+use crate::{Report, command, rows, words};
 use study::deciding_metric;
 use study::record::{Outcome, TrialRecord};
 use study::result::CellResult;
@@ -144,7 +144,7 @@ fn figures(m: &mut Markup, group: &Group<'_>, trials: &[Vec<&TrialRecord>]) {
             trial.plan.cell.contender.name.clone(),
             trial.plan.block.to_string(),
             trial.metrics.get(metric).map(|ms| format!("{ms:.3}")).unwrap_or_default(),
-            csv::outcome_name(&trial.outcome).to_owned(),
+            rows::outcome_name(&trial.outcome).to_owned(),
             trial.outcome.reason().unwrap_or_default().to_owned(),
         ]
     });

@@ -11,3 +11,4 @@ mod kills;
 mod misuse;
 mod peers;
 mod server;
+mod started;

@@ -17,11 +17,13 @@
 //! ```
 
 mod analyse;
+pub mod audit;
 pub mod blocks;
 pub mod calendar;
 pub mod calibration;
 pub mod compare;
 pub mod experiment;
+pub mod family;
 pub mod load;
 mod nearest;
 pub mod plan;

@@ -73,7 +73,7 @@ pub(super) struct Channel {
 /// What a request is made of, prepared.
 #[derive(Debug)]
 pub(super) enum Ready {
-    Http { prepared: Prepared, body: Bytes },
+    Http { prepared: Box<Prepared>, body: Bytes },
     Echo { message: Bytes },
 }
 
@@ -306,13 +306,13 @@ impl Channel {
         tell: &mut impl FnMut(Told),
     ) -> Result<(), Loss> {
         match &mut self.speaker {
-            Some(Speaker::Http(machine)) => {
-                if machine.poll_timeout().is_some_and(|due| due <= now) {
-                    machine.handle_timeout(now);
-                }
+            Some(Speaker::Http(machine))
+                if machine.poll_timeout().is_some_and(|due| due <= now) =>
+            {
+                machine.handle_timeout(now);
             }
             Some(Speaker::Echo(echoes)) => echoes.line.handle_timeout(now),
-            None => {}
+            Some(Speaker::Http(_)) | None => {}
         }
         if !self.tickets.values().any(|ticket| ticket.due <= overdue) {
             return Ok(());

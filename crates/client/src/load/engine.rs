@@ -315,7 +315,8 @@ fn ready(plan: &LoadPlan, target: &super::plan::Target) -> Ready {
                 fields,
             };
             let fin = if body.is_empty() { Fin::Last } else { Fin::More };
-            Ready::Http { prepared: Prepared::new(head, fin), body: Bytes::clone(body) }
+            let prepared = Box::new(Prepared::new(head, fin));
+            Ready::Http { prepared, body: Bytes::clone(body) }
         }
     }
 }

@@ -86,8 +86,7 @@ impl Bench<'_> {
     ) -> Result<(LoadResult, Ran), Trouble> {
         let mut search = Search::new(self.first_rate());
         let mut best: Option<(LoadResult, Ran)> = None;
-        loop {
-            let Some(rate) = search.next() else { break };
+        while let Some(rate) = search.next() {
             self.pace(rate);
             self.live.entitle(format!("{slo} at {rate:.0} requests/s\n"));
             let (mut result, ran) = self.run()?;

@@ -138,12 +138,8 @@ impl Worker {
         let mut load = Load::new(self.plan);
         load.observe(Box::new(Observer { news: self.news, began: None, intervals: 0 }));
         // What a server still says when all is counted is of no use.
-        let settings = ReactorSettings {
-            core: self.core,
-            flush: FLUSH,
-            linger: Duration::ZERO,
-            ..ReactorSettings::default()
-        };
+        let (core, flush, linger) = (self.core, FLUSH, Duration::ZERO);
+        let settings = ReactorSettings { core, flush, linger, ..ReactorSettings::default() };
         Reactor::new(settings, self.stop)?.run(&mut load)?;
         Ok(load.into_tally())
     }

@@ -3,8 +3,19 @@
 use crate::bench::Bench;
 use std::fs;
 
-const COMMANDS: [&str; 10] =
-    ["race", "get", "serve", "link", "list", "doctor", "report", "compare", "completions", "man"];
+const COMMANDS: [&str; 11] = [
+    "race",
+    "get",
+    "load",
+    "serve",
+    "link",
+    "list",
+    "doctor",
+    "report",
+    "compare",
+    "completions",
+    "man",
+];
 const HIDDEN: [&str; 5] = ["trial", "near", "far", "gauge", "probe"];
 
 #[test]

@@ -12,3 +12,4 @@ mod kills;
 mod misuse;
 mod peers;
 mod server;
+mod started;

@@ -1,7 +1,8 @@
 //! Downloads from servers that other people wrote, and from our own, over every protocol that both speak.
 
-use crate::bench::{Bench, free_port, program, started};
+use crate::bench::Bench;
 use crate::server::{content, get, is_whole, names};
+use crate::started::{certify, free_port, program, started};
 use std::io::{BufRead, BufReader};
 
 /// A folder `www` with a small and a large file, and a certificate.
@@ -14,7 +15,7 @@ fn site() -> Option<Bench> {
     for index in 0..30 {
         bench.write(&format!("www/f{index}"), content(1_000 + index));
     }
-    if !bench.certify() {
+    if !certify(&bench) {
         return None;
     }
     Some(bench)

@@ -1,7 +1,8 @@
 //! What goes wrong, in kinds; what was asked for wrongly, with the way out.
 
-use crate::bench::{Bench, free_port, signal};
+use crate::bench::{Bench, signal};
 use crate::load;
+use crate::started::free_port;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
@@ -21,14 +22,6 @@ fn server(deed: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> String {
         }
     });
     format!("http://{address}/")
-}
-
-/// Closing a socket with octets unread is answered by RST.
-fn reset(stream: TcpStream) {
-    let linger = Duration::from_millis(1);
-    // The request's rest, if any, stays unread; SO_LINGER has no safe name in std, an unread octet does as well.
-    std::thread::sleep(linger);
-    drop(stream);
 }
 
 #[test]
@@ -59,7 +52,7 @@ fn servers_that_break_are_counted_by_kind_and_the_run_ends() {
         assert_eq!(whole["errors"][kind], 20, "{whole}");
     }
     // Either word of the kernel's is right for a connection that is dropped.
-    let (_, result) = load(&bench, &["-c", "4", "-n", "20", &server(reset)]);
+    let (_, result) = load(&bench, &["-c", "4", "-n", "20", &server(drop)]);
     let errors = &result["whole"]["errors"];
     let told = |kind: &str| errors[kind].as_u64().unwrap_or(0);
     assert_eq!(told("reset") + told("closed"), 20, "{errors}");

@@ -9,6 +9,8 @@ mod faults;
 mod output;
 mod peers;
 mod stall;
+#[path = "../get/started.rs"]
+mod started;
 
 use bench::Bench;
 use serde_json::Value;

@@ -1,7 +1,8 @@
 //! Servers that other people wrote, and our own: every one's own log has as many requests as were told, over every
 //! protocol that both speak.
 
-use crate::bench::{Bench, Running, free_port, program, started, unsupported};
+use crate::bench::{Bench, Running, unsupported};
+use crate::started::{certify, free_port, program, started};
 use crate::{answered, load};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -14,7 +15,7 @@ fn site() -> Option<Bench> {
     let bench = Bench::new();
     fs::create_dir(bench.path("www")).unwrap();
     bench.write("www/hello", "hello, world\n");
-    bench.certify().then_some(bench)
+    certify(&bench).then_some(bench)
 }
 
 /// Makes the requests and compares their number with what `logged` counts.

@@ -87,16 +87,17 @@ pub(crate) fn discard(fd: BorrowedFd<'_>) -> io::Result<usize> {
 
 /// Sends from the front of `owed`; returns how many octets were offered and how many were taken.
 pub(crate) fn send(fd: BorrowedFd<'_>, owed: &SendBuf) -> io::Result<(usize, usize)> {
-    let mut slices = [IoSlice::new(&[]); SLICES];
-    let filled = owed.io_slices(&mut slices);
-    if let [only] = &slices[..filled] {
-        // One piece, as most answers and requests are, spares the kernel the reading of a header and a vector.
-        // SAFETY: the pointer is good for the slice's length through the call, which only reads it.
+    let mut pieces = owed.chunks();
+    if let (Some(only), None) = (pieces.next(), pieces.next()) {
+        // One piece, as most requests and short answers are, spares the vector, here and in the kernel.
+        // SAFETY: the pointer is good for the piece's length through the call, which only reads it.
         let count = unsafe {
             libc::send(fd.as_raw_fd(), only.as_ptr().cast(), only.len(), libc::MSG_NOSIGNAL)
         };
         return counted(count).map(|taken| (only.len(), taken));
     }
+    let mut slices = [IoSlice::new(&[]); SLICES];
+    let filled = owed.io_slices(&mut slices);
     let offered = slices[..filled].iter().map(|slice| slice.len()).sum();
     // SAFETY: msghdr is plain data for which all zeros is a value.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };

@@ -76,11 +76,10 @@ fn a_schedule_is_kept_whatever_the_number_of_engines() {
 #[test]
 fn the_warm_up_goes_at_the_first_rate_and_is_counted_apart() {
     let warm = LoadPlan { warm_up: ms(500), duration: Some(ms(2_000)), ..open("100", 4) };
-    let (tally, peer) = World::run(warm, Queue::new(ms(1), NEVER));
+    let (tally, _) = World::run(warm, Queue::new(ms(1), NEVER));
     assert_eq!((tally.warm_up.answers, tally.whole().answers), (50, 200));
     assert_eq!(tally.lateness.histogram().max(), 0, "virtual time wakes nobody late");
     assert_eq!((tally.in_time, tally.unfinished), (200, 0));
-    drop(peer);
 }
 
 #[test]

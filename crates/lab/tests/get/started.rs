@@ -1,0 +1,48 @@
+//! What tests of other people's servers need: a program of the system, a port, a certificate, and the server under way.
+
+use crate::bench::{Bench, Running, unsupported};
+use std::path::Path;
+use std::time::Duration;
+
+/// A port that was free a moment ago.
+pub(crate) fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Where a program of the system is; says so where it is not.
+pub(crate) fn program(name: &str) -> Option<String> {
+    let folders = ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
+    let found = folders.iter().map(|folder| format!("{folder}/{name}"));
+    let found = found.into_iter().find(|path| Path::new(path).exists());
+    if found.is_none() {
+        unsupported(name);
+    }
+    found
+}
+
+/// A server under way, which listens.
+pub(crate) fn started(bench: &Bench, (program, args): (&str, &[&str]), port: u16) -> Running {
+    let mut command = bench.command(program);
+    command.args(args);
+    let running = bench.start(command);
+    for _ in 0..500 {
+        if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            return running;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("{program} does not listen: {:?}", running.end());
+}
+
+/// Makes `cert.pem` and `key.pem` for localhost; says so where there is nothing to make them with.
+pub(crate) fn certify(bench: &Bench) -> bool {
+    let made = bench.shell(&[], concat!(
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem ",
+        "-out cert.pem -subj /CN=localhost -days 2 -addext subjectAltName=DNS:localhost,IP:127.0.0.1 ",
+        "-addext basicConstraints=critical,CA:FALSE"
+    ));
+    if made.code != 0 {
+        unsupported("openssl");
+    }
+    made.code == 0
+}

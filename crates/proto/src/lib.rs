@@ -36,5 +36,5 @@ pub use end_point::{
 };
 pub use error::{Error, Misuse, Refused, Scope};
 pub use message::{Method, RequestHead, ResponseHead, Scheme, Status};
-pub use send_buf::SendBuf;
+pub use send_buf::{FilePart, SendBuf};
 pub use wire::{Field, Fields};

@@ -7,6 +7,7 @@ use super::data::Body;
 use super::settings::{DEFAULT_TABLE, DEFAULT_WINDOW, PeerSettings, Settings};
 use crate::connection::{ConnectionState, Event, Fin, StreamId};
 use crate::error::{Error, Scope};
+use crate::message::RequestHead;
 use crate::multiplex::control::Control;
 use crate::multiplex::flow::{ReceiveWindow, SendWindow};
 use crate::multiplex::guard::{Guard, TooMuch};
@@ -77,6 +78,8 @@ pub(super) struct Core {
     pub(super) encoder: Encoder,
     /// Room for header blocks.
     pub(super) scratch: Vec<u8>,
+    /// Heads of requests that are over: the next ones take their room.
+    pub(super) spare_heads: Vec<RequestHead>,
     pub(super) streams: Streams,
     pub(super) scheduler: Box<dyn Scheduler>,
     /// Streams that the scheduler counts as ready.
@@ -129,6 +132,7 @@ impl Core {
             decoder: Decoder::new(DEFAULT_TABLE as usize),
             encoder: Encoder::new(DEFAULT_TABLE as usize),
             scratch: Vec::new(),
+            spare_heads: Vec::new(),
             streams: Streams::default(),
             scheduler,
             ready: 0,

@@ -72,7 +72,7 @@ def every():
     echo = {"wirelap": (servers.wirelap, drivers.echoes), "node-ws": (servers.node_ws, drivers.echoes),
             "fastwebsockets": (servers.fastwebsockets, drivers.echoes)}
     rows.append(Row("ws-echo", "WebSocket echo, 64 octets, 64 connections", echo,
-                    [Demand(1.5, ("node-ws",)), Demand(1.0, ("fastwebsockets",))], quick=True))
+                    [Demand(1.5, ("node-ws",)), Demand(1.0, ("fastwebsockets",))]))
     for connections in (1, 64, 1024, 8192):
         rows.append(Row(f"floor-{connections}", f"HTTP/1.1 clear, 13 octets, connections: {connections}",
                         served(("wirelap", "floor"), drivers.wrk), [Demand(0.8, ("floor",))], connections=connections))

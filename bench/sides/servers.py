@@ -221,7 +221,7 @@ def haproxy(spot, core, options):
     command, see = spot.of("haproxy")
     answer = (f" http-request return status 200 content-type text/plain file {see}/www/{options.floor_file}\n")
     spot.write("haproxy.cfg", (
-        "global\n maxconn 16384\n nbthread 1\n"
+        "global\n maxconn 9000\n nbthread 1\n"
         "defaults\n mode http\n timeout client 600s\n timeout connect 5s\n timeout server 600s\n"
         f"frontend clear\n bind 127.0.0.1:{ports['http']}\n{answer}"
         f"frontend prior\n bind 127.0.0.1:{ports['h2c']} proto h2\n{answer}"

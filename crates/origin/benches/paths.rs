@@ -183,6 +183,6 @@ fn link_forward(turns: usize) {
         while let Some(delivery) = link.poll_deliver(now) {
             black_box(delivery.packet);
         }
-        now = now + Duration::from_micros(13);
+        now += Duration::from_micros(13);
     }
 }

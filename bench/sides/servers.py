@@ -206,7 +206,7 @@ def caddy(spot, core, _options):
     ports = both_ports()
     command, see = spot.of("caddy")
     spot.write("Caddyfile", (
-        "{\n admin off\n auto_https off\n persist_config off\n"
+        "{\n admin off\n auto_https off\n"
         " servers {\n  protocols h1 h2 h2c\n }\n log {\n  output discard\n }\n}\n"
         f"http://127.0.0.1:{ports['http']} {{\n root * {see}/www\n file_server\n}}\n"
         f"https://127.0.0.1:{ports['https']} {{\n tls {see}/cert.pem {see}/key.pem\n root * {see}/www\n file_server\n}}\n"))

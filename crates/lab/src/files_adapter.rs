@@ -3,13 +3,15 @@
 use bytes::Bytes;
 use origin::{File, FileFacts, Files, FilesError, Found};
 use os::files::{Entry, LookupError, OpenFile, Root};
+use std::any::Any;
 use std::rc::Rc;
+use std::sync::Arc;
 use unit::Instant;
 
 /// Serves what lies below a root.
 pub(crate) struct FilesAdapter(pub(crate) Root);
 
-struct FileAdapter(Rc<OpenFile>);
+struct FileAdapter(Arc<OpenFile>);
 
 impl Files for FilesAdapter {
     fn find(&self, now: Instant, path: &str) -> Result<Found, FilesError> {
@@ -33,6 +35,14 @@ impl File for FileAdapter {
             modified_nanos: facts.modified_nanos,
             identity: facts.inode,
         }
+    }
+
+    fn handle(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        Some(Arc::clone(&self.0) as _)
+    }
+
+    fn fresh_until(&self) -> Option<Instant> {
+        self.0.fresh_until()
     }
 
     fn read(&self, offset: u64, length: usize) -> Option<Bytes> {

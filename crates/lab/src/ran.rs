@@ -108,10 +108,9 @@ pub(crate) fn end_use(usage: Usage) -> EndUse {
             os::process::Counter::Wait4 => Counter::Wait4,
             os::process::Counter::Cgroup(version) => counter(version),
         },
-        group_memory: usage.group_peak.map(|(peak_bytes, version)| GroupMemory {
-            peak_bytes,
-            counter: counter(version),
-        }),
+        group_memory: usage
+            .group_peak
+            .map(|(peak_bytes, version)| GroupMemory { peak_bytes, counter: counter(version) }),
     }
 }
 

@@ -1,9 +1,11 @@
 //! What is answered to one request, before any connection has seen it.
 
 use crate::body::Body;
+use crate::shelf::Ready;
 use crate::web_socket::Service;
 use bytes::Bytes;
 use proto::{Fields, RequestHead, Status};
+use std::rc::Rc;
 use std::time::Duration;
 
 pub(crate) const CONTINUE: Status = status(100);
@@ -35,6 +37,8 @@ pub(crate) struct Answer {
 pub(crate) enum Plan {
     /// With an answer that is known beforehand.
     Answer(Answer),
+    /// With a file whose answer stands ready.
+    Ready(Rc<Ready>),
     /// Its body is sent back as it comes.
     Echo,
     /// Its body is counted; the count is the answer.

@@ -2,6 +2,7 @@
 
 use crate::files::File;
 use bytes::Bytes;
+use proto::FilePart;
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
@@ -25,6 +26,9 @@ pub(crate) enum Body {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Broken;
 
+/// Octets from which a file is better sent by the kernel itself: below, one more call costs more than a copy.
+const UNSEEN_FROM: usize = 32 * 1024;
+
 impl Body {
     pub(crate) fn empty() -> Self {
         Self::Octets(Bytes::new())
@@ -37,6 +41,14 @@ impl Body {
             Self::Noise { left, .. } | Self::File { left, .. } => left.end - left.start,
             Self::Sequence(bodies) => bodies.iter().map(Self::left).sum(),
         }
+    }
+
+    /// All that is left, where it is enough of one file that the driver can send by itself.
+    pub(crate) fn file_part(&self) -> Option<FilePart> {
+        let Self::File { file, left } = self else { return None };
+        let length = usize::try_from(left.end - left.start).ok()?;
+        (length >= UNSEEN_FROM).then_some(())?;
+        Some(FilePart::new(file.handle()?, left.start, length))
     }
 
     /// The next piece, about `limit` octets at most; empty only where nothing is left.

@@ -1,8 +1,10 @@
 //! Where static files come from. The origin does no IO: whoever drives it hands this in.
 
 use bytes::Bytes;
+use std::any::Any;
 use std::fmt;
 use std::rc::Rc;
+use std::sync::Arc;
 use unit::Instant;
 
 /// A folder whose files are served.
@@ -28,6 +30,17 @@ pub trait File {
     /// Up to `length` octets from `offset`; fewer where the file ends there, None where it cannot be
     /// read.
     fn read(&self, offset: u64, length: usize) -> Option<Bytes>;
+
+    /// What the driver knows this file by, where it can send octets of it that nobody else needs to see.
+    fn handle(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        None
+    }
+
+    /// Until when it is taken for unchanged: who holds it need not look it up again before. None where each request
+    /// has to.
+    fn fresh_until(&self) -> Option<Instant> {
+        None
+    }
 }
 
 /// What tells one version of a file from another.

@@ -5,6 +5,7 @@ use crate::config::{ListenerKind, OriginConfig};
 use crate::files::Files;
 use crate::peer::Peer;
 use crate::policy::Policy;
+use crate::shelf::Ready;
 use crate::site::Site;
 use crate::timers::{Key, Timers};
 use crate::wall_clock::DateField;
@@ -257,6 +258,12 @@ impl EndPoint for Origin {
 }
 
 impl Shared {
+    /// The head of an answer that stands ready.
+    pub(crate) fn ready_head(&mut self, now: Instant, ready: &Ready) -> Rc<ResponseHead> {
+        let second = self.config.wall_clock.seconds(now);
+        ready.head(second, |fields| self.head(now, ready.status(), fields))
+    }
+
     /// A response head with the fields that every answer gets.
     pub(crate) fn head(&mut self, now: Instant, status: Status, fields: &Fields) -> ResponseHead {
         let mut head = ResponseHead::new(status);

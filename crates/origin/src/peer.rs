@@ -258,7 +258,7 @@ impl Peer {
             limits: shared.config.limits,
             tracer: shared.tracer.for_connection(self.serial),
         };
-        Talk::new(now, ((protocol.open)(opening), protocol.name), self.serial)
+        Talk::new(now, ((protocol.open)(opening), protocol.name), (self.serial, self.scheme))
     }
 
     fn fail(&mut self, now: Instant, shared: &Shared, reason: &str) {

@@ -2,7 +2,7 @@
 
 use crate::config::Limits;
 use proto::schedule::RoundRobin;
-use proto::{Scheme, ServerConnection, h1, h2, spdy};
+use proto::{FilePart, Fin, Misuse, Scheme, ServerConnection, StreamId, h1, h2, spdy};
 use trace::Tracer;
 use unit::Instant;
 
@@ -44,6 +44,16 @@ pub trait Speaker: ServerConnection {
     fn wants_shutdown(&self) -> bool {
         false
     }
+
+    /// Queues a file's part where the protocol sends a body's octets as they are; None where it does not.
+    fn send_file(
+        &mut self,
+        _stream: StreamId,
+        _part: FilePart,
+        _fin: Fin,
+    ) -> Option<Result<(), Misuse>> {
+        None
+    }
 }
 
 impl Protocol {
@@ -75,6 +85,15 @@ impl Speaker for h1::Server {
 
     fn wants_shutdown(&self) -> bool {
         self.wants_shutdown()
+    }
+
+    fn send_file(
+        &mut self,
+        stream: StreamId,
+        part: FilePart,
+        fin: Fin,
+    ) -> Option<Result<(), Misuse>> {
+        Some(self.send_file(stream, part, fin))
     }
 }
 

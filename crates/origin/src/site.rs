@@ -5,6 +5,7 @@
 use crate::answer::{self, Answer, Plan};
 use crate::body::Body;
 use crate::files::Files;
+use crate::shelf::Shelf;
 use crate::static_files;
 use crate::target::Target;
 use crate::web_socket::{self, Service};
@@ -40,6 +41,7 @@ const LONGEST_DELAY_MS: u64 = 600_000;
 /// Everything that this origin can answer.
 pub(crate) struct Site {
     files: Option<Box<dyn Files>>,
+    shelf: Shelf,
     table: Option<Arc<Table>>,
     /// The synthetic document made last: a page is asked for many times in a row, never by name alone.
     document: Option<(Synthetic, Bytes)>,
@@ -47,13 +49,17 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) fn new(files: Option<Box<dyn Files>>, table: Option<Arc<Table>>) -> Self {
-        Self { files, table, document: None }
+        Self { files, shelf: Shelf::default(), table, document: None }
     }
 
     /// How to deal with a request.
     pub(crate) fn plan(&mut self, now: Instant, request: &RequestHead) -> Plan {
         if let Some(answer) = self.replayed(request) {
             return Plan::Answer(answer);
+        }
+        // What stands there has come through all that follows before.
+        if let Some(ready) = self.shelf.find(now, request) {
+            return Plan::Ready(ready);
         }
         // RFC 9110 §9.3.7: of the server as a whole.
         if request.path == "*" && request.method == Method::Options {
@@ -84,7 +90,10 @@ impl Site {
                 synthetic_image(request)
             }
             _ => match &self.files {
-                Some(files) => static_files::answer(&**files, now, request, &target),
+                Some(files) => {
+                    let shelf = &mut self.shelf;
+                    static_files::Ask { files: &**files, now, request, shelf }.answer(&target)
+                }
                 None => Answer::text(answer::NOT_FOUND, "There is nothing here."),
             },
         };

@@ -7,6 +7,7 @@ use crate::conditional::{self, Validators, Verdict};
 use crate::files::{File, FileFacts, Files, FilesError, Found};
 use crate::media_type;
 use crate::range::Ranges;
+use crate::shelf::Shelf;
 use crate::target::Target;
 use crate::wall_clock::http_date;
 use bytes::Bytes;
@@ -21,44 +22,85 @@ pub(crate) const ALLOW: &str = "GET, HEAD, OPTIONS";
 /// Served for a folder.
 const INDEX: &str = "index.html";
 
-/// Answers a request for a path below the folder.
-pub(crate) fn answer(
-    files: &dyn Files,
-    now: Instant,
-    request: &RequestHead,
-    target: &Target<'_>,
-) -> Answer {
-    match request.method {
-        Method::Get | Method::Head => {}
-        Method::Options => return Answer::options(ALLOW),
-        _ => return Answer::refuse_method(request, ALLOW),
-    }
-    match files.find(now, &target.path) {
-        Ok(Found::File(file)) if !target.is_folder => answer_file(request, &target.path, &file),
-        Ok(Found::File(_)) => missing(FilesError::NotFound),
-        Ok(Found::Folder) if target.is_folder => answer_index(files, now, request, target),
-        Ok(Found::Folder) => {
-            Answer::text(answer::MOVED_PERMANENTLY, "A folder's address ends in a slash.")
-                .with("location", &target.folder_location())
-        }
-        Err(error) => missing(error),
-    }
+/// A request for something below the folder.
+pub(crate) struct Ask<'a> {
+    pub(crate) files: &'a dyn Files,
+    pub(crate) now: Instant,
+    pub(crate) request: &'a RequestHead,
+    /// Takes what will be asked for again.
+    pub(crate) shelf: &'a mut Shelf,
 }
 
-fn answer_index(
-    files: &dyn Files,
-    now: Instant,
-    request: &RequestHead,
-    target: &Target<'_>,
-) -> Answer {
-    let path = match target.path.as_str() {
-        "" => INDEX.to_owned(),
-        folder => format!("{folder}/{INDEX}"),
-    };
-    match files.find(now, &path) {
-        Ok(Found::File(file)) => answer_file(request, &path, &file),
-        Ok(Found::Folder) => missing(FilesError::NotFound),
-        Err(error) => missing(error),
+impl Ask<'_> {
+    /// Answers it.
+    pub(crate) fn answer(self, target: &Target<'_>) -> Answer {
+        match self.request.method {
+            Method::Get | Method::Head => {}
+            Method::Options => return Answer::options(ALLOW),
+            _ => return Answer::refuse_method(self.request, ALLOW),
+        }
+        match self.files.find(self.now, &target.path) {
+            Ok(Found::File(file)) if !target.is_folder => self.answer_file(&target.path, &file),
+            Ok(Found::File(_)) => missing(FilesError::NotFound),
+            Ok(Found::Folder) if target.is_folder => self.answer_index(target),
+            Ok(Found::Folder) => {
+                Answer::text(answer::MOVED_PERMANENTLY, "A folder's address ends in a slash.")
+                    .with("location", &target.folder_location())
+            }
+            Err(error) => missing(error),
+        }
+    }
+
+    fn answer_index(self, target: &Target<'_>) -> Answer {
+        let path = match &*target.path {
+            "" => INDEX.to_owned(),
+            folder => format!("{folder}/{INDEX}"),
+        };
+        match self.files.find(self.now, &path) {
+            Ok(Found::File(file)) => self.answer_file(&path, &file),
+            Ok(Found::Folder) => missing(FilesError::NotFound),
+            Err(error) => missing(error),
+        }
+    }
+
+    fn answer_file(self, path: &str, file: &Rc<dyn File>) -> Answer {
+        let request = self.request;
+        let facts = file.facts();
+        let validators = validators(&facts);
+        let fields = Fields::new()
+            .with("etag", &validators.etag)
+            .with("last-modified", http_date(validators.modified));
+        match conditional::evaluate(&request.method, &request.fields, &validators) {
+            Verdict::Proceed => {}
+            Verdict::NotModified => {
+                return Answer::new(answer::NOT_MODIFIED, fields, Body::empty());
+            }
+            Verdict::Failed => {
+                return Answer::text(
+                    answer::PRECONDITION_FAILED,
+                    "There is another version by now.",
+                );
+            }
+        }
+        let fields = fields.with("accept-ranges", "bytes");
+        let representation = Representation {
+            file,
+            length: facts.length,
+            media_type: media_type::of_path(path),
+            fields,
+        };
+        match ranges(request, &validators, facts.length) {
+            Ranges::Whole => {
+                let whole = representation.whole();
+                self.shelf.keep(request, (file, facts.length), &whole.fields);
+                whole
+            }
+            Ranges::Unsatisfiable => representation.unsatisfiable(),
+            Ranges::Parts(parts) => match <[_; 1]>::try_from(parts) {
+                Ok([part]) => representation.part(part),
+                Err(parts) => representation.parts(&parts),
+            },
+        }
     }
 }
 
@@ -68,38 +110,6 @@ fn missing(error: FilesError) -> Answer {
         FilesError::Denied => Answer::text(answer::FORBIDDEN, "This may not be read."),
         FilesError::Busy => Answer::text(answer::UNAVAILABLE, "The server is short of something.")
             .with("retry-after", "1"),
-    }
-}
-
-fn answer_file(request: &RequestHead, path: &str, file: &Rc<dyn File>) -> Answer {
-    let facts = file.facts();
-    let validators = validators(&facts);
-    let fields = Fields::new()
-        .with("etag", &validators.etag)
-        .with("last-modified", http_date(validators.modified));
-    match conditional::evaluate(&request.method, &request.fields, &validators) {
-        Verdict::Proceed => {}
-        Verdict::NotModified => {
-            return Answer::new(answer::NOT_MODIFIED, fields, Body::empty());
-        }
-        Verdict::Failed => {
-            return Answer::text(answer::PRECONDITION_FAILED, "There is another version by now.");
-        }
-    }
-    let fields = fields.with("accept-ranges", "bytes");
-    let representation = Representation {
-        file,
-        length: facts.length,
-        media_type: media_type::of_path(path),
-        fields,
-    };
-    match ranges(request, &validators, facts.length) {
-        Ranges::Whole => representation.whole(),
-        Ranges::Unsatisfiable => representation.unsatisfiable(),
-        Ranges::Parts(parts) => match <[_; 1]>::try_from(parts) {
-            Ok([part]) => representation.part(part),
-            Err(parts) => representation.parts(&parts),
-        },
     }
 }
 

@@ -9,7 +9,7 @@ use crate::exchange::{Exchange, Ledger, State};
 use crate::origin::Shared;
 use crate::protocol::Speaker;
 use bytes::Bytes;
-use proto::{ConnectionState, Event, Fin, SendBuf, StreamId};
+use proto::{ConnectionState, Event, Fin, Scheme, SendBuf, StreamId};
 use std::fmt;
 use unit::Instant;
 
@@ -18,6 +18,8 @@ pub(crate) struct Talk {
     speaker: Box<dyn Speaker>,
     protocol: &'static str,
     connection: u64,
+    /// Whether octets reach the socket as they are.
+    clear: bool,
     /// In the order of their streams' numbers.
     exchanges: Vec<Exchange>,
     thinking: usize,
@@ -31,12 +33,13 @@ impl Talk {
     pub(crate) fn new(
         now: Instant,
         (speaker, protocol): (Box<dyn Speaker>, &'static str),
-        connection: u64,
+        (connection, scheme): (u64, Scheme),
     ) -> Self {
         Self {
             speaker,
             protocol,
             connection,
+            clear: scheme == Scheme::Http,
             exchanges: Vec::new(),
             thinking: 0,
             given: 0,
@@ -254,6 +257,7 @@ impl Talk {
         if let Some(log) = &shared.log {
             log.record(&exchange.record(now, (self.connection, self.protocol), end));
         }
+        self.speaker.recycle(exchange.ledger.request);
         self.quiet_since = now;
     }
 }

@@ -1,11 +1,13 @@
 //! A request's target taken apart: once decoded, a path is a list of plain names. The one rule: what
 //! could mean two things to two readers (RFC 3986 §7.3: encoded slashes, dots, NUL) is refused here.
 
+use std::borrow::Cow;
+
 /// The path and query of a request (RFC 9112 §3.2.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target<'a> {
     /// Names joined by single slashes, decoded, without a slash at either end.
-    pub(crate) path: String,
+    pub(crate) path: Cow<'a, str>,
     /// Whether the path ended in a slash.
     pub(crate) is_folder: bool,
     /// What follows the question mark, as it was sent; empty for none.
@@ -22,6 +24,11 @@ impl<'a> Target<'a> {
         let Some(names) = raw.strip_prefix('/') else {
             return Err(BadTarget("the path does not begin with a slash"));
         };
+        // Most targets are plain names already, and mean what they say.
+        if is_plain(names) {
+            let path = names.strip_suffix('/').unwrap_or(names);
+            return Ok(Self { path: path.into(), is_folder: raw.ends_with('/'), query });
+        }
         let mut path = String::with_capacity(names.len());
         for name in names.split('/').filter(|name| !name.is_empty()) {
             if !path.is_empty() {
@@ -33,7 +40,7 @@ impl<'a> Target<'a> {
                 return Err(BadTarget("the path has a dot segment"));
             }
         }
-        Ok(Self { path, is_folder: raw.ends_with('/'), query })
+        Ok(Self { path: path.into(), is_folder: raw.ends_with('/'), query })
     }
 
     /// The first value of a parameter of the query.
@@ -59,6 +66,20 @@ impl<'a> Target<'a> {
         }
         location
     }
+}
+
+/// Whether decoding would change nothing but a slash at the end: names of octets without a meaning of their own,
+/// none of which begins with a dot, between single slashes.
+fn is_plain(names: &str) -> bool {
+    let mut previous = b'/';
+    for octet in names.bytes() {
+        let plain = octet.is_ascii_alphanumeric() || b"-_~!$&'()*+,;=:@".contains(&octet);
+        if !plain && (!matches!(octet, b'/' | b'.') || previous == b'/') {
+            return false;
+        }
+        previous = octet;
+    }
+    true
 }
 
 /// Appends one decoded name.
@@ -103,6 +124,10 @@ mod tests {
     fn a_path_is_decoded_once() {
         let target = Target::parse("/a%20b//c%2525/?x=1&delay_ms=20").unwrap();
         assert_eq!(target.path, "a b/c%25");
+        for plain in ["/a", "/a/", "/a/b.html", "/"] {
+            let names = plain.trim_matches('/');
+            assert_eq!(Target::parse(plain).map(|target| target.path), Ok(names.into()), "{plain}");
+        }
         assert!(target.is_folder);
         assert_eq!(target.parameter("delay_ms"), Some("20"));
         assert_eq!(target.parameter("delay"), None);
@@ -126,7 +151,7 @@ mod tests {
         ] {
             assert!(Target::parse(path).is_err(), "{path}");
         }
-        assert_eq!(Target::parse("/...").map(|target| target.path), Ok("...".to_owned()));
+        assert_eq!(Target::parse("/...").map(|target| target.path), Ok("...".into()));
     }
 
     #[test]

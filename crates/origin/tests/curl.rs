@@ -229,3 +229,44 @@ fn a_client_that_waits_for_100_gets_it_where_its_body_is_wanted() {
         assert_eq!(status(&refused), 405, "{way:?}: {refused}");
     }
 }
+
+#[test]
+fn octets_of_a_file_arrive_in_their_places_whoever_sends_them() {
+    if !curl_is_there() {
+        return;
+    }
+    let folder = Folder::new("places");
+    let octets: Vec<u8> = (0..75_000_u32).flat_map(u32::to_be_bytes).collect();
+    std::fs::write(folder.root().join("places.bin"), &octets).unwrap();
+    let serving = Serving::start(&folder.root());
+    for way in WAYS {
+        let url = if way.1 { serving.tls_url("/places.bin") } else { serving.url("/places.bin") };
+        let fetch = |range: &[&str]| {
+            run(Command::new("curl").args(["-sS", &url]).args(way.0).args(range)).stdout
+        };
+        assert!(fetch(&[]) == octets, "{way:?}");
+        assert!(fetch(&["-r", "100001-299998"]) == octets[100_001..299_999], "{way:?}");
+        assert!(fetch(&["-r", "-40000"]) == octets[260_000..], "{way:?}");
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_while_it_is_sent_ends_its_connection() {
+    use std::io::{Read, Write};
+    let folder = Folder::with_big_file("cut");
+    let serving = Serving::start(&folder.root());
+    let address = serving.url("").trim_start_matches("http://").trim_end_matches('/').to_owned();
+    let mut socket = std::net::TcpStream::connect(address).unwrap();
+    socket.write_all(b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    let mut piece = vec![0; 64 * 1024];
+    let mut got = socket.read(&mut piece).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(folder.root().join("big.bin")).unwrap();
+    file.set_len(1000).unwrap();
+    // An end or a reset, and either before the whole of what was promised.
+    while let Ok(more) = socket.read(&mut piece)
+        && more > 0
+    {
+        got += more;
+    }
+    assert!(got < BIG, "{got}");
+}

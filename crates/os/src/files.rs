@@ -15,10 +15,10 @@ use bytes::Bytes;
 use cache::Cache;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 use unit::Instant;
 
 /// A directory whose files are served.
@@ -32,7 +32,7 @@ pub struct Root {
 #[derive(Debug, Clone)]
 pub enum Entry {
     /// A regular file, open.
-    File(Rc<OpenFile>),
+    File(Arc<OpenFile>),
     /// A directory.
     Directory,
 }
@@ -56,6 +56,8 @@ pub struct OpenFile {
     /// The whole content, where the file is small.
     content: Option<Bytes>,
     facts: FileFacts,
+    /// Until when it is taken for unchanged.
+    fresh_until: Instant,
 }
 
 /// What tells one version of a file from another.
@@ -100,7 +102,8 @@ impl Root {
             true => read_whole(&file, facts.length).map_err(LookupError::Busy)?,
             false => None,
         };
-        let file = Rc::new(OpenFile { file, content, facts });
+        let fresh_until = now + self.cache.age();
+        let file = Arc::new(OpenFile { file, content, facts, fresh_until });
         self.cache.keep(now, path, &file);
         Ok(Entry::File(file))
     }
@@ -110,6 +113,16 @@ impl OpenFile {
     /// What tells this version of the file.
     pub fn facts(&self) -> FileFacts {
         self.facts
+    }
+
+    /// Its descriptor, for calls that send of it.
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// Until when it is taken for unchanged, where it is small enough to be kept at all.
+    pub fn fresh_until(&self) -> Option<Instant> {
+        self.content.is_some().then_some(self.fresh_until)
     }
 
     /// Reads up to `length` octets from `offset`; fewer where the file ends (or was cut) there.

@@ -217,4 +217,7 @@ pub trait ServerConnection: Connection {
     /// Promises the response to a request that the client did not make. Refused where the protocol or
     /// the client's settings forbid it. The caller then `respond`s on the stream that it gives.
     fn promise(&mut self, parent: StreamId, head: &RequestHead) -> Result<StreamId, Refused>;
+
+    /// Takes the head of a request that is over: its room serves the next one.
+    fn recycle(&mut self, _head: RequestHead) {}
 }

@@ -39,5 +39,5 @@ pub use error::{Error, Misuse, Refused, Scope};
 pub use id_map::{IdHasher, IdMap};
 pub use message::{Method, RequestHead, ResponseHead, Scheme, Status};
 pub use prepared::Prepared;
-pub use send_buf::SendBuf;
+pub use send_buf::{FilePart, SendBuf};
 pub use wire::{Field, Fields};

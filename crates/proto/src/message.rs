@@ -154,6 +154,11 @@ pub struct RequestHead {
 }
 
 impl RequestHead {
+    /// Octets of room that it holds.
+    pub(crate) fn room(&self) -> usize {
+        self.path.capacity() + self.authority.capacity() + self.fields.room()
+    }
+
     /// A GET without fields.
     pub fn get(scheme: Scheme, authority: impl Into<String>, path: impl Into<String>) -> Self {
         Self {

@@ -1,8 +1,12 @@
-//! Octets on their way down: small ones copied into one arena, large ones shared by reference.
+//! Octets on their way down: small ones copied into one arena, large ones shared by reference, and those of files
+//! not shown at all where whoever sends can do without.
 
 use bytes::Bytes;
+use std::any::Any;
 use std::collections::VecDeque;
+use std::fmt;
 use std::io::IoSlice;
+use std::sync::Arc;
 
 /// Bodies below this are copied: a reference costs more than the copy.
 const COPY_BELOW: usize = 512;
@@ -33,6 +37,57 @@ enum Chunk {
         end: usize,
     },
     Shared(Bytes),
+    File(FilePart),
+}
+
+/// A part of a file that only the driver can open up: it sends the octets without a copy. What lies between must
+/// pass them as they are, as a clear HTTP/1.1 connection does.
+#[derive(Clone)]
+pub struct FilePart {
+    file: Arc<dyn Any + Send + Sync>,
+    start: u64,
+    length: usize,
+}
+
+impl FilePart {
+    /// `length` octets of `file` from `start`; the driver knows what kind of thing `file` is.
+    pub fn new(file: Arc<dyn Any + Send + Sync>, start: u64, length: usize) -> Self {
+        Self { file, start, length }
+    }
+
+    /// The file, as the driver's own.
+    pub fn file<F: Any>(&self) -> Option<&F> {
+        self.file.downcast_ref()
+    }
+
+    /// Its first octet's place in the file.
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Octets.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Cuts off the first `length` octets.
+    fn split_front(&mut self, length: usize) -> Self {
+        let part = Self { file: Arc::clone(&self.file), start: self.start, length };
+        self.start += length as u64;
+        self.length -= length;
+        part
+    }
+}
+
+impl fmt::Debug for FilePart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FilePart({} octets from {})", self.length, self.start)
+    }
 }
 
 impl SendBuf {
@@ -82,15 +137,32 @@ impl SendBuf {
         }
     }
 
-    /// The pieces in order.
+    /// Appends a file's part, for a driver that sends it by itself.
+    pub fn put_file(&mut self, part: FilePart) {
+        if !part.is_empty() {
+            self.length += part.len();
+            self.chunks.push_back(Chunk::File(part));
+        }
+    }
+
+    /// The file's part at the front, where one is there.
+    pub fn front_file(&self) -> Option<&FilePart> {
+        match self.chunks.front() {
+            Some(Chunk::File(part)) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// The pieces in order. A file's part has no octets to show: an empty piece stands for it.
     pub fn chunks(&self) -> impl Iterator<Item = &[u8]> {
         self.chunks.iter().map(|chunk| self.octets(chunk))
     }
 
-    /// Fills `slices` with the first pieces for a vectored write; returns how many it filled.
+    /// Fills `slices` with the first pieces for a vectored write, up to a file's part; returns how many it filled.
     pub fn io_slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut filled = 0;
-        for (slot, chunk) in slices.iter_mut().zip(&self.chunks) {
+        let shown = self.chunks.iter().take_while(|chunk| !matches!(chunk, Chunk::File(_)));
+        for (slot, chunk) in slices.iter_mut().zip(shown) {
             *slot = IoSlice::new(self.octets(chunk));
             filled += 1;
         }
@@ -137,6 +209,7 @@ impl SendBuf {
                     self.sent = end;
                 }
                 Some(Chunk::Shared(octets)) => out.put_shared(octets),
+                Some(Chunk::File(part)) => out.put_file(part),
                 None => {}
             }
         }
@@ -145,14 +218,18 @@ impl SendBuf {
         total
     }
 
-    /// Takes the first piece: a reference as it is, copied octets as one more copy.
+    /// Takes the first piece: a reference as it is, copied octets as one more copy. None for a file's part.
     pub fn take_piece(&mut self) -> Option<Bytes> {
+        if self.front_file().is_some() {
+            return None;
+        }
         let piece = match self.chunks.pop_front()? {
             Chunk::Arena { start, end } => {
                 self.sent = end;
                 Bytes::copy_from_slice(&self.arena[start - self.base..end - self.base])
             }
             Chunk::Shared(octets) => octets,
+            Chunk::File(_) => Bytes::new(),
         };
         self.length -= piece.len();
         self.compact();
@@ -189,6 +266,7 @@ impl SendBuf {
         match chunk {
             Chunk::Arena { start, end } => &self.arena[*start - self.base..*end - self.base],
             Chunk::Shared(octets) => octets,
+            Chunk::File(_) => &[],
         }
     }
 }
@@ -198,6 +276,7 @@ impl Chunk {
         match self {
             Self::Arena { start, end } => end - start,
             Self::Shared(octets) => octets.len(),
+            Self::File(part) => part.len(),
         }
     }
 
@@ -210,6 +289,7 @@ impl Chunk {
                 part
             }
             Self::Shared(octets) => Self::Shared(octets.split_to(length)),
+            Self::File(part) => Self::File(part.split_front(length)),
         }
     }
 }
@@ -250,6 +330,30 @@ mod tests {
         }
         assert_eq!(out.len(), 100);
         assert!(out.arena.capacity() < 64 * 1024, "{}", out.arena.capacity());
+    }
+
+    #[test]
+    fn a_file_keeps_its_place_among_octets_and_is_cut_where_it_must() {
+        let (mut queue, mut out) = (SendBuf::new(), SendBuf::new());
+        queue.put(b"head");
+        queue.put_file(FilePart::new(Arc::new("a file"), 100, 1000));
+        queue.put(b"tail");
+        assert_eq!(queue.len(), 1008);
+        assert_eq!(queue.move_to(&mut out, 604), 604);
+        let shown = |out: &SendBuf| out.io_slices(&mut [IoSlice::new(&[]); 4]);
+        assert_eq!(shown(&out), 1, "what precedes the file goes first");
+        out.advance(4);
+        let part = out.front_file().unwrap();
+        assert_eq!((part.start(), part.len()), (100, 600));
+        assert_eq!(part.file::<&str>(), Some(&"a file"));
+        assert_eq!(shown(&out), 0);
+        out.advance(599);
+        assert_eq!(out.front_file().map(|part| (part.start(), part.len())), Some((699, 1)));
+        out.advance(1);
+        assert!(out.is_empty());
+        assert_eq!(queue.front_file().map(|part| (part.start(), part.len())), Some((700, 400)));
+        queue.advance(400);
+        assert_eq!(queue.to_vec(), b"tail");
     }
 
     #[derive(Debug, Clone)]

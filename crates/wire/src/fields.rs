@@ -1,16 +1,51 @@
 //! An ordered list of header fields in one buffer: no allocation a field, and `clear` keeps the room.
+//!
+//! A list that is sent many times can be sealed: its characters are checked once, its HTTP/1.1 lines stand ready, and
+//! an HPACK encoder knows it again.
 
+use crate::h1;
 use std::fmt;
+use std::sync::Arc;
 
 /// Octets that RFC 7541 §4.1 and RFC 9113 §6.5.2 count for a field beside its name and value.
 const FIELD_OVERHEAD: usize = 32;
 
 /// Header or trailer fields in the order of the message. Names compare without case.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct Fields {
     text: Vec<u8>,
     entries: Vec<Entry>,
+    seal: Option<Arc<Seal>>,
 }
+
+/// What is known of a list that has not changed since [`Fields::seal`]: every name is a token in lower case, every
+/// value may stand in a line, and no field belongs to one connection.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Seal {
+    lines: Box<[u8]>,
+    content_length: Option<u64>,
+}
+
+impl Seal {
+    /// The fields as HTTP/1.1 writes them.
+    pub fn lines(&self) -> &[u8] {
+        &self.lines
+    }
+
+    /// What the list says of the body's length.
+    pub fn content_length(&self) -> Option<u64> {
+        self.content_length
+    }
+}
+
+/// Two lists are equal where their fields are.
+impl PartialEq for Fields {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text && self.entries == other.entries
+    }
+}
+
+impl Eq for Fields {}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Entry {
@@ -39,13 +74,13 @@ impl Fields {
 
     /// No fields, with room for so many, and for so many octets of names and values.
     pub fn with_capacity(fields: usize, octets: usize) -> Self {
-        Self { text: Vec::with_capacity(octets), entries: Vec::with_capacity(fields) }
+        Self { text: Vec::with_capacity(octets), entries: Vec::with_capacity(fields), seal: None }
     }
 
-    /// Makes room for so many fields more, and for so many octets of names and values.
+    /// Makes room for so many more fields, and for so many more octets of names and values.
     pub fn reserve(&mut self, fields: usize, octets: usize) {
-        self.text.reserve(octets);
         self.entries.reserve(fields);
+        self.text.reserve(octets);
     }
 
     /// Appends a field.
@@ -55,6 +90,7 @@ impl Fields {
 
     /// Appends a field, with its mark.
     pub fn push_field(&mut self, field: Field<'_>) {
+        self.seal = None;
         let start = self.text.len() as u32;
         self.text.extend_from_slice(field.name);
         let name_end = self.text.len() as u32;
@@ -115,10 +151,43 @@ impl Fields {
         self.entries.extend_from_slice(&other.entries);
     }
 
+    /// Octets that its buffers hold, filled or not.
+    pub fn room(&self) -> usize {
+        self.text.capacity() + self.entries.capacity() * std::mem::size_of::<Entry>()
+    }
+
     /// Drops all fields and keeps the buffer.
     pub fn clear(&mut self) {
+        self.seal = None;
         self.text.clear();
         self.entries.clear();
+    }
+
+    /// Seals the list until it changes. One that cannot be sent as it is by every protocol stays unsealed.
+    pub fn seal(&mut self) {
+        let mut framing = h1::FramingFields::new();
+        let mut lines = Vec::with_capacity(self.text.len() + self.entries.len() * 4);
+        for field in self.iter() {
+            let plain = is_lower_name(field.name)
+                && h1::is_field_value(field.value)
+                && !belongs_to_connection(field.name)
+                && !field.sensitive;
+            // A length is written once, and as a number.
+            let doubtful = field.name == b"content-length"
+                && (framing.content_length().is_some()
+                    || !field.value.iter().all(u8::is_ascii_digit));
+            if !plain || doubtful || framing.take(field).is_err() {
+                return;
+            }
+            h1::put_field(&mut lines, field.name, field.value);
+        }
+        let content_length = framing.content_length();
+        self.seal = Some(Arc::new(Seal { lines: lines.into(), content_length }));
+    }
+
+    /// The seal, where the list has one and has not changed since.
+    pub fn sealed(&self) -> Option<&Arc<Seal>> {
+        self.seal.as_ref()
     }
 }
 
@@ -135,6 +204,22 @@ impl fmt::Debug for Fields {
             }))
             .finish()
     }
+}
+
+/// RFC 9110 §7.6.1, RFC 9113 §8.2.2: fields that the connection writes, or that mean something else on each.
+fn belongs_to_connection(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"connection"
+            | b"host"
+            | b"keep-alive"
+            | b"proxy-connection"
+            | b"te"
+            | b"transfer-encoding"
+            | b"upgrade"
+            | b"authorization"
+            | b"proxy-authorization"
+    )
 }
 
 /// Whether a name is a token without upper case, as HTTP/2 and SPDY have it.
@@ -173,6 +258,40 @@ mod tests {
         }
         for name in [&b""[..], b"ETag", b"a b", b"a:b", b"a\0", b"\xc3\xa4"] {
             assert!(!is_lower_name(name), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_seal_holds_until_the_list_changes() {
+        let mut fields = Fields::new().with("content-length", "5").with("etag", "\"a\"");
+        let plain = fields.clone();
+        fields.seal();
+        let seal = fields.sealed().unwrap();
+        assert_eq!(seal.lines(), b"content-length: 5\r\netag: \"a\"\r\n");
+        assert_eq!(seal.content_length(), Some(5));
+        assert_eq!(fields, plain, "a seal is not part of the value");
+        fields.push(b"age", b"1");
+        assert_eq!(fields.sealed(), None);
+        fields.clear();
+        fields.seal();
+        assert_eq!(fields.sealed().map(|seal| seal.lines().len()), Some(0));
+    }
+
+    #[test]
+    fn what_not_every_protocol_could_send_is_not_sealed() {
+        for (name, value) in [
+            ("ETag", "x"),
+            ("a", "b\r\nc: d"),
+            ("connection", "close"),
+            ("upgrade", "h2c"),
+            ("transfer-encoding", "chunked"),
+            ("content-length", "-1"),
+            ("content-length", "5, 5"),
+            ("", "x"),
+        ] {
+            let mut fields = Fields::new().with(name, value);
+            fields.seal();
+            assert_eq!(fields.sealed(), None, "{name}: {value:?}");
         }
     }
 

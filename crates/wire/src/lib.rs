@@ -20,4 +20,4 @@ pub mod pcapng;
 pub mod spdy;
 pub mod ws;
 
-pub use fields::{Field, Fields, is_lower_name};
+pub use fields::{Field, Fields, Seal, is_lower_name};

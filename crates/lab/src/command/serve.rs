@@ -71,6 +71,10 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Octets that may wait unsent in the kernel. A trial's server decides later; whoever only serves files saves a call
+/// for each 16 KiB.
+const UNSENT_LOW_WATER: u32 = 128 * 1024;
+
 /// How often the main thread, which serves nobody, looks up.
 const LOOK_UP: std::time::Duration = std::time::Duration::from_millis(50);
 
@@ -195,8 +199,9 @@ fn protocols(args: &ServeArgs) -> Vec<Protocol> {
 }
 
 fn bind(address: SocketAddr, shares: &mut Shares) -> Result<SocketAddr, Trouble> {
-    let listeners =
-        Listener::bind_all(address, shares.len(), &SocketSettings::default()).map_err(misuse)?;
+    let settings =
+        SocketSettings { unsent_low_water: UNSENT_LOW_WATER, ..SocketSettings::default() };
+    let listeners = Listener::bind_all(address, shares.len(), &settings).map_err(misuse)?;
     let local = listeners.first().map_or(address, Listener::local);
     for (share, listener) in shares.iter_mut().zip(listeners) {
         share.push(listener);

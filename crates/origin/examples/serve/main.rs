@@ -2,6 +2,7 @@
 //! until its standard input ends. Addresses are printed, one a line, once they listen.
 #![allow(clippy::print_stdout, reason = "an example is a program")]
 
+#[path = "../../../lab/src/files_adapter.rs"]
 mod files_adapter;
 
 use files_adapter::FilesAdapter;

@@ -7,7 +7,7 @@ use crate::body::Body;
 use crate::exchange::State;
 use crate::origin::Shared;
 use bytes::Bytes;
-use proto::{Fields, Fin, Method, RequestHead, ResponseHead, Status};
+use proto::{Fields, Fin, Method, Misuse, RequestHead, ResponseHead, Status};
 use std::time::Duration;
 use unit::Instant;
 
@@ -49,6 +49,10 @@ impl Talk {
         match plan {
             Plan::Answer(answer) if answer.delay == Duration::ZERO => {
                 self.respond(now, shared, index, answer);
+            }
+            Plan::Ready(ready) => {
+                let head = shared.ready_head(now, &ready);
+                self.answer_whole(now, shared, index, (&head, ready.body()));
             }
             Plan::Answer(answer) => {
                 let until = now + answer.delay;
@@ -119,6 +123,15 @@ impl Talk {
             }
             State::Thinking { .. } | State::Counting | State::Given => return Sent::Last,
         };
+        if self.clear
+            && let Some(part) = body.file_part()
+        {
+            let length = part.len() as u64;
+            if let Some(sent) = self.speaker.send_file(stream, part, Fin::Last) {
+                exchange.ledger.sent_bytes += length;
+                return self.after_last(now, shared, (index, sent));
+            }
+        }
         let Ok(piece) = body.next(limit) else {
             self.speaker.reset(now, stream);
             self.end(now, shared, index, ExchangeEnd::Broken);
@@ -135,6 +148,22 @@ impl Talk {
         }
         exchange.state = State::Given;
         self.given += 1;
+        Sent::Last
+    }
+
+    /// All that is left of a body went to the connection, as a file's part.
+    fn after_last(
+        &mut self,
+        now: Instant,
+        shared: &Shared,
+        (index, sent): (usize, Result<(), Misuse>),
+    ) -> Sent {
+        if sent.is_ok() {
+            self.exchanges[index].state = State::Given;
+            self.given += 1;
+        } else {
+            self.end(now, shared, index, ExchangeEnd::CutOff);
+        }
         Sent::Last
     }
 
@@ -200,18 +229,28 @@ impl Talk {
         if !answer.status.forbids_body() && head.fields.find(b"content-length").is_none() {
             head.fields.push(b"content-length", length.to_string().as_bytes());
         }
-        let is_bodiless = length == 0
-            || answer.status.forbids_body()
+        self.answer_whole(now, shared, index, (&head, answer.body));
+    }
+
+    fn answer_whole(
+        &mut self,
+        now: Instant,
+        shared: &Shared,
+        index: usize,
+        (head, body): (&ResponseHead, Body),
+    ) {
+        let is_bodiless = body.left() == 0
+            || head.status.forbids_body()
             || self.exchanges[index].ledger.request.method == Method::Head;
         let fin = if is_bodiless { Fin::Last } else { Fin::More };
-        if !self.respond_head(now, shared, index, (&head, fin)) {
+        if !self.respond_head(now, shared, index, (head, fin)) {
             return;
         }
         if is_bodiless {
             self.exchanges[index].state = State::Given;
             self.given += 1;
         } else {
-            self.exchanges[index].state = State::Sending(answer.body);
+            self.exchanges[index].state = State::Sending(body);
             self.pump(now, shared, index);
         }
     }

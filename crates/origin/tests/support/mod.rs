@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test's own machinery may panic")]
 
-#[path = "../../examples/serve/files_adapter.rs"]
+#[path = "../../../lab/src/files_adapter.rs"]
 mod files_adapter;
 
 use files_adapter::FilesAdapter;

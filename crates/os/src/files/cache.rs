@@ -4,7 +4,7 @@
 use super::OpenFile;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use unit::Instant;
 
@@ -39,7 +39,7 @@ pub(super) struct Cache {
 
 #[derive(Debug, Default)]
 struct Kept {
-    files: HashMap<Box<str>, (Instant, Rc<OpenFile>)>,
+    files: HashMap<Box<str>, (Instant, Arc<OpenFile>)>,
     total: usize,
 }
 
@@ -48,16 +48,21 @@ impl Cache {
         Self { settings, kept: RefCell::default() }
     }
 
+    /// How long a file is taken for unchanged.
+    pub(super) fn age(&self) -> Duration {
+        self.settings.age
+    }
+
     /// Whether a file of this length would be kept.
     pub(super) fn takes(&self, length: u64) -> bool {
         !self.settings.age.is_zero() && length <= self.settings.file_limit as u64
     }
 
     /// The file, where it was looked up not long ago.
-    pub(super) fn find(&self, now: Instant, path: &str) -> Option<Rc<OpenFile>> {
+    pub(super) fn find(&self, now: Instant, path: &str) -> Option<Arc<OpenFile>> {
         let kept = self.kept.borrow();
         let (since, file) = kept.files.get(path)?;
-        (now.since(*since) < self.settings.age).then(|| Rc::clone(file))
+        (now.since(*since) < self.settings.age).then(|| Arc::clone(file))
     }
 
     #[cfg(test)]
@@ -65,7 +70,7 @@ impl Cache {
         self.kept.borrow().total
     }
 
-    pub(super) fn keep(&self, now: Instant, path: &str, file: &Rc<OpenFile>) {
+    pub(super) fn keep(&self, now: Instant, path: &str, file: &Arc<OpenFile>) {
         let Some(cost) = cost(path, file) else { return };
         if cost > self.settings.total_limit {
             return;
@@ -78,7 +83,7 @@ impl Cache {
             *kept = Kept::default();
         }
         kept.total += cost;
-        kept.files.insert(path.into(), (now, Rc::clone(file)));
+        kept.files.insert(path.into(), (now, Arc::clone(file)));
     }
 }
 

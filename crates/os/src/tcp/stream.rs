@@ -3,7 +3,8 @@
 use super::address::{self, with_sockaddr};
 use super::fast_open;
 use super::option::{apply, read_int, set};
-use proto::{SendBuf, SocketSettings};
+use crate::files::OpenFile;
+use proto::{FilePart, SendBuf, SocketSettings};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -87,6 +88,9 @@ pub(crate) fn discard(fd: BorrowedFd<'_>) -> io::Result<usize> {
 
 /// Sends from the front of `owed`; returns how many octets were offered and how many were taken.
 pub(crate) fn send(fd: BorrowedFd<'_>, owed: &SendBuf) -> io::Result<(usize, usize)> {
+    if let Some(part) = owed.front_file() {
+        return send_file(fd, part);
+    }
     let mut pieces = owed.chunks();
     if let (Some(only), None) = (pieces.next(), pieces.next()) {
         // One piece, as most requests and short answers are, spares the vector, here and in the kernel.
@@ -98,15 +102,42 @@ pub(crate) fn send(fd: BorrowedFd<'_>, owed: &SendBuf) -> io::Result<(usize, usi
     }
     let mut slices = [IoSlice::new(&[]); SLICES];
     let filled = owed.io_slices(&mut slices);
-    let offered = slices[..filled].iter().map(|slice| slice.len()).sum();
+    let offered = slices[..filled].iter().map(|slice| slice.len()).sum::<usize>();
+    // MSG_NOSIGNAL: a closed peer is an error here, not SIGPIPE. MSG_MORE: what follows at once, such as a file
+    // behind its head, fills the segment.
+    let more = if offered < owed.len() { libc::MSG_MORE } else { 0 };
+    if let [only] = &slices[..filled] {
+        // The shorter call, for what is by far the most common.
+        // SAFETY: the slice borrows `owed` through the call, which only reads it.
+        let count = unsafe {
+            libc::send(fd.as_raw_fd(), only.as_ptr().cast(), only.len(), libc::MSG_NOSIGNAL | more)
+        };
+        return counted(count).map(|taken| (offered, taken));
+    }
     // SAFETY: msghdr is plain data for which all zeros is a value.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = slices.as_mut_ptr().cast();
     message.msg_iovlen = filled as _;
     // SAFETY: IoSlice has the layout of iovec; the slices borrow `owed` through the call and sendmsg
-    // only reads them. MSG_NOSIGNAL: a closed peer is an error here, not SIGPIPE.
-    let count = unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
+    // only reads them.
+    let count =
+        unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL | more) };
     counted(count).map(|taken| (offered, taken))
+}
+
+/// Has the kernel send a file's octets from its cache.
+fn send_file(fd: BorrowedFd<'_>, part: &FilePart) -> io::Result<(usize, usize)> {
+    let file = part.file::<OpenFile>().ok_or(io::ErrorKind::Unsupported)?;
+    let mut at = i64::try_from(part.start()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: both descriptors are open through the call, and it writes the offset alone.
+    let count = unsafe {
+        libc::sendfile64(fd.as_raw_fd(), file.as_fd().as_raw_fd(), &raw mut at, part.len())
+    };
+    match counted(count)? {
+        // The file was cut: the length that its head promised cannot be kept.
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        taken => Ok((part.len(), taken)),
+    }
 }
 
 /// Sends FIN.

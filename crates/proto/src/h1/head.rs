@@ -46,14 +46,22 @@ impl Default for Response {
 }
 
 /// Reads a request head. The error's code is the status of the answer.
-pub(super) fn read_request(octets: &[u8], scheme: Scheme) -> Result<Request, Error> {
+///
+/// `room` is an earlier head, whose buffers it takes over.
+pub(super) fn read_request(
+    octets: &[u8],
+    scheme: Scheme,
+    room: RequestHead,
+) -> Result<Request, Error> {
     let mut scratch = h1::field_scratch();
     let parts = h1::parse_request(octets, &mut scratch).map_err(broken)?;
     let options = ConnectionOptions::of(parts.fields());
     let mut framing = FramingFields::new();
     let mut host = None;
     let mut expect = None;
-    let mut fields = Fields::with_capacity(parts.field_count(), octets.len());
+    let mut fields = room.fields;
+    fields.clear();
+    fields.reserve(parts.field_count(), octets.len());
     for field in parts.fields() {
         framing.take(field).map_err(broken)?;
         if field.name.eq_ignore_ascii_case(b"host") {
@@ -84,8 +92,8 @@ pub(super) fn read_request(octets: &[u8], scheme: Scheme) -> Result<Request, Err
         head: RequestHead {
             method,
             scheme,
-            authority: authority.to_owned(),
-            path: path.to_owned(),
+            authority: copied(room.authority, authority),
+            path: copied(room.path, path),
             protocol: None,
             fields,
         },
@@ -96,6 +104,13 @@ pub(super) fn read_request(octets: &[u8], scheme: Scheme) -> Result<Request, Err
         // RFC 9110 §7.8: a server ignores Upgrade in an HTTP/1.0 request.
         upgrade: upgrade && parts.version == Version::Http11,
     })
+}
+
+/// `text` in the room of an earlier one.
+fn copied(mut room: String, text: &str) -> String {
+    room.clear();
+    room.push_str(text);
+    room
 }
 
 /// RFC 9110 §10.1.1: 100-continue or nothing; an HTTP/1.0 client does not know what it says.
@@ -166,6 +181,13 @@ fn read_target<'t>(
 fn read_authority(octets: &[u8]) -> Result<&str, Error> {
     let fault = || violation(400, "Host is a host and a port (RFC 9112 §3.2)");
     let text = std::str::from_utf8(octets).map_err(|_| fault())?;
+    // A name or an address of version 4, with or without a port, is told by its octets alone.
+    let colon = octets.iter().position(|&octet| octet == b':').unwrap_or(octets.len());
+    let (name, port) = octets.split_at(colon);
+    let plain = |octet: &u8| octet.is_ascii_alphanumeric() || matches!(octet, b'.' | b'-');
+    if name.iter().all(plain) && port.iter().skip(1).all(u8::is_ascii_digit) {
+        return Ok(text);
+    }
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (host, port),
         _ => (text, ""),
@@ -285,9 +307,11 @@ mod tests {
     use super::*;
 
     fn request(text: &str) -> Result<Request, u64> {
-        read_request(text.as_bytes(), Scheme::Http).map_err(|error| match error {
-            Error::PeerViolation { code, .. } => code,
-            other => panic!("{other}"),
+        read_request(text.as_bytes(), Scheme::Http, RequestHead::default()).map_err(|error| {
+            match error {
+                Error::PeerViolation { code, .. } => code,
+                other => panic!("{other}"),
+            }
         })
     }
 

@@ -3,7 +3,7 @@
 use super::head::check_fields;
 use crate::connection::Fin;
 use crate::error::Misuse;
-use crate::send_buf::SendBuf;
+use crate::send_buf::{FilePart, SendBuf};
 use bytes::Bytes;
 use wire::Fields;
 use wire::h1;
@@ -152,12 +152,26 @@ impl Outgoing {
 
     /// Appends body octets.
     pub(super) fn send(&mut self, data: Bytes, fin: Fin) -> Result<(), Misuse> {
+        self.send_with(data.len(), fin, |octets| octets.put_shared(data))
+    }
+
+    /// Appends body octets of a file.
+    pub(super) fn send_file(&mut self, part: FilePart, fin: Fin) -> Result<(), Misuse> {
+        self.send_with(part.len(), fin, |octets| octets.put_file(part))
+    }
+
+    /// Appends `length` body octets, which `put` does.
+    fn send_with(
+        &mut self,
+        length: usize,
+        fin: Fin,
+        put: impl FnOnce(&mut SendBuf),
+    ) -> Result<(), Misuse> {
         let framing = match self.stage {
             Stage::Body(framing) => framing,
             Stage::Dropped => return Ok(()),
             _ => return Err(self.out_of_order()),
         };
-        let length = data.len();
         match framing {
             Framing::Exactly(left) => {
                 let left = left
@@ -167,14 +181,14 @@ impl Outgoing {
                     return Err(Misuse::OutOfOrder("fewer octets than Content-Length said"));
                 }
                 self.stage = Stage::Body(Framing::Exactly(left));
-                self.octets.put_shared(data);
+                put(&mut self.octets);
             }
             Framing::Chunked if length > 0 => {
                 self.octets.put_with(|out| h1::put_chunk_size(out, length));
-                self.octets.put_shared(data);
+                put(&mut self.octets);
                 self.octets.put(b"\r\n");
             }
-            Framing::Raw => self.octets.put_shared(data),
+            Framing::Raw => put(&mut self.octets),
             Framing::Chunked | Framing::Unsent => {}
         }
         self.ask = Ask::WhenLow;

@@ -13,7 +13,7 @@ use crate::connection::{Connection, ConnectionState, Event, Fin, ServerConnectio
 use crate::error::{Error, Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead};
 use crate::schedule::Priority;
-use crate::send_buf::SendBuf;
+use crate::send_buf::{FilePart, SendBuf};
 use bytes::Bytes;
 use exchange::Exchange;
 use life::{Phase, Timer};
@@ -34,6 +34,8 @@ pub struct Server {
     first: u64,
     /// What the exchange that ended last has left, for the next.
     spare: Outgoing,
+    /// A head whose room the next request takes.
+    spare_head: RequestHead,
     /// Octets that came while no further request was taken.
     backlog: Vec<u8>,
     /// Body octets given out and not consumed.
@@ -79,6 +81,7 @@ impl Server {
             exchanges: VecDeque::new(),
             first: 0,
             spare: Outgoing::default(),
+            spare_head: RequestHead::default(),
             backlog: Vec::new(),
             unconsumed: 0,
             input: Input::Open,
@@ -111,6 +114,11 @@ impl Server {
         matches!(self.phase, Phase::Lingering { .. })
     }
 
+    /// Queues body octets of a file, as [`Connection::send`] does others; the layers below must pass them unseen.
+    pub fn send_file(&mut self, stream: StreamId, part: FilePart, fin: Fin) -> Result<(), Misuse> {
+        self.exchange(stream)?.out.send_file(part, fin)
+    }
+
     fn newest(&self) -> StreamId {
         StreamId((self.first + self.exchanges.len() as u64).saturating_sub(1))
     }
@@ -130,6 +138,11 @@ impl Server {
         matches!(self.receiving, Receiving::Head)
             && (self.exchanges.len() >= self.settings.max_pipelined
                 || self.exchanges.back().is_some_and(Exchange::may_switch))
+    }
+
+    /// Whether no octets and no end wait to be told of: the common case after a command.
+    fn has_nothing_to_tell(&self) -> bool {
+        self.events.is_empty() && self.backlog.is_empty() && self.input == Input::Open
     }
 
     fn has_credit(&self) -> bool {
@@ -158,7 +171,8 @@ impl Server {
         };
         let octets = self.reader.octets(whole);
         let length = octets.len();
-        let request = head::read_request(octets, self.settings.scheme);
+        let room = std::mem::take(&mut self.spare_head);
+        let request = head::read_request(octets, self.settings.scheme, room);
         self.reader.restart();
         let request = match request {
             Ok(request) => request,
@@ -263,6 +277,12 @@ impl Server {
 
 impl Connection for Server {
     fn handle_bytes<'i>(&mut self, now: Instant, input: &mut &'i [u8]) -> Option<Event<'i>> {
+        if input.is_empty() && self.has_nothing_to_tell() {
+            self.settle(now);
+            if self.events.is_empty() {
+                return None;
+            }
+        }
         loop {
             if let Some(event) = self.events.pop_front() {
                 trace_closed(&self.tracer, now, &event);
@@ -428,7 +448,16 @@ impl ServerConnection for Server {
     fn promise(&mut self, _parent: StreamId, _head: &RequestHead) -> Result<StreamId, Refused> {
         Err(Refused::NotAllowed)
     }
+
+    fn recycle(&mut self, head: RequestHead) {
+        if head.room() <= KEEP {
+            self.spare_head = head;
+        }
+    }
 }
+
+/// Octets of a head whose room is kept.
+const KEEP: usize = 4 * 1024;
 
 impl Server {
     /// Answers what breaks the protocol, after the answers that are due before it, and closes.

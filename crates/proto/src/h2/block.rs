@@ -156,7 +156,8 @@ impl Core {
             return self.end_malformed(id, outcome);
         }
         let before = self.decoder.era();
-        let mut reader = HeadReader::new(kind);
+        let room = self.spare_heads.pop().unwrap_or_default();
+        let mut reader = HeadReader::in_room_of(room, kind);
         let size = self.decode(id, block, |field| reader.field(field))?;
         if size == Size::TooLarge {
             return self.refuse_large_head(headers, kind);

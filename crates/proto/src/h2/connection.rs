@@ -8,6 +8,7 @@ use super::known::{Known, KnownRequest, KnownResponse};
 use super::settings::{DEFAULT_TABLE, DEFAULT_WINDOW, PeerSettings, Settings};
 use crate::connection::{ConnectionState, Event, Fin, StreamId};
 use crate::error::{Error, Scope};
+use crate::message::RequestHead;
 use crate::multiplex::control::Control;
 use crate::multiplex::flow::{ReceiveWindow, SendWindow};
 use crate::multiplex::guard::{Guard, TooMuch};
@@ -85,6 +86,8 @@ pub(super) struct Core {
     pub(super) last_plain: usize,
     pub(super) known_requests: Known<KnownRequest>,
     pub(super) known_responses: Known<KnownResponse>,
+    /// Heads of requests that are over: the next ones take their room.
+    pub(super) spare_heads: Vec<RequestHead>,
     pub(super) streams: Streams,
     pub(super) scheduler: Box<dyn Scheduler>,
     /// Streams that the scheduler counts as ready.
@@ -141,6 +144,7 @@ impl Core {
             last_plain: 0,
             known_requests: Known::default(),
             known_responses: Known::default(),
+            spare_heads: Vec::new(),
             streams: Streams::default(),
             scheduler,
             ready: 0,

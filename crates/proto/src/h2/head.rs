@@ -37,6 +37,8 @@ pub(super) struct HeadReader {
     cookie: Vec<u8>,
     content_length: Option<u64>,
     fields: Fields,
+    /// Of an earlier request, for the texts of this one.
+    room: [String; 2],
     regular: bool,
     malformed: Option<Malformed>,
 }
@@ -57,6 +59,13 @@ pub(super) struct ReadResponse {
 
 impl HeadReader {
     pub(super) fn new(kind: Kind) -> Self {
+        Self::in_room_of(RequestHead::default(), kind)
+    }
+
+    /// The same, in the room of an earlier head.
+    pub(super) fn in_room_of(head: RequestHead, kind: Kind) -> Self {
+        let RequestHead { authority, path, mut fields, .. } = head;
+        fields.clear();
         Self {
             kind,
             method: None,
@@ -68,7 +77,8 @@ impl HeadReader {
             host: None,
             cookie: Vec::new(),
             content_length: None,
-            fields: Fields::new(),
+            fields,
+            room: [authority, path],
             regular: false,
             malformed: None,
         }
@@ -96,8 +106,14 @@ impl HeadReader {
                 once(&mut self.method, method.ok_or(Malformed("RFC 9110 §9.1: not a method"))?)
             }
             (Kind::Request, b":scheme") => once(&mut self.scheme, scheme(value)?),
-            (Kind::Request, b":authority") => once(&mut self.authority, authority(value)?),
-            (Kind::Request, b":path") => once(&mut self.path, path(value)?),
+            (Kind::Request, b":authority") => {
+                let text = copied(&mut self.room[0], authority(value)?);
+                once(&mut self.authority, text)
+            }
+            (Kind::Request, b":path") => {
+                let text = copied(&mut self.room[1], path(value)?);
+                once(&mut self.path, text)
+            }
             (Kind::Request, b":protocol") => {
                 once(&mut self.protocol, visible(value, "RFC 8441 §4: :protocol")?.into())
             }
@@ -122,7 +138,7 @@ impl HeadReader {
                 return Err(Malformed("RFC 9113 §8.2.2: TE is `trailers` or nothing"));
             }
             b"host" if self.kind == Kind::Request => {
-                return once(&mut self.host, authority(field.value)?);
+                return once(&mut self.host, authority(field.value)?.to_owned());
             }
             b"content-length" => self.content_length(field.value)?,
             // RFC 9113 §8.2.3: the crumbs are put together again.
@@ -229,7 +245,7 @@ fn scheme(value: &[u8]) -> Result<Scheme, Malformed> {
     }
 }
 
-fn authority(value: &[u8]) -> Result<String, Malformed> {
+fn authority(value: &[u8]) -> Result<&str, Malformed> {
     // RFC 9113 §8.3.1: no user information.
     if value.contains(&b'@') {
         return Err(Malformed("RFC 9113 §8.3.1: user information in :authority"));
@@ -237,7 +253,7 @@ fn authority(value: &[u8]) -> Result<String, Malformed> {
     visible(value, "RFC 9113 §8.3.1: an authority has visible characters only")
 }
 
-fn path(value: &[u8]) -> Result<String, Malformed> {
+fn path(value: &[u8]) -> Result<&str, Malformed> {
     if value.is_empty() {
         return Err(Malformed("RFC 9113 §8.3.1: :path is empty"));
     }
@@ -255,9 +271,17 @@ fn status(value: &[u8]) -> Result<Status, Malformed> {
 }
 
 /// ASCII without controls and spaces, as text.
-fn visible(value: &[u8], rule: &'static str) -> Result<String, Malformed> {
+/// `text` in the room of an earlier one.
+fn copied(room: &mut String, text: &str) -> String {
+    let mut copy = std::mem::take(room);
+    copy.clear();
+    copy.push_str(text);
+    copy
+}
+
+fn visible<'v>(value: &'v [u8], rule: &'static str) -> Result<&'v str, Malformed> {
     let text = std::str::from_utf8(value).ok().filter(|_| value.iter().all(u8::is_ascii_graphic));
-    text.map(str::to_owned).ok_or(Malformed(rule))
+    text.ok_or(Malformed(rule))
 }
 
 /// RFC 9113 §8.2.1: no upper case, no controls, no colon, and a token besides (RFC 9110 §5.1).

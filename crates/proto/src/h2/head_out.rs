@@ -34,6 +34,9 @@ pub(super) fn check_request(head: &RequestHead, limit: u32) -> Result<(), Unsend
 /// Checks that a response or trailers can be sent.
 pub(super) fn check_response(fields: &Fields, limit: u32) -> Result<(), Unsendable> {
     check_size(fields.list_size() + 42, limit)?;
+    if fields.sealed().is_some() {
+        return Ok(());
+    }
     check_fields(fields)
 }
 
@@ -85,8 +88,16 @@ pub(super) fn encode_response(encoder: &mut Encoder, head: &ResponseHead, out: &
     let code = head.status.code();
     let digit = |value: u16| b'0' + (value % 10) as u8;
     let status = [digit(code / 100), digit(code / 10), digit(code)];
+    let seal = head.fields.sealed();
+    if seal.is_some_and(|seal| encoder.repeat(status, seal, out)) {
+        return;
+    }
+    let (start, before) = (out.len(), encoder.inserted());
     encoder.field(Field { name: b":status", value: &status, sensitive: false }, out);
     encode_fields(encoder, &head.fields, out);
+    if let Some(seal) = seal {
+        encoder.remember(status, seal, (before, &out[start..]));
+    }
 }
 
 /// Appends the block of trailers.

@@ -94,7 +94,20 @@ impl ServerConnection for Server {
         queue_promise(core, parent, id, head);
         Ok(StreamId(u64::from(id)))
     }
+
+    fn recycle(&mut self, head: RequestHead) {
+        let spare = &mut self.core.spare_heads;
+        if spare.len() < SPARE_HEADS && head.room() <= SPARE_ROOM {
+            spare.push(head);
+        }
+    }
 }
+
+/// Heads kept for their room: as many as are under way at once.
+const SPARE_HEADS: usize = 32;
+
+/// Octets of room that such a head has at most.
+const SPARE_ROOM: usize = 2 * 1024;
 
 /// Checks that a head can be sent on the stream now.
 fn answerable(core: &Core, stream: StreamId, head: &ResponseHead) -> Result<u32, Misuse> {

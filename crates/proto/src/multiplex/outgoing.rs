@@ -24,7 +24,9 @@ pub(crate) enum Ending {
 pub(crate) struct Outgoing {
     pub(crate) window: SendWindow,
     pub(crate) ending: Ending,
-    queue: VecDeque<Bytes>,
+    /// The first piece stands by itself: most bodies are one, and need no list.
+    first: Bytes,
+    rest: VecDeque<Bytes>,
     octets: usize,
     /// Whether the application waits to be told that there is room.
     pub(crate) owes_writable: bool,
@@ -35,7 +37,8 @@ impl Outgoing {
         Self {
             window: SendWindow::new(window),
             ending: Ending::Open,
-            queue: VecDeque::new(),
+            first: Bytes::new(),
+            rest: VecDeque::new(),
             octets: 0,
             owes_writable: false,
         }
@@ -49,7 +52,11 @@ impl Outgoing {
     pub(crate) fn push(&mut self, data: Bytes) {
         if !data.is_empty() {
             self.octets += data.len();
-            self.queue.push_back(data);
+            if self.first.is_empty() {
+                self.first = data;
+            } else {
+                self.rest.push_back(data);
+            }
         }
     }
 
@@ -57,14 +64,13 @@ impl Outgoing {
     pub(crate) fn take(&mut self, octets: usize, out: &mut SendBuf) {
         let mut left = octets.min(self.octets);
         self.octets -= left;
-        while let Some(front) = self.queue.front_mut().filter(|_| left > 0) {
-            if front.len() <= left {
-                left -= front.len();
-                if let Some(whole) = self.queue.pop_front() {
-                    out.put_shared(whole);
-                }
+        while left > 0 {
+            if self.first.len() <= left {
+                left -= self.first.len();
+                let next = self.rest.pop_front().unwrap_or_default();
+                out.put_shared(std::mem::replace(&mut self.first, next));
             } else {
-                out.put_shared(front.split_to(left));
+                out.put_shared(self.first.split_to(left));
                 left = 0;
             }
         }

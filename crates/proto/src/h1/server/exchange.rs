@@ -206,7 +206,10 @@ impl Exchange {
         if !self.out.awaits_head() {
             return Err(Misuse::OutOfOrder("a second response to one request"));
         }
-        head::check_fields(&head.fields).map_err(Misuse::Unsendable)?;
+        let seal = head.fields.sealed();
+        if seal.is_none() {
+            head::check_fields(&head.fields).map_err(Misuse::Unsendable)?;
+        }
         let plan = self.plan(head, fin)?;
         // RFC 9110 §10.1.1: a client that gets no 100 may or may not send the body: nobody can tell
         // where the next request begins.
@@ -214,7 +217,8 @@ impl Exchange {
             self.then = Then::Close;
         }
         let switches = plan.length == Length::Switch;
-        let offers = head.fields.find(b"upgrade").is_some();
+        // A sealed list has no field of the connection.
+        let offers = seal.is_none() && head.fields.find(b"upgrade").is_some();
         let connection: Option<&[u8]> = match self.then {
             _ if switches && head.status.code() == 101 => Some(b"upgrade"),
             _ if switches => None,
@@ -227,11 +231,14 @@ impl Exchange {
         };
         self.out.put_head(plan.framing, |out| {
             h1::put_status_line(out, head.status.code());
-            head::put_fields(out, &head.fields);
-            match plan.length {
-                Length::Known(length) => head::put_length(out, length),
-                Length::Chunked => h1::put_field(out, b"transfer-encoding", b"chunked"),
-                Length::Unsaid | Length::Switch => {}
+            match (seal, plan.length) {
+                (Some(seal), Length::Known(length)) if seal.content_length() == Some(length) => {
+                    out.extend_from_slice(seal.lines());
+                }
+                (_, length) => {
+                    head::put_fields(out, &head.fields);
+                    put_length(out, length);
+                }
             }
             if let Some(option) = connection {
                 h1::put_field(out, b"connection", option);
@@ -247,7 +254,10 @@ impl Exchange {
     /// How the length of the answer's body is told (RFC 9112 §6.1, §6.2), and how the body is sent.
     fn plan(&self, head: &ResponseHead, fin: Fin) -> Result<Plan, Misuse> {
         let status = head.status;
-        let declared = head::declared_length(&head.fields).map_err(Misuse::Unsendable)?;
+        let declared = match head.fields.sealed() {
+            Some(seal) => seal.content_length(),
+            None => head::declared_length(&head.fields).map_err(Misuse::Unsendable)?,
+        };
         if self.switches(status)? {
             let framing = (fin == Fin::More).then_some(Framing::Raw);
             return Ok(Plan { framing, length: Length::Switch });
@@ -293,6 +303,15 @@ impl Exchange {
             }
             _ => Ok(false),
         }
+    }
+}
+
+/// Writes what tells the length of the body.
+fn put_length(out: &mut Vec<u8>, length: Length) {
+    match length {
+        Length::Known(length) => head::put_length(out, length),
+        Length::Chunked => h1::put_field(out, b"transfer-encoding", b"chunked"),
+        Length::Unsaid | Length::Switch => {}
     }
 }
 

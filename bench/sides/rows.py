@@ -1,0 +1,93 @@
+"""The rows of the table: who does what against whom, and what is demanded. Figures are requests per CPU second of
+the side that is measured, as ratios in one run."""
+
+from dataclasses import dataclass, field
+
+from . import drivers, servers
+
+SMALL, MIDDLE, LARGE = "13B", "100kB", "10MB"
+SIZES = {SMALL: 13, MIDDLE: 100_000, LARGE: 10_000_000}
+
+# The servers that serve files, wirelap's own first.
+FILES = {"wirelap": servers.wirelap, "nginx": servers.nginx, "h2o": servers.h2o,
+         "caddy": servers.caddy, "haproxy": servers.haproxy}
+
+
+@dataclass
+class Demand:
+    """At least so many times what the best of `others` does."""
+    factor: float
+    others: tuple
+    key: str = "per_cpu_s"
+
+
+@dataclass
+class Row:
+    name: str
+    work: str
+    # Contender's name to (its server, its driver).
+    contenders: dict
+    demands: list
+    scheme: str = "http"
+    port: str = "http"
+    file: str = SMALL
+    connections: int = 64
+    streams: int = 0
+    octets: int = 64
+    # Whose CPU seconds count.
+    side: str = "server"
+    # A subset that shows within seconds that everything works.
+    quick: bool = False
+    # Set by the run.
+    seconds: int = 2
+    wirelap: str = field(default="", repr=False)
+
+
+def served(names, driver):
+    return {name: (FILES[name] if name != "floor" else servers.floor, driver) for name in names}
+
+
+def every():
+    """All rows, in the table's order."""
+    four = ("nginx", "h2o", "caddy", "haproxy")
+    rows = [
+        Row("h1-clear", "HTTP/1.1 clear, 13 octets, 64 connections", served(("wirelap", "floor", "nginx", "h2o"), drivers.wrk),
+            [Demand(1.5, ("nginx", "h2o")), Demand(1.2, ("nginx", "h2o"), "per_s"), Demand(0.85, ("floor",))], quick=True),
+        Row("h1-tls", "HTTP/1.1 TLS, 13 octets, 64 connections", served(("wirelap",) + four, drivers.wrk),
+            [Demand(1.25, four)], scheme="https", port="https"),
+        Row("h2-tls", "h2 TLS, 13 octets, 10 connections x 32 streams", served(("wirelap",) + four, drivers.h2load),
+            [Demand(1.25, four)], scheme="https", port="https", connections=10, streams=32, quick=True),
+        Row("h2-clear", "h2 clear, 13 octets, 10 connections x 32 streams", served(("wirelap",) + four, drivers.h2load),
+            [Demand(1.25, four)], port="h2c", connections=10, streams=32),
+    ]
+    for file, connections in ((MIDDLE, 16), (LARGE, 4)):
+        for version, driver, streams in (("h1", drivers.wrk, 0), ("h2", drivers.h2load, 4)):
+            for kind, scheme, port in (("clear", "http", "h2c" if streams else "http"), ("tls", "https", "https")):
+                kernel = file == LARGE and kind == "clear" and version == "h1"
+                what = f"{version.replace('h1', 'HTTP/1.1')} {kind.replace('tls', 'TLS')}, {file}"
+                how = f"{connections} connections" + (f" x {streams} streams" if streams else "")
+                rows.append(Row(f"{file}-{version}-{kind}", f"{what}, {how}", served(("wirelap",) + four, driver),
+                                [Demand(1.0 if kernel else 1.1, four)], scheme=scheme, port=port, file=file,
+                                connections=connections, streams=streams))
+    echo = {"wirelap": (servers.wirelap, drivers.echoes), "node-ws": (servers.node_ws, drivers.echoes),
+            "fastwebsockets": (servers.fastwebsockets, drivers.echoes)}
+    rows.append(Row("ws-echo", "WebSocket echo, 64 octets, 64 connections", echo,
+                    [Demand(1.5, ("node-ws",)), Demand(1.0, ("fastwebsockets",))]))
+    for connections in (1, 64, 1024, 8192):
+        rows.append(Row(f"floor-{connections}", f"HTTP/1.1 clear, 13 octets, connections: {connections}",
+                        served(("wirelap", "floor"), drivers.wrk), [Demand(0.8, ("floor",))], connections=connections))
+    rows += engine()
+    return rows
+
+
+def engine():
+    """The load engine beside other drivers, against one server."""
+    clear = {"wirelap load": (servers.floor, drivers.load_engine), "wrk": (servers.floor, drivers.wrk)}
+    h2 = {"wirelap load": (servers.wirelap, drivers.load_engine), "h2load": (servers.wirelap, drivers.h2load)}
+    return [
+        Row("load-h1-clear", "load engine, HTTP/1.1 clear, on the floor", clear, [Demand(1.25, ("wrk",))], side="client"),
+        Row("load-h2-tls", "load engine, h2 TLS, 10 connections x 32 streams", h2, [Demand(1.25, ("h2load",))],
+            scheme="https", port="https", connections=10, streams=32, side="client"),
+        Row("load-h2-clear", "load engine, h2 clear, 10 connections x 32 streams", h2, [Demand(1.25, ("h2load",))],
+            port="h2c", connections=10, streams=32, side="client"),
+    ]

@@ -1,0 +1,64 @@
+"""What was measured, as Markdown and as JSON."""
+
+import os
+
+from . import place
+
+
+def judge(row, measured):
+    """Each demand with what was measured: the median of paired ratios against the best of the others that are there."""
+    judged = []
+    for demand in row.demands:
+        there = [other for other in demand.others if any(one["client"] == other for one in measured)]
+        ratios = {other: place.paired(measured, demand.key, own(row), other) for other in there}
+        best = min(ratios, key=ratios.get) if ratios else None
+        judged.append({"key": demand.key, "asked": demand.factor, "against": best,
+                       "measured": ratios.get(best), "met": bool(best) and ratios[best] >= demand.factor})
+    return judged
+
+
+def own(row):
+    return next(iter(row.contenders))
+
+
+def bound(middle):
+    """Which side has the less idle core."""
+    server, client = (middle[key] / middle["wall_s"] for key in ("server_cpu_s", "client_cpu_s"))
+    return "server-bound" if server >= client else "client-bound"
+
+
+def middles(row, measured):
+    """Contender to the medians of its rounds."""
+    found = {}
+    for name in row.contenders:
+        mine = [one for one in measured if one["client"] == name]
+        if mine:
+            keys = ("per_s", "per_cpu_s", "server_cpu_s", "client_cpu_s", "wall_s", "requests")
+            found[name] = {key: place.median([one[key] for one in mine]) for key in keys}
+    return found
+
+
+def markdown(results, versions, idle):
+    lines = ["# The origin and the load engine side by side", ""]
+    lines += [f"- {name}: {version or 'not there'}" for name, version in versions.items()]
+    lines += [f"- load average {os.getloadavg()[0]:.1f} at the end, {os.cpu_count()} cores, one a side", ""]
+    lines += ["| work | asked | measured | |", "|---|---|---|---|"]
+    for result in results:
+        for one in result["judged"]:
+            what = "requests/s" if one["key"] == "per_s" else "per CPU second"
+            if one["against"] is None:
+                lines.append(f"| {result['work']} | {one['asked']} x {what} | no peer is there | |")
+            else:
+                lines.append(f"| {result['work']} | {one['asked']} x {what} | {one['measured']:.2f} x {one['against']} "
+                             f"| {'met' if one['met'] else 'missed'} |")
+    if idle:
+        lines.append(f"| {idle['count']} idle TLS connections | {idle['asked'] / 1000:.0f} kB each at most "
+                     f"| {idle['octets'] / 1000:.1f} kB | {'met' if idle['octets'] <= idle['asked'] else 'missed'} |")
+    for result in results:
+        lines += ["", f"## {result['name']}: {result['work']}", "",
+                  "| contender | requests/s | server µs CPU a request | client µs CPU a request | |", "|---|---|---|---|---|"]
+        for name, middle in result["middles"].items():
+            micros = [1e6 * middle[key] / middle["requests"] for key in ("server_cpu_s", "client_cpu_s")]
+            lines.append(f"| {name} | {middle['per_s']:.0f} | {micros[0]:.2f} | {micros[1]:.2f} | {bound(middle)} |")
+        lines += [f"| {name} | missing: {why} | | | |" for name, why in result["missing"].items()]
+    return "\n".join(lines) + "\n"

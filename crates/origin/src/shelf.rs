@@ -1,0 +1,195 @@
+//! Files that are asked for again and again: their heads stand ready, made once a second. The one rule: nothing stays
+//! here for longer than the folder's owner takes a file for unchanged.
+
+use crate::body::Body;
+use crate::files::File;
+use proto::{Fields, Method, RequestHead, ResponseHead, Status};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use unit::Instant;
+
+/// Targets kept at most.
+const ENTRIES: usize = 1024;
+
+/// Octets of files kept at most: whoever owns the folder may hold each of them whole.
+const OCTETS: u64 = 16 * 1024 * 1024;
+
+/// Whole answers by the target that they were given to.
+#[derive(Debug, Default)]
+pub(crate) struct Shelf {
+    answers: HashMap<Box<str>, Rc<Ready>>,
+    octets: u64,
+}
+
+/// A whole file's answer.
+pub(crate) struct Ready {
+    file: Rc<dyn File>,
+    length: u64,
+    until: Instant,
+    /// Without those that every answer gets.
+    fields: Fields,
+    /// The head of this second.
+    head: RefCell<Option<(u64, Rc<ResponseHead>)>>,
+}
+
+impl Shelf {
+    /// The answer to a request that asks for the whole of something on the shelf, without conditions.
+    pub(crate) fn find(&self, now: Instant, request: &RequestHead) -> Option<Rc<Ready>> {
+        let ready = self.answers.get(request.path.as_str())?;
+        (now < ready.until && is_plain(request)).then(|| Rc::clone(ready))
+    }
+
+    /// Keeps the answer that a plain request without a query got, where its file stays fresh for a while.
+    pub(crate) fn keep(
+        &mut self,
+        request: &RequestHead,
+        (file, length): (&Rc<dyn File>, u64),
+        fields: &Fields,
+    ) {
+        let Some(until) = file.fresh_until() else { return };
+        if length > OCTETS || request.path.contains('?') || !is_plain(request) {
+            return;
+        }
+        if let Some(known) = self.answers.remove(request.path.as_str()) {
+            self.octets -= known.length;
+        }
+        // Everything goes at once: what is asked for often comes back with the next request.
+        if self.answers.len() >= ENTRIES || self.octets + length > OCTETS {
+            *self = Self::default();
+        }
+        self.octets += length;
+        let (file, fields, head) = (Rc::clone(file), fields.clone(), RefCell::default());
+        let ready = Ready { file, length, until, fields, head };
+        self.answers.insert(request.path.as_str().into(), Rc::new(ready));
+    }
+}
+
+impl Ready {
+    /// The head of this second; `make` makes it of the file's own fields where it is the first in it.
+    pub(crate) fn head(
+        &self,
+        second: u64,
+        make: impl FnOnce(&Fields) -> ResponseHead,
+    ) -> Rc<ResponseHead> {
+        let mut kept = self.head.borrow_mut();
+        match &*kept {
+            Some((made, head)) if *made == second => Rc::clone(head),
+            _ => {
+                let mut head = make(&self.fields);
+                head.fields.push(b"content-length", self.length.to_string().as_bytes());
+                head.fields.seal();
+                let head = Rc::new(head);
+                *kept = Some((second, Rc::clone(&head)));
+                head
+            }
+        }
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        Status::OK
+    }
+
+    pub(crate) fn body(&self) -> Body {
+        Body::File { file: Rc::clone(&self.file), left: 0..self.length }
+    }
+}
+
+impl std::fmt::Debug for Ready {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ready").field("length", &self.length).finish_non_exhaustive()
+    }
+}
+
+/// Whether nothing but the target decides on the answer: no precondition (RFC 9110 §13.1), no range (§14.2).
+fn is_plain(request: &RequestHead) -> bool {
+    let decides = |name: &[u8]| {
+        name.eq_ignore_ascii_case(b"range")
+            || name.first_chunk::<3>().is_some_and(|start| start.eq_ignore_ascii_case(b"if-"))
+    };
+    matches!(request.method, Method::Get | Method::Head)
+        && !request.fields.iter().any(|field| decides(field.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::FileFacts;
+    use bytes::Bytes;
+    use proto::Scheme;
+    use std::time::Duration;
+
+    struct Fresh(u64);
+
+    impl File for Fresh {
+        fn facts(&self) -> FileFacts {
+            FileFacts { length: self.0, modified: 0, modified_nanos: 0, identity: 0 }
+        }
+
+        fn read(&self, _offset: u64, _length: usize) -> Option<Bytes> {
+            None
+        }
+
+        fn fresh_until(&self) -> Option<Instant> {
+            Some(Instant::ZERO + Duration::from_secs(1))
+        }
+    }
+
+    fn get(path: &str) -> RequestHead {
+        RequestHead::get(Scheme::Http, "a", path)
+    }
+
+    fn keep(shelf: &mut Shelf, request: &RequestHead, length: u64) {
+        let file: Rc<dyn File> = Rc::new(Fresh(length));
+        shelf.keep(request, (&file, length), &Fields::new().with("etag", "\"x\""));
+    }
+
+    #[test]
+    fn an_answer_stays_until_its_file_is_no_longer_fresh() {
+        let mut shelf = Shelf::default();
+        keep(&mut shelf, &get("/a"), 5);
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        assert!(shelf.find(at(999), &get("/a")).is_some());
+        assert!(shelf.find(at(1000), &get("/a")).is_none());
+        assert!(shelf.find(at(0), &get("/b")).is_none());
+    }
+
+    #[test]
+    fn whoever_sets_conditions_or_wants_a_part_gets_nothing_from_the_shelf() {
+        let mut shelf = Shelf::default();
+        keep(&mut shelf, &get("/a"), 5);
+        for name in ["range", "Range", "if-none-match", "If-Modified-Since", "if-range", "If-Match"]
+        {
+            let mut request = get("/a");
+            request.fields.push(name.as_bytes(), b"x");
+            assert!(shelf.find(Instant::ZERO, &request).is_none(), "{name}");
+        }
+        let post = RequestHead { method: Method::Post, ..get("/a") };
+        assert!(shelf.find(Instant::ZERO, &post).is_none());
+    }
+
+    #[test]
+    fn the_shelf_is_bounded_in_targets_and_in_octets() {
+        let mut shelf = Shelf::default();
+        for number in 0..5 * ENTRIES {
+            keep(&mut shelf, &get(&format!("/{number}")), 10_000);
+            assert!(shelf.answers.len() <= ENTRIES && shelf.octets <= OCTETS);
+        }
+        keep(&mut shelf, &get("/a?b"), 1);
+        assert!(shelf.find(Instant::ZERO, &get("/a?b")).is_none(), "queries are without number");
+        keep(&mut shelf, &get("/large"), OCTETS + 1);
+        assert!(shelf.find(Instant::ZERO, &get("/large")).is_none());
+    }
+
+    #[test]
+    fn a_head_is_made_once_a_second() {
+        let mut shelf = Shelf::default();
+        keep(&mut shelf, &get("/a"), 5);
+        let ready = shelf.find(Instant::ZERO, &get("/a")).unwrap();
+        let make = |fields: &Fields| ResponseHead { status: Status::OK, fields: fields.clone() };
+        let first = ready.head(7, make);
+        assert!(Rc::ptr_eq(&first, &ready.head(7, make)));
+        assert!(!Rc::ptr_eq(&first, &ready.head(8, make)));
+        assert_eq!(first.fields.sealed().and_then(|seal| seal.content_length()), Some(5));
+    }
+}

@@ -4,6 +4,7 @@
 
 mod audits;
 mod bad_input;
+#[allow(dead_code, reason = "the other tests of the program use the rest")]
 mod bench;
 mod calibration;
 mod capture;
@@ -11,6 +12,7 @@ mod comparing;
 mod contenders;
 mod damage;
 mod downloads;
+mod exports;
 mod faults;
 mod help;
 mod interrupts;
@@ -20,5 +22,6 @@ mod runs;
 mod serving;
 mod subjects;
 mod tcp_settings;
+mod twitter;
 mod twitter;
 mod verdicts;

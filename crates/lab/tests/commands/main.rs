@@ -23,4 +23,5 @@ mod serving;
 mod subjects;
 mod tcp_settings;
 mod twitter;
+mod twitter;
 mod verdicts;

@@ -9,7 +9,7 @@ use crate::environment;
 use crate::far_side::{FarEnd, FarSide, Order, low_ports, outcome};
 use crate::job::{FarJob, FarReady, IdentityPem, NearJob, NearReport, TrialOrder};
 use crate::materials::{self, Materials};
-use crate::path::Path;
+use crate::path::{self, Path};
 use crate::served::Digest;
 use crate::servers::Servers;
 use crate::sitting::Carrier;
@@ -18,8 +18,8 @@ use crate::task::Task;
 use crate::trouble::Trouble;
 use os::error::Os;
 use os::net::{
-    ForwardSpec, Frame, LinkCounters, NamesFor, Placement, Segmentation, Side, Stop, Topology,
-    TopologySpec,
+    Core, ForwardSpec, Frame, LinkCounters, NamesFor, Placement, Segmentation, Side, Stop,
+    Topology, TopologySpec,
 };
 use os::process::Child;
 use secure::{Authority, AuthoritySpec};
@@ -77,12 +77,17 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     let root = authority.root_pem();
     let subject = subject(order, &work.task, (&root.text, &digests))?;
     let link = &order.plan.cell.link;
-    let topology = Path::topology(link, &topology_spec(&order.plan.cell.contender, &work));
-    let topology = topology.map_err(unsupported)?;
+    let (core, reception) = match is_pinned(&order.plan) {
+        true => path::cores(&order.plan.placement, &spec),
+        false => (Core::Shared, None),
+    };
+    let ends = TopologySpec { reception, ..topology_spec(&order.plan.cell.contender, &work) };
+    let topology = Path::topology(link, &ends).map_err(unsupported)?;
     let forward = ForwardSpec {
         link: spec.clone(),
         seed: Seed(order.plan.seed),
         segmentation: Segmentation::KeepWhereUnlimited,
+        core,
     };
     let mut packets: Vec<PacketRecord> = Vec::new();
     let mut keep = |packet| packets.push(packet);

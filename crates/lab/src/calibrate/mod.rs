@@ -67,7 +67,7 @@ impl Asking {
     fn of(form: Form) -> Self {
         // A spacing that no timer's grain divides shows what whole milliseconds would hide.
         let (rounds, count, spacing, round_trips): (_, _, _, &[u64]) = match form {
-            Form::Full => (8, 75, Duration::from_micros(4_370), &[10, 50, 100]),
+            Form::Full => (4, 150, Duration::from_micros(4_370), &[10, 50, 100]),
             Form::Short => (2, 150, Duration::from_micros(1_370), &[10]),
         };
         let spec = PingSpec { to: far(), count, spacing, patience: PATIENCE };

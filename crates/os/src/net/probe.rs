@@ -107,7 +107,7 @@ pub fn held_up(span: Duration, spacing: Duration) -> Vec<u64> {
         let now = clock::now();
         while due <= now {
             late.push(now.since(due).as_nanos() as u64);
-            due = due + spacing;
+            due += spacing;
         }
     }
     late

@@ -30,6 +30,9 @@ pub struct Calls {
     pending: VecDeque<FetchSpec>,
     /// When the next call is to be made; None while another's end decides it.
     next: Next,
+    /// How much later than its time each call was made, added up.
+    late: Duration,
+    made: u32,
     fetches: Vec<FetchRecord>,
     connections: Vec<ConnectionRecord>,
 }
@@ -51,8 +54,19 @@ impl Calls {
             pattern,
             pending: specs.into_iter().collect(),
             next: Next::AtOnce,
+            late: Duration::ZERO,
+            made: 0,
             fetches: Vec::new(),
             connections: Vec::new(),
+        }
+    }
+
+    /// How much later than planned the calls of an open loop were made, on average: what this client adds to them.
+    /// None where no plan says when.
+    pub fn mean_lateness(&self) -> Option<Duration> {
+        match self.pattern {
+            Pattern::Staggered { .. } if self.made > 0 => Some(self.late / self.made),
+            _ => None,
         }
     }
 
@@ -78,6 +92,8 @@ impl Work for Calls {
             return None;
         }
         let spec = self.pending.pop_front()?;
+        self.late += now.since(due);
+        self.made += 1;
         self.next = match self.pattern {
             Pattern::Serial => Next::AfterTheLast,
             Pattern::Parallel => Next::At(due),

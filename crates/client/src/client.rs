@@ -19,6 +19,7 @@ use crate::work::Work;
 use page::Url;
 use proto::{Action, Fin, Refused, RequestHead, SocketId, StreamId};
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::Duration;
 use unit::Instant;
 
 /// An end point that does the work `W` over connections of its own.
@@ -44,8 +45,15 @@ enum Phase {
     /// Nobody has told the time yet.
     Idle,
     Running,
+    /// All is done, but connections still have to say why they close; until then at most.
+    Leaving {
+        until: Instant,
+    },
     Finished,
 }
+
+/// How long last words may take: a peer that takes no octets does not hear them.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl<W: Work> Client<W> {
     /// A client that begins `work` as soon as it is driven.
@@ -83,7 +91,7 @@ impl<W: Work> Client<W> {
 
     /// Begins all that can be begun.
     fn pump(&mut self, now: Instant) {
-        if self.phase == Phase::Finished {
+        if self.is_ending() {
             return;
         }
         self.phase = Phase::Running;
@@ -270,8 +278,9 @@ impl<W: Work> Client<W> {
 
     /// A connection let a fetch down: it goes back to the queue where it may, else it fails.
     fn let_down(&mut self, now: Instant, id: FetchId, acted: Acted, failure: Failure) {
+        let ending = self.is_ending();
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        if !fetch.may_retry(acted) || self.phase == Phase::Finished {
+        if !fetch.may_retry(acted) || ending {
             return self.end(now, id, Err(failure));
         }
         fetch.retried = Retried::Once;
@@ -313,18 +322,41 @@ impl<W: Work> Client<W> {
             && carrier.record.protocol != Protocol::Http1.name()
     }
 
-    /// All is done: closes what is open and tells the driver.
+    /// All is done: closes what is open, and tells the driver once the last words are out.
     fn finish(&mut self, now: Instant) {
-        self.phase = Phase::Finished;
+        self.phase = Phase::Leaving { until: now + LAST_WORDS };
         for index in 0..self.slots.len() {
             if let Some(slot) = self.slots[index].take() {
                 match slot.life {
-                    Life::Closing => self.release(slot),
+                    // It was closed before, for a reason that the peer is to hear: a GOAWAY, an alert.
+                    Life::Closing => self.slots[index] = Some(slot),
                     Life::Live | Life::Gone => self.retire(now, slot),
                 }
             }
         }
-        self.actions.push_back(Action::Finish);
+        self.leave();
+    }
+
+    /// Tells the driver, where no connection is left.
+    fn leave(&mut self) {
+        let leaving = matches!(self.phase, Phase::Leaving { .. });
+        if leaving && self.slots.iter().all(Option::is_none) {
+            self.phase = Phase::Finished;
+            self.actions.push_back(Action::Finish);
+        }
+    }
+
+    /// Whoever has not heard why by now is not told.
+    fn leave_at_once(&mut self) {
+        for index in 0..self.slots.len() {
+            if let Some(slot) = self.slots[index].take() {
+                self.release(slot);
+            }
+        }
+    }
+
+    fn is_ending(&self) -> bool {
+        matches!(self.phase, Phase::Leaving { .. } | Phase::Finished)
     }
 }
 

@@ -135,15 +135,7 @@ impl Fetch {
         self.record.connection = None;
         self.record.stream = 0;
         self.record.protocol.clear();
-        self.record.phases = Phases {
-            queued: self.record.phases.queued,
-            connect_start: None,
-            connected: None,
-            secured: None,
-            sent: None,
-            first_byte: None,
-            last_byte: None,
-        };
+        self.record.phases = Phases::wished(self.record.phases.queued);
     }
 
     /// The final response's head came.

@@ -190,6 +190,7 @@ fn whatever_the_servers_do_every_fetch_ends_and_every_socket_is_closed() {
                 4 => redirect(302, &format!("{}x", seen.head.path)),
                 5 if h2 => Reply::GoAway,
                 6 if h2 => Reply::Refuse,
+                7 if h2 => Reply::Violate,
                 _ => ok(&vec![2; random.below(40_000) as usize]),
             };
             let mut world = World::new(Listener::Clear(speaks), script);
@@ -211,4 +212,34 @@ fn whatever_the_servers_do_every_fetch_ends_and_every_socket_is_closed() {
             }
         }
     }
+}
+
+/// RFC 9113 §5.4.1: whoever closes a connection for an error says which, in a GOAWAY.
+const GOAWAY: u8 = 7;
+
+#[test]
+fn a_server_that_breaks_the_rules_is_told_why_even_when_that_was_the_last_fetch() {
+    let mut world = World::new(Listener::Clear(Speaks::Http2), |_| Reply::Violate);
+    let records = run(&mut world, config(Transport::H2_CLEAR), fetches(1));
+    assert!(matches!(records[0].outcome, FetchOutcome::Failed(_)), "{records:?}");
+    let said = &world.last_sent;
+    assert_eq!(said.get(3), Some(&GOAWAY), "{said:02x?}");
+    // PROTOCOL_ERROR (RFC 9113 §7), behind the last stream's number.
+    assert_eq!(said.get(13..17), Some(&[0, 0, 0, 1][..]), "{said:02x?}");
+    assert_eq!(world.still_open(), 0);
+}
+
+#[test]
+fn a_peer_that_takes_no_octets_keeps_a_client_no_longer_than_a_second() {
+    let deaf = std::rc::Rc::new(std::cell::Cell::new(false));
+    let from_now_on = deaf.clone();
+    let mut world = World::new(Listener::Clear(Speaks::Http2), move |_| {
+        from_now_on.set(true);
+        Reply::Violate
+    });
+    world.deaf = deaf;
+    let records = run(&mut world, config(Transport::H2_CLEAR), fetches(1));
+    let failed = millis(records[0].phases.last_byte);
+    let ended = millis(Some(world.now));
+    assert_eq!((ended - failed, world.still_open()), (1_000, 0));
 }

@@ -1,39 +1,116 @@
-//! Whether a trial counts: the link says of itself what it did beside its model.
+//! What the audit is told of a trial: by the machine's own counters, by the link and by the two ends. Nothing here
+//! judges; `study::audit` does.
 
-use os::net::LinkCounters;
+use crate::job::TrialOrder;
+use crate::ran::Ran;
+use os::error::Os;
+use os::machine::{CpuTimes, cpu_pressure};
+use os::net::{LinkCounters, Topology};
+use os::reactor::LoopTimes;
 use std::time::Duration;
-use study::record::Outcome;
+use study::audit::{Audit, AuditFigure};
+use unit::Instant;
 
-/// A packet that the link let out later than this after its time, and than [`LATE_SHARE`] of the load, spoils
-/// the trial: on a machine with other work each core is away for some milliseconds now and then, which a slow
-/// link does not notice, and a quick one takes for the network.
-const LATE: Duration = Duration::from_millis(10);
+/// Keeps an eye on the machine while the two ends work.
+pub(crate) struct MachineWatch {
+    at: Instant,
+    run_by: u32,
+    times: Option<CpuTimes>,
+    /// Processor time of this run, every trial of it together.
+    own: Option<Duration>,
+    pressure: Option<Duration>,
+    dropped: u64,
+}
 
-/// As much as a verdict takes for a tie by default: one such packet can move a load's time by all of it.
-const LATE_SHARE: f64 = 0.05;
+/// What it saw.
+pub(crate) struct MachineFigures {
+    others: Option<f64>,
+    stolen: Option<f64>,
+    pressure: Option<f64>,
+    /// Frames that devices dropped.
+    pub(crate) dropped: u64,
+}
 
-/// What the link says of itself goes before what the client found.
-pub(crate) fn audit(found: Outcome, load_ms: Option<&f64>, counters: &LinkCounters) -> Outcome {
-    let invalid = |reason: String| Outcome::Invalid { reason };
-    let unplanned = counters.unplanned();
-    if unplanned > 0 {
-        return invalid(format!(
-            "the kernel dropped {unplanned} packets that the link did not plan to drop"
-        ));
+/// The kernel counts in ticks of a hundredth of a second, and each process by itself: of fewer ticks no share can be
+/// told. Two cores have them in a fifth of a second.
+const LEAST_TICKS: u32 = 40;
+
+impl MachineWatch {
+    /// Begins; the topology is built, and nothing runs in it yet.
+    pub(crate) fn begin(order: &TrialOrder, topology: &Topology) -> Result<Self, Os> {
+        Ok(Self {
+            run_by: order.run_by,
+            dropped: topology.dropped_frames()?,
+            own: os::process_tree::cpu_time(order.run_by),
+            times: CpuTimes::read(),
+            pressure: cpu_pressure(),
+            at: os::clock::now(),
+        })
     }
-    if counters.clock_steps > 0 {
-        return invalid("the wall clock was set during the trial".to_owned());
+
+    /// Both ends have ended.
+    pub(crate) fn end(self, topology: &Topology) -> Result<MachineFigures, Os> {
+        let span = os::clock::now().since(self.at).as_secs_f64();
+        let pressed = self.pressure.zip(cpu_pressure());
+        let times = self.times.zip(CpuTimes::read()).map(|(before, now)| now.since(before));
+        let times = times.filter(|times| times.all() >= CpuTimes::TICK * LEAST_TICKS);
+        let own = self.own.zip(os::process_tree::cpu_time(self.run_by));
+        let own = own.map(|(before, now)| now.saturating_sub(before));
+        Ok(MachineFigures {
+            others: times.zip(own).map(|(times, own)| others(times, own)),
+            stolen: times.map(|times| share(times.stolen, times)),
+            pressure: pressed
+                .map(|(before, now)| (now.saturating_sub(before).as_secs_f64() / span).min(1.0)),
+            dropped: topology.dropped_frames()?.saturating_sub(self.dropped),
+        })
     }
-    let late = counters.lateness.max();
-    match (&found, load_ms) {
-        (Outcome::Measured, Some(load_ms))
-            if late > LATE && millis(late) > load_ms * LATE_SHARE =>
-        {
-            // Without figures, so that reports count trials of one fate together; the row has them.
-            invalid("the machine was busy: the link let a packet out too late".to_owned())
-        }
-        _ => found,
+}
+
+/// What the machine and the link say of a trial, however it ended.
+pub(crate) fn surroundings(machine: &MachineFigures, counters: &LinkCounters) -> Audit {
+    let mut audit = Audit::default();
+    note(&mut audit, AuditFigure::OtherLoad, machine.others);
+    note(&mut audit, AuditFigure::StolenCpu, machine.stolen);
+    note(&mut audit, AuditFigure::CpuPressure, machine.pressure);
+    audit.set(AuditFigure::UnplannedDrops, (counters.unplanned() + machine.dropped) as f64);
+    audit.set(AuditFigure::ClockSteps, counters.clock_steps as f64);
+    let late = (counters.lateness.count() > 0).then(|| millis(counters.lateness.max()));
+    note(&mut audit, AuditFigure::PacketLatenessMs, late);
+    audit
+}
+
+/// What the two ends say; `call_ms` is the mean time of the calls, where any were made.
+pub(crate) fn note_ends(audit: &mut Audit, ran: &Ran, call_ms: Option<f64>) {
+    let near = ran.near();
+    let ratio = |part: Duration, times: &LoopTimes| part.as_secs_f64() / times.span.as_secs_f64();
+    if let Some(times) = &near.times {
+        audit.set(AuditFigure::ClientLagMs, millis(times.late));
+        audit.set(AuditFigure::ClientLagCpuMs, millis(times.late_cpu));
+        audit.set(AuditFigure::ClientBusy, ratio(times.working, times));
+        audit.set(AuditFigure::ClientCpu, ratio(times.cpu, times));
     }
+    if let Some(times) = &ran.far_times {
+        audit.set(AuditFigure::OriginLagMs, millis(times.late));
+        audit.set(AuditFigure::OriginLagCpuMs, millis(times.late_cpu));
+    }
+    let late = near.schedule_lag.map(millis);
+    note(audit, AuditFigure::ScheduleLagMs, late);
+    note(audit, AuditFigure::ScheduleLag, late.zip(call_ms).map(|(late, call)| late / call));
+}
+
+fn note(audit: &mut Audit, figure: AuditFigure, value: Option<f64>) {
+    if let Some(value) = value {
+        audit.set(figure, value);
+    }
+}
+
+/// The share of all cores that neither this run nor anybody's interrupts took.
+fn others(times: CpuTimes, own: Duration) -> f64 {
+    share(times.busy.saturating_sub(own), times)
+}
+
+fn share(part: Duration, of: CpuTimes) -> f64 {
+    part.as_secs_f64() / of.all().as_secs_f64()
 }
 
 fn millis(span: Duration) -> f64 {
@@ -43,43 +120,14 @@ fn millis(span: Duration) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
-
-    fn counters(missed: u64, clock_steps: u64, late_ms: u64) -> LinkCounters {
-        let way = |missed| {
-            json!({"packets": 9, "bytes": 900, "delivered": 9, "delivered_bytes": 900, "lost": 0,
-                "queue_full": 0, "missed": missed, "unsent": 0, "beside": 0})
-        };
-        let nanos = late_ms * 1_000_000;
-        serde_json::from_value(json!({
-            "up": way(0), "down": way(missed), "under_way": 0, "clock_steps": clock_steps,
-            "lateness": {"buckets": [], "count": 1, "sum": nanos, "max": nanos},
-        }))
-        .unwrap()
-    }
-
-    fn is_valid(load_ms: f64, counters: &LinkCounters) -> bool {
-        audit(Outcome::Measured, Some(&load_ms), counters) == Outcome::Measured
-    }
 
     #[test]
-    fn a_link_that_kept_its_word_lets_the_trial_count() {
-        assert!(is_valid(20.0, &counters(0, 0, 0)));
-        assert!(!is_valid(20.0, &counters(1, 0, 0)));
-        assert!(!is_valid(20.0, &counters(0, 1, 0)));
-    }
-
-    #[test]
-    fn lateness_spoils_a_trial_by_its_share_of_the_load() {
-        assert!(is_valid(20.0, &counters(0, 0, 9)), "cores are away so long on any machine");
-        assert!(!is_valid(20.0, &counters(0, 0, 40)));
-        assert!(is_valid(3000.0, &counters(0, 0, 40)), "a slow link does not notice");
-        assert!(!is_valid(3000.0, &counters(0, 0, 151)));
-    }
-
-    #[test]
-    fn a_failed_trial_stays_one_however_late_its_link_was() {
-        let failed = Outcome::Failed { reason: "no answer".to_owned() };
-        assert_eq!(audit(failed.clone(), Some(&20.0), &counters(0, 0, 40)), failed);
+    fn what_this_run_took_and_interrupts_are_no_load_of_others() {
+        let ms = Duration::from_millis;
+        let times = CpuTimes { busy: ms(600), idle: ms(300), interrupts: ms(80), stolen: ms(20) };
+        assert!((others(times, ms(400)) - 0.2).abs() < 1e-9);
+        assert!((share(times.stolen, times) - 0.02).abs() < 1e-9);
+        // Ticks of two kinds of counting may cross.
+        assert_eq!(others(times, ms(700)), 0.0);
     }
 }

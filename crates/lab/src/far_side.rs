@@ -3,8 +3,10 @@
 use crate::job::{FarReport, IdentityPem};
 use crate::materials::{self, Materials};
 use crate::sitting::Carrier;
+use crate::unmade::{failed, faulty};
 use os::net::{Stop, Topology};
 use os::process::{Child, Usage};
+use os::reactor::LoopTimes;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
@@ -16,7 +18,7 @@ use std::time::Duration;
 use study::experiment::Contender;
 use study::reconcile::{self, ServerConnection};
 use study::record::Outcome;
-use subject::server::{Fault, Place, Quarters, Running, ServerDeclaration, ServerLog};
+use subject::server::{Place, Quarters, Running, ServerDeclaration, ServerLog};
 use trace::TlsRecord;
 use unit::ByteSize;
 
@@ -54,6 +56,8 @@ pub(crate) struct FarEnd {
     pub(crate) settings: BTreeMap<String, String>,
     /// What it saw; None where it does not tell.
     pub(crate) log: Option<reconcile::ServerLog>,
+    /// The times of its event loop, where it is our own origin.
+    pub(crate) times: Option<LoopTimes>,
 }
 
 /// What a server that is not ours is started with.
@@ -77,9 +81,9 @@ impl<'d> FarSide<'d> {
         let programs = crate::environment::program_folders();
         let place = lay_out(&order, topology)?;
         let quarters = Quarters { topology, cpus: order.cpus, programs: &programs };
-        let mut running = Running::start(order.declaration, order.contender, &place, quarters)
-            .map_err(outcome)?;
-        running.await_ready(topology).map_err(outcome)?;
+        let mut running =
+            Running::start(order.declaration, order.contender, &place, quarters).map_err(faulty)?;
+        running.await_ready(topology).map_err(faulty)?;
         Ok(Self::Server(Box::new(running)))
     }
 
@@ -98,17 +102,19 @@ impl<'d> FarSide<'d> {
     pub(crate) fn end(self, carrier: &mut dyn Carrier) -> Result<FarEnd, Outcome> {
         match self {
             Self::Origin(mut child, words, settings) => {
-                let log = last_words(&child, words, carrier)?;
+                let report = last_words(&child, words, carrier)?;
                 let exit = child.end(ORIGIN_END).map_err(failed)?;
-                Ok(FarEnd { usage: exit.usage, settings, log })
+                let times = report.as_ref().and_then(|report| report.times);
+                let log = report.map(|report| report.log);
+                Ok(FarEnd { usage: exit.usage, settings, log, times })
             }
             Self::Server(running) => {
-                let stopped = running.stop().map_err(outcome)?;
+                let stopped = running.stop().map_err(faulty)?;
                 let mut settings = stopped.log.as_ref().map_or_else(BTreeMap::new, told);
                 let peak = ByteSize(stopped.peak_resident).to_string();
                 settings.insert("server peak memory".to_owned(), peak);
                 let log = stopped.log.as_ref().map(seen);
-                Ok(FarEnd { usage: stopped.usage, settings, log })
+                Ok(FarEnd { usage: stopped.usage, settings, log, times: None })
             }
         }
     }
@@ -121,14 +127,6 @@ impl AsFd for FarSide<'_> {
             Self::Origin(child, ..) => child.as_fd(),
             Self::Server(running) => running.as_fd(),
         }
-    }
-}
-
-/// Whatever a fault of a subject's makes of a trial.
-pub(crate) fn outcome(fault: Fault) -> Outcome {
-    match fault {
-        Fault::Unsupported { reason, remedy } => Outcome::Unsupported { reason, remedy },
-        Fault::Failed { reason } => Outcome::Failed { reason },
     }
 }
 
@@ -155,7 +153,7 @@ fn last_words(
     far: &Child,
     mut stdout: ChildStdout,
     carrier: &mut dyn Carrier,
-) -> Result<Option<reconcile::ServerLog>, Outcome> {
+) -> Result<Option<FarReport>, Outcome> {
     far.ask_to_end();
     let deadline = Some(os::clock::now() + ORIGIN_END);
     let mut text = Vec::new();
@@ -170,7 +168,7 @@ fn last_words(
             count => text.extend_from_slice(&piece[..count]),
         }
     }
-    Ok(serde_json::from_slice::<FarReport>(&text).ok().map(|report| report.log))
+    Ok(serde_json::from_slice(&text).ok())
 }
 
 /// What a server's own log says, as a row keeps it.
@@ -236,8 +234,4 @@ fn kept(inputs: &Path) -> PathBuf {
 /// The setting that lets somebody who is not root listen where servers usually do.
 pub(crate) fn low_ports() -> (String, String) {
     ("net.ipv4.ip_unprivileged_port_start".to_owned(), "0".to_owned())
-}
-
-fn failed(reason: impl std::fmt::Display) -> Outcome {
-    Outcome::Failed { reason: reason.to_string() }
 }

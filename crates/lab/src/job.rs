@@ -1,6 +1,7 @@
 //! What the runner, the worker and its two sides say to each other: one JSON value each way.
 
 use crate::task::Task;
+use os::reactor::LoopTimes;
 use page::Table;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,8 @@ pub(crate) struct TrialOrder {
     pub(crate) scratch: PathBuf,
     /// A folder for the files that are served, which the trials of a run share.
     pub(crate) served: PathBuf,
+    /// The process that runs this trial and others beside it: what it and all below it take is no other load.
+    pub(crate) run_by: u32,
 }
 
 /// Worker to far: answer like this until told to stop.
@@ -71,6 +74,8 @@ pub(crate) struct FarReady {
 pub(crate) struct FarReport {
     /// Connection by connection.
     pub(crate) log: ServerLog,
+    /// The times of its event loop.
+    pub(crate) times: Option<LoopTimes>,
 }
 
 /// Worker to near: do this.
@@ -103,4 +108,11 @@ pub(crate) struct NearReport {
     pub(crate) server_time: BTreeMap<u32, Duration>,
     /// Settings read back from the client's sockets.
     pub(crate) settings: BTreeMap<String, String>,
+    /// The times of its event loop; None of a client that is not ours.
+    pub(crate) times: Option<LoopTimes>,
+    /// How much later than planned calls were made, on average, where they had a plan.
+    pub(crate) schedule_lag: Option<Duration>,
+    /// The addresses of connections that it made before the work began, to fetch cookies.
+    #[serde(default)]
+    pub(crate) before: Vec<SocketAddr>,
 }

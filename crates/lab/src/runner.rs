@@ -168,6 +168,7 @@ impl<'a> Runner<'a> {
             key_log: self.context.key_log.clone(),
             scratch: self.scratch(self.started),
             served: self.context.scratch.join("served"),
+            run_by: std::process::id(),
         };
         let text = serde_json::to_string(&order).map_err(|error| trouble(&error))?;
         let mut command = Command::new(&self.context.program);

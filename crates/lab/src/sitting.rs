@@ -2,6 +2,7 @@
 //! meanwhile, and what it says is kept with the time at which it came. The one rule: whatever it does, it costs
 //! bounded memory and bounded time, and every way out but the good one carries the subject's own words.
 
+use crate::unmade::failed;
 use os::net::{Stop, Stopped};
 use os::process::{Child, Exit, Usage};
 use std::fs::File;
@@ -260,8 +261,4 @@ fn unsupported(name: &str, transcript: &Transcript, words: &str) -> Outcome {
             }
         }
     }
-}
-
-fn failed(reason: impl std::fmt::Display) -> Outcome {
-    Outcome::Failed { reason: reason.to_string() }
 }

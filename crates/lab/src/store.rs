@@ -12,6 +12,8 @@ use study::record::{Outcome, RunHeader, TrialRecord};
 pub(crate) struct Store {
     connection: Connection,
     path: PathBuf,
+    /// Whether it is damaged so that it can be read in parts, and not be written to.
+    maimed: bool,
 }
 
 impl Store {
@@ -29,7 +31,16 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens the file of an earlier run.
+    /// Opens the file of an earlier run, to go on with it.
+    pub(crate) fn open_whole(path: &Path) -> Result<Self, Trouble> {
+        let store = Self::open(path)?;
+        match store.maimed {
+            false => Ok(store),
+            true => Err(store.damaged("a part of it is missing, and it takes no more rows")),
+        }
+    }
+
+    /// Opens the file of an earlier run, to read what it holds.
     pub(crate) fn open(path: &Path) -> Result<Self, Trouble> {
         if !path.is_file() {
             return Err(Trouble::misuse(format!("{} is not there", path.display()))
@@ -47,6 +58,7 @@ impl Store {
             .map_err(|error| match error.sqlite_error_code() {
                 // A query that is right elsewhere: there is no such table.
                 Some(ErrorCode::Unknown) => self.damaged("it has no table of the run"),
+                _ if self.maimed => self.damaged("its header cannot be read"),
                 _ => self.trouble("reading", &error),
             })?;
         let text = text.ok_or_else(|| self.damaged("it has no header"))?;
@@ -94,11 +106,7 @@ impl Store {
         let mut rows = Rows::default();
         let mut seen = BTreeSet::new();
         if let Err(error) = self.scan("ASC", &mut rows, &mut seen) {
-            let is_damage = matches!(
-                error.sqlite_error_code(),
-                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
-            );
-            if !is_damage {
+            if !self.is_damage(&error) {
                 return Err(self.trouble("reading", &error));
             }
             rows.damaged.push(format!("a place in {}: {error}", self.path.display()));
@@ -110,21 +118,45 @@ impl Store {
         Ok(rows)
     }
 
-    /// Adds the rows that are not `seen` yet, by key up or down, as far as the file can be read.
+    /// Adds the rows that are not `seen` yet, by key up or down, as far as the file can be read. A row of which a
+    /// part is missing is stepped over.
     fn scan(
         &self,
         way: &str,
         rows: &mut Rows,
         seen: &mut BTreeSet<String>,
     ) -> rusqlite::Result<()> {
-        let query = format!("SELECT key, record FROM trials ORDER BY key {way}");
+        let mut done = 0;
+        while let Err(error) = self.scan_from(way, &mut done, rows, seen) {
+            let query = format!("SELECT key FROM trials ORDER BY key {way} LIMIT 1 OFFSET ?1");
+            let key: Option<String> =
+                self.connection.query_row(&query, [done], |row| row.get(0)).optional()?;
+            let Some(key) = key.filter(|_| self.is_damage(&error)) else { return Err(error) };
+            done += 1;
+            if seen.insert(key.clone()) {
+                rows.damaged.push(format!("{key}: {error}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on behind the first `done` rows, and counts on.
+    fn scan_from(
+        &self,
+        way: &str,
+        done: &mut i64,
+        rows: &mut Rows,
+        seen: &mut BTreeSet<String>,
+    ) -> rusqlite::Result<()> {
+        let query = format!("SELECT key, record FROM trials ORDER BY key {way} LIMIT -1 OFFSET ?1");
         let mut statement = self.connection.prepare(&query)?;
-        let mut found = statement.query([])?;
+        let mut found = statement.query([*done])?;
         while let Some(row) = found.next()? {
             let text = |column| -> rusqlite::Result<String> {
                 Ok(String::from_utf8_lossy(row.get_ref(column)?.as_bytes()?).into_owned())
             };
             let (key, record) = (text(0)?, text(1)?);
+            *done += 1;
             if !seen.insert(key.clone()) {
                 continue;
             }
@@ -136,6 +168,11 @@ impl Store {
         Ok(())
     }
 
+    /// Whether the file is at fault, and not the system. Of one that is cut short anything may be wrong.
+    fn is_damage(&self, error: &rusqlite::Error) -> bool {
+        self.maimed || is_damage(error)
+    }
+
     fn open_file(path: &Path) -> Result<Self, Trouble> {
         let open = || -> rusqlite::Result<Connection> {
             let connection = Connection::open(path)?;
@@ -144,8 +181,23 @@ impl Store {
             connection.pragma_update(None, "synchronous", "NORMAL")?;
             Ok(connection)
         };
-        match open() {
-            Ok(connection) => Ok(Self { connection, path: path.to_owned() }),
+        // One that is cut short is refused as a whole, unless its first page's word on its size is let pass
+        // (https://www.sqlite.org/pragma.html#pragma_writable_schema).
+        let open_maimed = || -> rusqlite::Result<Connection> {
+            let connection = Connection::open(path)?;
+            connection.pragma_update(None, "writable_schema", "ON")?;
+            connection.pragma_update(None, "query_only", "ON")?;
+            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+            Ok(connection)
+        };
+        let opened = match open() {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
+                open_maimed().map(|connection| (connection, true))
+            }
+            opened => opened.map(|connection| (connection, false)),
+        };
+        match opened {
+            Ok((connection, maimed)) => Ok(Self { connection, path: path.to_owned(), maimed }),
             Err(error) => Err(trouble_with(path, "opening", &error)),
         }
     }
@@ -227,7 +279,7 @@ fn trouble_with(path: &Path, attempted: &str, error: &rusqlite::Error) -> Troubl
         Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
             trouble::file(attempted, &ErrorKind::PermissionDenied.into())
         }
-        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+        _ if is_damage(error) => {
             Trouble::failed(format!("{attempted}: the file is damaged or is not a run's rows"))
                 .remedy("run the experiment again, or restore the file")
         }
@@ -237,6 +289,11 @@ fn trouble_with(path: &Path, attempted: &str, error: &rusqlite::Error) -> Troubl
         }
         _ => Trouble::failed(format!("{attempted}: {error}")),
     }
+}
+
+/// Whether the file is at fault, and not the system.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
 /// Whether the disk below `path` takes no more.

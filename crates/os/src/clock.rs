@@ -20,3 +20,11 @@ pub fn realtime() -> Duration {
     unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
+
+/// Processor time that this thread has taken, on CLOCK_THREAD_CPUTIME_ID.
+pub fn thread_cpu() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: as above.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}

@@ -4,6 +4,7 @@
 pub mod clock;
 pub mod error;
 pub mod files;
+pub mod machine;
 pub mod net;
 pub mod process;
 pub mod process_tree;

@@ -5,6 +5,7 @@
 //! says. All of it belongs to one single-threaded process and dies with it.
 
 mod counters;
+mod drops;
 mod forwarder;
 mod frame;
 mod host_names;

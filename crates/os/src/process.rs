@@ -2,8 +2,18 @@
 //! time-out, end it with all that it started, and learn what it used.
 #![allow(unsafe_code)]
 
+mod before_exec;
+mod cores;
+mod init;
+mod usage;
+
+pub use cores::{allowed_cpus, pin};
+pub(crate) use init::Init;
+pub use usage::{Usage, children_usage, own_usage};
+
 use crate::error::Os;
-use std::ffi::{CStr, CString};
+use before_exec::{Maps, prepare, tie_to_parent};
+use cores::cpu_set;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -56,33 +66,6 @@ pub enum EndSignal {
     Quit,
     /// SIGHUP.
     HangUp,
-}
-
-/// What a child used, and its waited-for children too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// CPU time in user mode.
-    pub user: Duration,
-    /// CPU time in the kernel.
-    pub system: Duration,
-    /// Greatest resident set of one process in octets.
-    pub max_rss: u64,
-    /// Context switches because it waited.
-    pub voluntary_switches: u64,
-    /// Context switches because its time was up.
-    pub involuntary_switches: u64,
-}
-
-impl Usage {
-    fn of(usage: &libc::rusage) -> Self {
-        Self {
-            user: duration(usage.ru_utime),
-            system: duration(usage.ru_stime),
-            max_rss: usage.ru_maxrss as u64 * 1024,
-            voluntary_switches: usage.ru_nvcsw as u64,
-            involuntary_switches: usage.ru_nivcsw as u64,
-        }
-    }
 }
 
 /// How a child ended.
@@ -240,7 +223,7 @@ impl Child {
             }
             let error = io::Error::last_os_error();
             if error.kind() != io::ErrorKind::Interrupted {
-                return Err(Os::new("wait for a child", error));
+                return Err(Os::new("wait for a descriptor", error));
             }
         }
         Ok(Exit { status: ExitStatus::from_raw(status), usage: Usage::of(&usage) })
@@ -292,24 +275,6 @@ pub fn reap_orphans(limit: Duration) -> bool {
     }
 }
 
-/// What this process has used so far, without its children.
-pub fn own_usage() -> Usage {
-    // SAFETY: plain data, zero is a valid value of each field.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: a valid structure to write to; the call cannot fail with these arguments.
-    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
-    Usage::of(&usage)
-}
-
-/// What all children that were waited for have used, theirs included.
-pub fn children_usage() -> Usage {
-    // SAFETY: plain data, zero is a valid value of each field.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: a valid structure to write to; the call cannot fail with these arguments.
-    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
-    Usage::of(&usage)
-}
-
 /// Whether something can be read at once: octets, or the end.
 pub fn is_readable(fd: BorrowedFd<'_>) -> Result<bool, Os> {
     wait_readable(fd, Some(Duration::ZERO))
@@ -323,192 +288,17 @@ pub fn ignore_terminal_signals() {
     }
 }
 
-/// The CPUs that this thread may run on, in order; none where the kernel does not say.
-pub fn allowed_cpus() -> Vec<usize> {
-    // SAFETY: plain data, zero is an empty set.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: a valid set and its size.
-    let told = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
-    let most = if told < 0 { 0 } else { libc::CPU_SETSIZE as usize };
-    // SAFETY: each number is below CPU_SETSIZE.
-    (0..most).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
-}
-
-/// Binds this thread to `cpus`.
-pub fn pin(cpus: &[usize]) -> Result<(), Os> {
-    match cpu_set(cpus) {
-        Some(set) => {
-            apply_cpus(&set).map_err(|source| Os::new(format!("use CPUs {cpus:?}"), source))
-        }
-        None => Ok(()),
-    }
-}
-
-/// The first process of the PID namespace of our later children. When it ends, the kernel kills all
-/// others there, whatever they did to their groups and sessions; and it ends when we do.
-#[derive(Debug)]
-pub(crate) struct Init {
-    pid: libc::pid_t,
-    pidfd: OwnedFd,
-    /// Its reading end is what the process waits at.
-    _lifeline: OwnedFd,
-}
-
-impl Init {
-    /// Starts it; the caller has just unshared CLONE_NEWPID.
-    pub(crate) fn start() -> Result<Self, Os> {
-        let attempted = "start the first process of a PID namespace";
-        let (reader, writer) = pipe().map_err(|source| Os::new(attempted, source))?;
-        // SAFETY: the child calls only async-signal-safe functions and never returns.
-        let pid = unsafe { libc::fork() };
-        if pid < 0 {
-            return Err(Os::last(attempted));
-        }
-        if pid == 0 {
-            await_end_of(reader.as_raw_fd());
-        }
-        // SAFETY: a system call without pointers.
-        let pidfd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-        if pidfd < 0 {
-            return Err(Os::last(attempted));
-        }
-        // SAFETY: a new descriptor that nobody else owns.
-        let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd as RawFd) };
-        Ok(Self { pid, pidfd, _lifeline: writer })
-    }
-}
-
-impl Drop for Init {
-    fn drop(&mut self) {
-        // SAFETY: our own child, not waited for, so that its number is still its own.
-        unsafe { libc::kill(self.pid, libc::SIGKILL) };
-        // It ends when the last process of its namespace has been waited for. Those that are our children
-        // may still be in somebody's hand, so this does not wait without end.
-        if matches!(wait_readable(self.pidfd.as_fd(), Some(Duration::from_secs(1))), Ok(true)) {
-            // SAFETY: our own child; the status is not asked for.
-            unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), libc::WNOHANG) };
-        }
-    }
-}
-
-/// What the first process does: adopts orphans, and waits until the other end of its pipe is closed.
-fn await_end_of(lifeline: RawFd) -> ! {
-    // SAFETY: system calls only. Ignored SIGCHLD reaps orphans; descriptor 0 becomes the pipe and all
-    // others are closed, so that no other pipe is held open by this process.
-    unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong);
-        libc::prctl(libc::PR_SET_NAME, c"wirelap-init".as_ptr());
-        libc::signal(libc::SIGCHLD, libc::SIG_IGN);
-        libc::dup2(lifeline, 0);
-        libc::syscall(libc::SYS_close_range, 1, libc::c_uint::MAX, 0);
-        let mut octet = 0_u8;
-        while libc::read(0, (&raw mut octet).cast(), 1) < 0
-            && io::Error::last_os_error().raw_os_error() == Some(libc::EINTR)
-        {}
-        libc::_exit(0)
-    }
-}
-
-/// Runs between fork and exec: system calls only.
-fn prepare(
-    group: Group,
-    network: Option<RawFd>,
-    cpus: Option<&libc::cpu_set_t>,
-    own_proc: bool,
-) -> io::Result<()> {
-    let checked = |result: libc::c_int| {
-        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-    };
-    // SAFETY: system calls on numbers, on descriptors that are open and on static strings.
-    unsafe {
-        if group == Group::Own {
-            checked(libc::setpgid(0, 0))?;
-        }
-        for signal in [libc::SIGINT, libc::SIGQUIT] {
-            libc::signal(signal, libc::SIG_DFL);
-        }
-        if let Some(network) = network {
-            checked(libc::setns(network, libc::CLONE_NEWNET))?;
-        }
-        if let Some(cpus) = cpus {
-            apply_cpus(cpus)?;
-        }
-        if own_proc && libc::unshare(libc::CLONE_NEWNS) == 0 {
-            let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-            let proc = c"proc".as_ptr();
-            libc::mount(proc, c"/proc".as_ptr(), proc, flags, std::ptr::null());
-        }
-        Ok(())
-    }
-}
-
-/// Comes last between fork and exec: changes of credentials clear it.
-fn tie_to_parent() -> io::Result<()> {
-    // SAFETY: this option takes a number.
-    let result = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// What makes an ordinary user of a child, written down before the fork (user_namespaces(7)).
-struct Maps([(CString, String); 3]);
-
-impl Maps {
-    /// Debian's and most others' first ordinary user. Any number but 0 would do.
-    const ORDINARY: u32 = 1000;
-
-    fn to_ordinary() -> Self {
-        // SAFETY: these cannot fail and take nothing.
-        let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
-        let file = |name: &CStr, text: String| (name.to_owned(), text);
-        Self([
-            file(c"/proc/self/setgroups", "deny".to_owned()),
-            file(c"/proc/self/uid_map", format!("{} {uid} 1", Self::ORDINARY)),
-            file(c"/proc/self/gid_map", format!("{} {gid} 1", Self::ORDINARY)),
-        ])
-    }
-
-    /// Between fork and exec: system calls only.
-    fn enter(&self) -> io::Result<()> {
-        // SAFETY: unshare takes flags alone.
-        if unsafe { libc::unshare(libc::CLONE_NEWUSER) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        self.0.iter().try_for_each(|(file, text)| {
-            // SAFETY: a NUL-terminated string, and as many octets as the slice has; the descriptor is
-            // this call's own.
-            unsafe {
-                let fd = libc::open(file.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
-                let wrote = libc::write(fd, text.as_ptr().cast(), text.len());
-                let error = io::Error::last_os_error();
-                libc::close(fd);
-                if fd < 0 || wrote < 0 { Err(error) } else { Ok(()) }
-            }
-        })
-    }
-}
-
-fn apply_cpus(set: &libc::cpu_set_t) -> io::Result<()> {
-    // SAFETY: a valid set and its size.
-    let result = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-fn cpu_set(cpus: &[usize]) -> Option<libc::cpu_set_t> {
-    if cpus.is_empty() {
-        return None;
-    }
-    // SAFETY: plain data, zero is the empty set; CPU_SET checks its bound.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        for &cpu in cpus {
-            libc::CPU_SET(cpu, &mut set);
-        }
-        Some(set)
-    }
-}
-
 /// Waits until something can be read, or the end; whether it can, when `timeout` came first.
 pub fn wait_readable(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<bool, Os> {
+    wait_for(fd, libc::POLLIN, timeout)
+}
+
+/// Waits for any of `events`, or the end; whether one came, when `timeout` came first.
+pub(crate) fn wait_for(
+    fd: BorrowedFd<'_>,
+    events: libc::c_short,
+    timeout: Option<Duration>,
+) -> Result<bool, Os> {
     let deadline = timeout.map(|timeout| crate::clock::now() + timeout);
     loop {
         // Rounded up, so that a wait never ends before its time.
@@ -516,7 +306,7 @@ pub fn wait_readable(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<bo
             let left = deadline.since(crate::clock::now()).as_nanos().div_ceil(1_000_000);
             left.min(1 << 30) as libc::c_int
         });
-        let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 };
         // SAFETY: one valid pollfd.
         match unsafe { libc::poll(&raw mut poll, 1, millis) } {
             0 => return Ok(false),
@@ -529,18 +319,4 @@ pub fn wait_readable(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<bo
             }
         }
     }
-}
-
-fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let mut fds = [0; 2];
-    // SAFETY: room for two descriptors.
-    if unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: two new descriptors that nobody else owns.
-    Ok(unsafe { (OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1])) })
-}
-
-fn duration(time: libc::timeval) -> Duration {
-    Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000)
 }

@@ -1,7 +1,9 @@
 //! What a process and all that it started take, read from /proc while they live.
 
+use crate::machine::CpuTimes;
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::Duration;
 
 /// Greatest resident sets of `root` and of all its descendants that live now, added up, in octets. Each had its
 /// own at a time of its own, and pages that they share count for each: an upper bound of what they held together.
@@ -23,6 +25,68 @@ pub fn peak_resident(root: u32) -> u64 {
         left.extend(children.remove(&pid).unwrap_or_default());
     }
     sum
+}
+
+/// Processor time of `root` and of all that it started: of those that live, and of those that were waited for. None
+/// where the kernel does not tell who started whom (CONFIG_PROC_CHILDREN).
+pub fn cpu_time(root: u32) -> Option<Duration> {
+    const LOOKS: u32 = 10;
+    let mut ticks = 0;
+    for _ in 0..LOOKS {
+        let before = Ticks::of(root)?.waited_for;
+        ticks = tree_ticks(root)?;
+        // A child that was waited for meanwhile is in neither sum, or in both.
+        if Ticks::of(root)?.waited_for == before {
+            break;
+        }
+    }
+    Some(CpuTimes::TICK * ticks)
+}
+
+fn tree_ticks(root: u32) -> Option<u32> {
+    let (mut sum, mut left) = (0, children(root)?);
+    left.push(root);
+    while let Some(pid) = left.pop() {
+        // A process may end at any moment.
+        let Some(ticks) = Ticks::of(pid) else { continue };
+        sum += ticks.own + ticks.waited_for;
+        if pid != root {
+            left.extend(children(pid).unwrap_or_default());
+        }
+    }
+    Some(sum)
+}
+
+/// Those that `pid` started, by whichever of its threads.
+fn children(pid: u32) -> Option<Vec<u32>> {
+    let mut children = Vec::new();
+    for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.filter_map(Result::ok) {
+        let text = match fs::read_to_string(thread.path().join("children")) {
+            Ok(text) => text,
+            // Gone, or never there.
+            Err(_) if thread.path().exists() => return None,
+            Err(_) => continue,
+        };
+        children.extend(text.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+    }
+    Some(children)
+}
+
+/// Processor time of a process, in ticks.
+struct Ticks {
+    own: u32,
+    /// Of children that it has waited for, theirs included.
+    waited_for: u32,
+}
+
+impl Ticks {
+    fn of(pid: u32) -> Option<Self> {
+        let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name, in brackets, may hold anything. Fields are counted from the state on, which is the third.
+        let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
+        let mut next = || fields.next()?.parse::<u32>().ok();
+        Some(Self { own: next()? + next()?, waited_for: next()? + next()? })
+    }
 }
 
 fn field(pid: u32, name: &str) -> Option<u64> {
@@ -52,5 +116,27 @@ mod tests {
         Command::new("kill").arg(sleeper.trim()).status().unwrap();
         child.wait().unwrap();
         assert_eq!(peak_resident(child.id()), 0);
+    }
+    #[test]
+    fn processor_time_counts_while_children_live_and_when_they_were_waited_for() {
+        // Counts far enough to take some ticks, then says so and waits.
+        let work = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo done; read line";
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("({work})")]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = shell.spawn().unwrap();
+        let mut said = [0; 5];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
+        let Some(of_child) = cpu_time(child.id()) else {
+            child.wait().unwrap();
+            return eprintln!("unsupported: this kernel does not tell who started whom");
+        };
+        assert!(of_child > Duration::ZERO);
+        let before = cpu_time(std::process::id()).unwrap();
+        assert!(before >= of_child, "{before:?} {of_child:?}");
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        let after = cpu_time(std::process::id()).unwrap();
+        assert!(after >= before, "{after:?} {before:?}: what was waited for is not lost");
+        assert_eq!(cpu_time(child.id()), None);
     }
 }

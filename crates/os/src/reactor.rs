@@ -19,16 +19,19 @@
 mod act;
 mod epoll;
 mod input;
+mod lag;
 mod output;
 mod socket;
 mod table;
 
 pub use epoll::Stop;
+pub use lag::LoopTimes;
 
 use crate::clock;
 use crate::error::Os;
 use crate::tcp::{Listener, TcpFacts};
 use epoll::{Interest, Poll, Ready};
+use lag::LagWatch;
 use proto::{Accepted, EndPoint, SocketError, SocketId};
 use socket::{Input, Output, Phase, Socket};
 use std::cmp::Reverse;
@@ -61,12 +64,29 @@ pub struct ReactorSettings {
     /// How long a closed socket waits, after its FIN, for the peer's. Zero closes at once; then
     /// octets that arrive late become an RST.
     pub linger: Duration,
+    /// Whether it keeps the time of its turns and waits, and how late it came to them.
+    pub timing: Timing,
 }
 
 impl Default for ReactorSettings {
     fn default() -> Self {
-        Self { core: None, flush: Duration::from_secs(10), linger: Duration::from_secs(1) }
+        Self {
+            core: None,
+            flush: Duration::from_secs(10),
+            linger: Duration::from_secs(1),
+            timing: Timing::Off,
+        }
     }
+}
+
+/// Whether a reactor keeps its own time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Timing {
+    /// It does: two readings of clocks a turn, and a turn every ten milliseconds.
+    On,
+    /// It does not, and pays nothing.
+    #[default]
+    Off,
 }
 
 /// At which point of a socket's life its facts were read.
@@ -93,6 +113,7 @@ pub struct Reactor {
     alarms: BinaryHeap<Reverse<(Instant, Token)>>,
     input: Box<[u8]>,
     witness: Option<Witness>,
+    lag: Option<LagWatch>,
     finishing: bool,
 }
 
@@ -112,6 +133,7 @@ impl Reactor {
             alarms: BinaryHeap::new(),
             input: vec![0; INPUT].into_boxed_slice(),
             witness: None,
+            lag: None,
             finishing: false,
         })
     }
@@ -142,12 +164,11 @@ impl Reactor {
             epoll::pin_to(core)?;
         }
         self.finishing = false;
+        self.lag = (self.settings.timing == Timing::On).then(LagWatch::begin);
         self.act(end_point);
         while !self.is_done() {
             let timeout = self.next_wake(end_point);
-            self.poll
-                .wait(timeout)
-                .map_err(|source| Os::new("wait for events on sockets", source))?;
+            self.wait(timeout)?;
             for index in 0..self.poll.count() {
                 let ready = self.poll.event(index);
                 self.handle_ready(end_point, ready);
@@ -156,6 +177,22 @@ impl Reactor {
             self.handle_time(end_point);
         }
         self.table.drop_attached();
+        Ok(())
+    }
+
+    /// What its last run's turns took, where it was to keep the time.
+    pub fn loop_times(&self) -> Option<LoopTimes> {
+        self.lag.as_ref().map(LagWatch::times)
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>) -> Result<(), Os> {
+        let wait = |poll: &mut Poll, timeout| {
+            poll.wait(timeout).map_err(|source| Os::new("wait for events on sockets", source))
+        };
+        let Some(lag) = &mut self.lag else { return wait(&mut self.poll, timeout) };
+        let timeout = lag.end_turn(timeout);
+        wait(&mut self.poll, Some(timeout))?;
+        lag.end_wait(timeout);
         Ok(())
     }
 

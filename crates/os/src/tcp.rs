@@ -4,10 +4,12 @@
 
 mod address;
 mod facts;
+mod fast_open;
 mod option;
 mod stream;
 
 pub use facts::TcpFacts;
+pub use fast_open::fetch_cookie;
 pub(crate) use stream::{
     Connect, connect, discard, receive, reset_on_close, send, send_fin, take_error, unsent,
 };
@@ -139,6 +141,7 @@ impl Listener {
             share()?;
         }
         apply(fd.as_fd(), settings)?;
+        fast_open::on_listen(fd.as_fd(), settings)?;
         // SAFETY: a plain call on an open descriptor.
         if unsafe { libc::listen(fd.as_raw_fd(), BACKLOG) } < 0 {
             return Err(io::Error::last_os_error());

@@ -38,6 +38,8 @@ pub struct SocketSettings {
     pub nagle: Nagle,
     /// TCP_QUICKACK.
     pub acks: Acks,
+    /// TCP_FASTOPEN_CONNECT of what connects, TCP_FASTOPEN of what listens.
+    pub fast_open: FastOpen,
     /// How long a connect may take.
     pub connect_timeout: Duration,
 }
@@ -49,6 +51,7 @@ impl Default for SocketSettings {
             congestion_control: None,
             nagle: Nagle::Off,
             acks: Acks::Delayed,
+            fast_open: FastOpen::Off,
             connect_timeout: Duration::from_secs(30),
         }
     }
@@ -61,6 +64,17 @@ pub enum Nagle {
     #[default]
     Off,
     /// It waits.
+    On,
+}
+
+/// Whether the first octets may go with the SYN (RFC 7413).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FastOpen {
+    /// They follow the handshake.
+    #[default]
+    Off,
+    /// They go with the SYN where the server's cookie is known. A socket then counts as connected before anybody has
+    /// answered.
     On,
 }
 

@@ -32,7 +32,7 @@ pub use connection::{
     ClientConnection, Connection, ConnectionState, Event, Fin, ServerConnection, StreamId,
 };
 pub use end_point::{
-    Accepted, Acks, Action, EndPoint, Nagle, SocketError, SocketId, SocketSettings,
+    Accepted, Acks, Action, EndPoint, FastOpen, Nagle, SocketError, SocketId, SocketSettings,
 };
 pub use error::{Error, Misuse, Refused, Scope};
 pub use message::{Method, RequestHead, ResponseHead, Scheme, Status};

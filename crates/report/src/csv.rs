@@ -4,6 +4,7 @@ use crate::number::timestamp;
 use crate::words::tls_name;
 use std::collections::BTreeSet;
 use std::fmt::Display;
+use study::audit::AuditFigure;
 use study::record::{Outcome, TrialRecord};
 
 /// One line a trial, failed and invalid ones and warm-ups too; lines end with CRLF.
@@ -24,6 +25,7 @@ use study::record::{Outcome, TrialRecord};
 /// | `down_packets` … `up_queue_full` | what the link counted each way |
 /// | `kernel_drops`, `lateness_p99_us`, `lateness_max_us` | what the audit looks at |
 /// | `client_cpu_ms`, `origin_cpu_ms`, `link_cpu_ms` | processor time |
+/// | `audit:packet_lateness_ms` … `audit:cpu_pressure` | the audit's figures, see `docs/rows.md`; empty where it did not look |
 ///
 /// A text that begins like a spreadsheet's formula gets an apostrophe before it.
 pub fn csv(trials: &[TrialRecord]) -> String {
@@ -33,6 +35,7 @@ pub fn csv(trials: &[TrialRecord]) -> String {
     FIRST.iter().for_each(|name| table.text(name));
     metrics.iter().for_each(|name| table.text(name));
     LAST.iter().for_each(|name| table.text(name));
+    AuditFigure::ALL.iter().for_each(|figure| table.text(&format!("audit:{}", figure.name())));
     table.end_line();
     let counted: BTreeSet<&str> =
         study::blocks::counted(trials).iter().map(|trial| trial.plan.key.as_str()).collect();
@@ -118,6 +121,10 @@ fn last_columns(table: &mut Table, trial: &TrialRecord) {
     table.number(trial.cpu.client_ms);
     table.number(trial.cpu.origin_ms);
     table.number(trial.cpu.link_ms);
+    AuditFigure::ALL.iter().for_each(|figure| match trial.audit.get(*figure) {
+        Some(value) => table.number(value),
+        None => table.text(""),
+    });
 }
 
 /// The outcome in one word.

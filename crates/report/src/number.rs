@@ -121,18 +121,29 @@ impl Ratio {
         self.format(self.value)
     }
 
-    /// `[0.54, 0.56]`.
+    /// `[0.54, 0.56]`; in words where it says nothing.
     pub(crate) fn interval(self) -> String {
+        if self.is_anything() {
+            return NO_INTERVAL.to_owned();
+        }
         format!("[{}, {}]", self.format(self.ci[0]), self.format(self.ci[1]))
     }
 
     /// `[.54, .56]`: the zero before the point left out, as columns are narrow in a terminal.
     pub(crate) fn short_interval(self) -> String {
+        if self.is_anything() {
+            return NO_INTERVAL.to_owned();
+        }
         let short = |value| {
             let text = self.format(value);
             text.strip_prefix('0').filter(|rest| rest.len() > 1).map(str::to_owned).unwrap_or(text)
         };
         format!("[{}, {}]", short(self.ci[0]), short(self.ci[1]))
+    }
+
+    /// Whether the interval has every ratio in it: too few blocks give none.
+    fn is_anything(self) -> bool {
+        self.ci == [0.0, f64::INFINITY]
     }
 
     fn format(self, value: f64) -> String {
@@ -155,6 +166,9 @@ impl Ratio {
         }
     }
 }
+
+/// What stands for an interval of everything: its ends would look like figures.
+const NO_INTERVAL: &str = "no interval";
 
 /// Between a figure and its unit: a line does not end there.
 const NO_BREAK: char = '\u{a0}';
@@ -234,6 +248,11 @@ mod tests {
         assert_eq!((plain.number(), plain.short_interval()), ("0.55".into(), "[.54, .56]".into()));
         let wide = Ratio { value: 1.2, ci: [0.9, f64::INFINITY] };
         assert_eq!(wide.short_interval(), "[.90, ∞]");
+        let anything = Ratio { value: 3.65, ci: [0.0, f64::INFINITY] };
+        assert_eq!(
+            (anything.interval(), anything.short_interval()),
+            ("no interval".into(), "no interval".into())
+        );
     }
 
     #[test]

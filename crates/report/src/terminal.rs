@@ -51,7 +51,7 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
         groups.iter().for_each(|group| block(&mut out, report, group, &widths));
         out.if_it_fits(&spoken(report, groups));
     }
-    for line in words::same(report) {
+    for line in words::families(report).into_iter().chain(words::same(report)) {
         out.wrapped(&line, 2);
     }
     if let Some(published) = &report.result.published {

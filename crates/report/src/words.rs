@@ -6,9 +6,10 @@ use crate::number::{self, Percent, Ratio};
 use crate::overview::{Group, load, measure};
 use study::deciding_metric;
 use study::experiment::Tls;
+use study::family::blocks_for_all;
 use study::reconcile::Grade;
 use study::record::metric;
-use study::result::{CellResult, Comparison, Ranked, TrialCounts, Verdict};
+use study::result::{CellResult, Comparison, Pair, Ranked, TrialCounts, Verdict};
 use study::stats::Percentile;
 
 /// The TLS version as experiments name it.
@@ -88,6 +89,40 @@ pub(crate) fn would_have_shown(comparison: &Comparison) -> Option<String> {
 pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
     let reason = comparison.reason.clone().filter(|_| comparison.verdict != Verdict::Unsupported);
     reason.into_iter().chain(still_needed(comparison)).collect()
+}
+
+/// Which verdicts of a table hold together, and how many of the differences stand over the whole run too: lines, of
+/// which there is none where nothing was compared.
+pub(crate) fn families(report: &Report<'_>) -> Vec<String> {
+    let result = report.result;
+    let level = result.family.confidence;
+    let largest = result.verdicts.iter().max_by_key(|table| table.ranking.len());
+    let Some(compared) = largest.map(|table| table.ranking.len()).filter(|count| *count > 0) else {
+        return Vec::new();
+    };
+    let (baseline, percent) = (&result.baseline, Percent(level));
+    let hold = match compared {
+        1 => format!("the comparison with {baseline} holds at {percent}"),
+        all => format!("the {all} comparisons with {baseline} hold together at {percent}"),
+    };
+    let mut lines = vec![format!("family: {hold}, on each link and workload by itself")];
+    let told = result.verdicts.iter().flat_map(|table| &table.pairs);
+    let differ =
+        |pair: &&Pair| matches!(pair.comparison.verdict, Verdict::Faster | Verdict::Slower);
+    let differences: Vec<&Pair> = told.filter(differ).collect();
+    if result.verdicts.len() > 1 && !differences.is_empty() {
+        let stand = |pair: &&&Pair| pair.comparison.p_run.is_some_and(|p| p <= 1.0 - level);
+        let (standing, all) = (differences.iter().filter(stand).count(), result.family.comparisons);
+        let mut line = format!(
+            "family: {standing} of {} differences stand over all {all} comparisons of the run together too",
+            differences.len(),
+        );
+        if standing == 0 {
+            line.push_str(&format!("; {} blocks could show it", blocks_for_all(all as usize)));
+        }
+        lines.push(line);
+    }
+    lines
 }
 
 /// The time that `ranked` saves against the baseline, without a sign, where the verdict says that there is a

@@ -5,6 +5,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::audit::Audit;
 use crate::plan::{CellId, TrialPlan};
 use crate::record::{Outcome, TrialRecord};
 use schemars::JsonSchema;
@@ -74,6 +75,15 @@ pub fn audited(records: &[TrialRecord]) -> BTreeMap<CellId, Audited> {
         let cell = cells.entry(record.plan.cell.id()).or_default();
         cell.trials += u32::from(heard);
         cell.invalid += u32::from(is_invalid(record));
+    }
+    cells
+}
+
+/// What the audit looked at in each of the trials that it heard, by cell.
+pub fn audits(records: &[TrialRecord]) -> BTreeMap<CellId, Vec<&Audit>> {
+    let mut cells: BTreeMap<CellId, Vec<&Audit>> = BTreeMap::new();
+    for record in latest(records).into_values().filter(|record| !record.plan.warmup) {
+        cells.entry(record.plan.cell.id()).or_default().push(&record.audit);
     }
     cells
 }

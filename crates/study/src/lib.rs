@@ -17,11 +17,13 @@
 //! ```
 
 mod analyse;
+pub mod audit;
 pub mod blocks;
 mod calendar;
 pub mod calibration;
 pub mod compare;
 pub mod experiment;
+pub mod family;
 mod nearest;
 pub mod plan;
 pub mod published;

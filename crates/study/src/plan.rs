@@ -1,13 +1,13 @@
 //! From an experiment to its trials: a trial is a value that any worker can run, and the whole plan
 //! follows from the experiment and its seed.
 //!
-//! A block is one trial of every contender for one workload on one link, in random order, with one seed
+//! A block is one trial of every contender for one workload on one link, in random order (every other block backwards), with one seed
 //! of loss and jitter. The blocks of all workloads and links are spread evenly over the run, so that a
 //! drift of the machine meets all of them alike (randomised complete blocks: Montgomery, "Design and
 //! Analysis of Experiments", ch. 4).
 
 use crate::experiment::{Contender, Experiment, LinkChoice, Workload, WorkloadKind, quantity};
-use crate::stats::{CONFIDENCE, blocks_for_any_interval};
+use crate::family::blocks_for_all;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -189,7 +189,7 @@ const LIGHT_CPU_SHARE: f64 = 0.1;
 /// Blocks of a workload on a link, to warm up and to measure. A workload that only checks another runs just
 /// often enough for an interval of its own at 95 %, and once more should one block not count.
 fn blocks(workload: &Workload, link: &LinkChoice) -> (u32, u32) {
-    let enough = blocks_for_any_interval(1, 1.0 - CONFIDENCE) as u32 + 1;
+    let enough = blocks_for_all(1) + 1;
     match workload.check_of {
         Some(_) => (0, link.trials.min(enough)),
         None => (link.warmup, link.trials),
@@ -231,8 +231,7 @@ impl Slot<'_> {
         let purpose = if self.warmup { "warm-up" } else { "trials" };
         let seed = group_seed(Seed(experiment.seed).child(purpose), self.workload, self.link)
             .nth(u64::from(self.block));
-        let mut contenders: Vec<&Contender> = experiment.contenders.iter().collect();
-        seed.child("order of contenders").random().shuffle(&mut contenders);
+        let contenders = self.order(experiment);
         let share = match is_heavy(experiment, self.workload) {
             true => 1.0,
             false => surroundings.cpu_share(&self.workload.name, &self.link.name),
@@ -258,6 +257,21 @@ impl Slot<'_> {
                 capture: false,
             })
             .collect()
+    }
+
+    /// A random order in every other block, and after it the same backwards: of two contenders each goes before the
+    /// other in half of the blocks. The place in the block can matter: on `lan`, where a page takes 4 ms, the first of two
+    /// alike was 3.5 % quicker (median of 240 blocks). Ten orders drawn one by one are uneven by four or more every
+    /// third time, and whoever runs the same seed again is uneven the same way again.
+    fn order<'e>(&self, experiment: &'e Experiment) -> Vec<&'e Contender> {
+        let purpose = if self.warmup { "order of warm-up" } else { "order of contenders" };
+        let seed = group_seed(Seed(experiment.seed).child(purpose), self.workload, self.link);
+        let mut contenders: Vec<&Contender> = experiment.contenders.iter().collect();
+        seed.nth(u64::from(self.block / 2)).random().shuffle(&mut contenders);
+        if self.block % 2 == 1 {
+            contenders.reverse();
+        }
+        contenders
     }
 
     fn key(&self, contender: &Contender) -> String {
@@ -332,6 +346,22 @@ mod tests {
         let plan = planned();
         let first: BTreeSet<_> = plan.chunks(3).map(|b| &b[0].cell.contender.name).collect();
         assert_eq!(first.len(), 3);
+    }
+
+    #[test]
+    fn of_two_contenders_each_goes_first_in_half_of_the_blocks() {
+        let plan = planned();
+        let measured = |trial: &&TrialPlan| !trial.warmup && trial.cell.link.name == "wifi";
+        let wifi: Vec<&TrialPlan> = plan.iter().filter(measured).collect();
+        let place = |block: u32, name: &str| {
+            let of =
+                |trial: &&&TrialPlan| trial.block == block && trial.cell.contender.name == name;
+            wifi.iter().find(of).unwrap().order
+        };
+        for (a, b) in [("h1", "h1-tls"), ("h1", "h2"), ("h1-tls", "h2")] {
+            let first = (0..14).filter(|&block| place(block, a) < place(block, b)).count();
+            assert_eq!(first, 7, "{a} before {b}");
+        }
     }
 
     #[test]

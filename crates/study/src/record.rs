@@ -1,6 +1,7 @@
 //! Rows: what a trial leaves behind, whole, so that every figure can be computed again from them.
 //! Nothing here judges; the runner and the adapters fill rows in, `analyse` reads them.
 
+use crate::audit::Audit;
 use crate::calibration::Calibration;
 use crate::experiment::Experiment;
 use crate::plan::TrialPlan;
@@ -152,6 +153,9 @@ pub struct TrialRecord {
     /// What a client subject claims, and what vouches for it; empty for wirelap's own client.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
+    /// What the audit looked at.
+    #[serde(default, skip_serializing_if = "Audit::is_empty")]
+    pub audit: Audit,
 }
 
 /// How a trial ended.
@@ -292,5 +296,6 @@ pub fn without_figures(plan: TrialPlan, outcome: Outcome, started_unix_ms: u64) 
         cpu: CpuUse::default(),
         resources: Resources::default(),
         evidence: Vec::new(),
+        audit: Audit::default(),
     }
 }

@@ -1,8 +1,10 @@
 //! The result of a run: what `result.json` holds, computed from rows alone by [`crate::analyse`]. The
 //! report is a pure function of this and of the rows that it names. `docs/result.md` explains each field.
 
+use crate::audit::AuditSummary;
 use crate::blocks::Audited;
 use crate::experiment::{Contender, Workload};
+use crate::family::FamilyKind;
 use crate::plan::CellId;
 use crate::published::Published;
 use crate::reconcile::{GradedClaim, Parts};
@@ -61,16 +63,30 @@ pub struct RunResult {
     pub failures: Vec<Failure>,
 }
 
-/// The comparisons whose intervals hold together.
+/// How the comparisons of a run hold together: family by family.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Family {
-    /// The level at which all hold together.
+    /// The level at which all comparisons of a family hold together.
     pub confidence: f64,
-    /// How many comparisons: all pairs of contenders over all links and workloads of the metric.
+    /// How many comparisons in all families: all pairs of contenders over all links and workloads.
     pub comparisons: u32,
+    /// How many families: two for each workload and link, where there are three contenders or more.
+    #[serde(default)]
+    pub families: u32,
     /// The method, in words.
     pub method: String,
-    /// The sum of the comparisons' attained errors: at most 1 - `confidence`.
+    /// The most that a family spends: at most 1 - `confidence`.
+    pub error_spent: f64,
+}
+
+/// Comparisons on one workload over one link that hold together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TableFamily {
+    /// Which of them.
+    pub kind: FamilyKind,
+    /// How many.
+    pub comparisons: u32,
+    /// The sum of their attained errors before Holm's steps: at most 1 - the family's confidence.
     pub error_spent: f64,
 }
 
@@ -108,6 +124,9 @@ pub struct CellResult {
     /// What the audit made of all attempts.
     #[serde(default)]
     pub audited: Audited,
+    /// What it looked at, over all attempts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub audit: Vec<AuditSummary>,
     /// Why there are no figures although there are trials; absent where there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
@@ -173,6 +192,9 @@ pub struct Verdicts {
     pub metric: String,
     /// The contender that the others are set against.
     pub baseline: String,
+    /// The families that the comparisons are in.
+    #[serde(default)]
+    pub families: Vec<TableFamily>,
     /// Everyone but the baseline, fastest first.
     pub ranking: Vec<Ranked>,
     /// All pairs, the baseline's too, in the order of the contenders.
@@ -252,7 +274,7 @@ pub struct Comparison {
     pub n: u32,
     /// The Hodges-Lehmann ratio: below 1 the first is faster; None without a block.
     pub ratio: Option<Ratio>,
-    /// The ratio's interval, simultaneous with all others of the family; None without a block.
+    /// The ratio's interval, simultaneous with all others of its family; None without a block.
     pub ci95: Option<[Ratio; 2]>,
     /// The interval's own confidence.
     pub confidence: f64,
@@ -268,9 +290,13 @@ pub struct Comparison {
     /// early, the least of its looks over their shares. None without a block.
     #[serde(default)]
     pub p: Option<f64>,
-    /// The same after Holm's procedure over the family: at most 0.05 where a difference is found.
+    /// The same after Holm's procedure over its family: at most 0.05 where a difference is found.
     #[serde(default)]
     pub p_holm: Option<f64>,
+    /// The same after Holm's procedure over all comparisons of the run: at most 0.05 where the difference stands also
+    /// for whoever looked through all tables for one.
+    #[serde(default)]
+    pub p_run: Option<f64>,
     /// The p-value of "as far apart as the margin, or farther", by two one-sided tests.
     #[serde(default)]
     pub p_tie: Option<f64>,

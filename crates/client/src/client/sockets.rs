@@ -120,6 +120,9 @@ impl<W: Work> EndPoint for Client<W> {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        if matches!(self.phase, Phase::Leaving { until } if until <= now) {
+            return self.leave_at_once();
+        }
         if self.wake.take(now) {
             let ids: Vec<_> = self.fetches.keys().copied().collect();
             for id in ids {
@@ -136,10 +139,11 @@ impl<W: Work> EndPoint for Client<W> {
     }
 
     fn handle_stop(&mut self, now: Instant) {
-        if self.phase == Phase::Finished {
-            return;
+        if self.is_ending() {
+            return self.leave_at_once();
         }
-        self.phase = Phase::Finished;
+        // Nothing is begun any more.
+        self.phase = Phase::Leaving { until: now };
         let ids: Vec<_> = self.fetches.keys().copied().collect();
         for id in ids {
             self.end(now, id, Err(Failure::Stopped));
@@ -153,6 +157,7 @@ impl<W: Work> EndPoint for Client<W> {
             Phase::Running => {
                 [self.wake.at(), self.work.poll_timeout()].into_iter().flatten().min()
             }
+            Phase::Leaving { until } => Some(until),
             Phase::Finished => None,
         }
     }
@@ -338,7 +343,7 @@ impl<W: Work> Client<W> {
             slot.layer.close_notify();
         }
         let owes = carrier.may_transmit(&slot.layer);
-        if slot.life == Life::Live && owes && self.phase != Phase::Finished {
+        if slot.life == Life::Live && owes && !self.is_ending() {
             slot.life = Life::Closing;
             let socket = slot.carrier.socket;
             if slot.carrier.told == Told::No {
@@ -365,6 +370,7 @@ impl<W: Work> Client<W> {
             self.actions.push_back(Action::Close(socket));
         }
         self.free.push(socket.0);
+        self.leave();
     }
 
     /// Closes the connections of an origin that wait for a request: one of their kind turned out dead.

@@ -14,7 +14,9 @@ use proto::{
 use secure::{
     Authority, AuthoritySpec, ClientTls, ClientTlsOptions, Layer, ServerTls, ServerTlsOptions, Tls,
 };
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 use std::time::Duration;
 use trace::{HeaderOctets, Tracer};
 use unit::Instant;
@@ -42,6 +44,8 @@ pub enum Reply {
     GoAway,
     /// RST_STREAM with REFUSED_STREAM.
     Refuse,
+    /// A DATA frame on the connection itself, which RFC 9113 §6.1 forbids.
+    Violate,
 }
 
 pub fn ok(body: &[u8]) -> Reply {
@@ -105,6 +109,10 @@ pub struct World {
     pub most_open: usize,
     open: usize,
     finished: bool,
+    /// What the client sent last, in the clear or not.
+    pub last_sent: Vec<u8>,
+    /// Whether sockets take no more octets.
+    pub deaf: Rc<Cell<bool>>,
 }
 
 enum Happening {
@@ -140,6 +148,8 @@ impl World {
             most_open: 0,
             open: 0,
             finished: false,
+            last_sent: Vec::new(),
+            deaf: Rc::default(),
         }
     }
 
@@ -193,6 +203,7 @@ impl World {
         while let Some(action) = client.poll_action() {
             match action {
                 Action::Connect { socket, .. } => self.connect(socket),
+                Action::Transmit(_) if self.deaf.get() => {}
                 Action::Transmit(socket) => loop {
                     let mut out = SendBuf::new();
                     client.poll_transmit(self.now, socket, &mut out, 16_384);
@@ -200,6 +211,7 @@ impl World {
                         break;
                     }
                     let far = self.by_socket[&socket];
+                    self.last_sent = octets(&out);
                     self.plan(DELAY, Happening::Up(far, octets(&out)));
                 },
                 Action::Shutdown(socket) | Action::Close(socket) | Action::Abort(socket) => {
@@ -373,6 +385,7 @@ impl World {
                 self.raw(far, &frame);
                 self.close(far);
             }
+            Reply::Violate => self.raw(far, &[0, 0, 1, 0, 0, 0, 0, 0, 0, b'x']),
             Reply::Refuse => {
                 let stream = (stream.0 as u32).to_be_bytes();
                 let frame = [&[0, 0, 4, 3, 0], &stream[..], &[0, 0, 0, 7]].concat();

@@ -6,6 +6,7 @@ pub(crate) mod probe;
 
 use crate::trouble::Trouble;
 use gauge::{GaugeJob, GaugeReport, Path};
+use os::machine::CpuTimes;
 use os::net::probe::{PingSpec, StreamSpec};
 use os::net::{Side, SuperPackets, Topology};
 use probe::{ProbeJob, ProbeReport};
@@ -45,7 +46,7 @@ pub(crate) fn calibrate(form: Form) -> Result<Calibration, Trouble> {
         throughput: throughput(form)?,
     };
     let own = spent().saturating_sub(spent_before);
-    let spare_cpu = before.spare_since(own, os::clock::now().since(began));
+    let spare_cpu = spare_since(before, own, os::clock::now().since(began));
     Ok(Calibration { spare_cpu, ..calibration })
 }
 
@@ -274,39 +275,15 @@ fn spent() -> Duration {
     usage.user + usage.system
 }
 
-/// The jiffies of all cores (proc(5), /proc/stat), and how many of them were idle.
-struct CpuTimes {
-    all: u64,
-    idle: u64,
-}
-
-impl CpuTimes {
-    fn read() -> Self {
-        let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-        let fields: Vec<u64> = text
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .split_whitespace()
-            .skip(1)
-            // guest time, from the ninth on, is in user time already.
-            .take(8)
-            .filter_map(|field| field.parse().ok())
-            .collect();
-        let idle = fields.get(3).unwrap_or(&0) + fields.get(4).unwrap_or(&0);
-        Self { all: fields.iter().sum(), idle }
+/// The share of all cores that was idle since `before`, or ours.
+fn spare_since(before: Option<CpuTimes>, own: Duration, elapsed: Duration) -> f64 {
+    let Some((before, now)) = before.zip(CpuTimes::read()) else { return 1.0 };
+    let times = now.since(before);
+    if times.all().is_zero() {
+        return 1.0;
     }
-
-    /// The share of all cores that was idle since, or ours.
-    fn spare_since(&self, own: Duration, elapsed: Duration) -> f64 {
-        let now = Self::read();
-        let all = now.all.saturating_sub(self.all);
-        if all == 0 {
-            return 1.0;
-        }
-        let idle = now.idle.saturating_sub(self.idle) as f64 / all as f64;
-        let cores = f64::from(crate::host::cores().max(1));
-        let own = own.as_secs_f64() / elapsed.as_secs_f64() / cores;
-        (idle + own).min(1.0)
-    }
+    let idle = times.idle.as_secs_f64() / times.all().as_secs_f64();
+    let cores = f64::from(crate::host::cores().max(1));
+    let own = own.as_secs_f64() / elapsed.as_secs_f64() / cores;
+    (idle + own).min(1.0)
 }

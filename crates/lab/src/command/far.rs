@@ -1,6 +1,7 @@
 //! `wirelap far` (hidden): the server's side of a trial. Takes its job, says when it listens, and
 //! answers until it is told to stop.
 
+use crate::command::near::timed;
 use crate::echo;
 use crate::files_adapter::FilesAdapter;
 use crate::job::{FarJob, FarReady, FarReport, IdentityPem};
@@ -11,10 +12,10 @@ use origin::{
     Protocol, WallClock, WebSocketSettings,
 };
 use os::files::{CacheSettings, Root};
-use os::reactor::{Reactor, ReactorSettings, Stop};
+use os::reactor::{Reactor, Stop};
 use os::signal::Interrupts;
 use os::tcp::{Listener, Sharing, TcpFacts};
-use proto::{Acks, Nagle, SocketSettings};
+use proto::{Acks, FastOpen, Nagle, SocketSettings};
 use secure::{Identity, Pem, Resumption, ServerTls, ServerTlsOptions, Versions};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -34,13 +35,13 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
     let mut settings = BTreeMap::new();
     let stop = Stop::new().map_err(super::lacking)?;
     stop_when_told(stop.clone())?;
-    let mut reactor = Reactor::new(ReactorSettings::default(), stop).map_err(super::lacking)?;
+    let mut reactor = Reactor::new(timed(), stop).map_err(super::lacking)?;
     let clear = job.listen.iter().map(|address| (address, ListenerKind::Clear));
     let secure = tls.iter().flat_map(|tls| {
         job.listen_tls.iter().map(move |address| (address, ListenerKind::Tls(tls.clone())))
     });
     for (address, kind) in clear.chain(secure) {
-        let socket = socket_settings(job.contender.settings.server);
+        let socket = socket_settings(&job.contender, job.contender.settings.server);
         let listener = Listener::bind(*address, Sharing::Found, &socket).map_err(super::lacking)?;
         if let Ok(facts) = TcpFacts::read(listener.as_fd()) {
             // What it accepts inherits it.
@@ -69,7 +70,7 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
     let mut origin = Origin::new(config, parts);
     super::print_job(&FarReady { settings })?;
     reactor.run(&mut origin).map_err(super::lacking)?;
-    super::print_job(&FarReport { log: log.report() })?;
+    super::print_job(&FarReport { log: log.report(), times: reactor.loop_times() })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -145,8 +146,9 @@ fn protocol(contender: &Contender) -> Protocol {
 }
 
 /// How a side's sockets send and acknowledge.
-pub(crate) fn socket_settings(side: Side) -> SocketSettings {
+pub(crate) fn socket_settings(contender: &Contender, side: Side) -> SocketSettings {
     SocketSettings {
+        fast_open: if contender.settings.fast_open { FastOpen::On } else { FastOpen::Off },
         nagle: if side.nodelay { Nagle::Off } else { Nagle::On },
         acks: if side.quickack { Acks::Quick } else { Acks::Delayed },
         ..SocketSettings::default()

@@ -5,18 +5,20 @@ use crate::echo::EchoTask;
 use crate::job::{NearJob, NearReport};
 use crate::key_log;
 use crate::task::{Call, Task};
+use crate::tcp_settings;
 use crate::trouble::Trouble;
 use client::{
     Calls, Client, ClientConfig, EchoRequests, EchoSocket, FetchSpec, Hosts, KeepAlive, PageLoad,
     Place, PoolLimits, Timeouts, Transport, WebSocketClient, Work,
 };
-use os::reactor::{Moment, Reactor, ReactorSettings, Stop};
+use os::reactor::{LoopTimes, Moment, Reactor, ReactorSettings, Stop, Timing};
 use os::tcp::TcpFacts;
 use page::{Browser, Counts, Kind, Load, Page, ResourceId};
 use proto::{EndPoint, h2};
 use secure::{ClientTls, ClientTlsOptions, Pem};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 use std::rc::Rc;
 use study::experiment::{Contender, Negotiation, Tls, Transport as Asked};
@@ -27,25 +29,35 @@ use unit::ByteSize;
 pub(crate) fn run() -> Result<ExitCode, Trouble> {
     let Some(job) = super::read_job::<NearJob>()? else { return Ok(ExitCode::FAILURE) };
     let config = config(&job)?;
+    let before = cookies(&job)?;
     let report = match job.task {
         Task::Page { page, .. } => {
             let replayed = page.clone();
             let work = PageLoad::new(move |now| Load::replay(&replayed, Browser::Chromium, now));
-            let (load, settings) = drive(config, work)?;
-            page_report(&page, &load, settings)
+            let (load, said) = drive(config, work)?;
+            page_report(&page, &load, said)
         }
         Task::Calls { pattern, calls } => {
             let work = Calls::new(calls.iter().map(request), pattern.into());
-            let (done, settings) = drive(config, work)?;
-            calls_report(&calls, &done, settings)
+            let (done, said) = drive(config, work)?;
+            calls_report(&calls, &done, said)
         }
         Task::Download { .. } => {
             return Err(Trouble::misuse("files go to disk by a client subject"));
         }
         Task::Echo(task) => echo(config, &job.contender, &task)?,
     };
-    super::print_job(&report)?;
+    super::print_job(&NearReport { before, ..report })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Fetches what a contender needs that says its first octets with its SYN: one cookie an address.
+fn cookies(job: &NearJob) -> Result<Vec<SocketAddr>, Trouble> {
+    let usual = if job.contender.tls == Tls::None { 80 } else { 443 };
+    let port = job.task.ports(usual).first().copied().unwrap_or(usual);
+    let hosts: BTreeSet<IpAddr> = job.hosts.values().copied().collect();
+    let hosts = hosts.into_iter().map(|host| SocketAddr::new(host, port));
+    tcp_settings::fetch_cookies(&job.contender, hosts, job.timeout).map_err(super::lacking)
 }
 
 /// Sends the messages by what the contender speaks.
@@ -58,35 +70,48 @@ fn echo(
         let own = task.web_socket(contender.settings.client);
         let talk = EchoSocket::new(task.messages(), task.pattern());
         let mut client = WebSocketClient::new(config, own, talk);
-        let settings = run_client(&mut client)?;
+        let said = run_client(&mut client)?;
         let done = client.into_conversation();
-        return Ok(report(done.fetches(), done.connections(), settings));
+        return Ok(report(done.fetches(), done.connections(), said));
     }
     let work = EchoRequests::new(task.requests(), task.pattern());
-    let (done, settings) = drive(config, work)?;
-    Ok(report(done.fetches(), done.connections(), settings))
+    let (done, said) = drive(config, work)?;
+    Ok(report(done.fetches(), done.connections(), said))
 }
 
-/// Does `work` to its end; gives it back, with what the sockets said.
-fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, BTreeMap<String, String>), Trouble> {
+/// What is told of a client's run beside its work.
+struct Said {
+    /// By its sockets.
+    settings: BTreeMap<String, String>,
+    /// By its reactor.
+    times: Option<LoopTimes>,
+}
+
+/// Does `work` to its end; gives it back, with what was said beside it.
+fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, Said), Trouble> {
     let mut client = Client::new(config, work);
-    let settings = run_client(&mut client)?;
-    Ok((client.into_work(), settings))
+    let said = run_client(&mut client)?;
+    Ok((client.into_work(), said))
 }
 
-/// Runs a client to its end; gives what its sockets said.
-fn run_client<E: EndPoint>(client: &mut E) -> Result<BTreeMap<String, String>, Trouble> {
+/// Runs a client to its end.
+fn run_client<E: EndPoint>(client: &mut E) -> Result<Said, Trouble> {
     let settings = Rc::new(RefCell::new(BTreeMap::new()));
     let mut reactor =
-        Reactor::new(ReactorSettings::default(), Stop::new().map_err(super::lacking)?)
-            .map_err(super::lacking)?;
+        Reactor::new(timed(), Stop::new().map_err(super::lacking)?).map_err(super::lacking)?;
     let witness = settings.clone();
     reactor.observe(Box::new(move |_, moment, facts| {
         note_facts(&mut witness.borrow_mut(), moment, facts)
     }));
     reactor.run(client).map_err(super::lacking)?;
+    let times = reactor.loop_times();
     drop(reactor);
-    Ok(settings.take())
+    Ok(Said { settings: settings.take(), times })
+}
+
+/// A reactor of a trial keeps its own time, for the audit.
+pub(crate) fn timed() -> ReactorSettings {
+    ReactorSettings { timing: Timing::On, ..ReactorSettings::default() }
 }
 
 fn request(call: &Call) -> FetchSpec {
@@ -112,7 +137,7 @@ fn config(job: &NearJob) -> Result<ClientConfig, Trouble> {
     let settings = &contender.settings;
     let mut config = ClientConfig::new(transport, tls);
     config.hosts = hosts(job);
-    config.socket = socket_settings(settings.client);
+    config.socket = socket_settings(contender, settings.client);
     config.keep_alive = if settings.keep_alive { KeepAlive::On } else { KeepAlive::Off };
     config.limits =
         PoolLimits { per_origin: settings.connections as usize, ..PoolLimits::default() };
@@ -155,11 +180,11 @@ fn hosts(job: &NearJob) -> Hosts {
     hosts
 }
 
-/// What the kernel says of a connection: the same for all of them, so the last one's word is kept.
+/// What the kernel says of a connection: the same for all of them, so the last one's word is kept. A connection that
+/// begins with its first octets (Fast Open) gets its congestion control with them: it is asked again at the end.
 fn note_facts(settings: &mut BTreeMap<String, String>, moment: Moment, facts: &TcpFacts) {
+    settings.insert("near socket congestion control".to_owned(), facts.congestion_control.clone());
     if moment == Moment::Opened {
-        settings
-            .insert("near socket congestion control".to_owned(), facts.congestion_control.clone());
         settings.insert("near socket nodelay".to_owned(), facts.no_delay.to_string());
         settings.insert("near socket segment size".to_owned(), facts.segment_size.to_string());
         settings
@@ -167,12 +192,12 @@ fn note_facts(settings: &mut BTreeMap<String, String>, moment: Moment, facts: &T
     }
 }
 
-fn page_report(page: &Page, load: &PageLoad, settings: BTreeMap<String, String>) -> NearReport {
+fn page_report(page: &Page, load: &PageLoad, said: Said) -> NearReport {
     let resource = |id: u32| {
         let id: ResourceId = load.resource(client::FetchId(id))?;
         page.resource(id)
     };
-    let mut report = report(load.fetches(), load.connections(), settings);
+    let mut report = report(load.fetches(), load.connections(), said);
     for fetch in &report.fetches {
         let Some(resource) = resource(fetch.id) else { continue };
         if resource.counts == Counts::AfterLoad {
@@ -185,18 +210,16 @@ fn page_report(page: &Page, load: &PageLoad, settings: BTreeMap<String, String>)
     report
 }
 
-fn calls_report(calls: &[Call], done: &Calls, settings: BTreeMap<String, String>) -> NearReport {
-    let mut report = report(done.fetches(), done.connections(), settings);
+fn calls_report(calls: &[Call], done: &Calls, said: Said) -> NearReport {
+    let mut report = report(done.fetches(), done.connections(), said);
+    report.schedule_lag = done.mean_lateness();
     // A call's number is its place in the list.
     report.server_time = (0..).zip(calls).map(|(id, call)| (id, call.server_time)).collect();
     report
 }
 
-fn report(
-    fetches: &[FetchRecord],
-    connections: &[ConnectionRecord],
-    mut settings: BTreeMap<String, String>,
-) -> NearReport {
+fn report(fetches: &[FetchRecord], connections: &[ConnectionRecord], said: Said) -> NearReport {
+    let Said { mut settings, times } = said;
     let mut fetches = fetches.to_vec();
     fetches.sort_by_key(|fetch| fetch.id);
     let mut connections = connections.to_vec();
@@ -211,5 +234,8 @@ fn report(
         uncounted: BTreeSet::new(),
         server_time: BTreeMap::new(),
         settings,
+        times,
+        schedule_lag: None,
+        before: Vec::new(),
     }
 }

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use study::calibration::Calibration;
 use study::experiment::{Experiment, LinkChoice, WorkloadKind};
+use study::family::carried;
 use study::plan::{Surroundings, TrialPlan, WorkFacts};
 use study::record::{HostFacts, ROWS_SCHEMA, RunHeader};
 
@@ -25,7 +26,7 @@ use study::record::{HostFacts, ROWS_SCHEMA, RunHeader};
 pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
     if let Some(dir) = &args.resume {
         let folder = RunFolder::open(dir);
-        let store = Store::open(&folder.rows())?;
+        let store = Store::open_whole(&folder.rows())?;
         let _lock = folder.lock()?;
         let header = store.header()?;
         race(args, &folder, store, &header, &interrupts()?)?;
@@ -67,6 +68,11 @@ fn interrupts() -> Result<Interrupts, Trouble> {
 }
 
 fn start(args: &RaceArgs, chosen: Chosen, interrupts: &Interrupts) -> Result<(), Trouble> {
+    // What A/A compares it takes by the handful.
+    let judged = chosen.experiment.same.is_none();
+    for short in carried(&chosen.experiment).iter().filter(|one| judged && !one.is_all()) {
+        super::note(&short.to_string());
+    }
     let calibration = match args.no_calibration {
         true => None,
         false => Some(calibrated(&chosen)?),
@@ -242,9 +248,13 @@ fn describe(chosen: &Chosen) -> Result<String, Trouble> {
             trial.seed
         );
     }
+    text.push('\n');
+    for carried in carried(experiment) {
+        let _ = writeln!(text, "{carried}");
+    }
     let _ = writeln!(
         text,
-        "\n{} trials; baseline {}, margin {} %, seed {}",
+        "{} trials; baseline {}, margin {} %, seed {}",
         plan.len(),
         experiment.baseline,
         experiment.margin * 100.0,

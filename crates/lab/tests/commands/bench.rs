@@ -1,5 +1,7 @@
 //! A folder of its own for a test, the program run in it, and what of it is still alive afterwards.
 
+use os::machine::CpuTimes;
+use serde_json::Value;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -7,6 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 /// The variable by which every process of a test is known: children inherit it.
@@ -14,6 +17,12 @@ const MARK: &str = "WIRELAP_TEST_MARK";
 
 /// Nothing here takes as long, unless it hangs.
 const HANGS: Duration = Duration::from_secs(120);
+
+/// Held by every test that has a bench.
+static TESTS: RwLock<()> = RwLock::new(());
+
+/// How often a run is made for one that nobody disturbs.
+const PATIENCE: u32 = 8;
 
 /// A page of three images, by h1 and h2, over `link`.
 pub(crate) fn experiment(link: &str, trials: u32) -> String {
@@ -45,6 +54,13 @@ pub(crate) const HAR: &str = r#"{"log":{"version":"1.2","pages":[{"id":"p","star
 /// A folder that anybody may write into, removed at the end.
 pub(crate) struct Bench {
     pub(crate) folder: PathBuf,
+    _company: Company,
+}
+
+/// Whether the tests of this program may run beside this one.
+enum Company {
+    Any { _shared: RwLockReadGuard<'static, ()> },
+    None { _exclusive: RwLockWriteGuard<'static, ()> },
 }
 
 /// What a command came to.
@@ -63,14 +79,26 @@ pub(crate) struct Running {
 }
 
 impl Bench {
+    /// For a test beside which others may run.
     pub(crate) fn new() -> Self {
+        let shared = TESTS.read().unwrap_or_else(PoisonError::into_inner);
+        Self::in_company(Company::Any { _shared: shared })
+    }
+
+    /// For a test that judges times, and waits until it is the only one.
+    pub(crate) fn alone() -> Self {
+        let exclusive = TESTS.write().unwrap_or_else(PoisonError::into_inner);
+        Self::in_company(Company::None { _exclusive: exclusive })
+    }
+
+    fn in_company(company: Company) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::SeqCst);
         let folder =
             std::env::temp_dir().join(format!("wirelap-test-{}-{number}", std::process::id()));
         fs::create_dir(&folder).unwrap();
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
-        Self { folder }
+        Self { folder, _company: company }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -102,6 +130,71 @@ impl Bench {
     /// Runs wirelap to its end.
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
         self.start(self.wirelap(args)).end()
+    }
+
+    /// Races `what` into the folder `out`, again where others on the machine spoilt a trial, and gives the result. No
+    /// trial of it is missing or ran a second time for the machine's sake.
+    pub(crate) fn race_undisturbed(&self, what: &str, out: &str, more: &[&str]) -> Value {
+        self.race_until(what, out, more, |_| {
+            let attempts = all_outcomes(&self.path(out));
+            !attempts.iter().any(|(_, outcome, reason)| is_spoilt(outcome, reason.as_deref()))
+        })
+    }
+
+    /// As `race_undisturbed`, for where it is no matter that a block ran again: in the end all of them count.
+    pub(crate) fn race_whole(&self, what: &str, out: &str, more: &[&str]) -> Value {
+        self.race_until(what, out, more, |result| {
+            let mut failures = result["failures"].as_array().unwrap().iter();
+            !failures.any(|f| is_spoilt(f["outcome"].as_str().unwrap(), f["reason"].as_str()))
+        })
+    }
+
+    fn race_until(
+        &self,
+        what: &str,
+        out: &str,
+        more: &[&str],
+        is_good: impl Fn(&Value) -> bool,
+    ) -> Value {
+        for _ in 0..PATIENCE {
+            let ran = self.run(&[&["race", what, "--out", out, "--json"], more].concat());
+            ran.said(0, &[]);
+            let result = serde_json::from_str(&ran.out).unwrap();
+            if is_good(&result) {
+                return result;
+            }
+            fs::remove_dir_all(self.path(out)).unwrap();
+            await_idle_cores();
+        }
+        panic!("{PATIENCE} times in a row others on the machine spoilt a trial of {what}");
+    }
+
+    /// Races `slow.toml` and lets `disturb` at its first trial while that is under way. Whether a row comes to an end
+    /// like `found`; its block has run again then. A busy machine may not have brought the trial to its first packet, or
+    /// be through with it: then once more, up to five times.
+    pub(crate) fn finds_out(
+        &self,
+        disturb: impl Fn(&mut Running),
+        found: impl Fn(&str, &str) -> bool,
+        variables: &[(&str, &Path)],
+    ) -> bool {
+        (0..5).any(|attempt| {
+            let run = format!("run-{attempt}");
+            let mut command = self.wirelap(&["race", "slow.toml", "--serial", "--out", &run]);
+            command.envs(variables.iter().copied());
+            let mut running = self.start(command);
+            running.await_role("near");
+            std::thread::sleep(Duration::from_millis(300));
+            disturb(&mut running);
+            running.end().said(0, &[]);
+            let rows = all_outcomes(&self.path(&run));
+            let spoilt = rows
+                .iter()
+                .any(|(_, outcome, reason)| found(outcome, reason.as_deref().unwrap_or_default()));
+            assert!(!spoilt || rows.iter().any(|(key, ..)| key.contains('~')), "{rows:?}");
+            assert_eq!(self.alive(), []);
+            spoilt
+        })
     }
 
     /// Runs a shell's line, in which `$W` is wirelap, under `wrapper`.
@@ -166,6 +259,14 @@ impl Drop for Bench {
 impl Running {
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Suspends the process of `role` for a second and a half.
+    pub(crate) fn suspend(&mut self, role: &str) {
+        let pid = self.await_role(role);
+        signal(pid, "STOP");
+        std::thread::sleep(Duration::from_millis(1500));
+        signal(pid, "CONT");
     }
 
     pub(crate) fn signal(&self, name: &str) {
@@ -250,26 +351,23 @@ pub(crate) fn trials_run_here() -> bool {
     doctor.status.success()
 }
 
-/// Whether every trial of a run counts. Says so where the busy machine spoilt some, and fails for any other reason.
-pub(crate) fn all_count(folder: &Path) -> bool {
-    let text = fs::read_to_string(folder.join("result.json")).unwrap();
-    let result: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let failures = result["failures"].as_array().unwrap();
-    for failure in failures {
-        let busy = failure["reason"].as_str().is_some_and(|why| why.starts_with(BUSY));
-        assert!(failure["outcome"] == "invalid" && busy, "{failure:#}");
+/// Waits until others leave a part of the machine, for two minutes at most: what they take all of spoils every trial.
+fn await_idle_cores() {
+    for _ in 0..240 {
+        let before = CpuTimes::read();
+        std::thread::sleep(Duration::from_millis(500));
+        let Some((before, now)) = before.zip(CpuTimes::read()) else { return };
+        let times = now.since(before);
+        if times.idle * 2 >= times.all() {
+            return;
+        }
     }
-    if !failures.is_empty() {
-        unsupported(&format!(
-            "all trials of a run: the machine is busy and spoilt {}",
-            failures.len()
-        ));
-    }
-    failures.is_empty()
 }
 
-/// How the audit begins its reason where others kept the link from its core.
-const BUSY: &str = "the machine was busy";
+/// Whether others kept a trial's link from its core.
+fn is_spoilt(outcome: &str, reason: Option<&str>) -> bool {
+    outcome == "invalid" && reason.is_some_and(|why| why.starts_with("the machine was busy"))
+}
 
 /// Outcomes of the first attempts at all trials of a run's folder, by key.
 pub(crate) fn outcomes(folder: &Path) -> Vec<(String, String, Option<String>)> {

@@ -1,6 +1,6 @@
 //! `--capture`: what Wireshark's tshark makes of the pcapng of trials and links.
 
-use crate::bench::{Bench, SLOW, experiment, trials_run_here, unsupported};
+use crate::bench::{Bench, SLOW, all_outcomes, experiment, trials_run_here, unsupported};
 use crate::faults::can;
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +15,7 @@ const EXPERIMENT: &str = "name = \"tiny\"\ntitle = \"a page\"\nquestion = \"can 
     [[links]]\nname = \"rtt=20ms,down=20mbit,up=20mbit,loss=10%\"\n";
 
 /// Says so where tshark is missing.
-fn tshark_runs_here() -> bool {
+pub(crate) fn tshark_runs_here() -> bool {
     let runs = Command::new("tshark").arg("--version").output().is_ok();
     if !runs {
         unsupported("no tshark: ./peers install brings it");
@@ -24,7 +24,7 @@ fn tshark_runs_here() -> bool {
 }
 
 /// The values of `field` in the packets that `filter` selects.
-fn fields(bench: &Bench, file: &Path, filter: &str, field: &str) -> Vec<String> {
+pub(crate) fn fields(bench: &Bench, file: &Path, filter: &str, field: &str) -> Vec<String> {
     let mut command = bench.command("tshark");
     command.arg("-r").arg(file).args([
         "-o",
@@ -41,7 +41,7 @@ fn fields(bench: &Bench, file: &Path, filter: &str, field: &str) -> Vec<String> 
     values.map(str::to_owned).collect()
 }
 
-fn captures(bench: &Bench, run: &str) -> Vec<std::path::PathBuf> {
+pub(crate) fn captures(bench: &Bench, run: &str) -> Vec<std::path::PathBuf> {
     let folder = std::fs::read_dir(bench.path(run).join("captures")).unwrap();
     let mut files: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
     files.sort();
@@ -124,12 +124,17 @@ fn one_trial_is_kept_by_its_key_and_the_users_key_log_has_its_secrets_too() {
     );
     ran.said(0, &[]);
     let files = captures(&bench, "run");
-    assert_eq!(files.len(), 1, "{files:?}");
+    // A block that others on the machine spoilt runs again, as a whole.
+    let attempts = all_outcomes(&bench.path("run"));
+    let captured = attempts.iter().filter(|(name, ..)| name.starts_with(&key)).count();
+    assert_eq!(files.len(), captured, "{files:?}");
     let asked = fields(&bench, &files[0], "http2.headers.path", "http2.headers.path");
     assert_eq!(asked.len(), 4, "{asked:?}");
     let keys = std::fs::read_to_string(bench.path("keys")).unwrap();
     // One handshake a trial: the captured one as well.
-    assert_eq!(keys.matches("CLIENT_TRAFFIC_SECRET_0").count(), 2, "{keys}");
+    let trials = attempts.iter().filter(|(name, ..)| name.contains("/h2/")).count();
+    assert!(trials >= 2, "{attempts:?}");
+    assert_eq!(keys.matches("CLIENT_TRAFFIC_SECRET_0").count(), trials, "{keys}");
 
     let slip = bench.run(&["race", "tiny.toml", "--capture=nobody", "--out", "other"]);
     slip.said(2, &["no trial of tiny", "nobody", "--dry-run"]);

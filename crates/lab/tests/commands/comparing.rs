@@ -1,6 +1,6 @@
 //! Two runs against each other, and the gates that a CI system holds them to.
 
-use crate::bench::{Bench, all_count, experiment, trials_run_here};
+use crate::bench::{Bench, experiment, trials_run_here};
 use std::fs;
 
 /// The tiny experiment over a path of its own figures.
@@ -13,30 +13,23 @@ fn a_slower_path_breaks_a_gate_and_one_like_it_does_not() {
     if !trials_run_here() {
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::alone();
     bench.write("before.toml", over("rtt=40ms,down=5mbit,up=5mbit"));
     bench.write("after.toml", over("rtt=160ms,down=5mbit,up=5mbit"));
-    bench.run(&["race", "before.toml", "--out", "one"]).said(0, &[]);
-    bench.run(&["race", "before.toml", "--out", "two", "--seed", "7"]).said(0, &[]);
-    bench.run(&["race", "after.toml", "--out", "slow"]).said(0, &[]);
-
     // A gate is held to be broken or kept only where blocks enough speak.
-    let whole = ["one", "two", "slow"].map(|run| all_count(&bench.path(run)));
+    bench.race_whole("before.toml", "one", &[]);
+    bench.race_whole("before.toml", "two", &["--seed", "7"]);
+    bench.race_whole("after.toml", "slow", &[]);
 
     let gate = ["--gate", "load_ms<+50%", "--gate", "connections<1.01"];
     let same = bench.run(&[&["compare", "one", "two"][..], &gate].concat());
     assert!(same.out.contains("differs: seed: 1 before, 7 after"), "{same:?}");
-    if whole[..2] == [true; 2] {
-        same.said(0, &[]);
-        assert!(same.out.contains("gate connections<1.01: 2 holds"), "{same:?}");
-    }
+    same.said(0, &[]);
+    assert!(same.out.contains("gate connections<1.01: 2 holds"), "{same:?}");
 
     let files = ["--junit", "gates.xml", "--markdown", "summary.md"];
     let slow = bench.run(&[&["compare", "one", "slow"][..], &gate, &files].concat());
     assert!(slow.out.contains("link path has other figures"), "{slow:?}");
-    if whole != [true; 3] {
-        return;
-    }
     slow.said(1, &[]);
     for part in ["HIGHER", "gate load_ms<1.5: 2 broken"] {
         assert!(slow.out.contains(part), "no {part} in {slow:?}");
@@ -64,9 +57,9 @@ fn a_gate_on_nothing_is_a_slip_and_not_a_success() {
     if !trials_run_here() {
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::alone();
     bench.write("tiny.toml", experiment("rtt=5ms,down=50mbit,up=50mbit", 2));
-    bench.run(&["race", "tiny.toml", "--out", "run"]).said(0, &[]);
+    bench.race_whole("tiny.toml", "run", &[]);
     bench
         .run(&["compare", "run", "run", "--gate", "lod_ms<1.05"])
         .said(2, &["no trial has the metric `lod_ms`", "did you mean `load_ms`?"]);
@@ -74,9 +67,6 @@ fn a_gate_on_nothing_is_a_slip_and_not_a_success() {
         .run(&["compare", "run", "run", "--gate", "load_ms=1.05"])
         .said(2, &["neither < nor >", "load_ms<1.05"]);
     bench.run(&["compare", "run", "ghost"]).said(2, &["ghost/rows.sqlite is not there"]);
-    if !all_count(&bench.path("run")) {
-        return;
-    }
     // Two trials on a side can never be sure of anything: no gate is broken by them.
     let ran = bench.run(&["compare", "run", "run", "--gate", "load_ms<0.5"]);
     assert!(ran.code == 0 && ran.out.contains("2 within noise"), "{ran:?}");

@@ -2,18 +2,22 @@
 //! full disks, missing rights. Each file is one kind of treatment.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::print_stderr)]
 
+mod audits;
 mod bad_input;
 mod bench;
 mod calibration;
 mod capture;
 mod comparing;
 mod contenders;
+mod damage;
 mod downloads;
 mod faults;
 mod help;
 mod interrupts;
 mod links;
+mod load;
 mod runs;
 mod serving;
 mod subjects;
+mod tcp_settings;
 mod verdicts;

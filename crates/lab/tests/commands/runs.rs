@@ -85,7 +85,7 @@ fn other_seeds_never_reverse_a_pair() {
     if !trials_run_here() {
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::alone();
     // Twenty-one rounds on six connections against two on one: the winner is not in doubt.
     let many = experiment("rtt=100ms,down=2mbit,up=2mbit", 8).replace("images = 3", "images = 120");
     bench.write("pair.toml", many);

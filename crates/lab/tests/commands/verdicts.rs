@@ -2,10 +2,10 @@
 //! against trials alone, and a machine under load.
 
 use crate::bench::{Bench, outcomes, trials_run_here, unsupported};
+use crate::load::Load;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use study::stats::{SignedRank, WalshAverages};
 
 /// Calls one by one to a server that thinks 100 ms, and `slower` milliseconds more for contender `b`.
@@ -30,8 +30,20 @@ fn race(bench: &Bench, name: &str, toml: &str, more: &[&str]) -> Value {
     serde_json::from_str(&ran.out).unwrap()
 }
 
-fn of_b(result: &Value) -> &Value {
-    &result["verdicts"][0]["ranking"][0]
+/// What `b` is told to be beside `a`. At 95 % one run in twenty may tell a wrong thing by chance: where the first does, a
+/// second with other seeds has the last word.
+fn told_of_b(bench: &Bench, name: &str, toml: &str, wrong: &[&str]) -> Value {
+    let of_b = |result: Value| result["verdicts"][0]["ranking"][0].clone();
+    let told = of_b(race(bench, name, toml, &[]));
+    if !is_one_of(&told, wrong) {
+        return told;
+    }
+    eprintln!("{name} again, since the first run told {told:#}");
+    of_b(race(bench, &format!("{name}-again"), toml, &["--seed", "2"]))
+}
+
+fn is_one_of(told: &Value, verdicts: &[&str]) -> bool {
+    verdicts.contains(&told["verdict"].as_str().unwrap())
 }
 
 #[test]
@@ -39,23 +51,20 @@ fn planted_slowness_is_found_as_what_it_is() {
     if !trials_run_here() {
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::alone();
     // A call takes the server's 100 ms and a round trip or two of 10 ms: some 115 ms.
     for (slower, right, wrong) in [
-        (0, "tie", ["faster", "slower"]),
-        (2, "tie", ["faster", "slower"]),
+        (0, "tie", &["faster", "slower"][..]),
+        // Within the margin, so a tie where the machine is quiet; slower it is all the same, and may be told to be.
+        (2, "tie", &["faster"]),
         // Just about the margin: either may be said, and undecided too.
-        (6, "", ["faster", "faster"]),
-        (24, "slower", ["faster", "tie"]),
+        (6, "", &["faster"]),
+        (24, "slower", &["faster", "tie"]),
     ] {
-        let result = race(&bench, &format!("by{slower}"), &planted(slower, 8), &[]);
-        let told = of_b(&result);
-        let verdict = told["verdict"].as_str().unwrap();
-        assert!(!wrong.contains(&verdict), "{slower} ms: {told:#}");
-        if !right.is_empty() && verdict != right {
-            // Whoever shares the machine may have made it undecided, never wrong.
-            assert_eq!(verdict, "undecided", "{slower} ms: {told:#}");
-            unsupported("a verdict: the machine is too busy for links to keep their times");
+        let told = told_of_b(&bench, &format!("by{slower}"), &planted(slower, 8), wrong);
+        assert!(!is_one_of(&told, wrong), "{slower} ms: {told:#}");
+        if !right.is_empty() && !is_one_of(&told, &[right]) {
+            unsupported(&format!("a {right}: the machine is too busy for it: {told:#}"));
         }
     }
 }
@@ -65,10 +74,9 @@ fn a_run_that_may_stop_early_does_so_where_the_difference_is_clear() {
     if !trials_run_here() {
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::alone();
     let toml = planted(60, 40);
-    let result = race(&bench, "early", &toml, &["--sequential"]);
-    let told = of_b(&result);
+    let told = race(&bench, "early", &toml, &["--sequential"])["verdicts"][0]["ranking"][0].clone();
     if told["verdict"] != "slower" {
         assert_eq!(told["verdict"], "undecided", "{told:#}");
         return unsupported("a verdict: the machine is too busy for links to keep their times");
@@ -124,7 +132,7 @@ fn trials_side_by_side_tie_with_the_same_trials_alone() {
     if !trials_run_here() {
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::alone();
     let toml = crate::bench::experiment("rtt=200ms,down=2mbit,up=2mbit", 8);
     race(&bench, "beside", &toml, &[]);
     race(&bench, "alone", &toml, &["--serial"]);
@@ -150,57 +158,30 @@ fn the_a_a_experiment_tells_its_share_of_false_differences() {
     if !trials_run_here() {
         return;
     }
-    let bench = Bench::new();
-    let command = [
-        "race",
-        "aa",
-        "--links",
-        "rtt=20ms,down=20mbit,up=20mbit",
-        "--trials",
-        "20",
-        "--out",
-        "aa",
-    ];
-    let ran = bench.run(&[&command[..], &["--json"]].concat());
-    ran.said(0, &[]);
-    let result: Value = serde_json::from_str(&ran.out).unwrap();
-    let same = &result["same"];
+    let bench = Bench::alone();
+    let run = |out: &str, seed: &str| {
+        let link = ["--links", "rtt=20ms,down=20mbit,up=20mbit", "--trials", "20"];
+        let more = ["--seed", seed, "--out", out, "--json"];
+        let ran = bench.run(&[&["race", "aa"][..], &link, &more].concat());
+        ran.said(0, &[]);
+        let result: Value = serde_json::from_str(&ran.out).unwrap();
+        result["same"].clone()
+    };
+    let more_than_chance = |same: &Value| same["differ"].as_u64() > same["most"].as_u64();
+    let mut same = run("aa", "1");
     let comparisons = same["comparisons"].as_u64().unwrap_or(0);
     if comparisons < 3 {
         return unsupported("comparisons: the machine is too busy for links to keep their times");
     }
     assert!(comparisons <= 4 && same["blocks"] == 10, "{same:#}");
-    assert!(same["differ"].as_u64() <= same["most"].as_u64(), "{same:#}");
+    if more_than_chance(&same) {
+        // One run in forty or so has as many: not two in a row.
+        same = run("once-more", "2");
+    }
+    assert!(!more_than_chance(&same), "{same:#}");
     let text = bench.run(&["report", "aa"]).out;
     assert!(text.contains("comparisons with itself found to differ"), "{text}");
     assert!(text.contains("would show"), "{text}");
-}
-
-/// Two busy loops, ended with the test.
-struct Load(Vec<Child>);
-
-impl Load {
-    fn begin(bench: &Bench) -> Self {
-        let busy = || {
-            let mut command: Command = bench.command("sh");
-            command.args(["-c", "while :; do :; done"]).stdout(Stdio::null());
-            command.spawn().unwrap()
-        };
-        Self((0..cores()).map(|_| busy()).collect())
-    }
-}
-
-impl Drop for Load {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
-    }
-}
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(2, usize::from)
 }
 
 #[test]
@@ -208,15 +189,11 @@ fn load_on_every_core_gives_invalid_trials_or_wider_intervals_and_no_wrong_verdi
     if !trials_run_here() {
         return;
     }
-    let bench = Bench::new();
-    let load = Load::begin(&bench);
-    let (same, slower) = (
-        race(&bench, "same-under-load", &planted(0, 8), &[]),
-        race(&bench, "slower-under-load", &planted(24, 8), &[]),
-    );
-    drop(load);
-    let verdict = of_b(&same)["verdict"].as_str().unwrap().to_owned();
-    assert!(!["faster", "slower"].contains(&verdict.as_str()), "{:#}", of_b(&same));
-    let verdict = of_b(&slower)["verdict"].as_str().unwrap().to_owned();
-    assert!(!["faster", "tie"].contains(&verdict.as_str()), "{:#}", of_b(&slower));
+    let bench = Bench::alone();
+    let _load = Load::begin(&bench);
+    for (slower, wrong) in [(0, ["faster", "slower"]), (24, ["faster", "tie"])] {
+        let name = format!("by{slower}-under-load");
+        let told = told_of_b(&bench, &name, &planted(slower, 8), &wrong);
+        assert!(!is_one_of(&told, &wrong), "{told:#}");
+    }
 }

@@ -5,6 +5,7 @@
 //! neighbour entry an address family is enough and no packet ever waits for ARP.
 
 use crate::error::Os;
+use crate::net::drops::dropped_frames;
 use crate::net::host_names;
 use crate::net::namespace::{Network, bind, isolate, mount_with};
 use crate::net::netlink::{Netlink, Route, Veth, device_index};
@@ -246,10 +247,8 @@ impl Topology {
             let mut netlink = Netlink::open()?;
             let device = device_index("lo")?;
             netlink.bring_up(device)?;
-            for address in own_addresses(Side::Near, 0)
-                .into_iter()
-                .chain(own_addresses(Side::Far, spec.hosts.len()))
-            {
+            let far = own_addresses(Side::Far, spec.hosts.len(), spec.mtu);
+            for address in own_addresses(Side::Near, 0, spec.mtu).into_iter().chain(far) {
                 netlink.add_address(device, address)?;
             }
             // A loopback device is of unknown state when it is up.
@@ -339,6 +338,13 @@ impl Topology {
         })
     }
 
+    /// Frames that the devices of both ends and of the link between them have dropped so far, beside the link's model.
+    pub fn dropped_frames(&self) -> Result<u64, Os> {
+        let near = self.within(Side::Near, || Ok(dropped_frames()))?;
+        let far = self.within(Side::Far, || Ok(dropped_frames()))?;
+        Ok(near + far + dropped_frames())
+    }
+
     pub(crate) fn packet_socket(&self, side: Side) -> Result<PacketSocket, Os> {
         let device = self.devices.get(side as usize).ok_or_else(|| {
             Os::new("put a link between bare ends", std::io::ErrorKind::InvalidInput.into())
@@ -413,10 +419,10 @@ fn equip(side: Side, spec: &TopologySpec, settings: &mut Settings) -> Result<(),
         Side::Near => Side::Far,
         Side::Far => Side::Near,
     };
-    for address in own_addresses(side, spec.hosts.len()) {
+    for address in own_addresses(side, spec.hosts.len(), spec.mtu) {
         netlink.add_address(device, address)?;
     }
-    for gateway in families(Topology::addresses(other)) {
+    for gateway in families(Topology::addresses(other), spec.mtu) {
         netlink.add_neighbour(device, gateway, hardware(other))?;
         for route in routes_over(gateway, device, &spec.tcp) {
             netlink.add_route(&route)?;
@@ -445,18 +451,21 @@ fn routes_over(gateway: IpAddr, device: u32, tcp: &TcpSettings) -> [Route<'_>; 2
     [route((gateway, whole), None), route(everything, Some(gateway))]
 }
 
-fn own_addresses(side: Side, hosts: usize) -> Vec<IpAddr> {
+fn own_addresses(side: Side, hosts: usize, mtu: u32) -> Vec<IpAddr> {
     let further = match side {
         Side::Near => 0,
         Side::Far => hosts,
     };
     let all = std::iter::once(Topology::addresses(side)).chain((0..further).map(Topology::host));
-    all.flat_map(families).collect()
+    all.flat_map(|addresses| families(addresses, mtu)).collect()
 }
 
-fn families(addresses: Addresses) -> Vec<IpAddr> {
+/// Those that the kernel has and that packets of `mtu` octets can carry.
+fn families(addresses: Addresses, mtu: u32) -> Vec<IpAddr> {
+    /// RFC 8200 §5.
+    const LEAST_IPV6_MTU: u32 = 1280;
     let mut families = vec![IpAddr::V4(addresses.v4)];
-    if has_ipv6() {
+    if has_ipv6() && mtu >= LEAST_IPV6_MTU {
         families.push(IpAddr::V6(addresses.v6));
     }
     families
@@ -470,7 +479,7 @@ fn names(spec: &TopologySpec) -> Vec<(IpAddr, Vec<String>)> {
     let all = ends.into_iter().chain(hosts);
     let named = |address: &IpAddr| spec.names == NamesFor::Both || address.is_ipv4();
     all.flat_map(|(addresses, names)| {
-        let addresses = families(addresses).into_iter().filter(named);
+        let addresses = families(addresses, spec.mtu).into_iter().filter(named);
         addresses.map(move |address| (address, names.clone())).collect::<Vec<_>>()
     })
     .collect()

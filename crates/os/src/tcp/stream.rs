@@ -1,6 +1,7 @@
 //! The calls that a connected (or connecting) socket needs, each once.
 
 use super::address::{self, with_sockaddr};
+use super::fast_open;
 use super::option::{apply, read_int, set};
 use proto::{SendBuf, SocketSettings};
 use std::io::{self, IoSlice};
@@ -46,6 +47,7 @@ pub(super) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
 pub(crate) fn connect(remote: SocketAddr, settings: &SocketSettings) -> io::Result<Connect> {
     let fd = socket(remote)?;
     apply(fd.as_fd(), settings)?;
+    fast_open::on_connect(fd.as_fd(), settings)?;
     let result = with_sockaddr(remote, |pointer, length| {
         // SAFETY: `pointer` is good for `length` octets through the call.
         unsafe { libc::connect(fd.as_raw_fd(), pointer, length) }

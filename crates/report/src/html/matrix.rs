@@ -1,5 +1,5 @@
 //! Links by contenders: verdict, ratio with interval, time saved. Nothing is told by colour alone, and on a
-//! phone every link becomes a list; the roles keep it a table for those who listen (browsers forget that where a
+//! phone, or with many contenders, every link becomes a list; the roles keep it a table for those who listen (browsers forget that where a
 //! style sheet lays a table out as blocks).
 
 use super::forest::Forest;
@@ -10,6 +10,9 @@ use crate::overview::{Group, load};
 use crate::{Report, words};
 use study::result::{CellResult, Ranked, Verdict};
 
+/// As many contenders stand side by side on a wide page; more become a list, a line each.
+const COLUMNS: usize = 5;
+
 pub(super) fn matrix(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     let compared: Vec<&Group<'_>> = groups.iter().filter(|g| g.verdicts.is_some()).collect();
     let Some(first) = compared.first() else { return };
@@ -18,6 +21,8 @@ pub(super) fn matrix(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
         let forest = Forest::of(intervals(&compared), report.result.margin);
         for groups in compared.chunk_by(|a, b| a.workload.name == b.workload.name) {
             let caption = groups[0].workload.to_string();
+            let is_long = groups.iter().any(|group| group.cells.len() > COLUMNS);
+            let class = if is_long { "matrix list" } else { "matrix" };
             m.element(
                 "div",
                 &[
@@ -27,7 +32,7 @@ pub(super) fn matrix(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
                     ("aria-label", &caption),
                 ],
                 |m| {
-                    m.element("table", &[("class", &"matrix"), ("role", &"table")], |m| {
+                    m.element("table", &[("class", &class), ("role", &"table")], |m| {
                         m.line("caption", &[], &caption);
                         heads(m, first);
                         m.element("tbody", &[("role", &"rowgroup")], |m| {
@@ -132,15 +137,16 @@ fn sign(verdict: Verdict) -> &'static str {
 }
 
 fn reading(m: &mut Markup, report: &Report<'_>) {
-    let family = &report.result.family;
     let margin = Percent(report.result.margin);
     m.text(format!(
         "A ratio below 1 means less time than {}. Brackets hold {} intervals; those of the ratios hold \
-         together over all {} comparisons. tie: the interval lies within ±{margin}. faster, slower: it is clear \
+         together family by family, those among the others as one more. tie: the interval lies within ±{margin}. faster, slower: it is clear \
          of 1, or Holm's procedure over the family finds a difference. undecided: neither. The small pictures show ratio and interval on one scale for all, with the \
          line at 1 and the band of ties around it.",
         report.result.baseline,
-        Percent(family.confidence),
-        family.comparisons,
+        Percent(report.result.family.confidence),
     ));
+    for family in words::families(report) {
+        m.text(format!(" {}.", words::sentence_case(&family)));
+    }
 }

@@ -3,6 +3,7 @@
 //! (every trial, where the time went, what was really spoken, how to run it again).
 
 mod again;
+mod audited;
 mod cells;
 mod comparison;
 mod dots;
@@ -66,6 +67,7 @@ fn body(m: &mut Markup, report: &Report<'_>) {
             cells::moved(m, report, &groups);
             cells::cost(m, report, &groups);
             instrument::instrument(m, report);
+            audited::audited(m, report, &groups);
             facts::settings(m, report);
             facts::troubles(m, report, &groups);
             cells::figures(m, report, &groups);

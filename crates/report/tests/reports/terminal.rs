@@ -27,13 +27,21 @@ fn a_clean_run_reads_as_the_readme_shows_it() {
     assert_eq!(lines[13], "spoken: h1 6x http/1.1; h1-tls 6x http/1.1; h2 1x h2, heads to 20 %");
     assert_eq!(
         lines[14],
-        "not covered: loss, h3, warm cache, several origins, CPU of a real browser"
+        "family: the 2 comparisons with h1-tls hold together at 95 %, on each link and workload by itself"
     );
     assert_eq!(
         lines[15],
+        "family: 6 of 6 differences stand over all 9 comparisons of the run together too"
+    );
+    assert_eq!(
+        lines[16],
+        "not covered: loss, h3, warm cache, several origins, CPU of a real browser"
+    );
+    assert_eq!(
+        lines[17],
         "report  ./wirelap-quick-1/report.html      next  wirelap race my.har --links 4g,3g"
     );
-    assert_eq!(lines.len(), 16);
+    assert_eq!(lines.len(), 18);
 }
 
 #[test]

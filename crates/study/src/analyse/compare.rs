@@ -1,66 +1,48 @@
-//! Contenders against each other: levels, findings, Holm's steps and what forbids a verdict.
+//! Contenders against each other, pair by pair: their blocks, what forbids a verdict, and what is told.
 
+use super::families::{self, Joint, Looked, Table, even_error, joints};
 use super::{Rows, deciding_metric, too_many};
 use crate::blocks::Audited;
 use crate::experiment::{Contender, Experiment, LinkChoice, Stopping, Workload, WorkloadKind};
+use crate::family::{FamilyKind, FamilySizes};
 use crate::published::{self, Difference, Ours, Published, Question};
 use crate::record::{Outcome, RunHeader, TrialRecord};
 use crate::result::{CellResult, Family, Pair, Ranked, Verdict, Verdicts};
 use crate::stats::{
-    CONFIDENCE, Detectable, Level, Look, SignedRank, WalshAverages, fisher, looks, one_look, spend,
-    weighted_holm,
+    CONFIDENCE, Detectable, Level, Look, SignedRank, WalshAverages, fisher, looks, one_look,
 };
 use crate::verdict::{Finding, Paired, Rule, Score, Stage};
 use std::collections::BTreeMap;
 
 /// Two contenders on one workload and link.
-struct Versus<'e> {
+#[derive(Clone, Copy)]
+pub(super) struct Versus<'e> {
     workload: &'e Workload,
-    link: &'e LinkChoice,
+    pub(super) link: &'e LinkChoice,
     a: &'e Contender,
     b: &'e Contender,
+    /// Its place among the pairs of its table.
+    pub(super) order: usize,
 }
 
-/// The family's level and the verdicts by workload and link.
+/// What the run compared in all, and the verdicts by workload and link.
 pub(super) fn verdicts(
     experiment: &Experiment,
     rows: &Rows<'_>,
     cells: &[CellResult],
 ) -> (Family, Vec<Verdicts>) {
-    let compared = compared(experiment);
-    let looked = looked(experiment, &compared, rows);
-    let mut judge = Judge::of(experiment, compared.len());
-    let found: Vec<Finding> = compared
-        .iter()
-        .zip(&looked)
-        .map(|(versus, looked)| judge.found(versus, looked, rows))
-        .collect();
-    let p_values: Vec<f64> = found.iter().map(Finding::p_differs).collect();
-    let weights: Vec<f64> = looked.iter().map(|looked| looked.weight).collect();
-    let steps = weighted_holm(&p_values, &weights);
-    let found = found.into_iter().zip(looked.iter().zip(steps));
-    let stepped = found.map(|(finding, (looked, step))| match finding.verdict() {
-        Verdict::Unsupported => finding,
-        _ => judge.rule.stepped(finding, &looked.stages, step),
-    });
-    let findings = compared
-        .iter()
-        .zip(stepped)
-        .map(|(versus, finding)| versus.checked(finding, rows, judge.rule.margin, experiment));
-    let findings: Vec<Finding> = findings.collect();
+    let tables = families::tables(experiment, rows);
+    let tables: Vec<Verdicts> =
+        tables.into_iter().map(|table| one_verdict(experiment, table, cells)).collect();
+    let all = || tables.iter().flat_map(|table| &table.families);
     let family = Family {
         confidence: CONFIDENCE,
-        comparisons: u32::try_from(compared.len()).unwrap_or(u32::MAX),
+        comparisons: all().map(|family| family.comparisons).sum(),
+        families: u32::try_from(all().count()).unwrap_or(u32::MAX),
         method: method(experiment.stopping).to_owned(),
-        error_spent: looked.iter().flat_map(|l| &l.stages).map(|stage| stage.level.error).sum(),
+        error_spent: all().map(|family| family.error_spent).fold(0.0, f64::max),
     };
-    let found: Vec<(Versus<'_>, Finding)> = compared.into_iter().zip(findings).collect();
-    let same_place = |a: &(Versus<'_>, Finding), b: &(Versus<'_>, Finding)| {
-        a.0.workload.name == b.0.workload.name && a.0.link.name == b.0.link.name
-    };
-    let verdicts =
-        found.chunk_by(same_place).map(|found| one_verdict(experiment, found, cells)).collect();
-    (family, verdicts)
+    (family, tables)
 }
 
 /// Whether every pair of a workload on a link has a verdict that no later row can take back: what a run that may
@@ -68,107 +50,66 @@ pub(super) fn verdicts(
 pub fn is_settled(header: &RunHeader, records: &[TrialRecord], workload: &str, link: &str) -> bool {
     let experiment = &header.experiment;
     let rows = Rows::of(records);
-    let compared = compared(experiment);
-    let mut judge = Judge::of(experiment, compared.len());
-    let looked = looked(experiment, &compared, &rows);
-    let mut here = compared
-        .iter()
-        .zip(&looked)
-        .filter(|(versus, _)| versus.workload.name == workload && versus.link.name == link);
-    here.all(|(versus, looked)| {
-        let finding = judge.found(versus, looked, &rows);
-        let finding = versus.checked(finding, &rows, judge.rule.margin, experiment);
-        finding.verdict() != Verdict::Undecided
+    let mut judge = Judge::default();
+    let is_here = |joint: &Joint<'_>| joint.pairs[0].place() == (workload, link);
+    let mut here = joints(experiment).into_iter().flatten().filter(is_here);
+    here.all(|joint| {
+        joint.pairs.iter().zip(joint.looked(&rows)).all(|(versus, looked)| {
+            let finding = judge.found(joint.rule(), versus, &looked, &rows);
+            versus.checked(finding, &rows, experiment).verdict() != Verdict::Undecided
+        })
     })
 }
 
-/// The looks at a workload on a link: at which numbers of blocks it may be judged.
+/// The looks at a workload on a link: at which numbers of blocks it may be judged. Both families are looked at
+/// together, so that the larger one says when that may begin.
 pub fn planned_looks(experiment: &Experiment, link: &LinkChoice) -> Vec<Look> {
     match experiment.stopping {
         Stopping::Fixed => one_look(link.trials),
-        Stopping::Sequential => looks(link.trials, even_error(compared(experiment).len())),
+        Stopping::Sequential => {
+            let sizes = FamilySizes::of(experiment.contenders.len());
+            looks(link.trials, even_error(sizes.largest()))
+        }
     }
 }
 
-fn even_error(comparisons: usize) -> f64 {
-    (1.0 - CONFIDENCE) / comparisons.max(1) as f64
-}
-
 /// All pairs over all links and workloads; a workload that only checks another has no verdicts of its own and takes
-/// nothing from the family: it can but withdraw what the other found.
-fn compared(experiment: &Experiment) -> Vec<Versus<'_>> {
+/// nothing from a family: it can but withdraw what the other found.
+pub(super) fn compared(experiment: &Experiment) -> Vec<Versus<'_>> {
     let mut compared = Vec::new();
     for workload in experiment.workloads.iter().filter(|workload| workload.check_of.is_none()) {
         for link in &experiment.links {
-            for (index, a) in experiment.contenders.iter().enumerate() {
-                let others = &experiment.contenders[index + 1..];
-                compared.extend(others.iter().map(|b| Versus { workload, link, a, b }));
-            }
+            let each = experiment.contenders.iter().enumerate();
+            let pairs = each.flat_map(|(index, a)| {
+                experiment.contenders[index + 1..].iter().map(move |b| (a, b))
+            });
+            let versus = |(order, (a, b)): (usize, _)| Versus { workload, link, a, b, order };
+            compared.extend(pairs.enumerate().map(versus));
         }
     }
     compared
 }
 
-/// A comparison's looks so far, and its weight in the family: its share of the error.
-struct Looked {
-    stages: Vec<Stage>,
-    weight: f64,
-}
-
-fn looked(experiment: &Experiment, compared: &[Versus<'_>], rows: &Rows<'_>) -> Vec<Looked> {
-    match experiment.stopping {
-        Stopping::Fixed => looked_once(experiment, compared, rows),
-        Stopping::Sequential => {
-            let weight = even_error(compared.len());
-            let of = |versus: &Versus<'_>| {
-                let looks = planned_looks(experiment, versus.link);
-                Looked { stages: versus.stages(rows, &looks, weight), weight }
-            };
-            compared.iter().map(of).collect()
-        }
-    }
-}
-
-/// The level of each comparison: those with the baseline come first where not all can be paid for.
-fn looked_once(experiment: &Experiment, compared: &[Versus<'_>], rows: &Rows<'_>) -> Vec<Looked> {
-    let paired: Vec<Paired> = compared.iter().map(|versus| versus.paired(rows)).collect();
-    let mut order: Vec<usize> = (0..compared.len()).collect();
-    let with_baseline = |index: usize| {
-        let Versus { a, b, .. } = &compared[index];
-        a.name == experiment.baseline || b.name == experiment.baseline
-    };
-    order.sort_by_key(|&index| !with_baseline(index));
-    let blocks: Vec<usize> = order.iter().map(|&index| paired[index].blocks()).collect();
-    let mut levels = vec![Level { rank: 0, error: 0.0 }; compared.len()];
-    for (index, level) in order.into_iter().zip(spend(&blocks, 1.0 - CONFIDENCE)) {
-        levels[index] = level;
-    }
-    let once = |(paired, level): (Paired, Level)| Looked {
-        stages: vec![Stage::only(paired, level)],
-        weight: level.error,
-    };
-    paired.into_iter().zip(levels).map(once).collect()
-}
-
-/// The rule with all that it needs beside the rows.
-struct Judge {
-    rule: Rule,
+/// What judging needs beside the rows and the rule.
+#[derive(Default)]
+pub(super) struct Judge {
     detectable: Detectable,
 }
 
 impl Judge {
-    fn of(experiment: &Experiment, comparisons: usize) -> Self {
-        let rule = Rule { margin: experiment.margin, comparisons };
-        Self { rule, detectable: Detectable::default() }
-    }
-
     /// What is found of a pair by itself, unless it cannot run here or its trials cannot be vouched for.
-    fn found(&mut self, versus: &Versus<'_>, looked: &Looked, rows: &Rows<'_>) -> Finding {
+    pub(super) fn found(
+        &mut self,
+        rule: Rule,
+        versus: &Versus<'_>,
+        looked: &Looked,
+        rows: &Rows<'_>,
+    ) -> Finding {
         let blocks = looked.stages.last().map_or(0, |stage| stage.paired.blocks());
         if let Some(reason) = versus.unsupported(rows).filter(|_| blocks == 0) {
             return Finding::unsupported(reason);
         }
-        let finding = self.rule.judge(&looked.stages, &mut self.detectable);
+        let finding = rule.judge(&looked.stages, &mut self.detectable);
         let [a, b] = [versus.a, versus.b]
             .map(|contender| rows.audited(versus.workload, versus.link, contender));
         for (contender, audited) in [(versus.a, a), (versus.b, b)] {
@@ -194,6 +135,22 @@ impl Judge {
 const UNEQUAL: f64 = 0.05;
 
 impl Versus<'_> {
+    /// The names of its workload and link.
+    pub(super) fn place(&self) -> (&str, &str) {
+        (&self.workload.name, &self.link.name)
+    }
+
+    /// The names of the two.
+    #[cfg(test)]
+    pub(super) fn names(&self) -> (&str, &str) {
+        (&self.a.name, &self.b.name)
+    }
+
+    /// Which family of its table it is in.
+    pub(super) fn kind(&self, baseline: &str) -> FamilyKind {
+        FamilyKind::of(baseline, [&self.a.name, &self.b.name])
+    }
+
     /// What the first takes longer than the second, a message, block by block. A block in which either failed has no
     /// difference.
     fn difference(&self, rows: &Rows<'_>) -> Option<Difference> {
@@ -218,7 +175,7 @@ impl Versus<'_> {
         })
     }
 
-    fn paired(&self, rows: &Rows<'_>) -> Paired {
+    pub(super) fn paired(&self, rows: &Rows<'_>) -> Paired {
         self.paired_on(self.workload, rows, u32::MAX)
     }
 
@@ -257,7 +214,7 @@ impl Versus<'_> {
     }
 
     /// The looks that the rows have come to, each with an interval of its share of `error`.
-    fn stages(&self, rows: &Rows<'_>, looks: &[Look], error: f64) -> Vec<Stage> {
+    pub(super) fn stages(&self, rows: &Rows<'_>, looks: &[Look], error: f64) -> Vec<Stage> {
         let of = |contender: &Contender| rows.cell(self.workload, self.link, contender);
         let ran = of(self.a).iter().chain(of(self.b));
         let blocks = ran.map(|row| row.plan.block + 1).max().unwrap_or(0);
@@ -278,11 +235,10 @@ impl Versus<'_> {
     }
 
     /// Unless the same over flat dependencies comes to another verdict.
-    fn checked(
+    pub(super) fn checked(
         &self,
         finding: Finding,
         rows: &Rows<'_>,
-        margin: f64,
         experiment: &Experiment,
     ) -> Finding {
         let name = Some(&self.workload.name);
@@ -290,7 +246,7 @@ impl Versus<'_> {
         let Some(check) = check else { return finding };
         // The check claims nothing and can but withdraw: its interval need not hold together with others.
         let paired = self.paired_on(check, rows, u32::MAX);
-        finding.checked_by(&alone(margin, paired, &mut Detectable::default()))
+        finding.checked_by(&alone(experiment.margin, paired, &mut Detectable::default()))
     }
 
     fn unsupported(&self, rows: &Rows<'_>) -> Option<String> {
@@ -319,6 +275,7 @@ pub(super) fn published(experiment: &Experiment, rows: &Rows<'_>) -> Option<Publ
             link: experiment.links.iter().find(|link| link.name == question.link)?,
             a: experiment.contender(question.a)?,
             b: experiment.contender(question.b)?,
+            order: 0,
         })
     };
     let ask = |question: Question<'_>| {
@@ -354,11 +311,8 @@ fn score_by(row: &TrialRecord, metric: &str) -> Option<Score> {
     }
 }
 
-fn one_verdict(
-    experiment: &Experiment,
-    found: &[(Versus<'_>, Finding)],
-    cells: &[CellResult],
-) -> Verdicts {
+fn one_verdict(experiment: &Experiment, table: Table<'_>, cells: &[CellResult]) -> Verdicts {
+    let Table { found, families } = table;
     let Versus { workload, link, .. } = found[0].0;
     let metric = deciding_metric(workload);
     let baseline = &experiment.baseline;
@@ -395,6 +349,7 @@ fn one_verdict(
         link: link.name.clone(),
         metric: metric.to_owned(),
         baseline: baseline.clone(),
+        families,
         ranking,
         pairs: found.iter().map(pair).collect(),
     }
@@ -404,15 +359,17 @@ fn method(stopping: Stopping) -> &'static str {
     match stopping {
         Stopping::Fixed => {
             "Hodges-Lehmann ratios of the deciding times paired by block; intervals from the exact \
-             signed-rank distribution, simultaneous over all pairs, links and workloads by \
-             Bonferroni's inequality with the error spent where the exact levels lie; faster and slower \
-             also where Holm's procedure rejects at a later step, with the interval of that step"
+             signed-rank distribution, simultaneous over each family (of one workload on one link \
+             the comparisons with the baseline, and those among the others) by Bonferroni's inequality with \
+             the error spent where the exact levels lie; faster and slower also where Holm's procedure over \
+             the family rejects at a later step, with the interval of that step"
         }
         Stopping::Sequential => {
             "Hodges-Lehmann ratios of the deciding times paired by block; repeated intervals from the \
              exact signed-rank distribution at looks planned beforehand, the error spent in proportion \
-             to the blocks looked at (Lan and DeMets), simultaneous over all looks, pairs, links and \
-             workloads by Bonferroni's inequality; faster and slower also where Holm's procedure rejects at \
+             to the blocks looked at (Lan and DeMets), simultaneous over all looks and each family (of one \
+             workload on one link the comparisons with the baseline, and those among the others) by \
+             Bonferroni's inequality; faster and slower also where Holm's procedure over the family rejects at \
              a later step, with the interval of that step"
         }
     }

@@ -1,12 +1,16 @@
 //! From rows to the result: pure, so that the same rows give the same result on any machine.
 
 mod compare;
+mod families;
+#[cfg(test)]
+mod family_tests;
 mod same;
 #[cfg(test)]
 mod tests;
 
 pub use compare::{is_settled, planned_looks};
 
+use crate::audit::{self, Audit, AuditSummary};
 use crate::blocks::{self, Audited};
 use crate::calendar::rfc3339;
 use crate::experiment::{Contender, Experiment, LinkChoice, Pattern, Workload, WorkloadKind};
@@ -70,6 +74,7 @@ pub fn deciding_metric(workload: &Workload) -> &'static str {
 struct Rows<'r> {
     cells: BTreeMap<CellId, Vec<&'r TrialRecord>>,
     audited: BTreeMap<CellId, Audited>,
+    audits: BTreeMap<CellId, Vec<&'r Audit>>,
 }
 
 impl<'r> Rows<'r> {
@@ -79,7 +84,7 @@ impl<'r> Rows<'r> {
             cells.entry(record.plan.cell.id()).or_default().push(record);
         }
         cells.values_mut().for_each(|rows| rows.sort_by_key(|record| record.plan.block));
-        Self { cells, audited: blocks::audited(records) }
+        Self { cells, audited: blocks::audited(records), audits: blocks::audits(records) }
     }
 
     fn cell(
@@ -93,6 +98,16 @@ impl<'r> Rows<'r> {
 
     fn audited(&self, workload: &Workload, link: &LinkChoice, contender: &Contender) -> Audited {
         self.audited.get(&cell_id(workload, link, contender)).copied().unwrap_or_default()
+    }
+
+    fn audit(
+        &self,
+        workload: &Workload,
+        link: &LinkChoice,
+        contender: &Contender,
+    ) -> Vec<AuditSummary> {
+        let audits = self.audits.get(&cell_id(workload, link, contender));
+        audit::summary(audits.into_iter().flatten().copied())
     }
 }
 
@@ -135,6 +150,7 @@ fn cells(experiment: &Experiment, rows: &Rows<'_>) -> Vec<CellResult> {
         for link in &experiment.links {
             for contender in &experiment.contenders {
                 let audited = rows.audited(workload, link, contender);
+                let audit = rows.audit(workload, link, contender);
                 let rows = rows.cell(workload, link, contender);
                 let refused = too_many(audited);
                 let vouched =
@@ -150,6 +166,7 @@ fn cells(experiment: &Experiment, rows: &Rows<'_>) -> Vec<CellResult> {
                     link: LinkResult { name: link.name.clone(), figures: link.figures.clone() },
                     trials: count(rows.iter().copied()),
                     audited,
+                    audit,
                     metrics: summaries(&measured, seed),
                     samples: samples(&measured, seed),
                     evidence: weakest(measured.iter().flat_map(|row| &row.evidence)),

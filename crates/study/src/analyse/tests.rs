@@ -6,11 +6,11 @@ use crate::result::{Verdict, Verdicts, result_schema};
 use crate::schema_file;
 use unit::Random;
 
-fn quick() -> Experiment {
+pub(super) fn quick() -> Experiment {
     builtin()[0].toml.parse().unwrap()
 }
 
-fn header(experiment: Experiment) -> RunHeader {
+pub(super) fn header(experiment: Experiment) -> RunHeader {
     RunHeader {
         schema: ROWS_SCHEMA.to_owned(),
         version: "0.1.0".to_owned(),
@@ -34,7 +34,7 @@ fn load_ms(plan: &TrialPlan, random: &mut Random) -> f64 {
     base * (1.0 + 0.02 * (random.next_fraction() - 0.5))
 }
 
-fn measured(
+pub(super) fn measured(
     experiment: &Experiment,
     load_ms: impl Fn(&TrialPlan, &mut Random) -> f64,
 ) -> Vec<TrialRecord> {
@@ -50,7 +50,7 @@ fn measured(
     trials(experiment, &Surroundings::default()).into_iter().map(row).collect()
 }
 
-fn verdict_on<'r>(result: &'r RunResult, link: &str) -> &'r Verdicts {
+pub(super) fn verdict_on<'r>(result: &'r RunResult, link: &str) -> &'r Verdicts {
     result.verdicts.iter().find(|verdict| verdict.link == link).unwrap()
 }
 

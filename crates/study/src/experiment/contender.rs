@@ -133,6 +133,17 @@ pub enum Tls {
     V1_3,
 }
 
+impl Tls {
+    /// The version's name as TLS libraries tell it; None in the clear.
+    pub fn version(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::V1_2 => Some("TLSv1.2"),
+            Self::V1_3 => Some("TLSv1.3"),
+        }
+    }
+}
+
 /// What can be turned on a contender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Settings {
@@ -161,6 +172,12 @@ pub struct Settings {
     pub initial_window: u32,
     /// Largest IP packet, in octets.
     pub mtu: u32,
+    /// Whether a congestion window that nothing went through for a retransmission time-out starts anew (RFC 5681 §4.1).
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub slow_start_after_idle: bool,
+    /// Whether the first octets go with the SYN (TCP Fast Open, RFC 7413); the cookie is fetched before the trial begins.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fast_open: bool,
     /// What the client's side does.
     #[serde(default)]
     pub client: Side,
@@ -186,6 +203,8 @@ impl Settings {
             congestion_control: CongestionControl::Cubic,
             initial_window: RFC_6928_INITIAL_WINDOW,
             mtu: ETHERNET_MTU,
+            slow_start_after_idle: true,
+            fast_open: false,
             client: Side::default(),
             server: Side::default(),
             server_time: Duration::ZERO,
@@ -229,9 +248,13 @@ impl CongestionControl {
     }
 }
 
-/// Rows of before there was the choice: browsers resume.
+/// Rows of before there was the choice: browsers resume, and kernels start anew.
 fn yes() -> bool {
     true
+}
+
+fn is_yes(value: &bool) -> bool {
+    *value
 }
 
 /// Chromium, net/http/http_network_session.cc: `kSpdyStreamMaxRecvWindowSize`.

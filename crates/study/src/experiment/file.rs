@@ -37,7 +37,7 @@ pub(super) struct ExperimentFile {
     /// A difference up to this share counts as none (default 0.05).
     #[schemars(with = "Option<f64>", range(min = 0.001, max = 1.0))]
     pub(super) margin: Option<Spanned<f64>>,
-    /// Measured trials of each cell (default 10).
+    /// Measured trials of each cell (default: one more than all comparisons need for an interval each, 10 at least).
     #[schemars(with = "Option<u32>", range(min = 1, max = 10000))]
     pub(super) trials: Option<Spanned<u32>>,
     /// Trials of each cell that are run before and not counted (default 1).
@@ -140,6 +140,12 @@ pub(super) struct SettingsFile {
     /// Largest IP packet in octets (default 1500).
     #[schemars(with = "Option<u32>", range(min = 576, max = 9000))]
     pub(super) mtu: Option<Spanned<u32>>,
+    /// Whether TCP starts anew, from the initial window, after an idle time of a retransmission time-out (default true).
+    pub(super) slow_start_after_idle: Option<bool>,
+    /// TCP Fast Open: the client's first octets go with its SYN (default false). Each trial fetches the cookie before it
+    /// begins; wirelap's own client and server alone.
+    #[schemars(with = "Option<bool>")]
+    pub(super) fast_open: Option<Spanned<bool>>,
     /// TCP_NODELAY of the client's sockets (default true): without it a small segment waits until what was sent
     /// before it is acknowledged (Nagle).
     pub(super) client_nodelay: Option<bool>,

@@ -6,8 +6,8 @@ use super::{
     KNOWN_CONTENDERS, KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Stopping,
     Workload, WorkloadKind,
 };
+use crate::family::{FamilySizes, blocks_for_all};
 use crate::nearest;
-use crate::stats::{CONFIDENCE, blocks_for_any_interval};
 use std::collections::BTreeSet;
 use unit::ByteSize;
 
@@ -129,14 +129,11 @@ impl Experiment {
     /// No more trials than its comparisons need for an interval each. What is set beside a published measurement is
     /// judged finding by finding, each comparison by itself.
     fn shorten(&mut self) {
-        let contenders = self.contenders.len();
-        let workloads = self.workloads.iter().filter(|workload| workload.check_of.is_none());
-        let pairs = contenders * contenders.saturating_sub(1) / 2;
         let comparisons = match self.published {
             Some(_) => 1,
-            None => pairs * self.links.len() * workloads.count(),
+            None => FamilySizes::of(self.contenders.len()).largest(),
         };
-        let enough = blocks_for_any_interval(comparisons, 1.0 - CONFIDENCE) as u32;
+        let enough = blocks_for_all(comparisons);
         let enough = self.same.unwrap_or(enough);
         self.links.iter_mut().for_each(|link| link.trials = link.trials.min(enough));
     }

@@ -11,6 +11,7 @@ use super::file::{
 };
 use super::quantity::{SizeField, SpanField};
 use super::{Experiment, ExperimentError, LinkChoice, MOST_TRIALS};
+use crate::family::{FamilySizes, blocks_for_all};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
@@ -37,7 +38,9 @@ impl Reader<'_> {
         self.distinct("link", file.links.get_ref().iter().map(|file| &file.name))?;
         self.known_baseline(&file.baseline, contender_names.map(|name| name.get_ref().as_str()))?;
         let margin = file.margin.as_ref().map_or(Ok(DEFAULT_MARGIN), |field| self.margin(field))?;
-        let trials = self.count("trials", &file.trials, MOST_TRIALS)?.unwrap_or(DEFAULT_TRIALS);
+        let trials = self
+            .count("trials", &file.trials, MOST_TRIALS)?
+            .unwrap_or_else(|| enough_trials(file.contenders.get_ref().len()));
         let warmup = self.warmup(&file.warmup)?.unwrap_or(DEFAULT_WARMUP);
         let timeout =
             file.timeout.as_ref().map_or(Ok(DEFAULT_TIMEOUT), |field| self.timeout(field))?;
@@ -122,6 +125,10 @@ impl Reader<'_> {
                 .count("initial_window", &given.initial_window, MOST_SEGMENTS)?
                 .unwrap_or(usual.initial_window),
             mtu: given.mtu.map_or(Ok(usual.mtu), |field| self.mtu(&field))?,
+            slow_start_after_idle: given
+                .slow_start_after_idle
+                .unwrap_or(usual.slow_start_after_idle),
+            fast_open: self.fast_open(&given.fast_open, (&file.client, &file.server))?,
             client,
             server,
             server_time: given
@@ -138,6 +145,24 @@ impl Reader<'_> {
             server: server.transpose()?.unwrap_or_else(|| ORIGIN.to_owned()),
             settings,
         })
+    }
+
+    /// Other people's programs ask for it in ways of their own, or not at all.
+    fn fast_open(
+        &self,
+        field: &Option<Spanned<bool>>,
+        (client, server): (&Option<Spanned<String>>, &Option<Spanned<String>>),
+    ) -> Result<bool, ExperimentError> {
+        let Some(field) = field else { return Ok(false) };
+        let foreign =
+            client.is_some() || server.as_ref().is_some_and(|name| name.get_ref() != ORIGIN);
+        match field.get_ref() {
+            true if foreign => {
+                let words = "`fast_open` is of wirelap's own client and server, and this contender has another";
+                Err(self.fault(field.span(), words))
+            }
+            asked => Ok(*asked),
+        }
     }
 
     fn client(
@@ -362,10 +387,15 @@ fn each<F, T>(
     files.into_iter().map(read).collect()
 }
 
+/// As many as every comparison of a table needs for its interval, and one that may be lost; ten where that is less.
+fn enough_trials(contenders: usize) -> u32 {
+    const USUAL: u32 = 10;
+    USUAL.max(blocks_for_all(FamilySizes::of(contenders).largest()) + 1)
+}
+
 /// 2/2^6 is the first at most 0.05.
 const FEWEST_BLOCKS: u32 = 6;
 const DEFAULT_MARGIN: f64 = 0.05;
-const DEFAULT_TRIALS: u32 = 10;
 const DEFAULT_WARMUP: u32 = 1;
 const DEFAULT_SEED: u64 = 1;
 const LONGEST_SERVER_TIME: Duration = Duration::from_secs(60);

@@ -23,6 +23,7 @@ fn comparison(low: f64, high: f64) -> Comparison {
         trials_needed: None,
         p: None,
         p_holm: None,
+        p_run: None,
         p_tie: None,
         detectable: None,
     }

@@ -2,10 +2,12 @@
 //! come a trial's metrics and the parts of its load time; where they contradict each other the trial does
 //! not count.
 
+mod asked;
 mod calls;
 mod causes;
 mod echo;
 mod evidence;
+mod fast_open;
 mod held;
 mod packets;
 mod parts;
@@ -15,12 +17,14 @@ mod subject;
 #[cfg(test)]
 mod tests;
 
+pub use asked::departure;
 pub use calls::call_metrics;
 pub use echo::echo_metrics;
 pub(crate) use evidence::weakest;
 pub use evidence::{
     Case, Claim, Evidence, Grade, GradedClaim, KeyLogFacts, ServerConnection, ServerLog,
 };
+pub use fast_open::{Begun, begun};
 use packets::payload_until;
 pub use packets::{PacketSummary, WaySummary, summarise};
 pub use parts::Parts;

@@ -69,7 +69,7 @@ pub(super) fn payload_until(packets: &[PacketRecord], end: Instant) -> u64 {
 }
 
 /// RFC 9293 §3.5: a connection begins with SYN and without ACK.
-fn begins(tcp: TcpMark) -> bool {
+pub(super) fn begins(tcp: TcpMark) -> bool {
     const SYN: u8 = 0x02;
     const ACK: u8 = 0x10;
     tcp.flags & (SYN | ACK) == SYN
@@ -117,6 +117,8 @@ impl Octets {
             unwrapped + i64::from(tcp.sequence.wrapping_sub(sequence).cast_signed())
         });
         self.last = Some((tcp.sequence, start));
+        // RFC 9293 §3.4: a SYN is one number itself, before its data.
+        let start = start + i64::from(begins(tcp));
         self.total += u64::from(tcp.payload);
         self.ranges.push((start, start + i64::from(tcp.payload)));
     }

@@ -34,10 +34,8 @@ fn fetch(id: u32, connection: u32, times: [f64; 4]) -> FetchRecord {
 }
 
 fn connection(id: u32, protocol: &str, times: [f64; 3]) -> ConnectionRecord {
+    let remote = "10.0.0.2:443".to_owned();
     ConnectionRecord {
-        id,
-        authority: "far:443".to_owned(),
-        remote: "10.0.0.2:443".to_owned(),
         protocol: protocol.to_owned(),
         tls: Some(TlsRecord {
             version: "TLSv1.3".to_owned(),
@@ -45,16 +43,11 @@ fn connection(id: u32, protocol: &str, times: [f64; 3]) -> ConnectionRecord {
             alpn: protocol.to_owned(),
             resumed: false,
         }),
-        opened: at(times[0]),
         connected: Some(at(times[1])),
         secured: Some(at(times[2])),
-        closed: None,
         requests: 1,
-        pushed: 0,
-        headers: None,
         rounds: 1,
-        bytes_sent: 0,
-        bytes_received: 0,
+        ..ConnectionRecord::begun(id, "far:443".to_owned(), remote, at(times[0]))
     }
 }
 

@@ -21,7 +21,7 @@ pub struct HolmStep {
 /// turn when all others are rejected.
 pub fn weighted_holm(p_values: &[f64], weights: &[f64]) -> Vec<HolmStep> {
     // Beyond comparison with any weight, and alike among themselves.
-    const NEXT_TO_NOTHING: f64 = 1e-100;
+    const NEXT_TO_NOTHING: f64 = 1e-290;
     let weights: Vec<f64> = weights.iter().map(|weight| weight.max(NEXT_TO_NOTHING)).collect();
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     let ratio = |index: usize| p_values[index] / weights[index];

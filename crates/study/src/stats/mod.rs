@@ -32,7 +32,7 @@ pub use percentiles::{Percentile, Percentiles};
 pub use power::{Detectable, POWER, spread};
 pub use rank_sum::{RankSum, Shift};
 pub use signed_rank::{SignedRank, signed_rank_p};
-pub use spending::{Level, blocks_for_any_interval, spend};
+pub use spending::{Level, blocks_for_any_interval, spend, weights};
 pub use walsh::WalshAverages;
 
 use schemars::JsonSchema;

@@ -50,6 +50,34 @@ pub fn spend(blocks: &[usize], alpha: f64) -> Vec<Level> {
     ranks.iter().zip(&distributions).map(level).collect()
 }
 
+/// The weights of comparisons of `blocks` blocks each in Holm's procedure, the most important first: what each may
+/// spend. Those that nothing is left for come after all others, and among them again as many as alpha pays for before
+/// the rest: where all that stand before them are rejected, alpha is handed on to them whole (Wiens, "A Fixed Sequence
+/// Bonferroni Procedure for Testing Multiple Endpoints", 2003; Bretz, Maurer, Brannath and Posch, "A Graphical Approach
+/// to Sequentially Rejective Multiple Test Procedures", 2009). Numbers of blocks alone settle them.
+pub fn weights(blocks: &[usize], levels: &[Level], alpha: f64) -> Vec<f64> {
+    let mut weights: Vec<f64> = levels.iter().map(|level| level.error).collect();
+    let mut unpaid: Vec<usize> = (0..blocks.len()).filter(|&i| levels[i].rank == 0).collect();
+    let mut scale = 1.0;
+    for _ in 0..MOST_TIERS {
+        scale *= NEXT_TIER;
+        let left: Vec<usize> = unpaid.iter().map(|&index| blocks[index]).collect();
+        let levels = spend(&left, alpha);
+        for (&index, level) in unpaid.iter().zip(&levels) {
+            weights[index] = level.error * scale;
+        }
+        let still = unpaid.iter().zip(&levels).filter(|(_, level)| level.rank == 0);
+        unpaid = still.map(|(&index, _)| index).collect();
+    }
+    weights
+}
+
+/// So much less does who stands a tier later weigh: what it takes from those before it is less than any step of an
+/// exact distribution.
+const NEXT_TIER: f64 = 1e-9;
+/// More would not fit into the exponent of a weight.
+const MOST_TIERS: usize = 30;
+
 /// The least number of blocks with which each of `comparisons` alike can have an interval.
 pub fn blocks_for_any_interval(comparisons: usize, alpha: f64) -> usize {
     // 2 / 2^n <= alpha / m.

@@ -16,6 +16,8 @@ pub struct Finding {
     pub(super) p_within: f64,
     /// The first after Holm's procedure over the family.
     pub(super) p_holm: Option<f64>,
+    /// The first after Holm's procedure over the run.
+    pub(super) p_run: Option<f64>,
     /// The least effect that would have been found.
     pub(super) detectable: Option<f64>,
     pub(super) verdict: Verdict,
@@ -65,6 +67,7 @@ impl Finding {
             p_differs: 1.0,
             p_within: 1.0,
             p_holm: None,
+            p_run: None,
             detectable: None,
             verdict: Verdict::Unsupported,
             reason: Some(Reason::Words(reason)),
@@ -102,6 +105,11 @@ impl Finding {
     /// The two-sided p-value of "no difference"; 1 where the trials cannot be vouched for.
     pub fn p_differs(&self) -> f64 {
         self.p_differs
+    }
+
+    /// Takes the p-value that Holm's procedure over the whole run adjusted.
+    pub(crate) fn adjust_for_run(&mut self, p_run: f64) {
+        self.p_run = Some(p_run);
     }
 
     /// The least effect, as a ratio, that would have been found with a chance of
@@ -144,6 +152,7 @@ impl Finding {
             trials_needed: self.trials_needed,
             p: said.then_some(self.p_differs),
             p_holm: self.p_holm.filter(|_| said),
+            p_run: self.p_run.filter(|_| said),
             p_tie: said.then_some(self.p_within),
             detectable: self.detectable(),
         }

@@ -3,7 +3,7 @@
 //! Two contenders are compared by the logarithms of the ratios of their figures, one a block: what the block's
 //! trials share (the seed, the machine's mood) cancels. Their Hodges-Lehmann centre is the effect; its interval
 //! comes from the exact signed-rank distribution, at the level that [`spend`](crate::stats::spend) gives it within
-//! the family, so that all intervals of a run hold together with 95 %. A run that may stop early is looked at
+//! its family ([`crate::family`]), so that all intervals of the family hold together with 95 %. A run that may stop early is looked at
 //! several times, each at its share of that level; what one look has shown the next ones do not take back.
 //! - `tie` where the interval lies within ±ln(1 + margin), the same either way: both one-sided tests at the
 //!   margin reject;
@@ -86,7 +86,7 @@ impl Paired {
 pub struct Rule {
     /// A ratio from 1/(1 + margin) to 1 + margin counts as no difference.
     pub margin: f64,
-    /// How many comparisons hold together.
+    /// How many comparisons its family has, which hold together.
     pub comparisons: usize,
 }
 
@@ -147,6 +147,7 @@ impl Rule {
             p_differs: least(&WalshAverages::p_differs),
             p_within: least(&|walsh| walsh.p_within(self.margin.ln_1p())),
             p_holm: None,
+            p_run: None,
             detectable: deviations.zip(spread(&last.walsh, blocks)).map(|(d, sigma)| d * sigma),
             verdict,
             reason: None,

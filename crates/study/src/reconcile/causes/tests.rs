@@ -130,21 +130,11 @@ impl Log {
             outcome: FetchOutcome::Done,
         };
         let connection = ConnectionRecord {
-            id: 0,
-            authority: "far:443".to_owned(),
-            remote: FAR.to_owned(),
             protocol: protocol.to_owned(),
-            tls: None,
-            opened: at(0.0),
             connected: Some(at(100.0)),
-            secured: None,
-            closed: None,
             requests: 1,
-            pushed: 0,
-            headers: None,
             rounds: 1,
-            bytes_sent: 0,
-            bytes_received: 0,
+            ..ConnectionRecord::begun(0, "far:443".to_owned(), FAR.to_owned(), at(0.0))
         };
         let server = server.map(|ms| (0, Duration::from_millis(ms)));
         let finding = reconcile(&Testimony {

@@ -1,18 +1,11 @@
 //! Messages and their echoes through the whole lab: real sockets, a real link, rows as a user finds them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test's helpers fail with it, and say why it is left out"
-)]
-
-use rusqlite::Connection;
-use serde_json::Value;
+use crate::bench::{Bench, trials_run_here};
+use crate::near_side;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 /// Serial messages of the first workload.
 const COUNT: u64 = 20;
@@ -73,24 +66,11 @@ tls = "1.2"
 name = "rtt=20ms,down=10mbit,up=10mbit"
 "#;
 
-/// All trials and the result. None where this machine can run none.
-fn run() -> Option<(Trials, Value)> {
-    let folder =
-        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("echo-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("echo.toml"), EXPERIMENT).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_wirelap"))
-        .current_dir(&folder)
-        .args(["race", "echo.toml", "--out", "run", "--json"])
-        .output()
-        .unwrap();
-    if output.status.code() == Some(3) {
-        eprintln!("left out: {}", String::from_utf8_lossy(&output.stderr));
-        return None;
-    }
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let store = Connection::open(folder.join("run/rows.sqlite")).unwrap();
+/// All trials and the result.
+fn run(bench: &Bench) -> (Trials, Value) {
+    bench.write("echo.toml", EXPERIMENT);
+    let result = bench.race_undisturbed("echo.toml", "run", &[]);
+    let store = rusqlite::Connection::open(bench.path("run/rows.sqlite")).unwrap();
     let mut query = store.prepare("SELECT record FROM trials").unwrap();
     let record = |row: &rusqlite::Row<'_>| row.get::<_, String>(0);
     let records = query.query_map([], record).unwrap().map(|text| {
@@ -100,11 +80,7 @@ fn run() -> Option<(Trials, Value)> {
         let key = (name(&cell["workload"]["pattern"]), name(&cell["contender"]["name"]));
         (key, record)
     });
-    let records = records.collect();
-    drop(query);
-    drop(store);
-    std::fs::remove_dir_all(&folder).unwrap();
-    Some((Trials(records), serde_json::from_slice(&output.stdout).unwrap()))
+    (Trials(records.collect()), result)
 }
 
 /// Records by the workload's pattern and the contender.
@@ -128,11 +104,12 @@ impl Trials {
 #[test]
 fn echoes_take_their_round_trips_and_two_writes_are_two_packets_that_nagle_parts_by_an_acknowledgement()
  {
-    let Some((trials, result)) = run() else { return };
-    // Every answer was looked at: a wrong one would stand here. A busy machine spoils times, which are not looked at.
-    let failures = result["failures"].as_array().unwrap();
-    let busy = |failure: &&Value| failure["outcome"] == "invalid";
-    assert!(failures.iter().all(|failure| busy(&failure)), "{failures:#?}");
+    if !trials_run_here() {
+        return;
+    }
+    let (trials, result) = run(&Bench::new());
+    // Every answer was looked at: a wrong one would stand here.
+    assert_eq!(result["failures"], json!([]), "{result:#}");
     assert_eq!(result["verdicts"][0]["metric"], "total_ms");
     round_trips(&trials);
     packets(&trials);
@@ -237,58 +214,22 @@ fn answers(body: &'static str) -> u16 {
     port
 }
 
-/// What the near side of a trial reports, two messages later.
-fn near(port: u16) -> Value {
-    let experiment: study::experiment::Experiment = EXPERIMENT.parse().unwrap();
-    let authority = secure::Authority::new(secure::AuthoritySpec::default()).unwrap();
-    let url = |path: &str| {
-        serde_json::to_value(
-            format!("http://origin.test:{port}{path}").parse::<page::Url>().unwrap(),
-        )
-        .unwrap()
-    };
-    let message = |text: &str, answer: &str| {
-        serde_json::json!({"text": text, "answer": answer, "posted": false,
-            "url": url(&format!("/double?number={text}"))})
-    };
-    let job = serde_json::json!({
-        "contender": experiment.contender("http"),
-        "task": {"Echo": {"pattern": "serial", "socket": url("/ws/double"), "seed": 1,
-            "messages": [message("2", "4"), message("3", "6")]}},
-        "hosts": {"origin.test": "127.0.0.1"},
-        "root": String::from_utf8_lossy(&authority.root_pem().text),
-        "timeout": {"secs": 20, "nanos": 0},
-        "key_log": null,
-    });
-    let mut near = Command::new(env!("CARGO_BIN_EXE_wirelap"))
-        .arg("near")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    near.stdin.take().unwrap().write_all(job.to_string().as_bytes()).unwrap();
-    let output = near.wait_with_output().unwrap();
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
 #[test]
 fn a_server_that_answers_the_same_to_every_message_makes_a_failed_trial_that_names_the_rule() {
-    let report = near(answers("4"));
-    let fetches: Vec<trace::FetchRecord> =
-        serde_json::from_value(report["fetches"].clone()).unwrap();
-    let connections: Vec<trace::ConnectionRecord> =
-        serde_json::from_value(report["connections"].clone()).unwrap();
-    let finding = study::reconcile::reconcile(&study::reconcile::Testimony {
-        fetches: &fetches,
-        connections: &connections,
-        packets: None,
-        link: study::reconcile::LinkFacts::default(),
-        server_time: &BTreeMap::new(),
-        uncounted: &std::collections::BTreeSet::new(),
-    });
-    let study::record::Outcome::Failed { reason } = finding.outcome else {
-        panic!("{:?}", finding.outcome);
+    let port = answers("4");
+    let experiment: study::experiment::Experiment = EXPERIMENT.parse().unwrap();
+    let url = |path: &str| {
+        let url = format!("http://origin.test:{port}{path}");
+        serde_json::to_value(url.parse::<page::Url>().unwrap()).unwrap()
     };
+    let message = |text: &str, answer: &str| {
+        json!({"text": text, "answer": answer, "posted": false,
+            "url": url(&format!("/double?number={text}"))})
+    };
+    let task = json!({"Echo": {"pattern": "serial", "socket": url("/ws/double"), "seed": 1,
+        "messages": [message("2", "4"), message("3", "6")]}});
+    let outcome = near_side::outcome(experiment.contender("http").unwrap(), &task);
+    let study::record::Outcome::Failed { reason } = outcome else { panic!("{outcome:?}") };
     assert!(reason.starts_with("1 of 2 fetches failed"), "{reason}");
     assert!(
         reason.ends_with("an answer is its message's echo: `4` came back where `6` belongs"),

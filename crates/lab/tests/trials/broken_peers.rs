@@ -1,19 +1,13 @@
 //! Far sides that break the framing of their protocol, against the near side that trials run: the trial
 //! fails, names the rule, tells the peer, and ends.
 
-#![allow(clippy::unwrap_used, reason = "a test's helpers fail with it")]
-
-use secure::{Authority, AuthoritySpec};
-use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::near_side;
+use serde_json::json;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::process::{Command, Stdio};
 use std::thread::JoinHandle;
 use study::experiment::{Contender, ORIGIN, Settings, Tls, Transport};
-use study::reconcile::{LinkFacts, Testimony, reconcile};
 use study::record::Outcome;
-use trace::{ConnectionRecord, FetchRecord};
 use wire::spdy::{Effort, Encoder, Frame};
 
 /// Says this to the first connection, whatever it asks, and tells whether it heard the begin of a frame
@@ -52,41 +46,8 @@ fn outcome(transport: Transport, address: SocketAddr) -> Outcome {
         settings,
     };
     let url = json!({"scheme": "http", "host": "origin.test", "port": address.port(), "path": "/"});
-    let authority = Authority::new(AuthoritySpec::default()).unwrap();
-    let root = String::from_utf8(authority.root_pem().text).unwrap();
     let call = json!({"url": url, "bytes": 5, "server_time": {"secs": 0, "nanos": 0}});
-    let job = json!({
-        "contender": contender,
-        "task": {"Calls": {
-            "pattern": "Serial",
-            "calls": [call, call],
-        }},
-        "hosts": {"origin.test": address.ip()},
-        "root": root,
-        "timeout": {"secs": 20, "nanos": 0},
-        "key_log": null,
-    });
-    let mut near = Command::new(env!("CARGO_BIN_EXE_wirelap"))
-        .arg("near")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    near.stdin.take().unwrap().write_all(job.to_string().as_bytes()).unwrap();
-    let output = near.wait_with_output().unwrap();
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let fetches: Vec<FetchRecord> = serde_json::from_value(report["fetches"].clone()).unwrap();
-    let connections: Vec<ConnectionRecord> =
-        serde_json::from_value(report["connections"].clone()).unwrap();
-    let testimony = Testimony {
-        fetches: &fetches,
-        connections: &connections,
-        packets: None,
-        link: LinkFacts::default(),
-        server_time: &BTreeMap::new(),
-        uncounted: &BTreeSet::new(),
-    };
-    reconcile(&testimony).outcome
+    near_side::outcome(&contender, &json!({"Calls": {"pattern": "Serial", "calls": [call, call]}}))
 }
 
 fn block(fields: &[(&str, &str)]) -> Vec<u8> {

@@ -1,12 +1,6 @@
 //! Other people's servers in trials of ours: the same octets from each, faults in their own words, and nothing
 //! left behind.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::print_stderr)]
-
-#[path = "commands/bench.rs"]
-#[allow(dead_code)]
-mod bench;
-
-use bench::{Bench, outcomes, signal, trials_run_here, unsupported};
+use crate::bench::{Bench, is_root, outcomes, signal, trials_run_here, unsupported};
 use serde_json::Value;
 use std::fs;
 use std::process::Command;
@@ -40,11 +34,6 @@ fn record(bench: &Bench, folder: &str, contender: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// A page of a busy machine may be judged invalid for its times; its octets are right all the same.
-fn ran(outcome: &str) -> bool {
-    matches!(outcome, "measured" | "invalid")
-}
-
 #[test]
 fn every_server_gives_the_page_that_the_origin_gives() {
     if !trials_run_here() {
@@ -70,7 +59,7 @@ fn every_server_gives_the_page_that_the_origin_gives() {
         }
     }
     bench.write("servers.toml", text);
-    bench.run(&["race", "servers.toml", "--out", "run"]).said(0, &[]);
+    bench.race_undisturbed("servers.toml", "run", &[]);
     let own = record(&bench, "run", "origin");
     let sizes = |record: &Value| -> Vec<(String, u64)> {
         let fetches = record["fetches"].as_array().unwrap().iter();
@@ -92,7 +81,7 @@ fn every_server_gives_the_page_that_the_origin_gives() {
                 unsupported(&format!("{name}: {reason}"));
                 continue;
             }
-            assert!(ran(&outcome), "{name}: {outcome}: {reason}");
+            assert_eq!(outcome, "measured", "{name}: {reason}");
             let row = record(&bench, "run", &name);
             assert_eq!(sizes(&row), sizes(&own), "{name}");
             let settings = &row["settings"];
@@ -126,7 +115,7 @@ fn servers_race_without_root() {
     if !trials_run_here() {
         return;
     }
-    if !bench::is_root() {
+    if !is_root() {
         return unsupported(
             "becoming another user needs root; the other tests run without it already",
         );
@@ -147,7 +136,8 @@ fn servers_race_without_root() {
         let (outcome, reason) = outcome(&bench, "run", server);
         match outcome.as_str() {
             "unsupported" => unsupported(&format!("{server}: {reason}")),
-            _ => assert!(ran(&outcome), "{server}: {outcome}: {reason}"),
+            // What the page is worth on a busy machine is not asked here.
+            _ => assert!(matches!(&*outcome, "measured" | "invalid"), "{server}: {reason}"),
         }
     }
     assert_eq!(bench.alive(), []);
@@ -221,9 +211,9 @@ fn a_user_s_own_server_races_from_a_file_beside_the_experiment() {
         "mine.toml",
         HEAD.to_owned() + PAGE + &contender("mine", "python", "http/1.1", "none"),
     );
-    bench.run(&["race", "mine.toml", "--out", "run"]).said(0, &[]);
+    bench.race_undisturbed("mine.toml", "run", &[]);
     let (outcome, reason) = outcome(&bench, "run", "mine");
-    assert!(ran(&outcome), "{outcome}: {reason}");
+    assert_eq!(outcome, "measured", "{reason}");
     let row = record(&bench, "run", "mine");
     assert!(row["settings"]["server version"].as_str().unwrap().starts_with("Python 3"));
     // The run's folder is whole by itself, and a folder of subjects may stand anywhere.

@@ -1,0 +1,85 @@
+//! What a contender asks of TCP: what the namespaces are told, whether the kernel did it, and what the wire shows of it.
+
+use os::error::Os;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+use study::experiment::Contender;
+use study::reconcile::begun;
+use study::record::Outcome;
+use trace::PacketRecord;
+
+const SLOW_START: &str = "net.ipv4.tcp_slow_start_after_idle";
+const FAST_OPEN: &str = "net.ipv4.tcp_fastopen";
+/// As client and as server (tcp(7)).
+const BOTH_WAYS: &str = "3";
+
+/// The sysctls of both ends that differ from what every trial has.
+pub(crate) fn sysctls(contender: &Contender) -> Vec<(String, String)> {
+    let settings = &contender.settings;
+    let slow_start = (!settings.slow_start_after_idle).then_some((SLOW_START, "0"));
+    let fast_open = settings.fast_open.then_some((FAST_OPEN, BOTH_WAYS));
+    let both = slow_start.into_iter().chain(fast_open);
+    both.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// Why a trial must not stand under its contender's name: `settings` as they were read back differ from what was asked
+/// for. None where they are in force, or nobody could read them.
+pub(crate) fn refused(
+    contender: &Contender,
+    settings: &BTreeMap<String, String>,
+) -> Option<Outcome> {
+    let mut asked: Vec<(String, String)> = sysctls(contender)
+        .into_iter()
+        .flat_map(|(name, value)| {
+            ["near", "far"].map(|end| (format!("{end} {name}"), value.clone()))
+        })
+        .collect();
+    if settings.contains_key("near IPv4 route") {
+        // By route; the loopback device of a trial without a link has none of its own.
+        let control = contender.settings.congestion_control.name().to_owned();
+        asked.push(("near socket congestion control".to_owned(), control));
+    }
+    asked.into_iter().find_map(|(name, value)| {
+        let told = settings.get(&name).filter(|told| **told != value)?;
+        Some(Outcome::Unsupported {
+            reason: format!("{name}: {value} was asked for, and the kernel says {told}"),
+            remedy: "leave this setting of the contender away".to_owned(),
+        })
+    })
+}
+
+/// Fetches the cookies of `hosts`, from which the addresses are told that it was done from.
+pub(crate) fn fetch_cookies(
+    contender: &Contender,
+    hosts: impl Iterator<Item = SocketAddr>,
+    timeout: Duration,
+) -> Result<Vec<SocketAddr>, Os> {
+    match contender.settings.fast_open {
+        true => hosts.map(|host| os::tcp::fetch_cookie(host, timeout)).collect(),
+        false => Ok(Vec::new()),
+    }
+}
+
+/// Takes out of the log what was said before the trial began.
+pub(crate) fn forget(packets: &mut Vec<PacketRecord>, before: &[SocketAddr]) {
+    packets.retain(|packet| {
+        let ends = packet.flow.map(|flow| [flow.source, flow.destination]);
+        ends.is_none_or(|ends| ends.iter().all(|end| !before.contains(end)))
+    });
+}
+
+/// What the wire shows of Fast Open, where it was asked for: a fact for the row, and why the trial failed where no SYN
+/// carried data.
+pub(crate) fn seen(
+    contender: &Contender,
+    packets: &[PacketRecord],
+) -> Option<(String, Option<Outcome>)> {
+    contender.settings.fast_open.then(|| {
+        let seen = begun(packets);
+        let fact = format!("data in {} of {} SYNs", seen.with_data, seen.connections);
+        let reason = "TCP Fast Open was asked for, and no SYN on the wire carried data".to_owned();
+        let failed = (seen.with_data == 0).then_some(Outcome::Failed { reason });
+        (fact, failed)
+    })
+}

@@ -1,0 +1,162 @@
+//! What becomes of runs whose parts go away under them, and of folders of which a part is gone: the damage is named,
+//! and the rest is kept and given.
+
+use crate::bench::{Bench, Ran, SLOW, all_outcomes, experiment, outcomes, signal, trials_run_here};
+use crate::faults::can;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// Trials without a row of a failure, where one was to fail and the run to go on.
+fn one_failed(bench: &Bench, folder: &str, trials: usize) -> String {
+    let rows = outcomes(&bench.path(folder));
+    let failed: Vec<_> = rows.iter().filter(|(_, outcome, _)| outcome == "failed").collect();
+    assert_eq!((rows.len(), failed.len()), (trials, 1), "{rows:?}");
+    assert_eq!(bench.alive(), [], "processes are left");
+    failed[0].2.clone().unwrap()
+}
+
+#[test]
+fn a_killed_namespace_fails_its_trial_and_the_run_goes_on() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("slow.toml", experiment(SLOW, 2));
+    let mut running =
+        bench.start(bench.wirelap(&["race", "slow.toml", "--serial", "--out", "run"]));
+    running.await_role("near");
+    // The first process of the trial's PID namespace: the kernel ends all others there with it.
+    let name = |pid: u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let first = bench.alive().into_iter().find(|(pid, _)| name(*pid).trim() == "wirelap-init");
+    signal(first.unwrap().0, "KILL");
+    running.end().said(0, &[]);
+    let told = one_failed(&bench, "run", 4);
+    assert!(told.contains("side died") && told.contains("SIGKILL"), "{told}");
+}
+
+#[test]
+fn a_process_that_never_wakes_up_again_fails_its_trial_in_time_and_the_run_goes_on() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("slow.toml", format!("timeout = \"5s\"\n{}", experiment(SLOW, 2)));
+    for (role, reason) in [("near", "did not end in time"), ("trial", "hung and was ended")] {
+        let folder = format!("without-{role}");
+        let mut running =
+            bench.start(bench.wirelap(&["race", "slow.toml", "--serial", "--out", &folder]));
+        running.await_role("near");
+        signal(running.await_role(role), "STOP");
+        running.end().said(0, &[]);
+        let told = one_failed(&bench, &folder, 4);
+        assert!(told.contains(reason), "{told}");
+    }
+}
+
+#[test]
+fn a_disk_that_captures_fill_fails_no_contender_and_the_run_can_be_gone_on_with() {
+    const OWN_MOUNTS: [&str; 4] = ["unshare", "--user", "--map-root-user", "--mount"];
+    if !can(&OWN_MOUNTS, "mount -t tmpfs none /mnt") || !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    let pages = experiment("rtt=10ms,down=50mbit,up=50mbit", 4);
+    bench.write("tiny.toml", pages.replace("bytes = \"1kB\"", "bytes = \"100kB\""));
+    fs::create_dir(bench.path("disk")).unwrap();
+    let line = "mount -t tmpfs -o size=1500k none disk && $W race tiny.toml --no-calibration --serial \
+                --capture --out disk/run; code=$?; mount -o remount,size=64m disk; cp -r disk/run kept; exit $code";
+    let ran: Ran = bench.shell(&OWN_MOUNTS, line);
+    // Where there is room for rows, the run ends as usual; where there is none, it says how to go on.
+    assert!(ran.code == 0 || ran.code == 3, "{ran:?}");
+    if ran.code == 3 {
+        ran.said(3, &["free some space", "wirelap race --resume disk/run"]);
+    }
+    let rows = outcomes(&bench.path("kept"));
+    assert!(rows.iter().all(|(_, outcome, _)| outcome != "failed"), "{rows:?}");
+    let whole = |folder: &Path| {
+        let files = fs::read_dir(folder.join("captures")).unwrap().filter_map(Result::ok);
+        files.map(|file| file.file_name().into_string().unwrap()).collect::<BTreeSet<_>>()
+    };
+    let kept = whole(&bench.path("kept"));
+    assert!((1..8).contains(&kept.len()), "{kept:?}");
+    assert!(kept.iter().all(|name| name.ends_with(".pcapng")), "{kept:?}");
+    assert!(!bench.path("kept/scratch").exists());
+    bench.run(&["race", "--resume", "kept", "--capture"]).said(0, &[]);
+    let after = outcomes(&bench.path("kept"));
+    assert_eq!(after.len(), 8);
+    let unsupported = after.iter().filter(|(_, outcome, _)| outcome == "unsupported").count();
+    assert_eq!(unsupported, 0, "{after:?}");
+    let counted = rows.iter().filter(|(_, outcome, _)| outcome != "unsupported");
+    assert!(counted.clone().count() > 0 && counted.clone().all(|row| after.contains(row)));
+}
+
+/// A finished run of sixteen trials, its log folded into the file of rows.
+fn finished() -> Option<Bench> {
+    if !trials_run_here() {
+        return None;
+    }
+    let bench = Bench::new();
+    bench.write("tiny.toml", experiment("lan", 8));
+    bench.run(&["race", "tiny.toml", "--out", "run"]).said(0, &[]);
+    let rows = rusqlite::Connection::open(bench.path("run/rows.sqlite")).unwrap();
+    rows.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    Some(bench)
+}
+
+#[test]
+fn rows_that_are_cut_short_are_named_and_the_rest_is_reported_on() {
+    let Some(bench) = finished() else { return };
+    let all = all_outcomes(&bench.path("run")).len();
+    let rows = fs::read(bench.path("run/rows.sqlite")).unwrap();
+    fs::write(bench.path("run/rows.sqlite"), &rows[..rows.len() * 9 / 10]).unwrap();
+    for side in ["-wal", "-shm"] {
+        let _ = fs::remove_file(bench.path(&format!("run/rows.sqlite{side}")));
+    }
+    let ran = bench.run(&["report", "run", "--csv"]);
+    ran.said(0, &["damaged and left out"]);
+    let kept = ran.out.lines().count() - 1;
+    assert!((1..all).contains(&kept), "{kept} of {all}: {ran:?}");
+    // Nothing is to be written behind the cut.
+    let before = fs::read(bench.path("run/rows.sqlite")).unwrap();
+    bench.run(&["race", "--resume", "run"]).said(1, &["rows.sqlite is damaged", "takes no more"]);
+    assert_eq!(fs::read(bench.path("run/rows.sqlite")).unwrap(), before);
+}
+
+#[test]
+fn a_row_that_cannot_be_read_is_named_by_its_key_and_runs_again() {
+    let Some(bench) = finished() else { return };
+    let all = all_outcomes(&bench.path("run")).len();
+    let (key, page) = {
+        let rows = rusqlite::Connection::open(bench.path("run/rows.sqlite")).unwrap();
+        let sql = "SELECT key FROM trials WHERE key NOT LIKE '%~%' ORDER BY key LIMIT 1";
+        let key: String = rows.query_row(sql, [], |row| row.get(0)).unwrap();
+        rows.execute("UPDATE trials SET record = '{\"plan\":' WHERE key = ?1", [&key]).unwrap();
+        (key, bench.path("run/report.html"))
+    };
+    fs::remove_file(&page).unwrap();
+    let ran = bench.run(&["report", "run", "--csv"]);
+    ran.said(0, &["damaged and left out", &key]);
+    assert_eq!(ran.out.lines().count() - 1, all - 1, "{ran:?}");
+    assert!(page.exists(), "what is computed from rows is made again");
+    bench.run(&["race", "--resume", "run"]).said(0, &[]);
+    let mended = bench.run(&["report", "run", "--csv"]);
+    assert!(
+        !mended.err.contains("damaged") && mended.out.contains(&format!("\n{key},")),
+        "{mended:?}"
+    );
+}
+
+#[test]
+fn a_file_that_is_missing_from_a_folder_is_named() {
+    let Some(bench) = finished() else { return };
+    // What a page's workload needs stands in the rows.
+    fs::remove_dir_all(bench.path("run/inputs")).unwrap();
+    bench.run(&["report", "run"]).said(0, &[]);
+    fs::remove_file(bench.path("run/rows.sqlite")).unwrap();
+    for command in
+        [&["report", "run"][..], &["race", "--resume", "run"], &["compare", "run", "run"]]
+    {
+        bench.run(command).said(2, &["rows.sqlite is not there"]);
+    }
+}

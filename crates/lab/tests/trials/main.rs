@@ -1,0 +1,12 @@
+//! Trials of the real program as their rows tell them: real sockets, real links, real servers, and far sides that break
+//! their protocol. Each file is one kind of work or of far side.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::print_stderr)]
+
+#[allow(dead_code, reason = "the other tests of the program use the rest")]
+#[path = "../commands/bench.rs"]
+mod bench;
+mod broken_peers;
+mod calls;
+mod echo;
+mod near_side;
+mod servers;

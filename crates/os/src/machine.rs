@@ -1,0 +1,95 @@
+//! What all of the machine's processors did, whoever for, as /proc tells it (proc(5), Documentation/accounting/psi).
+
+use std::fs;
+use std::time::Duration;
+
+/// Processor time of all cores together since the machine started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CpuTimes {
+    /// In programs and for them in the kernel.
+    pub busy: Duration,
+    /// With nothing to do.
+    pub idle: Duration,
+    /// In interrupts, which are nobody's: packets of every program pass there.
+    pub interrupts: Duration,
+    /// When a virtual machine's host gave its processors to others.
+    pub stolen: Duration,
+}
+
+/// How long tasks of this machine waited for a processor, each moment counted once however many waited; None where
+/// the kernel does not tell.
+pub fn cpu_pressure() -> Option<Duration> {
+    pressure(&fs::read_to_string("/proc/pressure/cpu").ok()?)
+}
+
+impl CpuTimes {
+    /// The unit of /proc/stat and of /proc/PID/stat: USER_HZ is 100 wherever wirelap runs.
+    pub const TICK: Duration = Duration::from_millis(10);
+
+    /// So far; None where the kernel does not tell.
+    pub fn read() -> Option<Self> {
+        Self::parse(&fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    /// What was added since `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            busy: self.busy.saturating_sub(earlier.busy),
+            idle: self.idle.saturating_sub(earlier.idle),
+            interrupts: self.interrupts.saturating_sub(earlier.interrupts),
+            stolen: self.stolen.saturating_sub(earlier.stolen),
+        }
+    }
+
+    /// All of it.
+    pub fn all(self) -> Duration {
+        self.busy + self.idle + self.interrupts + self.stolen
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let fields = text.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
+        let ticks: Vec<u32> = fields.map(str::parse).collect::<Result<_, _>>().ok()?;
+        // Guests' time, from the ninth field on, is in user time already.
+        let [user, nice, system, idle, waiting, hard, soft, stolen] = *ticks.first_chunk()?;
+        let time = |ticks: &[u32]| ticks.iter().map(|ticks| Self::TICK * *ticks).sum();
+        Some(Self {
+            busy: time(&[user, nice, system]),
+            idle: time(&[idle, waiting]),
+            interrupts: time(&[hard, soft]),
+            stolen: time(&[stolen]),
+        })
+    }
+}
+
+fn pressure(text: &str) -> Option<Duration> {
+    let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    let total = line.split_whitespace().find_map(|field| field.strip_prefix("total="))?;
+    Some(Duration::from_micros(total.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_time_stands_in_its_place() {
+        let text = "cpu  100 20 30 4000 50 6 7 8 90 10\ncpu0 1 2 3 4 5 6 7 8 9 0\n";
+        let times = CpuTimes::parse(text).unwrap();
+        let millis = |time: Duration| time.as_millis();
+        assert_eq!((millis(times.busy), millis(times.idle)), (1500, 40_500));
+        assert_eq!((millis(times.interrupts), millis(times.stolen)), (130, 80));
+        assert_eq!(times.since(times), CpuTimes::default());
+        for other in ["", "cpu  1 2 3", "cpu  1 2 3 4 5 6 7 x", "intr 1 2 3 4 5 6 7 8"] {
+            assert_eq!(CpuTimes::parse(other), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn this_machine_tells_what_its_processors_did() {
+        assert!(CpuTimes::read().unwrap().all() > Duration::ZERO);
+        let text = "some avg10=3.71 avg60=31.34 avg300=60.51 total=12512551865\nfull avg10=0.00\n";
+        assert_eq!(pressure(text), Some(Duration::from_micros(12_512_551_865)));
+        assert_eq!(pressure("full total=1"), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! The comparisons of a run by family: the level of each, what is found at it, Holm's steps within the family. What a
+//! family is, and why, [`crate::family`] says.
+
+use super::Rows;
+use super::compare::{Judge, Versus, compared, planned_looks};
+use crate::experiment::{Experiment, Stopping};
+use crate::family::FamilyKind;
+use crate::result::{TableFamily, Verdict};
+use crate::stats::{CONFIDENCE, Level, holm, spend, weighted_holm, weights};
+use crate::verdict::{Finding, Paired, Rule, Stage};
+
+/// The comparisons that hold together: of one workload on one link, and of one kind.
+pub(super) struct Joint<'e> {
+    experiment: &'e Experiment,
+    kind: FamilyKind,
+    /// Those given their intervals first where not all can be paid for stand first: the order of the contenders.
+    pub(super) pairs: Vec<Versus<'e>>,
+}
+
+/// A comparison's looks so far, and its weight in the family: its share of the error.
+pub(super) struct Looked {
+    pub(super) stages: Vec<Stage>,
+    weight: f64,
+}
+
+/// What was found over one link at one workload.
+pub(super) struct Table<'e> {
+    /// All pairs, in the order of the contenders.
+    pub(super) found: Vec<(Versus<'e>, Finding)>,
+    pub(super) families: Vec<TableFamily>,
+}
+
+/// Every table of a run, adjusted for the whole run too.
+pub(super) fn tables<'e>(experiment: &'e Experiment, rows: &Rows<'_>) -> Vec<Table<'e>> {
+    let mut judge = Judge::default();
+    let mut tables: Vec<Table<'e>> =
+        joints(experiment).into_iter().map(|joints| table(joints, rows, &mut judge)).collect();
+    let all = tables.iter().flat_map(|table| &table.found);
+    let p_values: Vec<f64> = all.map(|(_, finding)| finding.p_differs()).collect();
+    // With equal weights: no table comes first.
+    let adjusted = holm(&p_values);
+    let found = tables.iter_mut().flat_map(|table| &mut table.found);
+    for ((_, finding), p_run) in found.zip(adjusted) {
+        finding.adjust_for_run(p_run);
+    }
+    tables
+}
+
+/// The families of each table.
+pub(super) fn joints(experiment: &Experiment) -> Vec<Vec<Joint<'_>>> {
+    let compared = compared(experiment);
+    let tables = compared.chunk_by(|a, b| a.place() == b.place());
+    tables.map(|pairs| of_table(experiment, pairs)).collect()
+}
+
+fn of_table<'e>(experiment: &'e Experiment, pairs: &[Versus<'e>]) -> Vec<Joint<'e>> {
+    let of_kind = |kind: FamilyKind| {
+        let is_of = |pair: &&Versus<'_>| pair.kind(&experiment.baseline) == kind;
+        Joint { experiment, kind, pairs: pairs.iter().filter(is_of).copied().collect() }
+    };
+    let both = [FamilyKind::WithBaseline, FamilyKind::AmongOthers].map(of_kind);
+    both.into_iter().filter(|joint| !joint.pairs.is_empty()).collect()
+}
+
+fn table<'e>(joints: Vec<Joint<'e>>, rows: &Rows<'_>, judge: &mut Judge) -> Table<'e> {
+    let mut table = Table { found: Vec::new(), families: Vec::new() };
+    for joint in joints {
+        let looked = joint.looked(rows);
+        table.families.push(joint.told(&looked));
+        let findings = joint.findings(&looked, rows, judge);
+        table.found.extend(joint.pairs.into_iter().zip(findings));
+    }
+    table.found.sort_by_key(|(versus, _)| versus.order);
+    table
+}
+
+impl Joint<'_> {
+    /// What its verdicts are given by.
+    pub(super) fn rule(&self) -> Rule {
+        Rule { margin: self.experiment.margin, comparisons: self.pairs.len() }
+    }
+
+    /// What it found, with Holm's steps.
+    fn findings(&self, looked: &[Looked], rows: &Rows<'_>, judge: &mut Judge) -> Vec<Finding> {
+        let rule = self.rule();
+        let each = self.pairs.iter().zip(looked);
+        let found: Vec<Finding> =
+            each.map(|(versus, looked)| judge.found(rule, versus, looked, rows)).collect();
+        let p_values: Vec<f64> = found.iter().map(Finding::p_differs).collect();
+        let weights: Vec<f64> = looked.iter().map(|looked| looked.weight).collect();
+        let steps = weighted_holm(&p_values, &weights);
+        let stepped = found.into_iter().zip(looked.iter().zip(steps));
+        let stepped = stepped.map(|(finding, (looked, step))| match finding.verdict() {
+            Verdict::Unsupported => finding,
+            _ => rule.stepped(finding, &looked.stages, step),
+        });
+        let checked = self.pairs.iter().zip(stepped);
+        checked.map(|(versus, finding)| versus.checked(finding, rows, self.experiment)).collect()
+    }
+
+    /// The looks at each of its comparisons, with the level of each.
+    pub(super) fn looked(&self, rows: &Rows<'_>) -> Vec<Looked> {
+        match self.experiment.stopping {
+            Stopping::Fixed => self.looked_once(rows),
+            Stopping::Sequential => {
+                let weight = even_error(self.pairs.len());
+                let of = |versus: &Versus<'_>| {
+                    let looks = planned_looks(self.experiment, versus.link);
+                    Looked { stages: versus.stages(rows, &looks, weight), weight }
+                };
+                self.pairs.iter().map(of).collect()
+            }
+        }
+    }
+
+    fn looked_once(&self, rows: &Rows<'_>) -> Vec<Looked> {
+        let paired: Vec<Paired> = self.pairs.iter().map(|versus| versus.paired(rows)).collect();
+        let blocks: Vec<usize> = paired.iter().map(Paired::blocks).collect();
+        let levels = spend(&blocks, 1.0 - CONFIDENCE);
+        let weights = weights(&blocks, &levels, 1.0 - CONFIDENCE);
+        let once = |(paired, (level, weight)): (Paired, (Level, f64))| Looked {
+            stages: vec![Stage::only(paired, level)],
+            weight,
+        };
+        paired.into_iter().zip(levels.into_iter().zip(weights)).map(once).collect()
+    }
+
+    /// The family as the result tells it.
+    fn told(&self, looked: &[Looked]) -> TableFamily {
+        let stages = looked.iter().flat_map(|looked| &looked.stages);
+        TableFamily {
+            kind: self.kind,
+            comparisons: u32::try_from(self.pairs.len()).unwrap_or(u32::MAX),
+            error_spent: stages.map(|stage| stage.level.error).sum(),
+        }
+    }
+}
+
+/// The error of each of so many comparisons that share it evenly.
+pub(super) fn even_error(comparisons: usize) -> f64 {
+    (1.0 - CONFIDENCE) / comparisons.max(1) as f64
+}

@@ -1,0 +1,305 @@
+//! Whether a trial counts: what was seen of the machine, the link and our own two ends beside the work, each figure
+//! with its limit and the limit's reason. The one rule: figures are kept whether they pass or not, and a limit speaks
+//! of what would move a verdict, never of taste.
+
+#[cfg(test)]
+mod tests;
+
+use crate::record::Outcome;
+use crate::stats::median;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What the audit looks at.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum AuditFigure {
+    /// How late the latest packet left the link after its time in the model, in milliseconds.
+    PacketLatenessMs,
+    /// Packets dropped that the link did not plan to drop, by the kernel's counters of sockets and devices.
+    UnplannedDrops,
+    /// How often the wall clock was set.
+    ClockSteps,
+    /// The longest that an event may have waited for our client's event loop, in milliseconds.
+    ClientLagMs,
+    /// Processor time of the client in that stretch, in milliseconds.
+    ClientLagCpuMs,
+    /// The share of its time in which our client had something to do.
+    ClientBusy,
+    /// Our client's processor time as a share of one core.
+    ClientCpu,
+    /// The longest that an event may have waited for our origin's event loop, in milliseconds.
+    OriginLagMs,
+    /// Processor time of the origin in that stretch, in milliseconds.
+    OriginLagCpuMs,
+    /// How much later than planned our client made the calls of an open loop, as the mean in milliseconds.
+    ScheduleLagMs,
+    /// The same as a share of the calls' mean time.
+    ScheduleLag,
+    /// The share of all processors' time that programs beside this run's took.
+    OtherLoad,
+    /// The share of all processors' time that a virtual machine's host gave to others.
+    StolenCpu,
+    /// The share of time in which some program of the machine waited for a processor, this run's own too.
+    CpuPressure,
+}
+
+/// The figures of a trial; what was not looked at is not there.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Audit(BTreeMap<AuditFigure, f64>);
+
+/// A figure over the trials of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditSummary {
+    /// Which.
+    pub figure: AuditFigure,
+    /// Its median.
+    pub median: f64,
+    /// Its greatest value.
+    pub worst: f64,
+    /// What it may not pass, where it has a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<f64>,
+}
+
+/// What the limits of a trial hang on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Trial {
+    /// Its load time in milliseconds; None where nothing was loaded.
+    pub load_ms: Option<f64>,
+    /// Whether a link was between the ends. Without one both ends' processor time is what is compared.
+    pub has_link: bool,
+}
+
+/// A packet, or an event loop, that is later than this, and than [`LATE_SHARE`] of the load, spoils the trial: on a
+/// machine with other work each core is away for some milliseconds now and then, which a slow link does not notice,
+/// and a quick one takes for the network.
+pub const LATE_MS: f64 = 10.0;
+
+/// As much as a verdict takes for a tie by default: one such event can move a load's time by all of it.
+pub const LATE_SHARE: f64 = 0.05;
+
+/// A client that has something to do all the time is what is measured, and not what it waits for. Handshakes of a page
+/// that is loaded within milliseconds keep it as busy; shorter loads than [`BUSY_LOAD_MS`] are not judged by it.
+pub const BUSY: f64 = 0.95;
+
+/// See [`BUSY`].
+pub const BUSY_LOAD_MS: f64 = 50.0;
+
+/// Timers of a quiet machine end this late at most; what is below is the instrument's grain.
+pub const SCHEDULE_MS: f64 = 1.0;
+
+/// What is left of two cores then is what trials side by side may take together, and no more: others decide when link,
+/// client and origin find a core. Where that has made anything later than [`LATE_MS`], it did so more than once, and its
+/// share of the load is not asked for.
+pub const OTHERS: f64 = 0.8;
+
+impl AuditFigure {
+    /// All of them.
+    pub const ALL: [Self; 14] = [
+        Self::PacketLatenessMs,
+        Self::UnplannedDrops,
+        Self::ClockSteps,
+        Self::ClientLagMs,
+        Self::ClientLagCpuMs,
+        Self::ClientBusy,
+        Self::ClientCpu,
+        Self::OriginLagMs,
+        Self::OriginLagCpuMs,
+        Self::ScheduleLagMs,
+        Self::ScheduleLag,
+        Self::OtherLoad,
+        Self::StolenCpu,
+        Self::CpuPressure,
+    ];
+
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PacketLatenessMs => "packet_lateness_ms",
+            Self::UnplannedDrops => "unplanned_drops",
+            Self::ClockSteps => "clock_steps",
+            Self::ClientLagMs => "client_lag_ms",
+            Self::ClientLagCpuMs => "client_lag_cpu_ms",
+            Self::ClientBusy => "client_busy",
+            Self::ClientCpu => "client_cpu",
+            Self::OriginLagMs => "origin_lag_ms",
+            Self::OriginLagCpuMs => "origin_lag_cpu_ms",
+            Self::ScheduleLagMs => "schedule_lag_ms",
+            Self::ScheduleLag => "schedule_lag",
+            Self::OtherLoad => "other_load",
+            Self::StolenCpu => "stolen_cpu",
+            Self::CpuPressure => "cpu_pressure",
+        }
+    }
+
+    /// What it is, in a few words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::PacketLatenessMs => "latest packet, after its time",
+            Self::UnplannedDrops => "drops that were not planned",
+            Self::ClockSteps => "steps of the wall clock",
+            Self::ClientLagMs => "client's event loop away",
+            Self::ClientLagCpuMs => "client's work in that time",
+            Self::ClientBusy => "client not waiting",
+            Self::ClientCpu => "client's processor time",
+            Self::OriginLagMs => "origin's event loop away",
+            Self::OriginLagCpuMs => "origin's work in that time",
+            Self::ScheduleLagMs => "calls made late, mean",
+            Self::ScheduleLag => "the same, of the calls' time",
+            Self::OtherLoad => "processors taken by others",
+            Self::StolenCpu => "processors taken by the host",
+            Self::CpuPressure => "somebody waited for a processor",
+        }
+    }
+
+    /// In what it is counted.
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::PacketLatenessMs
+            | Self::ClientLagMs
+            | Self::ClientLagCpuMs
+            | Self::OriginLagMs
+            | Self::OriginLagCpuMs
+            | Self::ScheduleLagMs => Unit::Milliseconds,
+            Self::UnplannedDrops | Self::ClockSteps => Unit::Times,
+            Self::ClientBusy
+            | Self::ClientCpu
+            | Self::ScheduleLag
+            | Self::OtherLoad
+            | Self::StolenCpu
+            | Self::CpuPressure => Unit::Share,
+        }
+    }
+
+    /// What it may not pass; None where it has no limit of its own. Some count for longer loads alone, see the
+    /// constants.
+    pub fn limit(self) -> Option<f64> {
+        match self {
+            Self::PacketLatenessMs | Self::ClientLagMs | Self::OriginLagMs => Some(LATE_MS),
+            Self::UnplannedDrops | Self::ClockSteps => Some(0.0),
+            Self::ClientBusy => Some(BUSY),
+            Self::ScheduleLagMs => Some(SCHEDULE_MS),
+            Self::ScheduleLag => Some(LATE_SHARE),
+            // Both together.
+            Self::OtherLoad | Self::StolenCpu => Some(OTHERS),
+            Self::ClientLagCpuMs | Self::ClientCpu | Self::OriginLagCpuMs | Self::CpuPressure => {
+                None
+            }
+        }
+    }
+}
+
+/// In what a figure is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Milliseconds.
+    Milliseconds,
+    /// From 0 to 1; of one core it may be more.
+    Share,
+    /// How often.
+    Times,
+}
+
+impl Audit {
+    /// Notes a figure. What is no number was not looked at.
+    pub fn set(&mut self, figure: AuditFigure, value: f64) {
+        if value.is_finite() {
+            self.0.insert(figure, value);
+        }
+    }
+
+    /// A figure; None where it was not looked at.
+    pub fn get(&self, figure: AuditFigure) -> Option<f64> {
+        self.0.get(&figure).copied()
+    }
+
+    /// Whether nothing was looked at.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What becomes of a trial that came to `found`: what spoils any figure goes before it, and what spoils a time
+    /// makes a measured one invalid.
+    pub fn judge(&self, found: Outcome, trial: Trial) -> Outcome {
+        let spoilt = self.broken().or_else(|| match found {
+            Outcome::Measured => self.disturbed(trial).map(str::to_owned),
+            _ => None,
+        });
+        spoilt.map_or(found, |reason| Outcome::Invalid { reason })
+    }
+
+    /// The link did not keep its word.
+    fn broken(&self) -> Option<String> {
+        let drops = self.figure(AuditFigure::UnplannedDrops);
+        if drops > 0.0 {
+            return Some(format!(
+                "the kernel dropped {drops} packets that the link did not plan to drop"
+            ));
+        }
+        (self.figure(AuditFigure::ClockSteps) > 0.0)
+            .then(|| "the wall clock was set during the trial".to_owned())
+    }
+
+    /// What kept the link or our ends from their work. Without figures, so that reports count trials of one fate
+    /// together; the row has them.
+    fn disturbed(&self, trial: Trial) -> Option<&'static str> {
+        use AuditFigure::*;
+        let load_ms = trial.load_ms.unwrap_or(0.0);
+        let is_late = |figure| {
+            let late = self.figure(figure);
+            trial.load_ms.is_some() && late > LATE_MS && late > load_ms * LATE_SHARE
+        };
+        // Work alone, without whoever else had the core.
+        let is_own = |cpu| self.figure(cpu) > LATE_MS;
+        if is_late(PacketLatenessMs) {
+            return Some("the machine was busy: the link let a packet out too late");
+        }
+        if is_late(ClientLagMs) {
+            return Some(match is_own(ClientLagCpuMs) {
+                true => "the client itself was too slow: it worked too long on one thing",
+                false => "the machine was busy: the client came too late to its events",
+            });
+        }
+        if is_late(OriginLagMs) {
+            return Some(match is_own(OriginLagCpuMs) {
+                true => "the origin itself was too slow: it worked too long on one thing",
+                false => "the machine was busy: the origin came too late to its events",
+            });
+        }
+        let late = [PacketLatenessMs, ClientLagMs, OriginLagMs].map(|figure| self.figure(figure));
+        let taken = self.figure(OtherLoad) + self.figure(StolenCpu);
+        if taken > OTHERS && late.into_iter().any(|late| late > LATE_MS) {
+            return Some("the machine was busy: others took most of its processors' time");
+        }
+        if self.figure(ScheduleLagMs) > SCHEDULE_MS && self.figure(ScheduleLag) > LATE_SHARE {
+            return Some(match self.figure(ClientBusy) > 0.5 {
+                true => "the client itself was too slow: it made its calls too late",
+                false => "the machine was busy: calls were made too late",
+            });
+        }
+        let was_busy = self.figure(ClientBusy) > BUSY && load_ms > BUSY_LOAD_MS;
+        (was_busy && trial.has_link)
+            .then_some("the client itself was too slow: it never had to wait")
+    }
+
+    /// A figure that was not looked at breaks no limit.
+    fn figure(&self, figure: AuditFigure) -> f64 {
+        self.get(figure).unwrap_or(0.0)
+    }
+}
+
+/// The figures of several trials together, those that any of them has.
+pub fn summary<'a>(audits: impl Iterator<Item = &'a Audit> + Clone) -> Vec<AuditSummary> {
+    let summed = |figure: AuditFigure| {
+        let values: Vec<f64> = audits.clone().filter_map(|audit| audit.get(figure)).collect();
+        let worst = values.iter().copied().reduce(f64::max)?;
+        let median = median(&values)?;
+        Some(AuditSummary { figure, median, worst, limit: figure.limit() })
+    };
+    AuditFigure::ALL.into_iter().filter_map(summed).collect()
+}

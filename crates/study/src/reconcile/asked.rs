@@ -1,0 +1,163 @@
+//! Whether wirelap's own client did what its contender says: the protocol, the TLS version and the sessions taken up
+//! again, by its own word and by the server's. TLS 1.3 hides all three from the wire, so that the two ends are the
+//! witnesses (RFC 8446 §4.3.1: ALPN stands in EncryptedExtensions).
+
+use super::evidence::{ServerConnection, ServerLog};
+use crate::experiment::{Contender, Transport};
+use crate::record::Outcome;
+use trace::ConnectionRecord;
+
+/// What became of it that was not asked for; None: nothing.
+pub fn departure(
+    contender: &Contender,
+    connections: &[ConnectionRecord],
+    server: Option<&ServerLog>,
+) -> Option<Outcome> {
+    // Those that carried something, for a server logs no others.
+    let own: Vec<&ConnectionRecord> =
+        connections.iter().filter(|connection| connection.requests > 0).collect();
+    let seen: Vec<&ServerConnection> = server
+        .into_iter()
+        .flat_map(|log| &log.connections)
+        .filter(|connection| connection.requests > 0)
+        .collect();
+    let reason = another_protocol(contender, &own, &seen)
+        .or_else(|| another_version(contender, &own, &seen))
+        .or_else(|| other_sessions(contender, &own, server.map(|_| &seen[..])))?;
+    Some(Outcome::Invalid { reason })
+}
+
+fn another_protocol(
+    contender: &Contender,
+    own: &[&ConnectionRecord],
+    seen: &[&ServerConnection],
+) -> Option<String> {
+    let asked = contender.transport.name();
+    if let Some(other) = own.iter().find(|connection| connection.protocol != asked) {
+        let (spoken, id) = (&other.protocol, other.id);
+        return Some(format!("{asked} was asked for, and connection {id} came to speak {spoken}"));
+    }
+    // A WebSocket is upgraded to, and its server's log may have the request alone.
+    if contender.transport == Transport::WebSocket {
+        return None;
+    }
+    let other = seen.iter().find(|connection| connection.protocol != asked)?;
+    Some(format!("{asked} was asked for, and the server saw {}", other.protocol))
+}
+
+fn another_version(
+    contender: &Contender,
+    own: &[&ConnectionRecord],
+    seen: &[&ServerConnection],
+) -> Option<String> {
+    let asked = contender.tls.version();
+    let told = own.iter().map(|c| c.tls.as_ref());
+    // A server that does not tell has none.
+    let logged = seen.iter().filter_map(|c| c.tls.as_ref()).map(Some);
+    let versions = told.chain(logged).map(|tls| tls.map(|tls| tls.version.as_str()));
+    let other = versions.into_iter().find(|spoken| *spoken != asked)?;
+    let name = |version: Option<&str>| version.unwrap_or("no TLS").to_owned();
+    Some(format!("{} was asked for, and {} was spoken", name(asked), name(other)))
+}
+
+fn other_sessions(
+    contender: &Contender,
+    own: &[&ConnectionRecord],
+    seen: Option<&[&ServerConnection]>,
+) -> Option<String> {
+    let told = own.iter().filter(|c| c.tls.as_ref().is_some_and(|tls| tls.resumed)).count();
+    if told > 0 && !contender.settings.resumption {
+        return Some(format!("no session was to be taken up again, and {told} connections did"));
+    }
+    // Not every server's log tells.
+    if contender.foreign_server().is_some() {
+        return None;
+    }
+    let telling: Vec<_> = seen?.iter().filter_map(|c| c.tls.as_ref()).collect();
+    let seen = telling.iter().filter(|tls| tls.resumed).count();
+    (!telling.is_empty() && seen != told).then(|| {
+        format!("the client took up an earlier session {told} times, and the server saw {seen}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::KnownContender;
+    use trace::TlsRecord;
+    use unit::Instant;
+
+    fn tls(version: &str, resumed: bool) -> Option<TlsRecord> {
+        let (cipher, alpn) = (String::new(), String::new());
+        Some(TlsRecord { version: version.to_owned(), cipher, alpn, resumed })
+    }
+
+    fn own(protocol: &str, tls: Option<TlsRecord>) -> ConnectionRecord {
+        let begun =
+            ConnectionRecord::begun(0, "far:443".into(), "10.0.0.2:443".into(), Instant::ZERO);
+        ConnectionRecord { protocol: protocol.to_owned(), tls, requests: 1, ..begun }
+    }
+
+    fn log(protocol: &str, tls: Option<TlsRecord>) -> ServerLog {
+        let protocol = protocol.to_owned();
+        let connection =
+            ServerConnection { protocol, tls, requests: 1, ..ServerConnection::default() };
+        ServerLog { connections: vec![connection] }
+    }
+
+    fn known(name: &str) -> Contender {
+        KnownContender::find(name).unwrap().contender()
+    }
+
+    /// Why a trial of h2 over TLS 1.3 does not count.
+    fn reason(client: ConnectionRecord, server: Option<ServerLog>) -> Option<String> {
+        let outcome = departure(&known("h2"), &[client], server.as_ref())?;
+        assert!(matches!(outcome, Outcome::Invalid { .. }));
+        outcome.reason().map(str::to_owned)
+    }
+
+    #[test]
+    fn what_was_asked_for_and_spoken_counts_with_and_without_a_servers_word() {
+        let spoken = own("h2", tls("TLSv1.3", false));
+        assert_eq!(reason(spoken.clone(), None), None);
+        assert_eq!(reason(spoken.clone(), Some(log("h2", tls("TLSv1.3", false)))), None);
+        assert_eq!(reason(spoken, Some(log("h2", None))), None, "a server that tells no version");
+        assert_eq!(departure(&known("h2-clear"), &[own("h2", None)], None), None);
+    }
+
+    #[test]
+    fn another_protocol_than_the_one_asked_for_spoils_a_trial_whoever_tells_of_it() {
+        let fallen = own("http/1.1", tls("TLSv1.3", false));
+        let told = reason(fallen.clone(), None).unwrap();
+        assert_eq!(told, "h2 was asked for, and connection 0 came to speak http/1.1");
+        let server = log("http/1.1", tls("TLSv1.3", false));
+        let told = reason(own("h2", tls("TLSv1.3", false)), Some(server)).unwrap();
+        assert_eq!(told, "h2 was asked for, and the server saw http/1.1");
+        // What carried nothing was perhaps never agreed on.
+        assert_eq!(reason(ConnectionRecord { requests: 0, ..fallen }, None), None);
+    }
+
+    #[test]
+    fn another_version_of_tls_or_none_spoils_a_trial() {
+        let told = reason(own("h2", tls("TLSv1.2", false)), None).unwrap();
+        assert_eq!(told, "TLSv1.3 was asked for, and TLSv1.2 was spoken");
+        let told = reason(own("h2", None), None).unwrap();
+        assert_eq!(told, "TLSv1.3 was asked for, and no TLS was spoken");
+        let server = log("h2", tls("TLSv1.2", false));
+        assert!(reason(own("h2", tls("TLSv1.3", false)), Some(server)).is_some());
+        let clear = departure(&known("h2-clear"), &[own("h2", tls("TLSv1.3", false))], None);
+        assert!(clear.is_some());
+    }
+
+    #[test]
+    fn a_session_taken_up_again_must_be_allowed_and_seen_by_both_ends() {
+        let (again, fresh) = (tls("TLSv1.3", true), tls("TLSv1.3", false));
+        assert_eq!(reason(own("h2", again.clone()), Some(log("h2", again.clone()))), None);
+        let told = reason(own("h2", again.clone()), Some(log("h2", fresh.clone()))).unwrap();
+        assert_eq!(told, "the client took up an earlier session 1 times, and the server saw 0");
+        assert!(reason(own("h2", fresh), Some(log("h2", again.clone()))).is_some());
+        let mut contender = known("h2");
+        contender.settings.resumption = false;
+        assert!(departure(&contender, &[own("h2", again)], None).is_some());
+    }
+}

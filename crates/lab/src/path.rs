@@ -3,13 +3,26 @@
 
 use crate::choice;
 use crate::sitting::Carrier;
+use link::LinkSpec;
 use os::error::Os;
 use os::net::{
-    ForwardSpec, Forwarder, Frames, LinkCounters, Stop, Stopped, Topology, TopologySpec, Watch,
+    Core, ForwardSpec, Forwarder, Frames, LinkCounters, Reception, Stop, Stopped, Topology,
+    TopologySpec, Watch,
 };
 use std::collections::BTreeSet;
 use study::experiment::LinkChoice;
+use study::plan::Placement;
 use trace::PacketRecord;
+
+/// Whose the link's core is, and where the kernel receives for the ends, where everybody has the place that `places`
+/// gives.
+pub(crate) fn cores(places: &Placement, link: &LinkSpec) -> (Core, Option<Reception>) {
+    if places.link == places.client || places.link == places.origin {
+        return (Core::Shared, None);
+    }
+    let ends = Reception { near: places.client as usize, far: places.origin as usize };
+    (Core::Own, Reception::over(link, ends))
+}
 
 /// What carries the packets of a trial, or looks on while they pass.
 pub(crate) enum Path<'a> {

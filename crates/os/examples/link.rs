@@ -4,7 +4,7 @@
 
 use link::LinkSpec;
 use os::net::{
-    ForwardSpec, Observers, PairReport, PairSpec, Ready, Segmentation, TopologySpec, run_pair,
+    Core, ForwardSpec, Observers, PairReport, PairSpec, Ready, Segmentation, TopologySpec, run_pair,
 };
 use std::ffi::OsString;
 use std::fs::File;
@@ -56,7 +56,12 @@ fn arguments() -> Result<(PairSpec, Option<OsString>), Box<dyn std::error::Error
     let link = LinkSpec::parse(&text, |file| {
         std::fs::read_to_string(file).map_err(|error| error.to_string())
     })?;
-    let mut forward = ForwardSpec { link, seed: Seed(1), segmentation: Segmentation::default() };
+    let mut forward = ForwardSpec {
+        link,
+        seed: Seed(1),
+        segmentation: Segmentation::default(),
+        core: Core::default(),
+    };
     let (mut far, mut packets) = (None, None);
     let mut ready = Ready::Listening(Duration::from_secs(2));
     while let Some(word) = arguments.next() {
@@ -75,7 +80,7 @@ fn arguments() -> Result<(PairSpec, Option<OsString>), Box<dyn std::error::Error
     }
     let near = arguments.collect();
     let topology = TopologySpec::default();
-    Ok((PairSpec { topology, forward, far, near, ready, timeout: None }, packets))
+    Ok((PairSpec { topology, forward, far, near, cpus: Vec::new(), ready, timeout: None }, packets))
 }
 
 fn tell(spec: &PairSpec, report: &PairReport) {

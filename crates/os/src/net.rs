@@ -19,6 +19,7 @@ mod readiness;
 mod settings;
 mod stamp;
 mod topology;
+mod train;
 mod waiter;
 mod watch;
 
@@ -30,6 +31,7 @@ pub use pair::{Observers, PairReport, PairSpec, run_pair};
 pub use readiness::Ready;
 pub use settings::{Settings, TcpSettings};
 pub use topology::{
-    Addresses, NamesFor, Placement, Side, SuperPackets, Topology, TopologySpec, Wiring,
+    Addresses, NamesFor, Placement, Reception, Side, SuperPackets, Topology, TopologySpec, Wiring,
 };
+pub use waiter::Core;
 pub use watch::Watch;

@@ -7,7 +7,7 @@ mod cores;
 mod init;
 mod usage;
 
-pub use cores::pin;
+pub use cores::{allowed_cpus, pin};
 pub(crate) use init::{Init, pipe};
 pub use usage::{Counter, Usage, children_usage, own_usage};
 

@@ -30,6 +30,8 @@ const ROUND_TRIP_LIMIT: Spread = Spread { p50_us: 15.0, p99_us: 50.0 };
 const GAP_LIMIT: Spread = Spread { p50_us: 10.0, p99_us: 10.0 };
 /// A rate may be off by so much.
 const RATE_LIMIT: f64 = 2e-4;
+/// The share of packets that a machine which holds its cores up for longer makes late is beyond the limits' 99 %.
+const HELD_UP: f64 = 10.0;
 /// Pass-through over what a bare pair carries.
 const SHARE_LIMIT: f64 = 0.8;
 
@@ -54,6 +56,7 @@ pub(crate) fn times(calibration: &Calibration) -> Vec<Gauged> {
         .chain([
             plain("round trip over a bare veth pair, the floor", calibration.floor),
             plain("a timer of 1 ms wakes up late by", calibration.timer),
+            plain("a core that never sleeps is held up for", calibration.polling),
         ])
         .collect()
 }
@@ -110,9 +113,15 @@ pub(crate) fn line(calibration: &Calibration) -> String {
     let worst = calibration.round_trips.iter().map(|gauge| gauge.error);
     let worst = worst.max_by(|a, b| a.p50_us.total_cmp(&b.p50_us)).unwrap_or_default();
     let missed = times(calibration).iter().filter(|gauged| !gauged.is_good()).count();
+    let held_up = calibration.polling.p99_us;
     let verdict = match missed {
-        0 => "within its limits",
-        _ => "beyond its limits: is the machine busy?",
+        0 => "within its limits".to_owned(),
+        _ if held_up > HELD_UP => {
+            format!(
+                "beyond its limits: even a core that never sleeps is held up for {held_up:.0} µs"
+            )
+        }
+        _ => "beyond its limits: is the machine busy?".to_owned(),
     };
     format!(
         "instrument: round trips {:+.0} µs, one in a hundred {:+.0} µs, {} of the processor ours, {verdict}",

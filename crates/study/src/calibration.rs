@@ -16,6 +16,9 @@ pub struct Calibration {
     pub spare_cpu: f64,
     /// How late a plain timer of a millisecond woke up.
     pub timer: Spread,
+    /// How late a thread that never sleeps finds a moment, because its core was held up: no link is more punctual.
+    #[serde(default)]
+    pub polling: Spread,
     /// Round trips over a bare veth pair: the floor.
     pub floor: Spread,
     /// Round trips over links.

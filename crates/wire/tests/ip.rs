@@ -119,6 +119,24 @@ proptest! {
     }
 
     #[test]
+    fn a_run_of_segments_splits_into_the_segments_of_the_whole(
+        payload in prop::collection::vec(any::<u8>(), 1..9_000), size in 100_usize..1_461,
+        first in 0_usize..40, count in 1_usize..40, six: bool,
+    ) {
+        let transport = tcp(7, 0x99, &payload);
+        let packet = if six { ipv6(TCP, &transport) } else { ipv4(TCP, &transport) };
+        let whole = split(&packet, size);
+        let mut segments = Segments::of(&packet, size).unwrap();
+        segments.skip(first);
+        let mut run = Vec::new();
+        prop_assert_eq!(segments.write_run(count, &mut run), first < whole.len());
+        let expected: Vec<_> = whole.into_iter().skip(first).take(count).collect();
+        if !expected.is_empty() {
+            prop_assert_eq!(split(&run, size), expected);
+        }
+    }
+
+    #[test]
     fn udp_segments_are_datagrams_of_their_own(
         payload in prop::collection::vec(any::<u8>(), 1..9_000), size in 1_usize..1_473, six: bool,
     ) {

@@ -4,7 +4,7 @@
 use super::probe::{ProbeJob, ProbeReport};
 use crate::trouble::Trouble;
 use os::net::{
-    ForwardSpec, Forwarder, Placement, Segmentation, Side, Stop, SuperPackets, Topology,
+    ForwardSpec, Forwarder, Placement, Reception, Segmentation, Side, Stop, SuperPackets, Topology,
     TopologySpec, Wiring,
 };
 use os::process::Child;
@@ -44,6 +44,19 @@ impl Path {
     pub(super) fn link(text: &str) -> Self {
         Self::Link { text: text.to_owned(), split: false }
     }
+
+    /// What a link is to do, and where its ends receive, as in a trial that runs alone; None without a link.
+    fn forward(
+        &self,
+        cores: &study::plan::Placement,
+    ) -> Result<Option<(ForwardSpec, Option<Reception>)>, Trouble> {
+        let Self::Link { text, split } = self else { return Ok(None) };
+        let link = link::LinkSpec::parse(text, link::no_traces).map_err(Trouble::failed)?;
+        let segmentation =
+            if *split { Segmentation::Split } else { Segmentation::KeepWhereUnlimited };
+        let (core, reception) = crate::path::cores(cores, &link);
+        Ok(Some((ForwardSpec { link, seed: Seed(SEED), segmentation, core }, reception)))
+    }
 }
 
 impl std::fmt::Display for Path {
@@ -79,9 +92,11 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
     // As trials are placed: the link has a core of its own where there are two.
     let cores = study::plan::Placement::on(crate::host::cores());
     os::process::pin(&[cores.link as usize]).map_err(crate::command::lacking)?;
-    let topology = Topology::build(&TopologySpec { wiring, ..TopologySpec::default() })
-        .map_err(crate::command::lacking)?;
-    let mut carrier = Carrier::new(&topology, &job.path)?;
+    let forward = job.path.forward(&cores)?;
+    let reception = forward.as_ref().and_then(|(_, reception)| *reception);
+    let spec = TopologySpec { wiring, reception, ..TopologySpec::default() };
+    let topology = Topology::build(&spec).map_err(crate::command::lacking)?;
+    let mut carrier = Carrier::new(&topology, forward.map(|(spec, _)| spec))?;
     let ends = Ends { topology: &topology, core: cores.client as usize };
     let far = match &job.far {
         Some(probe) => Some(ends.start(Side::Far, probe, &mut carrier)?),
@@ -105,12 +120,8 @@ enum Carrier {
 }
 
 impl Carrier {
-    fn new(topology: &Topology, path: &Path) -> Result<Self, Trouble> {
-        let Path::Link { text, split } = path else { return Ok(Self::Kernel) };
-        let link = link::LinkSpec::parse(text, link::no_traces).map_err(Trouble::failed)?;
-        let segmentation =
-            if *split { Segmentation::Split } else { Segmentation::KeepWhereUnlimited };
-        let spec = ForwardSpec { link, seed: Seed(SEED), segmentation };
+    fn new(topology: &Topology, forward: Option<ForwardSpec>) -> Result<Self, Trouble> {
+        let Some(spec) = forward else { return Ok(Self::Kernel) };
         let forwarder = Forwarder::new(topology, &spec).map_err(crate::command::lacking)?;
         Ok(Self::Link(Box::new(forwarder)))
     }

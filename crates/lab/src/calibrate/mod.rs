@@ -33,13 +33,14 @@ pub(crate) fn calibrate(form: Form) -> Result<Calibration, Trouble> {
     let before = CpuTimes::read();
     let (began, spent_before) = (os::clock::now(), spent());
     let timer = timer_lateness(form);
-    let floor = Spread::of_nanos(&answered(&pings(form, Path::Bare(SuperPackets::Kept))?));
+    let (floor, round_trips) = round_trips(form)?;
     let calibration = Calibration {
         short: form == Form::Short,
         spare_cpu: 0.0,
         timer,
+        polling: polling_lateness(form)?,
         floor,
-        round_trips: round_trips(form, floor)?,
+        round_trips,
         rates: rates(form)?,
         loss: if form == Form::Full { Some(loss()?) } else { None },
         throughput: throughput(form)?,
@@ -49,8 +50,6 @@ pub(crate) fn calibrate(form: Form) -> Result<Calibration, Trouble> {
     Ok(Calibration { spare_cpu, ..calibration })
 }
 
-/// FACTS of the trade: a spacing that no timer's grain divides shows what whole milliseconds would hide.
-const PING_SPACING: Duration = Duration::from_micros(4_370);
 const PATIENCE: Duration = Duration::from_secs(2);
 const PORT: u16 = 9;
 
@@ -58,40 +57,63 @@ fn far() -> std::net::Ipv4Addr {
     Topology::addresses(Side::Far).v4
 }
 
-fn pings(form: Form, path: Path) -> Result<Vec<Option<u64>>, Trouble> {
-    let count = if form == Form::Full { 300 } else { 40 };
-    let spec = PingSpec { to: far(), count, spacing: PING_SPACING, patience: PATIENCE };
-    match measure(GaugeJob { path, far: None, near: ProbeJob::Ping(spec) })?.near {
-        ProbeReport::Pinged(trips) => Ok(trips),
-        other => Err(strange(&other)),
+/// How pings are asked, and how often in turn: the floor and each link meet the machine in the same mood.
+struct Asking {
+    rounds: usize,
+    spec: PingSpec,
+    round_trips: &'static [u64],
+}
+
+impl Asking {
+    fn of(form: Form) -> Self {
+        // A spacing that no timer's grain divides shows what whole milliseconds would hide.
+        let (rounds, count, spacing, round_trips): (_, _, _, &[u64]) = match form {
+            Form::Full => (4, 150, Duration::from_micros(4_370), &[10, 50, 100]),
+            Form::Short => (2, 150, Duration::from_micros(1_370), &[10]),
+        };
+        let spec = PingSpec { to: far(), count, spacing, patience: PATIENCE };
+        Self { rounds, spec, round_trips }
+    }
+
+    fn ask(&self, path: Path) -> Result<Vec<Option<u64>>, Trouble> {
+        match measure(GaugeJob { path, far: None, near: ProbeJob::Ping(self.spec) })?.near {
+            ProbeReport::Pinged(trips) => Ok(trips),
+            other => Err(strange(&other)),
+        }
     }
 }
 
-fn answered(trips: &[Option<u64>]) -> Vec<u64> {
-    trips.iter().flatten().copied().collect()
-}
-
-fn round_trips(form: Form, floor: Spread) -> Result<Vec<RoundTripGauge>, Trouble> {
-    let wanted: &[u64] = if form == Form::Full { &[10, 50, 100] } else { &[10] };
-    let gauge = |millis: &u64| {
-        let trips = pings(form, Path::link(&format!("rtt={millis}ms")))?;
-        Ok(RoundTripGauge::new(Duration::from_millis(*millis), &trips, floor))
+/// The floor, and what links add to it.
+fn round_trips(form: Form) -> Result<(Spread, Vec<RoundTripGauge>), Trouble> {
+    let asking = Asking::of(form);
+    let (mut bare, mut over) = (Vec::new(), vec![Vec::new(); asking.round_trips.len()]);
+    for _ in 0..asking.rounds {
+        bare.extend(asking.ask(Path::Bare(SuperPackets::Kept))?);
+        for (trips, millis) in over.iter_mut().zip(asking.round_trips) {
+            trips.extend(asking.ask(Path::link(&format!("rtt={millis}ms")))?);
+        }
+    }
+    let floor = Spread::of_nanos(&bare.into_iter().flatten().collect::<Vec<u64>>());
+    let gauge = |(trips, millis): (&Vec<Option<u64>>, &u64)| {
+        RoundTripGauge::new(Duration::from_millis(*millis), trips, floor)
     };
-    wanted.iter().map(gauge).collect()
+    Ok((floor, over.iter().zip(asking.round_trips).map(gauge).collect()))
 }
 
 /// A UDP payload that fills an IP packet of Ethernet's size.
 const PACKET: u64 = 1500;
 const PAYLOAD: usize = 1472;
+/// What the queue of a bottleneck holds, as time.
+const QUEUE: Duration = Duration::from_millis(50);
 
 fn rates(form: Form) -> Result<Vec<RateGauge>, Trouble> {
     let wanted: &[(&str, u32)] = match form {
         Form::Full => &[
             ("100kbit", 12),
             ("1.6mbit", 200),
-            ("9mbit", 1_000),
+            ("9mbit", 2_000),
             ("50mbit", 5_000),
-            ("1gbit", 60_000),
+            ("1gbit", 150_000),
         ],
         Form::Short => &[("9mbit", 150)],
     };
@@ -101,13 +123,20 @@ fn rates(form: Form) -> Result<Vec<RateGauge>, Trouble> {
 fn rate_gauge(text: &str, packets: u32) -> Result<RateGauge, Trouble> {
     let rate: BitRate = text.parse().map_err(Trouble::failed)?;
     // A quarter faster than the bottleneck keeps its queue filled; what finds it full is dropped.
-    let spacing = rate.time_for(ByteSize(PACKET)).mul_f64(0.8);
+    let each = rate.time_for(ByteSize(PACKET));
+    let spacing = each.mul_f64(0.8);
     let to = SocketAddr::from((far(), PORT));
-    let stream = StreamSpec { to, count: packets, payload: PAYLOAD, spacing };
+    // Enough waits that the bottleneck has work while the sender is held up, which is not the link's fault.
+    let queued = ((QUEUE.as_nanos() / each.as_nanos().max(1)) as u32).max(10);
+    // The kernel takes some 5 µs for a packet that is sent alone.
+    let burst = if each < Duration::from_micros(20) { 16 } else { 1 };
+    let (count, head_start) = (packets, queued / 2);
+    let stream = StreamSpec { to, count, payload: PAYLOAD, spacing, head_start, burst };
     // The queue's length, and what a busy machine may keep us waiting.
-    let quiet = rate.time_for(ByteSize(PACKET)) * 15 + Duration::from_millis(300);
+    let quiet = each * queued + Duration::from_millis(300);
+    let queue = u64::from(queued) * PACKET;
     let report = measure(GaugeJob {
-        path: Path::link(&format!("rtt=1ms,rate={text},queue=15kB")),
+        path: Path::link(&format!("rtt=1ms,rate={text},queue={queue}B")),
         far: Some(ProbeJob::Receive { port: PORT, quiet }),
         near: ProbeJob::Send(stream),
     })?;
@@ -124,10 +153,11 @@ fn loss() -> Result<LossGauge, Trouble> {
     const LINK: &str = "rtt=2ms,loss_up=2%";
     let to = SocketAddr::from((far(), PORT));
     let spacing = Duration::from_micros(20);
+    let stream = StreamSpec { to, count: PACKETS, payload: 64, spacing, head_start: 0, burst: 1 };
     let report = measure(GaugeJob {
         path: Path::link(LINK),
         far: Some(ProbeJob::Receive { port: PORT, quiet: Duration::from_millis(300) }),
-        near: ProbeJob::Send(StreamSpec { to, count: PACKETS, payload: 64, spacing }),
+        near: ProbeJob::Send(stream),
     })?;
     let came: BTreeSet<u64> = report.received()?.iter().map(|arrival| arrival.number).collect();
     let spec = link::LinkSpec::parse(LINK, link::no_traces).map_err(Trouble::failed)?;
@@ -193,6 +223,16 @@ fn timer_lateness(form: Form) -> Spread {
         os::clock::now().since(due).as_nanos() as u64
     };
     Spread::of_nanos(&(0..count).map(late).collect::<Vec<u64>>())
+}
+
+/// How late a thread that never sleeps finds a moment: what the machine itself takes from every core.
+fn polling_lateness(form: Form) -> Result<Spread, Trouble> {
+    let span = Duration::from_millis(if form == Form::Full { 2_000 } else { 200 });
+    let path = Path::Bare(SuperPackets::Kept);
+    match measure(GaugeJob { path, far: None, near: ProbeJob::Poll { span } })?.near {
+        ProbeReport::Polled(late) => Ok(Spread::of_nanos(&late)),
+        other => Err(strange(&other)),
+    }
 }
 
 /// One measurement in a process of its own, for it moves into namespaces and never comes back.

@@ -2,7 +2,7 @@
 //! and tells what came.
 
 use crate::trouble::Trouble;
-use os::net::probe::{Arrival, PingSpec, Receiver, StreamSpec, ping, send_stream};
+use os::net::probe::{Arrival, PingSpec, Receiver, StreamSpec, held_up, ping, send_stream};
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -22,6 +22,8 @@ pub(super) enum ProbeJob {
     Push { to: SocketAddr, span: Duration },
     /// Take in what is pushed.
     Drain { port: u16 },
+    /// Poll the clock for `span`.
+    Poll { span: Duration },
 }
 
 /// What came of it.
@@ -35,10 +37,14 @@ pub(super) enum ProbeReport {
     Received(Vec<Arrival>),
     /// Octets, and the time from the first of them to the last.
     Drained { octets: u64, nanos: u64 },
+    /// How late each moment was found, in nanoseconds.
+    Polled(Vec<u64>),
 }
 
 /// How long the other end may take to begin.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// From one moment that is polled for to the next; no multiple of a timer's tick.
+const MOMENTS: Duration = Duration::from_micros(97);
 const BUFFER: usize = 256 * 1024;
 
 /// Does the job.
@@ -64,6 +70,10 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
             ready()?;
             push(to, span).map_err(|error| Trouble::failed(format!("pushing to {to}: {error}")))?;
             ProbeReport::Sent
+        }
+        ProbeJob::Poll { span } => {
+            ready()?;
+            ProbeReport::Polled(held_up(span, MOMENTS))
         }
         ProbeJob::Drain { port } => drain(port)
             .map_err(|error| Trouble::failed(format!("taking in on port {port}: {error}")))?,

@@ -5,9 +5,10 @@ use crate::choice;
 use crate::cli::LinkArgs;
 use crate::environment;
 use crate::trouble::{self, Trouble};
+use ::link::LinkSpec;
 use os::net::{
-    ForwardSpec, Frame, Frames, LinkCounters, Observers, PairSpec, Ready, Segmentation,
-    TopologySpec, run_pair,
+    Core, ForwardSpec, Frame, Frames, LinkCounters, Observers, PairSpec, Ready, Reception,
+    Segmentation, TopologySpec, run_pair,
 };
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
@@ -28,17 +29,20 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, Trouble> {
     os::process::die_with_parent();
     // Ctrl-C belongs to the near program; when it ends, all ends.
     os::process::ignore_terminal_signals();
-    let forward =
-        ForwardSpec { link, seed: args.seed, segmentation: Segmentation::KeepWhereUnlimited };
+    let cpus = os::process::allowed_cpus();
+    let (core, reception) = take_core(&cpus, &link)?;
+    let segmentation = Segmentation::KeepWhereUnlimited;
+    let forward = ForwardSpec { link, seed: args.seed, segmentation, core };
     let ready = match args.ready_port {
         Some(port) => Ready::Port(port, PORT_WAIT),
         None => Ready::Listening(LISTEN_WAIT),
     };
     let spec = PairSpec {
-        topology: TopologySpec::default(),
+        topology: TopologySpec { reception, ..TopologySpec::default() },
         forward,
         far: args.far.clone(),
         near: args.command.iter().map(Into::into).collect(),
+        cpus,
         ready,
         timeout: None,
     };
@@ -59,6 +63,14 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, Trouble> {
     // A signal's number over 128, as shells have it.
     let code = near.status.code().unwrap_or_else(|| 128 + near.status.signal().unwrap_or(0));
     Ok(ExitCode::from(code as u8))
+}
+
+/// Puts the link on the first of `cpus` where there are several. The programs may use all of them: the scheduler
+/// keeps them off one that is busy.
+fn take_core(cpus: &[usize], link: &LinkSpec) -> Result<(Core, Option<Reception>), Trouble> {
+    let [first, second, ..] = *cpus else { return Ok((Core::Shared, None)) };
+    os::process::pin(&[first]).map_err(super::lacking)?;
+    Ok((Core::Own, Reception::over(link, Reception { near: second, far: second })))
 }
 
 /// The packets that a link carries, on their way into the user's file.

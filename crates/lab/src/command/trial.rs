@@ -6,7 +6,7 @@ use crate::audit::{self, MachineWatch};
 use crate::capture;
 use crate::choice;
 use crate::job::TrialOrder;
-use crate::path::Path;
+use crate::path::{self, Path};
 use crate::served::Digest;
 use crate::sides::{self, Sides};
 use crate::subject_trial::{self, SubjectTrial};
@@ -15,7 +15,7 @@ use crate::tcp_settings;
 use crate::trouble::Trouble;
 use crate::unmade::{failed, unsupported};
 use crate::work::Work;
-use os::net::{ForwardSpec, Frame, LinkCounters, Segmentation};
+use os::net::{Core, ForwardSpec, Frame, LinkCounters, Segmentation, TopologySpec};
 use secure::{Authority, AuthoritySpec};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -54,12 +54,17 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     let subject = subject(order, &work.task, (&root.text, &digests))?;
     let link = &order.plan.cell.link;
     let has_link = !choice::is_loopback(link);
-    let topology = Path::topology(link, &work.topology(&order.plan.cell.contender));
-    let topology = topology.map_err(unsupported)?;
+    let (core, reception) = match sides::is_pinned(&order.plan) {
+        true => path::cores(&order.plan.placement, &spec),
+        false => (Core::Shared, None),
+    };
+    let ends = TopologySpec { reception, ..work.topology(&order.plan.cell.contender) };
+    let topology = Path::topology(link, &ends).map_err(unsupported)?;
     let forward = ForwardSpec {
         link: spec.clone(),
         seed: Seed(order.plan.seed),
         segmentation: Segmentation::KeepWhereUnlimited,
+        core,
     };
     let mut packets: Vec<PacketRecord> = Vec::new();
     let mut keep = |packet| packets.push(packet);

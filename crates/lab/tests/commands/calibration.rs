@@ -44,3 +44,25 @@ fn the_full_calibration_finds_loss_exactly_as_the_seed_planned_it() {
     assert_eq!(calibration["round_trips"].as_array().unwrap().len(), 3);
     assert_eq!(calibration["rates"].as_array().unwrap().len(), 5);
 }
+
+#[test]
+fn a_link_beyond_the_machine_is_refused_with_what_it_can_hold() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("tiny.toml", experiment("rtt=5ms,down=100gbit,up=100gbit", 2));
+    let mut race = bench.command(wirelap());
+    race.args(["race", "tiny.toml", "--out", "run"]);
+    let ran = bench.start(race).end();
+    if ran.code == 0 {
+        // Where others use the processor, what was measured is no bound of the machine's, and trials are tried.
+        let result = fs::read_to_string(bench.path("run/result.json")).unwrap();
+        let result: Value = serde_json::from_str(&result).unwrap();
+        let spare = result["host"]["calibration"]["spare_cpu"].as_f64().unwrap();
+        assert!(spare < 0.8, "100 Gbit/s was not refused with {spare} of the processor ours");
+        return;
+    }
+    ran.said(3, &["100000 Mbit/s is more than this machine forwards", "choose a rate below"]);
+    assert!(!bench.path("run").exists(), "a refused race leaves no folder");
+}

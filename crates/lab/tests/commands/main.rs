@@ -23,5 +23,4 @@ mod serving;
 mod subjects;
 mod tcp_settings;
 mod twitter;
-mod twitter;
 mod verdicts;

@@ -8,12 +8,15 @@ use crate::net::frame::{Frame, Frames, Passing};
 use crate::net::packet_socket::{Batch, ETHERNET, OFFLOAD, PacketSocket};
 use crate::net::stamp::WallClock;
 use crate::net::topology::{Side, Topology};
-use crate::net::waiter::Waiter;
-use link::{Link, LinkSpec};
+use crate::net::train::{Coupling, Parcel, Train};
+use crate::net::waiter::{Core, Waiter};
+use link::{Delivery, Link, LinkSpec};
+use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::rc::Rc;
 use trace::{Direction, Fate, PacketRecord};
 use unit::{ByteSize, Instant, Seed};
-use wire::ip::{Packet, Segments};
+use wire::ip::Packet;
 
 /// What a forwarder is to do.
 #[derive(Debug, Clone)]
@@ -24,6 +27,8 @@ pub struct ForwardSpec {
     pub seed: Seed,
     /// What becomes of super-packets.
     pub segmentation: Segmentation,
+    /// Whose the core is that the link runs on.
+    pub core: Core,
 }
 
 /// What becomes of the super-packets that kernels hand to devices with segmentation offload.
@@ -56,7 +61,7 @@ pub enum Stopped {
 
 /// Carries frames between near and far.
 pub struct Forwarder<'a> {
-    link: Link<Vec<u8>>,
+    link: Link<Parcel>,
     keep_whole: bool,
     near: PacketSocket,
     far: PacketSocket,
@@ -64,12 +69,14 @@ pub struct Forwarder<'a> {
     batch: Batch,
     /// Frame buffers to use again.
     spare: Vec<Vec<u8>>,
+    /// The same for super-packets.
+    large: Vec<Vec<u8>>,
     wall: WallClock,
     counters: LinkCounters,
     record: Option<&'a mut dyn FnMut(PacketRecord)>,
     frames: Option<Frames<'a>>,
-    /// The frame that enters, kept until its fate is known; empty where nobody is told of frames.
-    entering: Vec<u8>,
+    /// A segment as a wire would carry it, written out for whoever is told of it or receives it.
+    segment: Vec<u8>,
 }
 
 const NEAR: u64 = 0;
@@ -77,31 +84,42 @@ const FAR: u64 = 1;
 const STOP: u64 = 2;
 /// Buffers kept for use again: 5,000 packets of the usual size are 8 MB.
 const SPARE: usize = 5_000;
+/// Buffers of super-packets that are kept: two batches.
+const LARGE: usize = 64;
+/// The largest frame that has a small buffer.
+const SMALL: usize = 4_096;
+/// The usual frame.
+const USUAL: usize = OFFLOAD + ETHERNET + 1500;
 
 impl<'a> Forwarder<'a> {
     /// Opens the link's two devices; frames wait from now on.
     pub fn new(topology: &Topology, spec: &ForwardSpec) -> Result<Self, Os> {
         let near = topology.packet_socket(Side::Near)?;
         let far = topology.packet_socket(Side::Far)?;
-        let waiter = Waiter::new()?;
+        let waiter = Waiter::new(spec.core)?;
         waiter.watch(near.raw(), NEAR)?;
         waiter.watch(far.raw(), FAR)?;
         let lossless =
             Direction::BOTH.iter().all(|&way| spec.link.path(way).loss.fraction() == 0.0);
         let unlimited = spec.link.is_unlimited() && lossless;
+        let keep_whole = unlimited && spec.segmentation == Segmentation::KeepWhereUnlimited;
+        if !keep_whole {
+            topology.carry_segments()?;
+        }
         Ok(Self {
             link: Link::new(&spec.link, spec.seed),
-            keep_whole: unlimited && spec.segmentation == Segmentation::KeepWhereUnlimited,
+            keep_whole,
             near,
             far,
             waiter,
             batch: Batch::new(),
             spare: Vec::new(),
+            large: Vec::new(),
             wall: WallClock::new(),
             counters: LinkCounters::default(),
             record: None,
             frames: None,
-            entering: Vec::new(),
+            segment: Vec::new(),
         })
     }
 
@@ -190,56 +208,49 @@ impl<'a> Forwarder<'a> {
     fn handle_frame(&mut self, arrival: Instant, direction: Direction, frame: &[u8]) {
         if !is_unicast_ip(frame) {
             self.way(direction).beside += 1;
-            self.send(direction, frame);
+            if !self.send(direction, frame) {
+                self.way(direction).unsent += 1;
+            }
             return;
         }
-        let segment_size = usize::from(u16::from_ne_bytes([frame[4], frame[5]]));
-        let is_super = frame[GSO_TYPE] != 0 && segment_size > 0;
-        if is_super && !self.keep_whole && self.enter_split(arrival, direction, frame, segment_size)
+        if !self.keep_whole
+            && let Some(coupling) = Coupling::of(frame)
         {
+            let train = Train { coupling, frame: self.copy(frame) };
+            self.enter_train(arrival, direction, train);
             return;
         }
-        let mut copy = self.buffer();
-        copy.extend_from_slice(frame);
-        self.enter(arrival, direction, copy);
+        let copy = self.copy(frame);
+        let length = frame.len() - OFFLOAD - ETHERNET;
+        let fate = self.enter(arrival, direction, Parcel::Frame(copy), length);
+        self.tell(arrival, (direction, fate), frame);
     }
 
-    /// Splits a super-packet; false where it is of a kind that cannot be split.
-    fn enter_split(
+    /// Lets each segment of a super-packet enter by itself. It is cut out when it leaves.
+    fn enter_train(&mut self, arrival: Instant, direction: Direction, train: Train) {
+        let train = Rc::new(train);
+        let is_told = self.record.is_some() || self.frames.is_some();
+        for index in 0..train.coupling.count {
+            let parcel = Parcel::Segment { train: Rc::clone(&train), index };
+            let fate = self.enter(arrival, direction, parcel, train.length(index));
+            if is_told {
+                let mut segment = std::mem::take(&mut self.segment);
+                train.write(index..index + 1, &mut segment);
+                self.tell(arrival, (direction, fate), &segment);
+                self.segment = segment;
+            }
+        }
+    }
+
+    fn enter(
         &mut self,
         arrival: Instant,
         direction: Direction,
-        frame: &[u8],
-        segment_size: usize,
-    ) -> bool {
-        let Ok(mut segments) = Segments::of(&frame[OFFLOAD + ETHERNET..], segment_size) else {
-            return false;
-        };
-        let checksum = segments.checksum();
-        let offload = partial_checksum(ETHERNET + checksum.start, checksum.offset);
-        while segments.remaining() > 0 {
-            let mut copy = self.buffer();
-            copy.extend_from_slice(&offload);
-            copy.extend_from_slice(&frame[OFFLOAD..OFFLOAD + ETHERNET]);
-            segments.write_next(&mut copy);
-            self.enter(arrival, direction, copy);
-        }
-        true
-    }
-
-    fn enter(&mut self, arrival: Instant, direction: Direction, frame: Vec<u8>) {
-        let octets = &frame[OFFLOAD + ETHERNET..];
-        let length = octets.len() as u64;
-        let index = self.link.packets(direction);
-        let seen = self.record.is_some().then(|| {
-            let packet = Packet::parse(octets).ok();
-            (packet.and_then(|p| p.flow()), packet.and_then(|p| p.tcp_mark()))
-        });
-        if self.frames.is_some() {
-            self.entering.clear();
-            self.entering.extend_from_slice(&frame);
-        }
-        let fate = self.link.handle_packet(arrival, direction, frame, ByteSize(length));
+        parcel: Parcel,
+        length: usize,
+    ) -> Fate {
+        let length = length as u64;
+        let fate = self.link.handle_packet(arrival, direction, parcel, ByteSize(length));
         let way = self.way(direction);
         way.packets += 1;
         way.bytes += length;
@@ -248,43 +259,124 @@ impl<'a> Forwarder<'a> {
             Fate::Lost => way.lost += 1,
             Fate::QueueFull => way.queue_full += 1,
         }
+        fate
+    }
+
+    /// Tells who wants to know of a packet that has just entered.
+    fn tell(&mut self, at: Instant, (direction, fate): (Direction, Fate), frame: &[u8]) {
         if let Some(frames) = &mut self.frames {
-            frames(Frame::new(arrival, direction, Passing::Entered(fate), &self.entering));
+            frames(Frame::new(at, direction, Passing::Entered(fate), frame));
         }
-        if let (Some(record), Some((flow, tcp))) = (&mut self.record, seen) {
-            let length = length as u32;
-            record(PacketRecord { at: arrival, direction, index, length, fate, flow, tcp });
+        if let Some(record) = &mut self.record {
+            let octets = &frame[OFFLOAD + ETHERNET..];
+            let packet = Packet::parse(octets).ok();
+            record(PacketRecord {
+                at,
+                direction,
+                index: self.link.packets(direction) - 1,
+                length: octets.len() as u32,
+                fate,
+                flow: packet.and_then(|p| p.flow()),
+                tcp: packet.and_then(|p| p.tcp_mark()),
+            });
         }
     }
 
     fn deliver(&mut self) {
-        let mut now = clock::now();
-        while let Some(delivery) = self.link.poll_deliver(now) {
-            now = clock::now();
-            self.counters.lateness.record(now.since(delivery.due));
-            if self.send(delivery.direction, &delivery.packet) {
-                let way = self.way(delivery.direction);
-                way.delivered += 1;
-                way.delivered_bytes += (delivery.packet.len() - OFFLOAD - ETHERNET) as u64;
-                if let Some(frames) = &mut self.frames {
-                    let (due, direction) = (delivery.due, delivery.direction);
-                    frames(Frame::new(due, direction, Passing::Left, &delivery.packet));
+        let mut next = self.poll();
+        while let Some(Delivery { direction, packet, due }) = next.take() {
+            match packet {
+                Parcel::Frame(frame) => {
+                    let length = frame.len() - OFFLOAD - ETHERNET;
+                    if self.send(direction, &frame) {
+                        self.count_delivered(direction, (1, length));
+                        self.show_left(due, direction, &frame);
+                    } else {
+                        self.way(direction).unsent += 1;
+                    }
+                    self.recycle(frame);
+                    next = self.poll();
+                }
+                Parcel::Segment { train, index } => {
+                    let mut end = index + 1;
+                    next = self.poll();
+                    while next
+                        .as_ref()
+                        .is_some_and(|next| self.follows(next, direction, (&train, end)))
+                    {
+                        end += 1;
+                        next = self.poll();
+                    }
+                    self.send_run(due, direction, &train, index..end);
+                    if let Ok(train) = Rc::try_unwrap(train) {
+                        self.recycle(train.frame);
+                    }
                 }
             }
-            self.recycle(delivery.packet);
         }
     }
 
-    fn send(&mut self, direction: Direction, frame: &[u8]) -> bool {
+    /// Whether a packet that is due is segment `index` of `train`, to be handed over with those before it. Where
+    /// frames are shown, each leaves by itself.
+    fn follows(
+        &self,
+        next: &Delivery<Parcel>,
+        direction: Direction,
+        (train, index): (&Rc<Train>, usize),
+    ) -> bool {
+        let is_it = match &next.packet {
+            Parcel::Segment { train: of, index: at } => Rc::ptr_eq(of, train) && *at == index,
+            Parcel::Frame(_) => false,
+        };
+        is_it && next.direction == direction && train.coupling.is_mergeable && self.frames.is_none()
+    }
+
+    /// The next packet that is due, its lateness noted.
+    fn poll(&mut self) -> Option<Delivery<Parcel>> {
+        let now = clock::now();
+        let delivery = self.link.poll_deliver(now)?;
+        self.counters.lateness.record(now.since(delivery.due));
+        Some(delivery)
+    }
+
+    fn send_run(&mut self, due: Instant, direction: Direction, train: &Train, run: Range<usize>) {
+        let count = run.len();
+        let length: usize = run.clone().map(|index| train.length(index)).sum();
+        let mut segment = std::mem::take(&mut self.segment);
+        let frame = match count == train.coupling.count {
+            true => &train.frame,
+            false => {
+                train.write(run, &mut segment);
+                &segment
+            }
+        };
+        if self.send(direction, frame) {
+            self.count_delivered(direction, (count as u64, length));
+            self.show_left(due, direction, frame);
+        } else {
+            self.way(direction).unsent += count as u64;
+        }
+        self.segment = segment;
+    }
+
+    fn count_delivered(&mut self, direction: Direction, (packets, octets): (u64, usize)) {
+        let way = self.way(direction);
+        way.delivered += packets;
+        way.delivered_bytes += octets as u64;
+    }
+
+    fn show_left(&mut self, due: Instant, direction: Direction, frame: &[u8]) {
+        if let Some(frames) = &mut self.frames {
+            frames(Frame::new(due, direction, Passing::Left, frame));
+        }
+    }
+
+    fn send(&self, direction: Direction, frame: &[u8]) -> bool {
         let socket = match direction {
             Direction::Up => &self.far,
             Direction::Down => &self.near,
         };
-        let sent = socket.send(frame);
-        if !sent {
-            self.way(direction).unsent += 1;
-        }
-        sent
+        socket.send(frame)
     }
 
     fn way(&mut self, direction: Direction) -> &mut WayCounters {
@@ -294,30 +386,25 @@ impl<'a> Forwarder<'a> {
         }
     }
 
-    fn buffer(&mut self) -> Vec<u8> {
-        self.spare.pop().unwrap_or_else(|| Vec::with_capacity(OFFLOAD + ETHERNET + 1500))
+    /// A copy of `frame` in a buffer that was used before, where there is one.
+    fn copy(&mut self, frame: &[u8]) -> Vec<u8> {
+        let spare = if frame.len() <= SMALL { self.spare.pop() } else { self.large.pop() };
+        let mut copy = spare.unwrap_or_else(|| Vec::with_capacity(frame.len().max(USUAL)));
+        copy.extend_from_slice(frame);
+        copy
     }
 
     fn recycle(&mut self, mut buffer: Vec<u8>) {
         // A super-packet's buffer would keep 64 kB for a packet of 1500.
-        if self.spare.len() < SPARE && buffer.capacity() <= 4096 {
+        let (spare, most) = match buffer.capacity() <= SMALL {
+            true => (&mut self.spare, SPARE),
+            false => (&mut self.large, LARGE),
+        };
+        if spare.len() < most {
             buffer.clear();
-            self.spare.push(buffer);
+            spare.push(buffer);
         }
     }
-}
-
-/// Where struct virtio_net_hdr (virtio 1.2 §5.1.6) has its gso_type.
-const GSO_TYPE: usize = 1;
-
-/// The offload header of a packet whose checksum is left to the receiving kernel.
-pub(super) fn partial_checksum(start: usize, offset: usize) -> [u8; OFFLOAD] {
-    const NEEDS_CSUM: u8 = 1;
-    let mut header = [0; OFFLOAD];
-    header[0] = NEEDS_CSUM;
-    header[6..8].copy_from_slice(&(start as u16).to_ne_bytes());
-    header[8..10].copy_from_slice(&(offset as u16).to_ne_bytes());
-    header
 }
 
 /// Whether a frame belongs on the link. Multicast (neighbour discovery, listener reports) does not: it

@@ -111,19 +111,7 @@ impl PacketSocket {
 
     /// Fills `batch` with what is there; how many frames.
     pub(crate) fn receive(&self, batch: &mut Batch) -> usize {
-        batch.prepare();
-        // SAFETY: `prepare` has pointed each header at live buffers of `batch`, which is borrowed for
-        // the whole call.
-        let count = unsafe {
-            libc::recvmmsg(
-                self.fd.as_raw_fd(),
-                batch.headers.as_mut_ptr(),
-                BATCH as u32,
-                libc::MSG_DONTWAIT,
-                std::ptr::null_mut(),
-            )
-        };
-        usize::try_from(count).unwrap_or(0)
+        batch.receive(self.fd.as_fd())
     }
 
     pub(crate) fn raw(&self) -> RawFd {
@@ -174,6 +162,22 @@ impl Batch {
     /// No room at all: what stands in while the true one is lent out.
     pub(crate) fn none() -> Self {
         Self { room: 0, frames: vec![], controls: vec![], parts: vec![], headers: vec![] }
+    }
+
+    /// Takes in what is there on `socket`; how many frames.
+    pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>) -> usize {
+        self.prepare();
+        // SAFETY: `prepare` has pointed each header at live buffers of ours, and we are borrowed for the whole call.
+        let count = unsafe {
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                self.headers.as_mut_ptr(),
+                BATCH as u32,
+                libc::MSG_DONTWAIT,
+                std::ptr::null_mut(),
+            )
+        };
+        usize::try_from(count).unwrap_or(0)
     }
 
     /// The `index`th frame of the last call, with its offload header.

@@ -28,6 +28,8 @@ pub struct PairSpec {
     pub far: Option<String>,
     /// The near program and its arguments.
     pub near: Vec<OsString>,
+    /// On which CPUs the two programs run; none given: where we run.
+    pub cpus: Vec<usize>,
     /// What to wait for between the two.
     pub ready: Ready,
     /// When to give up; None for never.
@@ -79,11 +81,12 @@ pub fn run_pair(spec: &PairSpec, observers: Observers<'_>) -> Result<PairReport,
     if let Some(frames) = observers.frames {
         forwarder = forwarder.with_frames(frames);
     }
-    let mut far = spec.far.as_ref().map(|line| start_far(&topology, line)).transpose()?;
+    let mut far =
+        spec.far.as_ref().map(|line| start_far(&topology, line, &spec.cpus)).transpose()?;
     if let Some(far) = &mut far {
         await_far(&topology, &mut forwarder, far, spec.ready)?;
     }
-    let mut near = start_near(&topology, &spec.near)?;
+    let mut near = start_near(&topology, spec)?;
     forwarder.run(Stop { readable: &[near.as_fd()], deadline })?;
     let ended = near.wait(Some(Duration::ZERO))?;
     near.end(GRACE)?;
@@ -120,20 +123,21 @@ fn end_far(
     Ok(ended)
 }
 
-fn start_far(topology: &Topology, line: &str) -> Result<Child, Os> {
+fn start_far(topology: &Topology, line: &str, cpus: &[usize]) -> Result<Child, Os> {
     let mut command = Command::new("sh");
     command.arg("-c").arg(line).stdin(Stdio::null());
-    topology.spawn(command, Placement::at(Side::Far))
+    topology.spawn(command, Placement { cpus: cpus.to_vec(), ..Placement::at(Side::Far) })
 }
 
-fn start_near(topology: &Topology, words: &[OsString]) -> Result<Child, Os> {
-    let Some((program, arguments)) = words.split_first() else {
+fn start_near(topology: &Topology, spec: &PairSpec) -> Result<Child, Os> {
+    let Some((program, arguments)) = spec.near.split_first() else {
         return Err(Os::new("start nothing", io::ErrorKind::InvalidInput.into())
             .with_remedy("give the near command behind --"));
     };
     let mut command = Command::new(program);
     command.args(arguments);
-    let placement = Placement { group: Group::Shared, ..Placement::at(Side::Near) };
+    let cpus = spec.cpus.clone();
+    let placement = Placement { group: Group::Shared, cpus, ..Placement::at(Side::Near) };
     topology.spawn(command, placement)
 }
 

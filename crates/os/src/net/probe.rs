@@ -5,11 +5,12 @@
 use crate::clock;
 use crate::error::Os;
 use crate::net::namespace::{check, new_fd};
-use crate::net::packet_socket::stamp_of;
+use crate::net::packet_socket::{Batch, stamp_of};
+use crate::process::wait_readable;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 use unit::Instant;
 
@@ -37,6 +38,10 @@ pub struct StreamSpec {
     pub payload: usize,
     /// From one to the next.
     pub spacing: Duration,
+    /// How many go at once before the first wait, to fill a queue.
+    pub head_start: u32,
+    /// How many are handed to the kernel in one call, which splits them; one by one where it is 1.
+    pub burst: u32,
 }
 
 /// A packet that came.
@@ -49,7 +54,8 @@ pub struct Arrival {
 }
 
 /// The round trip of each echo request (RFC 792) in nanoseconds, from before the sending until the kernel's
-/// stamp of the answer; None for one that was not answered in time.
+/// stamp of the answer; None for one that was not answered in time. It is awake when it sends, for a core that has just
+/// slept is slow, and asleep else: in a virtual machine a core that never sleeps takes time from the link's.
 pub fn ping(spec: &PingSpec) -> Result<Vec<Option<u64>>, Os> {
     let socket = icmp_socket(spec).map_err(|source| Os::new("open a socket for pings", source))?;
     let began = clock::now();
@@ -57,34 +63,60 @@ pub fn ping(spec: &PingSpec) -> Result<Vec<Option<u64>>, Os> {
     let mut trips = vec![None; usize::from(spec.count)];
     for number in 0..spec.count {
         let due = began + spec.spacing * u32::from(number);
-        answers_until(&socket, due, &sent, &mut trips)?;
-        sent.push(clock::realtime());
+        while clock::now() < due {
+            take_answers(&socket, &sent, &mut trips)?;
+            nap(&socket, due);
+        }
         let request = echo_request(number);
+        sent.push(clock::realtime());
         // SAFETY: the buffer is valid for its length.
         let result =
             unsafe { libc::send(socket.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
         check(result as libc::c_int).map_err(|source| Os::new("send a ping", source))?;
     }
-    answers_until(&socket, clock::now() + spec.patience, &sent, &mut trips)?;
+    let end = clock::now() + spec.patience;
+    while trips.iter().any(Option::is_none) && clock::now() < end {
+        take_answers(&socket, &sent, &mut trips)?;
+        nap(&socket, end);
+    }
     Ok(trips)
 }
 
-/// Takes in answers until `end`, or until every request that was sent has one; sleeps out the rest then.
-fn answers_until(
-    socket: &OwnedFd,
-    end: Instant,
-    sent: &[Duration],
-    trips: &mut [Option<u64>],
-) -> Result<(), Os> {
-    let failed = |source| Os::new("receive a ping's answer", source);
+/// How long before its time a ping's sender is awake: longer than most wake-ups take.
+const AWAKE: Duration = Duration::from_micros(300);
+
+/// Sleeps until there is an answer, or until shortly before `due`.
+fn nap(socket: &OwnedFd, due: Instant) {
+    let Some(left) = due.since(clock::now()).checked_sub(AWAKE) else { return };
+    let left = libc::timespec {
+        tv_sec: left.as_secs() as libc::time_t,
+        tv_nsec: left.subsec_nanos().into(),
+    };
+    let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one valid pollfd, a live time and no signal mask; a failure is a nap that was short.
+    unsafe { libc::ppoll(&raw mut poll, 1, &raw const left, std::ptr::null()) };
+}
+
+/// How late a thread that polls the clock finds each of the moments `spacing` apart: what its core was held up by
+/// interrupts, other programs and, in a virtual machine, the host. Nothing that runs here can be more punctual.
+pub fn held_up(span: Duration, spacing: Duration) -> Vec<u64> {
+    let began = clock::now();
+    let mut due = began + spacing;
+    let mut late = Vec::new();
+    while due.since(began) < span {
+        let now = clock::now();
+        while due <= now {
+            late.push(now.since(due).as_nanos() as u64);
+            due += spacing;
+        }
+    }
+    late
+}
+
+/// Takes in the answers that are there.
+fn take_answers(socket: &OwnedFd, sent: &[Duration], trips: &mut [Option<u64>]) -> Result<(), Os> {
     let mut packet = [0; 512];
-    while trips[..sent.len()].iter().any(Option::is_none) {
-        let left = end.since(clock::now());
-        // A time-out of zero would be none at all (socket(7)).
-        let Some(left) = Some(left).filter(|left| *left >= Duration::from_micros(1)) else {
-            return Ok(());
-        };
-        set_patience(socket, left).map_err(failed)?;
+    loop {
         match receive_stamped(socket.as_raw_fd(), &mut packet) {
             Ok((length, Some(at))) => {
                 let number = answered_number(&packet[..length]).map(usize::from);
@@ -95,32 +127,34 @@ fn answers_until(
             Ok((_, None)) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(failed(error)),
+            Err(source) => return Err(Os::new("receive a ping's answer", source)),
         }
     }
-    if trips.len() > sent.len() {
-        std::thread::sleep(end.since(clock::now()));
-    }
-    Ok(())
 }
 
-/// Sends the stream, waiting for each packet's time without sleeping.
+/// Sends the stream at its pace on the whole: what a late wake-up held up goes at once.
 pub fn send_stream(spec: &StreamSpec) -> Result<(), Os> {
     let attempted = || format!("send to {}", spec.to);
-    let socket = UdpSocket::bind("0.0.0.0:0").map_err(|source| Os::new(attempted(), source))?;
-    let mut packet = vec![0; spec.payload.max(8)];
+    let failed = |source| Os::new(attempted(), source);
+    let socket = UdpSocket::bind("0.0.0.0:0").map_err(failed)?;
+    let (payload, burst) = (spec.payload.max(8), spec.burst.max(1));
+    if burst > 1 {
+        let size = payload as libc::c_int;
+        set_at(socket.as_raw_fd(), (libc::SOL_UDP, libc::UDP_SEGMENT), size).map_err(failed)?;
+    }
+    let mut octets = vec![0; payload * burst as usize];
     let began = clock::now();
-    for number in 0..spec.count {
-        let due = began + spec.spacing * number;
-        while clock::now() < due {
-            std::hint::spin_loop();
+    for first in (0..spec.count).step_by(burst as usize) {
+        let due = began + spec.spacing * first.saturating_sub(spec.head_start);
+        std::thread::sleep(due.since(clock::now()));
+        let numbers = first..spec.count.min(first + burst);
+        let octets = &mut octets[..payload * numbers.len()];
+        for (packet, number) in octets.chunks_exact_mut(payload).zip(numbers) {
+            packet[..8].copy_from_slice(&u64::from(number).to_be_bytes());
         }
-        packet[..8].copy_from_slice(&u64::from(number).to_be_bytes());
-        // A full buffer on our side is a packet that the link never saw: the next one goes on.
-        match socket.send_to(&packet, spec.to) {
-            Err(error) if error.raw_os_error() != Some(libc::ENOBUFS) => {
-                return Err(Os::new(attempted(), error));
-            }
+        // A full buffer on our side is packets that the link never saw: the next ones go on.
+        match socket.send_to(octets, spec.to) {
+            Err(error) if error.raw_os_error() != Some(libc::ENOBUFS) => return Err(failed(error)),
             _ => {}
         }
     }
@@ -147,30 +181,25 @@ impl Receiver {
 
     /// Every packet until none came for `quiet`, the first one being given `patience`.
     pub fn receive(self, patience: Duration, quiet: Duration) -> Result<Vec<Arrival>, Os> {
-        let failed = |source| Os::new("receive a stream", source);
         let mut arrivals = Vec::new();
+        let mut batch = Batch::of(NUMBER);
         let mut wait = patience;
-        loop {
-            self.socket.set_read_timeout(Some(wait)).map_err(failed)?;
-            let mut packet = [0; 2048];
-            match receive_stamped(self.socket.as_raw_fd(), &mut packet) {
-                Ok((length, Some(at))) if length >= 8 => {
-                    let mut number = [0; 8];
-                    number.copy_from_slice(&packet[..8]);
-                    let number = u64::from_be_bytes(number);
-                    arrivals.push(Arrival { number, at: at.as_nanos() as u64 });
+        while wait_readable(self.socket.as_fd(), Some(wait))? {
+            wait = quiet;
+            for index in 0..batch.receive(self.socket.as_fd()) {
+                let number = <[u8; NUMBER]>::try_from(batch.frame(index));
+                if let (Ok(number), Some(at)) = (number, batch.stamp(index)) {
+                    let (number, at) = (u64::from_be_bytes(number), at.as_nanos() as u64);
+                    arrivals.push(Arrival { number, at });
                 }
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(arrivals),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(failed(error)),
-            }
-            if arrivals.len() == 1 {
-                wait = quiet;
             }
         }
+        Ok(arrivals)
     }
 }
+
+/// Octets of a packet's number.
+const NUMBER: usize = 8;
 
 /// A second of 250 Mbit/s, small packets counting as 768 octets or more.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
@@ -194,19 +223,19 @@ fn icmp_socket(spec: &PingSpec) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-fn set_patience(socket: &OwnedFd, patience: Duration) -> io::Result<()> {
-    let patience = libc::timeval {
-        tv_sec: patience.as_secs() as i64,
-        tv_usec: i64::from(patience.subsec_micros()),
-    };
-    set(socket.as_raw_fd(), libc::SO_RCVTIMEO, patience)
+fn set(socket: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    set_at(socket, (libc::SOL_SOCKET, option), value)
 }
 
-fn set<T>(socket: libc::c_int, option: libc::c_int, value: T) -> io::Result<()> {
-    let length = size_of::<T>() as u32;
+fn set_at(
+    socket: libc::c_int,
+    (level, option): (libc::c_int, libc::c_int),
+    value: libc::c_int,
+) -> io::Result<()> {
+    let length = size_of::<libc::c_int>() as u32;
     let value = (&raw const value).cast();
-    // SAFETY: a live value of plain data and its length.
-    check(unsafe { libc::setsockopt(socket, libc::SOL_SOCKET, option, value, length) })
+    // SAFETY: a live int and its length.
+    check(unsafe { libc::setsockopt(socket, level, option, value, length) })
 }
 
 /// Which request an IP packet answers.
@@ -251,7 +280,7 @@ fn receive_stamped(
     header.msg_control = control.as_mut_ptr().cast();
     header.msg_controllen = size_of_val(&control);
     // SAFETY: `header` points at live buffers of the lengths that it states.
-    let length = unsafe { libc::recvmsg(socket, &raw mut header, 0) };
+    let length = unsafe { libc::recvmsg(socket, &raw mut header, libc::MSG_DONTWAIT) };
     let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
     // SAFETY: recvmsg has filled `header`, and `control` lives.
     Ok((length, unsafe { stamp_of(&header) }))
@@ -280,7 +309,15 @@ mod tests {
         for _ in 0..1000 {
             let receiver = Receiver::bind(0).unwrap();
             let to = address(&receiver);
-            send_stream(&StreamSpec { to, count: 1, payload: 64, spacing }).unwrap();
+            send_stream(&StreamSpec {
+                to,
+                count: 1,
+                payload: 64,
+                spacing,
+                head_start: 0,
+                burst: 1,
+            })
+            .unwrap();
             std::thread::sleep(pause);
             let read = clock::realtime().as_nanos() as u64;
             let arrivals = receiver.receive(Duration::from_secs(5), pause).unwrap();
@@ -294,11 +331,14 @@ mod tests {
     #[test]
     fn a_stream_arrives_with_its_numbers_and_stamps_in_order() {
         let _stamping = await_stamps();
+        // As in a calibration: one that wakes up on another core may overtake its own packets.
+        crate::process::pin(&crate::process::allowed_cpus()[..1]).unwrap();
         let receiver = Receiver::bind(0).unwrap();
         let to = address(&receiver);
         let spacing = Duration::from_micros(50);
         let before = clock::realtime().as_nanos() as u64;
-        send_stream(&StreamSpec { to, count: 100, payload: 64, spacing }).unwrap();
+        let stream = StreamSpec { to, count: 100, payload: 64, spacing, head_start: 0, burst: 1 };
+        send_stream(&stream).unwrap();
         let after = clock::realtime().as_nanos() as u64;
         let quiet = Duration::from_millis(50);
         let arrivals = receiver.receive(Duration::from_secs(5), quiet).unwrap();

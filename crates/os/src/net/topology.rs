@@ -13,12 +13,17 @@ use crate::net::netlink::{Netlink, Route, Veth, device_index};
 use crate::net::offloads;
 use crate::net::packet_socket::PacketSocket;
 use crate::net::readiness::{bound_ports, listens};
-use crate::net::settings::{Settings, TcpSettings, has_ipv6, mute_device, quiet_device};
+use crate::net::settings::{
+    Settings, TcpSettings, has_ipv6, mute_device, quiet_device, receive_on,
+};
 use crate::process::{self, Child, Group, Init, Setup, User};
+use link::LinkSpec;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
+use trace::Direction;
 use unit::ByteSize;
 
 /// One end of the link.
@@ -53,6 +58,38 @@ pub struct TopologySpec {
     pub names: NamesFor,
     /// What is between the ends.
     pub wiring: Wiring,
+    /// Where the kernel receives for the ends; None: on the CPU of whoever sends, which is the link's.
+    pub reception: Option<Reception>,
+}
+
+/// On which CPU the kernel does the receiving of each end (receive packet steering): the work of an end's TCP then
+/// burdens the end's core, as it does without a link, and not the link's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reception {
+    /// Near's CPU.
+    pub near: usize,
+    /// Far's CPU.
+    pub far: usize,
+}
+
+impl Reception {
+    /// Where the ends of `link` are to receive: on their own CPU where they would else keep the link from its work. A
+    /// link that is no faster receives for them sooner than their CPU, which may sleep, could be woken to do it.
+    pub fn over(link: &LinkSpec, cpus: Self) -> Option<Self> {
+        let rates = Direction::BOTH.map(|way| link.path(way).bottleneck.mean_rate());
+        let is_fast = match rates.into_iter().flatten().max() {
+            Some(rate) => rate.bits_per_second() > FAST,
+            None => link.rtt() < NEARBY,
+        };
+        is_fast.then_some(cpus)
+    }
+
+    fn of(self, side: Side) -> usize {
+        match side {
+            Side::Near => self.near,
+            Side::Far => self.far,
+        }
+    }
 }
 
 /// Which addresses the names of hosts stand for.
@@ -90,7 +127,14 @@ impl Default for TopologySpec {
     fn default() -> Self {
         let wiring = Wiring::default();
         let names = NamesFor::default();
-        Self { tcp: TcpSettings::default(), hosts: Vec::new(), mtu: 1500, names, wiring }
+        Self {
+            tcp: TcpSettings::default(),
+            hosts: Vec::new(),
+            mtu: 1500,
+            names,
+            wiring,
+            reception: None,
+        }
     }
 }
 
@@ -140,6 +184,10 @@ pub struct Topology {
     _init: Init,
 }
 
+/// In bits a second: half of what one core forwards in segments and receives, where it does both.
+const FAST: u64 = 1_500_000_000;
+/// A link without a rate is as fast as the machine where its window allows that.
+const NEARBY: Duration = Duration::from_millis(1);
 /// As many as [`Topology::host`] has addresses for.
 const MOST_HOSTS: usize = 250 * 250;
 const DEVICE: &str = "eth0";
@@ -159,6 +207,14 @@ impl Topology {
         let home = Network::fresh()?;
         let mut settings = Settings::new();
         settings.insert("namespaces".to_owned(), privilege.name().to_owned());
+        if let Some(reception) = spec.reception {
+            for (side, end) in [(Side::Near, &near), (Side::Far, &far)] {
+                end.within(&home, || {
+                    receive_on(side.name(), reception.of(side), &mut settings);
+                    Ok(())
+                })?;
+            }
+        }
         let devices = match spec.wiring {
             Wiring::Link => {
                 vec![connect(Side::Near, &near, spec.mtu)?, connect(Side::Far, &far, spec.mtu)?]
@@ -302,6 +358,13 @@ impl Topology {
         PacketSocket::open(side.name(), *device)
     }
 
+    /// Has the kernel cut whatever the link hands over in one piece, so that both ends receive segments.
+    pub(crate) fn carry_segments(&self) -> Result<(), Os> {
+        [Side::Near, Side::Far]
+            .iter()
+            .try_for_each(|side| offloads::turn_off_super_packets(side.name()))
+    }
+
     fn network(&self, side: Side) -> &Network {
         match side {
             Side::Near => &self.near,
@@ -433,5 +496,20 @@ fn hardware(side: Side) -> [u8; 6] {
     match side {
         Side::Near => [0x02, 0x77, 0, 0, 0, 1],
         Side::Far => [0x02, 0x77, 0, 0, 0, 2],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_receive_for_themselves_where_the_link_is_fast_or_near() {
+        let ends = Reception { near: 1, far: 2 };
+        let over = |text| {
+            Reception::over(&LinkSpec::parse(text, link::no_traces).unwrap(), ends).is_some()
+        };
+        assert!(over("rtt=0ms") && over("rtt=20ms,rate=10gbit"));
+        assert!(!over("rtt=10ms") && !over("rtt=0ms,rate=1gbit"));
     }
 }

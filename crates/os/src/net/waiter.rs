@@ -16,6 +16,20 @@ use unit::Instant;
 /// program on the core, which no polling cures.
 const SPIN: RangeInclusive<Duration> = Duration::from_micros(80)..=Duration::from_micros(300);
 
+/// How long before a deadline, and after the last arrival, a core of our own is not let sleep. In a virtual machine
+/// one wake-up in a hundred takes milliseconds, because the host has given the idle core to others.
+const AWAKE: Duration = Duration::from_millis(10);
+
+/// Whose the core is that the link's thread runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Core {
+    /// Others need it too: the link sleeps until shortly before a packet is due.
+    #[default]
+    Shared,
+    /// The link's alone: it polls while there are packets on the link, and sleeps only when there are none.
+    Own,
+}
+
 /// A wake-up that was later than any of late widens the spin at once; each one that was not narrows it by this
 /// part of the difference.
 const FORGETTING: u32 = 64;
@@ -23,6 +37,9 @@ const FORGETTING: u32 = 64;
 #[derive(Debug)]
 pub(crate) struct Waiter {
     epoll: OwnedFd,
+    core: Core,
+    /// Until when a core of our own stays awake, because something came.
+    awake: Instant,
     /// How long before a deadline to wake: as late as wake-ups were of late.
     spin: Duration,
     /// Whether this kernel has epoll_pwait2 (5.11); else we wake a millisecond early and poll on.
@@ -30,12 +47,16 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    pub(crate) fn new() -> Result<Self, Os> {
+    pub(crate) fn new(core: Core) -> Result<Self, Os> {
         crate::clock::wake_on_time();
         // SAFETY: epoll_create1 takes flags alone.
         let epoll = new_fd(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) }.into())
             .map_err(|source| Os::new("make an epoll descriptor", source))?;
-        Ok(Self { epoll, spin: *SPIN.start(), precise: true })
+        let spin = match core {
+            Core::Shared => *SPIN.start(),
+            Core::Own => AWAKE,
+        };
+        Ok(Self { epoll, core, awake: Instant::ZERO, spin, precise: true })
     }
 
     pub(crate) fn watch(&self, fd: RawFd, token: u64) -> Result<(), Os> {
@@ -56,8 +77,12 @@ impl Waiter {
 
     /// Waits until a descriptor is ready or `deadline` is near; gives the tokens of those ready.
     pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> Ready {
+        let now = clock::now();
         let wake = deadline.map(|deadline| deadline - self.spin);
-        let timeout = wake.map(|wake| wake.since(clock::now()));
+        let timeout = match wake {
+            _ if now < self.awake => Some(Duration::ZERO),
+            wake => wake.map(|wake| wake.since(now)),
+        };
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 8];
         let count = match timeout {
             Some(Duration::ZERO) => self.wait_millis(&mut events, 0),
@@ -74,11 +99,17 @@ impl Waiter {
                 self.wait_millis(&mut events, millis)
             }
         };
+        if count > 0 && self.core == Core::Own {
+            self.awake = now + self.spin;
+        }
         Ready { events, count: usize::try_from(count).unwrap_or(0) }
     }
 
     /// Takes note of how late a wake-up was.
     fn learn(&mut self, late: Duration) {
+        if self.core == Core::Own {
+            return;
+        }
         let narrowed = self.spin - self.spin.saturating_sub(late) / FORGETTING;
         self.spin = narrowed.max(late).clamp(*SPIN.start(), *SPIN.end());
     }
@@ -137,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_spin_follows_late_wake_ups_at_once_and_early_ones_slowly() {
-        let mut waiter = Waiter::new().unwrap();
+        let mut waiter = Waiter::new(Core::Shared).unwrap();
         waiter.learn(Duration::from_micros(200));
         assert_eq!(waiter.spin, Duration::from_micros(200));
         waiter.learn(Duration::from_micros(72));
@@ -146,5 +177,19 @@ mod tests {
         assert_eq!(waiter.spin, *SPIN.end());
         (0..10_000).for_each(|_| waiter.learn(Duration::ZERO));
         assert_eq!(waiter.spin, *SPIN.start());
+    }
+
+    #[test]
+    fn a_core_of_our_own_is_awake_long_before_a_deadline_and_after_an_arrival() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let mut waiter = Waiter::new(Core::Own).unwrap();
+        waiter.watch(reader.as_raw_fd(), 7).unwrap();
+        waiter.learn(Duration::from_micros(90));
+        assert_eq!(waiter.spin, AWAKE, "there is nothing to learn where nobody sleeps");
+        assert_eq!(waiter.wait(Some(clock::now() + AWAKE / 2)).tokens().count(), 0);
+        assert_eq!(waiter.awake, Instant::ZERO);
+        std::io::Write::write_all(&mut writer, &[0]).unwrap();
+        assert_eq!(waiter.wait(None).tokens().next(), Some(7));
+        assert!(waiter.awake > Instant::ZERO, "an arrival keeps it awake");
     }
 }

@@ -9,7 +9,7 @@ use crate::net::frame::{Frame, Frames, Passing};
 use crate::net::packet_socket::{Batch, ETHERNET, OFFLOAD, PacketSocket};
 use crate::net::stamp::WallClock;
 use crate::net::topology::Topology;
-use crate::net::waiter::Waiter;
+use crate::net::waiter::{Core, Waiter};
 use std::collections::BTreeSet;
 use std::os::fd::AsRawFd;
 use trace::{Direction, Fate, Flow, PacketRecord, TcpMark};
@@ -44,7 +44,7 @@ impl<'a> Watch<'a> {
         record: &'a mut dyn FnMut(PacketRecord),
     ) -> Result<Self, Os> {
         let socket = topology.loopback_socket()?;
-        let waiter = Waiter::new()?;
+        let waiter = Waiter::new(Core::Shared)?;
         waiter.watch(socket.raw(), SOCKET)?;
         Ok(Self {
             socket,

@@ -4,6 +4,17 @@
 use crate::error::Os;
 use std::io;
 
+/// The CPUs that this thread may run on, in order; none where the kernel does not say.
+pub fn allowed_cpus() -> Vec<usize> {
+    // SAFETY: plain data, zero is an empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: a valid set and its size.
+    let told = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
+    let most = if told < 0 { 0 } else { libc::CPU_SETSIZE as usize };
+    // SAFETY: each number is below CPU_SETSIZE.
+    (0..most).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
+}
+
 /// Binds this thread to `cpus`.
 pub fn pin(cpus: &[usize]) -> Result<(), Os> {
     match cpu_set(cpus) {

@@ -52,35 +52,52 @@ impl<'a> Segments<'a> {
         self.count - self.next
     }
 
+    /// How many octets of IP and transport headers each segment has.
+    pub fn headers(&self) -> usize {
+        self.headers
+    }
+
     /// Where each segment's checksum is to be completed.
     pub fn checksum(&self) -> PartialChecksum {
         let offset = if self.packet.protocol() == TCP { 16 } else { 6 };
         PartialChecksum { start: self.packet.transport_at(), offset }
     }
 
+    /// Leaves out the next `count` segments.
+    pub fn skip(&mut self, count: usize) {
+        self.next = self.count.min(self.next.saturating_add(count));
+    }
+
     /// Appends the next segment to `out`; false when there is none.
     pub fn write_next(&mut self, out: &mut Vec<u8>) -> bool {
-        if self.next == self.count {
+        self.write_run(1, out)
+    }
+
+    /// Appends the next `count` segments, or those that are left, to `out` as one packet, which is a smaller
+    /// super-packet where they are several; false when there is none.
+    pub fn write_run(&mut self, count: usize, out: &mut Vec<u8>) -> bool {
+        let run = count.min(self.remaining());
+        if run == 0 {
             return false;
         }
         let octets = self.packet.octets();
         let from = self.headers + self.next * self.size;
-        let to = octets.len().min(from + self.size);
+        let to = octets.len().min(from + run * self.size);
         let begin = out.len();
         out.extend_from_slice(&octets[..self.headers]);
         out.extend_from_slice(&octets[from..to]);
-        self.mend(&mut out[begin..]);
-        self.next += 1;
+        self.mend(&mut out[begin..], run);
+        self.next += run;
         true
     }
 
-    fn mend(&self, segment: &mut [u8]) {
+    fn mend(&self, segment: &mut [u8], run: usize) {
         let transport_at = self.packet.transport_at();
         self.mend_ip(segment);
         let length = (segment.len() - transport_at) as u32;
         let transport = &mut segment[transport_at..];
         if self.packet.protocol() == TCP {
-            self.mend_tcp(transport);
+            self.mend_tcp(transport, run);
         } else {
             transport[4..6].copy_from_slice(&(length as u16).to_be_bytes());
         }
@@ -105,11 +122,11 @@ impl<'a> Segments<'a> {
         segment[10..12].copy_from_slice(&checksum.to_be_bytes());
     }
 
-    fn mend_tcp(&self, transport: &mut [u8]) {
+    fn mend_tcp(&self, transport: &mut [u8], run: usize) {
         let sequence = u32::from_be_bytes([transport[4], transport[5], transport[6], transport[7]]);
         let sequence = sequence.wrapping_add((self.next * self.size) as u32);
         transport[4..8].copy_from_slice(&sequence.to_be_bytes());
-        if self.next + 1 < self.count {
+        if self.next + run < self.count {
             transport[13] &= !(FIN | PSH);
         }
         // RFC 3168 §6.1.2: CWR stands on the first packet of the reduced window.

@@ -1,0 +1,158 @@
+//! Super-packets on the link: their segments enter, wait, are lost and leave one by one, and are cut out of the whole
+//! only when they leave. The one rule: what leaves is what a wire would carry. Segments that leave together are
+//! handed to the kernel in one call, and the device, which has its segmentation offloads off, cuts them.
+
+use crate::net::packet_socket::{ETHERNET, OFFLOAD};
+use std::ops::Range;
+use std::rc::Rc;
+use wire::ip::Segments;
+
+/// What is under way on the link.
+#[derive(Debug)]
+pub(super) enum Parcel {
+    /// A frame with its offload header.
+    Frame(Vec<u8>),
+    /// One segment of a super-packet.
+    Segment { train: Rc<Train>, index: usize },
+}
+
+/// A super-packet as the kernel handed it over.
+#[derive(Debug)]
+pub(super) struct Train {
+    pub(super) coupling: Coupling,
+    /// With its offload header.
+    pub(super) frame: Vec<u8>,
+}
+
+/// How a super-packet is made up.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Coupling {
+    /// How many segments it stands for.
+    pub(super) count: usize,
+    /// Octets of IP and transport headers of each segment.
+    headers: usize,
+    /// Octets of payload of each segment but the last one.
+    size: usize,
+    /// Whether several segments may be handed to the kernel at once. Devices can be told to cut TCP; UDP not on
+    /// all kernels.
+    pub(super) is_mergeable: bool,
+}
+
+impl Coupling {
+    /// Of a super-packet; None for another frame, and for a kind that cannot be split.
+    pub(super) fn of(frame: &[u8]) -> Option<Self> {
+        let size = usize::from(u16::from_ne_bytes([frame[4], frame[5]]));
+        if frame[GSO_TYPE] == 0 || size == 0 {
+            return None;
+        }
+        let segments = Segments::of(&frame[OFFLOAD + ETHERNET..], size).ok()?;
+        Some(Self {
+            count: segments.remaining(),
+            headers: segments.headers(),
+            size,
+            is_mergeable: matches!(frame[GSO_TYPE] & !GSO_ECN, GSO_TCPV4 | GSO_TCPV6),
+        })
+    }
+}
+
+impl Train {
+    /// IP octets of a segment.
+    pub(super) fn length(&self, index: usize) -> usize {
+        let Coupling { headers, size, .. } = self.coupling;
+        let payload = self.frame.len() - OFFLOAD - ETHERNET - headers;
+        headers + payload.saturating_sub(index * size).min(size)
+    }
+
+    /// Writes the segments of `run` into `out`, with their offload header, as one frame.
+    pub(super) fn write(&self, run: Range<usize>, out: &mut Vec<u8>) {
+        out.clear();
+        let (head, octets) = self.frame.split_at(OFFLOAD + ETHERNET);
+        // It was one when it came.
+        let Ok(mut segments) = Segments::of(octets, self.coupling.size) else { return };
+        if run.len() > 1 {
+            out.extend_from_slice(head);
+        } else {
+            let checksum = segments.checksum();
+            out.extend_from_slice(&partial_checksum(ETHERNET + checksum.start, checksum.offset));
+            out.extend_from_slice(&head[OFFLOAD..]);
+        }
+        segments.skip(run.start);
+        segments.write_run(run.len(), out);
+    }
+}
+
+/// Where struct virtio_net_hdr (virtio 1.2 §5.1.6) has its gso_type, two of its values, and the bit that may stand
+/// beside them.
+const GSO_TYPE: usize = 1;
+const GSO_TCPV4: u8 = 1;
+const GSO_TCPV6: u8 = 4;
+const GSO_ECN: u8 = 0x80;
+
+/// The offload header of a packet whose checksum is left to the receiving kernel.
+pub(super) fn partial_checksum(start: usize, offset: usize) -> [u8; OFFLOAD] {
+    const NEEDS_CSUM: u8 = 1;
+    let mut header = [0; OFFLOAD];
+    header[0] = NEEDS_CSUM;
+    header[6..8].copy_from_slice(&(start as u16).to_ne_bytes());
+    header[8..10].copy_from_slice(&(offset as u16).to_ne_bytes());
+    header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A super-packet of 2,500 octets of payload in segments of 1,000, all octets of its headers zero but those
+    /// that are read.
+    fn train(transport: u8) -> Train {
+        let mut frame = vec![0; OFFLOAD + ETHERNET];
+        frame[GSO_TYPE] = if transport == 6 { GSO_TCPV4 } else { 5 };
+        frame[4..6].copy_from_slice(&1_000_u16.to_ne_bytes());
+        let headers = if transport == 6 { 20 + 20 } else { 20 + 8 };
+        let mut ip = vec![0; headers];
+        ip[0] = 0x45;
+        ip[2..4].copy_from_slice(&(headers as u16 + 2_500).to_be_bytes());
+        ip[9] = transport;
+        if transport == 6 {
+            ip[32] = 5 << 4;
+        }
+        frame.extend(ip);
+        frame.extend((0..2_500).map(|k| k as u8));
+        Train { coupling: Coupling::of(&frame).unwrap(), frame }
+    }
+
+    #[test]
+    fn a_segment_is_as_long_as_what_is_written_of_it() {
+        for (transport, headers) in [(6, 40), (17, 28)] {
+            let train = train(transport);
+            assert_eq!(train.coupling.count, 3);
+            assert_eq!(train.coupling.is_mergeable, transport == 6);
+            for (index, payload) in [1_000, 1_000, 500].into_iter().enumerate() {
+                let mut out = vec![1; 7];
+                train.write(index..index + 1, &mut out);
+                assert_eq!(train.length(index), headers + payload);
+                assert_eq!(out.len(), OFFLOAD + ETHERNET + headers + payload);
+                assert_eq!(out[GSO_TYPE], 0, "a segment alone is no super-packet");
+            }
+        }
+    }
+
+    #[test]
+    fn several_segments_are_written_as_a_smaller_super_packet() {
+        let train = train(6);
+        let mut out = Vec::new();
+        train.write(1..3, &mut out);
+        assert_eq!(out[..OFFLOAD], train.frame[..OFFLOAD]);
+        let smaller = Coupling::of(&out).unwrap();
+        assert_eq!((smaller.count, smaller.size), (2, 1_000));
+        let payload = OFFLOAD + ETHERNET + 40;
+        assert_eq!(out[payload..], train.frame[payload + 1_000..]);
+    }
+
+    #[test]
+    fn a_frame_without_segments_is_none() {
+        let mut frame = train(6).frame;
+        frame[GSO_TYPE] = 0;
+        assert!(Coupling::of(&frame).is_none());
+    }
+}

@@ -9,7 +9,7 @@ use client::{
 use os::reactor::{Reactor, ReactorSettings, Stop};
 use proto::ws::{DeflateOffer, Writes};
 use secure::{Authority, AuthoritySpec, ClientTls, ClientTlsOptions};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -42,25 +42,22 @@ impl Server {
         let identity = authority.issue(&["localhost"]).unwrap();
         std::fs::write(folder.join("chain.pem"), identity.chain_pem()).unwrap();
         std::fs::write(folder.join("key.pem"), identity.key_pem()).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut command = Command::new(program);
-        command.arg(root.join("tests/peers").join(script)).arg(kept).arg(port.to_string());
+        command.arg(root.join("tests/peers").join(script)).arg(kept);
         if secured {
             command.args(["chain.pem", "key.pem"]);
         }
-        let child = command.current_dir(&folder).stdin(Stdio::null()).spawn();
-        let Ok(child) = child else {
+        command.current_dir(&folder).stdin(Stdio::null()).stdout(Stdio::piped());
+        let Ok(child) = command.spawn() else {
             eprintln!("unsupported: {program} is not installed (apt-get install it)");
             return None;
         };
-        let server = Self { child, folder, authority, port };
-        for _ in 0..600 {
-            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return Some(server);
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        panic!("{program} does not listen");
+        let mut server = Self { child, folder, authority, port: 0 };
+        // A port that is asked for beforehand may be somebody else's by then.
+        let mut told = String::new();
+        BufReader::new(server.child.stdout.take().unwrap()).read_line(&mut told).unwrap();
+        server.port = told.trim().parse().unwrap();
+        Some(server)
     }
 
     /// What became of `numbers`, sent in `pattern`; a last one is the reason of the first that failed.

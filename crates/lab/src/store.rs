@@ -55,11 +55,9 @@ impl Store {
             .connection
             .query_row("SELECT header FROM run", [], |row| row.get(0))
             .optional()
-            .map_err(|error| match error.sqlite_error_code() {
-                // A query that is right elsewhere: there is no such table.
-                Some(ErrorCode::Unknown) => self.damaged("it has no table of the run"),
-                _ if self.maimed => self.damaged("its header cannot be read"),
-                _ => self.trouble("reading", &error),
+            .map_err(|error| match self.maimed {
+                true => self.damaged("its header cannot be read"),
+                false => self.unread("the run", &error),
             })?;
         let text = text.ok_or_else(|| self.damaged("it has no header"))?;
         serde_json::from_str(&text).map_err(|error| self.damaged(&format!("its header: {error}")))
@@ -107,7 +105,7 @@ impl Store {
         let mut seen = BTreeSet::new();
         if let Err(error) = self.scan("ASC", &mut rows, &mut seen) {
             if !self.is_damage(&error) {
-                return Err(self.trouble("reading", &error));
+                return Err(self.unread("trials", &error));
             }
             rows.damaged.push(format!("a place in {}: {error}", self.path.display()));
             // From the other end up to the same place; that it is met again is known.
@@ -199,6 +197,15 @@ impl Store {
         match opened {
             Ok((connection, maimed)) => Ok(Self { connection, path: path.to_owned(), maimed }),
             Err(error) => Err(trouble_with(path, "opening", &error)),
+        }
+    }
+
+    /// Why a query of ours brought nothing.
+    fn unread(&self, table: &str, error: &rusqlite::Error) -> Trouble {
+        match error.sqlite_error_code() {
+            // It is right elsewhere: there is no such table.
+            Some(ErrorCode::Unknown) => self.damaged(&format!("it has no table of {table}")),
+            _ => self.trouble("reading", error),
         }
     }
 

@@ -1,4 +1,4 @@
-# Doubles numbers over WebSocket: ws_double.py PACKAGES PORT [CHAIN KEY]. A 13 is answered wrongly.
+# Doubles numbers over WebSocket: ws_double.py PACKAGES [CHAIN KEY]. A 13 is answered wrongly. Says its port when it listens.
 import ssl
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -11,8 +11,9 @@ def double(socket):
 
 
 context = None
-if len(sys.argv) > 3:
+if len(sys.argv) > 2:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(sys.argv[3], sys.argv[4])
-with serve(double, "127.0.0.1", int(sys.argv[2]), ssl=context) as server:
+    context.load_cert_chain(sys.argv[2], sys.argv[3])
+with serve(double, "127.0.0.1", 0, ssl=context) as server:
+    print(server.socket.getsockname()[1], flush=True)
     server.serve_forever()

@@ -154,16 +154,25 @@ fn programs_on_every_core_are_seen_and_spoil_the_trials_beside_them() {
     }
     let bench = Bench::alone();
     bench.write("slow.toml", experiment(SLOW, 4));
-    // Two on each core: whoever wakes up waits for one of them at least.
-    let (load, more) = (Load::begin(&bench), Load::begin(&bench));
-    bench.run(&["race", "slow.toml", "--serial", "--out", "run"]).said(0, &[]);
-    drop((load, more));
+    // Whoever wakes up waits for some of them, on some kernels only for a few milliseconds each.
+    let found_out = [2, 8, 16].into_iter().any(|each| {
+        let run = format!("beside-{each}");
+        let load: Vec<Load> = (0..each).map(|_| Load::begin(&bench)).collect();
+        bench.run(&["race", "slow.toml", "--serial", "--out", &run]).said(0, &[]);
+        drop(load);
+        spoilt_beside_load(&bench.path(&run)) > 0
+    });
+    assert!(found_out, "nobody ever had to wait for a core");
+}
+
+/// How many trials of a run on which the load was put were spoilt; each of them by what was late, and no other.
+fn spoilt_beside_load(folder: &Path) -> usize {
     // A page takes more than a second on an idle link: busy loops take all that it leaves.
-    let figures = figures(&bench.path("run"));
+    let figures = figures(folder);
     for (key, figures) in &figures {
         assert!(figures["other_load"] + figures["stolen_cpu"] > 0.8, "{key}: {figures:?}");
     }
-    let rows = all_outcomes(&bench.path("run"));
+    let rows = all_outcomes(folder);
     for (key, outcome, reason) in &rows {
         let late = ["packet_lateness_ms", "client_lag_ms", "origin_lag_ms"]
             .iter()
@@ -171,8 +180,7 @@ fn programs_on_every_core_are_seen_and_spoil_the_trials_beside_them() {
         let told = reason.as_deref().unwrap_or_default().starts_with("the machine was busy");
         assert_eq!(outcome == "invalid" && told, late, "{key}: {outcome}, {reason:?}");
     }
-    let spoilt = rows.iter().filter(|(_, outcome, _)| outcome == "invalid").count();
-    assert!(spoilt > 0, "nobody had to wait for a core: {figures:?}");
+    rows.iter().filter(|(_, outcome, _)| outcome == "invalid").count()
 }
 
 /// Cores of the machine, whoever may use them.

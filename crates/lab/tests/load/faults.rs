@@ -84,17 +84,20 @@ fn where_nobody_listens_the_exit_code_says_so() {
     assert!(told.out.contains("3 connect refused"), "{told:?}");
 }
 
+/// Answers whatever comes, and once before anything does.
+fn answers(mut stream: TcpStream) {
+    loop {
+        let answered = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+        if answered.is_err() || stream.read(&mut [0; 4096]).map_or(true, |count| count == 0) {
+            return;
+        }
+    }
+}
+
 #[test]
 fn descriptors_that_run_out_are_counted_and_the_others_go_on() {
     let bench = Bench::new();
-    let url = server(|mut stream: TcpStream| {
-        loop {
-            let answered = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
-            if answered.is_err() || stream.read(&mut [0; 4096]).map_or(true, |count| count == 0) {
-                return;
-            }
-        }
-    });
+    let url = server(answers);
     let line = format!("ulimit -n 24; exec \"$W\" load --json -c 64 -d 700ms {url}");
     let ran = bench.shell(&[], &line);
     assert_eq!(ran.code, 0, "{ran:?}");
@@ -110,14 +113,7 @@ fn descriptors_that_run_out_are_counted_and_the_others_go_on() {
 #[test]
 fn an_interrupt_prints_what_was_measured_so_far() {
     let bench = Bench::new();
-    let url = server(|mut stream: TcpStream| {
-        loop {
-            let answered = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
-            if answered.is_err() || stream.read(&mut [0; 4096]).map_or(true, |count| count == 0) {
-                return;
-            }
-        }
-    });
+    let url = server(answers);
     let running = bench.start(bench.wirelap(&["load", "--json", "-c", "2", "-d", "10min", &url]));
     std::thread::sleep(Duration::from_millis(1_500));
     signal(running.pid(), "INT");

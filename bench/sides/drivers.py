@@ -72,11 +72,12 @@ def echoes(url, core, server, row):
 def load_engine(url, core, server, row):
     """wirelap's own, which says as JSON what it did."""
     flags = ["-m", str(row.streams)] if row.streams else []
-    flags += ["--http2"] if row.streams else ["--http1.1"]
+    clear_or_not = "--http2" if row.scheme == "https" else "--http2-prior-knowledge"
+    flags += [clear_or_not] if row.streams else ["--http1.1"]
     command = [row.wirelap, "load", "-k", "-c", str(row.connections), "-d", f"{row.seconds}s", "--json", *flags, url]
     said, figures = run(command, core, server, row.seconds)
     try:
         told = json.loads(said[said.index("{"):])
-        return figures | {"requests": int(told["requests"])}
+        return figures | {"requests": int(told["whole"]["answers"])}
     except (ValueError, KeyError, TypeError) as error:
-        raise Failed(f"wirelap load --json told no requests: {error}") from error
+        raise Failed(f"wirelap load --json told no answers: {error}") from error

@@ -8,6 +8,7 @@ mod bench;
 mod faults;
 mod output;
 mod peers;
+mod rubbish;
 mod stall;
 #[path = "../get/started.rs"]
 mod started;

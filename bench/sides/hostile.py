@@ -1,5 +1,5 @@
 """Peers that mean no good: clients that attack a server, and a server that answers rubbish. Each act is one function
-that comes to its end within about a second; `attack` takes them in turn until it is told to stop."""
+that comes to its end within some seconds; `attack` takes them in turn until it is told to stop."""
 
 import random
 import socket
@@ -8,6 +8,8 @@ import threading
 import time
 
 ACT_S = 1.0
+# How long whoever does nothing is there: longer than a server should bear it.
+HELD_S = 3.0
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 UPGRADE = (b"GET /ws/echo HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -75,14 +77,14 @@ def resets(ports):
 def slow_readers(ports):
     streams = b"".join(asked(2 * number + 1, b"/10MB") for number in range(50))
     held = [connect(ports["http"], get(b"/10MB")) for _ in range(5)] + [connect(ports["http"], greeted() + streams)]
-    time.sleep(ACT_S)
+    time.sleep(HELD_S)
     for one in held:
         one.close()
 
 
 def silent(ports):
     held = [connect(ports[port]) for port in ("http", "https") for _ in range(25)]
-    time.sleep(ACT_S)
+    time.sleep(HELD_S)
     for one in held:
         one.close()
 
@@ -90,7 +92,7 @@ def silent(ports):
 def driblets(ports):
     held = [connect(ports["http"], get(b"/13B")[:-4] + b"\r\nX: "), connect(ports["https"], HELLO),
             connect(ports["http"], greeted() + frame(1, 1, 1, b"\x82\x86\x84"))]
-    end = time.monotonic() + ACT_S
+    end = time.monotonic() + HELD_S
     while time.monotonic() < end:
         for one in held:
             try:
@@ -104,7 +106,7 @@ def driblets(ports):
 
 def unread_echoes(ports):
     held = [connect(ports["http"], UPGRADE + message(1 << 20) * 3) for _ in range(3)]
-    time.sleep(ACT_S / 2)
+    time.sleep(HELD_S)
     for one in held:
         reset(one)
 

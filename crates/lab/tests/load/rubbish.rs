@@ -2,6 +2,7 @@
 //! the kind of its end, the run ends, and the engine does not spin meanwhile.
 
 use crate::bench::Bench;
+use crate::frames::frame;
 use crate::load;
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -128,14 +129,6 @@ fn http_1_1_is_counted_by_kind_wherever_it_breaks() {
         ],
         "http",
     );
-}
-
-/// A frame of HTTP/2 (RFC 9113 §4.1).
-fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
-    let mut octets = (payload.len() as u32).to_be_bytes()[1..].to_vec();
-    octets.extend([kind, flags, 0, 0, 0, stream]);
-    octets.extend(payload);
-    octets
 }
 
 #[test]

@@ -59,7 +59,8 @@ const LINGER: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs the two programs. The process must have one thread; it is moved into namespaces for good, so it
-/// is one that was started for this. Near has our standard streams, far our output and no input.
+/// is one that was started for this. Near has our standard streams; far has no input, and all its output goes to our
+/// standard error, so that near's can be piped on.
 pub fn run_pair(spec: &PairSpec, observers: Observers<'_>) -> Result<PairReport, Os> {
     let deadline = spec.timeout.map(|timeout| clock::now() + timeout);
     let topology = Topology::build(&spec.topology)?;
@@ -107,7 +108,7 @@ fn end_far(
 
 fn start_far(topology: &Topology, line: &str, cpus: &[usize]) -> Result<Child, Os> {
     let mut command = Command::new("sh");
-    command.arg("-c").arg(line).stdin(Stdio::null());
+    command.arg("-c").arg(line).stdin(Stdio::null()).stdout(io::stderr());
     topology.spawn(command, Placement { cpus: cpus.to_vec(), ..Placement::at(Side::Far) })
 }
 

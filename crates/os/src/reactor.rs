@@ -21,6 +21,7 @@ mod epoll;
 mod input;
 mod lag;
 mod output;
+mod rooms;
 mod socket;
 mod table;
 
@@ -33,6 +34,7 @@ use crate::tcp::{Listener, TcpFacts};
 use epoll::{Interest, Poll, Ready};
 use lag::LagWatch;
 use proto::{Accepted, EndPoint, SocketError, SocketId};
+use rooms::Rooms;
 use socket::{Input, Output, Phase, Socket};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -112,6 +114,7 @@ pub struct Reactor {
     again: Vec<Token>,
     alarms: BinaryHeap<Reverse<(Instant, Token)>>,
     input: Box<[u8]>,
+    rooms: Rooms,
     witness: Option<Witness>,
     lag: Option<LagWatch>,
     finishing: bool,
@@ -132,6 +135,7 @@ impl Reactor {
             again: Vec::new(),
             alarms: BinaryHeap::new(),
             input: vec![0; INPUT].into_boxed_slice(),
+            rooms: Rooms::default(),
             witness: None,
             lag: None,
             finishing: false,

@@ -67,7 +67,8 @@ pub(super) struct Output {
     pub(super) ready: bool,
     /// The end point has something to send.
     pub(super) wanted: bool,
-    /// Taken from the end point, not yet by the kernel.
+    /// Taken from the end point, not yet by the kernel. It has room only while there is something: the reactor
+    /// lends it.
     pub(super) owed: SendBuf,
     /// At most so many octets lie unsent in the kernel.
     pub(super) unsent_bound: usize,

@@ -50,6 +50,10 @@ impl Talk {
 
     /// Octets from the peer.
     pub(crate) fn handle_bytes(&mut self, now: Instant, shared: &mut Shared, octets: &[u8]) {
+        if self.exchanges.is_empty() && !octets.is_empty() {
+            self.speaker.lend(&mut shared.rooms.requests);
+            shared.rooms.lend(&mut self.exchanges);
+        }
         let mut input = octets;
         while let Some(event) = self.speaker.handle_bytes(now, &mut input) {
             self.handle_event(now, shared, event);
@@ -120,6 +124,9 @@ impl Talk {
             }
         }
         self.catch_up(now, shared);
+        if self.exchanges.is_empty() {
+            shared.rooms.take_back(self.speaker.give_back(), &mut self.exchanges);
+        }
     }
 
     pub(crate) fn wants_transmit(&self) -> bool {

@@ -24,6 +24,7 @@ mod error;
 mod framing;
 mod head;
 mod options;
+mod plain;
 mod scan;
 
 pub use chunked::{ChunkPart, ChunkedDecoder};
@@ -38,6 +39,7 @@ pub use head::{
     parse_response, parse_trailers,
 };
 pub use options::ConnectionOptions;
+pub use plain::{PlainRequest, plain_request};
 pub use scan::{HeadScanner, Limits};
 
 /// RFC 9110 §5.6.2: tchar.

@@ -155,6 +155,12 @@ impl Core {
             let outcome = self.on_response(headers, read)?;
             return self.end_malformed(id, outcome);
         }
+        if kind == Kind::Request
+            && let Some(read) = self.read_known_request(id, block)
+        {
+            let outcome = self.on_request(headers, read)?;
+            return self.end_malformed(id, outcome);
+        }
         let before = self.decoder.era();
         let room = self.spare_heads.pop().unwrap_or_default();
         let mut reader = HeadReader::in_room_of(room, kind);
@@ -164,7 +170,10 @@ impl Core {
         }
         let outcome = match kind {
             Kind::Request => match reader.request(self.extended_connect()) {
-                Ok(read) => self.on_request(headers, read)?,
+                Ok(read) => {
+                    self.keep_known_request(before, block, &read);
+                    self.on_request(headers, read)?
+                }
                 Err(malformed) => Err(malformed),
             },
             Kind::Response => match reader.response() {

@@ -4,6 +4,7 @@
 
 use super::block::Block;
 use super::data::Body;
+use super::head::ReadRequest;
 use super::known::{Known, KnownRequest, KnownResponse};
 use super::settings::{DEFAULT_TABLE, DEFAULT_WINDOW, PeerSettings, Settings};
 use crate::connection::{ConnectionState, Event, Fin, StreamId};
@@ -86,6 +87,7 @@ pub(super) struct Core {
     pub(super) last_plain: usize,
     pub(super) known_requests: Known<KnownRequest>,
     pub(super) known_responses: Known<KnownResponse>,
+    pub(super) read_requests: Known<ReadRequest>,
     /// Heads of requests that are over: the next ones take their room.
     pub(super) spare_heads: Vec<RequestHead>,
     pub(super) streams: Streams,
@@ -144,6 +146,7 @@ impl Core {
             last_plain: 0,
             known_requests: Known::default(),
             known_responses: Known::default(),
+            read_requests: Known::default(),
             spare_heads: Vec::new(),
             streams: Streams::default(),
             scheduler,

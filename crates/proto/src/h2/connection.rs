@@ -87,6 +87,8 @@ pub(super) struct Core {
     pub(super) last_plain: usize,
     pub(super) known_requests: Known<KnownRequest>,
     pub(super) known_responses: Known<KnownResponse>,
+    /// Blocks of requests that came once, and requests that came more often.
+    pub(super) noted_requests: Known<()>,
     pub(super) read_requests: Known<ReadRequest>,
     /// Heads of requests that are over: the next ones take their room.
     pub(super) spare_heads: Vec<RequestHead>,
@@ -146,6 +148,7 @@ impl Core {
             last_plain: 0,
             known_requests: Known::default(),
             known_responses: Known::default(),
+            noted_requests: Known::default(),
             read_requests: Known::default(),
             spare_heads: Vec::new(),
             streams: Streams::default(),

@@ -16,7 +16,8 @@ impl Core {
         Some(read)
     }
 
-    /// Keeps a request whose block has changed nothing in the table, in case that it comes again.
+    /// Keeps a request that has now come twice, where its block has changed nothing in the table. Of one that came once
+    /// only the block is noted: most requests of browsers never come again, and a copy would cost more than it saves.
     pub(super) fn keep_known_request(
         &mut self,
         before: Option<Era>,
@@ -24,6 +25,9 @@ impl Core {
         read: &ReadRequest,
     ) {
         let Some(era) = before.filter(|_| self.decoder.era() == before) else { return };
+        if self.noted_requests.read(before, block).is_none() {
+            return self.noted_requests.keep(era, block, (self.last_plain, ()));
+        }
         let known = ReadRequest { head: read.head.clone(), content_length: read.content_length };
         self.read_requests.keep(era, block, (self.last_plain, known));
     }

@@ -2,7 +2,8 @@
 //! the end point decides, the reactor only carries.
 //!
 //! Octets are asked of the end point late: a socket counts as writable when fewer than half of
-//! `unsent_low_water` octets lie unsent in the kernel, and then gets about `unsent_low_water` more.
+//! `unsent_low_water` octets lie unsent in the kernel, and then gets about `unsent_low_water` more. [`Depth`] may
+//! raise that mark.
 //!
 //! ```no_run
 //! use os::reactor::{Reactor, ReactorSettings, Stop};
@@ -17,6 +18,7 @@
 //! ```
 
 mod act;
+mod depth;
 mod epoll;
 mod input;
 mod lag;
@@ -25,6 +27,7 @@ mod rooms;
 mod socket;
 mod table;
 
+pub use depth::Depth;
 pub use epoll::Stop;
 pub use lag::LoopTimes;
 
@@ -66,6 +69,8 @@ pub struct ReactorSettings {
     /// How long a closed socket waits, after its FIN, for the peer's. Zero closes at once; then
     /// octets that arrive late become an RST.
     pub linger: Duration,
+    /// Whether more octets may lie unsent in the kernel where the path is quick.
+    pub depth: Depth,
     /// Whether it keeps the time of its turns and waits, and how late it came to them.
     pub timing: Timing,
 }
@@ -76,6 +81,7 @@ impl Default for ReactorSettings {
             core: None,
             flush: Duration::from_secs(10),
             linger: Duration::from_secs(1),
+            depth: Depth::Fixed,
             timing: Timing::Off,
         }
     }

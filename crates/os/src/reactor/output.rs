@@ -46,6 +46,7 @@ impl Reactor {
             self.poll.rearm(socket.fd.as_fd(), token.0, Interest::Edges)
         });
         self.rooms.take_back(&mut socket.output.owed);
+        socket.output.note_full(self.settings.depth, clock::now);
         match turn {
             Turn::Over => {}
             Turn::More => self.queue(token),
@@ -123,7 +124,7 @@ fn refill<E: EndPoint + ?Sized>(
     if output.owed.room() == 0 {
         rooms.lend(&mut output.owed);
     }
-    end_point.poll_transmit(clock::now(), socket.id, &mut output.owed, output.low_water);
+    end_point.poll_transmit(clock::now(), socket.id, &mut output.owed, output.least);
     output.wanted = !output.owed.is_empty();
     output.wanted
 }

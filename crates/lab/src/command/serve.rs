@@ -14,7 +14,8 @@ use os::signal::Interrupts;
 use os::tcp::Listener;
 use proto::SocketSettings;
 use secure::{
-    Authority, AuthoritySpec, Identity, Pem, ServerTls, ServerTlsOptions, UnixTime, Validity,
+    Authority, AuthoritySpec, Ciphers, Identity, Pem, ServerTls, ServerTlsOptions, UnixTime,
+    Validity,
 };
 use std::fs;
 use std::io::ErrorKind;
@@ -173,8 +174,13 @@ fn listen(
     let tls = match identity {
         Some(identity) => {
             let alpn = protocols(args).iter().map(|protocol| protocol.name.to_owned()).collect();
-            let options =
-                ServerTlsOptions { key_log, alpn, ..ServerTlsOptions::new(vec![identity]) };
+            let ciphers = Ciphers::Cheapest;
+            let options = ServerTlsOptions {
+                key_log,
+                alpn,
+                ciphers,
+                ..ServerTlsOptions::new(vec![identity])
+            };
             Some(ServerTls::new(options).map_err(Trouble::misuse)?)
         }
         None => None,

@@ -5,7 +5,7 @@
 use super::block::Block;
 use super::data::Body;
 use super::head::ReadRequest;
-use super::known::{Known, KnownRequest, KnownResponse};
+use super::known::{Known, KnownRequest, KnownResponse, SentResponse};
 use super::settings::{DEFAULT_TABLE, DEFAULT_WINDOW, PeerSettings, Settings};
 use crate::connection::{ConnectionState, Event, Fin, StreamId};
 use crate::error::{Error, Scope};
@@ -90,6 +90,7 @@ pub(super) struct Core {
     /// Blocks of requests that came once, and requests that came more often.
     pub(super) noted_requests: Known<()>,
     pub(super) read_requests: Known<ReadRequest>,
+    pub(super) sent_responses: Known<SentResponse>,
     /// Heads of requests that are over: the next ones take their room.
     pub(super) spare_heads: Vec<RequestHead>,
     pub(super) streams: Streams,
@@ -150,6 +151,7 @@ impl Core {
             known_responses: Known::default(),
             noted_requests: Known::default(),
             read_requests: Known::default(),
+            sent_responses: Known::default(),
             spare_heads: Vec::new(),
             streams: Streams::default(),
             scheduler,

@@ -3,6 +3,7 @@
 
 use crate::exchange::Exchange;
 use proto::h1;
+use std::collections::VecDeque;
 
 /// Rooms of each kind that wait, at most.
 const WAITING: usize = 64;
@@ -14,12 +15,12 @@ const EXCHANGES: usize = 32;
 #[derive(Debug, Default)]
 pub(crate) struct Rooms {
     pub(crate) requests: Vec<Box<h1::Room>>,
-    exchanges: Vec<Vec<Exchange>>,
+    exchanges: Vec<VecDeque<Exchange>>,
 }
 
 impl Rooms {
     /// Gives a list room.
-    pub(crate) fn lend(&mut self, exchanges: &mut Vec<Exchange>) {
+    pub(crate) fn lend(&mut self, exchanges: &mut VecDeque<Exchange>) {
         if exchanges.capacity() == 0
             && let Some(room) = self.exchanges.pop()
         {
@@ -31,7 +32,7 @@ impl Rooms {
     pub(crate) fn take_back(
         &mut self,
         requests: Option<Box<h1::Room>>,
-        exchanges: &mut Vec<Exchange>,
+        exchanges: &mut VecDeque<Exchange>,
     ) {
         if let Some(room) = requests
             && self.requests.len() < WAITING

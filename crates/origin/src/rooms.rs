@@ -14,6 +14,7 @@ const EXCHANGES: usize = 32;
 /// Rooms that no connection needs just now, those used last on top.
 #[derive(Debug, Default)]
 pub(crate) struct Rooms {
+    #[expect(clippy::vec_box, reason = "a room goes from hand to hand by its address")]
     pub(crate) requests: Vec<Box<h1::Room>>,
     exchanges: Vec<VecDeque<Exchange>>,
 }

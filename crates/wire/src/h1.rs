@@ -47,18 +47,20 @@ fn is_tchar(octet: u8) -> bool {
     TCHAR[usize::from(octet)]
 }
 
-const TCHAR: [bool; 256] = {
+const TCHAR: [bool; 256] = alphanumeric_and(b"!#$%&'*+-.^_`|~");
+
+/// Which octets are letters, digits or among `others`.
+const fn alphanumeric_and(others: &[u8]) -> [bool; 256] {
     let mut table = [false; 256];
     let mut octet = 0;
     while octet < 256 {
         table[octet] = (octet as u8).is_ascii_alphanumeric();
         octet += 1;
     }
-    let others = b"!#$%&'*+-.^_`|~";
     let mut index = 0;
     while index < others.len() {
         table[others[index] as usize] = true;
         index += 1;
     }
     table
-};
+}

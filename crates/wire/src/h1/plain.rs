@@ -30,21 +30,7 @@ pub fn plain_request(octets: &[u8]) -> Option<PlainRequest<'_>> {
 }
 
 /// RFC 3986 §3.3, §3.4: what paths and queries are made of.
-const PATH: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut octet = 0;
-    while octet < 256 {
-        table[octet] = (octet as u8).is_ascii_alphanumeric();
-        octet += 1;
-    }
-    let others = b"-._~!$&'()*+,;=:@%/?";
-    let mut index = 0;
-    while index < others.len() {
-        table[others[index] as usize] = true;
-        index += 1;
-    }
-    table
-};
+const PATH: [bool; 256] = super::alphanumeric_and(b"-._~!$&'()*+,;=:@%/?");
 
 #[cfg(test)]
 mod tests {

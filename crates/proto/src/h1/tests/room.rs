@@ -4,8 +4,10 @@ use super::*;
 use crate::connection::ServerConnection;
 use proptest::prelude::*;
 
+type Rooms = Vec<Box<Room>>;
+
 /// A server in a room of its own, or in one that was lent.
-fn in_room(rooms: &mut Vec<Box<Room>>, octets: &[u8]) -> (Vec<Told>, String) {
+fn in_room(rooms: &mut Rooms, octets: &[u8]) -> (Vec<Told>, String) {
     let mut server = server(ServerSettings::default());
     server.lend(rooms);
     let told = hear(&mut server, &[octets]);

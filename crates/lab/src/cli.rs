@@ -2,9 +2,11 @@
 
 mod get;
 mod load;
+mod serve;
 
 pub(crate) use get::GetArgs;
 pub(crate) use load::{LoadArgs, TargetUrl, parse_target};
+use serve::PatienceArgs;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use std::net::SocketAddr;
@@ -199,6 +201,8 @@ pub(crate) struct ServeArgs {
     /// Print a line for each request
     #[arg(short, long)]
     pub(crate) verbose: bool,
+    #[command(flatten)]
+    pub(crate) patience: PatienceArgs,
 }
 
 /// Run two programs across an emulated link, without root.

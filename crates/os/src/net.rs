@@ -28,7 +28,7 @@ pub use forwarder::{ForwardSpec, Forwarder, Segmentation, Stop, Stopped};
 pub use frame::{Frame, Frames, Passing};
 pub use namespace::{Privilege, probe};
 pub use pair::{Observers, PairReport, PairSpec, run_pair};
-pub use readiness::Ready;
+pub use readiness::{Listening, Ready};
 pub use settings::{Settings, TcpSettings};
 pub use topology::{
     Addresses, NamesFor, Placement, Reception, Side, SuperPackets, Topology, TopologySpec, Wiring,

@@ -20,6 +20,7 @@ use secure::{Authority, AuthoritySpec};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use study::audit::Trial;
+use study::experiment::Transport;
 use study::reconcile::{LinkFacts, call_metrics, echo_metrics};
 use study::record::{self, Outcome, TrialRecord, metric, without_figures};
 use trace::PacketRecord;
@@ -161,7 +162,18 @@ fn subject<'a>(
     task: &'a Task,
     laid_out: (&'a [u8], &'a BTreeMap<String, Digest>),
 ) -> Result<Option<SubjectTrial<'a>>, Outcome> {
-    let client = subject_trial::client_of(&order.plan.cell.contender, task);
+    let contender = &order.plan.cell.contender;
+    let client = subject_trial::client_of(contender, task);
+    let own = [(client.is_none(), "client"), (contender.foreign_server().is_none(), "server")];
+    if let (Transport::H3, Some((_, end))) =
+        (contender.transport, own.iter().find(|(is_own, _)| *is_own))
+    {
+        return Err(Outcome::Unsupported {
+            reason: format!("wirelap's own {end} does not speak h3"),
+            remedy: "give the contender a client and a server that do, such as curl and caddy"
+                .to_owned(),
+        });
+    }
     client.map(|client| SubjectTrial::prepare(order, task, client, laid_out)).transpose()
 }
 

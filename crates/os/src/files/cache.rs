@@ -1,5 +1,5 @@
 //! Files kept after they were asked for, bounded in octets and in age. A file that changes is served in its old
-//! version for at most that age.
+//! version for at most that age, or for as long as the system cannot open it anew.
 
 use super::OpenFile;
 use std::cell::RefCell;
@@ -85,6 +85,13 @@ impl Cache {
         let (since, file) = kept.files.get(path)?;
         let is_current = now.since(*since) < self.age && !file.has_changed();
         is_current.then(|| Arc::clone(file))
+    }
+
+    /// The file, however long ago it was looked up.
+    pub(super) fn find_old(&self, path: &str) -> Option<Arc<OpenFile>> {
+        let kept = self.kept.borrow();
+        let (_, file) = kept.files.get(path)?;
+        (!file.has_changed()).then(|| Arc::clone(file))
     }
 
     #[cfg(test)]

@@ -278,6 +278,7 @@ impl<'a> Forwarder<'a> {
                 fate,
                 flow: packet.and_then(|p| p.flow()),
                 tcp: packet.and_then(|p| p.tcp_mark()),
+                udp: packet.and_then(|p| p.udp_mark()),
             });
         }
     }

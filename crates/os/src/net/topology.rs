@@ -12,7 +12,7 @@ use crate::net::namespace::{Network, bind, isolate, mount_with};
 use crate::net::netlink::{Netlink, Route, Veth, device_index};
 use crate::net::offloads;
 use crate::net::packet_socket::PacketSocket;
-use crate::net::readiness::{bound_ports, listens};
+use crate::net::readiness::{Listening, bound_ports, listens};
 use crate::net::settings::{
     Settings, TcpSettings, has_ipv6, mute_device, quiet_device, receive_on,
 };
@@ -322,9 +322,14 @@ impl Topology {
         self.within(side, || Ok(bound_ports()))
     }
 
-    /// Whether somebody at `side` listens on this TCP address: a server is ready.
-    pub fn listens(&self, side: Side, address: SocketAddr) -> Result<bool, Os> {
-        self.within(side, || Ok(listens(address)))
+    /// Whether somebody at `side` listens on this address: a server is ready.
+    pub fn listens(
+        &self,
+        side: Side,
+        listening: Listening,
+        address: SocketAddr,
+    ) -> Result<bool, Os> {
+        self.within(side, || Ok(listens(listening, address)))
     }
 
     /// Covers `folder`, which must be there, by one in memory that holds `room` at most and that only this

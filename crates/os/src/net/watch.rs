@@ -12,7 +12,7 @@ use crate::net::topology::Topology;
 use crate::net::waiter::{Core, Waiter};
 use std::collections::BTreeSet;
 use std::os::fd::AsRawFd;
-use trace::{Direction, Fate, Flow, PacketRecord, TcpMark};
+use trace::{Direction, Fate, Flow, PacketRecord, TcpMark, UdpMark};
 use unit::Instant;
 use wire::ip::Packet;
 
@@ -149,6 +149,7 @@ impl<'a> Watch<'a> {
             fate,
             flow: seen.flow,
             tcp: seen.tcp,
+            udp: seen.udp,
         });
         if let Some(frames) = &mut self.frames {
             frames(Frame::new(at, direction, Passing::Entered(fate), frame));
@@ -163,6 +164,7 @@ struct Seen {
     length: u32,
     flow: Option<Flow>,
     tcp: Option<TcpMark>,
+    udp: Option<UdpMark>,
 }
 
 /// Reads the headers of a packet of which the rest may be missing.
@@ -183,7 +185,8 @@ fn seen(octets: &[u8]) -> Option<Seen> {
     let packet = Packet::parse(&copy).ok()?;
     let rest = (length - taken) as u32;
     let tcp = packet.tcp_mark().map(|mark| TcpMark { payload: mark.payload + rest, ..mark });
-    Some(Seen { length: length as u32, flow: packet.flow(), tcp })
+    let udp = packet.udp_mark().map(|mark| UdpMark { payload: mark.payload + rest, ..mark });
+    Some(Seen { length: length as u32, flow: packet.flow(), tcp, udp })
 }
 
 #[cfg(test)]
@@ -206,6 +209,20 @@ mod tests {
     }
 
     #[test]
+    fn the_headers_alone_tell_of_a_datagram_and_of_quic_in_it() {
+        let mut whole = packet(1_200);
+        whole[9] = 17;
+        // A long header of QUIC's first version behind UDP's own, from a sender that calls the connection 7.
+        whole[28..43].copy_from_slice(&[0xc0, 0, 0, 0, 1, 0, 8, 0, 0, 0, 0, 0, 0, 0, 7]);
+        for taken in [100, 176, whole.len()] {
+            let udp = seen(&whole[..taken]).unwrap().udp.unwrap();
+            assert_eq!((udp.payload, udp.quic.map(|quic| quic.sender)), (1_212, Some(7)));
+        }
+        whole[28] = 0x40;
+        assert_eq!(seen(&whole).unwrap().udp.unwrap().quic, None, "a short header tells nothing");
+    }
+
+    #[test]
     fn the_headers_alone_tell_what_the_whole_packet_tells() {
         for payload in [0, 1, 100, 60_000] {
             let whole = packet(payload);
@@ -215,7 +232,8 @@ mod tests {
             for taken in [40, 80, 176, whole.len()] {
                 let headers = &whole[..taken.min(whole.len())];
                 let length = whole.len() as u32;
-                assert_eq!(seen(headers), Some(Seen { length, flow, tcp }), "{payload} {taken}");
+                let all = Seen { length, flow, tcp, udp: None };
+                assert_eq!(seen(headers), Some(all), "{payload} {taken}");
             }
         }
         assert_eq!(seen(&packet(0)[..30]).and_then(|seen| seen.tcp), None);

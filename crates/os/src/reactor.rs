@@ -2,7 +2,8 @@
 //! the end point decides, the reactor only carries.
 //!
 //! Octets are asked of the end point late: a socket counts as writable when fewer than half of
-//! `unsent_low_water` octets lie unsent in the kernel, and then gets about `unsent_low_water` more.
+//! `unsent_low_water` octets lie unsent in the kernel, and then gets about `unsent_low_water` more. [`Depth`] may
+//! raise that mark.
 //!
 //! ```no_run
 //! use os::reactor::{Reactor, ReactorSettings, Stop};
@@ -17,13 +18,16 @@
 //! ```
 
 mod act;
+mod depth;
 mod epoll;
 mod input;
 mod lag;
 mod output;
+mod rooms;
 mod socket;
 mod table;
 
+pub use depth::Depth;
 pub use epoll::Stop;
 pub use lag::LoopTimes;
 
@@ -33,6 +37,7 @@ use crate::tcp::{Listener, TcpFacts};
 use epoll::{Interest, Poll, Ready};
 use lag::LagWatch;
 use proto::{Accepted, EndPoint, SocketError, SocketId};
+use rooms::Rooms;
 use socket::{Input, Output, Phase, Socket};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -64,6 +69,8 @@ pub struct ReactorSettings {
     /// How long a closed socket waits, after its FIN, for the peer's. Zero closes at once; then
     /// octets that arrive late become an RST.
     pub linger: Duration,
+    /// Whether more octets may lie unsent in the kernel where the path is quick.
+    pub depth: Depth,
     /// Whether it keeps the time of its turns and waits, and how late it came to them.
     pub timing: Timing,
 }
@@ -74,6 +81,7 @@ impl Default for ReactorSettings {
             core: None,
             flush: Duration::from_secs(10),
             linger: Duration::from_secs(1),
+            depth: Depth::Fixed,
             timing: Timing::Off,
         }
     }
@@ -112,6 +120,7 @@ pub struct Reactor {
     again: Vec<Token>,
     alarms: BinaryHeap<Reverse<(Instant, Token)>>,
     input: Box<[u8]>,
+    rooms: Rooms,
     witness: Option<Witness>,
     lag: Option<LagWatch>,
     finishing: bool,
@@ -132,6 +141,7 @@ impl Reactor {
             again: Vec::new(),
             alarms: BinaryHeap::new(),
             input: vec![0; INPUT].into_boxed_slice(),
+            rooms: Rooms::default(),
             witness: None,
             lag: None,
             finishing: false,

@@ -1,6 +1,7 @@
 //! The writing side: octets are asked of the end point only when the kernel has little left to send.
 
 use super::epoll::Interest;
+use super::rooms::Rooms;
 use super::socket::{Phase, Socket};
 use super::table::Token;
 use super::{Reactor, socket_error};
@@ -41,9 +42,11 @@ impl Reactor {
     /// The same without the end point's actions: for use within them.
     pub(super) fn write_once<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         let Some(socket) = self.table.find(token) else { return };
-        let turn = write_turn(end_point, socket, |socket| {
+        let turn = write_turn(end_point, (socket, &mut self.rooms), |socket| {
             self.poll.rearm(socket.fd.as_fd(), token.0, Interest::Edges)
         });
+        self.rooms.take_back(&mut socket.output.owed);
+        socket.output.note_full(self.settings.depth, clock::now);
         match turn {
             Turn::Over => {}
             Turn::More => self.queue(token),
@@ -71,7 +74,7 @@ impl Reactor {
 
 fn write_turn<E: EndPoint + ?Sized>(
     end_point: &mut E,
-    socket: &mut Socket,
+    (socket, rooms): (&mut Socket, &mut Rooms),
     rearm: impl Fn(&Socket) -> io::Result<()>,
 ) -> Turn {
     if socket.phase == Phase::Connecting {
@@ -79,7 +82,7 @@ fn write_turn<E: EndPoint + ?Sized>(
     }
     let mut left = SENT_A_TURN;
     loop {
-        if socket.output.owed.is_empty() && !refill(end_point, socket) {
+        if socket.output.owed.is_empty() && !refill(end_point, (socket, rooms)) {
             return match socket.phase {
                 Phase::Ending | Phase::Leaving => Turn::Fin,
                 _ => Turn::Over,
@@ -110,12 +113,18 @@ fn write_turn<E: EndPoint + ?Sized>(
 }
 
 /// Asks the end point for octets, where the kernel would take them now. Whether there are any.
-fn refill<E: EndPoint + ?Sized>(end_point: &mut E, socket: &mut Socket) -> bool {
+fn refill<E: EndPoint + ?Sized>(
+    end_point: &mut E,
+    (socket, rooms): (&mut Socket, &mut Rooms),
+) -> bool {
     let output = &mut socket.output;
     if !output.ready || !output.wanted || socket.phase != Phase::Open {
         return false;
     }
-    end_point.poll_transmit(clock::now(), socket.id, &mut output.owed, output.low_water);
+    if output.owed.room() == 0 {
+        rooms.lend(&mut output.owed);
+    }
+    end_point.poll_transmit(clock::now(), socket.id, &mut output.owed, output.least);
     output.wanted = !output.owed.is_empty();
     output.wanted
 }

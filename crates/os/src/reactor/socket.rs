@@ -2,6 +2,7 @@
 
 use proto::{Acks, SendBuf, SocketId};
 use std::os::fd::OwnedFd;
+use unit::Instant;
 
 /// Octets asked of an end point at once, where the kernel's own low-water mark is none.
 const ROOM: usize = 256 * 1024;
@@ -67,12 +68,17 @@ pub(super) struct Output {
     pub(super) ready: bool,
     /// The end point has something to send.
     pub(super) wanted: bool,
-    /// Taken from the end point, not yet by the kernel.
+    /// Taken from the end point, not yet by the kernel. It has room only while there is something: the reactor
+    /// lends it.
     pub(super) owed: SendBuf,
     /// At most so many octets lie unsent in the kernel.
     pub(super) unsent_bound: usize,
-    /// TCP_NOTSENT_LOWAT as it was set, bounded.
+    /// TCP_NOTSENT_LOWAT in force, bounded.
     pub(super) low_water: usize,
+    /// The same as it was set at first; about so many octets are asked for at once.
+    pub(super) least: usize,
+    /// Since when the kernel takes no more, where that is of interest.
+    pub(super) full_since: Option<Instant>,
 }
 
 impl Input {
@@ -85,12 +91,15 @@ impl Input {
 impl Output {
     /// `ready` as far as is known; a new connection has sent nothing.
     pub(super) fn new(low_water: u32) -> Self {
+        let low_water = (low_water as usize).clamp(1, ROOM);
         Self {
             ready: false,
             wanted: false,
             owed: SendBuf::new(),
             unsent_bound: 0,
-            low_water: (low_water as usize).clamp(1, ROOM),
+            low_water,
+            least: low_water,
+            full_since: None,
         }
     }
 }

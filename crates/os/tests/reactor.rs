@@ -4,7 +4,7 @@
 mod script;
 
 use os::error::Os;
-use os::reactor::{Moment, Reactor, ReactorSettings, Stop};
+use os::reactor::{Backend, Moment, Reactor, ReactorSettings, Stop};
 use os::tcp::{Listener, Sharing};
 use proto::{Action, Nagle, SocketError, SocketId, SocketSettings};
 use script::{Script, Seen, listening};
@@ -15,10 +15,27 @@ use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
+with_each_backend! {
+    octets_are_echoed_and_a_half_closed_peer_still_gets_its_answer
+    a_connect_that_nobody_takes_is_refused
+    a_connect_without_an_answer_times_out
+    a_client_speaks_first_and_reads_to_the_end
+    little_is_asked_for_while_the_peer_does_not_read
+    an_abort_is_a_reset_and_a_close_is_not
+    a_paused_socket_is_not_read_until_it_is_resumed
+    settings_of_a_listener_are_read_back_from_accepted_sockets
+    connections_spread_over_listeners_that_share_an_address
+    a_listener_from_outside_is_taken_over
+}
+
 const SOCKET: SocketId = SocketId(0);
 
-fn lonely() -> Result<Reactor, Os> {
-    Reactor::new(ReactorSettings::default(), Stop::new()?)
+fn reactor(backend: Backend, stop: Stop) -> Result<Reactor, Os> {
+    Reactor::new(ReactorSettings { backend, ..ReactorSettings::default() }, stop)
+}
+
+fn lonely(backend: Backend) -> Result<Reactor, Os> {
+    reactor(backend, Stop::new()?)
 }
 
 fn connect_to(remote: SocketAddr, connect_timeout: Duration) -> Action {
@@ -26,9 +43,8 @@ fn connect_to(remote: SocketAddr, connect_timeout: Duration) -> Action {
     Action::Connect { socket: SOCKET, remote, settings }
 }
 
-#[test]
-fn octets_are_echoed_and_a_half_closed_peer_still_gets_its_answer() {
-    let (mut reactor, address, stop) = listening().unwrap();
+fn octets_are_echoed_and_a_half_closed_peer_still_gets_its_answer(backend: Backend) {
+    let (mut reactor, address, stop) = listening(backend).unwrap();
     let peer = thread::spawn(move || {
         let body: Vec<u8> = (0..3_000_000_u32).map(|index| index as u8).collect();
         let mut stream = TcpStream::connect(address).unwrap();
@@ -63,8 +79,7 @@ fn octets_are_echoed_and_a_half_closed_peer_still_gets_its_answer() {
     peer.join().unwrap();
 }
 
-#[test]
-fn a_connect_that_nobody_takes_is_refused() {
+fn a_connect_that_nobody_takes_is_refused(backend: Backend) {
     // tcpmux: outside the range from which any other program is given ports at random.
     let port = SocketAddr::from(([127, 0, 0, 1], 1));
     let failed = Rc::new(RefCell::new(None));
@@ -73,12 +88,11 @@ fn a_connect_that_nobody_takes_is_refused() {
         desk.act(Action::Finish);
     });
     end_point.desk.act(connect_to(port, Duration::from_secs(5)));
-    lonely().unwrap().run(&mut end_point).unwrap();
+    lonely(backend).unwrap().run(&mut end_point).unwrap();
     assert_eq!(*failed.borrow(), Some(Seen::Failed(SOCKET, SocketError::Refused)));
 }
 
-#[test]
-fn a_connect_without_an_answer_times_out() {
+fn a_connect_without_an_answer_times_out(backend: Backend) {
     use std::os::fd::AsRawFd;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     // SAFETY: a plain call on an open descriptor; it makes the backlog as short as can be.
@@ -91,12 +105,11 @@ fn a_connect_without_an_answer_times_out() {
         desk.act(Action::Finish);
     });
     end_point.desk.act(connect_to(address, Duration::from_millis(50)));
-    lonely().unwrap().run(&mut end_point).unwrap();
+    lonely(backend).unwrap().run(&mut end_point).unwrap();
     assert_eq!(seen_last, Some(Seen::Failed(SOCKET, SocketError::TimedOut)));
 }
 
-#[test]
-fn a_client_speaks_first_and_reads_to_the_end() {
+fn a_client_speaks_first_and_reads_to_the_end(backend: Backend) {
     let listener = TcpListener::bind("[::1]:0").unwrap();
     let address = listener.local_addr().unwrap();
     let peer = thread::spawn(move || {
@@ -116,14 +129,13 @@ fn a_client_speaks_first_and_reads_to_the_end() {
         other => panic!("{other:?}"),
     });
     end_point.desk.act(connect_to(address, Duration::from_secs(5)));
-    lonely().unwrap().run(&mut end_point).unwrap();
+    lonely(backend).unwrap().run(&mut end_point).unwrap();
     assert_eq!(got, b"hello");
     peer.join().unwrap();
 }
 
-#[test]
-fn little_is_asked_for_while_the_peer_does_not_read() {
-    let (mut reactor, address, stop) = listening().unwrap();
+fn little_is_asked_for_while_the_peer_does_not_read(backend: Backend) {
+    let (mut reactor, address, stop) = listening(backend).unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"go").unwrap();
     let peer = thread::spawn(move || {
@@ -147,10 +159,9 @@ fn little_is_asked_for_while_the_peer_does_not_read() {
     drop(peer.join().unwrap());
 }
 
-#[test]
-fn an_abort_is_a_reset_and_a_close_is_not() {
+fn an_abort_is_a_reset_and_a_close_is_not(backend: Backend) {
     for (action, expected) in [(Action::Abort(SOCKET), None), (Action::Close(SOCKET), Some(3))] {
-        let (mut reactor, address, stop) = listening().unwrap();
+        let (mut reactor, address, stop) = listening(backend).unwrap();
         let peer = thread::spawn(move || {
             let mut stream = TcpStream::connect(address).unwrap();
             // More than is read before the far side closes: a plain close would reset. The kernel tells
@@ -184,9 +195,8 @@ fn an_abort_is_a_reset_and_a_close_is_not() {
     }
 }
 
-#[test]
-fn a_paused_socket_is_not_read_until_it_is_resumed() {
-    let (mut reactor, address, stop) = listening().unwrap();
+fn a_paused_socket_is_not_read_until_it_is_resumed(backend: Backend) {
+    let (mut reactor, address, stop) = listening(backend).unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"one").unwrap();
     let mut order = Vec::new();
@@ -210,8 +220,7 @@ fn a_paused_socket_is_not_read_until_it_is_resumed() {
     assert_eq!(order, ["resumed", "read"]);
 }
 
-#[test]
-fn settings_of_a_listener_are_read_back_from_accepted_sockets() {
+fn settings_of_a_listener_are_read_back_from_accepted_sockets(backend: Backend) {
     let stop = Stop::new().unwrap();
     let settings = SocketSettings {
         unsent_low_water: 12_345,
@@ -222,7 +231,7 @@ fn settings_of_a_listener_are_read_back_from_accepted_sockets() {
     let listener =
         Listener::bind("127.0.0.1:0".parse().unwrap(), Sharing::Found, &settings).unwrap();
     let stream = TcpStream::connect(listener.local()).unwrap();
-    let mut reactor = Reactor::new(ReactorSettings::default(), stop.clone()).unwrap();
+    let mut reactor = reactor(backend, stop.clone()).unwrap();
     reactor.listen(listener).unwrap();
     let facts = Rc::new(RefCell::new(Vec::new()));
     let keep = Rc::clone(&facts);
@@ -273,8 +282,7 @@ fn an_address_in_use_is_an_error_with_a_remedy_even_where_it_is_shared() {
     assert!(error.remedy().is_some());
 }
 
-#[test]
-fn connections_spread_over_listeners_that_share_an_address() {
+fn connections_spread_over_listeners_that_share_an_address(backend: Backend) {
     let listeners =
         Listener::bind_all("127.0.0.1:0".parse().unwrap(), 2, &SocketSettings::default()).unwrap();
     let address = listeners[0].local();
@@ -284,7 +292,7 @@ fn connections_spread_over_listeners_that_share_an_address() {
         .map(|listener| {
             let stop = stop.clone();
             thread::spawn(move || {
-                let mut reactor = Reactor::new(ReactorSettings::default(), stop).unwrap();
+                let mut reactor = reactor(backend, stop).unwrap();
                 reactor.listen(listener).unwrap();
                 let mut accepted = 0;
                 let mut end_point = Script::new(|desk, seen| match seen {
@@ -309,13 +317,12 @@ fn connections_spread_over_listeners_that_share_an_address() {
     assert!(shares.iter().all(|&share| share > 0), "{shares:?}");
 }
 
-#[test]
-fn a_listener_from_outside_is_taken_over() {
+fn a_listener_from_outside_is_taken_over(backend: Backend) {
     let outside = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = outside.local_addr().unwrap();
     let listener = Listener::from_fd(outside.into()).unwrap();
     assert_eq!(listener.local(), address);
-    let mut reactor = lonely().unwrap();
+    let mut reactor = lonely(backend).unwrap();
     reactor.listen(listener).unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"hello").unwrap();

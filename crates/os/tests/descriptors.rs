@@ -1,5 +1,6 @@
 //! Its own process, because it takes all descriptors away from itself.
 #![allow(unsafe_code, reason = "libc calls that a test needs")]
+#![allow(clippy::unwrap_used, reason = "a test's own machinery may panic")]
 
 mod script;
 

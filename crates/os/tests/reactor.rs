@@ -1,5 +1,6 @@
 //! The reactor over real sockets on loopback, against the standard library's.
 #![allow(unsafe_code, reason = "libc calls that a test needs")]
+#![allow(clippy::unwrap_used, reason = "a test's own machinery may panic")]
 
 mod script;
 
@@ -23,6 +24,9 @@ with_each_backend! {
     little_is_asked_for_while_the_peer_does_not_read
     an_abort_is_a_reset_and_a_close_is_not
     a_paused_socket_is_not_read_until_it_is_resumed
+    a_paused_peer_is_held_back_and_loses_nothing
+    a_reset_is_told_of_a_paused_socket
+    a_reactor_that_has_run_runs_again
     settings_of_a_listener_are_read_back_from_accepted_sockets
     connections_spread_over_listeners_that_share_an_address
     a_listener_from_outside_is_taken_over
@@ -220,6 +224,103 @@ fn a_paused_socket_is_not_read_until_it_is_resumed(backend: Backend) {
     assert_eq!(order, ["resumed", "read"]);
 }
 
+fn a_paused_peer_is_held_back_and_loses_nothing(backend: Backend) {
+    let (mut reactor, address, stop) = listening(backend).unwrap();
+    let peer = thread::spawn(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+        let piece = vec![7; 100_000];
+        let mut sent = 0;
+        // Until the buffers on the way are full.
+        while let Ok(count) = stream.write(&piece) {
+            sent += count;
+            assert!(sent < 50_000_000, "nothing holds the peer back");
+        }
+        sent
+    });
+    let (mut taken, mut resumed) = (0, false);
+    let mut peer = Some(peer);
+    let mut sent = 0;
+    let mut end_point = Script::new(|desk, seen| match seen {
+        Seen::Bytes(socket, octets) => {
+            assert!(taken == 0 || resumed, "a paused socket was read");
+            taken += octets.len();
+            if !resumed {
+                desk.act(Action::Pause(socket));
+                desk.timeout = Some(os::clock::now());
+            }
+        }
+        Seen::Timeout if peer.as_ref().is_some_and(|peer| !peer.is_finished()) => {
+            desk.timeout = Some(os::clock::now() + Duration::from_millis(10));
+        }
+        Seen::Timeout => {
+            sent = peer.take().unwrap().join().unwrap();
+            resumed = true;
+            desk.act(Action::Resume(SOCKET));
+        }
+        Seen::Eof(socket) => {
+            desk.act(Action::Close(socket));
+            stop.stop();
+        }
+        Seen::Stop => desk.act(Action::Finish),
+        _ => {}
+    });
+    reactor.run(&mut end_point).unwrap();
+    assert!(sent > 100_000 && taken == sent, "{taken} of {sent}");
+}
+
+fn a_reset_is_told_of_a_paused_socket(backend: Backend) {
+    use std::os::fd::AsRawFd;
+    let (mut reactor, address, _stop) = listening(backend).unwrap();
+    let mut stream = Some(TcpStream::connect(address).unwrap());
+    let mut last = None;
+    let mut end_point = Script::new(|desk, seen| match seen {
+        Seen::Accepted(socket) => {
+            desk.act(Action::Pause(socket));
+            desk.timeout = Some(os::clock::now() + Duration::from_millis(20));
+        }
+        Seen::Timeout => {
+            let stream = stream.take().unwrap();
+            let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+            let size = size_of_val(&linger) as libc::socklen_t;
+            // SAFETY: a live value and its own size.
+            let set = unsafe {
+                let value = (&raw const linger).cast();
+                libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, value, size)
+            };
+            assert_eq!(set, 0);
+        }
+        seen => {
+            last = Some(seen);
+            desk.act(Action::Finish);
+        }
+    });
+    reactor.run(&mut end_point).unwrap();
+    assert_eq!(last, Some(Seen::Failed(SOCKET, SocketError::Reset)));
+}
+
+fn a_reactor_that_has_run_runs_again(backend: Backend) {
+    let (mut reactor, address, _stop) = listening(backend).unwrap();
+    for round in 0..3_u8 {
+        let peer = thread::spawn(move || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(&[round]).unwrap();
+            // What the end point leaves behind when it finishes is closed.
+            assert!(stream.read_to_end(&mut Vec::new()).unwrap_or(0) == 0);
+        });
+        let mut seen_last = None;
+        let mut end_point = Script::new(|desk, seen| {
+            if matches!(seen, Seen::Bytes(..)) {
+                desk.act(Action::Finish);
+            }
+            seen_last = Some(seen);
+        });
+        reactor.run(&mut end_point).unwrap();
+        assert_eq!(seen_last, Some(Seen::Bytes(SOCKET, vec![round])));
+        peer.join().unwrap();
+    }
+}
+
 fn settings_of_a_listener_are_read_back_from_accepted_sockets(backend: Backend) {
     let stop = Stop::new().unwrap();
     let settings = SocketSettings {
@@ -261,6 +362,46 @@ fn settings_of_a_listener_are_read_back_from_accepted_sockets(backend: Backend) 
         assert_eq!(facts.congestion_control, "reno");
         assert!(!facts.no_delay);
         assert!(facts.segment_size > 500 && facts.congestion_window >= 1, "{facts:?}");
+    }
+}
+
+#[test]
+fn a_kernel_that_refuses_io_uring_is_told_with_the_way_out() {
+    // A thread of its own: the filter stays on it.
+    let refused = thread::spawn(|| {
+        refuse_io_uring();
+        Backend::Epoll.probe().unwrap();
+        Backend::IoUring.probe().unwrap_err()
+    });
+    let error = refused.join().unwrap();
+    assert_eq!(error.source.kind(), ErrorKind::PermissionDenied);
+    assert!(error.to_string().contains("io_uring"), "{error}");
+    assert!(error.remedy().is_some_and(|remedy| remedy.contains("--reactor epoll")));
+}
+
+/// What a container's filter does (seccomp(2)): the call fails with EPERM.
+fn refuse_io_uring() {
+    let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    let refusal = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+    let mut program = [
+        // The call's number stands first in seccomp_data.
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
+        libc::sock_filter {
+            jf: 1,
+            ..statement(
+                libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+                libc::SYS_io_uring_setup as u32,
+            )
+        },
+        statement(libc::BPF_RET | libc::BPF_K, refusal),
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
+    ];
+    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    // SAFETY: plain flags, then a program that lives through the call.
+    unsafe {
+        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        let mode = libc::SECCOMP_MODE_FILTER;
+        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const filter), 0);
     }
 }
 

@@ -1,6 +1,6 @@
 //! `wirelap serve`: the origin on this machine's own addresses.
 
-use crate::cli::ServeArgs;
+use crate::cli::{ReactorName, ServeArgs};
 use crate::files_adapter::FilesAdapter;
 use crate::trouble::{self, Trouble};
 use crate::{environment, host, key_log};
@@ -9,7 +9,7 @@ use origin::{
 };
 use os::error::Os;
 use os::files::{CacheSettings, Root};
-use os::reactor::{Reactor, ReactorSettings, Stop};
+use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
 use os::signal::Interrupts;
 use os::tcp::Listener;
 use proto::SocketSettings;
@@ -29,6 +29,11 @@ use std::thread;
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
     // Opened here first, so that a wrong folder is told before anything listens.
     Root::open(&args.dir, CacheSettings::default()).map_err(misuse)?;
+    let backend = match args.reactor {
+        ReactorName::Epoll => Backend::Epoll,
+        ReactorName::IoUring => Backend::IoUring,
+    };
+    backend.probe().map_err(super::lacking)?;
     let threads = args.threads.unwrap_or_else(host::cores) as usize;
     let identity = identity(args)?;
     // Before the addresses are told: from then on somebody may know whom to interrupt.
@@ -48,6 +53,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
                 stop: stop.clone(),
                 dir: args.dir.clone(),
                 core,
+                backend,
                 listeners,
                 verbose: args.verbose,
             };
@@ -91,6 +97,7 @@ struct Worker {
     stop: Stop,
     dir: PathBuf,
     core: usize,
+    backend: Backend,
     listeners: Vec<Listener>,
     verbose: bool,
 }
@@ -99,7 +106,8 @@ impl Worker {
     fn run(self) -> Result<(), Os> {
         let root = Root::open(&self.dir, CacheSettings::default())?;
         let core = self.core % host::cores() as usize;
-        let settings = ReactorSettings { core: Some(core), ..ReactorSettings::default() };
+        let (core, backend) = (Some(core), self.backend);
+        let settings = ReactorSettings { core, backend, ..ReactorSettings::default() };
         let mut reactor = Reactor::new(settings, self.stop)?;
         for listener in self.listeners {
             reactor.listen(listener)?;

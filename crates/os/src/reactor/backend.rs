@@ -23,6 +23,11 @@ pub enum Backend {
 }
 
 impl Backend {
+    /// Whether this system has it; the error says what is in the way, and the way out.
+    pub fn probe(self) -> Result<(), Os> {
+        self.open().map(drop)
+    }
+
     pub(super) fn open(self) -> Result<Box<dyn Carrier>, Os> {
         match self {
             Self::Epoll => Ok(Box::new(Epoll::new()?)),
@@ -48,7 +53,7 @@ pub(super) trait Carrier {
     /// As many connections were taken as there were, or as have their turn.
     fn accepted(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()>;
 
-    /// Closes a listener.
+    /// Closes a listener: from the return on, nobody connects.
     fn close(&mut self, listener: Listener);
 
     /// Watches a socket from now on, connected or not.

@@ -40,8 +40,14 @@ pub(super) struct Uring {
 
 impl Uring {
     pub(super) fn new() -> Result<Self, Os> {
-        let ring = Ring::new();
-        let ring = ring.map_err(|source| Os::new("set up io_uring", source).with_remedy(REMEDY))?;
+        let ring = Ring::new().map_err(|source| {
+            // io_uring_setup(2), and seccomp filters: a kernel without it, one where it is switched off, or one that
+            // does not know a flag of ours.
+            let lacks = [libc::ENOSYS, libc::EPERM, libc::EACCES, libc::EINVAL];
+            let lacks = source.raw_os_error().is_some_and(|errno| lacks.contains(&errno));
+            let error = Os::new("set up io_uring", source);
+            if lacks { error.with_remedy(REMEDY) } else { error }
+        })?;
         Ok(Self { ring, stop: None, fresh: None, lent: None, kept: Vec::new() })
     }
 
@@ -160,8 +166,10 @@ impl Carrier for Uring {
         self.listen(listener, token)
     }
 
+    /// At once, so that nobody connects any more when the end point hears of it.
     fn close(&mut self, listener: Listener) {
         self.ring.close(OwnedFd::from(listener));
+        self.ring.flush();
     }
 
     fn add(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {

@@ -126,8 +126,7 @@ pub(crate) fn listening(backend: Backend) -> Result<(Reactor, SocketAddr, Stop),
 
 /// Whether the kernel has `backend`. Where it does not, says so on the real standard error.
 pub(crate) fn is_there(backend: Backend) -> bool {
-    let settings = ReactorSettings { backend, ..ReactorSettings::default() };
-    let Err(error) = Stop::new().and_then(|stop| Reactor::new(settings, stop)) else { return true };
+    let Err(error) = backend.probe() else { return true };
     let _ = writeln!(std::io::stderr(), "unsupported: {error} ({})", error.remedy().unwrap_or("?"));
     false
 }

@@ -1,0 +1,10 @@
+//! The origin against real peers once more, carried by io_uring (`support` knows this binary by its name).
+
+#[path = "curl.rs"]
+mod curl;
+#[path = "endurance.rs"]
+mod endurance;
+#[path = "peers.rs"]
+mod peers;
+#[path = "web_socket.rs"]
+mod web_socket;

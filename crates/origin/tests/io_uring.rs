@@ -1,4 +1,5 @@
 //! The origin against real peers once more, carried by io_uring (`support` knows this binary by its name).
+#![allow(clippy::duplicate_mod, reason = "each of these files is a test binary of its own as well")]
 
 #[path = "curl.rs"]
 mod curl;

@@ -7,6 +7,7 @@ pub(crate) use get::GetArgs;
 pub(crate) use load::{LoadArgs, TargetUrl, parse_target};
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+use os::reactor::Backend;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use study::compare::Gate;
@@ -212,6 +213,15 @@ pub(crate) enum ReactorName {
     Epoll,
     /// Receives by itself, and takes all that a turn sends in one call (Linux 6.1)
     IoUring,
+}
+
+impl From<ReactorName> for Backend {
+    fn from(name: ReactorName) -> Self {
+        match name {
+            ReactorName::Epoll => Self::Epoll,
+            ReactorName::IoUring => Self::IoUring,
+        }
+    }
 }
 
 /// Run two programs across an emulated link, without root.

@@ -1,6 +1,6 @@
 //! `wirelap serve`: the origin on this machine's own addresses.
 
-use crate::cli::{ReactorName, ServeArgs};
+use crate::cli::ServeArgs;
 use crate::files_adapter::FilesAdapter;
 use crate::trouble::{self, Trouble};
 use crate::{environment, host, key_log};
@@ -29,10 +29,7 @@ use std::thread;
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
     // Opened here first, so that a wrong folder is told before anything listens.
     Root::open(&args.dir, CacheSettings::default()).map_err(misuse)?;
-    let backend = match args.reactor {
-        ReactorName::Epoll => Backend::Epoll,
-        ReactorName::IoUring => Backend::IoUring,
-    };
+    let backend = Backend::from(args.reactor);
     backend.probe().map_err(super::lacking)?;
     let threads = args.threads.unwrap_or_else(host::cores) as usize;
     let identity = identity(args)?;

@@ -12,11 +12,13 @@ use std::sync::atomic::{AtomicU16, Ordering};
 /// The group's number; there is one.
 pub(super) const GROUP: u16 = 0;
 
-/// How many there are: a power of two. So many sockets may have something in one turn before the next ones wait.
-const COUNT: u16 = 512;
+/// How many there are: a power of two. So many sockets may have something in one turn before the next ones wait. They
+/// are used in turn, so more of them would not stay in the processor's caches.
+const COUNT: u16 = 128;
 
-/// Octets in each.
-const LENGTH: usize = 8 * 1024;
+/// Octets in each: an odd number of cache lines, since the beginnings of buffers that are a power of two apart share a
+/// few sets of the cache.
+const LENGTH: usize = 131 * 64;
 
 /// What io_uring_register(2) asks of the ring's address.
 const PAGE: usize = 4096;

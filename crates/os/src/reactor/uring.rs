@@ -153,8 +153,9 @@ impl Carrier for Uring {
         self.ring.poll(listener, libc::POLLIN, Name::Listener(token))
     }
 
-    /// The poll that told of connections is over.
+    /// The poll that told of connections is over. Descriptors that wait to be closed are what is short.
     fn rest(&mut self, _listener: BorrowedFd<'_>, _token: Token) -> io::Result<()> {
+        self.ring.flush();
         Ok(())
     }
 

@@ -106,14 +106,11 @@ impl Ring {
         token: Token,
         owed: SendBuf,
     ) -> Result<(), (SendBuf, io::Error)> {
-        let number = self.sends.insert(Sending { token, owed, message: None });
-        let pushed = match self.sends.get_mut(number) {
-            Some(sending) => {
-                let entry = sending.entry(Fd(fd.as_raw_fd()));
-                self.push(entry, Name::Send(number))
-            }
-            None => Err(ErrorKind::NotFound.into()),
-        };
+        let place = self.sends.vacant_entry();
+        let number = place.key();
+        let sending = place.insert(Sending { token, owed, message: None });
+        let entry = sending.entry(Fd(fd.as_raw_fd()));
+        let pushed = self.push(entry, Name::Send(number));
         pushed.map_err(|error| (self.sends.remove(number).owed, error))
     }
 

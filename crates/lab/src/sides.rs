@@ -7,7 +7,7 @@ use crate::far_side::{FarEnd, FarSide, Order};
 use crate::job::{FarJob, FarReady, IdentityPem, NearJob, NearReport, TrialOrder};
 use crate::ran::{Client, Ran, end_use};
 use crate::sitting::Carrier;
-use crate::subject_trial::SubjectTrial;
+use crate::subject_trial::{Sittings, SubjectTrial};
 use crate::task::Task;
 use crate::unmade::failed;
 use crate::work::{Server, Work, address};
@@ -21,7 +21,7 @@ use std::process::{ChildStdout, Command, Stdio};
 use std::time::Duration;
 use study::experiment::Tls;
 use study::plan::TrialPlan;
-use study::record::{CpuUse, Outcome, Resources};
+use study::record::{CpuUse, EndUse, Outcome, Resources};
 use unit::Instant;
 
 /// What near may take beyond its trial's time-out, to write down that it came.
@@ -41,6 +41,26 @@ pub(crate) struct Sides<'a> {
     pub(crate) authority: &'a Authority,
 }
 
+/// A client whose work is done.
+enum Worked<'a> {
+    Own(Box<NearReport>, EndUse),
+    Subject(&'a SubjectTrial<'a>, Sittings),
+}
+
+impl Worked<'_> {
+    /// What it came to, and what it used.
+    fn report(self) -> Result<(Client, EndUse), Outcome> {
+        Ok(match self {
+            Self::Own(report, usage) => (Client::Own(report), usage),
+            Self::Subject(subject, sittings) => {
+                let report = subject.report(&sittings)?;
+                let usage = report.usage;
+                (Client::Subject(Box::new(report)), usage)
+            }
+        })
+    }
+}
+
 impl Sides<'_> {
     /// Runs them to their end.
     pub(crate) fn go(
@@ -49,7 +69,7 @@ impl Sides<'_> {
         subject: Option<&SubjectTrial<'_>>,
     ) -> Result<Ran, Outcome> {
         let mut far = self.start_far(carrier)?;
-        let (client, client_use) = match subject {
+        let worked = match subject {
             None => {
                 let mut near = self.start("near", Side::Near)?;
                 let deadline = os::clock::now() + self.order.plan.timeout + NEAR_GRACE;
@@ -58,13 +78,11 @@ impl Sides<'_> {
                 capture::share_keys(self.order);
                 let report = report?;
                 let usage = near.end(NEAR_END).map_err(failed)?.usage;
-                (Client::Own(Box::new(report)), end_use(usage))
+                Worked::Own(Box::new(report), end_use(usage))
             }
             Some(subject) => {
                 let cpus = self.cpus(Side::Near);
-                let report = subject.run(carrier, self.topology, far.as_fd(), &cpus)?;
-                let usage = report.usage;
-                (Client::Subject(Box::new(report)), usage)
+                Worked::Subject(subject, subject.run(carrier, self.topology, far.as_fd(), &cpus)?)
             }
         };
         if let Some(end) = far.died() {
@@ -75,6 +93,7 @@ impl Sides<'_> {
         far_settings.extend(self.work.server.iter().flat_map(Server::facts));
         let server_use = end_use(far_use);
         let own = end_use(os::process::own_usage());
+        let (client, client_use) = worked.report()?;
         let cpu = CpuUse {
             client_ms: client_use.cpu_ms(),
             origin_ms: server_use.cpu_ms(),

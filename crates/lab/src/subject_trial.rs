@@ -8,7 +8,7 @@ pub(crate) use report::SubjectReport;
 use crate::capture;
 use crate::job::TrialOrder;
 use crate::served::{self, Digest};
-use crate::sitting::{self, Carrier, Sitting};
+use crate::sitting::{self, Carrier, Sat, Sitting};
 use crate::subjects;
 use crate::task::Task;
 use crate::unmade::{failed, lacking};
@@ -52,6 +52,12 @@ pub(crate) struct SubjectTrial<'a> {
     digests: &'a BTreeMap<String, Digest>,
 }
 
+/// The processes of a subject that have done their work.
+pub(crate) struct Sittings {
+    jobs: Vec<Job>,
+    sat: Vec<Sat>,
+}
+
 impl<'a> SubjectTrial<'a> {
     /// Finds the subject; what it lacks makes the trial unsupported before anything is started.
     pub(crate) fn prepare(
@@ -90,7 +96,7 @@ impl<'a> SubjectTrial<'a> {
         topology: &Topology,
         far: BorrowedFd<'_>,
         cpus: &[usize],
-    ) -> Result<SubjectReport, Outcome> {
+    ) -> Result<Sittings, Outcome> {
         let jobs = self.jobs()?;
         let deadline = os::clock::now() + self.order.plan.timeout;
         let mut sat = Vec::new();
@@ -102,7 +108,7 @@ impl<'a> SubjectTrial<'a> {
             let spawn = || topology.spawn(command, placement).map_err(failed);
             sat.push(sitting.hear(carrier, spawn)?);
         }
-        self.report(&jobs, &sat)
+        Ok(Sittings { jobs, sat })
     }
 
     /// What each process is told.

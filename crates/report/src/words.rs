@@ -251,10 +251,10 @@ pub(crate) fn troubles(report: &Report<'_>, cell: &CellResult) -> Vec<String> {
     cell.refused.clone().into_iter().chain(told).chain(ran_again(cell)).chain(modes(cell)).collect()
 }
 
-/// How often the audit refused trials of `cell`, where their blocks ran again.
+/// How often the audit refused trials of `cell`, where it did and their blocks ran again.
 fn ran_again(cell: &CellResult) -> Option<String> {
     let (refused, heard) = (cell.audited.invalid, cell.audited.trials);
-    (heard > cell.trials.all())
+    (refused > 0 && heard > cell.trials.all())
         .then(|| format!("{refused} of {heard} invalid over all attempts: spoilt blocks ran again"))
 }
 

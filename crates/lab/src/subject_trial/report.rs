@@ -1,6 +1,6 @@
 //! What a client subject said, put into the words of rows. Nothing here judges what it says; `study` does.
 
-use super::SubjectTrial;
+use super::{Sittings, SubjectTrial};
 use crate::job::NearReport;
 use crate::ran::end_use;
 use crate::served;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use study::experiment::Contender;
 use study::reconcile::{Case, KeyLogFacts};
 use study::record::{EndUse, Outcome, metric};
-use subject::contract::{self, FetchLine, Job};
+use subject::contract::{self, FetchLine};
 use trace::{FetchOutcome, FetchRecord, Phases};
 use unit::Instant;
 
@@ -39,7 +39,12 @@ pub(crate) struct SubjectReport {
 }
 
 impl SubjectTrial<'_> {
-    pub(super) fn report(&self, jobs: &[Job], sat: &[Sat]) -> Result<SubjectReport, Outcome> {
+    /// What they came to. It takes its time (files are digested, programs asked for their version): the link has to be
+    /// done by then.
+    pub(crate) fn report(
+        &self,
+        Sittings { jobs, sat }: &Sittings,
+    ) -> Result<SubjectReport, Outcome> {
         let urls: BTreeMap<u32, &str> = jobs
             .iter()
             .flat_map(|job| &job.fetches)

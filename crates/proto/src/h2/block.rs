@@ -203,15 +203,13 @@ impl Core {
 
     /// Keeps a response whose block has changed nothing in the table, in case that it comes again.
     fn keep_known(&mut self, before: Option<Era>, block: &[u8], read: &ReadResponse) {
-        let Some(era) = before.filter(|_| self.decoder.era() == before) else { return };
         let head = &read.head;
-        let plain = self.last_plain;
         let known = KnownResponse {
             status: head.status,
             fields: head.fields.clone(),
             content_length: read.content_length,
         };
-        self.known_responses.keep(era, block, (plain, known));
+        self.known_responses.keep((before, self.decoder.era()), block, (self.last_plain, known));
     }
 
     /// What HEADERS are for, by RFC 9113 §5.1.

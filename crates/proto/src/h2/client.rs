@@ -86,7 +86,7 @@ impl ClientConnection for Client {
         let mut block = std::mem::take(&mut core.scratch);
         block.clear();
         head_out::encode_request(&mut core.encoder, head, &mut block);
-        core.count_block(id, block.len());
+        core.count_block(id, core.encoder.plain_size(), block.len());
         core.queue_block(id, fin, &block);
         core.scratch = block;
         Ok(StreamId(u64::from(id)))
@@ -97,12 +97,11 @@ impl ClientConnection for Client {
         let era = core.encoder.era();
         let name = (prepared.id(), core.peer.max_header_list_size);
         let (head, fin) = (prepared.head(), prepared.fin());
-        let Some((plain, known)) = core.known_requests.find(era, name) else {
+        let Some((plain, known)) = core.known_requests.find(era, |&known| known == name) else {
             let stream = self.request(now, head, fin)?;
             let core = &mut self.core;
-            if let Some(era) = era.filter(|_| core.encoder.era() == era) {
-                core.known_requests.keep(era, &core.scratch, (core.encoder.plain_size(), name));
-            }
+            let (eras, plain) = ((era, core.encoder.era()), core.encoder.plain_size());
+            core.known_requests.keep(eras, &core.scratch, (plain, name));
             return Ok(stream);
         };
         let mut block = std::mem::take(&mut core.scratch);
@@ -111,8 +110,7 @@ impl ClientConnection for Client {
         core.now = now;
         let opened = core.check_room(head).map(|()| core.open_stream(head, fin));
         if let Ok(id) = opened {
-            core.headers.sent.count(plain, block.len());
-            core.trace_block(id, plain, block.len());
+            core.count_block(id, plain, block.len());
             core.queue_block(id, fin, &block);
         }
         core.scratch = block;

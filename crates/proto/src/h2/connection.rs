@@ -4,7 +4,7 @@
 
 use super::block::Block;
 use super::data::Body;
-use super::known::{Known, KnownRequest, KnownResponse};
+use super::known::{Known, KnownRequest, KnownResponse, SentResponse};
 use super::settings::{DEFAULT_TABLE, DEFAULT_WINDOW, PeerSettings, Settings};
 use crate::connection::{ConnectionState, Event, Fin, StreamId};
 use crate::error::{Error, Scope};
@@ -86,6 +86,7 @@ pub(super) struct Core {
     pub(super) last_plain: usize,
     pub(super) known_requests: Known<KnownRequest>,
     pub(super) known_responses: Known<KnownResponse>,
+    pub(super) sent_responses: Known<SentResponse>,
     /// Heads of requests that are over: the next ones take their room.
     pub(super) spare_heads: Vec<RequestHead>,
     pub(super) streams: Streams,
@@ -144,6 +145,7 @@ impl Core {
             last_plain: 0,
             known_requests: Known::default(),
             known_responses: Known::default(),
+            sent_responses: Known::default(),
             spare_heads: Vec::new(),
             streams: Streams::default(),
             scheduler,

@@ -88,16 +88,8 @@ pub(super) fn encode_response(encoder: &mut Encoder, head: &ResponseHead, out: &
     let code = head.status.code();
     let digit = |value: u16| b'0' + (value % 10) as u8;
     let status = [digit(code / 100), digit(code / 10), digit(code)];
-    let seal = head.fields.sealed();
-    if seal.is_some_and(|seal| encoder.repeat(status, seal, out)) {
-        return;
-    }
-    let (start, before) = (out.len(), encoder.inserted());
     encoder.field(Field { name: b":status", value: &status, sensitive: false }, out);
     encode_fields(encoder, &head.fields, out);
-    if let Some(seal) = seal {
-        encoder.remember(status, seal, (before, &out[start..]));
-    }
 }
 
 /// Appends the block of trailers.

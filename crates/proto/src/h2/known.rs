@@ -1,10 +1,11 @@
-//! Header blocks that are known already: a request that was sent before, and an answer that came before. While the
+//! Header blocks that are known already: a request or an answer that was sent before, and an answer that came before. While the
 //! compression tables stay as they were, the same fields are the same octets and the other way round, and neither coding
 //! nor checking would find anything new.
 
 use crate::message::Status;
-use wire::Fields;
+use std::sync::Arc;
 use wire::hpack::Era;
+use wire::{Fields, Seal};
 
 /// Blocks kept of each kind: a connection repeats a few, and looking at more would cost what it saves.
 const KEPT: usize = 8;
@@ -40,6 +41,9 @@ pub(super) struct KnownResponse {
 /// A request whose block it is: its name, and the limit on lists that it was checked against.
 pub(super) type KnownRequest = (u64, u32);
 
+/// A response of ours whose block it is: the status, and the sealed list beside it.
+pub(super) type SentResponse = (Status, Arc<Seal>);
+
 impl<T> Default for Known<T> {
     fn default() -> Self {
         Self { kept: Vec::new(), oldest: 0 }
@@ -47,11 +51,16 @@ impl<T> Default for Known<T> {
 }
 
 impl<T> Known<T> {
-    /// Keeps a block that was coded in `era`, before and after which the table was the same.
-    pub(super) fn keep(&mut self, era: Era, block: &[u8], (plain, value): (usize, T)) {
-        if block.len() > LONGEST {
+    /// Keeps a block, where the table after it is the same as before it: else it would not come out alike again.
+    pub(super) fn keep(
+        &mut self,
+        (before, after): (Option<Era>, Option<Era>),
+        block: &[u8],
+        (plain, value): (usize, T),
+    ) {
+        let Some(era) = before.filter(|_| before == after && block.len() <= LONGEST) else {
             return;
-        }
+        };
         if self.kept.len() < KEPT {
             self.kept.push(Entry { era, block: block.to_vec(), plain, value });
             return;
@@ -68,12 +77,14 @@ impl<T> Known<T> {
         let is_it = |entry: &&Entry<T>| Some(entry.era) == era && entry.block == block;
         self.kept.iter().find(is_it).map(|entry| (entry.plain, &entry.value))
     }
-}
 
-impl Known<KnownRequest> {
-    /// The block of a request in `era`, and the size of its fields.
-    pub(super) fn find(&self, era: Option<Era>, request: KnownRequest) -> Option<(usize, &[u8])> {
-        let is_it = |entry: &&Entry<KnownRequest>| Some(entry.era) == era && entry.value == request;
+    /// The block in `era` of the value that `is_it`, and the size of its fields.
+    pub(super) fn find(
+        &self,
+        era: Option<Era>,
+        is_it: impl Fn(&T) -> bool,
+    ) -> Option<(usize, &[u8])> {
+        let is_it = |entry: &&Entry<T>| Some(entry.era) == era && is_it(&entry.value);
         self.kept.iter().find(is_it).map(|entry| (entry.plain, &entry.block[..]))
     }
 }

@@ -125,7 +125,7 @@ fn queue_promise(core: &mut Core, parent: u32, promised: u32, head: &RequestHead
     let mut block = std::mem::take(&mut core.scratch);
     block.clear();
     head_out::encode_request(&mut core.encoder, head, &mut block);
-    core.count_block(promised, block.len());
+    core.count_block(promised, core.encoder.plain_size(), block.len());
     let header = FrameHeader { length: 0, kind: FrameKind::PUSH_PROMISE, flags: 0, stream: parent };
     core.queue_fragments(header, &promised.to_be_bytes(), &block);
     core.scratch = block;

@@ -3,12 +3,14 @@
 
 use super::connection::Core;
 use super::head_out;
+use super::known::SentResponse;
 use crate::connection::{ConnectionState, Event, Fin, StreamId};
 use crate::message::ResponseHead;
 use crate::multiplex::outgoing::Ending;
 use crate::multiplex::state::Step;
 use crate::multiplex::timers::Timer;
 use crate::send_buf::SendBuf;
+use std::sync::Arc;
 use unit::Instant;
 use wire::h2::{FLAG_END_HEADERS, FLAG_END_STREAM, FrameHeader, FrameKind, HEADER_LENGTH};
 
@@ -97,7 +99,7 @@ impl Core {
                 let mut block = std::mem::take(&mut self.scratch);
                 block.clear();
                 head_out::encode_trailers(&mut self.encoder, &fields, &mut block);
-                self.count_block(id, block.len());
+                self.count_block(id, self.encoder.plain_size(), block.len());
                 self.queue_block(id, Fin::Last, &block);
                 self.scratch = block;
             }
@@ -152,15 +154,36 @@ impl Core {
     pub(super) fn queue_response(&mut self, id: u32, head: &ResponseHead, fin: Fin) {
         let mut block = std::mem::take(&mut self.scratch);
         block.clear();
-        head_out::encode_response(&mut self.encoder, head, &mut block);
-        self.count_block(id, block.len());
+        let plain = self.write_response(head, &mut block);
+        self.count_block(id, plain, block.len());
         self.queue_block(id, fin, &block);
         self.scratch = block;
     }
 
-    /// Counts the block that the encoder has just made.
-    pub(super) fn count_block(&mut self, id: u32, coded: usize) {
+    /// Appends a response's header block; returns the size of its fields. A sealed list is not coded again where it would
+    /// come out as it did before.
+    fn write_response(&mut self, head: &ResponseHead, block: &mut Vec<u8>) -> usize {
+        let era = self.encoder.era();
+        let seal = head.fields.sealed();
+        if let Some(seal) = seal {
+            let is_it =
+                |(status, known): &SentResponse| *status == head.status && Arc::ptr_eq(known, seal);
+            if let Some((plain, known)) = self.sent_responses.find(era, is_it) {
+                block.extend_from_slice(known);
+                return plain;
+            }
+        }
+        head_out::encode_response(&mut self.encoder, head, block);
         let plain = self.encoder.plain_size();
+        if let Some(seal) = seal {
+            let value = (head.status, Arc::clone(seal));
+            self.sent_responses.keep((era, self.encoder.era()), block, (plain, value));
+        }
+        plain
+    }
+
+    /// Counts a block that is to be sent.
+    pub(super) fn count_block(&mut self, id: u32, plain: usize, coded: usize) {
         self.headers.sent.count(plain, coded);
         self.trace_block(id, plain, coded);
     }

@@ -3,11 +3,7 @@
 
 use super::static_table::{self, Found};
 use super::{dynamic_table::DynamicTable, huffman, integer};
-use crate::fields::{Field, Seal};
-use std::sync::Arc;
-
-/// Blocks remembered: one for each of the few answers that a connection gives again and again.
-const KNOWN: usize = 4;
+use crate::fields::Field;
 
 const STATIC: usize = static_table::ENTRIES.len();
 const BUCKETS: usize = 256;
@@ -26,21 +22,6 @@ pub struct Encoder {
     plain: usize,
     /// How often the table's capacity has changed.
     resized: u64,
-    known: Vec<Known>,
-    /// Which of them gives way next.
-    oldest: usize,
-}
-
-/// The block of a sealed list. While nothing enters the table, it comes out alike.
-#[derive(Debug)]
-struct Known {
-    seal: Arc<Seal>,
-    /// What stands before the list.
-    status: [u8; 3],
-    /// Entries ever inserted, when it came out.
-    inserted: u64,
-    block: Box<[u8]>,
-    plain: usize,
 }
 
 impl Encoder {
@@ -48,16 +29,7 @@ impl Encoder {
     pub fn new(capacity: usize) -> Self {
         let table = DynamicTable::new(capacity);
         let (whole, names) = (Box::new([0; BUCKETS]), Box::new([0; BUCKETS]));
-        Self {
-            table,
-            whole,
-            names,
-            announce: None,
-            plain: 0,
-            resized: 0,
-            known: Vec::new(),
-            oldest: 0,
-        }
+        Self { table, whole, names, announce: None, plain: 0, resized: 0 }
     }
 
     /// Changes the table's capacity; the next block tells the decoder.
@@ -67,7 +39,6 @@ impl Encoder {
         }
         self.resized += 1;
         self.announce = Some(self.announce.unwrap_or(octets).min(octets));
-        self.known.clear();
         self.table.set_capacity(octets);
     }
 
@@ -123,45 +94,6 @@ impl Encoder {
         self.table.insert(name, value);
         self.whole[bucket(whole_hash)] = self.table.inserted();
         self.names[bucket(name_hash)] = self.table.inserted();
-    }
-
-    /// Appends the whole block of `status` and a sealed list where it would come out as it did before, after
-    /// [`begin`](Self::begin). Whether it did.
-    pub fn repeat(&mut self, status: [u8; 3], seal: &Arc<Seal>, out: &mut Vec<u8>) -> bool {
-        let inserted = self.table.inserted();
-        let known = self.known.iter().find(|known| {
-            known.inserted == inserted && known.status == status && Arc::ptr_eq(&known.seal, seal)
-        });
-        let Some(known) = known else { return false };
-        out.extend_from_slice(&known.block);
-        self.plain = known.plain;
-        true
-    }
-
-    /// Notes what [`begin`](Self::begin) and the fields of `status` and a sealed list came to, where `before` tells
-    /// that nothing entered the table meanwhile.
-    pub fn remember(&mut self, status: [u8; 3], seal: &Arc<Seal>, (before, block): (u64, &[u8])) {
-        if before != self.table.inserted() {
-            return;
-        }
-        let known = Known {
-            seal: Arc::clone(seal),
-            status,
-            inserted: before,
-            block: block.into(),
-            plain: self.plain,
-        };
-        if self.known.len() < KNOWN {
-            self.known.push(known);
-        } else {
-            self.known[self.oldest] = known;
-            self.oldest = (self.oldest + 1) % KNOWN;
-        }
-    }
-
-    /// Entries that ever entered the table.
-    pub fn inserted(&self) -> u64 {
-        self.table.inserted()
     }
 
     /// Octets of the block so far, before compression: [`plain_size`] of its fields.

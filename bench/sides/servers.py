@@ -159,8 +159,8 @@ def wirelap(spot, core, options, name="wirelap", flags=()):
         spot.www], ports, core)
 
 
-def wirelap_io_uring(spot, core, options):
-    return wirelap(spot, core, options, "wirelap-io-uring", ("--reactor", "io-uring"))
+def wirelap_epoll(spot, core, options):
+    return wirelap(spot, core, options, "wirelap-epoll", ("--reactor", "epoll"))
 
 
 def floor(spot, core, options, name="floor"):

@@ -197,9 +197,9 @@ pub(crate) struct ServeArgs {
     /// Threads, each pinned to a core of its own [default: one a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
-    /// How the kernel is asked for octets: docs/performance.md compares the two
-    #[arg(long, value_enum, value_name = "NAME", default_value_t)]
-    pub(crate) reactor: ReactorName,
+    /// How the kernel is asked for octets [default: io-uring where the kernel has it, else epoll]
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub(crate) reactor: Option<ReactorName>,
     /// Print a line for each request
     #[arg(short, long)]
     pub(crate) verbose: bool,

@@ -29,8 +29,7 @@ use std::thread;
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
     // Opened here first, so that a wrong folder is told before anything listens.
     Root::open(&args.dir, CacheSettings::default()).map_err(misuse)?;
-    let backend = Backend::from(args.reactor);
-    backend.probe().map_err(super::lacking)?;
+    let backend = backend(args)?;
     let threads = args.threads.unwrap_or_else(host::cores) as usize;
     let identity = identity(args)?;
     // Before the addresses are told: from then on somebody may know whom to interrupt.
@@ -72,6 +71,15 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
             .map_err(super::lacking)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The backend that was asked for, else the better one of those that are there (docs/performance.md, "Two reactors").
+fn backend(args: &ServeArgs) -> Result<Backend, Trouble> {
+    if let Some(name) = args.reactor {
+        let backend = Backend::from(name);
+        return backend.probe().map(|()| backend).map_err(super::lacking);
+    }
+    Ok(if Backend::IoUring.probe().is_ok() { Backend::IoUring } else { Backend::Epoll })
 }
 
 /// Octets that may wait unsent in the kernel. A trial's server decides later; whoever only serves files saves a call

@@ -1,9 +1,9 @@
 /* A server whose times are known beforehand: it serves one request after another, each for so long, and stands still
  * for so long in every second.
  *
- *   stall PORT SERVICE_US STALL_MS
+ *   stall PORT SERVICE_US STALL_MS CALM_PORT
  *
- * It spins instead of sleeping, so that a request costs the same each time. Every second of CLOCK_MONOTONIC begins
+ * Over the calm port it is asked for its capacity: there it never stands still. It spins instead of sleeping, so that a request costs the same each time. Every second of CLOCK_MONOTONIC begins
  * with the stall. It takes each read for one request (wirelap load sends each in one segment). */
 
 #define _GNU_SOURCE
@@ -41,38 +41,53 @@ static void stall(uint64_t length) {
     }
 }
 
+/* What an event names: the descriptor, and whether it came by the calm port. */
+static uint64_t name(int fd, uint64_t calm) {
+    return (uint64_t)fd << 1 | calm;
+}
+
+static void watch(int poll, int fd, uint64_t calm) {
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = name(fd, calm)};
+    epoll_ctl(poll, EPOLL_CTL_ADD, fd, &event);
+}
+
+static int listen_on(const char *port) {
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port))};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) || listen(fd, BACKLOG)) {
+        perror("listen");
+        exit(1);
+    }
+    return fd;
+}
+
 int main(int count, char **words) {
-    if (count != 4) {
-        fprintf(stderr, "usage: stall PORT SERVICE_US STALL_MS\n");
+    if (count != 5) {
+        fprintf(stderr, "usage: stall PORT SERVICE_US STALL_MS CALM_PORT\n");
         return 2;
     }
     uint64_t service = strtoull(words[2], NULL, 10) * 1000;
     uint64_t length = strtoull(words[3], NULL, 10) * 1000000;
-    int one = 1;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(words[1]))};
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (bind(listener, (struct sockaddr *)&address, sizeof address) || listen(listener, BACKLOG)) {
-        perror("listen");
-        return 1;
-    }
+    int listeners[] = {listen_on(words[1]), listen_on(words[4])}, one = 1;
     int poll = epoll_create1(EPOLL_CLOEXEC);
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = listener}, events[EVENTS];
-    epoll_ctl(poll, EPOLL_CTL_ADD, listener, &event);
+    struct epoll_event events[EVENTS];
+    watch(poll, listeners[0], 0);
+    watch(poll, listeners[1], 1);
     static char input[INPUT];
     for (;;) {
         int ready = epoll_wait(poll, events, EVENTS, -1);
         for (int index = 0; index < ready; index++) {
-            int fd = events[index].data.fd;
-            if (fd == listener) {
-                fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+            uint64_t calm = events[index].data.u64 & 1;
+            int fd = (int)(events[index].data.u64 >> 1);
+            if (fd == listeners[calm]) {
+                fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
                 setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-                event = (struct epoll_event){.events = EPOLLIN, .data.fd = fd};
-                epoll_ctl(poll, EPOLL_CTL_ADD, fd, &event);
+                watch(poll, fd, calm);
                 continue;
             }
-            stall(length);
+            stall(calm ? 0 : length);
             uint64_t begin = now();
             if (read(fd, input, sizeof input) <= 0) {
                 close(fd);

@@ -69,15 +69,46 @@ def echoes(url, core, server, row):
     return figures | {"requests": int(said)}
 
 
-def load_engine(url, core, server, row):
+def engine(row, core, server, flags):
     """wirelap's own, which says as JSON what it did."""
+    said, figures = run([row.wirelap, "load", "-k", "--json", *flags], core, server, row.seconds)
+    try:
+        told = json.loads(said[said.index("{"):])
+        return told, figures | {"requests": int(told["whole"]["answers"])}
+    except (ValueError, KeyError, TypeError) as error:
+        raise Failed(f"wirelap load --json told no answers: {error}") from error
+
+
+def load_engine(url, core, server, row):
     flags = ["-m", str(row.streams)] if row.streams else []
     clear_or_not = "--http2" if row.scheme == "https" else "--http2-prior-knowledge"
     flags += [clear_or_not] if row.streams else ["--http1.1"]
-    command = [row.wirelap, "load", "-k", "-c", str(row.connections), "-d", f"{row.seconds}s", "--json", *flags, url]
-    said, figures = run(command, core, server, row.seconds)
-    try:
-        told = json.loads(said[said.index("{"):])
-        return figures | {"requests": int(told["whole"]["answers"])}
-    except (ValueError, KeyError, TypeError) as error:
-        raise Failed(f"wirelap load --json told no answers: {error}") from error
+    return engine(row, core, server, ["-c", str(row.connections), "-d", f"{row.seconds}s", *flags, url])[1]
+
+
+def open_loop(url, core, server, row):
+    """What an open loop at half of the server's capacity says of the 99th percentile, over what is true."""
+    calm = f"http://127.0.0.1:{server.ports['calm']}/"
+    closed, _ = engine(row, core, server, ["-c", str(row.connections), "-d", "2s", calm])
+    capacity = closed["answers_per_second"]
+    # Whole seconds, so that each has its stall.
+    rate, seconds = round(capacity / 2), 5 * row.seconds
+    told, figures = engine(row, core, server, ["-c", str(row.connections), "--rate", str(rate), "-d", f"{seconds}s", url])
+    p99 = next(point["ms"] for point in told["whole"]["latency"]["at"] if point["share"] == 0.99)
+    known = truth(rate, 1 / capacity, servers.STALL_MS / 1e3, seconds)
+    return figures | {"told_of_true": p99 / known, "told_ms": p99, "true_ms": known}
+
+
+def truth(rate, service, stall, seconds):
+    """The 99th percentile, in milliseconds, of a queue that is served in order, each request in the same time, by who
+    stands still at the beginning of every second: the queue's own arithmetic."""
+    free, times = 0.0, []
+    for number in range(int(rate * seconds)):
+        due = number / rate
+        begin = max(due, free)
+        if begin % 1.0 < stall:
+            begin = begin - begin % 1.0 + stall
+        free = begin + service
+        times.append(free - due)
+    times.sort()
+    return times[int(len(times) * 0.99)] * 1e3

@@ -22,6 +22,13 @@ class Demand:
 
 
 @dataclass
+class Truth:
+    """Within this of what is known to be true."""
+    within: float
+    key: str = "told_of_true"
+
+
+@dataclass
 class Row:
     name: str
     work: str
@@ -105,4 +112,6 @@ def engine():
             scheme="https", port="https", connections=10, streams=32, side="client"),
         Row("load-h2-clear", "load engine, h2 clear, 10 connections x 32 streams", h2, [Demand(1.25, ("h2load",))],
             port="h2c", connections=10, streams=32, side="client"),
+        Row("stall", "open loop at half the capacity: p99 of a server that stands still for 100 ms of every second",
+            {"wirelap load": (servers.stalling, drivers.open_loop)}, [Truth(0.02)], side="client"),
     ]

@@ -17,6 +17,9 @@ SID = os.path.join(HOME, "sid")
 BUILT = os.path.join(HOME, "bench")
 PROGRAMS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "programs")
 
+# Of the server that stands still: how long a request is served, and how long of every second it is not there.
+SERVICE_US, STALL_MS = 100, 100
+
 
 class Missing(Exception):
     """The peer is not there; the words say which and how it comes."""
@@ -173,6 +176,12 @@ def floor_io_uring(spot, core, options):
     return floor(spot, core, options, "floor-io-uring")
 
 
+def stalling(_spot, core, _options):
+    ports = {"http": place.free_port(), "calm": place.free_port()}
+    words = [str(ports["http"]), str(SERVICE_US), str(STALL_MS), str(ports["calm"])]
+    return Server("stall", [built("stall")] + words, ports, core)
+
+
 def nginx(spot, core, _options):
     ports = both_ports()
     command, see = spot.of("nginx")
@@ -223,13 +232,16 @@ def caddy(spot, core, _options):
 
 
 def haproxy(spot, core, options):
-    if os.path.getsize(os.path.join(spot.www, options.floor_file)) > 8192:
-        raise Missing("haproxy serves files from its buffers of 16 KiB alone, and this one is larger")
+    length = os.path.getsize(os.path.join(spot.www, options.floor_file))
+    if length > 100_000:
+        raise Missing("haproxy answers with a file from one of its buffers, and this one is larger than any that it is fair to give it")
+    # A buffer that holds the answer and its head; the default's 16 KiB where that does.
+    buffers = " tune.bufsize 131072\n" if length > 8192 else ""
     ports = both_ports() | {"h2c": place.free_port()}
     command, see = spot.of("haproxy")
     answer = (f" http-request return status 200 content-type text/plain file {see}/www/{options.floor_file}\n")
     spot.write("haproxy.cfg", (
-        "global\n maxconn 9000\n nbthread 1\n"
+        f"global\n maxconn 9000\n nbthread 1\n{buffers}"
         "defaults\n mode http\n timeout client 600s\n timeout connect 5s\n timeout server 600s\n"
         f"frontend clear\n bind 127.0.0.1:{ports['http']}\n{answer}"
         f"frontend prior\n bind 127.0.0.1:{ports['h2c']} proto h2\n{answer}"

@@ -2,13 +2,18 @@
 
 import os
 
-from . import place
+from . import place, rows
 
 
 def judge(row, measured):
     """Each demand with what was measured: the median of paired ratios against the best of the others that are there."""
     judged = []
     for demand in row.demands:
+        if isinstance(demand, rows.Truth):
+            told = place.median([one[demand.key] for one in measured])
+            judged.append({"key": demand.key, "asked": demand.within, "against": "the truth" if measured else None,
+                           "measured": told, "met": abs(told - 1) <= demand.within})
+            continue
         there = [other for other in demand.others if any(one["client"] == other for one in measured)]
         ratios = {other: place.paired(measured, demand.key, own(row), other) for other in there}
         best = min(ratios, key=ratios.get) if ratios else None
@@ -38,19 +43,25 @@ def middles(row, measured):
     return found
 
 
-def markdown(results, versions, idle):
+def markdown(results, versions, idle, took):
     lines = ["# The origin and the load engine side by side", ""]
     lines += [f"- {name}: {version or 'not there'}" for name, version in versions.items()]
-    lines += [f"- load average {os.getloadavg()[0]:.1f} at the end, {os.cpu_count()} cores, one a side", ""]
+    lines += [f"- load average {os.getloadavg()[0]:.1f} at the end, {os.cpu_count()} cores, one a side",
+              f"- medians of {took['rounds']} rounds of {took['seconds']} s; all of it took {took['minutes']:.0f} minutes", ""]
     lines += ["| work | asked | measured | |", "|---|---|---|---|"]
     for result in results:
         for one in result["judged"]:
             what = "requests/s" if one["key"] == "per_s" else "per CPU second"
+            met = "met" if one["met"] else "missed"
+            if one["key"] == "told_of_true":
+                off = f"{one['measured']:.4f} of it" if one["against"] else "nothing was measured"
+                lines.append(f"| {result['work']} | within {one['asked']:.0%} of the truth | {off} | {met} |")
+                continue
             if one["against"] is None:
                 lines.append(f"| {result['work']} | {one['asked']} x {what} | no peer is there | |")
             else:
                 lines.append(f"| {result['work']} | {one['asked']} x {what} | {one['measured']:.2f} x {one['against']} "
-                             f"| {'met' if one['met'] else 'missed'} |")
+                             f"| {met} |")
     if idle:
         lines.append(f"| {idle['count']} idle TLS connections | {idle['asked'] / 1000:.0f} kB each at most "
                      f"| {idle['octets'] / 1000:.1f} kB | {'met' if idle['octets'] <= idle['asked'] else 'missed'} |")

@@ -45,6 +45,8 @@ pub(crate) struct Carrier {
     pub(crate) heard: Instant,
     /// Streams under way.
     pub(crate) exchanges: BTreeMap<StreamId, Exchange>,
+    /// The last of them that had to wait for what may follow it; it counts while it is under way.
+    pub(crate) settling: Option<Settling>,
     /// Whether the driver has been told that there is something to send.
     pub(crate) told: Told,
 }
@@ -69,6 +71,14 @@ pub(crate) struct Exchange {
     pub(crate) turn: Turn,
     /// How it ranks.
     pub(crate) urgency: u8,
+}
+
+/// An exchange whose response has all that it announced, and waits for what may follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Settling {
+    pub(crate) stream: StreamId,
+    /// How often the driver has looked at the socket since.
+    pub(crate) looks: u8,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +114,7 @@ impl Carrier {
             tracer,
             heard: now,
             exchanges: BTreeMap::new(),
+            settling: None,
             told: Told::No,
         }
     }
@@ -215,7 +226,7 @@ impl Carrier {
     pub(crate) fn is_over(&self, layer: &Layer) -> bool {
         let Stage::Open(machine) = &self.stage else { return false };
         match machine.state() {
-            ConnectionState::Closed => true,
+            ConnectionState::Closed => !self.settles(),
             ConnectionState::Draining => self.exchanges.is_empty() && !self.wants_transmit(layer),
             ConnectionState::Open => false,
         }

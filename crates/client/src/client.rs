@@ -1,10 +1,11 @@
 //! The client: fetches wait in the pool, go out on connections, and end as records.
 //!
-//! This file holds the fetches' way; `sockets` holds the connections' way and `events` what the
-//! protocols' machines tell. The one rule: whatever happened, `pump` follows, and after it nothing
-//! that could be begun is left.
+//! This file holds the fetches' way; `sockets` holds the connections' way, `events` what the
+//! protocols' machines tell, and `settling` when a whole response counts. The one rule: whatever
+//! happened, `pump` follows, and after it nothing that could be begun is left.
 
 mod events;
+mod settling;
 mod sockets;
 
 use crate::carrier::{Carrier, Life, Slot, Told};

@@ -39,6 +39,8 @@ pub struct ClientConfig {
     pub redirects: u32,
     /// The longest body taken; None for any.
     pub longest_body: Option<ByteSize>,
+    /// What becomes of a response over HTTP/1.1 that octets follow which nobody asked for.
+    pub surplus: Surplus,
     /// Where the machines' events go.
     pub tracer: Tracer,
 }
@@ -60,6 +62,7 @@ impl ClientConfig {
             socket: SocketSettings::default(),
             redirects: 10,
             longest_body: None,
+            surplus: Surplus::default(),
             tracer: Tracer::off(),
         }
     }
@@ -74,6 +77,18 @@ pub enum KeepAlive {
     /// HTTP/1.1: a connection a request (`Connection: close`). A multiplexed connection, which knows no such
     /// word, is closed as soon as nothing is under way on it.
     Off,
+}
+
+/// What octets say of the response that they follow, where no request asked for them. Its Content-Length may be too
+/// small, or they may be anything (RFC 9112 §6.3, §9.2 leave it to the client). HTTP/2 tells by itself (RFC 9113 §8.1.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Surplus {
+    /// Nothing: it is whole, as browsers take it. The connection ends.
+    #[default]
+    Dropped,
+    /// That it cannot be believed: it has failed, where they are there when it ends. For that the driver looks at the
+    /// socket once more before a response counts as whole.
+    Blamed,
 }
 
 /// How a client tells an HTTP/2 server who goes before whom.

@@ -28,6 +28,10 @@ pub(crate) enum Failure {
     Protocol { place: Place, error: proto::Error },
     #[error("{place} closed the connection before its response was whole")]
     Closed { place: Place },
+    #[error(
+        "{place} sent more after the end of the body: its Content-Length is too small, or its framing is broken"
+    )]
+    Surplus { place: Place },
     #[error("the request cannot be sent to {place}: {reason}")]
     Unsendable { place: Place, reason: String },
     #[error("{place}: {reason}")]
@@ -88,6 +92,7 @@ impl Failure {
             },
             Self::UnknownHost { .. }
             | Self::NoAgreement { .. }
+            | Self::Surplus { .. }
             | Self::Unsendable { .. }
             | Self::Refused { .. }
             | Self::TooSlow { .. }

@@ -47,7 +47,7 @@ mod work;
 
 pub use calls::{Calls, Pattern};
 pub use client::Client;
-pub use config::{ClientConfig, KeepAlive, PoolLimits, Priorities, Timeouts};
+pub use config::{ClientConfig, KeepAlive, PoolLimits, Priorities, Surplus, Timeouts};
 pub use download::{
     Beginning, Download, DownloadSettings, FileId, Kept, Note, Refusal, Report, Retry, Sink,
     Version, Wanted,

@@ -4,7 +4,7 @@
 
 mod world;
 
-use client::{Bodies, Client, ClientConfig, FetchList, FetchSpec, Hosts, Transport};
+use client::{Bodies, Client, ClientConfig, FetchList, FetchSpec, Hosts, Surplus, Transport};
 use proto::EndPoint;
 use secure::{ClientTlsOptions, Trust};
 use std::time::Duration;
@@ -242,4 +242,43 @@ fn a_peer_that_takes_no_octets_keeps_a_client_no_longer_than_a_second() {
     let failed = millis(records[0].phases.last_byte);
     let ended = millis(Some(world.now));
     assert_eq!((ended - failed, world.still_open()), (1_000, 0));
+}
+
+#[test]
+fn what_follows_a_body_is_blamed_on_it_where_asked_and_dropped_elsewhere() {
+    let script = |seen: &world::Seen| match seen.turn {
+        0 => ok(b"honest"),
+        _ => Reply::Beyond(b"a body".to_vec(), b"and more"),
+    };
+    let trusted = Trusted::new(&["http/1.1"]);
+    let tls = trusted.config(Transport::H1_TLS);
+    let listeners = [Listener::Clear(Speaks::Http1), Listener::Tls(trusted.server.clone())];
+    for (listener, mut settings) in listeners.into_iter().zip([config(Transport::H1), tls]) {
+        settings.limits.per_origin = 1;
+        // What comes behind the next request is taken for its answer.
+        let mut world = World::new(listener.clone(), script);
+        let records = run(&mut world, settings.clone(), fetches(2));
+        assert!(records.iter().all(|record| record.outcome == FetchOutcome::Done), "{records:?}");
+        settings.surplus = Surplus::Blamed;
+        let mut world = World::new(listener, script);
+        let records = run(&mut world, settings, fetches(3));
+        assert_eq!(records[0].outcome, FetchOutcome::Done, "nothing followed the first");
+        assert!(why(&records[1]).contains("sent more after the end of the body"));
+        // Its connection is not used again.
+        assert_eq!(records[2].outcome, FetchOutcome::Done);
+        assert_eq!((records[1].connection, records[2].connection), (Some(0), Some(1)));
+        assert_eq!(world.still_open(), 0);
+    }
+}
+
+#[test]
+fn a_whole_response_counts_also_where_its_connection_ends_at_once() {
+    for speaks in [Speaks::Http1, Speaks::Http1Once] {
+        let mut settings = config(Transport::H1);
+        settings.surplus = Surplus::Blamed;
+        let mut world = World::new(Listener::Clear(speaks), |_| ok(b"there"));
+        let records = run(&mut world, settings, fetches(8));
+        assert!(records.iter().all(|record| record.outcome == FetchOutcome::Done), "{records:?}");
+        assert_eq!(world.still_open(), 0);
+    }
 }

@@ -2,9 +2,11 @@
 
 mod get;
 mod load;
+mod serve;
 
 pub(crate) use get::GetArgs;
 pub(crate) use load::{LoadArgs, TargetUrl, parse_target};
+use serve::PatienceArgs;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use os::reactor::Backend;
@@ -203,6 +205,8 @@ pub(crate) struct ServeArgs {
     /// Print a line for each request
     #[arg(short, long)]
     pub(crate) verbose: bool,
+    #[command(flatten)]
+    pub(crate) patience: PatienceArgs,
 }
 
 /// A reactor's backend, by name.
@@ -240,7 +244,7 @@ pub(crate) struct LinkArgs {
     /// A profile (see `wirelap list`), KEY=VALUE,… or a profile with changes
     #[arg(value_name = "LINK")]
     pub(crate) link: String,
-    /// What runs at the far side, by `sh -c`; ended when COMMAND ends
+    /// What runs at the far side, by `sh -c`, its output on standard error; ended when COMMAND ends
     #[arg(long, value_name = "COMMAND")]
     pub(crate) far: Option<String>,
     /// Wait until the far side listens on this TCP port before COMMAND starts

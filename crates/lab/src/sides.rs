@@ -24,8 +24,9 @@ use study::plan::TrialPlan;
 use study::record::{CpuUse, EndUse, Outcome, Resources};
 use unit::Instant;
 
-/// What near may take beyond its trial's time-out, to write down that it came.
-const NEAR_GRACE: Duration = Duration::from_secs(2);
+/// What near may take beyond its trial's time-out, to write down that it came. A subject is told the same time-out for
+/// each fetch, and its word for one that took longer is worth more than that it was ended.
+pub(crate) const NEAR_GRACE: Duration = Duration::from_secs(2);
 
 /// How long far may take to listen.
 const FAR_START: Duration = Duration::from_secs(10);

@@ -8,6 +8,7 @@ pub(crate) use report::SubjectReport;
 use crate::capture;
 use crate::job::TrialOrder;
 use crate::served::{self, Digest};
+use crate::sides::NEAR_GRACE;
 use crate::sitting::{self, Carrier, Sat, Sitting};
 use crate::subjects;
 use crate::task::Task;
@@ -98,7 +99,7 @@ impl<'a> SubjectTrial<'a> {
         cpus: &[usize],
     ) -> Result<Sittings, Outcome> {
         let jobs = self.jobs()?;
-        let deadline = os::clock::now() + self.order.plan.timeout;
+        let deadline = os::clock::now() + self.order.plan.timeout + NEAR_GRACE;
         let mut sat = Vec::new();
         for job in &jobs {
             let sitting = Sitting { name: &self.client.name, job, deadline, far };
@@ -195,6 +196,7 @@ fn transport(transport: Transport) -> Option<contract::Transport> {
     match transport {
         Transport::Http1 => Some(contract::Transport::Http1),
         Transport::H2 => Some(contract::Transport::H2),
+        Transport::H3 => Some(contract::Transport::H3),
         Transport::Spdy => Some(contract::Transport::Spdy31),
         Transport::Spdy3 => Some(contract::Transport::Spdy3),
         Transport::WebSocket => None,

@@ -132,6 +132,15 @@ impl Origin {
         self.finish_when_empty();
     }
 
+    /// Before one more peer is there: forgets what those that are gone were promised.
+    fn tidy(&mut self) {
+        let peers = &self.peers;
+        self.timers.tidy(peers.len(), |at, key| {
+            let awaits = |peer: &Peer| peer.serial == key.serial && peer.armed == Some(at);
+            peers.get(key.place).is_some_and(awaits)
+        });
+    }
+
     fn finish_when_empty(&mut self) {
         if matches!(self.stop, Stop::By(_)) && self.peers.is_empty() {
             self.stop = Stop::Done;
@@ -176,6 +185,7 @@ impl EndPoint for Origin {
             return None;
         }
         let layer = self.layer(accepted.listener)?;
+        self.tidy();
         self.serial += 1;
         let place = self.peers.insert(Peer::new(now, self.serial, layer));
         self.arm(place);

@@ -117,6 +117,7 @@ fn open_h2(opening: Opening) -> Box<dyn Speaker> {
     let settings = h2::Settings {
         // Many streams share a connection: each may wait with little.
         send_low_water: 16 * 1024,
+        head_timeout: opening.limits.head,
         stall_timeout: opening.limits.stall,
         drain_timeout: opening.limits.drain,
         enable_connect_protocol: true,
@@ -138,6 +139,7 @@ fn open_spdy(version: spdy::Version, opening: Opening) -> Box<dyn Speaker> {
     let settings = spdy::Settings {
         // As over HTTP/2.
         send_low_water: 16 * 1024,
+        head_timeout: opening.limits.head,
         stall_timeout: opening.limits.stall,
         // The protocol's own, of which nothing is announced: OkHttp 1.5.1 (Twitter4J's SPDY module) gives credit back
         // when half of the *server's* window has come in, which its own of 64 KiB never holds where that is above 128 KiB.

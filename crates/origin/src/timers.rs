@@ -1,5 +1,7 @@
 //! When to look after which socket. An entry that has become too early costs one look; a socket
-//! pushes a new one only when its deadline comes forward.
+//! pushes a new one only when its deadline comes forward. Entries of sockets that are gone are cleared
+//! out when they are the most: connections that come and go by thousands a second would otherwise be
+//! remembered for as long as the longest time-out.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,6 +14,9 @@ pub(crate) struct Key {
     pub(crate) serial: u64,
 }
 
+/// Entries that are not worth the trouble.
+const FEW: usize = 1024;
+
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<(Instant, Key)>>,
@@ -20,6 +25,14 @@ pub(crate) struct Timers {
 impl Timers {
     pub(crate) fn push(&mut self, at: Instant, key: Key) {
         self.heap.push(Reverse((at, key)));
+    }
+
+    /// Clears out what nobody waits for any more, where that may be most of it: `sockets` are there, of which each
+    /// waits for one entry at most. A push pays for a constant part of it.
+    pub(crate) fn tidy(&mut self, sockets: usize, is_awaited: impl Fn(Instant, Key) -> bool) {
+        if self.heap.len() > 4 * sockets + FEW {
+            self.heap.retain(|&Reverse((at, key))| is_awaited(at, key));
+        }
     }
 
     /// The next time to look.
@@ -33,5 +46,26 @@ impl Timers {
             return None;
         }
         self.heap.pop().map(|Reverse(entry)| entry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn what_sockets_that_are_gone_have_left_is_bounded() {
+        let mut timers = Timers::default();
+        let due =
+            |serial: u64| Instant::ZERO + Duration::from_secs(75) + Duration::from_nanos(serial);
+        for serial in 0..100_000 {
+            timers.push(due(serial), Key { place: 0, serial });
+            timers.tidy(1, |_, key| key.serial == serial);
+            assert!(timers.heap.len() <= FEW + 4, "{}", timers.heap.len());
+        }
+        let last = Key { place: 0, serial: 99_999 };
+        let found = std::iter::from_fn(|| timers.pop(due(100_000))).any(|(_, key)| key == last);
+        assert!(found, "what is awaited is kept");
     }
 }

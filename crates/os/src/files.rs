@@ -89,6 +89,16 @@ impl Root {
         if let Some(file) = self.cache.find(now, path) {
             return Ok(Entry::File(file));
         }
+        match self.look_up_anew(now, path) {
+            // Rather the file as it was a while ago than none.
+            Err(LookupError::Busy(error)) => {
+                self.cache.find_old(path).map(Entry::File).ok_or(LookupError::Busy(error))
+            }
+            found => found,
+        }
+    }
+
+    fn look_up_anew(&self, now: Instant, path: &str) -> Result<Entry, LookupError> {
         let file = File::from(open::below(&self.directory, path).map_err(lookup_error)?);
         let metadata = file.metadata().map_err(lookup_error)?;
         if metadata.is_dir() {

@@ -12,7 +12,7 @@
 //! Commands and time-outs may leave events behind: call `handle_bytes` with an empty input to get them.
 
 use crate::error::{Error, Misuse, Refused};
-use crate::message::{RequestHead, ResponseHead};
+use crate::message::{RequestHead, ResponseHead, Status};
 use crate::prepared::Prepared;
 use crate::schedule::Priority;
 use crate::send_buf::SendBuf;
@@ -176,6 +176,17 @@ pub trait Connection {
     fn state(&self) -> ConnectionState;
 }
 
+/// An answer that has the very head of the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repeated {
+    /// Whose answer it is.
+    pub stream: StreamId,
+    /// What that head says.
+    pub status: Status,
+    /// Octets of its body.
+    pub body: usize,
+}
+
 /// The client's side.
 pub trait ClientConnection: Connection {
     /// Asks. With `Fin::Last` there is no body; else `send` follows.
@@ -184,6 +195,13 @@ pub trait ClientConnection: Connection {
     /// Asks what was prepared: the same as `request` with its head and end, for less work where there is less to do.
     fn request_prepared(&mut self, now: Instant, prepared: &Prepared) -> Result<StreamId, Refused> {
         self.request(now, prepared.head(), prepared.fin())
+    }
+
+    /// Takes a whole answer off the front of `input` where it has the very head of the one before it: whoever only counts
+    /// is spared its events. None where there is none such, or it is more than octets to the one request under way;
+    /// then nothing is taken.
+    fn take_repeated(&mut self, _now: Instant, _input: &mut &[u8]) -> Option<Repeated> {
+        None
     }
 
     /// Gives back a head that an event brought, once it has been looked at: the next one is read into its room.

@@ -30,7 +30,7 @@ pub mod spdy;
 pub mod ws;
 
 pub use connection::{
-    ClientConnection, Connection, ConnectionState, Event, Fin, ServerConnection, StreamId,
+    ClientConnection, Connection, ConnectionState, Event, Fin, Repeated, ServerConnection, StreamId,
 };
 pub use end_point::{
     Accepted, Acks, Action, EndPoint, FastOpen, Nagle, SocketError, SocketId, SocketSettings,

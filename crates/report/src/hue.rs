@@ -15,6 +15,8 @@ pub(crate) enum Hue {
     H2Clear,
     /// HTTP/2 over TLS: blue, #0072B2.
     H2Tls,
+    /// HTTP/3: yellow, #F0E442; letters in it are olive.
+    H3,
     /// SPDY by prior knowledge: the next one's lighter neighbour, #5CC3A4.
     SpdyClear,
     /// SPDY over TLS: bluish green, #009E73.
@@ -33,6 +35,7 @@ impl Hue {
             (Transport::Http1, Tls::V1_2 | Tls::V1_3) => Self::Http1Tls,
             (Transport::H2, Tls::None) => Self::H2Clear,
             (Transport::H2, Tls::V1_2 | Tls::V1_3) => Self::H2Tls,
+            (Transport::H3, _) => Self::H3,
             (Transport::Spdy | Transport::Spdy3, Tls::None) => Self::SpdyClear,
             (Transport::Spdy | Transport::Spdy3, Tls::V1_2 | Tls::V1_3) => Self::SpdyTls,
             (Transport::WebSocket, Tls::None) => Self::WebSocketClear,
@@ -47,6 +50,7 @@ impl Hue {
             Self::Http1Tls => "http1-tls",
             Self::H2Clear => "h2-clear",
             Self::H2Tls => "h2-tls",
+            Self::H3 => "h3",
             Self::SpdyClear => "spdy-clear",
             Self::SpdyTls => "spdy-tls",
             Self::WebSocketClear => "ws-clear",
@@ -62,6 +66,7 @@ impl Hue {
             Self::Http1Tls => 166,
             Self::H2Clear => 74,
             Self::H2Tls => 32,
+            Self::H3 => 142,
             Self::SpdyClear => 79,
             Self::SpdyTls => 36,
             Self::WebSocketClear => 176,

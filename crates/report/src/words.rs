@@ -59,7 +59,8 @@ pub(crate) fn ratio(comparison: &Comparison) -> Option<Ratio> {
 /// What an undecided verdict still needs.
 fn still_needed(comparison: &Comparison) -> Option<String> {
     match (comparison.verdict, comparison.trials_needed) {
-        (Verdict::Undecided, Some(trials)) => {
+        // Without a block in which both ran nothing says how many it would take.
+        (Verdict::Undecided, Some(trials)) if comparison.n > 0 => {
             Some(format!("about {trials} trials a cell would decide"))
         }
         _ => None,
@@ -455,6 +456,8 @@ pub(crate) fn standing(group: &Group<'_>) -> Standing {
     let all = group.verdicts.map_or(&[][..], |verdicts| &verdicts.ranking);
     let any = |verdict| all.iter().any(|ranked| ranked.comparison.verdict == verdict);
     match () {
+        // Undecided means that more trials may tell; where no two ran in one block there is nothing yet to tell of.
+        () if all.iter().all(|ranked| ranked.comparison.n == 0) => Standing::Nothing,
         () if any(Verdict::Undecided) => Standing::Undecided,
         () if any(Verdict::Slower) => Standing::BaselineLeads,
         () if any(Verdict::Tie) => Standing::Tie,

@@ -32,4 +32,4 @@ mod packet;
 pub use event::{Event, Sink, Tracer};
 pub use fetch::{ConnectionRecord, FetchOutcome, FetchRecord, Phases, TlsRecord};
 pub use header::{HeaderOctets, HeaderSize};
-pub use packet::{Direction, Fate, Flow, PacketRecord, TcpMark};
+pub use packet::{Direction, Fate, Flow, PacketRecord, QuicMark, TcpMark, UdpMark};

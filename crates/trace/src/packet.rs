@@ -58,6 +58,9 @@ pub struct PacketRecord {
     pub flow: Option<Flow>,
     /// TCP's own fields, for a TCP segment.
     pub tcp: Option<TcpMark>,
+    /// UDP's own fields, for a UDP datagram.
+    #[serde(default)]
+    pub udp: Option<UdpMark>,
 }
 
 /// The two ends of a packet's flow.
@@ -82,4 +85,20 @@ pub struct TcpMark {
     pub flags: u8,
     /// Octets of payload.
     pub payload: u32,
+}
+
+/// What a UDP datagram shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UdpMark {
+    /// Octets of payload.
+    pub payload: u32,
+    /// What QUIC shows of a handshake's packet in it.
+    pub quic: Option<QuicMark>,
+}
+
+/// A QUIC packet with a long header, of a version that HTTP/3 is spoken over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuicMark {
+    /// The connection's name at the sender, its first eight octets: it tells connections of one flow apart.
+    pub sender: u64,
 }

@@ -17,6 +17,7 @@ pub mod h2;
 pub mod hpack;
 pub mod ip;
 pub mod pcapng;
+pub mod quic;
 pub mod spdy;
 pub mod ws;
 

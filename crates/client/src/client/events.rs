@@ -13,6 +13,9 @@ impl<W: Work> Client<W> {
     /// Has the machine take `plain` and deals with all that it tells.
     pub(super) fn events(&mut self, now: Instant, carrier: &mut Carrier, plain: &mut &[u8]) {
         loop {
+            if !plain.is_empty() {
+                self.blame(now, carrier);
+            }
             let Some(machine) = carrier.machine() else { return };
             let Some(event) = machine.handle_bytes(now, plain) else { return };
             self.event(now, carrier, event);
@@ -119,7 +122,10 @@ impl<W: Work> Client<W> {
     }
 
     /// A response is whole.
-    fn complete(&mut self, now: Instant, carrier: &mut Carrier, stream: StreamId) {
+    pub(super) fn complete(&mut self, now: Instant, carrier: &mut Carrier, stream: StreamId) {
+        if self.waits_for_surplus(carrier, stream) {
+            return self.wake.by(now);
+        }
         let Some(exchange) = carrier.exchanges.remove(&stream) else { return };
         if !exchange.upload.is_empty()
             && let Some(machine) = carrier.machine()
@@ -145,7 +151,7 @@ impl<W: Work> Client<W> {
 
     /// The connection is over, and with it all that was under way on it.
     fn closed(&mut self, now: Instant, carrier: &mut Carrier, error: Option<Error>) {
-        let exchanges = std::mem::take(&mut carrier.exchanges);
+        let exchanges = carrier.take_unsettled();
         self.rank(carrier);
         for exchange in exchanges.into_values() {
             let Some(id) = exchange.fetch else { continue };

@@ -275,6 +275,7 @@ impl<W: Work> Client<W> {
         if let Some(machine) = slot.carrier.machine() {
             machine.handle_eof(now);
             self.events(now, &mut slot.carrier, &mut &[][..]);
+            self.settle(now, &mut slot.carrier);
             return self.retire(now, slot);
         }
         let place = slot.carrier.place.clone();
@@ -283,6 +284,7 @@ impl<W: Work> Client<W> {
 
     /// A connection is lost, and `failure` tells why.
     pub(super) fn lose(&mut self, now: Instant, mut slot: Slot, failure: Failure) {
+        self.settle(now, &mut slot.carrier);
         let exchanges = std::mem::take(&mut slot.carrier.exchanges);
         let (origin, socket) = (slot.carrier.origin, slot.carrier.socket);
         if self.turns_to_another_address(&slot) {
@@ -409,16 +411,18 @@ impl<W: Work> Client<W> {
                 machine.handle_timeout(now);
             }
         }
+        self.look(now, &mut slot.carrier);
         self.put_back(now, slot);
     }
 
     /// Where a connection stands for the pool.
     pub(super) fn rank(&mut self, carrier: &mut Carrier) {
         let (origin, socket) = (carrier.origin, carrier.socket);
+        let settles = carrier.settles();
         let Some(machine) = carrier.machine() else { return };
         let standing = match machine.state() {
             ConnectionState::Open => {
-                let room = machine.room();
+                let room = if settles { 0 } else { machine.room() };
                 let load = if carrier.exchanges.is_empty() { Load::Idle } else { Load::Busy };
                 Standing::Open { room, load }
             }

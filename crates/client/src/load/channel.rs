@@ -2,6 +2,7 @@
 //! what was heard, and takes the requests that it is given.
 
 mod speaker;
+mod tickets;
 
 pub(super) use speaker::{Loss, Told};
 
@@ -11,10 +12,11 @@ use crate::config::ClientConfig;
 use crate::transport::Protocol;
 use bytes::Bytes;
 use proto::ws::MessageKind;
-use proto::{ConnectionState, Fin, IdMap, Prepared, Refused, SendBuf, Status, StreamId};
+use proto::{ConnectionState, Fin, Prepared, Refused, SendBuf, Status, StreamId};
 use secure::Layer;
 use speaker::{Echoes, Speaker, hear, line};
 use std::time::Duration;
+use tickets::Tickets;
 use trace::Tracer;
 use unit::{Instant, Seed};
 
@@ -52,7 +54,7 @@ pub(super) struct Channel {
     pub(super) stage: Stage,
     pub(super) layer: Layer,
     speaker: Option<Speaker>,
-    tickets: IdMap<StreamId, Ticket>,
+    tickets: Tickets,
     /// Whether the driver has been told that there is something to send.
     pub(super) told: bool,
     /// Whether it stands among the connections that could take a request.
@@ -84,7 +86,7 @@ impl Channel {
             stage: Stage::Shut,
             layer: Layer::Clear,
             speaker: None,
-            tickets: IdMap::default(),
+            tickets: Tickets::default(),
             told: false,
             listed: false,
             counted: false,
@@ -111,7 +113,7 @@ impl Channel {
         self.stage = Stage::Shut;
         self.layer = Layer::Clear;
         self.speaker = None;
-        self.tickets.drain().map(|(_, ticket)| ticket)
+        self.tickets.drain()
     }
 
     /// Requests are made by `protocol` from now on.
@@ -314,14 +316,14 @@ impl Channel {
             Some(Speaker::Echo(echoes)) => echoes.line.handle_timeout(now),
             Some(Speaker::Http(_)) | None => {}
         }
-        if !self.tickets.values().any(|ticket| ticket.due <= overdue) {
+        if !self.tickets.iter().any(|(_, ticket)| ticket.due <= overdue) {
             return Ok(());
         }
         let late = self.tickets.iter().filter(|(_, ticket)| ticket.due <= overdue);
         let mut late: Vec<StreamId> = late.map(|(stream, _)| *stream).collect();
         late.sort_unstable();
         for stream in late {
-            if let Some(ticket) = self.tickets.remove(&stream) {
+            if let Some(ticket) = self.tickets.remove(stream) {
                 tell(Told::Failed(ticket, Fault::TimedOut));
             }
             if let Some(Speaker::Http(machine)) = &mut self.speaker {

@@ -148,7 +148,7 @@ impl Load {
         if channel.is_over() || used_up {
             return self.close(now, number, Loss::Orderly);
         }
-        if channel.has_room(streams) && self.plan.pace != Pace::Closed {
+        if self.plan.pace != Pace::Closed && channel.has_room(streams) {
             self.servers[channel.server].list(number, channel);
         }
         if !channel.told && channel.wants_transmit() {

@@ -36,6 +36,8 @@ pub enum Reply {
     Half(Vec<u8>),
     /// Sends the head, half of the body, and closes the connection.
     Cut(Status, Fields, Vec<u8>),
+    /// Answers at once, and goes on after the end of the body.
+    Beyond(Vec<u8>, &'static [u8]),
     /// Says nothing.
     Silence,
     /// Closes the connection.
@@ -376,6 +378,10 @@ impl World {
             Reply::Cut(status, fields, body) => {
                 self.answer(far, stream, (status, fields, body), Fin::More);
                 self.close(far);
+            }
+            Reply::Beyond(body, more) => {
+                self.answer(far, stream, (Status::OK, Fields::new(), body), Fin::Last);
+                self.raw(far, more);
             }
             Reply::Silence => {}
             Reply::Close => self.close(far),

@@ -52,7 +52,7 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
     }
     let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
     let mut config = OriginConfig::new(kinds, wall_clock);
-    config.protocols = vec![protocol(&job.contender)];
+    config.protocols = vec![protocol(&job.contender)?];
     config.table = job.table.map(Arc::new);
     let side = job.contender.settings.server;
     config.web_socket = WebSocketSettings {
@@ -119,7 +119,7 @@ fn server_tls(job: &FarJob) -> Result<Option<ServerTls>, Trouble> {
     }
     let identities = job.identities.iter().map(identity).collect::<Result<_, _>>()?;
     let options = ServerTlsOptions {
-        alpn: vec![protocol(&job.contender).name.to_owned()],
+        alpn: vec![protocol(&job.contender)?.name.to_owned()],
         versions: versions(&job.contender),
         resumption: resumption(&job.contender),
         key_log: key_log::open(job.key_log.as_deref())?,
@@ -135,14 +135,20 @@ fn identity(pem: &IdentityPem) -> Result<Identity, Trouble> {
 }
 
 /// The one protocol that a contender speaks, whether the client knows that beforehand or not.
-fn protocol(contender: &Contender) -> Protocol {
-    match contender.transport {
+fn protocol(contender: &Contender) -> Result<Protocol, Trouble> {
+    Ok(match contender.transport {
         // A WebSocket begins as a request.
         Transport::Http1 | Transport::WebSocket => Protocol::HTTP_1_1,
         Transport::H2 => Protocol::HTTP_2,
         Transport::Spdy => Protocol::SPDY_3_1,
         Transport::Spdy3 => Protocol::SPDY_3,
-    }
+        other @ Transport::H3 => return Err(unspoken("server", other)),
+    })
+}
+
+/// What neither end of wirelap's own speaks; a trial that asks for it is unsupported before it begins.
+pub(crate) fn unspoken(end: &str, transport: Transport) -> Trouble {
+    Trouble::failed(format!("wirelap's own {end} does not speak {transport}"))
 }
 
 /// How a side's sockets send and acknowledge.

@@ -11,7 +11,7 @@ use crate::get::{leftover, resolve, trust};
 use crate::trouble::Trouble;
 use client::{
     Client, ClientConfig, Download, DownloadSettings, Offer, Priorities, Profile, Report, Retry,
-    Security, Timeouts, Transport, Wanted,
+    Security, Surplus, Timeouts, Transport, Wanted,
 };
 use os::files::writer::{Cache, DigestWish, Leave, WriterSettings};
 use os::reactor::{Reactor, ReactorSettings, Stop};
@@ -189,6 +189,7 @@ fn config(args: &GetArgs) -> Result<ClientConfig, Trouble> {
     config.profile = Profile::Bare;
     config.priorities = Priorities::Silent;
     config.redirects = args.max_redirs;
+    config.surplus = Surplus::Blamed;
     Ok(config)
 }
 

@@ -228,6 +228,7 @@ fn transport_ways(transport: Transport) -> &'static str {
             "clear, TLS 1.2 or TLS 1.3; six connections an origin, as browsers keep"
         }
         Transport::H2 => "TLS by ALPN, or clear by prior knowledge; one connection an origin",
+        Transport::H3 => "over QUIC; between other people's clients and servers that speak it",
         Transport::Spdy => "as h2; flow control of streams and of the session",
         Transport::Spdy3 => "as spdy/3.1, with flow control of streams alone",
         Transport::WebSocket => "clear or TLS (wss), by HTTP/1.1's Upgrade; carries echo alone",

@@ -1,6 +1,6 @@
 //! `wirelap near` (hidden): the client's side of a trial. Takes its job, does it, and tells what happened.
 
-use crate::command::far::{resumption, socket_settings, versions};
+use crate::command::far::{resumption, socket_settings, unspoken, versions};
 use crate::echo::EchoTask;
 use crate::job::{NearJob, NearReport};
 use crate::key_log;
@@ -124,7 +124,7 @@ fn request(call: &Call) -> FetchSpec {
 
 fn config(job: &NearJob) -> Result<ClientConfig, Trouble> {
     let contender = &job.contender;
-    let transport = transport(contender);
+    let transport = transport(contender)?;
     let tls = ClientTls::new(ClientTlsOptions {
         roots: vec![Pem::new("the trial's root certificate", job.root.as_bytes())],
         alpn: transport.alpn(),
@@ -153,9 +153,9 @@ fn config(job: &NearJob) -> Result<ClientConfig, Trouble> {
     Ok(config)
 }
 
-fn transport(contender: &Contender) -> Transport {
+fn transport(contender: &Contender) -> Result<Transport, Trouble> {
     use client::{Offer, Security};
-    Transport {
+    Ok(Transport {
         offer: match (contender.settings.negotiation, contender.transport) {
             (Negotiation::Alpn, Asked::Http1 | Asked::H2) => Offer::Negotiate,
             (Negotiation::Alpn, Asked::Spdy) => Offer::NegotiateSpdy,
@@ -164,12 +164,13 @@ fn transport(contender: &Contender) -> Transport {
             (Negotiation::Known, Asked::Spdy3) => Offer::Spdy3,
             (Negotiation::Known, Asked::Http1) | (_, Asked::WebSocket) => Offer::Http1,
             (Negotiation::Known, Asked::H2) => Offer::Http2,
+            (_, other @ Asked::H3) => return Err(unspoken("client", other)),
         },
         security: match contender.tls {
             Tls::None => Security::Clear,
             Tls::V1_2 | Tls::V1_3 => Security::Tls,
         },
-    }
+    })
 }
 
 fn hosts(job: &NearJob) -> Hosts {

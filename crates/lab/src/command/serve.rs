@@ -39,6 +39,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
     let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
     let mut config = OriginConfig::new(kinds, wall_clock);
     config.protocols = protocols(args);
+    config.limits = args.patience.limits();
     let stop = Stop::new().map_err(super::lacking)?;
     let workers: Vec<_> = shares
         .into_iter()

@@ -60,7 +60,7 @@ pub(crate) fn result(
         sent_octets: tally.sent,
         client: cpu(ran),
         warnings: Vec::new(),
-        course: ran.course.iter().map(second).collect(),
+        course: ran.course.clone(),
         slo: None,
     };
     result.warnings = warnings(plan, &result);
@@ -139,7 +139,7 @@ fn cpu(ran: &Ran) -> ClientCpu {
     ClientCpu { cpu_seconds, busiest_share, answers_per_cpu_second: per_second }
 }
 
-fn second(moment: &Moment) -> Second {
+pub(super) fn second(moment: &Moment) -> Second {
     let times = moment.part.latency.histogram();
     let at = |share| (!times.is_empty()).then(|| times.value_at_quantile(share) as f64 / 1e6);
     Second {

@@ -1,6 +1,7 @@
 //! One run of a plan: an engine a thread, a core each, and what all of them counted.
 
 use super::live::Live;
+use super::outcome;
 use crate::host;
 use crate::trouble::Trouble;
 use client::load::{Interval, Load, LoadPlan, Part, Share, Tally, Watch};
@@ -10,13 +11,14 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
+use study::load::Second;
 use unit::Instant;
 
 /// What a run came to.
 pub(crate) struct Ran {
     pub(crate) tally: Tally,
-    /// About a second each.
-    pub(crate) course: Vec<Moment>,
+    /// About a second each. Figures alone: a histogram for each would be a gigabyte an hour.
+    pub(crate) course: Vec<Second>,
     /// What each thread used while it counted, and how long that was.
     pub(crate) cpu: Vec<(Duration, Duration)>,
 }
@@ -92,7 +94,7 @@ fn attend(
     news: &Receiver<News>,
     threads: usize,
     live: &mut Live,
-) -> (Vec<Moment>, Vec<(Duration, Duration)>) {
+) -> (Vec<Second>, Vec<(Duration, Duration)>) {
     let mut open: BTreeMap<usize, Vec<Interval>> = BTreeMap::new();
     let (mut course, mut cpu) = (Vec::new(), Vec::new());
     let mut began: Option<Instant> = None;
@@ -104,8 +106,9 @@ fn attend(
                 let together = open.entry(nth).or_default();
                 together.push(*interval);
                 if together.len() == threads {
-                    course.extend(moment(began, &open.remove(&nth).unwrap_or_default()));
-                    live.show(course.last());
+                    let moment = moment(began, &open.remove(&nth).unwrap_or_default());
+                    live.show(moment.as_ref());
+                    course.extend(moment.as_ref().map(outcome::second));
                 }
             }
         }

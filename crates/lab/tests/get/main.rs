@@ -13,3 +13,4 @@ mod misuse;
 mod peers;
 mod server;
 mod started;
+mod surplus;

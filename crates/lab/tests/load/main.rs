@@ -6,8 +6,12 @@
 #[path = "../commands/bench.rs"]
 mod bench;
 mod faults;
+#[allow(dead_code, reason = "the attacks on a server use the rest")]
+#[path = "../hostile/frames.rs"]
+mod frames;
 mod output;
 mod peers;
+mod rubbish;
 mod stall;
 #[path = "../get/started.rs"]
 mod started;

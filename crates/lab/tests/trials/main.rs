@@ -8,5 +8,6 @@ mod bench;
 mod broken_peers;
 mod calls;
 mod echo;
+mod http3;
 mod near_side;
 mod servers;

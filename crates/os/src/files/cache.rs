@@ -1,5 +1,5 @@
 //! Small files kept whole, bounded in octets and in age. A file that changes is served in its old
-//! version for at most that age.
+//! version for at most that age, or for as long as the system cannot open it anew.
 
 use super::OpenFile;
 use std::cell::RefCell;
@@ -63,6 +63,11 @@ impl Cache {
         let kept = self.kept.borrow();
         let (since, file) = kept.files.get(path)?;
         (now.since(*since) < self.settings.age).then(|| Arc::clone(file))
+    }
+
+    /// The file, however long ago it was looked up.
+    pub(super) fn find_old(&self, path: &str) -> Option<Arc<OpenFile>> {
+        self.kept.borrow().files.get(path).map(|(_, file)| Arc::clone(file))
     }
 
     #[cfg(test)]

@@ -36,11 +36,31 @@ pub(crate) fn bound_ports() -> Vec<u16> {
     ports
 }
 
-/// Whether somebody listens on this TCP address in this thread's network namespace, by itself or with all.
-pub(crate) fn listens(address: SocketAddr) -> bool {
-    ["tcp", "tcp6"].iter().any(|table| {
+/// What a server listens by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listening {
+    /// A TCP socket that takes connections.
+    Tcp,
+    /// A UDP socket that is bound.
+    Udp,
+}
+
+impl Listening {
+    /// The kernel's tables of such sockets, and the state that they are in there.
+    fn tables(self) -> ([&'static str; 2], &'static str) {
+        match self {
+            Self::Tcp => (["tcp", "tcp6"], TCP),
+            Self::Udp => (["udp", "udp6"], UDP),
+        }
+    }
+}
+
+/// Whether somebody listens on this address in this thread's network namespace, by itself or with all.
+pub(crate) fn listens(listening: Listening, address: SocketAddr) -> bool {
+    let (tables, state) = listening.tables();
+    tables.iter().any(|table| {
         let text = fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default();
-        text.lines().filter_map(listener_of).any(|(ip, port)| {
+        text.lines().filter_map(|line| listener_of(line, state)).any(|(ip, port)| {
             let same = match (ip, address.ip()) {
                 (IpAddr::V6(all), _) if all.is_unspecified() => true,
                 (IpAddr::V6(ip), IpAddr::V4(wanted)) => ip.to_ipv4_mapped() == Some(wanted),
@@ -53,10 +73,10 @@ pub(crate) fn listens(address: SocketAddr) -> bool {
     })
 }
 
-/// The local address of a row that listens. proc_net_tcp: the address in words of 32 bits, each in the
+/// The local address of a row in `state`. proc_net_tcp: the address in words of 32 bits, each in the
 /// machine's own order.
-fn listener_of(line: &str) -> Option<(IpAddr, u16)> {
-    let port = port_of(line, TCP)?;
+fn listener_of(line: &str, state: &str) -> Option<(IpAddr, u16)> {
+    let port = port_of(line, state)?;
     let digits = line.split_whitespace().nth(1)?.split(':').next()?;
     let word = |at: usize| {
         let word = u32::from_str_radix(digits.get(at * 8..at * 8 + 8)?, 16).ok()?;
@@ -99,9 +119,12 @@ mod tests {
             "   0: 0000000000000000FFFF000001004D0A:01BB 00000000000000000000000000000000:0000 0A";
         if cfg!(target_endian = "little") {
             let four = "   0: 01004D0A:01BB 00000000:0000 0A 00000000:00000000";
-            assert_eq!(listener_of(four), Some(("10.77.0.1".parse().unwrap(), 443)));
-            assert_eq!(listener_of(six), Some(("::ffff:10.77.0.1".parse().unwrap(), 443)));
+            assert_eq!(listener_of(four, TCP), Some(("10.77.0.1".parse().unwrap(), 443)));
+            assert_eq!(listener_of(six, TCP), Some(("::ffff:10.77.0.1".parse().unwrap(), 443)));
         }
+        let bound = "  12: 01004D0A:01BB 00000000:0000 07 00000000:00000000";
+        assert_eq!(listener_of(bound, TCP), None);
+        assert_eq!(listener_of(bound, UDP).map(|(_, port)| port), Some(443));
         assert_eq!(port_of("  sl  local_address rem_address   st", TCP), None);
     }
 }

@@ -2,13 +2,16 @@
 //! asked for end the connection.
 
 mod plan;
+mod repeated;
 
 use super::body::{self, Incoming};
 use super::connection::{HeadReader, trace_closed, violation};
 use super::head::{self, CLIENT_CODE};
 use super::outgoing::{Hold, Outgoing};
 use super::settings::{ClientSettings, KeepAlive};
-use crate::connection::{ClientConnection, Connection, ConnectionState, Event, Fin, StreamId};
+use crate::connection::{
+    ClientConnection, Connection, ConnectionState, Event, Fin, Repeated, StreamId,
+};
 use crate::error::{Error, Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead};
 use crate::prepared::Prepared;
@@ -479,6 +482,10 @@ impl ClientConnection for Client {
         let written = prepared.http1().map_err(Refused::Unsendable)?;
         let put = |out: &mut Vec<u8>| out.extend_from_slice(&written.octets);
         Ok(self.begin(&written.plan, written.expects_continue, put))
+    }
+
+    fn take_repeated(&mut self, now: Instant, input: &mut &[u8]) -> Option<Repeated> {
+        self.take_whole(now, input)
     }
 
     fn recycle(&mut self, head: ResponseHead) {

@@ -12,7 +12,7 @@ use study::result::CellResult;
 use study::stats::{Percentile, Summary};
 use trace::ConnectionRecord;
 
-/// What each cell's median trial really spoke.
+/// What each cell's median trial really spoke; nothing where nothing was measured.
 pub(super) fn spoken(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     let columns = [
         text("cell"),
@@ -25,7 +25,7 @@ pub(super) fn spoken(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
         figure("octets of request heads"),
         figure("octets of response heads"),
     ];
-    let rows = cells(groups).filter_map(|cell| {
+    let row = |cell: &CellResult| {
         let spoken = Spoken::of(report.median_row(cell)?);
         Some([
             words::cell(groups, cell),
@@ -38,7 +38,11 @@ pub(super) fn spoken(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
             spoken.heads_sent(),
             spoken.heads_received(),
         ])
-    });
+    };
+    let rows: Vec<[String; 9]> = cells(groups).filter_map(row).collect();
+    if rows.is_empty() {
+        return;
+    }
     m.line("h3", &[], "What was really spoken, in each cell's median trial");
     m.line("p", &[], HEADS);
     table(m, "Really spoken", &columns, rows);
@@ -48,7 +52,7 @@ pub(super) fn spoken(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
 const HEADS: &str = "Octets of heads stand before → after compression: of HTTP/2 the fields as HTTP/1.1 would write \
                      them, of SPDY the name/value blocks. HTTP/1.1 compresses none.";
 
-/// What each cell's median trial moved.
+/// What each cell's median trial moved; nothing where nothing was measured.
 pub(super) fn moved(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     let columns = [
         text("cell"),
@@ -60,11 +64,15 @@ pub(super) fn moved(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
         figure("packets lost"),
         figure("queue full"),
     ];
-    let rows = cells(groups).filter_map(|cell| {
+    let row = |cell: &CellResult| {
         let mut row = vec![words::cell(groups, cell)];
         row.extend(sums(cell, report.median_row(cell)?));
         Some(row)
-    });
+    };
+    let rows: Vec<Vec<String>> = cells(groups).filter_map(row).collect();
+    if rows.is_empty() {
+        return;
+    }
     m.line("h3", &[], "What went over the wire, in each cell's median trial");
     table(m, "Over the wire", &columns, rows);
     connections_query(m, report, groups);

@@ -16,6 +16,7 @@ pub(super) fn dots(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: &
     let cells = group.fastest_first();
     let trials: Vec<Vec<&TrialRecord>> = cells.iter().map(|cell| report.trials(cell)).collect();
     let loads = trials.iter().flatten().filter_map(|trial| measured_load(trial));
+    let is_timed = loads.clone().next().is_some();
     let intervals = cells.iter().filter_map(|cell| Some(load(cell)?.ci95[1]));
     let scale = shared_scale(loads.chain(intervals));
     let bottom = ROW * cells.len() as f64;
@@ -32,7 +33,10 @@ pub(super) fn dots(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: &
         command: command::rows(report.folder, &query(group)),
     };
     let draw = |m: &mut Markup| {
-        axis(m, scale, 0.0, bottom);
+        // Crosses alone have no time to stand at.
+        if is_timed {
+            axis(m, scale, 0.0, bottom);
+        }
         for (i, (cell, trials)) in cells.iter().zip(&trials).enumerate() {
             row(m, group, cell, trials, &Row { scale, top: i as f64 * ROW });
         }

@@ -6,6 +6,7 @@ use report::html;
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::BTreeSet;
 use study::experiment::{Dependencies, HarWorkload, Think, Workload};
+use study::record::Outcome;
 
 pub(crate) fn parse(page: &str) -> Document<'_> {
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
@@ -245,4 +246,29 @@ fn a_published_measurement_stands_beside_ours_with_its_findings() {
     let text =
         report::terminal(&run.report(), report::Style { colour: report::Colour::Off, width: 100 });
     assert!(text.contains("CANNOT TELL: keep-alive makes no difference to SPDY"), "{text}");
+}
+
+#[test]
+fn where_every_trial_failed_nothing_is_said_to_be_undecided_and_no_empty_table_stands() {
+    let reason = "the subject ended early".to_owned();
+    let run = Run::of(quick(), |_| Some(Outcome::Failed { reason: reason.clone() }));
+    let page = html(&run.report());
+    let document = parse(&page);
+    let title = content(elements(&document, "h1").next().unwrap());
+    assert!(title.contains("nothing could be compared"), "{title}");
+    let body = content(elements(&document, "main").next().unwrap());
+    assert!(body.contains("12 of 12 failed: the subject ended early"));
+    for absent in [
+        "trials a cell would decide",
+        "over all attempts",
+        "What was really spoken",
+        "What went over the wire",
+        "key IN ()",
+    ] {
+        assert!(!body.contains(absent), "{absent}");
+    }
+    // A cross has no place on an axis of time.
+    let picture = elements(&document, "svg").next().unwrap();
+    assert!(content(picture).contains('✕'));
+    assert!(!content(picture).contains("ms"));
 }

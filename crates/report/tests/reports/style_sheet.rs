@@ -49,6 +49,7 @@ fn letters_are_legible_in_light_and_dark() {
             "--h1t-ink",
             "--h2c-ink",
             "--h2t-ink",
+            "--h3-ink",
             "--spc-ink",
             "--spt-ink",
             "--wsc-ink",
@@ -71,6 +72,7 @@ fn the_fills_are_okabe_and_itos() {
         ("--h1t", "d55e00"),
         ("--h2c", "56b4e9"),
         ("--h2t", "0072b2"),
+        ("--h3", "f0e442"),
         ("--spt", "009e73"),
         ("--wst", "cc79a7"),
     ] {

@@ -67,6 +67,9 @@ pub enum Transport {
     /// HTTP/2 (RFC 9113), by prior knowledge where there is no TLS.
     #[serde(rename = "h2")]
     H2,
+    /// HTTP/3 (RFC 9114), over QUIC: between other people's clients and servers.
+    #[serde(rename = "h3")]
+    H3,
     /// SPDY/3.1, by prior knowledge where there is no TLS.
     #[serde(rename = "spdy/3.1")]
     Spdy,
@@ -80,13 +83,15 @@ pub enum Transport {
 
 impl Transport {
     /// Every transport that an experiment may name.
-    pub const ALL: [Self; 5] = [Self::Http1, Self::H2, Self::Spdy, Self::Spdy3, Self::WebSocket];
+    pub const ALL: [Self; 6] =
+        [Self::Http1, Self::H2, Self::H3, Self::Spdy, Self::Spdy3, Self::WebSocket];
 
     /// The name in files, and for those that have one in ALPN.
     pub fn name(self) -> &'static str {
         match self {
             Self::Http1 => "http/1.1",
             Self::H2 => "h2",
+            Self::H3 => "h3",
             Self::Spdy => "spdy/3.1",
             Self::Spdy3 => "spdy/3",
             Self::WebSocket => "ws",
@@ -98,17 +103,17 @@ impl Transport {
     pub fn usual_tls(self) -> Tls {
         match self {
             Self::Http1 | Self::WebSocket => Tls::None,
-            Self::H2 | Self::Spdy | Self::Spdy3 => Tls::V1_3,
+            Self::H2 | Self::H3 | Self::Spdy | Self::Spdy3 => Tls::V1_3,
         }
     }
 
     /// Connections that browsers keep to an origin at most: six of HTTP/1.1 (Chromium's
     /// `max_sockets_per_group`, Firefox's `network.http.max-persistent-connections-per-server`), one of HTTP/2
-    /// (RFC 9113 §9.1) and of SPDY. A WebSocket is one connection.
+    /// (RFC 9113 §9.1), of HTTP/3 (RFC 9114 §3.3) and of SPDY. A WebSocket is one connection.
     pub fn usual_connections(self) -> u32 {
         match self {
             Self::Http1 => 6,
-            Self::H2 | Self::Spdy | Self::Spdy3 | Self::WebSocket => 1,
+            Self::H2 | Self::H3 | Self::Spdy | Self::Spdy3 | Self::WebSocket => 1,
         }
     }
 }

@@ -4,7 +4,7 @@
 mod echo;
 mod workloads;
 
-use super::contender::{ClientSubject, Contender, Negotiation, ORIGIN, Settings, Tls};
+use super::contender::{ClientSubject, Contender, Negotiation, ORIGIN, Settings, Tls, Transport};
 use super::fast::Fast;
 use super::file::{
     ContenderFile, ExperimentFile, KindFile, LinkFile, SettingsFile, TlsFile, WorkloadFile,
@@ -107,6 +107,12 @@ impl Reader<'_> {
         };
         if tls == Tls::None {
             self.nothing_of_tls(&given)?;
+        }
+        if transport == Transport::H3 && tls != Tls::V1_3 {
+            // RFC 9001 §4.2.
+            let words =
+                "`h3` is over QUIC, which has TLS 1.3 within it: leave `tls` away, or say \"1.3\"";
+            return Err(self.fault(file.transport.span(), words));
         }
         let (client, server) = self.sides(transport, &given)?;
         let settings = Settings {

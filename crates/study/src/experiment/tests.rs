@@ -276,3 +276,15 @@ proptest! {
         let _ = text.parse::<Experiment>();
     }
 }
+
+#[test]
+fn http3_is_over_tls_13_and_nothing_else() {
+    let h3: Experiment = SMALL.replace("\"http/1.1\"", "\"h3\"").parse().unwrap();
+    assert_eq!(h3.contenders[0].tls, Tls::V1_3);
+    assert_eq!(h3.contenders[0].settings.connections, 1);
+    for tls in ["none", "1.2"] {
+        let error = fault("\"http/1.1\"", &format!("\"h3\"\ntls = \"{tls}\""));
+        assert!(error.message.starts_with("`h3` is over QUIC"), "{error}");
+        assert_eq!(place(&error), (7, 13));
+    }
+}

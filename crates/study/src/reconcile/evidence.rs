@@ -7,6 +7,7 @@ mod tests;
 
 use super::packets::{PacketSummary, payload_until, summarise};
 use super::path::finished;
+use crate::experiment::Transport;
 use crate::record::Outcome;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -250,9 +251,12 @@ impl Bench<'_, '_> {
         self.objections.push(reason);
     }
 
-    /// The packet headers that are kept do not show what TLS hides; over UDP there is HTTP/3 alone.
+    /// The packet headers that are kept do not show what TLS hides; over QUIC there is HTTP/3 alone.
     fn protocol(&mut self) {
         let asked = self.case.transport;
+        if let Some(reason) = self.below() {
+            return self.object(reason);
+        }
         let told = self.case.fetches.iter().map(|fetch| fetch.protocol.as_str());
         if let Some(other) = told.filter(|told| !told.is_empty()).find(|told| *told != asked) {
             let reason = format!("{asked} was asked for, and it says that it spoke {other}");
@@ -271,10 +275,36 @@ impl Bench<'_, '_> {
                 None if seen.next().is_some() => {
                     self.grade(Claim::Protocol, asked, Grade::ServerLog);
                 }
-                None => self.grade(Claim::Protocol, asked, Grade::Unverified),
+                None => self.grade(Claim::Protocol, asked, self.seen_below()),
             },
-            None => self.grade(Claim::Protocol, asked, Grade::Unverified),
+            None => self.grade(Claim::Protocol, asked, self.seen_below()),
         }
+    }
+
+    /// What was seen below the protocol that cannot be there.
+    fn below(&self) -> Option<String> {
+        self.case.packets?;
+        let asked = self.case.transport;
+        let (quic, all) = (self.sums.whole.quic_connections, self.sums.whole.connections);
+        match asked == Transport::H3.name() {
+            true if all > quic => {
+                let tcp = all - quic;
+                Some(format!("{asked} was asked for, and the link saw {tcp} TCP connections begin"))
+            }
+            true if quic == 0 => {
+                Some(format!("{asked} was asked for, and the link saw no QUIC connection begin"))
+            }
+            false if quic > 0 => Some(format!(
+                "{asked} was asked for, and the link saw {quic} QUIC connections begin"
+            )),
+            _ => None,
+        }
+    }
+
+    /// How far the link's log alone vouches for the protocol.
+    fn seen_below(&self) -> Grade {
+        let is_quic = self.case.transport == Transport::H3.name() && self.case.packets.is_some();
+        if is_quic { Grade::Wire } else { Grade::Unverified }
     }
 
     fn tls(&mut self) {

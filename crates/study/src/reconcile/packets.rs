@@ -6,7 +6,7 @@ use super::held::holds;
 use super::path::Stretch;
 use super::{CLOCK_TOLERANCE, LinkFacts};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 use trace::{ConnectionRecord, Direction, Fate, Flow, PacketRecord, TcpMark};
 use unit::{ByteSize, Instant};
@@ -18,8 +18,11 @@ pub struct PacketSummary {
     pub up: WaySummary,
     /// From the far side to the near.
     pub down: WaySummary,
-    /// TCP connections that the near side began.
+    /// TCP connections that the near side began, and QUIC connections.
     pub connections: u64,
+    /// The QUIC connections among them.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub quic_connections: u64,
 }
 
 /// The packet log of one way in figures.
@@ -29,7 +32,8 @@ pub struct WaySummary {
     pub packets: u64,
     /// Octets of IP that entered.
     pub bytes: u64,
-    /// Octets of TCP payload that came out, each counted once however often it was sent.
+    /// Octets of TCP payload that came out, each counted once however often it was sent, and all of UDP's, whose
+    /// contents nobody on the way can tell apart.
     pub payload: u64,
     /// Octets of TCP payload that entered again.
     pub retransmitted: u64,
@@ -49,23 +53,43 @@ pub fn summarise(packets: &[PacketRecord]) -> PacketSummary {
         // (RFC 6528), and a client that makes a thousand meets some port twice.
         .map(|(flow, tcp)| (flow.source, flow.destination, tcp.sequence))
         .collect();
+    let quic = quic_begun(packets);
     PacketSummary {
         up: way(packets, Direction::Up),
         down: way(packets, Direction::Down),
-        connections: begun.len() as u64,
+        connections: begun.len() as u64 + quic,
+        quic_connections: quic,
     }
 }
 
-/// Octets of TCP payload, each counted once, that came out towards the client no later than `end`.
+/// QUIC connections that the near side began: each names itself in every packet of its handshake.
+fn quic_begun(packets: &[PacketRecord]) -> u64 {
+    let up = packets.iter().filter(|packet| packet.direction == Direction::Up);
+    let named = up.filter_map(|packet| Some((packet.flow?, packet.udp?.quic?.sender)));
+    named.collect::<HashSet<_>>().len() as u64
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
+/// Octets of payload, TCP's each counted once, that came out towards the client no later than `end`.
 pub(super) fn payload_until(packets: &[PacketRecord], end: Instant) -> u64 {
     let in_time = |fate| matches!(fate, Fate::Delivered { at } if at <= end);
     let mut delivered: HashMap<Flow, Octets> = HashMap::new();
+    let mut datagrams = 0;
     for packet in packets.iter().filter(|p| p.direction == Direction::Down && in_time(p.fate)) {
+        datagrams += datagram(packet);
         if let (Some(flow), Some(tcp)) = (packet.flow, packet.tcp) {
             delivered.entry(flow).or_default().add(tcp);
         }
     }
-    delivered.values().map(Octets::distinct).sum()
+    datagrams + delivered.values().map(Octets::distinct).sum::<u64>()
+}
+
+/// Octets of UDP payload in a packet.
+fn datagram(packet: &PacketRecord) -> u64 {
+    packet.udp.map_or(0, |udp| u64::from(udp.payload))
 }
 
 /// RFC 9293 §3.5: a connection begins with SYN and without ACK.
@@ -87,13 +111,17 @@ fn way(packets: &[PacketRecord], direction: Direction) -> WaySummary {
             Fate::Lost => sum.lost += 1,
             Fate::QueueFull => sum.queue_full += 1,
         }
+        let is_delivered = matches!(packet.fate, Fate::Delivered { .. });
+        if is_delivered {
+            sum.payload += datagram(packet);
+        }
         let (Some(flow), Some(tcp)) = (packet.flow, packet.tcp) else { continue };
         entered.entry(flow).or_default().add(tcp);
-        if matches!(packet.fate, Fate::Delivered { .. }) {
+        if is_delivered {
             delivered.entry(flow).or_default().add(tcp);
         }
     }
-    sum.payload = delivered.values().map(Octets::distinct).sum();
+    sum.payload += delivered.values().map(Octets::distinct).sum::<u64>();
     sum.retransmitted = entered.values().map(|octets| octets.total - octets.distinct()).sum();
     sum
 }

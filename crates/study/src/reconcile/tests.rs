@@ -112,6 +112,7 @@ fn packet(direction: Direction, sent: f64, out: Option<f64>, payload: (u32, u32)
             flags: if payload == 0 { 0x02 } else { 0x18 },
             payload,
         }),
+        udp: None,
     }
 }
 

@@ -202,7 +202,9 @@ impl ServerDeclaration {
         let spoken = match tls {
             Tls::None => self.clear.contains(&transport),
             Tls::V1_2 | Tls::V1_3 => {
-                self.transports.contains(&transport) && self.tls.contains(&tls)
+                self.transports.contains(&transport)
+                    && self.tls.contains(&tls)
+                    && is_possible(transport, tls)
             }
         };
         if spoken {
@@ -258,6 +260,7 @@ impl ServerDeclaration {
             .transports
             .iter()
             .flat_map(|transport| self.tls.iter().map(move |version| (*transport, *version)));
+        let tls = tls.filter(|(transport, tls)| is_possible(*transport, *tls));
         let both =
             |(transport, tls)| [true, false].map(|resumption| Way { transport, tls, resumption });
         clear.chain(tls).flat_map(both).collect()
@@ -315,6 +318,11 @@ impl Conditions {
             && self.tls.as_ref().is_none_or(|these| these.contains(&way.tls))
             && self.resumption.is_none_or(|wanted| wanted == way.resumption)
     }
+}
+
+/// RFC 9001 §4.2: QUIC has TLS 1.3 within it.
+fn is_possible(transport: Transport, tls: Tls) -> bool {
+    transport != Transport::H3 || tls == Tls::V1_3
 }
 
 fn stays_below(path: &Path) -> bool {

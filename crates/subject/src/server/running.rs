@@ -6,7 +6,7 @@ use super::declaration::ServerDeclaration;
 use super::log::ServerLog;
 use super::program::find;
 use super::template::{Launch, Place};
-use os::net::{Placement, Side, Topology};
+use os::net::{Listening, Placement, Side, Topology};
 use os::process::{Child, Usage, User};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use study::experiment::Contender;
+use study::experiment::{Contender, Transport};
 
 /// How often a server is asked whether it listens.
 const LOOK: Duration = Duration::from_millis(2);
@@ -66,6 +66,7 @@ pub struct Running<'d> {
     declaration: &'d ServerDeclaration,
     child: Child,
     address: SocketAddr,
+    listening: Listening,
     folder: PathBuf,
 }
 
@@ -117,7 +118,12 @@ impl<'d> Running<'d> {
                     User::Ordinary => failed(format!("{error} (as an ordinary user)")),
                 }
             })?;
-        Ok(Self { declaration, child, address: place.address, folder: place.folder.clone() })
+        let listening = match contender.transport {
+            Transport::H3 => Listening::Udp,
+            _ => Listening::Tcp,
+        };
+        let (address, folder) = (place.address, place.folder.clone());
+        Ok(Self { declaration, child, address, listening, folder })
     }
 
     /// Waits until it listens.
@@ -125,7 +131,7 @@ impl<'d> Running<'d> {
         let limit = self.declaration.ready_within();
         let deadline = os::clock::now() + limit;
         loop {
-            if topology.listens(Side::Far, self.address).map_err(failed)? {
+            if topology.listens(Side::Far, self.listening, self.address).map_err(failed)? {
                 return Ok(());
             }
             if let Some(exit) = self.child.wait(Some(LOOK)).map_err(failed)? {

@@ -2,7 +2,7 @@
 
 use super::drive::{Drive, Heard, Telling, silent};
 use super::{Say, ToolError, target, tls_name};
-use crate::contract::{FetchLine, Job, Line, Pattern, Tls, Transport};
+use crate::contract::{FetchLine, Job, Line, Pattern, Tls, Transport, UnsupportedLine};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -22,9 +22,28 @@ const MULTIPLEXED: u32 = 100;
 const REFUSED: [i32; 2] = [2, 4];
 
 pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
+    if job.transport == Transport::H3 {
+        has_http3(&Command::new("curl").arg("--version").output()?.stdout)?;
+    }
     let options = options(job)?;
     fs::write(OPTIONS, options)?;
     fetch(job, say)
+}
+
+/// Whether a curl that tells this as its version was built with HTTP/3, which most distributions leave out.
+fn has_http3(version: &[u8]) -> Result<(), ToolError> {
+    let version = String::from_utf8_lossy(version);
+    let features = version.lines().find_map(|line| line.strip_prefix("Features:"));
+    if features.unwrap_or_default().split_whitespace().any(|feature| feature == "HTTP3") {
+        return Ok(());
+    }
+    let name = version.split(" (").next().unwrap_or("this curl");
+    Err(ToolError::Unsupported(UnsupportedLine {
+        reason: format!("{name} is built without HTTP/3"),
+        remedy: Some(
+            "put a curl first on PATH whose `curl --version` names the feature HTTP3".to_owned(),
+        ),
+    }))
 }
 
 fn fetch(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
@@ -179,5 +198,29 @@ fn protocol(version: &str) -> Option<&'static str> {
         "2" => Some("h2"),
         "3" => Some("h3"),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curl_without_http3_is_told_by_its_own_name_with_the_remedy() {
+        let with = b"curl 8.23.0 (x86_64-pc-linux-gnu) libcurl/8.23.0 ngtcp2/1.20.0\n\
+            Features: alt-svc HTTP2 HTTP3 HTTPS-proxy\n";
+        assert!(has_http3(with).is_ok());
+        // The name of another feature, and HTTP3 elsewhere, are none.
+        for without in [
+            &b"curl 7.88.1 (x86_64-pc-linux-gnu) libcurl/7.88.1 HTTP3\nFeatures: HTTP2 HTTP3000\n"
+                [..],
+            b"curl 7.88.1 (x86_64-pc-linux-gnu)\n",
+        ] {
+            let Err(ToolError::Unsupported(line)) = has_http3(without) else {
+                panic!("it has none")
+            };
+            assert_eq!(line.reason, "curl 7.88.1 is built without HTTP/3");
+            assert!(line.remedy.unwrap().contains("HTTP3"));
+        }
     }
 }

@@ -1,12 +1,16 @@
 //! One packet's headers. The one rule: every length that is read is checked against the octets there.
 
+use crate::quic::LongHeader;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use trace::{Flow, TcpMark};
+use trace::{Flow, QuicMark, TcpMark, UdpMark};
 
 /// IP protocol number of TCP.
 pub const TCP: u8 = 6;
 /// IP protocol number of UDP.
 pub const UDP: u8 = 17;
+
+/// RFC 768.
+const UDP_HEADER: usize = 8;
 
 /// Octets that are not an IP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -118,6 +122,21 @@ impl<'a> Packet<'a> {
             flags: transport[13],
             payload: (transport.len() - header) as u32,
         })
+    }
+
+    /// What a UDP datagram shows.
+    pub fn udp_mark(&self) -> Option<UdpMark> {
+        if self.fragment || self.protocol != UDP {
+            return None;
+        }
+        let payload = self.transport().get(UDP_HEADER..)?;
+        let quic = LongHeader::parse(payload).filter(LongHeader::is_known).map(|header| {
+            let mut sender = [0; 8];
+            let told = header.source.len().min(sender.len());
+            sender[..told].copy_from_slice(&header.source[..told]);
+            QuicMark { sender: u64::from_be_bytes(sender) }
+        });
+        Some(UdpMark { payload: payload.len() as u32, quic })
     }
 
     /// Octets of the TCP header with its options, where there is a whole one.

@@ -1,5 +1,6 @@
 //! Who turns requests into octets, and octets into what was heard: a machine of HTTP's, or a WebSocket.
 
+use super::tickets::Tickets;
 use super::{Ready, Ticket};
 use crate::config::ClientConfig;
 use crate::load::tally::Fault;
@@ -7,7 +8,7 @@ use crate::web_socket::WebSocketConfig;
 use crate::web_socket::line::{Heard, Line};
 use page::Url;
 use proto::ws::Writes;
-use proto::{ClientConnection, Error, Event, Fields, Fin, IdMap, Status, StreamId};
+use proto::{ClientConnection, Error, Event, Fields, Fin, Status, StreamId};
 use unit::{Instant, Seed};
 
 /// What was heard of a request.
@@ -52,7 +53,7 @@ pub(super) struct Echoes {
     pub(super) over: Option<Loss>,
 }
 
-pub(super) type Carried<'c> = (&'c mut Option<Speaker>, &'c mut IdMap<StreamId, Ticket>);
+pub(super) type Carried<'c> = (&'c mut Option<Speaker>, &'c mut Tickets);
 
 pub(super) fn hear(
     now: Instant,
@@ -70,14 +71,24 @@ pub(super) fn hear(
 fn hear_http(
     now: Instant,
     machine: &mut dyn ClientConnection,
-    (tickets, plain): (&mut IdMap<StreamId, Ticket>, &[u8]),
+    (tickets, plain): (&mut Tickets, &[u8]),
     tell: &mut impl FnMut(Told),
 ) -> Result<(), Loss> {
     let mut input = plain;
+    if let Some(whole) = machine.take_repeated(now, &mut input) {
+        if let Some(mut ticket) = tickets.remove(whole.stream) {
+            ticket.head = Some((now, whole.status));
+            ticket.body = whole.body as u64;
+            tell(Told::Answered(ticket));
+        }
+        if input.is_empty() {
+            return Ok(());
+        }
+    }
     while let Some(event) = machine.handle_bytes(now, &mut input) {
         let whole = match event {
             Event::Response { stream, head, fin } => {
-                if let Some(ticket) = tickets.get_mut(&stream) {
+                if let Some(ticket) = tickets.find(stream) {
                     ticket.head = Some((now, head.status));
                 }
                 machine.recycle(head);
@@ -85,7 +96,7 @@ fn hear_http(
             }
             Event::Data { stream, data, fin } => {
                 let octets = data.len();
-                if let Some(ticket) = tickets.get_mut(&stream) {
+                if let Some(ticket) = tickets.find(stream) {
                     ticket.body += octets as u64;
                 }
                 machine.consume(stream, octets);
@@ -101,7 +112,7 @@ fn hear_http(
                 None
             }
             Event::Reset { stream, error } => {
-                if let Some(ticket) = tickets.remove(&stream) {
+                if let Some(ticket) = tickets.remove(stream) {
                     tell(match loss(Some(&error)) {
                         Loss::Unprocessed => Told::Unprocessed(ticket),
                         Loss::Fault(fault) => Told::Failed(ticket, fault),
@@ -113,7 +124,7 @@ fn hear_http(
             Event::Closed { error } => return Err(loss(error.as_ref())),
             Event::Writable { .. } | Event::Draining { .. } | Event::Request { .. } => None,
         };
-        if let Some(ticket) = whole.and_then(|stream| tickets.remove(&stream)) {
+        if let Some(ticket) = whole.and_then(|stream| tickets.remove(stream)) {
             tell(Told::Answered(ticket));
         }
     }
@@ -136,7 +147,7 @@ impl Echoes {
     fn hear(
         &mut self,
         now: Instant,
-        (tickets, plain): (&mut IdMap<StreamId, Ticket>, &[u8]),
+        (tickets, plain): (&mut Tickets, &[u8]),
         (ready, tell): (&[Ready], &mut impl FnMut(Told)),
     ) -> Result<(), Loss> {
         self.line.take(now, plain);
@@ -145,7 +156,7 @@ impl Echoes {
                 Heard::Opened => self.is_open = true,
                 Heard::Message(_, data) => {
                     self.answered += 1;
-                    let Some(mut ticket) = tickets.remove(&StreamId(self.answered)) else {
+                    let Some(mut ticket) = tickets.remove(StreamId(self.answered)) else {
                         return Err(Fault::Protocol.into());
                     };
                     ticket.head = Some((now, Status::OK));

@@ -1,7 +1,7 @@
 //! The client's side.
 
 use super::*;
-use crate::connection::{ClientConnection, ConnectionState};
+use crate::connection::{ClientConnection, ConnectionState, Repeated};
 use crate::error::Refused;
 use crate::message::{Method, Scheme};
 use crate::prepared::Prepared;
@@ -283,5 +283,57 @@ fn a_head_that_is_known_is_heard_as_one_that_is_read() {
             .collect();
         assert_eq!(data, body);
         client.recycle(ok());
+    }
+}
+
+/// Whoever only counts takes a whole answer with a known head at once: as its events would tell it, or not at all.
+#[test]
+fn an_answer_with_a_known_head_is_taken_whole_or_left_to_its_events() {
+    const WHOLE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    let mut client = asking(&get());
+    let mut first = WHOLE.as_bytes();
+    assert_eq!(client.take_repeated(NOW, &mut first), None, "nothing came before it");
+    hear(&mut client, &[first]);
+    for (came, left) in [
+        (WHOLE.to_owned(), Some(0)),
+        (WHOLE.replace("hello", "other") + "HTTP", Some(4)),
+        (WHOLE[..WHOLE.len() - 1].to_owned(), None),
+        (WHOLE[..20].to_owned(), None),
+        (WHOLE.replace("200", "404"), None),
+        (String::new(), None),
+    ] {
+        let stream = client.request(NOW, &get(), Fin::Last).unwrap();
+        let mut input = came.as_bytes();
+        assert_eq!(client.take_repeated(NOW, &mut input), None, "the request is not sent yet");
+        say(&mut client);
+        let repeated = client.take_repeated(NOW, &mut input);
+        let whole = Repeated { stream, status: Status::OK, body: 5 };
+        assert_eq!(repeated, left.map(|_| whole), "{came:?}");
+        assert_eq!(input.len(), left.unwrap_or(came.len()), "{came:?}");
+        if left.is_none() {
+            client = asking(&get());
+            hear(&mut client, &[WHOLE.as_bytes()]);
+        }
+        assert_eq!((client.room(), client.state()), (1, ConnectionState::Open), "{came:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_more_than_octets_is_never_taken_whole() {
+    for (asked, answer) in [
+        (get(), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        (get(), "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"),
+        (get(), "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n"),
+        (
+            RequestHead { method: Method::Head, ..get() },
+            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        ),
+    ] {
+        let mut client = asking(&asked);
+        hear(&mut client, &[answer.as_bytes()]);
+        // Refused where an answer is still awaited.
+        let _under_way = client.request(NOW, &asked, Fin::Last);
+        say(&mut client);
+        assert_eq!(client.take_repeated(NOW, &mut answer.as_bytes()), None, "{answer:?}");
     }
 }

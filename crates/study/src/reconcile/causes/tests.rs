@@ -58,6 +58,7 @@ impl Log {
             fate: out.map_or(Fate::QueueFull, |out| Fate::Delivered { at: at(out) }),
             flow: Some(Flow { protocol: 6, source, destination }),
             tcp: Some(TcpMark { sequence, acknowledgement: 0, flags, payload }),
+            udp: None,
         });
     }
 

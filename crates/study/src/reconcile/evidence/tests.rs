@@ -1,7 +1,7 @@
 use super::super::reconcile_subject;
 use super::*;
 use std::net::SocketAddr;
-use trace::{Direction, Fate, FetchOutcome, Flow, Phases, TcpMark};
+use trace::{Direction, Fate, FetchOutcome, Flow, Phases, QuicMark, TcpMark, UdpMark};
 
 fn at(ms: u64) -> Instant {
     Instant::from_nanos(1_000_000_000 + ms * 1_000_000)
@@ -9,6 +9,7 @@ fn at(ms: u64) -> Instant {
 
 /// A trial of one fetch of 5,000 octets over one connection, and all that was said of it.
 struct World {
+    transport: &'static str,
     fetches: Vec<FetchRecord>,
     expected: BTreeMap<u32, u64>,
     told: BTreeMap<u32, u64>,
@@ -42,6 +43,7 @@ fn packet(
         fate: Fate::Delivered { at: at(ms) },
         flow: Some(Flow { protocol: 6, source, destination }),
         tcp: Some(TcpMark { sequence, acknowledgement: 0, flags, payload }),
+        udp: None,
     }
 }
 
@@ -88,6 +90,7 @@ impl World {
             packet(99, Direction::Down, 0x10, (3001, 2300)),
         ];
         Self {
+            transport: "h2",
             fetches: vec![fetch],
             expected: [(0, 5000)].into(),
             told: [(0, 5000)].into(),
@@ -104,7 +107,7 @@ impl World {
 
     fn heard(&self) -> (Outcome, Vec<Evidence>) {
         let (finding, evidence) = reconcile_subject(&Case {
-            transport: "h2",
+            transport: self.transport,
             tls: Some("TLSv1.3"),
             fetches: &self.fetches,
             expected: &self.expected,
@@ -206,4 +209,61 @@ fn a_key_log_tells_each_handshake_once() {
                 SERVER_HANDSHAKE_TRAFFIC_SECRET bb 3\nCLIENT_HANDSHAKE_TRAFFIC_SECRET cc 4\nrubbish\n";
     let facts = KeyLogFacts::read(text);
     assert_eq!(facts.handshakes, [("TLSv1.2".to_owned(), 1), ("TLSv1.3".to_owned(), 2)].into());
+}
+
+/// A datagram of `payload` octets, with a handshake's packet of a connection that its sender calls `sender`.
+fn datagram(ms: u64, direction: Direction, (payload, sender): (u32, Option<u64>)) -> PacketRecord {
+    let like = packet(ms, direction, 0, (0, payload));
+    let quic = sender.map(|sender| QuicMark { sender });
+    let flow = like.flow.map(|flow| Flow { protocol: 17, ..flow });
+    PacketRecord { flow, tcp: None, udp: Some(UdpMark { payload, quic }), ..like }
+}
+
+/// The same trial over HTTP/3, with the server's log where it keeps one.
+fn over_quic(server: bool) -> World {
+    let mut world = World::new();
+    world.transport = "h3";
+    world.fetches[0].protocol = "h3".to_owned();
+    world.server().protocol = "h3".to_owned();
+    if !server {
+        world.server = None;
+    }
+    world.packets = Some(vec![
+        datagram(0, Direction::Up, (1200, Some(7))),
+        // The same handshake goes on, from the same socket.
+        datagram(60, Direction::Up, (1200, Some(7))),
+        datagram(61, Direction::Down, (1200, Some(9))),
+        datagram(90, Direction::Down, (5000, None)),
+    ]);
+    world
+}
+
+#[test]
+fn http3_is_vouched_for_by_quic_on_the_link_and_by_the_server() {
+    let world = over_quic(true);
+    assert_eq!(world.heard().0, Outcome::Measured);
+    assert_eq!(world.grade(Claim::Protocol), Some(Grade::ServerLog));
+    for claim in [Claim::Connections, Claim::Bytes, Claim::Times] {
+        assert_eq!(world.grade(claim), Some(Grade::Wire), "{claim}");
+    }
+    let alone = over_quic(false);
+    assert_eq!(alone.heard().0, Outcome::Measured);
+    assert_eq!(alone.grade(Claim::Protocol), Some(Grade::Wire));
+}
+
+#[test]
+fn another_protocol_below_than_the_one_asked_for_is_seen_on_the_link() {
+    let said = |world: &World| world.heard().0.reason().unwrap_or_default().to_owned();
+    let mut tcp = over_quic(true);
+    tcp.packets = World::new().packets;
+    assert_eq!(said(&tcp), "h3 was asked for, and the link saw 1 TCP connections begin");
+    let mut none = over_quic(true);
+    none.packets = Some(vec![datagram(90, Direction::Down, (6000, None))]);
+    assert_eq!(said(&none), "h3 was asked for, and the link saw no QUIC connection begin");
+    let mut quic = World::new();
+    quic.packets = over_quic(true).packets;
+    assert_eq!(said(&quic), "h2 was asked for, and the link saw 1 QUIC connections begin");
+    let mut two = over_quic(true);
+    two.packets.as_mut().unwrap().push(datagram(5, Direction::Up, (1200, Some(8))));
+    assert_eq!(said(&two), "it says that it opened 1 connections, and the link saw 2 begin");
 }

@@ -95,9 +95,9 @@ final class Round implements AutoCloseable {
         }
     }
 
-    /** The error, and what caused it where that says more. */
+    /** The error's first line, and what caused it where that says more. Some libraries put advice on the lines below. */
     static String describe(Throwable wrong) {
-        StringBuilder words = new StringBuilder(wrong.toString());
+        StringBuilder words = new StringBuilder(wrong.toString().lines().findFirst().orElse(""));
         Throwable inner = wrong;
         while (inner.getCause() != null && inner.getCause() != inner) {
             inner = inner.getCause();

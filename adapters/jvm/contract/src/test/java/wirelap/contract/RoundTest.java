@@ -22,7 +22,7 @@ class RoundTest {
         CountDownLatch never = new CountDownLatch(1);
         run(job(Pattern.Kind.SERIAL, 3, "h2", 200), (fetch, exchange) -> {
             if (fetch.id() == 1) {
-                throw new IllegalStateException("broken", new RuntimeException("by this"));
+                throw new IllegalStateException("broken\nsee the manual", new RuntimeException("by this"));
             }
             if (fetch.id() == 2) {
                 never.await();
@@ -31,7 +31,9 @@ class RoundTest {
         });
         assertEquals(3, lines.size());
         assertEquals(204, line(0).getInt("status"));
-        assertTrue(line(1).getString("error").contains("by this"), lines.get(1));
+        assertEquals(
+                "java.lang.IllegalStateException: broken (java.lang.RuntimeException: by this)",
+                line(1).getString("error"));
         assertTrue(line(2).getString("error").contains("200 ms"), lines.get(2));
     }
 

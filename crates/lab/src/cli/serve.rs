@@ -1,0 +1,55 @@
+//! How long `wirelap serve` bears with a peer, as flags.
+
+use super::get::parse_time;
+use clap::Args;
+use origin::Limits;
+use std::time::Duration;
+
+/// The origin's times, which a test holds against its own defaults.
+#[derive(Debug, Clone, Copy, Args)]
+#[command(next_help_heading = "Patience")]
+pub(crate) struct PatienceArgs {
+    /// For a TLS handshake
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10s")]
+    handshake_timeout: Duration,
+    /// For the head of a request, from its first octet to its last
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "30s")]
+    head_timeout: Duration,
+    /// For a connection on which nothing is asked
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "75s")]
+    idle_timeout: Duration,
+    /// For a request under way of which no octet goes either way
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "120s")]
+    stall_timeout: Duration,
+}
+
+impl PatienceArgs {
+    /// The origin's limits with these times.
+    pub(crate) fn limits(self) -> Limits {
+        Limits {
+            handshake: self.handshake_timeout,
+            head: self.head_timeout,
+            idle: self.idle_timeout,
+            stall: self.stall_timeout,
+            ..Limits::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        patience: PatienceArgs,
+    }
+
+    #[test]
+    fn without_flags_the_origins_own_limits_hold() {
+        let line = Line::try_parse_from(["serve"]).unwrap();
+        assert_eq!(line.patience.limits(), Limits::default());
+    }
+}

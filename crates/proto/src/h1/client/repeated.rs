@@ -1,0 +1,46 @@
+//! Answers that have the head of the one before, taken whole. The one rule: what is left unsaid is what the events would
+//! have said; wherever they could say anything else, nothing is taken.
+
+use super::{Asked, Client, Input, Response};
+use crate::connection::{ConnectionState, Repeated};
+use unit::Instant;
+use wire::h1::BodyLength;
+
+impl Client {
+    pub(super) fn take_whole(&mut self, now: Instant, input: &mut &[u8]) -> Option<Repeated> {
+        let (known, exchange) = (self.known.as_ref()?, self.exchange.as_ref()?);
+        let rest = input.strip_prefix(&known.octets[..])?;
+        let is_plain = self.state == ConnectionState::Open
+            && self.input == Input::Open
+            && self.reader.is_empty()
+            && self.events.is_empty()
+            && matches!(exchange.response, Response::Awaited)
+            && exchange.asked == Asked::Body
+            && exchange.out.is_over();
+        let (head, status) = (known.octets.len(), known.response.head.status);
+        let has_body = !status.is_informational() && !status.forbids_body();
+        if !is_plain || !has_body || !known.response.persists {
+            return None;
+        }
+        let body = match known.response.length.as_ref().ok()? {
+            BodyLength::Empty => 0,
+            BodyLength::Exactly(length) => usize::try_from(*length).ok()?,
+            BodyLength::Chunked | BodyLength::UntilClose => return None,
+        };
+        *input = rest.get(body..)?;
+        self.headers.received.count(head, head);
+        let stream = self.stream();
+        for (frame, length) in [("HEADERS", head), ("DATA", body)] {
+            if length > 0 {
+                let length = length as u64;
+                self.tracer.emit(now, || trace::Event::FrameParsed {
+                    stream: stream.0,
+                    frame,
+                    length,
+                });
+            }
+        }
+        self.end_response();
+        Some(Repeated { stream, status, body })
+    }
+}

@@ -1,7 +1,7 @@
 """The rows of the table: who does what against whom, and what is demanded. Figures are requests per CPU second of
 the side that is measured, as ratios in one run."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from . import drivers, servers
 
@@ -10,7 +10,7 @@ SIZES = {SMALL: 13, MIDDLE: 100_000, LARGE: 10_000_000}
 
 # The servers that serve files, wirelap's own first.
 FILES = {"wirelap": servers.wirelap, "nginx": servers.nginx, "h2o": servers.h2o,
-         "caddy": servers.caddy, "haproxy": servers.haproxy}
+         "caddy": servers.caddy, "haproxy": servers.haproxy, "floor": servers.floor}
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Row:
 
 
 def served(names, driver):
-    return {name: (FILES[name] if name != "floor" else servers.floor, driver) for name in names}
+    return {name: (FILES[name], driver) for name in names}
 
 
 def every():
@@ -84,7 +84,22 @@ def every():
         rows.append(Row(f"floor-{connections}", f"HTTP/1.1 clear, 13 octets, connections: {connections}",
                         served(("wirelap", "floor"), drivers.wrk), [Demand(0.8, ("floor",))], connections=connections))
     rows += engine()
+    rows += backends(rows)
     return rows
+
+
+def backends(rows):
+    """The reactor's two backends beside each other, in the rows where their costs could differ."""
+    found = {row.name: row for row in rows}
+    for name in ("h1-clear", "h2-tls", "100kB-h1-clear", "ws-echo", "floor-1", "floor-1024", "floor-8192"):
+        row = found[name]
+        make, driver = row.contenders["wirelap"]
+        contenders = {"wirelap": (make, driver), "wirelap-epoll": (servers.wirelap_epoll, driver)}
+        if "floor" in row.contenders:
+            contenders |= {"floor": (servers.floor, driver), "floor-io-uring": (servers.floor_io_uring, driver)}
+        # What is the default, io_uring where the kernel has it, is the better one.
+        yield replace(row, name=f"reactor-{name}", work=f"the default reactor beside epoll: {row.work}",
+                      contenders=contenders, demands=[Demand(1.0, ("wirelap-epoll",))], quick=False)
 
 
 def engine():

@@ -154,18 +154,26 @@ def both_ports():
     return {"http": place.free_port(), "https": place.free_port()}
 
 
-def wirelap(spot, core, options):
+def wirelap(spot, core, options, name="wirelap", flags=()):
     ports = both_ports()
-    return Server("wirelap", [
+    return Server(name, [
         options.wirelap, "serve", "--threads", "1", "--listen", f"127.0.0.1:{ports['http']}",
-        "--listen-tls", f"127.0.0.1:{ports['https']}", "--cert", spot.cert, "--key", spot.key,
+        "--listen-tls", f"127.0.0.1:{ports['https']}", "--cert", spot.cert, "--key", spot.key, *flags,
         spot.www], ports, core)
 
 
-def floor(spot, core, options):
-    program = built("floor")
+def wirelap_epoll(spot, core, options):
+    return wirelap(spot, core, options, "wirelap-epoll", ("--reactor", "epoll"))
+
+
+def floor(spot, core, options, name="floor"):
+    program = built(name)
     port = place.free_port()
-    return Server("floor", [program, str(port), os.path.join(spot.www, options.floor_file)], {"http": port}, core)
+    return Server(name, [program, str(port), os.path.join(spot.www, options.floor_file)], {"http": port}, core)
+
+
+def floor_io_uring(spot, core, options):
+    return floor(spot, core, options, "floor-io-uring")
 
 
 def stalling(_spot, core, _options):

@@ -8,7 +8,8 @@ pub(crate) use get::GetArgs;
 pub(crate) use load::{LoadArgs, TargetUrl, parse_target};
 use serve::PatienceArgs;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+use os::reactor::Backend;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use study::compare::Gate;
@@ -198,11 +199,33 @@ pub(crate) struct ServeArgs {
     /// Threads, each pinned to a core of its own [default: one a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
+    /// How the kernel is asked for octets [default: io-uring where the kernel has it, else epoll]
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub(crate) reactor: Option<ReactorName>,
     /// Print a line for each request
     #[arg(short, long)]
     pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) patience: PatienceArgs,
+}
+
+/// A reactor's backend, by name.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum ReactorName {
+    /// Tells who is ready; each read and each write is a call
+    #[default]
+    Epoll,
+    /// Receives by itself, and takes all that a turn sends in one call (Linux 6.1)
+    IoUring,
+}
+
+impl From<ReactorName> for Backend {
+    fn from(name: ReactorName) -> Self {
+        match name {
+            ReactorName::Epoll => Self::Epoll,
+            ReactorName::IoUring => Self::IoUring,
+        }
+    }
 }
 
 /// Run two programs across an emulated link, without root.

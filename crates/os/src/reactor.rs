@@ -1,5 +1,5 @@
-//! Drives one end point over stream sockets: one thread, one epoll instance, no locks. The one rule:
-//! the end point decides, the reactor only carries.
+//! Drives one end point over stream sockets: one thread, one instance of the kernel's interface, no locks. The one
+//! rule: the end point decides, the reactor only carries.
 //!
 //! Octets are asked of the end point late: a socket counts as writable when fewer than half of
 //! `unsent_low_water` octets lie unsent in the kernel, and then gets about `unsent_low_water` more. [`Depth`] may
@@ -18,6 +18,7 @@
 //! ```
 
 mod act;
+mod backend;
 mod depth;
 mod epoll;
 mod input;
@@ -25,16 +26,20 @@ mod lag;
 mod output;
 mod rooms;
 mod socket;
+mod stop;
 mod table;
+mod uring;
 
+pub use backend::Backend;
 pub use depth::Depth;
-pub use epoll::Stop;
 pub use lag::LoopTimes;
+pub use stop::Stop;
 
 use crate::clock;
 use crate::error::Os;
+use crate::process;
 use crate::tcp::{Listener, TcpFacts};
-use epoll::{Interest, Poll, Ready};
+use backend::{Carrier, Ready};
 use lag::LagWatch;
 use proto::{Accepted, EndPoint, SocketError, SocketId};
 use rooms::Rooms;
@@ -46,9 +51,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 use table::{Table, Token};
 use unit::Instant;
-
-/// Octets read at once. All sockets share one buffer: what is read is handled before the next read.
-const INPUT: usize = 128 * 1024;
 
 /// Connections accepted from one listener before others have their turn.
 const ACCEPTS_A_TURN: usize = 64;
@@ -64,6 +66,8 @@ const STOP: u64 = u64::MAX;
 pub struct ReactorSettings {
     /// The processor that the running thread is bound to; None leaves it free.
     pub core: Option<usize>,
+    /// How it speaks with the kernel.
+    pub backend: Backend,
     /// How long a closed socket may take to send what it owes.
     pub flush: Duration,
     /// How long a closed socket waits, after its FIN, for the peer's. Zero closes at once; then
@@ -79,6 +83,7 @@ impl Default for ReactorSettings {
     fn default() -> Self {
         Self {
             core: None,
+            backend: Backend::default(),
             flush: Duration::from_secs(10),
             linger: Duration::from_secs(1),
             depth: Depth::Fixed,
@@ -112,14 +117,13 @@ pub type Witness = Box<dyn FnMut(SocketId, Moment, &TcpFacts)>;
 /// A thread's worth of sockets.
 pub struct Reactor {
     settings: ReactorSettings,
-    poll: Poll,
+    carrier: Box<dyn Carrier>,
     stop: Stop,
     listeners: Vec<Option<Listener>>,
     table: Table,
     /// Sockets that go on without a new event, because they had used up their turn.
     again: Vec<Token>,
     alarms: BinaryHeap<Reverse<(Instant, Token)>>,
-    input: Box<[u8]>,
     rooms: Rooms,
     witness: Option<Witness>,
     lag: Option<LagWatch>,
@@ -129,18 +133,16 @@ pub struct Reactor {
 impl Reactor {
     /// A reactor without sockets, which heeds `stop`.
     pub fn new(settings: ReactorSettings, stop: Stop) -> Result<Self, Os> {
-        let poll = Poll::new()?;
-        poll.add(stop.as_fd(), STOP, Interest::Signal)
-            .map_err(|source| Os::new("watch the stop signal", source))?;
+        let mut carrier = settings.backend.open()?;
+        carrier.watch_stop(&stop).map_err(|source| Os::new("watch the stop signal", source))?;
         Ok(Self {
             settings,
-            poll,
+            carrier,
             stop,
             listeners: Vec::new(),
             table: Table::default(),
             again: Vec::new(),
             alarms: BinaryHeap::new(),
-            input: vec![0; INPUT].into_boxed_slice(),
             rooms: Rooms::default(),
             witness: None,
             lag: None,
@@ -151,8 +153,8 @@ impl Reactor {
     /// Accepts connections from `listener` too; returns its number in [`Accepted::listener`].
     pub fn listen(&mut self, listener: Listener) -> Result<usize, Os> {
         let number = self.listeners.len();
-        self.poll
-            .add(listener.as_fd(), number as u64, Interest::Input)
+        self.carrier
+            .listen(listener.as_fd(), Token(number as u64))
             .map_err(|source| Os::new(format!("watch {}", listener.local()), source))?;
         self.listeners.push(Some(listener));
         Ok(number)
@@ -171,22 +173,23 @@ impl Reactor {
     /// Drives `end_point` until it gives `Action::Finish` and what is owed is sent.
     pub fn run<E: EndPoint + ?Sized>(&mut self, end_point: &mut E) -> Result<(), Os> {
         if let Some(core) = self.settings.core {
-            epoll::pin_to(core)?;
+            process::pin(&[core])?;
         }
         self.finishing = false;
         self.lag = (self.settings.timing == Timing::On).then(LagWatch::begin);
         self.act(end_point);
         while !self.is_done() {
             let timeout = self.next_wake(end_point);
-            self.wait(timeout)?;
-            for index in 0..self.poll.count() {
-                let ready = self.poll.event(index);
-                self.handle_ready(end_point, ready);
+            for index in 0..self.wait(timeout)? {
+                if let Some(ready) = self.carrier.event(index, &mut self.table) {
+                    self.handle_ready(end_point, ready);
+                }
             }
             self.go_on(end_point);
             self.handle_time(end_point);
         }
-        self.table.drop_attached();
+        self.drop_attached();
+        self.carrier.settle();
         Ok(())
     }
 
@@ -195,22 +198,27 @@ impl Reactor {
         self.lag.as_ref().map(LagWatch::times)
     }
 
-    fn wait(&mut self, timeout: Option<Duration>) -> Result<(), Os> {
-        let wait = |poll: &mut Poll, timeout| {
-            poll.wait(timeout).map_err(|source| Os::new("wait for events on sockets", source))
-        };
-        let Some(lag) = &mut self.lag else { return wait(&mut self.poll, timeout) };
+    fn wait(&mut self, timeout: Option<Duration>) -> Result<usize, Os> {
+        let told = |source| Os::new("wait for events on sockets", source);
+        let Some(lag) = &mut self.lag else { return self.carrier.wait(timeout).map_err(told) };
         let timeout = lag.end_turn(timeout);
-        wait(&mut self.poll, Some(timeout))?;
+        let count = self.carrier.wait(Some(timeout)).map_err(told)?;
         lag.end_wait(timeout);
-        Ok(())
+        Ok(count)
     }
 
     fn is_done(&mut self) -> bool {
         if self.finishing {
-            self.table.drop_attached();
+            self.drop_attached();
         }
         self.finishing && self.table.is_empty()
+    }
+
+    /// Drops every socket that the end point still holds.
+    fn drop_attached(&mut self) {
+        for socket in self.table.take_attached() {
+            self.carrier.remove(socket);
+        }
     }
 
     /// How long to wait for events.
@@ -242,7 +250,9 @@ impl Reactor {
     fn handle_stop<E: EndPoint + ?Sized>(&mut self, end_point: &mut E) {
         for number in 0..self.listeners.len() {
             self.accept(end_point, Token(number as u64));
-            self.listeners[number] = None;
+            if let Some(listener) = self.listeners[number].take() {
+                self.carrier.close(listener);
+            }
         }
         end_point.handle_stop(clock::now());
         self.act(end_point);
@@ -262,24 +272,28 @@ impl Reactor {
                     }
                     self.act(end_point);
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if is_shortage(&error) => return self.rest(token),
                 // accept(2): an error of the connection that was to be taken. The next may be well.
                 Err(_) => {}
             }
+        }
+        if let Some(Some(listener)) = self.listeners.get(number) {
+            let heard = self.carrier.accepted(listener.as_fd(), token);
+            debug_assert!(heard.is_ok(), "a listener is watched while it is open");
         }
     }
 
     /// Connections wait in the backlog until there are descriptors again.
     fn rest(&mut self, token: Token) {
         if let Some(Some(listener)) = self.listeners.get(token.0 as usize) {
-            let silenced = self.poll.rearm(listener.as_fd(), token.0, Interest::Silent);
+            let silenced = self.carrier.rest(listener.as_fd(), token);
             debug_assert!(silenced.is_ok(), "a listener is watched while it is open");
             self.alarms.push(Reverse((clock::now() + ACCEPT_REST, token)));
         }
     }
 
-    /// Takes a socket in and watches it. The kernel tells at once what it is ready for.
+    /// Takes a socket in and watches it.
     fn adopt<E: EndPoint + ?Sized>(
         &mut self,
         end_point: &mut E,
@@ -290,7 +304,7 @@ impl Reactor {
         let socket = Socket { fd, generation: 0, id, phase, input, output, queued: false };
         let token = self.table.insert(socket);
         let socket = self.table.find(token)?;
-        if let Err(error) = self.poll.add(socket.fd.as_fd(), token.0, Interest::Edges) {
+        if let Err(error) = self.carrier.add(token, socket) {
             // epoll_ctl(2): ENOSPC at fs.epoll.max_user_watches, ENOMEM.
             self.fail_quietly(end_point, token, socket_error(&error));
             return None;
@@ -349,7 +363,7 @@ impl Reactor {
     fn handle_alarm<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         if token.generation() == 0 {
             if let Some(Some(listener)) = self.listeners.get(token.0 as usize) {
-                let heard = self.poll.rearm(listener.as_fd(), token.0, Interest::Input);
+                let heard = self.carrier.listen_again(listener.as_fd(), token);
                 debug_assert!(heard.is_ok(), "a listener is watched while it is open");
             }
             return;
@@ -385,8 +399,9 @@ impl Reactor {
 
     fn remove(&mut self, token: Token) {
         self.testify(token, Moment::Closing);
-        // Dropping it closes the descriptor, which ends the watch.
-        drop(self.table.remove(token));
+        if let Some(socket) = self.table.remove(token) {
+            self.carrier.remove(socket);
+        }
     }
 }
 

@@ -11,7 +11,8 @@ mod stream;
 pub use facts::TcpFacts;
 pub use fast_open::fetch_cookie;
 pub(crate) use stream::{
-    Connect, connect, discard, receive, reset_on_close, send, send_fin, take_error, unsent,
+    Calls, Connect, connect, discard, end, receive, reset_on_close, send, send_fin, set_calls,
+    take_error, unsent,
 };
 
 use crate::error::Os;
@@ -80,7 +81,7 @@ impl Listener {
     /// Takes over a socket that listens already (handed down by a parent).
     pub fn from_fd(fd: OwnedFd) -> Result<Self, Os> {
         let adopt = |fd: &OwnedFd| {
-            stream::set_nonblocking(fd.as_fd())?;
+            stream::set_calls(fd.as_fd(), Calls::Return)?;
             let low_water = option::unsent_low_water(fd.as_fd())?;
             address::local(fd.as_fd()).map(|local| (local, low_water))
         };
@@ -148,6 +149,12 @@ impl Listener {
         }
         let local = address::local(fd.as_fd())?;
         Ok(Self { fd, local, unsent_low_water: settings.unsent_low_water, acks: settings.acks })
+    }
+}
+
+impl From<Listener> for OwnedFd {
+    fn from(listener: Listener) -> Self {
+        listener.fd
     }
 }
 

@@ -1,17 +1,28 @@
 //! Its own process, because it takes all descriptors away from itself.
 #![allow(unsafe_code, reason = "libc calls that a test needs")]
+#![allow(clippy::unwrap_used, reason = "a test's own machinery may panic")]
 
 mod script;
 
+use os::reactor::Backend;
 use proto::Action;
-use script::{Script, Seen, listening};
+use script::{Script, Seen, is_there, listening};
 use std::io::Read;
 use std::net::TcpStream;
 use std::time::Duration;
 
 #[test]
 fn a_reactor_without_descriptors_rests_and_accepts_again_later() {
-    let (mut reactor, address, stop) = listening().unwrap();
+    // One after the other, since each takes all there are.
+    for backend in [Backend::Epoll, Backend::IoUring] {
+        if is_there(backend) {
+            rests_and_accepts_again(backend);
+        }
+    }
+}
+
+fn rests_and_accepts_again(backend: Backend) {
+    let (mut reactor, address, stop) = listening(backend).unwrap();
     let waiting = TcpStream::connect(address).unwrap();
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: both calls get a valid rlimit.

@@ -1,10 +1,11 @@
 //! The reactor over real sockets on loopback, against the standard library's.
 #![allow(unsafe_code, reason = "libc calls that a test needs")]
+#![allow(clippy::unwrap_used, reason = "a test's own machinery may panic")]
 
 mod script;
 
 use os::error::Os;
-use os::reactor::{Moment, Reactor, ReactorSettings, Stop};
+use os::reactor::{Backend, Moment, Reactor, ReactorSettings, Stop};
 use os::tcp::{Listener, Sharing};
 use proto::{Action, Nagle, SocketError, SocketId, SocketSettings};
 use script::{Script, Seen, listening};
@@ -15,10 +16,30 @@ use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
+with_each_backend! {
+    octets_are_echoed_and_a_half_closed_peer_still_gets_its_answer
+    a_connect_that_nobody_takes_is_refused
+    a_connect_without_an_answer_times_out
+    a_client_speaks_first_and_reads_to_the_end
+    little_is_asked_for_while_the_peer_does_not_read
+    an_abort_is_a_reset_and_a_close_is_not
+    a_paused_socket_is_not_read_until_it_is_resumed
+    a_paused_peer_is_held_back_and_loses_nothing
+    a_reset_is_told_of_a_paused_socket
+    a_reactor_that_has_run_runs_again
+    settings_of_a_listener_are_read_back_from_accepted_sockets
+    connections_spread_over_listeners_that_share_an_address
+    a_listener_from_outside_is_taken_over
+}
+
 const SOCKET: SocketId = SocketId(0);
 
-fn lonely() -> Result<Reactor, Os> {
-    Reactor::new(ReactorSettings::default(), Stop::new()?)
+fn reactor(backend: Backend, stop: Stop) -> Result<Reactor, Os> {
+    Reactor::new(ReactorSettings { backend, ..ReactorSettings::default() }, stop)
+}
+
+fn lonely(backend: Backend) -> Result<Reactor, Os> {
+    reactor(backend, Stop::new()?)
 }
 
 fn connect_to(remote: SocketAddr, connect_timeout: Duration) -> Action {
@@ -26,9 +47,8 @@ fn connect_to(remote: SocketAddr, connect_timeout: Duration) -> Action {
     Action::Connect { socket: SOCKET, remote, settings }
 }
 
-#[test]
-fn octets_are_echoed_and_a_half_closed_peer_still_gets_its_answer() {
-    let (mut reactor, address, stop) = listening().unwrap();
+fn octets_are_echoed_and_a_half_closed_peer_still_gets_its_answer(backend: Backend) {
+    let (mut reactor, address, stop) = listening(backend).unwrap();
     let peer = thread::spawn(move || {
         let body: Vec<u8> = (0..3_000_000_u32).map(|index| index as u8).collect();
         let mut stream = TcpStream::connect(address).unwrap();
@@ -63,8 +83,7 @@ fn octets_are_echoed_and_a_half_closed_peer_still_gets_its_answer() {
     peer.join().unwrap();
 }
 
-#[test]
-fn a_connect_that_nobody_takes_is_refused() {
+fn a_connect_that_nobody_takes_is_refused(backend: Backend) {
     // tcpmux: outside the range from which any other program is given ports at random.
     let port = SocketAddr::from(([127, 0, 0, 1], 1));
     let failed = Rc::new(RefCell::new(None));
@@ -73,12 +92,11 @@ fn a_connect_that_nobody_takes_is_refused() {
         desk.act(Action::Finish);
     });
     end_point.desk.act(connect_to(port, Duration::from_secs(5)));
-    lonely().unwrap().run(&mut end_point).unwrap();
+    lonely(backend).unwrap().run(&mut end_point).unwrap();
     assert_eq!(*failed.borrow(), Some(Seen::Failed(SOCKET, SocketError::Refused)));
 }
 
-#[test]
-fn a_connect_without_an_answer_times_out() {
+fn a_connect_without_an_answer_times_out(backend: Backend) {
     use std::os::fd::AsRawFd;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     // SAFETY: a plain call on an open descriptor; it makes the backlog as short as can be.
@@ -91,12 +109,11 @@ fn a_connect_without_an_answer_times_out() {
         desk.act(Action::Finish);
     });
     end_point.desk.act(connect_to(address, Duration::from_millis(50)));
-    lonely().unwrap().run(&mut end_point).unwrap();
+    lonely(backend).unwrap().run(&mut end_point).unwrap();
     assert_eq!(seen_last, Some(Seen::Failed(SOCKET, SocketError::TimedOut)));
 }
 
-#[test]
-fn a_client_speaks_first_and_reads_to_the_end() {
+fn a_client_speaks_first_and_reads_to_the_end(backend: Backend) {
     let listener = TcpListener::bind("[::1]:0").unwrap();
     let address = listener.local_addr().unwrap();
     let peer = thread::spawn(move || {
@@ -116,14 +133,13 @@ fn a_client_speaks_first_and_reads_to_the_end() {
         other => panic!("{other:?}"),
     });
     end_point.desk.act(connect_to(address, Duration::from_secs(5)));
-    lonely().unwrap().run(&mut end_point).unwrap();
+    lonely(backend).unwrap().run(&mut end_point).unwrap();
     assert_eq!(got, b"hello");
     peer.join().unwrap();
 }
 
-#[test]
-fn little_is_asked_for_while_the_peer_does_not_read() {
-    let (mut reactor, address, stop) = listening().unwrap();
+fn little_is_asked_for_while_the_peer_does_not_read(backend: Backend) {
+    let (mut reactor, address, stop) = listening(backend).unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"go").unwrap();
     let peer = thread::spawn(move || {
@@ -147,10 +163,9 @@ fn little_is_asked_for_while_the_peer_does_not_read() {
     drop(peer.join().unwrap());
 }
 
-#[test]
-fn an_abort_is_a_reset_and_a_close_is_not() {
+fn an_abort_is_a_reset_and_a_close_is_not(backend: Backend) {
     for (action, expected) in [(Action::Abort(SOCKET), None), (Action::Close(SOCKET), Some(3))] {
-        let (mut reactor, address, stop) = listening().unwrap();
+        let (mut reactor, address, stop) = listening(backend).unwrap();
         let peer = thread::spawn(move || {
             let mut stream = TcpStream::connect(address).unwrap();
             // More than is read before the far side closes: a plain close would reset. The kernel tells
@@ -184,9 +199,8 @@ fn an_abort_is_a_reset_and_a_close_is_not() {
     }
 }
 
-#[test]
-fn a_paused_socket_is_not_read_until_it_is_resumed() {
-    let (mut reactor, address, stop) = listening().unwrap();
+fn a_paused_socket_is_not_read_until_it_is_resumed(backend: Backend) {
+    let (mut reactor, address, stop) = listening(backend).unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"one").unwrap();
     let mut order = Vec::new();
@@ -210,8 +224,104 @@ fn a_paused_socket_is_not_read_until_it_is_resumed() {
     assert_eq!(order, ["resumed", "read"]);
 }
 
-#[test]
-fn settings_of_a_listener_are_read_back_from_accepted_sockets() {
+fn a_paused_peer_is_held_back_and_loses_nothing(backend: Backend) {
+    let (mut reactor, address, stop) = listening(backend).unwrap();
+    let peer = thread::spawn(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+        let piece = vec![7; 100_000];
+        let mut sent = 0;
+        // Until the buffers on the way are full.
+        while let Ok(count) = stream.write(&piece) {
+            sent += count;
+            assert!(sent < 50_000_000, "nothing holds the peer back");
+        }
+        sent
+    });
+    let (mut taken, mut resumed) = (0, false);
+    let mut peer = Some(peer);
+    let mut sent = 0;
+    let mut end_point = Script::new(|desk, seen| match seen {
+        Seen::Bytes(socket, octets) => {
+            assert!(taken == 0 || resumed, "a paused socket was read");
+            taken += octets.len();
+            if !resumed {
+                desk.act(Action::Pause(socket));
+                desk.timeout = Some(os::clock::now());
+            }
+        }
+        Seen::Timeout if peer.as_ref().is_some_and(|peer| !peer.is_finished()) => {
+            desk.timeout = Some(os::clock::now() + Duration::from_millis(10));
+        }
+        Seen::Timeout => {
+            sent = peer.take().unwrap().join().unwrap();
+            resumed = true;
+            desk.act(Action::Resume(SOCKET));
+        }
+        Seen::Eof(socket) => {
+            desk.act(Action::Close(socket));
+            stop.stop();
+        }
+        Seen::Stop => desk.act(Action::Finish),
+        _ => {}
+    });
+    reactor.run(&mut end_point).unwrap();
+    assert!(sent > 100_000 && taken == sent, "{taken} of {sent}");
+}
+
+fn a_reset_is_told_of_a_paused_socket(backend: Backend) {
+    use std::os::fd::AsRawFd;
+    let (mut reactor, address, _stop) = listening(backend).unwrap();
+    let mut stream = Some(TcpStream::connect(address).unwrap());
+    let mut last = None;
+    let mut end_point = Script::new(|desk, seen| match seen {
+        Seen::Accepted(socket) => {
+            desk.act(Action::Pause(socket));
+            desk.timeout = Some(os::clock::now() + Duration::from_millis(20));
+        }
+        Seen::Timeout => {
+            let stream = stream.take().unwrap();
+            let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+            let size = size_of_val(&linger) as libc::socklen_t;
+            // SAFETY: a live value and its own size.
+            let set = unsafe {
+                let value = (&raw const linger).cast();
+                libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, value, size)
+            };
+            assert_eq!(set, 0);
+        }
+        seen => {
+            last = Some(seen);
+            desk.act(Action::Finish);
+        }
+    });
+    reactor.run(&mut end_point).unwrap();
+    assert_eq!(last, Some(Seen::Failed(SOCKET, SocketError::Reset)));
+}
+
+fn a_reactor_that_has_run_runs_again(backend: Backend) {
+    let (mut reactor, address, _stop) = listening(backend).unwrap();
+    for round in 0..3_u8 {
+        let peer = thread::spawn(move || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(&[round]).unwrap();
+            // What the end point leaves behind when it finishes is closed.
+            assert!(stream.read_to_end(&mut Vec::new()).unwrap_or(0) == 0);
+        });
+        let mut seen_last = None;
+        let mut end_point = Script::new(|desk, seen| {
+            if matches!(seen, Seen::Bytes(..)) {
+                desk.act(Action::Finish);
+            }
+            seen_last = Some(seen);
+        });
+        reactor.run(&mut end_point).unwrap();
+        assert_eq!(seen_last, Some(Seen::Bytes(SOCKET, vec![round])));
+        peer.join().unwrap();
+    }
+}
+
+fn settings_of_a_listener_are_read_back_from_accepted_sockets(backend: Backend) {
     let stop = Stop::new().unwrap();
     let settings = SocketSettings {
         unsent_low_water: 12_345,
@@ -222,7 +332,7 @@ fn settings_of_a_listener_are_read_back_from_accepted_sockets() {
     let listener =
         Listener::bind("127.0.0.1:0".parse().unwrap(), Sharing::Found, &settings).unwrap();
     let stream = TcpStream::connect(listener.local()).unwrap();
-    let mut reactor = Reactor::new(ReactorSettings::default(), stop.clone()).unwrap();
+    let mut reactor = reactor(backend, stop.clone()).unwrap();
     reactor.listen(listener).unwrap();
     let facts = Rc::new(RefCell::new(Vec::new()));
     let keep = Rc::clone(&facts);
@@ -256,6 +366,46 @@ fn settings_of_a_listener_are_read_back_from_accepted_sockets() {
 }
 
 #[test]
+fn a_kernel_that_refuses_io_uring_is_told_with_the_way_out() {
+    // A thread of its own: the filter stays on it.
+    let refused = thread::spawn(|| {
+        refuse_io_uring();
+        Backend::Epoll.probe().unwrap();
+        Backend::IoUring.probe().unwrap_err()
+    });
+    let error = refused.join().unwrap();
+    assert_eq!(error.source.kind(), ErrorKind::PermissionDenied);
+    assert!(error.to_string().contains("io_uring"), "{error}");
+    assert!(error.remedy().is_some_and(|remedy| remedy.contains("--reactor epoll")));
+}
+
+/// What a container's filter does (seccomp(2)): the call fails with EPERM.
+fn refuse_io_uring() {
+    let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    let refusal = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+    let mut program = [
+        // The call's number stands first in seccomp_data.
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
+        libc::sock_filter {
+            jf: 1,
+            ..statement(
+                libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+                libc::SYS_io_uring_setup as u32,
+            )
+        },
+        statement(libc::BPF_RET | libc::BPF_K, refusal),
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
+    ];
+    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    // SAFETY: plain flags, then a program that lives through the call.
+    unsafe {
+        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        let mode = libc::SECCOMP_MODE_FILTER;
+        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const filter), 0);
+    }
+}
+
+#[test]
 fn an_address_in_use_is_an_error_with_a_remedy_even_where_it_is_shared() {
     let settings = SocketSettings::default();
     let any = "127.0.0.1:0".parse().unwrap();
@@ -273,8 +423,7 @@ fn an_address_in_use_is_an_error_with_a_remedy_even_where_it_is_shared() {
     assert!(error.remedy().is_some());
 }
 
-#[test]
-fn connections_spread_over_listeners_that_share_an_address() {
+fn connections_spread_over_listeners_that_share_an_address(backend: Backend) {
     let listeners =
         Listener::bind_all("127.0.0.1:0".parse().unwrap(), 2, &SocketSettings::default()).unwrap();
     let address = listeners[0].local();
@@ -284,7 +433,7 @@ fn connections_spread_over_listeners_that_share_an_address() {
         .map(|listener| {
             let stop = stop.clone();
             thread::spawn(move || {
-                let mut reactor = Reactor::new(ReactorSettings::default(), stop).unwrap();
+                let mut reactor = reactor(backend, stop).unwrap();
                 reactor.listen(listener).unwrap();
                 let mut accepted = 0;
                 let mut end_point = Script::new(|desk, seen| match seen {
@@ -309,13 +458,12 @@ fn connections_spread_over_listeners_that_share_an_address() {
     assert!(shares.iter().all(|&share| share > 0), "{shares:?}");
 }
 
-#[test]
-fn a_listener_from_outside_is_taken_over() {
+fn a_listener_from_outside_is_taken_over(backend: Backend) {
     let outside = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = outside.local_addr().unwrap();
     let listener = Listener::from_fd(outside.into()).unwrap();
     assert_eq!(listener.local(), address);
-    let mut reactor = lonely().unwrap();
+    let mut reactor = lonely(backend).unwrap();
     reactor.listen(listener).unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"hello").unwrap();

@@ -1,5 +1,6 @@
 //! The flags of `wirelap load`: those of wrk and h2load where they have them, curl's for requests.
 
+use super::ReactorName;
 use super::get::{field, parse_time, parse_url};
 use clap::{Args, ValueHint};
 use client::load::Stage;
@@ -37,6 +38,9 @@ pub(crate) struct LoadArgs {
     /// Threads, a core each
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: u32,
+    /// How the kernel is asked for octets
+    #[arg(long, value_enum, value_name = "NAME", default_value_t)]
+    pub(crate) reactor: ReactorName,
     /// How long requests are made [default: 10s, where neither -n nor the schedule ends it]
     #[arg(short, long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) duration: Option<Duration>,

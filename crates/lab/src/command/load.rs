@@ -11,7 +11,7 @@ use crate::load::{hdr, outcome};
 use crate::trouble::{self, Trouble};
 use client::load::{Access, LoadPlan, Pace, Spacing, Stage};
 use client::{KeepAlive, Offer, Security, Transport};
-use os::reactor::Stop;
+use os::reactor::{Backend, Stop};
 use page::Url;
 use report::{Colour, Style};
 use secure::Resumption;
@@ -31,6 +31,7 @@ const FIRST_RATE: f64 = 1_000.0;
 pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, Trouble> {
     let plan = plan(args)?;
     os::process::raise_descriptors();
+    Backend::from(args.reactor).probe().map_err(super::lacking)?;
     let stop = Stop::new().map_err(super::lacking)?;
     let interrupts = super::stop_on_interrupt(&stop)?;
     let live = if args.json || args.csv || !std::io::stderr().is_terminal() {
@@ -73,7 +74,11 @@ impl Bench<'_> {
     fn run(&mut self) -> Result<(LoadResult, Ran), Trouble> {
         let threads = self.args.threads as usize;
         let started = os::clock::realtime();
-        let ran = run_plan(&self.plan, threads, (&self.stop, &mut self.live))?;
+        let ran = run_plan(
+            &self.plan,
+            (threads, self.args.reactor.into()),
+            (&self.stop, &mut self.live),
+        )?;
         let told = (threads, self.args.seed.0, started);
         Ok((outcome::result(&self.plan, &ran, told), ran))
     }

@@ -9,7 +9,7 @@ use origin::{
 };
 use os::error::Os;
 use os::files::{CacheSettings, Root};
-use os::reactor::{Depth, Reactor, ReactorSettings, Stop};
+use os::reactor::{Backend, Depth, Reactor, ReactorSettings, Stop};
 use os::signal::Interrupts;
 use os::tcp::Listener;
 use proto::SocketSettings;
@@ -30,6 +30,7 @@ use std::thread;
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
     // Opened here first, so that a wrong folder is told before anything listens.
     Root::open(&args.dir, CacheSettings::default()).map_err(misuse)?;
+    let backend = backend(args)?;
     let threads = args.threads.unwrap_or_else(host::cores) as usize;
     let identity = identity(args)?;
     // Before the addresses are told: from then on somebody may know whom to interrupt.
@@ -50,6 +51,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
                 stop: stop.clone(),
                 dir: args.dir.clone(),
                 core,
+                backend,
                 listeners,
                 verbose: args.verbose,
             };
@@ -73,6 +75,15 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The backend that was asked for, else the better one of those that are there (docs/performance.md, "Two reactors").
+fn backend(args: &ServeArgs) -> Result<Backend, Trouble> {
+    if let Some(name) = args.reactor {
+        let backend = Backend::from(name);
+        return backend.probe().map(|()| backend).map_err(super::lacking);
+    }
+    Ok(if Backend::IoUring.probe().is_ok() { Backend::IoUring } else { Backend::Epoll })
+}
+
 /// Octets that may wait unsent in the kernel, at first. A trial's server decides later; whoever only serves files saves
 /// a call for each 16 KiB.
 const UNSENT_LOW_WATER: u32 = 128 * 1024;
@@ -93,6 +104,7 @@ struct Worker {
     stop: Stop,
     dir: PathBuf,
     core: usize,
+    backend: Backend,
     listeners: Vec<Listener>,
     verbose: bool,
 }
@@ -101,8 +113,8 @@ impl Worker {
     fn run(self) -> Result<(), Os> {
         let root = Root::open(&self.dir, CacheSettings::default())?;
         let core = self.core % host::cores() as usize;
-        let depth = Depth::ByPath;
-        let settings = ReactorSettings { core: Some(core), depth, ..ReactorSettings::default() };
+        let (core, backend, depth) = (Some(core), self.backend, Depth::ByPath);
+        let settings = ReactorSettings { core, backend, depth, ..ReactorSettings::default() };
         let mut reactor = Reactor::new(settings, self.stop)?;
         for listener in self.listeners {
             reactor.listen(listener)?;

@@ -6,7 +6,7 @@ use crate::host;
 use crate::trouble::Trouble;
 use client::load::{Interval, Load, LoadPlan, Part, Share, Tally, Watch};
 use os::error::Os;
-use os::reactor::{Reactor, ReactorSettings, Stop};
+use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -41,10 +41,10 @@ enum News {
     Used(Duration, Duration),
 }
 
-/// Runs `plan` on so many threads, to its end or until `stop`.
+/// Runs `plan` on so many threads with this reactor, to its end or until `stop`.
 pub(crate) fn run(
     plan: &LoadPlan,
-    threads: usize,
+    (threads, backend): (usize, Backend),
     (stop, live): (&Stop, &mut Live),
 ) -> Result<Ran, Trouble> {
     let (sender, news) = channel();
@@ -53,6 +53,7 @@ pub(crate) fn run(
             let worker = Worker {
                 plan: share(plan, index, threads),
                 core: (threads > 1).then(|| index % host::cores() as usize),
+                backend,
                 stop: stop.clone(),
                 news: sender.clone(),
             };
@@ -131,6 +132,7 @@ fn moment(began: Instant, intervals: &[Interval]) -> Option<Moment> {
 struct Worker {
     plan: LoadPlan,
     core: Option<usize>,
+    backend: Backend,
     stop: Stop,
     news: Sender<News>,
 }
@@ -141,8 +143,9 @@ impl Worker {
         let mut load = Load::new(self.plan);
         load.observe(Box::new(Observer { news: self.news, began: None, intervals: 0 }));
         // What a server still says when all is counted is of no use.
-        let (core, flush, linger) = (self.core, FLUSH, Duration::ZERO);
-        let settings = ReactorSettings { core, flush, linger, ..ReactorSettings::default() };
+        let (core, backend, linger) = (self.core, self.backend, Duration::ZERO);
+        let settings =
+            ReactorSettings { core, backend, flush: FLUSH, linger, ..ReactorSettings::default() };
         Reactor::new(settings, self.stop)?.run(&mut load)?;
         Ok(load.into_tally())
     }

@@ -2,8 +2,8 @@
 
 use crate::bench::{Bench, is_root, unsupported};
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 
 fn refused(bench: &Bench, args: &[&str], words: &[&str]) {
     let ran = bench.run(&[&["serve"], args].concat());
@@ -104,6 +104,34 @@ fn an_interrupt_ends_it_in_good_order() {
         let ran = running.end();
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
     }
+}
+
+#[test]
+fn a_folder_is_served_whichever_reactor_is_chosen() {
+    let bench = Bench::new();
+    bench.write("file", "what stands in it");
+    for reactor in ["epoll", "io-uring"] {
+        let serve = ["serve", ".", "--listen", "127.0.0.1:0", "--reactor", reactor];
+        let mut running = bench.start(bench.wirelap(&serve));
+        let mut line = String::new();
+        BufReader::new(running.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        if line.is_empty() {
+            let ran = running.end();
+            ran.said(3, &["cannot set up io_uring", "--reactor epoll"]);
+            unsupported("io_uring");
+            continue;
+        }
+        let address = line.trim().trim_start_matches("http://").trim_end_matches('/');
+        let mut stream = TcpStream::connect(address).unwrap();
+        let ask = b"GET /file HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        stream.write_all(ask).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.ends_with("\r\n\r\nwhat stands in it"), "{reactor}: {answer}");
+        running.signal("INT");
+        assert_eq!(running.end().code, 0);
+    }
+    refused(&bench, &[".", "--listen", "127.0.0.1:0", "--reactor", "kqueue"], &["epoll, io-uring"]);
 }
 
 #[test]

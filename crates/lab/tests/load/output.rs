@@ -1,6 +1,6 @@
 //! What is printed and written: for people, for programs, and for tools that merge histograms.
 
-use crate::bench::Bench;
+use crate::bench::{Bench, unsupported};
 use crate::{answered, load};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
@@ -18,6 +18,24 @@ fn serve(bench: &Bench) -> (crate::bench::Running, String) {
     // The rest is read and thrown away, or the server would wait for its reader.
     std::thread::spawn(move || lines.count());
     (serving, url)
+}
+
+#[test]
+fn either_reactor_asks_for_what_it_is_to_ask_for() {
+    let bench = Bench::new();
+    let (_serving, url) = serve(&bench);
+    let url = format!("{url}hello");
+    for reactor in ["epoll", "io-uring"] {
+        let args = ["load", "--json", "-n", "500", "-c", "8", "--reactor", reactor, &url];
+        let ran = bench.run(&args);
+        if ran.code == 3 {
+            ran.said(3, &["cannot set up io_uring", "--reactor epoll"]);
+            unsupported("io_uring");
+            continue;
+        }
+        let result = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
+        assert_eq!((ran.code, answered(&result)), (0, 500), "{reactor}");
+    }
 }
 
 fn histograms(text: &[u8]) -> Vec<Histogram<u64>> {

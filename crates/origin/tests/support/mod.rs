@@ -12,7 +12,7 @@ use origin::{
     Protocol, WallClock,
 };
 use os::files::{CacheSettings, Root};
-use os::reactor::{Reactor, ReactorSettings, Stop};
+use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
 use os::tcp::Listener;
 use proto::SocketSettings;
 use secure::{Authority, AuthoritySpec, ServerTls, ServerTlsOptions};
@@ -142,7 +142,8 @@ impl Serving {
         let (thread_stop, folder) = (stop.clone(), root.to_owned());
         let thread = std::thread::spawn(move || {
             let root = Root::open(&folder, CacheSettings::default()).unwrap();
-            let mut reactor = Reactor::new(ReactorSettings::default(), thread_stop).unwrap();
+            let settings = ReactorSettings { backend: backend(), ..ReactorSettings::default() };
+            let mut reactor = Reactor::new(settings, thread_stop).unwrap();
             for listener in listeners {
                 reactor.listen(listener).unwrap();
             }
@@ -183,6 +184,16 @@ impl Drop for Serving {
             assert!(ended.is_ok() || std::thread::panicking(), "the origin's thread panicked");
         }
     }
+}
+
+/// What the reactor of this test binary's origin carries by: the binary `io_uring` holds the tests of others once more.
+fn backend() -> Backend {
+    if env!("CARGO_CRATE_NAME") != "io_uring" {
+        return Backend::Epoll;
+    }
+    let Err(error) = Backend::IoUring.probe() else { return Backend::IoUring };
+    let _ = writeln!(std::io::stderr(), "unsupported: {error}; epoll serves instead");
+    Backend::Epoll
 }
 
 /// Whether `program` runs here. Where it does not, says so on the real standard error.

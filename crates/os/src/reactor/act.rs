@@ -1,6 +1,6 @@
 //! What the end point wants, done.
 
-use super::epoll::Ready;
+use super::backend::Ready;
 use super::socket::{Input, Output, Phase};
 use super::table::Token;
 use super::{Moment, Reactor, socket_error};
@@ -8,6 +8,7 @@ use crate::clock;
 use crate::tcp::{self, Connect};
 use proto::{Action, EndPoint, SocketId, SocketSettings};
 use std::cmp::Reverse;
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
@@ -50,17 +51,21 @@ impl Reactor {
                     self.remove(token);
                 }
             }
-            Action::Pause(id) => self.pause(id, true),
-            Action::Resume(id) => self.pause(id, false),
+            Action::Pause(id) => self.pause(end_point, id, true),
+            Action::Resume(id) => self.pause(end_point, id, false),
             Action::Finish => self.finishing = true,
         }
     }
 
-    fn pause(&mut self, id: SocketId, paused: bool) {
+    fn pause<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, id: SocketId, paused: bool) {
         let Some(token) = self.table.token(id) else { return };
         if let Some(socket) = self.table.find(token) {
             socket.input.paused = paused;
-            if !paused && socket.input.ready {
+            if paused {
+                if let Err(error) = self.carrier.pause(token, socket) {
+                    self.fail_quietly(end_point, token, socket_error(&error));
+                }
+            } else if socket.input.ready {
                 self.queue(token);
             }
         }
@@ -92,7 +97,9 @@ impl Reactor {
     /// A connect is decided.
     fn handle_connect<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         let Some(socket) = self.table.find(token) else { return };
-        match tcp::take_error(socket.fd.as_fd()) {
+        let outcome = tcp::take_error(socket.fd.as_fd())
+            .and_then(|local| self.carrier.opened(token, socket).map(|()| local));
+        match outcome {
             Ok(local) => {
                 socket.phase = Phase::Open;
                 let id = socket.id;
@@ -134,6 +141,10 @@ impl Reactor {
         ready: Ready,
     ) {
         let Some(socket) = self.table.find(token) else { return };
+        if let Some(errno) = ready.error {
+            let error = io::Error::from_raw_os_error(errno);
+            return self.fail(end_point, token, socket_error(&error));
+        }
         socket.input.ready |= ready.readable();
         socket.input.hung_up |= ready.hung_up();
         if ready.writable() {

@@ -1,238 +1,124 @@
-//! epoll and eventfd, wrapped. Sockets are registered once, edge-triggered, for both directions: no
-//! epoll_ctl call for a change of interest. Level-triggered was weighed: it costs two such calls for
-//! each response that does not fit at once, and one for each pause.
-#![allow(unsafe_code)]
+//! Readiness: epoll tells of edges, and octets go by calls of their own. The one rule: what the kernel says of a
+//! direction is remembered until a call contradicts it.
 
+mod poll;
+
+use super::STOP;
+use super::backend::{Carrier, Ready, Received, send_now, unless_blocked};
+use super::socket::Socket;
+use super::stop::Stop;
+use super::table::{Table, Token};
 use crate::error::Os;
+use crate::tcp::{self, Listener};
+use poll::{Interest, Poll};
 use std::io;
-use std::mem;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::Arc;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// Events taken in one wait.
-const EVENTS: usize = 256;
+/// Octets read at once. All sockets share one buffer: what is read is handled before the next read.
+const INPUT: usize = 128 * 1024;
 
-/// Which direction became ready.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Ready {
-    pub(super) token: u64,
-    bits: u32,
+/// Carries by epoll.
+pub(super) struct Epoll {
+    poll: Poll,
+    input: Box<[u8]>,
 }
 
-impl Ready {
-    /// There is something to read, or an end or error to find by reading.
-    pub(super) fn readable(self) -> bool {
-        self.has(libc::EPOLLIN) || self.hung_up() || self.failed()
-    }
-
-    /// Octets can be sent, or a connect is decided.
-    pub(super) fn writable(self) -> bool {
-        self.has(libc::EPOLLOUT) || self.failed() || self.has(libc::EPOLLHUP)
-    }
-
-    /// The peer will send nothing more.
-    pub(super) fn hung_up(self) -> bool {
-        self.has(libc::EPOLLRDHUP) || self.has(libc::EPOLLHUP)
-    }
-
-    /// An error waits to be taken.
-    pub(super) fn failed(self) -> bool {
-        self.has(libc::EPOLLERR)
-    }
-
-    fn has(self, bit: libc::c_int) -> bool {
-        self.bits & bit as u32 != 0
-    }
-}
-
-/// What a descriptor is watched for.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Interest {
-    /// Both directions, each change told once.
-    Edges,
-    /// Reading, told for as long as it is possible.
-    Input,
-    /// One edge for each write to an eventfd.
-    Signal,
-    /// Nothing for now.
-    Silent,
-}
-
-impl Interest {
-    fn bits(self) -> u32 {
-        let bits = match self {
-            Self::Edges => libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET,
-            Self::Input => libc::EPOLLIN,
-            Self::Signal => libc::EPOLLIN | libc::EPOLLET,
-            Self::Silent => 0,
-        };
-        bits as u32
-    }
-}
-
-/// An epoll instance.
-#[derive(Debug)]
-pub(super) struct Poll {
-    fd: OwnedFd,
-    events: Vec<libc::epoll_event>,
-}
-
-impl Poll {
+impl Epoll {
     pub(super) fn new() -> Result<Self, Os> {
-        // SAFETY: a plain call without pointers.
-        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
-        if fd < 0 {
-            return Err(Os::last("create an epoll instance"));
-        }
-        // SAFETY: the kernel just gave this descriptor, nobody else owns it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        Ok(Self { fd, events: Vec::with_capacity(EVENTS) })
+        Ok(Self { poll: Poll::new()?, input: vec![0; INPUT].into_boxed_slice() })
+    }
+}
+
+impl Carrier for Epoll {
+    fn watch_stop(&mut self, stop: &Stop) -> io::Result<()> {
+        self.poll.add(stop.as_fd(), STOP, Interest::Signal)
     }
 
-    /// Begins to watch; closing the descriptor ends it.
-    pub(super) fn add(&self, fd: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_ADD, fd, token, interest)
+    fn listen(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+        self.poll.add(listener, token.0, Interest::Input)
     }
 
-    /// Watches for something else. For edges it also looks anew, so that a direction that is ready
-    /// now, or becomes ready, is told again.
-    pub(super) fn rearm(
-        &self,
-        fd: BorrowedFd<'_>,
-        token: u64,
-        interest: Interest,
-    ) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_MOD, fd, token, interest)
+    fn rest(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+        self.poll.rearm(listener, token.0, Interest::Silent)
     }
 
-    /// Waits up to `timeout` (None: for ever), to the nanosecond where the kernel can (5.11).
-    pub(super) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        self.events.clear();
-        let count = match self.wait_precise(timeout) {
-            Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => self.wait_coarse(timeout),
-            other => other,
-        };
-        let count = match count {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
-            other => other?,
-        };
-        // SAFETY: the kernel wrote `count` events, which is at most the capacity.
-        unsafe { self.events.set_len(count) };
+    fn listen_again(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+        self.poll.rearm(listener, token.0, Interest::Input)
+    }
+
+    /// The watch goes on.
+    fn accepted(&mut self, _listener: BorrowedFd<'_>, _token: Token) -> io::Result<()> {
         Ok(())
     }
 
-    /// How many events the last wait brought.
-    pub(super) fn count(&self) -> usize {
-        self.events.len()
+    /// Closing the descriptor ends the watch, as it does for sockets.
+    fn close(&mut self, listener: Listener) {
+        drop(listener);
     }
 
-    /// One event of the last wait.
-    pub(super) fn event(&self, index: usize) -> Ready {
-        let event = self.events[index];
-        Ready { token: event.u64, bits: event.events }
+    /// The kernel tells at once what it is ready for.
+    fn add(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
+        self.poll.add(socket.fd.as_fd(), token.0, Interest::Edges)
     }
 
-    fn wait_precise(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
-        let span = timeout.map(|span| libc::timespec {
-            tv_sec: span.as_secs().min(i32::MAX as u64) as libc::time_t,
-            tv_nsec: span.subsec_nanos().into(),
-        });
-        let span = span.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: room for EVENTS events at the pointer; `span` is null or lives through the call; a
-        // null signal mask leaves the mask alone.
-        let count = unsafe {
-            libc::syscall(
-                libc::SYS_epoll_pwait2,
-                self.fd.as_raw_fd(),
-                self.events.as_mut_ptr(),
-                EVENTS as libc::c_int,
-                span,
-                std::ptr::null::<libc::sigset_t>(),
-                mem::size_of::<u64>(),
-            )
+    fn opened(&mut self, _token: Token, _socket: &mut Socket) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
+        self.poll.wait(timeout)
+    }
+
+    fn event(&mut self, index: usize, _table: &mut Table) -> Option<Ready> {
+        Some(self.poll.event(index))
+    }
+
+    fn receive<'a>(
+        &'a mut self,
+        _token: Token,
+        socket: &mut Socket,
+        room: Option<&mut [u8]>,
+    ) -> io::Result<Received<'a>> {
+        let filled = room.is_some();
+        let buffer: &mut [u8] = match room {
+            Some(room) => room,
+            None => &mut self.input,
         };
-        usize::try_from(count).map_err(|_negative| io::Error::last_os_error())
+        let length = buffer.len();
+        let count =
+            unless_blocked(&mut socket.input.ready, || tcp::receive(socket.fd.as_fd(), buffer))?;
+        // A short read empties the queue, and what comes later is a new edge; but a FIN that was told already is
+        // not told again.
+        socket.input.ready = count == length || socket.input.hung_up;
+        Ok(match count {
+            0 => Received::End,
+            _ if filled => Received::Filled(count),
+            _ => Received::Octets(&self.input[..count]),
+        })
     }
 
-    fn wait_coarse(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
-        let millis = timeout.map_or(-1, |span| {
-            i32::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX)
-        });
-        // SAFETY: room for EVENTS events at the pointer.
-        let count = unsafe {
-            libc::epoll_wait(
-                self.fd.as_raw_fd(),
-                self.events.as_mut_ptr(),
-                EVENTS as libc::c_int,
-                millis,
-            )
-        };
-        usize::try_from(count).map_err(|_negative| io::Error::last_os_error())
+    fn discard(&mut self, _token: Token, socket: &mut Socket) -> io::Result<usize> {
+        unless_blocked(&mut socket.input.ready, || tcp::discard(socket.fd.as_fd()))
     }
 
-    fn control(
-        &self,
-        operation: libc::c_int,
-        fd: BorrowedFd<'_>,
-        token: u64,
-        interest: Interest,
-    ) -> io::Result<()> {
-        let mut event = libc::epoll_event { events: interest.bits(), u64: token };
-        // SAFETY: the event lives through the call.
-        let result = unsafe {
-            libc::epoll_ctl(self.fd.as_raw_fd(), operation, fd.as_raw_fd(), &raw mut event)
-        };
-        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-    }
-}
-
-/// Asks reactors to stop, from any thread or from a signal handler. Several reactors may share one:
-/// each sees every call.
-#[derive(Debug, Clone)]
-pub struct Stop {
-    fd: Arc<OwnedFd>,
-}
-
-impl Stop {
-    /// Nobody has asked yet.
-    pub fn new() -> Result<Self, Os> {
-        // SAFETY: a plain call without pointers.
-        let fd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(Os::last("create an eventfd"));
-        }
-        // SAFETY: the kernel just gave this descriptor, nobody else owns it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        Ok(Self { fd: Arc::new(fd) })
+    fn send(&mut self, _token: Token, socket: &mut Socket) -> io::Result<usize> {
+        send_now(socket)
     }
 
-    /// Asks to finish what was begun; asked again, to finish at once. Async-signal-safe: one write.
-    /// A reactor that starts later sees it too.
-    pub fn stop(&self) {
-        let one: u64 = 1;
-        // SAFETY: eight octets to read at the pointer. It fails only where the counter is full, which
-        // means that every reactor has been told already.
-        unsafe {
-            libc::write(self.fd.as_raw_fd(), (&raw const one).cast(), mem::size_of_val(&one));
-        }
+    /// A write that was taken whole sets no alarm in the kernel: watched anew, it tells when little is left.
+    fn await_low_water(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
+        self.poll.rearm(socket.fd.as_fd(), token.0, Interest::Edges)
     }
 
-    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+    /// What is not read is its back-pressure, and errors are told as edges.
+    fn pause(&mut self, _token: Token, _socket: &mut Socket) -> io::Result<()> {
+        Ok(())
     }
-}
 
-/// Binds the calling thread to one processor.
-pub(super) fn pin_to(core: usize) -> Result<(), Os> {
-    // SAFETY: cpu_set_t is plain data; CPU_SET writes within it or panics, and the kernel reads it
-    // through the call. Pid 0 is the calling thread.
-    let result = unsafe {
-        let mut set: libc::cpu_set_t = mem::zeroed();
-        if core < libc::CPU_SETSIZE as usize {
-            libc::CPU_SET(core, &mut set);
-        }
-        libc::sched_setaffinity(0, mem::size_of_val(&set), &raw const set)
-    };
-    if result < 0 { Err(Os::last(format!("pin a thread to core {core}"))) } else { Ok(()) }
+    fn remove(&mut self, socket: Socket) {
+        drop(socket);
+    }
+
+    fn settle(&mut self) {}
 }

@@ -1,5 +1,6 @@
 //! The reading side: as long as there is something, for a bounded turn.
 
+use super::backend::Received;
 use super::socket::Phase;
 use super::table::Token;
 use super::{Reactor, socket_error};
@@ -10,15 +11,6 @@ use std::os::fd::AsFd;
 
 /// Reads of one socket before others have their turn.
 const READS_A_TURN: usize = 4;
-
-/// Where octets were received to.
-#[derive(Clone, Copy)]
-enum Place {
-    /// The buffer that all sockets share.
-    Input,
-    /// Room of the end point's own.
-    Room,
-}
 
 impl Reactor {
     /// Reads what there is and hands it to the end point.
@@ -33,37 +25,24 @@ impl Reactor {
             }
             let id = socket.id;
             let room = end_point.poll_room(id).filter(|room| !room.is_empty());
-            let place = if room.is_some() { Place::Room } else { Place::Input };
-            let buffer = room.unwrap_or(&mut self.input);
-            let length = buffer.len();
-            match tcp::receive(socket.fd.as_fd(), buffer) {
-                Ok(0) => {
+            let received = self.carrier.receive(token, socket, room);
+            let came = matches!(received, Ok(Received::Octets(_) | Received::Filled(_)));
+            if came && socket.input.acks == Acks::Quick {
+                tcp::acknowledge_quickly(socket.fd.as_fd());
+            }
+            match received {
+                Ok(Received::End) => {
                     socket.input.ended = true;
                     end_point.handle_eof(clock::now(), id);
                     return self.act(end_point);
                 }
-                Ok(count) => {
-                    // A short read empties the queue, and what comes later is a new edge; but a FIN
-                    // that was told already is not told again.
-                    socket.input.ready = count == length || socket.input.hung_up;
-                    if socket.input.acks == Acks::Quick {
-                        tcp::acknowledge_quickly(socket.fd.as_fd());
-                    }
-                    match place {
-                        Place::Input => {
-                            end_point.handle_bytes(clock::now(), id, &self.input[..count]);
-                        }
-                        Place::Room => end_point.handle_filled(clock::now(), id, count),
-                    }
-                    self.act(end_point);
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    socket.input.ready = false;
-                    return;
-                }
+                Ok(Received::Octets(octets)) => end_point.handle_bytes(clock::now(), id, octets),
+                Ok(Received::Filled(count)) => end_point.handle_filled(clock::now(), id, count),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return self.fail(end_point, token, socket_error(&error)),
             }
+            self.act(end_point);
         }
         self.queue(token);
     }
@@ -75,13 +54,11 @@ impl Reactor {
             if !socket.input.ready || socket.input.ended {
                 break;
             }
-            match tcp::discard(socket.fd.as_fd()) {
+            match self.carrier.discard(token, socket) {
                 Ok(0) => socket.input.ended = true,
                 Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    socket.input.ready = false;
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
                 Err(_) => return self.remove(token),
             }
         }

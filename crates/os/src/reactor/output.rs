@@ -1,6 +1,6 @@
 //! The writing side: octets are asked of the end point only when the kernel has little left to send.
 
-use super::epoll::Interest;
+use super::backend::Carrier;
 use super::rooms::Rooms;
 use super::socket::{Phase, Socket};
 use super::table::Token;
@@ -29,22 +29,20 @@ enum Turn {
 impl Reactor {
     /// Sends what is owed and asks for more, then does what the end point wants thereupon.
     pub(super) fn write<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
-        let idle = self
-            .table
-            .find(token)
-            .is_none_or(|socket| !socket.output.wanted && socket.output.owed.is_empty());
-        if !idle {
-            self.write_once(end_point, token);
-            self.act(end_point);
+        let Some(socket) = self.table.find(token) else { return };
+        let output = &mut socket.output;
+        if !output.wanted && output.owed.is_empty() && !socket.phase.ends() {
+            // What was under way has come back with its room.
+            return self.rooms.take_back(&mut output.owed);
         }
+        self.write_once(end_point, token);
+        self.act(end_point);
     }
 
     /// The same without the end point's actions: for use within them.
     pub(super) fn write_once<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         let Some(socket) = self.table.find(token) else { return };
-        let turn = write_turn(end_point, (socket, &mut self.rooms), |socket| {
-            self.poll.rearm(socket.fd.as_fd(), token.0, Interest::Edges)
-        });
+        let turn = write_turn(end_point, (self.carrier.as_mut(), &mut self.rooms), (token, socket));
         self.rooms.take_back(&mut socket.output.owed);
         socket.output.note_full(self.settings.depth, clock::now);
         match turn {
@@ -74,40 +72,31 @@ impl Reactor {
 
 fn write_turn<E: EndPoint + ?Sized>(
     end_point: &mut E,
-    (socket, rooms): (&mut Socket, &mut Rooms),
-    rearm: impl Fn(&Socket) -> io::Result<()>,
+    (carrier, rooms): (&mut dyn Carrier, &mut Rooms),
+    (token, socket): (Token, &mut Socket),
 ) -> Turn {
     if socket.phase == Phase::Connecting {
         return Turn::Over;
     }
     let mut left = SENT_A_TURN;
     loop {
-        if socket.output.owed.is_empty() && !refill(end_point, (socket, rooms)) {
-            return match socket.phase {
-                Phase::Ending | Phase::Leaving => Turn::Fin,
-                _ => Turn::Over,
-            };
+        if let Err(error) = wait_for_low_water(carrier, token, socket) {
+            return Turn::Failed(error);
         }
-        if !socket.output.ready {
+        let none = socket.output.owed.is_empty() && !refill(end_point, (socket, rooms));
+        if !socket.output.under_way && none && socket.phase.ends() {
+            return Turn::Fin;
+        }
+        if none || socket.output.under_way || !socket.output.ready {
             return Turn::Over;
         }
         if left == 0 {
             return Turn::More;
         }
-        match tcp::send(socket.fd.as_fd(), &socket.output.owed) {
-            Ok((offered, taken)) => {
-                socket.output.owed.advance(taken);
-                socket.output.unsent_bound += taken;
-                // A write cut short has told the kernel that somebody waits: an edge will come.
-                socket.output.ready = taken == offered;
-                left = left.saturating_sub(taken);
-            }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => socket.output.ready = false,
+        match carrier.send(token, socket) {
+            Ok(taken) => left = left.saturating_sub(taken),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Turn::Failed(error),
-        }
-        if let Err(error) = wait_for_low_water(socket, &rearm) {
-            return Turn::Failed(error);
         }
     }
 }
@@ -118,7 +107,8 @@ fn refill<E: EndPoint + ?Sized>(
     (socket, rooms): (&mut Socket, &mut Rooms),
 ) -> bool {
     let output = &mut socket.output;
-    if !output.ready || !output.wanted || socket.phase != Phase::Open {
+    let room = output.ready && output.unsent_bound < output.low_water;
+    if !room || !output.wanted || socket.phase != Phase::Open {
         return false;
     }
     if output.owed.room() == 0 {
@@ -129,20 +119,21 @@ fn refill<E: EndPoint + ?Sized>(
     output.wanted
 }
 
-/// A write that was taken whole sets no alarm in the kernel: where much lies unsent, watch anew, which
-/// tells when little is left.
+/// Where much may lie unsent in the kernel, asks it; where that is so, nothing is sent until little is left.
 fn wait_for_low_water(
+    carrier: &mut dyn Carrier,
+    token: Token,
     socket: &mut Socket,
-    rearm: &impl Fn(&Socket) -> io::Result<()>,
 ) -> io::Result<()> {
     let low_water = socket.output.low_water;
-    if !socket.output.ready || socket.output.unsent_bound < low_water {
+    let output = &socket.output;
+    if !output.ready || output.under_way || output.unsent_bound < low_water {
         return Ok(());
     }
     socket.output.unsent_bound = tcp::unsent(socket.fd.as_fd())?;
     if socket.output.unsent_bound >= low_water {
         socket.output.ready = false;
-        rearm(socket)?;
+        carrier.await_low_water(token, socket)?;
     }
     Ok(())
 }

@@ -30,6 +30,11 @@ impl Phase {
     pub(super) fn is_attached(self) -> bool {
         !matches!(self, Self::Leaving | Self::Lingering)
     }
+
+    /// Whether FIN follows what is owed.
+    pub(super) fn ends(self) -> bool {
+        matches!(self, Self::Ending | Self::Leaving)
+    }
 }
 
 /// A stream socket.
@@ -59,6 +64,26 @@ pub(super) struct Input {
     pub(super) ended: bool,
     /// When what is read is acknowledged.
     pub(super) acks: Acks,
+    /// How far the kernel receives by itself, where a backend has it do that.
+    pub(super) receiving: Receiving,
+    /// What it received while nobody wanted any.
+    pub(super) kept: Vec<u8>,
+    /// Errors are told although nothing is received.
+    pub(super) guarded: bool,
+}
+
+/// Whether the kernel receives by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Receiving {
+    /// It does not.
+    #[default]
+    Idle,
+    /// It does.
+    Armed,
+    /// It was told to stop; what it had received before may still come.
+    Cancelling,
+    /// The peer has ended.
+    Ended,
 }
 
 /// The writing side.
@@ -71,6 +96,8 @@ pub(super) struct Output {
     /// Taken from the end point, not yet by the kernel. It has room only while there is something: the reactor
     /// lends it.
     pub(super) owed: SendBuf,
+    /// What was owed before is in the kernel's hands, which will tell what became of it.
+    pub(super) under_way: bool,
     /// At most so many octets lie unsent in the kernel.
     pub(super) unsent_bound: usize,
     /// TCP_NOTSENT_LOWAT in force, bounded.
@@ -91,15 +118,23 @@ impl Input {
 impl Output {
     /// `ready` as far as is known; a new connection has sent nothing.
     pub(super) fn new(low_water: u32) -> Self {
-        let low_water = (low_water as usize).clamp(1, ROOM);
+        // tcp(7): 0 leaves it to the system, which sets no mark.
+        let low_water = if low_water == 0 { ROOM } else { ROOM.min(low_water as usize) };
         Self {
             ready: false,
             wanted: false,
             owed: SendBuf::new(),
+            under_way: false,
             unsent_bound: 0,
             low_water,
             least: low_water,
             full_since: None,
         }
+    }
+
+    /// The kernel has taken the first `octets` octets of what is owed.
+    pub(super) fn take(&mut self, octets: usize) {
+        self.owed.advance(octets);
+        self.unsent_bound += octets;
     }
 }

@@ -72,10 +72,12 @@ impl Table {
         Some(socket)
     }
 
-    /// Drops every socket that the end point still holds.
-    pub(super) fn drop_attached(&mut self) {
-        self.sockets.retain(|_place, socket| !socket.phase.is_attached());
+    /// Takes out every socket that the end point still holds.
+    pub(super) fn take_attached(&mut self) -> Vec<Socket> {
+        let attached = self.sockets.iter().filter(|(_place, socket)| socket.phase.is_attached());
+        let places: Vec<usize> = attached.map(|(place, _socket)| place).collect();
         self.names.clear();
+        places.into_iter().map(|place| self.sockets.remove(place)).collect()
     }
 
     pub(super) fn is_empty(&self) -> bool {

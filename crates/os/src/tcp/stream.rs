@@ -36,9 +36,18 @@ pub(super) fn socket(address: SocketAddr) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Makes calls on the descriptor return instead of waiting.
-pub(super) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
-    let on: libc::c_int = 1;
+/// What calls do that cannot be done at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Calls {
+    /// They return `WouldBlock`.
+    Return,
+    /// They wait.
+    Wait,
+}
+
+/// Sets what calls on the descriptor do.
+pub(crate) fn set_calls(fd: BorrowedFd<'_>, calls: Calls) -> io::Result<()> {
+    let on = libc::c_int::from(calls == Calls::Return);
     // SAFETY: FIONBIO reads one int.
     let result = unsafe { libc::ioctl(fd.as_raw_fd(), libc::FIONBIO, &raw const on) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
@@ -144,6 +153,12 @@ fn send_file(fd: BorrowedFd<'_>, part: &FilePart) -> io::Result<(usize, usize)> 
 pub(crate) fn send_fin(fd: BorrowedFd<'_>) {
     // SAFETY: a plain call. It fails only where the connection is gone already, which reading tells.
     unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_WR) };
+}
+
+/// Ends both directions; whoever waits for either is told.
+pub(crate) fn end(fd: BorrowedFd<'_>) {
+    // SAFETY: a plain call. It fails only where the connection is gone already.
+    unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_RDWR) };
 }
 
 /// Octets that the kernel holds and has not sent even once (SIOCOUTQNSD).

@@ -2,10 +2,11 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use os::error::Os;
-use os::reactor::{Reactor, ReactorSettings, Stop};
+use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
 use os::tcp::{Listener, Sharing};
 use proto::{Accepted, Action, EndPoint, SendBuf, SocketError, SocketId, SocketSettings};
 use std::collections::{HashMap, VecDeque};
+use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
 use unit::Instant;
@@ -111,13 +112,38 @@ impl<F: FnMut(&mut Desk, Seen)> EndPoint for Script<F> {
 }
 
 /// A reactor that listens on a free port of loopback.
-pub(crate) fn listening() -> Result<(Reactor, SocketAddr, Stop), Os> {
+pub(crate) fn listening(backend: Backend) -> Result<(Reactor, SocketAddr, Stop), Os> {
     let stop = Stop::new()?;
-    let settings = ReactorSettings { linger: Duration::from_secs(5), ..ReactorSettings::default() };
+    let linger = Duration::from_secs(5);
+    let settings = ReactorSettings { backend, linger, ..ReactorSettings::default() };
     let mut reactor = Reactor::new(settings, stop.clone())?;
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let listener = Listener::bind(any, Sharing::Found, &SocketSettings::default())?;
     let address = listener.local();
     reactor.listen(listener)?;
     Ok((reactor, address, stop))
+}
+
+/// Whether the kernel has `backend`. Where it does not, says so on the real standard error.
+pub(crate) fn is_there(backend: Backend) -> bool {
+    let Err(error) = backend.probe() else { return true };
+    let _ = writeln!(std::io::stderr(), "unsupported: {error} ({})", error.remedy().unwrap_or("?"));
+    false
+}
+
+/// Makes a test of each function, for each backend.
+#[macro_export]
+macro_rules! with_each_backend {
+    ($($name:ident)*) => {
+        mod epoll {
+            $(#[test] fn $name() { super::$name(os::reactor::Backend::Epoll) })*
+        }
+        mod io_uring {
+            $(#[test] fn $name() {
+                if super::script::is_there(os::reactor::Backend::IoUring) {
+                    super::$name(os::reactor::Backend::IoUring)
+                }
+            })*
+        }
+    };
 }

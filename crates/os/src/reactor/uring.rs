@@ -1,0 +1,336 @@
+//! Completions: receiving stands in the kernel for each socket, and all that a turn sends is handed over in the one
+//! call that waits for the next. The one rule: what has come for a socket is given to the reactor by `receive` alone,
+//! so that a paused socket is a socket that is not asked.
+//!
+//! Accepting, connecting and sending files stay calls of their own, told by polls through the ring: an accept through
+//! it gives no address, and another call would fetch that; a splice through it runs on a thread of the kernel's.
+
+mod buffers;
+mod name;
+mod ring;
+
+use super::STOP;
+use super::backend::{Carrier, Ready, Received, send_now};
+use super::socket::{Phase, Receiving, Socket};
+use super::stop::Stop;
+use super::table::{Table, Token};
+use crate::error::Os;
+use crate::tcp::{self, Calls, Listener};
+use buffers::Filled;
+use name::Name;
+use ring::{Completion, Ring, Sending};
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+const REMEDY: &str = "take the other reactor (`--reactor epoll`); io_uring needs Linux 6.1 or later, \
+                      `sysctl kernel.io_uring_disabled=0`, and a container that lets its calls through";
+
+/// Carries by io_uring.
+pub(super) struct Uring {
+    ring: Ring,
+    stop: Option<Stop>,
+    /// What the event that is being handled brought, until it is received.
+    fresh: Option<(Token, Filled)>,
+    /// What was received last; its buffer goes back before the next is looked at.
+    lent: Option<Filled>,
+    /// What a socket had kept, while it is handled.
+    kept: Vec<u8>,
+}
+
+impl Uring {
+    pub(super) fn new() -> Result<Self, Os> {
+        let ring = Ring::new().map_err(|source| {
+            // io_uring_setup(2), and seccomp filters: a kernel without it, one where it is switched off, or one that
+            // does not know a flag of ours.
+            let lacks = [libc::ENOSYS, libc::EPERM, libc::EACCES, libc::EINVAL];
+            let lacks = source.raw_os_error().is_some_and(|errno| lacks.contains(&errno));
+            let error = Os::new("set up io_uring", source);
+            if lacks { error.with_remedy(REMEDY) } else { error }
+        })?;
+        Ok(Self { ring, stop: None, fresh: None, lent: None, kept: Vec::new() })
+    }
+
+    /// Receives from now on, unless the socket is paused. Calls on it wait from now on: the ring would take it amiss
+    /// that they are to return, and fail what it cannot do at once.
+    fn begin(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
+        tcp::set_calls(socket.fd.as_fd(), Calls::Wait)?;
+        if socket.input.paused {
+            socket.input.ready = true;
+            return self.guard(token, socket);
+        }
+        self.arm(token, socket)
+    }
+
+    fn arm(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
+        self.ring.receive(socket.fd.as_fd(), token)?;
+        socket.input.receiving = Receiving::Armed;
+        if std::mem::take(&mut socket.input.guarded) {
+            self.ring.cancel(Name::Fault(token))?;
+        }
+        Ok(())
+    }
+
+    /// Has errors told of a socket from which nothing is received.
+    fn guard(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
+        if !std::mem::replace(&mut socket.input.guarded, true) {
+            // No bits: poll(2) tells of errors unasked.
+            self.ring.watch(socket.fd.as_fd(), 0, Name::Fault(token))?;
+        }
+        Ok(())
+    }
+
+    /// Buffers whose octets have been handled are the kernel's again.
+    fn give_back(&mut self) {
+        debug_assert!(self.fresh.is_none(), "what came was received");
+        let fresh = self.fresh.take().map(|(_token, filled)| filled);
+        for filled in fresh.into_iter().chain(self.lent.take()) {
+            self.ring.recycle(filled);
+        }
+    }
+
+    fn handle_received(
+        &mut self,
+        token: Token,
+        completion: Completion,
+        table: &mut Table,
+    ) -> Option<Ready> {
+        self.lent = completion.filled;
+        let input = &mut table.find(token)?.input;
+        if !completion.more {
+            input.receiving = Receiving::Idle;
+        }
+        input.ready = true;
+        match (completion.result, completion.filled) {
+            (Ok(0), _) => input.receiving = Receiving::Ended,
+            (Ok(_), Some(filled)) if input.paused || !input.kept.is_empty() => {
+                input.kept.extend_from_slice(self.ring.octets(filled));
+            }
+            (Ok(_), Some(filled)) => {
+                self.lent = None;
+                self.fresh = Some((token, filled));
+            }
+            (Err(error), _) if !goes_on(error) => return Some(Ready::failure(token, error)),
+            // No buffer was left, or the turn in the kernel was over: whoever receives next asks for more.
+            (Ok(_) | Err(_), _) => {}
+        }
+        Some(Ready::new(token.0, 0))
+    }
+
+    fn handle_sent(
+        &mut self,
+        number: usize,
+        result: Result<u32, i32>,
+        table: &mut Table,
+    ) -> Option<Ready> {
+        let Sending { token, owed: mut rest, .. } = self.ring.take_sent(number)?;
+        let output = &mut table.find(token)?.output;
+        output.under_way = false;
+        match result {
+            Ok(count) => rest.advance(count as usize),
+            Err(error) if goes_on(error) => {}
+            Err(error) => return Some(Ready::failure(token, error)),
+        }
+        if output.owed.is_empty() {
+            // With its room, which the reactor takes back or uses again.
+            output.owed = rest;
+        } else if !rest.is_empty() {
+            let later = output.owed.len();
+            output.owed.move_to(&mut rest, later);
+            output.owed = rest;
+        }
+        Some(Ready::new(token.0, 0))
+    }
+}
+
+impl Carrier for Uring {
+    fn watch_stop(&mut self, stop: &Stop) -> io::Result<()> {
+        self.stop = Some(stop.clone());
+        self.ring.watch(stop.as_fd(), libc::POLLIN, Name::Stop)
+    }
+
+    fn listen(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+        self.ring.poll(listener, libc::POLLIN, Name::Listener(token))
+    }
+
+    /// The poll that told of connections is over. Descriptors that wait to be closed are what is short.
+    fn rest(&mut self, _listener: BorrowedFd<'_>, _token: Token) -> io::Result<()> {
+        self.ring.flush();
+        Ok(())
+    }
+
+    fn listen_again(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+        self.listen(listener, token)
+    }
+
+    fn accepted(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+        self.listen(listener, token)
+    }
+
+    /// At once, so that nobody connects any more when the end point hears of it.
+    fn close(&mut self, listener: Listener) {
+        self.ring.close(OwnedFd::from(listener));
+        self.ring.flush();
+    }
+
+    fn add(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
+        if socket.phase == Phase::Connecting {
+            return self.await_low_water(token, socket);
+        }
+        socket.output.ready = true;
+        self.begin(token, socket)
+    }
+
+    fn opened(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
+        self.begin(token, socket)
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
+        self.give_back();
+        self.ring.wait(timeout)
+    }
+
+    fn event(&mut self, index: usize, table: &mut Table) -> Option<Ready> {
+        self.give_back();
+        let completion = self.ring.completion(index);
+        match (completion.name, completion.result) {
+            (Name::Receive(token), _) => self.handle_received(token, completion, table),
+            (Name::Send(number), result) => self.handle_sent(number, result, table),
+            (Name::Fault(token), Ok(bits)) => Some(Ready::new(token.0, bits)),
+            (Name::Room(token), Ok(bits)) => {
+                let ready = Ready::new(token.0, bits);
+                if !ready.writable() {
+                    return None;
+                }
+                // Where it cannot be cancelled, it tells again, which does no harm.
+                let _told_again = completion.more.then(|| self.ring.cancel(completion.name));
+                Some(ready)
+            }
+            (Name::Room(_) | Name::Fault(_), Err(libc::ECANCELED)) => None,
+            (Name::Room(token) | Name::Fault(token), Err(error)) => {
+                Some(Ready::failure(token, error))
+            }
+            (Name::Listener(_), Err(libc::ECANCELED)) => None,
+            (Name::Listener(token), _) => Some(Ready::new(token.0, libc::EPOLLIN as u32)),
+            (Name::Stop, _) => {
+                if let (false, Some(stop)) = (completion.more, &self.stop) {
+                    let watched = self.ring.watch(stop.as_fd(), libc::POLLIN, Name::Stop);
+                    debug_assert!(watched.is_ok(), "there is room for it");
+                }
+                Some(Ready::new(STOP, libc::EPOLLIN as u32))
+            }
+            (Name::Nothing, _) => None,
+        }
+    }
+
+    fn receive<'a>(
+        &'a mut self,
+        token: Token,
+        socket: &mut Socket,
+        room: Option<&mut [u8]>,
+    ) -> io::Result<Received<'a>> {
+        let fresh = self.fresh.take_if(|(whose, _filled)| *whose == token);
+        let input = &mut socket.input;
+        input.ready = !matches!(input.receiving, Receiving::Armed | Receiving::Cancelling);
+        if let Some((_token, filled)) = fresh {
+            self.lent = Some(filled);
+            let octets = self.ring.octets(filled);
+            let Some(room) = room else { return Ok(Received::Octets(octets)) };
+            let count = fill(room, octets);
+            input.kept.extend_from_slice(&octets[count..]);
+            input.ready |= !input.kept.is_empty();
+            return Ok(Received::Filled(count));
+        }
+        if !input.kept.is_empty() {
+            self.kept = std::mem::take(&mut input.kept);
+            let Some(room) = room else { return Ok(Received::Octets(&self.kept)) };
+            let count = fill(room, &self.kept);
+            input.kept.extend_from_slice(&self.kept[count..]);
+            input.ready |= !input.kept.is_empty();
+            return Ok(Received::Filled(count));
+        }
+        match input.receiving {
+            Receiving::Ended => return Ok(Received::End),
+            Receiving::Idle => self.arm(token, socket)?,
+            Receiving::Armed | Receiving::Cancelling => {}
+        }
+        socket.input.ready = false;
+        Err(ErrorKind::WouldBlock.into())
+    }
+
+    fn discard(&mut self, token: Token, socket: &mut Socket) -> io::Result<usize> {
+        self.receive(token, socket, None).map(|received| match received {
+            Received::End => 0,
+            Received::Filled(count) => count,
+            Received::Octets(octets) => octets.len(),
+        })
+    }
+
+    fn send(&mut self, token: Token, socket: &mut Socket) -> io::Result<usize> {
+        if socket.output.owed.front_file().is_some() {
+            tcp::set_calls(socket.fd.as_fd(), Calls::Return)?;
+            let sent = send_now(socket);
+            tcp::set_calls(socket.fd.as_fd(), Calls::Wait)?;
+            if !socket.output.ready {
+                self.await_low_water(token, socket)?;
+            }
+            return sent;
+        }
+        let owed = std::mem::take(&mut socket.output.owed);
+        let length = owed.len();
+        match self.ring.send(socket.fd.as_fd(), token, owed) {
+            Ok(()) => {
+                socket.output.under_way = true;
+                socket.output.unsent_bound += length;
+                Ok(0)
+            }
+            Err((owed, error)) => {
+                socket.output.owed = owed;
+                Err(error)
+            }
+        }
+    }
+
+    /// A peer that has ended is told of unasked, and would use up a poll that tells once.
+    fn await_low_water(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
+        self.ring.watch(socket.fd.as_fd(), libc::POLLOUT, Name::Room(token))
+    }
+
+    fn pause(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
+        if socket.phase == Phase::Connecting {
+            return Ok(());
+        }
+        if socket.input.receiving == Receiving::Armed {
+            self.ring.cancel(Name::Receive(token))?;
+            socket.input.receiving = Receiving::Cancelling;
+        }
+        self.guard(token, socket)
+    }
+
+    fn remove(&mut self, socket: Socket) {
+        let (input, output) = (&socket.input, &socket.output);
+        let receives = matches!(input.receiving, Receiving::Armed | Receiving::Cancelling);
+        // A socket that is not ready to send waits to be told that it is.
+        if receives || input.guarded || output.under_way || !output.ready {
+            self.ring.close(socket.fd);
+        }
+    }
+
+    fn settle(&mut self) {
+        self.give_back();
+        self.ring.flush();
+    }
+}
+
+/// Copies what fits; returns how much that is.
+fn fill(room: &mut [u8], octets: &[u8]) -> usize {
+    let count = room.len().min(octets.len());
+    room[..count].copy_from_slice(&octets[..count]);
+    count
+}
+
+/// Whether an operation that ended so is simply to be asked for again: it was cancelled (a pause that is over by now),
+/// found no buffer, or its turn was over.
+fn goes_on(error: i32) -> bool {
+    matches!(error, libc::ECANCELED | libc::ENOBUFS | libc::EINTR | libc::EAGAIN)
+}

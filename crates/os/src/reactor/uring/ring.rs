@@ -1,0 +1,291 @@
+//! One io_uring instance, with all memory of this process that the kernel may touch meanwhile. The one rule: what an
+//! operation points to is owned here until its completion was seen, whatever becomes of the socket.
+#![allow(unsafe_code)]
+
+use super::buffers::{self, Buffers, Filled};
+use super::name::Name;
+use crate::reactor::table::Token;
+use crate::tcp;
+use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
+use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue};
+use proto::SendBuf;
+use slab::Slab;
+use std::io::{self, ErrorKind, IoSlice};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+/// Operations handed over in one call at most.
+const SUBMISSIONS: u32 = 1024;
+
+/// Completions that may wait to be seen. The kernel keeps those beyond, but ends what tells more than once.
+const COMPLETIONS: u32 = 16 * 1024;
+
+/// Pieces in one vectored write.
+const SLICES: usize = 64;
+
+/// How often, and how long each time, the end of all operations is awaited before their memory is left to the kernel.
+const LAST_WAITS: usize = 100;
+const LAST_WAIT: Duration = Duration::from_millis(10);
+
+/// What came of an operation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Completion {
+    pub(super) name: Name,
+    /// A count, or the bits of poll(2).
+    pub(super) result: Result<u32, i32>,
+    /// Octets that arrived, where the operation receives.
+    pub(super) filled: Option<Filled>,
+    /// The operation goes on.
+    pub(super) more: bool,
+}
+
+/// Octets in the kernel's hands.
+pub(super) struct Sending {
+    pub(super) token: Token,
+    pub(super) owed: SendBuf,
+    /// Where they are in more than one piece.
+    message: Option<Box<Message>>,
+}
+
+/// The arguments of sendmsg(2).
+struct Message {
+    header: libc::msghdr,
+    slices: Vec<libc::iovec>,
+}
+
+/// An io_uring instance.
+pub(super) struct Ring {
+    ring: IoUring,
+    buffers: Option<Buffers>,
+    sends: Slab<Sending>,
+    /// Receiving operations whose end was not seen.
+    receives: usize,
+    /// Descriptors to close as soon as the kernel has been told to cancel what it does for them: until then an
+    /// operation that waits to be handed over may name them.
+    closing: Vec<OwnedFd>,
+    completions: Vec<cqueue::Entry>,
+}
+
+impl Ring {
+    pub(super) fn new() -> io::Result<Self> {
+        let ring = IoUring::builder()
+            .setup_cqsize(COMPLETIONS)
+            .setup_submit_all()
+            // One thread hands over and sees to the rest within its own waits: no interrupts, no other threads.
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .build(SUBMISSIONS)?;
+        let buffers = Some(Buffers::register(&ring)?);
+        let (sends, closing, completions) = (Slab::new(), Vec::new(), Vec::new());
+        Ok(Self { ring, buffers, sends, receives: 0, closing, completions })
+    }
+
+    /// Receives from a socket, again and again, until it ends, fails or is cancelled.
+    pub(super) fn receive(&mut self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+        let entry = opcode::RecvMulti::new(Fd(fd.as_raw_fd()), buffers::GROUP).build();
+        self.push(entry, Name::Receive(token))?;
+        self.receives += 1;
+        Ok(())
+    }
+
+    /// Tells once that `bits` of poll(2) hold.
+    pub(super) fn poll(&mut self, fd: BorrowedFd<'_>, bits: i16, name: Name) -> io::Result<()> {
+        self.push(opcode::PollAdd::new(Fd(fd.as_raw_fd()), bits as u32).build(), name)
+    }
+
+    /// Tells at each change that `bits` of poll(2) hold.
+    pub(super) fn watch(&mut self, fd: BorrowedFd<'_>, bits: i16, name: Name) -> io::Result<()> {
+        let entry = opcode::PollAdd::new(Fd(fd.as_raw_fd()), bits as u32).multi(true).build();
+        self.push(entry, name)
+    }
+
+    /// Sends octets up to a file's part, of which there must be some; all of them, unless it fails in between.
+    pub(super) fn send(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        token: Token,
+        owed: SendBuf,
+    ) -> Result<(), (SendBuf, io::Error)> {
+        let place = self.sends.vacant_entry();
+        let number = place.key();
+        let sending = place.insert(Sending { token, owed, message: None });
+        let entry = sending.entry(Fd(fd.as_raw_fd()));
+        let pushed = self.push(entry, Name::Send(number));
+        pushed.map_err(|error| (self.sends.remove(number).owed, error))
+    }
+
+    /// What was sent, or was not, once its completion is seen.
+    pub(super) fn take_sent(&mut self, number: usize) -> Option<Sending> {
+        self.sends.try_remove(number)
+    }
+
+    /// Ends an operation; its completion tells that it was cancelled, or what came before that.
+    pub(super) fn cancel(&mut self, name: Name) -> io::Result<()> {
+        self.push(opcode::AsyncCancel::new(name.encode()).build(), Name::Nothing)
+    }
+
+    /// Closes a descriptor after ending all that is done for it.
+    pub(super) fn close(&mut self, fd: OwnedFd) {
+        let all = CancelBuilder::fd(Fd(fd.as_raw_fd())).all();
+        if self.push(opcode::AsyncCancel2::new(all).build(), Name::Nothing).is_err() {
+            // The kernel has no memory for more operations: this ends what waits for the socket too.
+            tcp::end(fd.as_fd());
+        }
+        self.closing.push(fd);
+    }
+
+    /// Hands over what was asked and waits up to `timeout` for something to complete; returns how much did.
+    pub(super) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
+        let outcome = match timeout {
+            Some(Duration::ZERO) => self.enter_at_once(),
+            Some(timeout) => {
+                let span = Timespec::from(timeout);
+                self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&span))
+            }
+            None => self.ring.submitter().submit_and_wait(1),
+        };
+        match outcome {
+            Ok(_) => {}
+            // ETIME: the time is over. EBUSY: completions are to be seen first. EAGAIN: want of memory for more
+            // operations, which completions give back.
+            Err(error)
+                if matches!(
+                    error.raw_os_error(),
+                    Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN)
+                ) => {}
+            Err(error) => return Err(error),
+        }
+        if self.ring.submission().is_empty() {
+            self.closing.clear();
+        }
+        self.completions.clear();
+        self.completions.extend(self.ring.completion());
+        Ok(self.completions.len())
+    }
+
+    /// One completion of the last wait; to be asked for once.
+    pub(super) fn completion(&mut self, index: usize) -> Completion {
+        let entry = &self.completions[index];
+        let (name, flags) = (Name::decode(entry.user_data()), entry.flags());
+        let result = u32::try_from(entry.result()).map_err(|_negative| -entry.result());
+        let more = cqueue::more(flags);
+        if matches!(name, Name::Receive(_)) && !more {
+            self.receives -= 1;
+        }
+        let filled = cqueue::buffer_select(flags).and_then(|number| {
+            let length = result.map_or(0, |count| count as usize);
+            Buffers::filled(number, length)
+        });
+        Completion { name, result, filled, more }
+    }
+
+    /// Octets that arrived.
+    pub(super) fn octets(&self, filled: Filled) -> &[u8] {
+        self.buffers.as_ref().map_or(&[], |buffers| buffers.octets(filled))
+    }
+
+    /// Gives their buffer back.
+    pub(super) fn recycle(&mut self, filled: Filled) {
+        if let Some(buffers) = &mut self.buffers {
+            buffers.recycle(filled);
+        }
+    }
+
+    /// Hands over what was asked without a wait, until nothing is left to be closed.
+    pub(super) fn flush(&mut self) {
+        let mut tries = 0..LAST_WAITS;
+        while !self.closing.is_empty() && tries.next().is_some() {
+            if self.enter_at_once().is_ok() && self.ring.submission().is_empty() {
+                self.closing.clear();
+            }
+        }
+    }
+
+    fn push(&mut self, entry: squeue::Entry, name: Name) -> io::Result<()> {
+        let entry = entry.user_data(name.encode());
+        // SAFETY: the entry's descriptor is open, and stays so until the entry is handed over (`closing`); what it
+        // points to is owned by `sends` or `buffers` until its completion was seen.
+        if unsafe { self.ring.submission().push(&entry) }.is_ok() {
+            return Ok(());
+        }
+        self.ring.submitter().submit()?;
+        // SAFETY: as above.
+        unsafe { self.ring.submission().push(&entry) }
+            .map_err(|_full| io::Error::from_raw_os_error(libc::EBUSY))
+    }
+
+    /// Hands over what was asked and has the kernel do what is to be done, without a wait.
+    fn enter_at_once(&mut self) -> io::Result<usize> {
+        let count = self.ring.submission().len() as u32;
+        let flags = EnterFlags::GETEVENTS.bits();
+        // SAFETY: no argument is passed, and so many entries stand in the queue.
+        unsafe { self.ring.submitter().enter::<libc::sigset_t>(count, 0, flags, None) }
+    }
+
+    /// Whether the kernel holds nothing of this process's memory any more.
+    fn is_idle(&self) -> bool {
+        self.sends.is_empty() && self.receives == 0
+    }
+
+    fn see_to_the_end(&mut self) -> io::Result<()> {
+        self.flush();
+        let all = self.ring.submitter().register_sync_cancel(None, CancelBuilder::any());
+        if let Err(error) = all
+            && error.kind() != ErrorKind::NotFound
+        {
+            return Err(error);
+        }
+        for _ in 0..LAST_WAITS {
+            for index in
+                0..self.wait(Some(if self.is_idle() { Duration::ZERO } else { LAST_WAIT }))?
+            {
+                if let Name::Send(number) = self.completion(index).name {
+                    drop(self.take_sent(number));
+                }
+            }
+            if self.is_idle() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        let _ends_with_the_ring = self.see_to_the_end();
+        if !self.is_idle() {
+            // The kernel may still write there: memory that is lost is better than memory that is not ours.
+            std::mem::forget(self.buffers.take());
+            std::mem::forget(std::mem::take(&mut self.sends));
+        }
+    }
+}
+
+impl Sending {
+    /// The operation. What it points to does not move with `self`: the octets stand on the heap, and so does the message.
+    fn entry(&mut self, fd: Fd) -> squeue::Entry {
+        // MSG_WAITALL: what does not fit is sent when there is room, as one operation.
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
+        let mut pieces = self.owed.chunks();
+        if let (Some(only), None) = (pieces.next(), pieces.next()) {
+            return opcode::Send::new(fd, only.as_ptr(), only.len() as u32).flags(flags).build();
+        }
+        let mut slices = [IoSlice::new(&[]); SLICES];
+        let filled = self.owed.io_slices(&mut slices);
+        let offered = slices[..filled].iter().map(|slice| slice.len()).sum::<usize>();
+        // MSG_MORE: what follows at once, such as a file behind its head, fills the segment.
+        let more = if offered < self.owed.len() { libc::MSG_MORE } else { 0 };
+        let vector = |slice: &IoSlice<'_>| libc::iovec {
+            iov_base: slice.as_ptr().cast_mut().cast(),
+            iov_len: slice.len(),
+        };
+        let slices = slices[..filled].iter().map(vector).collect();
+        // SAFETY: msghdr is plain data for which all zeros is a value.
+        let header = unsafe { std::mem::zeroed() };
+        let message = self.message.insert(Box::new(Message { header, slices }));
+        message.header.msg_iov = message.slices.as_mut_ptr();
+        message.header.msg_iovlen = message.slices.len() as _;
+        opcode::SendMsg::new(fd, &raw const message.header).flags((flags | more) as u32).build()
+    }
+}

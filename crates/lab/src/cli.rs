@@ -221,7 +221,7 @@ pub(crate) struct LinkArgs {
     /// A profile (see `wirelap list`), KEY=VALUE,… or a profile with changes
     #[arg(value_name = "LINK")]
     pub(crate) link: String,
-    /// What runs at the far side, by `sh -c`; ended when COMMAND ends
+    /// What runs at the far side, by `sh -c`, its output on standard error; ended when COMMAND ends
     #[arg(long, value_name = "COMMAND")]
     pub(crate) far: Option<String>,
     /// Wait until the far side listens on this TCP port before COMMAND starts

@@ -6,8 +6,8 @@ use crate::sitting::Carrier;
 use link::LinkSpec;
 use os::error::Os;
 use os::net::{
-    Core, ForwardSpec, Forwarder, Frames, LinkCounters, Reception, Stop, Stopped, Topology,
-    TopologySpec, Watch,
+    Core, ForwardSpec, Forwarder, Frames, LinkCounters, Observers, Reception, Segmentation,
+    Settings, Stop, Stopped, Topology, TopologySpec, Watch,
 };
 use std::collections::BTreeSet;
 use study::experiment::LinkChoice;
@@ -16,12 +16,15 @@ use trace::PacketRecord;
 
 /// Whose the link's core is, and where the kernel receives for the ends, where everybody has the place that `places`
 /// gives.
-pub(crate) fn cores(places: &Placement, link: &LinkSpec) -> (Core, Option<Reception>) {
+pub(crate) fn cores(
+    places: &Placement,
+    (link, segmentation): (&LinkSpec, Segmentation),
+) -> (Core, Option<Reception>) {
     if places.link == places.client || places.link == places.origin {
         return (Core::Shared, None);
     }
     let ends = Reception { near: places.client as usize, far: places.origin as usize };
-    (Core::Own, Reception::over(link, ends))
+    (Core::Own, Reception::over(link, segmentation, ends))
 }
 
 /// What carries the packets of a trial, or looks on while they pass.
@@ -41,28 +44,27 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// Opens what is between the ends; the far side listens on `ports`.
+    /// Opens what is between the ends; the far side listens on `ports`. Each packet's record goes to `record`, and at
+    /// both ends it is shown to `frames`.
     pub(crate) fn open(
         link: &LinkChoice,
         topology: &Topology,
         (forward, ports): (&ForwardSpec, &BTreeSet<u16>),
-        record: &'a mut dyn FnMut(PacketRecord),
+        (record, frames): (&'a mut dyn FnMut(PacketRecord), Option<Frames<'a>>),
     ) -> Result<Self, Os> {
         Ok(match choice::is_loopback(link) {
-            true => Self::Loopback(Box::new(Watch::new(topology, ports.clone(), record)?)),
+            true => {
+                let watch = Watch::new(topology, ports.clone(), record)?;
+                Self::Loopback(Box::new(match frames {
+                    Some(frames) => watch.with_frames(frames),
+                    None => watch,
+                }))
+            }
             false => {
-                let forwarder = Forwarder::new(topology, forward)?.with_records(record);
-                Self::Link(Box::new(forwarder))
+                let observers = Observers { records: Some(record), frames };
+                Self::Link(Box::new(Forwarder::new(topology, forward, observers)?))
             }
         })
-    }
-
-    /// Shows each packet to `frames`, at both ends.
-    pub(crate) fn with_frames(self, frames: Frames<'a>) -> Self {
-        match self {
-            Self::Link(forwarder) => Self::Link(Box::new(forwarder.with_frames(frames))),
-            Self::Loopback(watch) => Self::Loopback(Box::new(watch.with_frames(frames))),
-        }
     }
 
     /// What was counted so far.
@@ -81,11 +83,11 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// The receive buffer of its packet sockets, as the kernel granted it.
-    pub(crate) fn receive_buffer(&self) -> u32 {
+    /// How it gets at packets.
+    pub(crate) fn settings(&self) -> Settings {
         match self {
-            Self::Link(forwarder) => forwarder.receive_buffer(),
-            Self::Loopback(watch) => watch.receive_buffer(),
+            Self::Link(forwarder) => forwarder.settings(),
+            Self::Loopback(watch) => watch.settings(),
         }
     }
 }

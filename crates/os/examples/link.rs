@@ -1,4 +1,4 @@
-//! Runs two programs across a link: `link SPEC [--far COMMAND] [--ready-port PORT] [--keep-whole]
+//! Runs two programs across a link: `link SPEC [--far COMMAND] [--ready-port PORT] [--keep-whole | --copy]
 //! [--packets FILE] -- COMMAND [ARGS]`.
 #![allow(clippy::print_stderr)]
 
@@ -70,6 +70,7 @@ fn arguments() -> Result<(PairSpec, Option<OsString>), Box<dyn std::error::Error
             Some("--far") => far = Some(value()?.into_string().map_err(|_| "far is text")?),
             Some("--packets") => packets = Some(value()?),
             Some("--keep-whole") => forward.segmentation = Segmentation::KeepWhereUnlimited,
+            Some("--copy") => forward.segmentation = Segmentation::CopyWhereUnlimited,
             Some("--ready-port") => {
                 let port = value()?.into_string().map_err(|_| "a port is a number")?.parse()?;
                 ready = Ready::Port(port, Duration::from_secs(10));

@@ -4,12 +4,17 @@
 //! caller's own namespace; a [`Forwarder`] carries frames from one to the other as a [`link::Link`]
 //! says. All of it belongs to one single-threaded process and dies with it.
 
+mod bridge;
 mod counters;
 mod drops;
 mod forwarder;
 mod frame;
+mod headers;
+mod held;
 mod host_names;
+mod message;
 mod namespace;
+mod netfilter;
 mod netlink;
 mod offloads;
 mod packet_socket;
@@ -23,11 +28,12 @@ mod train;
 mod waiter;
 mod watch;
 
+pub use bridge::can_hold;
 pub use counters::{Lateness, LinkCounters, WayCounters};
-pub use forwarder::{ForwardSpec, Forwarder, Segmentation, Stop, Stopped};
+pub use forwarder::{ForwardSpec, Forwarder, Observers, Segmentation, Stop, Stopped};
 pub use frame::{Frame, Frames, Passing};
 pub use namespace::{Privilege, probe};
-pub use pair::{Observers, PairReport, PairSpec, run_pair};
+pub use pair::{PairReport, PairSpec, run_pair};
 pub use readiness::{Listening, Ready};
 pub use settings::{Settings, TcpSettings};
 pub use topology::{

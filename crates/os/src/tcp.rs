@@ -5,7 +5,7 @@
 mod address;
 mod facts;
 mod fast_open;
-mod option;
+pub(crate) mod option;
 mod stream;
 
 pub use facts::TcpFacts;

@@ -141,6 +141,46 @@ fn ipv6_crosses_the_link_too() {
     assert_eq!(stdout, "200000 0\n");
 }
 
+/// What an ordinary user's transfers of a megabyte over `rtt=20ms`, IPv4 and IPv6, leave in the log and say.
+fn transfers_whole(how: &str) -> (Vec<Row>, String) {
+    let bench = Bench::new();
+    let far = bench.peer("serve [::]:80 1000000");
+    let near = ["far:80", "[fd77::2]:80"].map(|to| bench.peer(&format!("fetch {to}"))).join(" && ");
+    let command = bench.link("rtt=20ms", &far, &near);
+    // Options stand before the two dashes.
+    let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+    let mut command = Command::new(bench.path("link"));
+    command.arg(&arguments[0]).arg(how).args(&arguments[1..]).stdin(Stdio::null());
+    let (stdout, stderr) = run(rootless(&mut command));
+    assert_eq!(stdout, "1000000 0\n1000000 0\n");
+    (bench.packets(), stderr)
+}
+
+#[test]
+fn packets_that_the_kernel_holds_fare_as_those_that_are_copied() {
+    for (how, manner) in [("--keep-whole", "held by the kernel"), ("--copy", "copied")] {
+        if how == "--keep-whole" && !os::net::can_hold() {
+            println!(
+                "unsupported: packets are held by a kernel with br_netfilter and nfnetlink_queue"
+            );
+            continue;
+        }
+        let (rows, stderr) = transfers_whole(how);
+        assert!(stderr.contains(&format!("link packets = {manner}\n")), "{stderr}");
+        assert!(stderr.contains("unplanned drops 0"), "{stderr}");
+        for way in ["Up", "Down"] {
+            let rows: Vec<&Row> = rows.iter().filter(|row| row.way == way).collect();
+            assert!(rows.iter().enumerate().all(|(number, row)| row.index == number as u64));
+            assert!(rows.iter().all(|row| row.fate == Ok(row.at + 10_000_000)), "{rows:?}");
+            let told = format!("{}: {} packets", way.to_lowercase(), rows.len());
+            assert!(stderr.contains(&told), "{told}\n{stderr}");
+        }
+        let down = rows.iter().filter(|row| row.way == "Down");
+        assert!(down.clone().map(|row| row.length).sum::<u64>() > 2_000_000);
+        assert!(down.clone().any(|row| row.length > 1500), "{how} split a super-packet");
+    }
+}
+
 #[test]
 fn a_transfer_over_a_lossy_link_is_whole_and_the_log_tells_why_it_was_slow() {
     let bench = Bench::new();

@@ -4,8 +4,8 @@
 use super::probe::{ProbeJob, ProbeReport};
 use crate::trouble::Trouble;
 use os::net::{
-    ForwardSpec, Forwarder, Placement, Reception, Segmentation, Side, Stop, SuperPackets, Topology,
-    TopologySpec, Wiring,
+    ForwardSpec, Forwarder, Observers, Placement, Reception, Segmentation, Side, Stop,
+    SuperPackets, Topology, TopologySpec, Wiring,
 };
 use os::process::Child;
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ impl Path {
         let link = link::LinkSpec::parse(text, link::no_traces).map_err(Trouble::failed)?;
         let segmentation =
             if *split { Segmentation::Split } else { Segmentation::KeepWhereUnlimited };
-        let (core, reception) = crate::path::cores(cores, &link);
+        let (core, reception) = crate::path::cores(cores, (&link, segmentation));
         Ok(Some((ForwardSpec { link, seed: Seed(SEED), segmentation, core }, reception)))
     }
 }
@@ -122,7 +122,8 @@ enum Carrier {
 impl Carrier {
     fn new(topology: &Topology, forward: Option<ForwardSpec>) -> Result<Self, Trouble> {
         let Some(spec) = forward else { return Ok(Self::Kernel) };
-        let forwarder = Forwarder::new(topology, &spec).map_err(crate::command::lacking)?;
+        let forwarder = Forwarder::new(topology, &spec, Observers::default())
+            .map_err(crate::command::lacking)?;
         Ok(Self::Link(Box::new(forwarder)))
     }
 

@@ -14,7 +14,7 @@ use subject::server::ServerDeclaration;
 
 /// Looks, and prints what it finds. Exit code 3 where a race cannot run.
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Trouble> {
-    let findings = [trials(), cores(), clock(), accounts(), servers(), peers()];
+    let findings = [trials(), holding(), cores(), clock(), accounts(), servers(), peers()];
     let lacking = findings.iter().any(|finding| finding.state == State::Lacking);
     let calibration = match args.calibrate && !lacking {
         true => Some(calibrate(Form::Full)?),
@@ -74,6 +74,18 @@ fn trials() -> Finding {
             remedy: error.remedy().unwrap_or("run as root").to_owned(),
         },
     }
+}
+
+fn holding() -> Finding {
+    let (state, what, remedy) = match os::net::can_hold() {
+        true => (State::Good, "are held by the kernel where a link neither limits nor loses", ""),
+        false => (
+            State::Fair,
+            "are copied to wirelap and back on every link, which is slower (the kernel cannot hold them)",
+            "sudo modprobe -a br_netfilter nfnetlink_queue nft_queue",
+        ),
+    };
+    Finding { name: "packets", state, what: what.to_owned(), remedy: remedy.to_owned() }
 }
 
 fn cores() -> Finding {

@@ -30,8 +30,12 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, Trouble> {
     // Ctrl-C belongs to the near program; when it ends, all ends.
     os::process::ignore_terminal_signals();
     let cpus = os::process::allowed_cpus();
-    let (core, reception) = take_core(&cpus, &link)?;
-    let segmentation = Segmentation::KeepWhereUnlimited;
+    // Whole frames are copied to us in any case.
+    let segmentation = match args.capture {
+        Some(_) => Segmentation::CopyWhereUnlimited,
+        None => Segmentation::KeepWhereUnlimited,
+    };
+    let (core, reception) = take_core(&cpus, (&link, segmentation))?;
     let forward = ForwardSpec { link, seed: args.seed, segmentation, core };
     let ready = match args.ready_port {
         Some(port) => Ready::Port(port, PORT_WAIT),
@@ -67,10 +71,13 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, Trouble> {
 
 /// Puts the link on the first of `cpus` where there are several. The programs may use all of them: the scheduler
 /// keeps them off one that is busy.
-fn take_core(cpus: &[usize], link: &LinkSpec) -> Result<(Core, Option<Reception>), Trouble> {
+fn take_core(
+    cpus: &[usize],
+    (link, segmentation): (&LinkSpec, Segmentation),
+) -> Result<(Core, Option<Reception>), Trouble> {
     let [first, second, ..] = *cpus else { return Ok((Core::Shared, None)) };
     os::process::pin(&[first]).map_err(super::lacking)?;
-    Ok((Core::Own, Reception::over(link, Reception { near: second, far: second })))
+    Ok((Core::Own, Reception::over(link, segmentation, Reception { near: second, far: second })))
 }
 
 /// The packets that a link carries, on their way into the user's file.

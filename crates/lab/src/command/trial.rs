@@ -15,7 +15,7 @@ use crate::tcp_settings;
 use crate::trouble::Trouble;
 use crate::unmade::{failed, unsupported};
 use crate::work::Work;
-use os::net::{Core, ForwardSpec, Frame, LinkCounters, Segmentation, TopologySpec};
+use os::net::{Core, ForwardSpec, Frame, Frames, LinkCounters, Segmentation, TopologySpec};
 use secure::{Authority, AuthoritySpec};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -54,34 +54,36 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     let root = authority.root_pem();
     let subject = subject(order, &work.task, (&root.text, &digests))?;
     let link = &order.plan.cell.link;
-    let has_link = !choice::is_loopback(link);
+    // The fastest that a download can go where nothing has a rate is what its ends can do.
+    let is_of_ends = matches!(work.task, Task::Download { .. }) && spec.is_unlimited();
+    let has_link = !choice::is_loopback(link) && !is_of_ends;
+    // Whole frames are copied to us in any case.
+    let segmentation = match order.capture {
+        Some(_) => Segmentation::CopyWhereUnlimited,
+        None => Segmentation::KeepWhereUnlimited,
+    };
     let (core, reception) = match sides::is_pinned(&order.plan) {
-        true => path::cores(&order.plan.placement, &spec),
+        true => path::cores(&order.plan.placement, (&spec, segmentation)),
         false => (Core::Shared, None),
     };
     let ends = TopologySpec { reception, ..work.topology(&order.plan.cell.contender) };
     let topology = Path::topology(link, &ends).map_err(unsupported)?;
-    let forward = ForwardSpec {
-        link: spec.clone(),
-        seed: Seed(order.plan.seed),
-        segmentation: Segmentation::KeepWhereUnlimited,
-        core,
-    };
+    let forward =
+        ForwardSpec { link: spec.clone(), seed: Seed(order.plan.seed), segmentation, core };
     let mut packets: Vec<PacketRecord> = Vec::new();
     let mut keep = |packet| packets.push(packet);
     let between = (&forward, &work.ports);
     let mut captured = capture::begin(order).map_err(no_capture)?;
     let mut show = |frame: Frame<'_>| captured.iter_mut().for_each(|capture| capture.take(frame));
-    let mut path = Path::open(link, &topology, between, &mut keep).map_err(unsupported)?;
-    if order.capture.is_some() {
-        path = path.with_frames(&mut show);
-    }
+    let frames = order.capture.is_some().then_some(&mut show as Frames<'_>);
+    let mut path =
+        Path::open(link, &topology, between, (&mut keep, frames)).map_err(unsupported)?;
     let run = Sides { order, work: &work, topology: &topology, authority: &authority };
     let machine = MachineWatch::begin(order, &topology).map_err(unsupported)?;
     let ran = run.go(&mut path, subject.as_ref());
     let machine = machine.end(&topology).map_err(failed)?;
     let counters = path.counters();
-    let (buffer, missed) = (path.receive_buffer(), path.missed());
+    let (own_settings, missed) = (path.settings(), path.missed());
     drop(path);
     // A trial that failed is the one that people look into.
     let kept = capture::keep(captured, order);
@@ -101,7 +103,7 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     };
     kept.map_err(no_capture)?;
     let mut settings = run.settings(&ran);
-    settings.insert("link receive buffer".to_owned(), buffer.to_string());
+    settings.extend(own_settings);
     tcp_settings::forget(&mut packets, &ran.near().before);
     // A log with gaps is no witness.
     let log = (missed == 0).then_some(packets.as_slice());

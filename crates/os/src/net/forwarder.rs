@@ -5,9 +5,11 @@ use crate::clock;
 use crate::error::Os;
 use crate::net::counters::{LinkCounters, WayCounters};
 use crate::net::frame::{Frame, Frames, Passing};
-use crate::net::packet_socket::{Batch, ETHERNET, OFFLOAD, PacketSocket};
+use crate::net::headers::Seen;
+use crate::net::packet_socket::{Batch, ETHERNET, OFFLOAD};
+use crate::net::settings::Settings;
 use crate::net::stamp::WallClock;
-use crate::net::topology::{Side, Topology};
+use crate::net::topology::Topology;
 use crate::net::train::{Coupling, Parcel, Train};
 use crate::net::waiter::{Core, Waiter};
 use link::{Delivery, Link, LinkSpec};
@@ -16,7 +18,13 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::rc::Rc;
 use trace::{Direction, Fate, PacketRecord};
 use unit::{ByteSize, Instant, Seed};
-use wire::ip::Packet;
+
+mod buffers;
+mod hold;
+mod ports;
+
+use buffers::Buffers;
+use ports::Ports;
 
 /// What a forwarder is to do.
 #[derive(Debug, Clone)]
@@ -39,6 +47,31 @@ pub enum Segmentation {
     Split,
     /// They pass whole where the link has neither rate nor loss, which costs less; else they are split.
     KeepWhereUnlimited,
+    /// The same, but always copied to us and back, as where the kernel cannot hold packets for us.
+    CopyWhereUnlimited,
+}
+
+impl Segmentation {
+    /// Whether super-packets pass `link` whole.
+    fn keeps_whole(self, link: &LinkSpec) -> bool {
+        let is_lossless = |&way: &Direction| link.path(way).loss.fraction() == 0.0;
+        let unlimited = link.is_unlimited() && Direction::BOTH.iter().all(is_lossless);
+        unlimited && self != Self::Split
+    }
+
+    /// Whether the kernel is to hold the packets of `link`, where it can.
+    pub(crate) fn may_hold(self, link: &LinkSpec) -> bool {
+        self.keeps_whole(link) && self == Self::KeepWhereUnlimited
+    }
+}
+
+/// Who looks on.
+#[derive(Default)]
+pub struct Observers<'a> {
+    /// Is given each packet's record, as it enters the link.
+    pub records: Option<&'a mut dyn FnMut(PacketRecord)>,
+    /// Is shown each packet, as it enters the link and as it leaves.
+    pub frames: Option<Frames<'a>>,
 }
 
 /// When a run ends.
@@ -63,14 +96,10 @@ pub enum Stopped {
 pub struct Forwarder<'a> {
     link: Link<Parcel>,
     keep_whole: bool,
-    near: PacketSocket,
-    far: PacketSocket,
+    ports: Ports,
     waiter: Waiter,
     batch: Batch,
-    /// Frame buffers to use again.
-    spare: Vec<Vec<u8>>,
-    /// The same for super-packets.
-    large: Vec<Vec<u8>>,
+    buffers: Buffers,
     wall: WallClock,
     counters: LinkCounters,
     record: Option<&'a mut dyn FnMut(PacketRecord)>,
@@ -82,62 +111,47 @@ pub struct Forwarder<'a> {
 const NEAR: u64 = 0;
 const FAR: u64 = 1;
 const STOP: u64 = 2;
-/// Buffers kept for use again: 5,000 packets of the usual size are 8 MB.
-const SPARE: usize = 5_000;
-/// Buffers of super-packets that are kept: two batches.
-const LARGE: usize = 64;
-/// The largest frame that has a small buffer.
-const SMALL: usize = 4_096;
-/// The usual frame.
-const USUAL: usize = OFFLOAD + ETHERNET + 1500;
 
 impl<'a> Forwarder<'a> {
-    /// Opens the link's two devices; frames wait from now on.
-    pub fn new(topology: &Topology, spec: &ForwardSpec) -> Result<Self, Os> {
-        let near = topology.packet_socket(Side::Near)?;
-        let far = topology.packet_socket(Side::Far)?;
-        let waiter = Waiter::new(spec.core)?;
-        waiter.watch(near.raw(), NEAR)?;
-        waiter.watch(far.raw(), FAR)?;
-        let lossless =
-            Direction::BOTH.iter().all(|&way| spec.link.path(way).loss.fraction() == 0.0);
-        let unlimited = spec.link.is_unlimited() && lossless;
-        let keep_whole = unlimited && spec.segmentation == Segmentation::KeepWhereUnlimited;
+    /// Opens the link's two devices; frames wait from now on. Where whole frames are shown they are copied to us.
+    pub fn new(
+        topology: &Topology,
+        spec: &ForwardSpec,
+        observers: Observers<'a>,
+    ) -> Result<Self, Os> {
+        let keep_whole = spec.segmentation.keeps_whole(&spec.link);
         if !keep_whole {
             topology.carry_segments()?;
         }
+        let may_hold = spec.segmentation.may_hold(&spec.link) && observers.frames.is_none();
+        let ports = Ports::open(topology, may_hold)?;
+        let waiter = Waiter::new(spec.core)?;
+        ports.watch(&waiter, [NEAR, FAR])?;
         Ok(Self {
             link: Link::new(&spec.link, spec.seed),
             keep_whole,
-            near,
-            far,
+            batch: ports.batch(),
+            ports,
             waiter,
-            batch: Batch::new(),
-            spare: Vec::new(),
-            large: Vec::new(),
+            buffers: Buffers::default(),
             wall: WallClock::new(),
             counters: LinkCounters::default(),
-            record: None,
-            frames: None,
+            record: observers.records,
+            frames: observers.frames,
             segment: Vec::new(),
         })
     }
 
-    /// Hands each packet's record to `record`, as it enters the link.
-    pub fn with_records(mut self, record: &'a mut dyn FnMut(PacketRecord)) -> Self {
-        self.record = Some(record);
-        self
+    /// How packets are got at, and the receive buffer for them as the kernel granted it.
+    pub fn settings(&self) -> Settings {
+        let packets = if self.holds() { "held by the kernel" } else { "copied" };
+        let buffer = self.ports.receive_buffer().to_string();
+        let pairs = [("link packets", packets.to_owned()), ("link receive buffer", buffer)];
+        pairs.map(|(name, value)| (name.to_owned(), value)).into()
     }
 
-    /// Shows each of the link's packets to `frames`, as it enters the link and as it leaves.
-    pub fn with_frames(mut self, frames: Frames<'a>) -> Self {
-        self.frames = Some(frames);
-        self
-    }
-
-    /// The receive buffer of the packet sockets, as the kernel granted it.
-    pub fn receive_buffer(&self) -> u32 {
-        self.near.receive_buffer().min(self.far.receive_buffer())
+    fn holds(&self) -> bool {
+        matches!(self.ports, Ports::Held { .. })
     }
 
     /// Carries frames until `stop`; may be called again and goes on where it was.
@@ -152,8 +166,9 @@ impl<'a> Forwarder<'a> {
 
     /// What was counted so far.
     pub fn counters(&mut self) -> LinkCounters {
-        self.counters.up.missed += self.near.take_drops();
-        self.counters.down.missed += self.far.take_drops();
+        let [up, down] = self.ports.take_drops();
+        self.counters.up.missed += up;
+        self.counters.down.missed += down;
         self.counters.clock_steps = self.wall.steps();
         self.counters.under_way = self.link.under_way() as u64;
         self.counters.clone()
@@ -187,26 +202,28 @@ impl<'a> Forwarder<'a> {
     }
 
     fn read(&mut self, direction: Direction) {
-        let socket = match direction {
-            Direction::Up => &self.near,
-            Direction::Down => &self.far,
-        };
-        let count = socket.receive(&mut self.batch);
+        let count = self.ports.receive(direction, &mut self.batch);
         self.wall.observe();
         let now = clock::now();
         // Taken out so that its frames may be borrowed while the link is worked on.
         let batch = std::mem::replace(&mut self.batch, Batch::none());
         for index in 0..count {
-            let arrival = self.wall.arrival(batch.stamp(index), now);
-            self.handle_frame(arrival, direction, batch.frame(index));
-            // A long batch must not hold up what is due.
-            self.deliver();
+            if self.holds() {
+                self.handle_held(now, batch.frame(index));
+            } else {
+                let arrival = self.wall.arrival(batch.stamp(index), now);
+                self.handle_frame(arrival, direction, batch.frame(index));
+            }
+            // A long batch must not hold up what is due. What is held is let go below, in one call.
+            if !self.holds() {
+                self.deliver();
+            }
         }
         self.batch = batch;
     }
 
     fn handle_frame(&mut self, arrival: Instant, direction: Direction, frame: &[u8]) {
-        if !is_unicast_ip(frame) {
+        if !is_unicast_ip(&frame[OFFLOAD..]) {
             self.way(direction).beside += 1;
             if !self.send(direction, frame) {
                 self.way(direction).unsent += 1;
@@ -216,11 +233,11 @@ impl<'a> Forwarder<'a> {
         if !self.keep_whole
             && let Some(coupling) = Coupling::of(frame)
         {
-            let train = Train { coupling, frame: self.copy(frame) };
+            let train = Train { coupling, frame: self.buffers.copy(frame) };
             self.enter_train(arrival, direction, train);
             return;
         }
-        let copy = self.copy(frame);
+        let copy = self.buffers.copy(frame);
         let length = frame.len() - OFFLOAD - ETHERNET;
         let fate = self.enter(arrival, direction, Parcel::Frame(copy), length);
         self.tell(arrival, (direction, fate), frame);
@@ -267,19 +284,16 @@ impl<'a> Forwarder<'a> {
         if let Some(frames) = &mut self.frames {
             frames(Frame::new(at, direction, Passing::Entered(fate), frame));
         }
+        if self.record.is_some() {
+            self.note(at, (direction, fate), Seen::whole(&frame[OFFLOAD + ETHERNET..]));
+        }
+    }
+
+    fn note(&mut self, at: Instant, (direction, fate): (Direction, Fate), seen: Seen) {
+        let index = self.link.packets(direction) - 1;
+        let Seen { length, flow, tcp, udp } = seen;
         if let Some(record) = &mut self.record {
-            let octets = &frame[OFFLOAD + ETHERNET..];
-            let packet = Packet::parse(octets).ok();
-            record(PacketRecord {
-                at,
-                direction,
-                index: self.link.packets(direction) - 1,
-                length: octets.len() as u32,
-                fate,
-                flow: packet.and_then(|p| p.flow()),
-                tcp: packet.and_then(|p| p.tcp_mark()),
-                udp: packet.and_then(|p| p.udp_mark()),
-            });
+            record(PacketRecord { at, direction, index, length, fate, flow, tcp, udp });
         }
     }
 
@@ -295,7 +309,11 @@ impl<'a> Forwarder<'a> {
                     } else {
                         self.way(direction).unsent += 1;
                     }
-                    self.recycle(frame);
+                    self.buffers.recycle(frame);
+                    next = self.poll();
+                }
+                Parcel::Held { id, length } => {
+                    self.let_go(direction, (id, length));
                     next = self.poll();
                 }
                 Parcel::Segment { train, index } => {
@@ -310,11 +328,12 @@ impl<'a> Forwarder<'a> {
                     }
                     self.send_run(due, direction, &train, index..end);
                     if let Ok(train) = Rc::try_unwrap(train) {
-                        self.recycle(train.frame);
+                        self.buffers.recycle(train.frame);
                     }
                 }
             }
         }
+        self.ports.say();
     }
 
     /// Whether a packet that is due is segment `index` of `train`, to be handed over with those before it. Where
@@ -327,7 +346,7 @@ impl<'a> Forwarder<'a> {
     ) -> bool {
         let is_it = match &next.packet {
             Parcel::Segment { train: of, index: at } => Rc::ptr_eq(of, train) && *at == index,
-            Parcel::Frame(_) => false,
+            Parcel::Frame(_) | Parcel::Held { .. } => false,
         };
         is_it && next.direction == direction && train.coupling.is_mergeable && self.frames.is_none()
     }
@@ -373,11 +392,7 @@ impl<'a> Forwarder<'a> {
     }
 
     fn send(&self, direction: Direction, frame: &[u8]) -> bool {
-        let socket = match direction {
-            Direction::Up => &self.far,
-            Direction::Down => &self.near,
-        };
-        socket.send(frame)
+        self.ports.send(direction, frame)
     }
 
     fn way(&mut self, direction: Direction) -> &mut WayCounters {
@@ -386,33 +401,13 @@ impl<'a> Forwarder<'a> {
             Direction::Down => &mut self.counters.down,
         }
     }
-
-    /// A copy of `frame` in a buffer that was used before, where there is one.
-    fn copy(&mut self, frame: &[u8]) -> Vec<u8> {
-        let spare = if frame.len() <= SMALL { self.spare.pop() } else { self.large.pop() };
-        let mut copy = spare.unwrap_or_else(|| Vec::with_capacity(frame.len().max(USUAL)));
-        copy.extend_from_slice(frame);
-        copy
-    }
-
-    fn recycle(&mut self, mut buffer: Vec<u8>) {
-        // A super-packet's buffer would keep 64 kB for a packet of 1500.
-        let (spare, most) = match buffer.capacity() <= SMALL {
-            true => (&mut self.spare, SPARE),
-            false => (&mut self.large, LARGE),
-        };
-        if spare.len() < most {
-            buffer.clear();
-            spare.push(buffer);
-        }
-    }
 }
 
 /// Whether a frame belongs on the link. Multicast (neighbour discovery, listener reports) does not: it
 /// comes when the kernel likes, and would shift the index that loss and jitter are drawn by.
 fn is_unicast_ip(frame: &[u8]) -> bool {
     const GROUP: u8 = 1;
-    let kind = frame.get(OFFLOAD + 12..OFFLOAD + ETHERNET);
+    let kind = frame.get(12..ETHERNET);
     let ip = matches!(kind, Some([0x08, 0x00] | [0x86, 0xdd]));
-    ip && frame.len() > OFFLOAD + ETHERNET && frame[OFFLOAD] & GROUP == 0
+    ip && frame[0] & GROUP == 0
 }

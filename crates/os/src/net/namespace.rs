@@ -96,15 +96,23 @@ pub(crate) fn isolate() -> Result<Privilege, Os> {
 
 /// Tries in a child whether namespaces can be made here, and leaves nothing behind.
 pub fn probe() -> Result<Privilege, Os> {
+    let tried = in_child(|| isolate().and_then(|privilege| Network::fresh().map(|_| privilege)))?;
+    tried.map_err(|code| refusal("make namespaces", io::Error::from_raw_os_error(code)))
+}
+
+/// What `work`, which makes namespaces and more, comes to in a child: with which rights, or the system's error number.
+pub(super) fn in_child(
+    work: impl FnOnce() -> Result<Privilege, Os>,
+) -> Result<Result<Privilege, i32>, Os> {
     let attempted = "try namespaces in a child";
-    // SAFETY: the child calls what isolate() calls and leaves by _exit; isolate() allocates, which after
+    // SAFETY: the child calls what the building of a link calls and leaves by _exit; that allocates, which after
     // a fork is safe with glibc, whose fork() takes the allocator's locks itself.
     let pid = unsafe { libc::fork() };
     if pid < 0 {
         return Err(Os::last(attempted));
     }
     if pid == 0 {
-        let code = match isolate().and_then(|privilege| Network::fresh().map(|_| privilege)) {
+        let code = match work() {
             Ok(Privilege::Root) => 0,
             Ok(Privilege::UserNamespace) => 1,
             // Error numbers of Linux are below 134.
@@ -120,9 +128,9 @@ pub fn probe() -> Result<Privilege, Os> {
     }
     match libc::WEXITSTATUS(status) {
         _ if !libc::WIFEXITED(status) => Err(Os::new(attempted, io::ErrorKind::Other.into())),
-        0 => Ok(Privilege::Root),
-        1 => Ok(Privilege::UserNamespace),
-        code => Err(refusal("make namespaces", io::Error::from_raw_os_error(code - 64))),
+        0 => Ok(Ok(Privilege::Root)),
+        1 => Ok(Ok(Privilege::UserNamespace)),
+        code => Ok(Err(code - 64)),
     }
 }
 

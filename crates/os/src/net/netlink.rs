@@ -3,6 +3,10 @@
 #![allow(unsafe_code)]
 
 use crate::error::Os;
+use crate::net::message::{
+    HEADER, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, Request, acknowledged,
+    attributes, kind,
+};
 use crate::net::namespace::{check, new_fd};
 use std::ffi::CString;
 use std::io;
@@ -10,23 +14,20 @@ use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-const HEADER: usize = 16;
 /// `rta_type` of linux/rtnetlink.h's metrics.
 const RTAX_INITCWND: u16 = 11;
 const RTAX_INITRWND: u16 = 14;
 const RTAX_CC_ALGO: u16 = 16;
+
+/// What linux/if_link.h has within IFLA_LINKINFO.
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
 
 /// RFC 2863's ifOperStatus, as linux/if.h counts it.
 const IF_OPER_UP: u8 = 6;
 /// Far longer than a busy machine has been seen to take.
 const UP_WAIT: Duration = Duration::from_secs(10);
 const UP_POLL: Duration = Duration::from_micros(500);
-
-const NLM_F_REQUEST: u16 = 0x1;
-const NLM_F_ACK: u16 = 0x4;
-const NLM_F_REPLACE: u16 = 0x100;
-const NLM_F_EXCL: u16 = 0x200;
-const NLM_F_CREATE: u16 = 0x400;
 
 /// An rtnetlink socket; it speaks of the namespace in which it was opened.
 #[derive(Debug)]
@@ -76,9 +77,9 @@ impl Netlink {
             request.attribute(libc::IFLA_ADDRESS, &address);
         }
         request.nested(libc::IFLA_LINKINFO, |info| {
-            info.text(1, "veth"); // IFLA_INFO_KIND
-            info.nested(2, |data| {
-                // IFLA_INFO_DATA, in it VETH_INFO_PEER
+            info.text(IFLA_INFO_KIND, "veth");
+            info.nested(IFLA_INFO_DATA, |data| {
+                // VETH_INFO_PEER
                 data.nested(1, |peer| {
                     peer.body(&link_message(0, 0));
                     peer.text(libc::IFLA_IFNAME, veth.peer);
@@ -93,6 +94,34 @@ impl Netlink {
             Os::new(format!("make the veth pair {}", veth.name), source)
                 .with_remedy("the kernel needs CONFIG_VETH: sudo modprobe veth")
         })
+    }
+
+    /// Makes a bridge that passes frames on and wants nothing for itself.
+    pub(crate) fn add_bridge(&mut self, name: &str) -> Result<(), Os> {
+        const IFLA_BR_MCAST_SNOOPING: u16 = 23;
+        let mut request = Request::new(libc::RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+        request.body(&link_message(0, 0));
+        request.text(libc::IFLA_IFNAME, name);
+        request.nested(libc::IFLA_LINKINFO, |info| {
+            info.text(IFLA_INFO_KIND, "bridge");
+            info.nested(IFLA_INFO_DATA, |data| data.attribute(IFLA_BR_MCAST_SNOOPING, &[0]));
+        });
+        self.transact(request).map_err(|source| Os::new("make a bridge", source))
+    }
+
+    /// Makes `device` a port of `bridge`.
+    pub(crate) fn join(&mut self, device: u32, bridge: u32) -> Result<(), Os> {
+        let mut request = Request::new(libc::RTM_NEWLINK, 0);
+        request.body(&link_message(device, libc::IFF_UP as u32));
+        request.attribute(libc::IFLA_MASTER, &bridge.to_ne_bytes());
+        self.transact(request).map_err(|source| Os::new("make a device a port of a bridge", source))
+    }
+
+    /// Removes a device.
+    pub(crate) fn remove(&mut self, device: u32) -> Result<(), Os> {
+        let mut request = Request::new(libc::RTM_DELLINK, 0);
+        request.body(&link_message(device, 0));
+        self.transact(request).map_err(|source| Os::new("remove a device", source))
     }
 
     pub(crate) fn bring_up(&mut self, device: u32) -> Result<(), Os> {
@@ -213,8 +242,8 @@ impl Netlink {
         let mut request = Request::new(libc::RTM_GETLINK, 0);
         request.body(&link_message(device, 0));
         let reply = self.ask(request, libc::RTM_NEWLINK)?;
-        let told = attributes(reply.get(HEADER + 16..).unwrap_or_default());
-        let state = told.into_iter().find(|(kind, _)| *kind == libc::IFLA_OPERSTATE);
+        let mut told = attributes(reply.get(HEADER + 16..).unwrap_or_default());
+        let state = told.find(|(kind, _)| *kind == libc::IFLA_OPERSTATE);
         state.and_then(|(_, value)| value.first().copied()).ok_or(io::ErrorKind::InvalidData.into())
     }
 
@@ -260,37 +289,8 @@ pub(crate) fn device_index(name: &str) -> Result<u32, Os> {
     }
 }
 
-fn acknowledged(reply: &[u8]) -> io::Result<()> {
-    let code = reply.get(HEADER..HEADER + 4);
-    match (kind(reply), code) {
-        (Some(kind), Some(code)) if i32::from(kind) == libc::NLMSG_ERROR => {
-            match i32::from_ne_bytes([code[0], code[1], code[2], code[3]]) {
-                0 => Ok(()),
-                code => Err(io::Error::from_raw_os_error(-code)),
-            }
-        }
-        _ => Err(io::ErrorKind::InvalidData.into()),
-    }
-}
-
-fn kind(reply: &[u8]) -> Option<u16> {
-    reply.get(4..6).map(|octets| u16::from_ne_bytes([octets[0], octets[1]]))
-}
-
-/// The attributes in `octets`: their kinds without flags, and their values.
-fn attributes(mut octets: &[u8]) -> Vec<(u16, &[u8])> {
-    let mut all = Vec::new();
-    while let Some(head) = octets.get(..4) {
-        let length = usize::from(u16::from_ne_bytes([head[0], head[1]]));
-        let Some(value) = octets.get(4..length) else { break };
-        all.push((u16::from_ne_bytes([head[2], head[3]]) & 0x3fff, value));
-        octets = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
-    }
-    all
-}
-
 fn metrics_text(route: &[u8]) -> String {
-    let metrics = attributes(route).into_iter().find(|(kind, _)| *kind == libc::RTA_METRICS);
+    let metrics = attributes(route).find(|(kind, _)| *kind == libc::RTA_METRICS);
     let mut told = Vec::new();
     for (kind, value) in attributes(metrics.map_or(&[], |(_, value)| value)) {
         let number = || value.try_into().map_or(0, u32::from_ne_bytes);
@@ -306,59 +306,6 @@ fn metrics_text(route: &[u8]) -> String {
     }
     told.sort();
     told.join(" ")
-}
-
-/// A message under construction: 4-octet aligned attributes, lengths filled in at the end.
-struct Request {
-    octets: Vec<u8>,
-}
-
-impl Request {
-    fn new(kind: u16, flags: u16) -> Self {
-        let mut octets = vec![0; HEADER];
-        octets[4..6].copy_from_slice(&kind.to_ne_bytes());
-        let flags = flags | NLM_F_REQUEST | NLM_F_ACK;
-        octets[6..8].copy_from_slice(&flags.to_ne_bytes());
-        Self { octets }
-    }
-
-    fn body(&mut self, octets: &[u8]) {
-        self.octets.extend_from_slice(octets);
-        self.align();
-    }
-
-    fn attribute(&mut self, kind: u16, value: &[u8]) {
-        self.octets.extend(((value.len() + 4) as u16).to_ne_bytes());
-        self.octets.extend(kind.to_ne_bytes());
-        self.body(value);
-    }
-
-    fn text(&mut self, kind: u16, value: &str) {
-        let mut octets = value.as_bytes().to_vec();
-        octets.push(0);
-        self.attribute(kind, &octets);
-    }
-
-    fn nested(&mut self, kind: u16, content: impl FnOnce(&mut Self)) {
-        const NLA_F_NESTED: u16 = 0x8000;
-        let begin = self.octets.len();
-        self.octets.extend([0, 0]);
-        self.octets.extend((kind | NLA_F_NESTED).to_ne_bytes());
-        content(self);
-        let length = (self.octets.len() - begin) as u16;
-        self.octets[begin..begin + 2].copy_from_slice(&length.to_ne_bytes());
-    }
-
-    fn align(&mut self) {
-        self.octets.resize(self.octets.len().next_multiple_of(4), 0);
-    }
-
-    fn finish(mut self, sequence: u32) -> Vec<u8> {
-        let length = self.octets.len() as u32;
-        self.octets[..4].copy_from_slice(&length.to_ne_bytes());
-        self.octets[8..12].copy_from_slice(&sequence.to_ne_bytes());
-        self.octets
-    }
 }
 
 /// struct ifinfomsg: the device and the flags to set.

@@ -4,6 +4,7 @@
 
 use crate::error::Os;
 use crate::net::namespace::{check, new_fd};
+use crate::tcp::option;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
@@ -38,14 +39,12 @@ impl PacketSocket {
     }
 
     fn configure(&self) -> io::Result<()> {
-        self.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
-        self.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
-        self.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-        // Without CAP_NET_ADMIN in the first user namespace net.core.rmem_max bounds the buffer.
-        self.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)
-            .or_else(|_| self.set(libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER))?;
-        self.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, RECEIVE_BUFFER)
-            .or_else(|_| self.set(libc::SOL_SOCKET, libc::SO_SNDBUF, RECEIVE_BUFFER))
+        let set =
+            |level, name, value: libc::c_int| option::set(self.fd.as_fd(), level, name, &value);
+        set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
+        set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
+        set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+        widen(self.fd.as_fd())
     }
 
     fn bind(&self, index: u32) -> io::Result<()> {
@@ -59,28 +58,9 @@ impl PacketSocket {
         check(unsafe { libc::bind(self.fd.as_raw_fd(), (&raw const address).cast(), length) })
     }
 
-    fn set(&self, level: i32, option: i32, value: libc::c_int) -> io::Result<()> {
-        let length = size_of::<libc::c_int>() as u32;
-        let value = (&raw const value).cast();
-        // SAFETY: a valid int and its length.
-        check(unsafe { libc::setsockopt(self.fd.as_raw_fd(), level, option, value, length) })
-    }
-
     /// The receive buffer that the kernel granted.
     pub(crate) fn receive_buffer(&self) -> u32 {
-        let mut value: libc::c_int = 0;
-        let mut length = size_of::<libc::c_int>() as u32;
-        // SAFETY: a valid int and its length.
-        unsafe {
-            libc::getsockopt(
-                self.fd.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_RCVBUF,
-                (&raw mut value).cast(),
-                &raw mut length,
-            )
-        };
-        value as u32
+        receive_buffer(self.fd.as_fd())
     }
 
     /// Frames that the kernel dropped since the last call because the receive buffer was full.
@@ -123,6 +103,19 @@ impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// Asks for buffers that hold what comes while we are late.
+pub(super) fn widen(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let set = |name| option::set(socket, libc::SOL_SOCKET, name, &RECEIVE_BUFFER);
+    // Without CAP_NET_ADMIN in the first user namespace net.core.rmem_max bounds the buffer.
+    set(libc::SO_RCVBUFFORCE).or_else(|_| set(libc::SO_RCVBUF))?;
+    set(libc::SO_SNDBUFFORCE).or_else(|_| set(libc::SO_SNDBUF))
+}
+
+/// The receive buffer that the kernel granted.
+pub(super) fn receive_buffer(socket: BorrowedFd<'_>) -> u32 {
+    option::read_int(socket, libc::SOL_SOCKET, libc::SO_RCVBUF).unwrap_or(0) as u32
 }
 
 /// Room for the frames of one system call.

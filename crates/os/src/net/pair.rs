@@ -3,8 +3,7 @@
 use crate::clock;
 use crate::error::Os;
 use crate::net::counters::LinkCounters;
-use crate::net::forwarder::{ForwardSpec, Forwarder, Stop, Stopped};
-use crate::net::frame::Frames;
+use crate::net::forwarder::{ForwardSpec, Forwarder, Observers, Stop, Stopped};
 use crate::net::readiness::Ready;
 use crate::net::settings::Settings;
 use crate::net::topology::{Placement, Side, Topology, TopologySpec};
@@ -14,7 +13,6 @@ use std::io;
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use trace::PacketRecord;
 use unit::Instant;
 
 /// Which programs, across what.
@@ -34,15 +32,6 @@ pub struct PairSpec {
     pub ready: Ready,
     /// When to give up; None for never.
     pub timeout: Option<Duration>,
-}
-
-/// Who looks on.
-#[derive(Default)]
-pub struct Observers<'a> {
-    /// Is given each packet's record, as it enters the link.
-    pub records: Option<&'a mut dyn FnMut(PacketRecord)>,
-    /// Is shown each packet, as it enters the link and as it leaves.
-    pub frames: Option<Frames<'a>>,
 }
 
 /// How it went.
@@ -70,17 +59,12 @@ const LINGER: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs the two programs. The process must have one thread; it is moved into namespaces for good, so it
-/// is one that was started for this. Near has our standard streams, far our output and no input.
+/// is one that was started for this. Near has our standard streams; far has no input, and all its output goes to our
+/// standard error, so that near's can be piped on.
 pub fn run_pair(spec: &PairSpec, observers: Observers<'_>) -> Result<PairReport, Os> {
     let deadline = spec.timeout.map(|timeout| clock::now() + timeout);
     let topology = Topology::build(&spec.topology)?;
-    let mut forwarder = Forwarder::new(&topology, &spec.forward)?;
-    if let Some(records) = observers.records {
-        forwarder = forwarder.with_records(records);
-    }
-    if let Some(frames) = observers.frames {
-        forwarder = forwarder.with_frames(frames);
-    }
+    let mut forwarder = Forwarder::new(&topology, &spec.forward, observers)?;
     let mut far =
         spec.far.as_ref().map(|line| start_far(&topology, line, &spec.cpus)).transpose()?;
     if let Some(far) = &mut far {
@@ -96,8 +80,7 @@ pub fn run_pair(spec: &PairSpec, observers: Observers<'_>) -> Result<PairReport,
     };
     let counters = forwarder.counters();
     let mut settings = topology.settings().clone();
-    let buffer = forwarder.receive_buffer();
-    settings.insert("link receive buffer".to_owned(), buffer.to_string());
+    settings.extend(forwarder.settings());
     Ok(PairReport { near: ended, far, counters, settings })
 }
 
@@ -125,7 +108,7 @@ fn end_far(
 
 fn start_far(topology: &Topology, line: &str, cpus: &[usize]) -> Result<Child, Os> {
     let mut command = Command::new("sh");
-    command.arg("-c").arg(line).stdin(Stdio::null());
+    command.arg("-c").arg(line).stdin(Stdio::null()).stdout(io::stderr());
     topology.spawn(command, Placement { cpus: cpus.to_vec(), ..Placement::at(Side::Far) })
 }
 

@@ -7,10 +7,11 @@ use crate::error::Os;
 use crate::net::namespace::{check, new_fd};
 use crate::net::packet_socket::{Batch, stamp_of};
 use crate::process::wait_readable;
+use crate::tcp::option;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 use unit::Instant;
 
@@ -140,7 +141,7 @@ pub fn send_stream(spec: &StreamSpec) -> Result<(), Os> {
     let (payload, burst) = (spec.payload.max(8), spec.burst.max(1));
     if burst > 1 {
         let size = payload as libc::c_int;
-        set_at(socket.as_raw_fd(), (libc::SOL_UDP, libc::UDP_SEGMENT), size).map_err(failed)?;
+        option::set(socket.as_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, &size).map_err(failed)?;
     }
     let mut octets = vec![0; payload * burst as usize];
     let began = clock::now();
@@ -172,9 +173,9 @@ impl Receiver {
     pub fn bind(port: u16) -> Result<Self, Os> {
         let failed = |source| Os::new(format!("receive on port {port}"), source);
         let socket = UdpSocket::bind(("0.0.0.0", port)).map_err(failed)?;
-        set(socket.as_raw_fd(), libc::SO_TIMESTAMPNS, 1).map_err(failed)?;
-        set(socket.as_raw_fd(), libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)
-            .or_else(|_| set(socket.as_raw_fd(), libc::SO_RCVBUF, RECEIVE_BUFFER))
+        set(socket.as_fd(), libc::SO_TIMESTAMPNS, 1).map_err(failed)?;
+        set(socket.as_fd(), libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)
+            .or_else(|_| set(socket.as_fd(), libc::SO_RCVBUF, RECEIVE_BUFFER))
             .map_err(failed)?;
         Ok(Self { socket })
     }
@@ -219,23 +220,12 @@ fn icmp_socket(spec: &PingSpec) -> io::Result<OwnedFd> {
     let length = size_of::<libc::sockaddr_in>() as u32;
     // SAFETY: a valid sockaddr_in and its length.
     check(unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
-    set(socket.as_raw_fd(), libc::SO_TIMESTAMPNS, 1)?;
+    set(socket.as_fd(), libc::SO_TIMESTAMPNS, 1)?;
     Ok(socket)
 }
 
-fn set(socket: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
-    set_at(socket, (libc::SOL_SOCKET, option), value)
-}
-
-fn set_at(
-    socket: libc::c_int,
-    (level, option): (libc::c_int, libc::c_int),
-    value: libc::c_int,
-) -> io::Result<()> {
-    let length = size_of::<libc::c_int>() as u32;
-    let value = (&raw const value).cast();
-    // SAFETY: a live int and its length.
-    check(unsafe { libc::setsockopt(socket, level, option, value, length) })
+fn set(socket: BorrowedFd<'_>, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    option::set(socket, libc::SOL_SOCKET, name, &value)
 }
 
 /// Which request an IP packet answers.

@@ -81,6 +81,12 @@ pub(crate) fn mute_device(device: &str) {
     set(&format!("net.ipv6.conf.{device}.disable_ipv6"), "1");
 }
 
+/// Lets rules for packets that are passed on see those that a bridge passes on; whether they do.
+pub(crate) fn rule_bridged() -> bool {
+    let names = ["iptables", "ip6tables"].map(|kind| format!("net.bridge.bridge-nf-call-{kind}"));
+    names.iter().all(|name| set(name, "1") == "1")
+}
+
 /// Lets `cpu` do the receiving for devices that are made in this thread's namespace from now on (Linux 6.3; an older
 /// kernel says that it does not know the setting).
 pub(crate) fn receive_on(place: &str, cpu: usize, settings: &mut Settings) {

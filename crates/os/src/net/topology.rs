@@ -6,7 +6,10 @@
 
 use crate::cgroup::Grounds;
 use crate::error::Os;
+use crate::net::bridge;
 use crate::net::drops::dropped_frames;
+use crate::net::forwarder::Segmentation;
+use crate::net::held::HeldQueue;
 use crate::net::host_names;
 use crate::net::namespace::{Network, bind, isolate, mount_with};
 use crate::net::netlink::{Netlink, Route, Veth, device_index};
@@ -73,15 +76,17 @@ pub struct Reception {
 }
 
 impl Reception {
-    /// Where the ends of `link` are to receive: on their own CPU where they would else keep the link from its work. A
-    /// link that is no faster receives for them sooner than their CPU, which may sleep, could be woken to do it.
-    pub fn over(link: &LinkSpec, cpus: Self) -> Option<Self> {
+    /// Where the ends of the link are to receive: on their own CPU where they would else keep the link from its work. A
+    /// link that is no faster receives for them sooner than their CPU, which may sleep, could be woken to do it, and one
+    /// whose packets the kernel holds copies nothing, so that it has the time.
+    pub fn over(link: &LinkSpec, segmentation: Segmentation, cpus: Self) -> Option<Self> {
         let rates = Direction::BOTH.map(|way| link.path(way).bottleneck.mean_rate());
         let is_fast = match rates.into_iter().flatten().max() {
             Some(rate) => rate.bits_per_second() > FAST,
             None => link.rtt() < NEARBY,
         };
-        is_fast.then_some(cpus)
+        let may_hold = segmentation.may_hold(link);
+        (is_fast && !(may_hold && bridge::can_hold())).then_some(cpus)
     }
 
     fn of(self, side: Side) -> usize {
@@ -357,10 +362,19 @@ impl Topology {
     }
 
     pub(crate) fn packet_socket(&self, side: Side) -> Result<PacketSocket, Os> {
-        let device = self.devices.get(side as usize).ok_or_else(|| {
+        PacketSocket::open(side.name(), self.device(side)?)
+    }
+
+    /// Has the kernel hold what passes between the ends.
+    pub(super) fn hold(&self) -> Result<HeldQueue, Os> {
+        bridge::hold(&self.devices)
+    }
+
+    /// The index of the device that stands here for a side.
+    pub(super) fn device(&self, side: Side) -> Result<u32, Os> {
+        self.devices.get(side as usize).copied().ok_or_else(|| {
             Os::new("put a link between bare ends", std::io::ErrorKind::InvalidInput.into())
-        })?;
-        PacketSocket::open(side.name(), *device)
+        })
     }
 
     /// Has the kernel cut whatever the link hands over in one piece, so that both ends receive segments.
@@ -512,9 +526,14 @@ mod tests {
     fn ends_receive_for_themselves_where_the_link_is_fast_or_near() {
         let ends = Reception { near: 1, far: 2 };
         let over = |text| {
-            Reception::over(&LinkSpec::parse(text, link::no_traces).unwrap(), ends).is_some()
+            let link = LinkSpec::parse(text, link::no_traces).unwrap();
+            [Segmentation::Split, Segmentation::CopyWhereUnlimited]
+                .map(|segmentation| Reception::over(&link, segmentation, ends).is_some())
         };
-        assert!(over("rtt=0ms") && over("rtt=20ms,rate=10gbit"));
-        assert!(!over("rtt=10ms") && !over("rtt=0ms,rate=1gbit"));
+        assert_eq!([over("rtt=0ms"), over("rtt=20ms,rate=10gbit")], [[true; 2]; 2]);
+        assert_eq!([over("rtt=10ms"), over("rtt=0ms,rate=1gbit")], [[false; 2]; 2]);
+        // Lost packets are lost one by one, and so none is held.
+        let lossy = LinkSpec::parse("rtt=0ms,loss=1%", link::no_traces).unwrap();
+        assert!(Reception::over(&lossy, Segmentation::KeepWhereUnlimited, ends).is_some());
     }
 }

@@ -12,6 +12,13 @@ use wire::ip::Segments;
 pub(super) enum Parcel {
     /// A frame with its offload header.
     Frame(Vec<u8>),
+    /// A packet that the kernel holds.
+    Held {
+        /// The kernel's number for it.
+        id: u32,
+        /// IP octets.
+        length: usize,
+    },
     /// One segment of a super-packet.
     Segment { train: Rc<Train>, index: usize },
 }

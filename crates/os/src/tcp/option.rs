@@ -6,7 +6,7 @@ use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Sets an option to a plain value.
-pub(super) fn set<T: Copy>(
+pub(crate) fn set<T: Copy>(
     fd: BorrowedFd<'_>,
     level: libc::c_int,
     name: libc::c_int,
@@ -32,7 +32,7 @@ pub(super) fn read(
 }
 
 /// Reads an option that is an int.
-pub(super) fn read_int(
+pub(crate) fn read_int(
     fd: BorrowedFd<'_>,
     level: libc::c_int,
     name: libc::c_int,

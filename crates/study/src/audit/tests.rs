@@ -60,9 +60,20 @@ fn an_end_that_was_late_by_its_own_work_is_told_from_one_that_was_kept_from_it()
 fn a_client_that_never_waits_is_the_bottleneck_of_a_link_and_the_contest_without_one() {
     let busy = [(ClientBusy, 0.97)];
     assert!(reason(&busy).unwrap().starts_with("the client itself was too slow"));
-    assert_eq!(reason(&[(ClientBusy, 0.94), (ClientCpu, 0.94)]), None);
+    assert_eq!(reason(&[(ClientBusy, 0.94), (ClientCpu, 0.79)]), None);
     assert_eq!(reason_of(&busy, lasting(20.0)), None, "handshakes fill so short a load");
     assert_eq!(reason_of(&busy, Trial { has_link: false, ..LINK }), None);
+}
+
+#[test]
+fn a_client_that_needs_most_of_its_core_is_found_though_it_waits_and_is_never_late() {
+    let hungry = [(ClientCpu, 0.85), (ClientBusy, 0.86), (ClientLagMs, 2.0), (ClientLagCpuMs, 2.0)];
+    let told = reason(&hungry).unwrap();
+    assert_eq!(told, "the client itself was too slow: it worked for most of the load");
+    assert_eq!(reason_of(&hungry, lasting(20.0)), None, "handshakes fill so short a load");
+    assert_eq!(reason_of(&hungry, Trial { has_link: false, ..LINK }), None, "it is the contest");
+    // One that was kept from its core did little work: that is the machine's affair.
+    assert_eq!(reason(&[(ClientCpu, 0.3), (ClientBusy, 0.9)]), None);
 }
 
 #[test]

@@ -1,0 +1,68 @@
+//! Packets that the kernel holds: their headers enter the link, and the link's word lets them go. The one rule: each
+//! announcement gets its verdict.
+
+use super::Forwarder;
+use crate::net::headers::{Seen, seen};
+use crate::net::held::{HeldPacket, Verdict};
+use crate::net::train::Parcel;
+use std::net::{IpAddr, Ipv4Addr};
+use trace::{Direction, Fate};
+use unit::Instant;
+
+impl Forwarder<'_> {
+    pub(super) fn handle_held(&mut self, now: Instant, message: &[u8]) {
+        // What is none answers a verdict that came too late: the device had gone.
+        let Some(packet) = HeldPacket::of(message) else { return };
+        let arrival = self.wall.arrival(packet.stamp, now);
+        let direction = self.ports.direction(packet.device);
+        let (id, length) = (packet.id, packet.length);
+        if is_to_many(packet.octets) {
+            self.way(direction).beside += 1;
+            self.ports.decide(id, Verdict::Accept);
+            return;
+        }
+        let fate = self.enter(arrival, direction, Parcel::Held { id, length }, length);
+        if !matches!(fate, Fate::Delivered { .. }) {
+            self.ports.decide(id, Verdict::Drop);
+        }
+        if self.record.is_some() {
+            let unread = Seen { length: length as u32, flow: None, tcp: None, udp: None };
+            self.note(arrival, (direction, fate), seen(packet.octets).unwrap_or(unread));
+        }
+    }
+
+    /// Lets a packet go on.
+    pub(super) fn let_go(&mut self, direction: Direction, (id, length): (u32, usize)) {
+        self.ports.decide(id, Verdict::Accept);
+        self.count_delivered(direction, (1, length));
+    }
+}
+
+/// Whether a packet goes to a group or to everybody: such ones are beside the link, as frames to group addresses are.
+fn is_to_many(packet: &[u8]) -> bool {
+    let destination = match packet.first().map(|octet| octet >> 4) {
+        Some(4) => {
+            packet.get(16..20).and_then(<[u8]>::first_chunk::<4>).map(|v4| IpAddr::from(*v4))
+        }
+        Some(6) => {
+            packet.get(24..40).and_then(<[u8]>::first_chunk::<16>).map(|v6| IpAddr::from(*v6))
+        }
+        _ => None,
+    };
+    destination.is_some_and(|to| to.is_multicast() || to == Ipv4Addr::BROADCAST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_to_groups_and_to_everybody_are_told_by_their_destination() {
+        let v4 = |to: [u8; 4]| [&[0x45; 16][..], &to].concat();
+        assert!(is_to_many(&v4([224, 0, 0, 22])) && is_to_many(&v4([255; 4])));
+        assert!(!is_to_many(&v4([10, 77, 0, 2])) && !is_to_many(&[0x45; 19]));
+        let v6 = |first| [&[0x60; 24][..], &[first; 16]].concat();
+        assert!(is_to_many(&v6(0xff)) && !is_to_many(&v6(0xfd)));
+        assert!(!is_to_many(&[]));
+    }
+}

@@ -1,0 +1,102 @@
+//! What the headers of a packet tell where the rest of it is not here. The one rule: it is what the whole packet
+//! would have told.
+
+use trace::{Flow, TcpMark, UdpMark};
+use wire::ip::Packet;
+
+/// Octets of the longest headers of IPv4 or IPv6 with TCP, and extension headers.
+pub(super) const HEADERS: usize = 176;
+
+/// What the headers of a packet tell.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) length: u32,
+    pub(super) flow: Option<Flow>,
+    pub(super) tcp: Option<TcpMark>,
+    pub(super) udp: Option<UdpMark>,
+}
+
+impl Seen {
+    /// What a packet tells that is all here.
+    pub(super) fn whole(octets: &[u8]) -> Self {
+        let packet = Packet::parse(octets).ok();
+        let flow = packet.and_then(|packet| packet.flow());
+        let tcp = packet.and_then(|packet| packet.tcp_mark());
+        let udp = packet.and_then(|packet| packet.udp_mark());
+        Self { length: octets.len() as u32, flow, tcp, udp }
+    }
+}
+
+/// Reads the headers of a packet of which the rest may be missing.
+pub(super) fn seen(octets: &[u8]) -> Option<Seen> {
+    let field = |at: usize| Some(u16::from_be_bytes([*octets.get(at)?, *octets.get(at + 1)?]));
+    // Where the length stands, and what it does not count (RFC 791 §3.1, RFC 8200 §3).
+    let (at, beside) = match octets.first()? >> 4 {
+        4 => (2, 0),
+        6 => (4, 40),
+        _ => return None,
+    };
+    let length = usize::from(field(at)?) + beside;
+    let taken = length.min(octets.len());
+    // A copy that says its own length reads like any packet.
+    let mut copy = octets[..taken].to_vec();
+    let own = u16::try_from(taken.checked_sub(beside)?).ok()?;
+    copy.get_mut(at..at + 2)?.copy_from_slice(&own.to_be_bytes());
+    let packet = Packet::parse(&copy).ok()?;
+    let rest = (length - taken) as u32;
+    let tcp = packet.tcp_mark().map(|mark| TcpMark { payload: mark.payload + rest, ..mark });
+    let udp = packet.udp_mark().map(|mark| UdpMark { payload: mark.payload + rest, ..mark });
+    Some(Seen { length: length as u32, flow: packet.flow(), tcp, udp })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An IPv4 packet of TCP with `payload` octets behind its headers.
+    fn packet(payload: u16) -> Vec<u8> {
+        let mut octets = vec![0; 40 + usize::from(payload)];
+        octets[0] = 0x45;
+        octets[2..4].copy_from_slice(&(40 + payload).to_be_bytes());
+        octets[9] = 6;
+        octets[12..16].copy_from_slice(&[10, 77, 0, 1]);
+        octets[16..20].copy_from_slice(&[10, 77, 1, 1]);
+        octets[20..24].copy_from_slice(&[0x9c, 0x40, 0x01, 0xbb]);
+        octets[27] = 7;
+        octets[32] = 0x50;
+        octets[33] = 0x10;
+        octets
+    }
+
+    #[test]
+    fn the_headers_alone_tell_of_a_datagram_and_of_quic_in_it() {
+        let mut whole = packet(1_200);
+        whole[9] = 17;
+        // A long header of QUIC's first version behind UDP's own, from a sender that calls the connection 7.
+        whole[28..43].copy_from_slice(&[0xc0, 0, 0, 0, 1, 0, 8, 0, 0, 0, 0, 0, 0, 0, 7]);
+        for taken in [100, 176, whole.len()] {
+            let udp = seen(&whole[..taken]).unwrap().udp.unwrap();
+            assert_eq!((udp.payload, udp.quic.map(|quic| quic.sender)), (1_212, Some(7)));
+        }
+        whole[28] = 0x40;
+        assert_eq!(seen(&whole).unwrap().udp.unwrap().quic, None, "a short header tells nothing");
+    }
+
+    #[test]
+    fn the_headers_alone_tell_what_the_whole_packet_tells() {
+        for payload in [0, 1, 100, 60_000] {
+            let whole = packet(payload);
+            let known = Packet::parse(&whole).unwrap();
+            let (flow, tcp) = (known.flow(), known.tcp_mark());
+            assert_eq!(tcp.unwrap().payload, u32::from(payload));
+            for taken in [40, 80, 176, whole.len()] {
+                let headers = &whole[..taken.min(whole.len())];
+                let length = whole.len() as u32;
+                let all = Seen { length, flow, tcp, udp: None };
+                assert_eq!(seen(headers), Some(all), "{payload} {taken}");
+            }
+        }
+        assert_eq!(seen(&packet(0)[..30]).and_then(|seen| seen.tcp), None);
+        assert_eq!(seen(&[]), None);
+    }
+}

@@ -22,8 +22,9 @@ const NOW: Instant = Instant::ZERO;
 /// A name and what a turn does so many times.
 type Path = (&'static str, fn(usize));
 
-const PATHS: [Path; 6] = [
+const PATHS: [Path; 7] = [
     ("origin http/1.1", origin_h1),
+    ("origin http/1.1 many", origin_h1_many),
     ("origin h2", origin_h2),
     ("hpack encode", hpack_encode),
     ("hpack decode", hpack_decode),
@@ -71,10 +72,14 @@ fn origin() -> (Origin, SocketId) {
     let clock = WallClock { at: NOW, unix: Duration::from_secs(784_111_777) };
     let parts = Parts { files: Some(Box::new(Folder(Rc::new(Small)))), ..Parts::default() };
     let mut origin = Origin::new(OriginConfig::new(vec![ListenerKind::Clear], clock), parts);
+    let socket = accept(&mut origin);
+    (origin, socket)
+}
+
+fn accept(origin: &mut Origin) -> SocketId {
     let any = ([127, 0, 0, 1], 80).into();
     let accepted = Accepted { listener: 0, local: any, remote: any };
-    let socket = origin.handle_accepted(NOW, accepted).expect("there is room");
-    (origin, socket)
+    origin.handle_accepted(NOW, accepted).expect("there is room")
 }
 
 /// Octets in, octets out, as a reactor does it.
@@ -87,13 +92,26 @@ fn turn(origin: &mut Origin, socket: SocketId, octets: &[u8], out: &mut SendBuf)
     out.clear();
 }
 
+const REQUEST: &[u8] =
+    b"GET /13B HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: a client\r\nAccept: */*\r\n\r\n";
+
 fn origin_h1(turns: usize) {
     let (mut origin, socket) = origin();
     let mut out = SendBuf::new();
-    let request =
-        b"GET /13B HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: a client\r\nAccept: */*\r\n\r\n";
     for _ in 0..turns {
-        turn(&mut origin, socket, request, &mut out);
+        turn(&mut origin, socket, REQUEST, &mut out);
+    }
+}
+
+/// The same by 1024 connections in turn: with `--cache-sim=yes`, misses tell how much of a connection a request touches.
+fn origin_h1_many(turns: usize) {
+    const CONNECTIONS: usize = 1024;
+    let (mut origin, first) = origin();
+    let mut out = SendBuf::new();
+    let mut sockets = vec![first];
+    sockets.resize_with(CONNECTIONS, || accept(&mut origin));
+    for socket in sockets.into_iter().cycle().take(turns) {
+        turn(&mut origin, socket, REQUEST, &mut out);
     }
 }
 

@@ -27,7 +27,7 @@ pub trait File {
     /// What tells this version of it.
     fn facts(&self) -> FileFacts;
 
-    /// Up to `length` octets from `offset`; fewer where the file ends there, None where it cannot be
+    /// Up to `length` octets from `offset`: none at all only where the file ends there, None where it cannot be
     /// read.
     fn read(&self, offset: u64, length: usize) -> Option<Bytes>;
 

@@ -36,6 +36,7 @@ mod peer;
 mod policy;
 mod protocol;
 mod range;
+mod rooms;
 mod shelf;
 mod site;
 mod static_files;

@@ -5,6 +5,7 @@ use crate::config::{ListenerKind, OriginConfig};
 use crate::files::Files;
 use crate::peer::Peer;
 use crate::policy::Policy;
+use crate::rooms::Rooms;
 use crate::shelf::Ready;
 use crate::site::Site;
 use crate::timers::{Key, Timers};
@@ -53,6 +54,7 @@ pub(crate) struct Shared {
     pub(crate) log: Option<Rc<dyn AccessLog>>,
     pub(crate) policy: Option<Box<dyn Policy>>,
     pub(crate) tracer: Tracer,
+    pub(crate) rooms: Rooms,
     date: DateField,
 }
 
@@ -76,6 +78,7 @@ impl Origin {
             log: parts.log,
             policy: parts.policy,
             tracer: parts.tracer,
+            rooms: Rooms::default(),
         };
         Self {
             shared,

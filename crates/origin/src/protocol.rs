@@ -45,6 +45,14 @@ pub trait Speaker: ServerConnection {
         false
     }
 
+    /// Requests may come: it takes room for them, where it has none.
+    fn lend(&mut self, _rooms: &mut Vec<Box<h1::Room>>) {}
+
+    /// No request is under way: the room that it had for them, where it can do without.
+    fn give_back(&mut self) -> Option<Box<h1::Room>> {
+        None
+    }
+
     /// Queues a file's part where the protocol sends a body's octets as they are; None where it does not.
     fn send_file(
         &mut self,
@@ -85,6 +93,14 @@ impl Speaker for h1::Server {
 
     fn wants_shutdown(&self) -> bool {
         self.wants_shutdown()
+    }
+
+    fn lend(&mut self, rooms: &mut Vec<Box<h1::Room>>) {
+        self.lend(rooms);
+    }
+
+    fn give_back(&mut self) -> Option<Box<h1::Room>> {
+        self.give_back()
     }
 
     fn send_file(

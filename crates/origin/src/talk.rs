@@ -10,6 +10,7 @@ use crate::origin::Shared;
 use crate::protocol::Speaker;
 use bytes::Bytes;
 use proto::{ConnectionState, Event, Fin, Scheme, SendBuf, StreamId};
+use std::collections::VecDeque;
 use std::fmt;
 use unit::Instant;
 
@@ -20,8 +21,8 @@ pub(crate) struct Talk {
     connection: u64,
     /// Whether octets reach the socket as they are.
     clear: bool,
-    /// In the order of their streams' numbers.
-    exchanges: Vec<Exchange>,
+    /// In the order of their streams' numbers. They end from the front, as a rule.
+    exchanges: VecDeque<Exchange>,
     thinking: usize,
     given: usize,
     web_sockets: usize,
@@ -40,7 +41,7 @@ impl Talk {
             protocol,
             connection,
             clear: scheme == Scheme::Http,
-            exchanges: Vec::new(),
+            exchanges: VecDeque::new(),
             thinking: 0,
             given: 0,
             web_sockets: 0,
@@ -50,6 +51,10 @@ impl Talk {
 
     /// Octets from the peer.
     pub(crate) fn handle_bytes(&mut self, now: Instant, shared: &mut Shared, octets: &[u8]) {
+        if self.exchanges.is_empty() && !octets.is_empty() {
+            self.speaker.lend(&mut shared.rooms.requests);
+            shared.rooms.lend(&mut self.exchanges);
+        }
         let mut input = octets;
         while let Some(event) = self.speaker.handle_bytes(now, &mut input) {
             self.handle_event(now, shared, event);
@@ -120,6 +125,9 @@ impl Talk {
             }
         }
         self.catch_up(now, shared);
+        if self.exchanges.is_empty() {
+            shared.rooms.take_back(self.speaker.give_back(), &mut self.exchanges);
+        }
     }
 
     pub(crate) fn wants_transmit(&self) -> bool {
@@ -247,7 +255,7 @@ impl Talk {
 
     /// An exchange is over, one way or another.
     fn end(&mut self, now: Instant, shared: &Shared, index: usize, end: ExchangeEnd) {
-        let exchange = self.exchanges.remove(index);
+        let Some(exchange) = self.exchanges.remove(index) else { return };
         match exchange.state {
             State::Thinking { .. } => self.thinking -= 1,
             State::Given => self.given -= 1,

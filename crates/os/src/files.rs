@@ -6,6 +6,7 @@
 
 mod cache;
 mod open;
+mod pieces;
 pub mod writer;
 
 pub use cache::CacheSettings;
@@ -13,6 +14,7 @@ pub use cache::CacheSettings;
 use crate::error::Os;
 use bytes::Bytes;
 use cache::Cache;
+use pieces::{Keep, Pieces, Rooms};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -25,7 +27,9 @@ use unit::Instant;
 #[derive(Debug)]
 pub struct Root {
     directory: OwnedFd,
-    cache: Cache,
+    small: Cache,
+    large: Cache,
+    rooms: Rooms,
 }
 
 /// What a path below the root names.
@@ -53,11 +57,18 @@ pub enum LookupError {
 #[derive(Debug)]
 pub struct OpenFile {
     file: File,
-    /// The whole content, where the file is small.
-    content: Option<Bytes>,
+    content: Content,
     facts: FileFacts,
     /// Until when it is taken for unchanged.
     fresh_until: Instant,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// A small file's, read at once.
+    Whole(Bytes),
+    /// A larger one's, read as it is asked for.
+    Pieces(Pieces),
 }
 
 /// What tells one version of a file from another.
@@ -81,21 +92,26 @@ impl Root {
             .custom_flags(libc::O_DIRECTORY | libc::O_CLOEXEC)
             .open(path)
             .map_err(|source| Os::new(format!("open the folder {}", path.display()), source))?;
-        Ok(Self { directory: directory.into(), cache: Cache::new(settings) })
+        let (small, large) = (Cache::small(&settings), Cache::large(&settings));
+        Ok(Self { directory: directory.into(), small, large, rooms: Rooms::default() })
     }
 
     /// Looks up `path`, relative to the root, its parts joined by `/`; the empty path is the root.
     pub fn lookup(&self, now: Instant, path: &str) -> Result<Entry, LookupError> {
-        if let Some(file) = self.cache.find(now, path) {
+        if let Some(file) = self.small.find(now, path).or_else(|| self.large.find(now, path)) {
             return Ok(Entry::File(file));
         }
         match self.look_up_anew(now, path) {
             // Rather the file as it was a while ago than none.
             Err(LookupError::Busy(error)) => {
-                self.cache.find_old(path).map(Entry::File).ok_or(LookupError::Busy(error))
+                self.find_old(path).map(Entry::File).ok_or(LookupError::Busy(error))
             }
             found => found,
         }
+    }
+
+    fn find_old(&self, path: &str) -> Option<Arc<OpenFile>> {
+        self.small.find_old(path).or_else(|| self.large.find_old(path))
     }
 
     fn look_up_anew(&self, now: Instant, path: &str) -> Result<Entry, LookupError> {
@@ -108,13 +124,21 @@ impl Root {
             return Err(LookupError::NotFound);
         }
         let facts = FileFacts::of(&metadata);
-        let content = match self.cache.takes(facts.length) {
+        let whole = match self.small.takes(facts.length) {
             true => read_whole(&file, facts.length).map_err(LookupError::Busy)?,
             false => None,
         };
-        let fresh_until = now + self.cache.age();
+        let fresh_until = now + self.small.age();
+        let (cache, content) = match whole {
+            Some(octets) => (&self.small, Content::Whole(octets)),
+            None => {
+                let keep = if self.large.takes(facts.length) { Keep::Yes } else { Keep::No };
+                let pieces = Pieces::new(facts.length, keep, self.rooms.clone());
+                (&self.large, Content::Pieces(pieces))
+            }
+        };
         let file = Arc::new(OpenFile { file, content, facts, fresh_until });
-        self.cache.keep(now, path, &file);
+        cache.keep(now, path, &file);
         Ok(Entry::File(file))
     }
 }
@@ -130,31 +154,39 @@ impl OpenFile {
         self.file.as_fd()
     }
 
-    /// Until when it is taken for unchanged, where it is small enough to be kept at all.
+    /// Until when it is taken for unchanged, where it is small enough to be kept whole.
     pub fn fresh_until(&self) -> Option<Instant> {
-        self.content.is_some().then_some(self.fresh_until)
+        matches!(self.content, Content::Whole(_)).then_some(self.fresh_until)
     }
 
-    /// Reads up to `length` octets from `offset`; fewer where the file ends (or was cut) there.
+    /// Reads up to `length` octets from `offset`: at least one, where the file does not end (or was cut) there.
     pub fn read(&self, offset: u64, length: usize) -> io::Result<Bytes> {
-        if let Some(content) = &self.content {
-            let start = usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());
-            let end = start.saturating_add(length).min(content.len());
-            return Ok(content.slice(start..end));
-        }
-        let left = self.facts.length.saturating_sub(offset);
-        let length = usize::try_from(left).map_or(length, |left| left.min(length));
-        let mut buffer = Vec::with_capacity(length);
-        while buffer.len() < length {
-            let at = offset + buffer.len() as u64;
-            match open::read_into_spare(&self.file, &mut buffer, at) {
-                Ok(0) => break,
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+        match &self.content {
+            Content::Whole(content) => {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());
+                let end = start.saturating_add(length).min(content.len());
+                Ok(content.slice(start..end))
+            }
+            Content::Pieces(pieces) => {
+                let left = self.facts.length.saturating_sub(offset);
+                let length = usize::try_from(left).map_or(length, |left| left.min(length));
+                pieces.read((&self.file, &self.facts), offset, length)
             }
         }
-        Ok(buffer.into())
+    }
+
+    /// Octets that it may hold; None where it holds none for others.
+    fn kept_octets(&self) -> Option<usize> {
+        match &self.content {
+            Content::Whole(content) => Some(content.len()),
+            Content::Pieces(pieces) if pieces.are_kept() => usize::try_from(self.facts.length).ok(),
+            Content::Pieces(_) => None,
+        }
+    }
+
+    /// Whether it was seen to be another file by now.
+    fn has_changed(&self) -> bool {
+        matches!(&self.content, Content::Pieces(pieces) if pieces.have_changed())
     }
 }
 

@@ -2,7 +2,8 @@
 //! rule: the end point decides, the reactor only carries.
 //!
 //! Octets are asked of the end point late: a socket counts as writable when fewer than half of
-//! `unsent_low_water` octets lie unsent in the kernel, and then gets about `unsent_low_water` more.
+//! `unsent_low_water` octets lie unsent in the kernel, and then gets about `unsent_low_water` more. [`Depth`] may
+//! raise that mark.
 //!
 //! ```no_run
 //! use os::reactor::{Reactor, ReactorSettings, Stop};
@@ -18,16 +19,19 @@
 
 mod act;
 mod backend;
+mod depth;
 mod epoll;
 mod input;
 mod lag;
 mod output;
+mod rooms;
 mod socket;
 mod stop;
 mod table;
 mod uring;
 
 pub use backend::Backend;
+pub use depth::Depth;
 pub use lag::LoopTimes;
 pub use stop::Stop;
 
@@ -38,6 +42,7 @@ use crate::tcp::{Listener, TcpFacts};
 use backend::{Carrier, Ready};
 use lag::LagWatch;
 use proto::{Accepted, EndPoint, SocketError, SocketId};
+use rooms::Rooms;
 use socket::{Input, Output, Phase, Socket};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -68,6 +73,8 @@ pub struct ReactorSettings {
     /// How long a closed socket waits, after its FIN, for the peer's. Zero closes at once; then
     /// octets that arrive late become an RST.
     pub linger: Duration,
+    /// Whether more octets may lie unsent in the kernel where the path is quick.
+    pub depth: Depth,
     /// Whether it keeps the time of its turns and waits, and how late it came to them.
     pub timing: Timing,
 }
@@ -79,6 +86,7 @@ impl Default for ReactorSettings {
             backend: Backend::default(),
             flush: Duration::from_secs(10),
             linger: Duration::from_secs(1),
+            depth: Depth::Fixed,
             timing: Timing::Off,
         }
     }
@@ -116,6 +124,7 @@ pub struct Reactor {
     /// Sockets that go on without a new event, because they had used up their turn.
     again: Vec<Token>,
     alarms: BinaryHeap<Reverse<(Instant, Token)>>,
+    rooms: Rooms,
     witness: Option<Witness>,
     lag: Option<LagWatch>,
     finishing: bool,
@@ -134,6 +143,7 @@ impl Reactor {
             table: Table::default(),
             again: Vec::new(),
             alarms: BinaryHeap::new(),
+            rooms: Rooms::default(),
             witness: None,
             lag: None,
             finishing: false,

@@ -16,7 +16,7 @@ pub(crate) use stream::{
 };
 
 use crate::error::Os;
-pub(crate) use option::acknowledge_quickly;
+pub(crate) use option::{acknowledge_quickly, set_unsent_low_water};
 use option::{apply, set};
 use proto::{Acks, SocketSettings};
 use std::io;

@@ -44,7 +44,7 @@ mod settings;
 
 pub use client::Client;
 pub(crate) use client::Written;
-pub use server::Server;
+pub use server::{Room, Server};
 pub use settings::{ClientSettings, Expect, KeepAlive, ServerSettings};
 pub use wire::h1::Limits;
 

@@ -33,6 +33,7 @@ mod known;
 mod lifecycle;
 mod priority;
 mod receive;
+mod repeated;
 mod server;
 mod settings;
 #[cfg(test)]

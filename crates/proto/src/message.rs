@@ -159,6 +159,16 @@ impl RequestHead {
         self.path.capacity() + self.authority.capacity() + self.fields.room()
     }
 
+    /// Becomes the same as `other`, in the room that it has.
+    pub(crate) fn copy_from(&mut self, other: &Self) {
+        self.method.clone_from(&other.method);
+        self.scheme = other.scheme;
+        self.authority.clone_from(&other.authority);
+        self.path.clone_from(&other.path);
+        self.protocol.clone_from(&other.protocol);
+        self.fields.copy_from(&other.fields);
+    }
+
     /// A GET without fields.
     pub fn get(scheme: Scheme, authority: impl Into<String>, path: impl Into<String>) -> Self {
         Self {

@@ -106,6 +106,11 @@ impl SendBuf {
         self.length == 0
     }
 
+    /// Octets that it has room for without asking the system: what an empty queue is worth keeping for.
+    pub fn room(&self) -> usize {
+        self.arena.capacity()
+    }
+
     /// Appends a copy of `octets`.
     pub fn put(&mut self, octets: &[u8]) {
         self.put_with(|arena| arena.extend_from_slice(octets));

@@ -45,6 +45,6 @@ pub use key_log::KeyLog;
 pub use layer::Layer;
 pub use rustls::pki_types::UnixTime;
 pub use rustls::time_provider::TimeProvider;
-pub use server_tls::{ServerTls, ServerTlsOptions};
+pub use server_tls::{Ciphers, ServerTls, ServerTlsOptions};
 pub use tls::{Negotiated, Tls};
 pub use trust::{FixedTime, RootsLater, Trust};

@@ -4,9 +4,9 @@
 
 use proto::SendBuf;
 use secure::{
-    Authority, AuthoritySpec, ClientTls, ClientTlsOptions, Distrust, FixedTime, Identity, KeyLog,
-    Layer, Pem, Resumption, ServerTls, ServerTlsOptions, Tls, TlsError, Trust, UnixTime, Validity,
-    Versions,
+    Authority, AuthoritySpec, Ciphers, ClientTls, ClientTlsOptions, Distrust, FixedTime, Identity,
+    KeyLog, Layer, Pem, Resumption, ServerTls, ServerTlsOptions, Tls, TlsError, Trust, UnixTime,
+    Validity, Versions,
 };
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -103,6 +103,26 @@ fn the_versions_and_protocols_agreed_on_are_told() {
             (version, cipher, "http/1.1")
         );
         assert_eq!(far.negotiated().unwrap().record(), record);
+    }
+}
+
+#[test]
+fn a_server_that_wants_it_cheap_takes_aes_128_whatever_the_clients_order() {
+    let authority = authority();
+    let options = ServerTlsOptions {
+        ciphers: Ciphers::Cheapest,
+        ..ServerTlsOptions::new(vec![authority.issue(&["a.example"]).unwrap()])
+    };
+    let server = ServerTls::new(options).unwrap();
+    for (versions, cipher) in [
+        (Versions::Tls13, "TLS_AES_128_GCM_SHA256"),
+        (Versions::Tls12, "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"),
+    ] {
+        let settings = ClientTls::new(ClientTlsOptions { versions, ..trusting(&authority) });
+        let mut near = Tls::client(&settings.unwrap(), "a.example").unwrap();
+        let mut far = Tls::server(&server).unwrap();
+        shake(&mut near, &mut far, usize::MAX).unwrap();
+        assert_eq!(near.negotiated().unwrap().cipher(), cipher);
     }
 }
 

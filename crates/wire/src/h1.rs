@@ -24,6 +24,7 @@ mod error;
 mod framing;
 mod head;
 mod options;
+mod plain;
 mod scan;
 
 pub use chunked::{ChunkPart, ChunkedDecoder};
@@ -38,6 +39,7 @@ pub use head::{
     parse_response, parse_trailers,
 };
 pub use options::ConnectionOptions;
+pub use plain::{PlainRequest, plain_request};
 pub use scan::{HeadScanner, Limits};
 
 /// RFC 9110 §5.6.2: tchar.
@@ -45,18 +47,20 @@ fn is_tchar(octet: u8) -> bool {
     TCHAR[usize::from(octet)]
 }
 
-const TCHAR: [bool; 256] = {
+const TCHAR: [bool; 256] = alphanumeric_and(b"!#$%&'*+-.^_`|~");
+
+/// Which octets are letters, digits or among `others`.
+const fn alphanumeric_and(others: &[u8]) -> [bool; 256] {
     let mut table = [false; 256];
     let mut octet = 0;
     while octet < 256 {
         table[octet] = (octet as u8).is_ascii_alphanumeric();
         octet += 1;
     }
-    let others = b"!#$%&'*+-.^_`|~";
     let mut index = 0;
     while index < others.len() {
         table[others[index] as usize] = true;
         index += 1;
     }
     table
-};
+}

@@ -9,12 +9,13 @@ use origin::{
 };
 use os::error::Os;
 use os::files::{CacheSettings, Root};
-use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
+use os::reactor::{Backend, Depth, Reactor, ReactorSettings, Stop};
 use os::signal::Interrupts;
 use os::tcp::Listener;
 use proto::SocketSettings;
 use secure::{
-    Authority, AuthoritySpec, Identity, Pem, ServerTls, ServerTlsOptions, UnixTime, Validity,
+    Authority, AuthoritySpec, Ciphers, Identity, Pem, ServerTls, ServerTlsOptions, UnixTime,
+    Validity,
 };
 use std::fs;
 use std::io::ErrorKind;
@@ -83,8 +84,8 @@ fn backend(args: &ServeArgs) -> Result<Backend, Trouble> {
     Ok(if Backend::IoUring.probe().is_ok() { Backend::IoUring } else { Backend::Epoll })
 }
 
-/// Octets that may wait unsent in the kernel. A trial's server decides later; whoever only serves files saves a call
-/// for each 16 KiB.
+/// Octets that may wait unsent in the kernel, at first. A trial's server decides later; whoever only serves files saves
+/// a call for each 16 KiB.
 const UNSENT_LOW_WATER: u32 = 128 * 1024;
 
 /// How often the main thread, which serves nobody, looks up.
@@ -112,8 +113,8 @@ impl Worker {
     fn run(self) -> Result<(), Os> {
         let root = Root::open(&self.dir, CacheSettings::default())?;
         let core = self.core % host::cores() as usize;
-        let (core, backend) = (Some(core), self.backend);
-        let settings = ReactorSettings { core, backend, ..ReactorSettings::default() };
+        let (core, backend, depth) = (Some(core), self.backend, Depth::ByPath);
+        let settings = ReactorSettings { core, backend, depth, ..ReactorSettings::default() };
         let mut reactor = Reactor::new(settings, self.stop)?;
         for listener in self.listeners {
             reactor.listen(listener)?;
@@ -186,8 +187,13 @@ fn listen(
     let tls = match identity {
         Some(identity) => {
             let alpn = protocols(args).iter().map(|protocol| protocol.name.to_owned()).collect();
-            let options =
-                ServerTlsOptions { key_log, alpn, ..ServerTlsOptions::new(vec![identity]) };
+            let ciphers = Ciphers::Cheapest;
+            let options = ServerTlsOptions {
+                key_log,
+                alpn,
+                ciphers,
+                ..ServerTlsOptions::new(vec![identity])
+            };
             Some(ServerTls::new(options).map_err(Trouble::misuse)?)
         }
         None => None,

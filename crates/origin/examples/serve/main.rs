@@ -1,4 +1,4 @@
-//! Serves a folder: `serve DIR [--listen ADDR] [--listen-tls ADDR] [--threads N] [--low-water BYTES]`,
+//! Serves a folder: `serve DIR [--listen ADDR] [--listen-tls ADDR] [--threads N] [--low-water BYTES] [--deep]`,
 //! until its standard input ends. Addresses are printed, one a line, once they listen.
 #![allow(clippy::print_stdout, reason = "an example is a program")]
 
@@ -8,10 +8,10 @@ mod files_adapter;
 use files_adapter::FilesAdapter;
 use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
 use os::files::{CacheSettings, Root};
-use os::reactor::{Reactor, ReactorSettings, Stop};
+use os::reactor::{Depth, Reactor, ReactorSettings, Stop};
 use os::tcp::Listener;
 use proto::SocketSettings;
-use secure::{Authority, AuthoritySpec, ServerTls, ServerTlsOptions};
+use secure::{Authority, AuthoritySpec, Ciphers, ServerTls, ServerTlsOptions};
 use std::error::Error;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -28,7 +28,8 @@ fn main() -> Outcome<()> {
         .enumerate()
         .map(|(core, listeners)| {
             let (config, stop, folder) = (config.clone(), stop.clone(), arguments.folder.clone());
-            thread::spawn(move || serve(config, stop, (folder, core, listeners)))
+            let depth = arguments.depth;
+            thread::spawn(move || serve(config, stop, (folder, depth), (core, listeners)))
         })
         .collect();
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
@@ -43,7 +44,9 @@ fn main() -> Outcome<()> {
 fn listen(arguments: &Arguments) -> Outcome<(OriginConfig, Vec<Vec<Listener>>)> {
     let authority = Authority::new(AuthoritySpec::default())?;
     let identity = authority.issue(&["localhost", "127.0.0.1", "::1"])?;
-    let tls = ServerTls::new(ServerTlsOptions::new(vec![identity]))?;
+    let ciphers = Ciphers::Cheapest;
+    let tls = ServerTlsOptions { ciphers, ..ServerTlsOptions::new(vec![identity]) };
+    let tls = ServerTls::new(tls)?;
     let mut kinds = Vec::new();
     let mut shares: Vec<Vec<Listener>> = (0..arguments.threads).map(|_| Vec::new()).collect();
     let settings =
@@ -69,11 +72,13 @@ fn listen(arguments: &Arguments) -> Outcome<(OriginConfig, Vec<Vec<Listener>>)> 
 fn serve(
     config: OriginConfig,
     stop: Stop,
-    (folder, core, listeners): (PathBuf, usize, Vec<Listener>),
+    (folder, depth): (PathBuf, Depth),
+    (core, listeners): (usize, Vec<Listener>),
 ) -> Outcome<()> {
     let root = Root::open(&folder, CacheSettings::default())?;
     let cores = thread::available_parallelism()?.get();
-    let settings = ReactorSettings { core: Some(core % cores), ..ReactorSettings::default() };
+    let core = Some(core % cores);
+    let settings = ReactorSettings { core, depth, ..ReactorSettings::default() };
     let mut reactor = Reactor::new(settings, stop)?;
     for listener in listeners {
         reactor.listen(listener)?;
@@ -93,18 +98,21 @@ struct Arguments {
     listen: Vec<(SocketAddr, Kind)>,
     threads: usize,
     low_water: u32,
+    depth: Depth,
 }
 
 impl Arguments {
     fn read(mut words: impl Iterator<Item = String>) -> Outcome<Self> {
         let low_water = SocketSettings::default().unsent_low_water;
-        let mut read = Self { folder: ".".into(), listen: Vec::new(), threads: 1, low_water };
+        let (listen, depth) = (Vec::new(), Depth::Fixed);
+        let mut read = Self { folder: ".".into(), listen, threads: 1, low_water, depth };
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} needs a value"));
             match word.as_str() {
                 "--listen" => read.listen.push((value()?.parse()?, Kind::Clear)),
                 "--listen-tls" => read.listen.push((value()?.parse()?, Kind::Tls)),
                 "--low-water" => read.low_water = value()?.parse()?,
+                "--deep" => read.depth = Depth::ByPath,
                 "--threads" => read.threads = value()?.parse::<usize>()?.max(1),
                 _ => read.folder = word.into(),
             }

@@ -1,4 +1,4 @@
-//! Small files kept whole, bounded in octets and in age. A file that changes is served in its old
+//! Files kept after they were asked for, bounded in octets and in age. A file that changes is served in its old
 //! version for at most that age, or for as long as the system cannot open it anew.
 
 use super::OpenFile;
@@ -17,23 +17,36 @@ const ENTRIES: usize = 1024;
 /// What is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheSettings {
-    /// Files up to this size are kept whole.
+    /// Files up to this size are read and kept whole.
     pub file_limit: usize,
-    /// Octets kept in all.
+    /// Octets of them kept in all.
     pub total_limit: usize,
+    /// Larger files up to this size are kept in pieces, each read when it is first asked for.
+    pub large_file_limit: usize,
+    /// Octets of them kept in all.
+    pub large_total_limit: usize,
     /// How long a file is taken for unchanged. Zero keeps nothing.
     pub age: Duration,
 }
 
 impl Default for CacheSettings {
     fn default() -> Self {
-        Self { file_limit: 256 * 1024, total_limit: 16 * 1024 * 1024, age: Duration::from_secs(1) }
+        Self {
+            file_limit: 256 * 1024,
+            total_limit: 16 * 1024 * 1024,
+            large_file_limit: 16 * 1024 * 1024,
+            large_total_limit: 32 * 1024 * 1024,
+            age: Duration::from_secs(1),
+        }
     }
 }
 
+/// Files of one kind: the large ones stand apart, so that they never push the small ones out.
 #[derive(Debug)]
 pub(super) struct Cache {
-    settings: CacheSettings,
+    file_limit: usize,
+    total_limit: usize,
+    age: Duration,
     kept: RefCell<Kept>,
 }
 
@@ -44,30 +57,41 @@ struct Kept {
 }
 
 impl Cache {
-    pub(super) fn new(settings: CacheSettings) -> Self {
-        Self { settings, kept: RefCell::default() }
+    pub(super) fn small(settings: &CacheSettings) -> Self {
+        Self::new((settings.file_limit, settings.total_limit), settings.age)
+    }
+
+    pub(super) fn large(settings: &CacheSettings) -> Self {
+        Self::new((settings.large_file_limit, settings.large_total_limit), settings.age)
+    }
+
+    fn new((file_limit, total_limit): (usize, usize), age: Duration) -> Self {
+        Self { file_limit, total_limit, age, kept: RefCell::default() }
     }
 
     /// How long a file is taken for unchanged.
     pub(super) fn age(&self) -> Duration {
-        self.settings.age
+        self.age
     }
 
     /// Whether a file of this length would be kept.
     pub(super) fn takes(&self, length: u64) -> bool {
-        !self.settings.age.is_zero() && length <= self.settings.file_limit as u64
+        !self.age.is_zero() && length <= self.file_limit.min(self.total_limit) as u64
     }
 
     /// The file, where it was looked up not long ago.
     pub(super) fn find(&self, now: Instant, path: &str) -> Option<Arc<OpenFile>> {
         let kept = self.kept.borrow();
         let (since, file) = kept.files.get(path)?;
-        (now.since(*since) < self.settings.age).then(|| Arc::clone(file))
+        let is_current = now.since(*since) < self.age && !file.has_changed();
+        is_current.then(|| Arc::clone(file))
     }
 
     /// The file, however long ago it was looked up.
     pub(super) fn find_old(&self, path: &str) -> Option<Arc<OpenFile>> {
-        self.kept.borrow().files.get(path).map(|(_, file)| Arc::clone(file))
+        let kept = self.kept.borrow();
+        let (_, file) = kept.files.get(path)?;
+        (!file.has_changed()).then(|| Arc::clone(file))
     }
 
     #[cfg(test)]
@@ -77,14 +101,14 @@ impl Cache {
 
     pub(super) fn keep(&self, now: Instant, path: &str, file: &Arc<OpenFile>) {
         let Some(cost) = cost(path, file) else { return };
-        if cost > self.settings.total_limit {
+        if cost > self.total_limit {
             return;
         }
         let mut kept = self.kept.borrow_mut();
         kept.remove(path);
         // Everything goes at once: what is asked for often comes back with the next request, and no
         // order of use has to be kept on every hit.
-        if kept.total + cost > self.settings.total_limit || kept.files.len() >= ENTRIES {
+        if kept.total + cost > self.total_limit || kept.files.len() >= ENTRIES {
             *kept = Kept::default();
         }
         kept.total += cost;
@@ -101,5 +125,5 @@ impl Kept {
 }
 
 fn cost(path: &str, file: &OpenFile) -> Option<usize> {
-    file.content.as_ref().map(|content| content.len() + path.len() + ENTRY_COST)
+    file.kept_octets().map(|octets| octets + path.len() + ENTRY_COST)
 }

@@ -42,13 +42,18 @@ fn with_openat2(directory: BorrowedFd<'_>, path: &str) -> io::Result<OwnedFd> {
     owned(fd as libc::c_int)
 }
 
-/// Reads from `offset` into the room that the buffer has left, which need not be cleared for it.
-pub(super) fn read_into_spare(file: &File, buffer: &mut Vec<u8>, offset: u64) -> io::Result<usize> {
+/// Reads up to `most` octets from `offset` into the room that the buffer has left, which need not be cleared for it.
+pub(super) fn read_into_spare(
+    file: &File,
+    buffer: &mut Vec<u8>,
+    offset: u64,
+    most: usize,
+) -> io::Result<usize> {
     let offset = i64::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
     let spare = buffer.spare_capacity_mut();
-    // SAFETY: the kernel writes at most the length of the spare room into it.
-    let count =
-        unsafe { libc::pread(file.as_raw_fd(), spare.as_mut_ptr().cast(), spare.len(), offset) };
+    let length = spare.len().min(most);
+    // SAFETY: the kernel writes at most `length` octets into the spare room, which is no shorter.
+    let count = unsafe { libc::pread(file.as_raw_fd(), spare.as_mut_ptr().cast(), length, offset) };
     let count = usize::try_from(count).map_err(|_negative| io::Error::last_os_error())?;
     // SAFETY: the kernel has written so many octets after the old length, within the capacity.
     unsafe { buffer.set_len(buffer.len() + count) };

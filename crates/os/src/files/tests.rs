@@ -108,12 +108,87 @@ fn a_changed_file_is_seen_once_its_copy_is_old() {
 #[test]
 fn the_cache_never_holds_more_than_its_limit() {
     let folder = Folder::new("bound");
-    let settings = CacheSettings { total_limit: 4_000, ..CacheSettings::default() };
+    let (total_limit, large_total_limit) = (4_000, 8_000);
+    let settings = CacheSettings {
+        file_limit: 1_000,
+        total_limit,
+        large_total_limit,
+        ..CacheSettings::default()
+    };
     let root = folder.root(settings);
     for index in 0..40 {
         let name = format!("f{index}");
-        std::fs::write(folder.0.join("root").join(&name), [b'x'; 1000]).unwrap();
+        let octets = if index % 3 == 0 { 2_000 } else { 1_000 };
+        std::fs::write(folder.0.join("root").join(&name), vec![b'x'; octets]).unwrap();
         assert!(content(&root, &name).is_some());
-        assert!(root.cache.octets() <= 4_000);
+        assert!(root.small.octets() <= total_limit && root.large.octets() <= large_total_limit);
     }
+    assert!(root.small.octets() > 0 && root.large.octets() > 0);
+}
+
+/// Octets that tell where in a file they stand.
+fn counted(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at / 251 + at) as u8).collect()
+}
+
+fn whole(file: &OpenFile, step: usize) -> Vec<u8> {
+    let mut octets = Vec::new();
+    while let Some(piece) =
+        file.read(octets.len() as u64, step).ok().filter(|piece| !piece.is_empty())
+    {
+        assert!(piece.len() <= step);
+        octets.extend_from_slice(&piece);
+    }
+    octets
+}
+
+fn file(root: &Root, path: &str) -> Arc<OpenFile> {
+    match root.lookup(clock::now(), path) {
+        Ok(Entry::File(file)) => file,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_large_file_reads_alike_whether_its_pieces_are_kept_or_not() {
+    let folder = Folder::new("pieces");
+    let octets = counted(300_001);
+    std::fs::write(folder.0.join("root/large"), &octets).unwrap();
+    for large_file_limit in [0, 1 << 20] {
+        let root = folder.root(CacheSettings { large_file_limit, ..CacheSettings::default() });
+        for step in [1_000, 16 * 1024, 64 * 1024, 1 << 20] {
+            assert!(whole(&file(&root, "large"), step) == octets, "{large_file_limit} {step}");
+        }
+        let part = file(&root, "large").read(65_000, 100).unwrap();
+        assert_eq!(part[..], octets[65_000..65_100]);
+    }
+}
+
+#[test]
+fn a_piece_that_is_kept_is_read_once_and_its_room_used_again() {
+    let folder = Folder::new("rooms");
+    std::fs::write(folder.0.join("root/large"), counted(300_000)).unwrap();
+    let kept = folder.root(CacheSettings::default());
+    let (first, again) = (file(&kept, "large"), file(&kept, "large"));
+    let at = |file: &OpenFile| file.read(0, 64 * 1024).unwrap().as_ptr();
+    assert_eq!(at(&first), at(&again));
+    let passing = folder.root(CacheSettings { large_file_limit: 0, ..CacheSettings::default() });
+    let open = file(&passing, "large");
+    let one = at(&open);
+    assert_eq!((passing.rooms.waiting(), at(&open)), (1, one), "nobody held it any more");
+}
+
+#[test]
+fn pieces_of_two_versions_are_never_kept_together() {
+    let folder = Folder::new("versions");
+    let path = folder.0.join("root/large");
+    std::fs::write(&path, vec![b'a'; 300_000]).unwrap();
+    let root = folder.root(CacheSettings::default());
+    let old = file(&root, "large");
+    assert_eq!(old.read(0, 10).unwrap()[..], [b'a'; 10]);
+    std::fs::write(&path, vec![b'b'; 300_001]).unwrap();
+    assert_eq!(file(&root, "large").facts().length, 300_000, "it is taken for unchanged");
+    // A piece that was not read before shows the change.
+    assert_eq!(old.read(100_000, 10).unwrap()[..], [b'b'; 10]);
+    assert!(whole(&file(&root, "large"), 64 * 1024) == vec![b'b'; 300_001]);
 }

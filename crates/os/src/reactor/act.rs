@@ -150,6 +150,9 @@ impl Reactor {
         if ready.writable() {
             socket.output.ready = true;
             socket.output.unsent_bound = 0;
+            if let Some(mark) = socket.output.note_drained(clock::now) {
+                tcp::set_unsent_low_water(socket.fd.as_fd(), mark);
+            }
         }
         match socket.phase {
             Phase::Connecting if ready.writable() => self.handle_connect(end_point, token),

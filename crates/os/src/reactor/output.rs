@@ -1,6 +1,7 @@
 //! The writing side: octets are asked of the end point only when the kernel has little left to send.
 
 use super::backend::Carrier;
+use super::rooms::Rooms;
 use super::socket::{Phase, Socket};
 use super::table::Token;
 use super::{Reactor, socket_error};
@@ -28,19 +29,22 @@ enum Turn {
 impl Reactor {
     /// Sends what is owed and asks for more, then does what the end point wants thereupon.
     pub(super) fn write<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
-        let idle = self.table.find(token).is_none_or(|socket| {
-            !socket.output.wanted && socket.output.owed.is_empty() && !socket.phase.ends()
-        });
-        if !idle {
-            self.write_once(end_point, token);
-            self.act(end_point);
+        let Some(socket) = self.table.find(token) else { return };
+        let output = &mut socket.output;
+        if !output.wanted && output.owed.is_empty() && !socket.phase.ends() {
+            // What was under way has come back with its room.
+            return self.rooms.take_back(&mut output.owed);
         }
+        self.write_once(end_point, token);
+        self.act(end_point);
     }
 
     /// The same without the end point's actions: for use within them.
     pub(super) fn write_once<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         let Some(socket) = self.table.find(token) else { return };
-        let turn = write_turn(end_point, self.carrier.as_mut(), (token, socket));
+        let turn = write_turn(end_point, (self.carrier.as_mut(), &mut self.rooms), (token, socket));
+        self.rooms.take_back(&mut socket.output.owed);
+        socket.output.note_full(self.settings.depth, clock::now);
         match turn {
             Turn::Over => {}
             Turn::More => self.queue(token),
@@ -68,7 +72,7 @@ impl Reactor {
 
 fn write_turn<E: EndPoint + ?Sized>(
     end_point: &mut E,
-    carrier: &mut dyn Carrier,
+    (carrier, rooms): (&mut dyn Carrier, &mut Rooms),
     (token, socket): (Token, &mut Socket),
 ) -> Turn {
     if socket.phase == Phase::Connecting {
@@ -79,7 +83,7 @@ fn write_turn<E: EndPoint + ?Sized>(
         if let Err(error) = wait_for_low_water(carrier, token, socket) {
             return Turn::Failed(error);
         }
-        let none = socket.output.owed.is_empty() && !refill(end_point, socket);
+        let none = socket.output.owed.is_empty() && !refill(end_point, (socket, rooms));
         if !socket.output.under_way && none && socket.phase.ends() {
             return Turn::Fin;
         }
@@ -98,13 +102,19 @@ fn write_turn<E: EndPoint + ?Sized>(
 }
 
 /// Asks the end point for octets, where the kernel would take them now. Whether there are any.
-fn refill<E: EndPoint + ?Sized>(end_point: &mut E, socket: &mut Socket) -> bool {
+fn refill<E: EndPoint + ?Sized>(
+    end_point: &mut E,
+    (socket, rooms): (&mut Socket, &mut Rooms),
+) -> bool {
     let output = &mut socket.output;
     let room = output.ready && output.unsent_bound < output.low_water;
     if !room || !output.wanted || socket.phase != Phase::Open {
         return false;
     }
-    end_point.poll_transmit(clock::now(), socket.id, &mut output.owed, output.low_water);
+    if output.owed.room() == 0 {
+        rooms.lend(&mut output.owed);
+    }
+    end_point.poll_transmit(clock::now(), socket.id, &mut output.owed, output.least);
     output.wanted = !output.owed.is_empty();
     output.wanted
 }

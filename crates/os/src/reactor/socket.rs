@@ -2,6 +2,7 @@
 
 use proto::{Acks, SendBuf, SocketId};
 use std::os::fd::OwnedFd;
+use unit::Instant;
 
 /// Octets asked of an end point at once, where the kernel's own low-water mark is none.
 const ROOM: usize = 256 * 1024;
@@ -92,14 +93,19 @@ pub(super) struct Output {
     pub(super) ready: bool,
     /// The end point has something to send.
     pub(super) wanted: bool,
-    /// Taken from the end point, not yet by the kernel.
+    /// Taken from the end point, not yet by the kernel. It has room only while there is something: the reactor
+    /// lends it.
     pub(super) owed: SendBuf,
     /// What was owed before is in the kernel's hands, which will tell what became of it.
     pub(super) under_way: bool,
     /// At most so many octets lie unsent in the kernel.
     pub(super) unsent_bound: usize,
-    /// TCP_NOTSENT_LOWAT as it was set, bounded.
+    /// TCP_NOTSENT_LOWAT in force, bounded.
     pub(super) low_water: usize,
+    /// The same as it was set at first; about so many octets are asked for at once.
+    pub(super) least: usize,
+    /// Since when the kernel takes no more, where that is of interest.
+    pub(super) full_since: Option<Instant>,
 }
 
 impl Input {
@@ -112,14 +118,17 @@ impl Input {
 impl Output {
     /// `ready` as far as is known; a new connection has sent nothing.
     pub(super) fn new(low_water: u32) -> Self {
+        // tcp(7): 0 leaves it to the system, which sets no mark.
+        let low_water = if low_water == 0 { ROOM } else { ROOM.min(low_water as usize) };
         Self {
             ready: false,
             wanted: false,
             owed: SendBuf::new(),
             under_way: false,
             unsent_bound: 0,
-            // tcp(7): 0 leaves it to the system, which sets no mark.
-            low_water: if low_water == 0 { ROOM } else { ROOM.min(low_water as usize) },
+            low_water,
+            least: low_water,
+            full_since: None,
         }
     }
 

@@ -132,7 +132,7 @@ impl Uring {
             Err(error) => return Some(Ready::failure(token, error)),
         }
         if output.owed.is_empty() {
-            // With its room, for the next.
+            // With its room, which the reactor takes back or uses again.
             output.owed = rest;
         } else if !rest.is_empty() {
             let later = output.owed.len();

@@ -47,6 +47,12 @@ pub(super) fn unsent_low_water(fd: BorrowedFd<'_>) -> io::Result<u32> {
     read_int(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT).map(|octets| octets as u32)
 }
 
+/// Sets TCP_NOTSENT_LOWAT anew.
+pub(crate) fn set_unsent_low_water(fd: BorrowedFd<'_>, octets: u32) {
+    // It fails only where the connection is gone already, which reading tells.
+    let _gone = set(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &octets);
+}
+
 /// Whether TCP_NODELAY is in force.
 pub(super) fn no_delay(fd: BorrowedFd<'_>) -> io::Result<bool> {
     read_int(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY).map(|value| value != 0)

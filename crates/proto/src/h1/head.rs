@@ -21,6 +21,19 @@ pub(super) struct Request {
     pub(super) upgrade: bool,
 }
 
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            head: RequestHead::default(),
+            length: BodyLength::Empty,
+            version: Version::Http11,
+            persists: true,
+            expects_continue: false,
+            upgrade: false,
+        }
+    }
+}
+
 /// A response head and what the connection must know about it.
 #[derive(Debug)]
 pub(super) struct Response {

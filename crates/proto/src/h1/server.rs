@@ -2,12 +2,13 @@
 //! octets go out for the oldest unfinished exchange alone.
 
 mod exchange;
+mod known;
 mod life;
+mod room;
 
 use super::body::{self, Incoming};
 use super::connection::{HeadReader, trace_closed, violation};
-use super::head;
-use super::outgoing::Outgoing;
+use super::head::{self, Request};
 use super::settings::{Expect, KeepAlive, ServerSettings};
 use crate::connection::{Connection, ConnectionState, Event, Fin, ServerConnection, StreamId};
 use crate::error::{Error, Misuse, Refused};
@@ -17,6 +18,7 @@ use crate::send_buf::{FilePart, SendBuf};
 use bytes::Bytes;
 use exchange::Exchange;
 use life::{Phase, Timer};
+pub use room::Room;
 use std::collections::VecDeque;
 use trace::{HeaderOctets, Tracer};
 use unit::Instant;
@@ -32,10 +34,8 @@ pub struct Server {
     /// Exchanges whose answers are not all sent, oldest first, and the number of the first.
     exchanges: VecDeque<Exchange>,
     first: u64,
-    /// What the exchange that ended last has left, for the next.
-    spare: Outgoing,
-    /// A head whose room the next request takes.
-    spare_head: RequestHead,
+    /// Its own, or lent.
+    room: Option<Box<Room>>,
     /// Octets that came while no further request was taken.
     backlog: Vec<u8>,
     /// Body octets given out and not consumed.
@@ -80,8 +80,7 @@ impl Server {
             receiving: Receiving::Head,
             exchanges: VecDeque::new(),
             first: 0,
-            spare: Outgoing::default(),
-            spare_head: RequestHead::default(),
+            room: None,
             backlog: Vec::new(),
             unconsumed: 0,
             input: Input::Open,
@@ -117,6 +116,30 @@ impl Server {
     /// Queues body octets of a file, as [`Connection::send`] does others; the layers below must pass them unseen.
     pub fn send_file(&mut self, stream: StreamId, part: FilePart, fin: Fin) -> Result<(), Misuse> {
         self.exchange(stream)?.out.send_file(part, fin)
+    }
+
+    /// Lends it room, for as long as it has something to do. None is taken where it has some.
+    pub fn lend(&mut self, rooms: &mut Vec<Box<Room>>) {
+        if self.room.is_none()
+            && let Some(mut room) = rooms.pop()
+        {
+            std::mem::swap(&mut self.exchanges, &mut room.exchanges);
+            self.room = Some(room);
+        }
+    }
+
+    /// The room that it has, where no request is under way.
+    pub fn give_back(&mut self) -> Option<Box<Room>> {
+        if !self.exchanges.is_empty() {
+            return None;
+        }
+        let mut room = self.room.take()?;
+        std::mem::swap(&mut self.exchanges, &mut room.exchanges);
+        Some(room)
+    }
+
+    fn room(&mut self) -> &mut Room {
+        self.room.get_or_insert_with(Box::default)
     }
 
     fn newest(&self) -> StreamId {
@@ -162,20 +185,8 @@ impl Server {
     }
 
     fn read_head<'i>(&mut self, now: Instant, input: &mut &'i [u8]) -> Option<Event<'i>> {
-        let whole = match self.reader.read(input) {
-            Ok(whole) => whole?,
-            Err(error) => {
-                self.refuse(head::broken(error));
-                return None;
-            }
-        };
-        let octets = self.reader.octets(whole);
-        let length = octets.len();
-        let room = std::mem::take(&mut self.spare_head);
-        let request = head::read_request(octets, self.settings.scheme, room);
-        self.reader.restart();
-        let request = match request {
-            Ok(request) => request,
+        let (length, request) = match self.next_head(input) {
+            Ok(read) => read?,
             Err(error) => {
                 self.refuse(error);
                 return None;
@@ -183,7 +194,7 @@ impl Server {
         };
         self.headers.received.count(length, length);
         let persists = request.persists && self.settings.keep_alive == KeepAlive::On;
-        let out = std::mem::take(&mut self.spare);
+        let out = std::mem::take(&mut self.room().out);
         self.exchanges.push_back(Exchange::new(&request, persists, out));
         let stream = self.newest();
         self.tracer.emit(now, || trace::Event::FrameParsed {
@@ -205,6 +216,26 @@ impl Server {
             }
         };
         Some(Event::Request { stream, head: request.head, fin })
+    }
+
+    /// Reads a whole head, and tells its length.
+    fn next_head(&mut self, input: &mut &[u8]) -> Result<Option<(usize, Request)>, Error> {
+        let (scheme, limits) = (self.settings.scheme, self.settings.limits);
+        let room = self.room.get_or_insert_with(Box::default);
+        if self.reader.is_empty()
+            && let Some(read) = room.known.read(input, (scheme, limits), &mut room.head)
+        {
+            return Ok(Some(read));
+        }
+        let Some(whole) = self.reader.read(input).map_err(head::broken)? else { return Ok(None) };
+        let octets = self.reader.octets(whole);
+        let request = head::read_request(octets, scheme, std::mem::take(&mut room.head));
+        if let Ok(request) = &request {
+            room.known.keep(octets, limits, request);
+        }
+        let length = octets.len();
+        self.reader.restart();
+        request.map(|request| Some((length, request)))
     }
 
     fn read_body<'i>(&mut self, now: Instant, input: &mut &'i [u8]) -> Option<Event<'i>> {
@@ -451,7 +482,7 @@ impl ServerConnection for Server {
 
     fn recycle(&mut self, head: RequestHead) {
         if head.room() <= KEEP {
-            self.spare_head = head;
+            self.room().head = head;
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod client;
 mod pair;
+mod room;
 
 mod server;
 mod smuggling;

@@ -4,7 +4,6 @@
 use super::connection::{Core, Over, Place, Role, Shutdown};
 use super::data::Ended;
 use super::head::{ExtendedConnect, HeadReader, Kind, Malformed, ReadRequest, ReadResponse};
-use super::known::KnownResponse;
 use super::priority;
 use crate::connection::{Event, Fin, StreamId};
 use crate::message::{Method, ResponseHead, Status};
@@ -14,7 +13,7 @@ use crate::multiplex::timers::Timer;
 use crate::schedule::Priority;
 use wire::Field;
 use wire::h2::{Dependency, ErrorCode};
-use wire::hpack::{self, Era, Fault};
+use wire::hpack::{self, Fault};
 
 /// What began a header block.
 #[derive(Debug, Clone, Copy)]
@@ -150,9 +149,15 @@ impl Core {
             }
         };
         if kind == Kind::Response
-            && let Some(read) = self.read_known(id, block)
+            && let Some(read) = self.read_known_response(id, block)
         {
             let outcome = self.on_response(headers, read)?;
+            return self.end_malformed(id, outcome);
+        }
+        if kind == Kind::Request
+            && let Some(read) = self.read_known_request(id, block)
+        {
+            let outcome = self.on_request(headers, read)?;
             return self.end_malformed(id, outcome);
         }
         let before = self.decoder.era();
@@ -164,12 +169,15 @@ impl Core {
         }
         let outcome = match kind {
             Kind::Request => match reader.request(self.extended_connect()) {
-                Ok(read) => self.on_request(headers, read)?,
+                Ok(read) => {
+                    self.keep_known_request(before, block, &read);
+                    self.on_request(headers, read)?
+                }
                 Err(malformed) => Err(malformed),
             },
             Kind::Response => match reader.response() {
                 Ok(read) => {
-                    self.keep_known(before, block, &read);
+                    self.keep_known_response(before, block, &read);
                     self.on_response(headers, read)?
                 }
                 Err(malformed) => Err(malformed),
@@ -185,31 +193,6 @@ impl Core {
     /// RFC 9113 §8.1.1: a malformed message is an error of its stream.
     fn end_malformed(&mut self, id: u32, outcome: Result<(), Malformed>) -> Result<(), Over> {
         outcome.or_else(|Malformed(rule)| self.fail_stream(id, ErrorCode::PROTOCOL_ERROR, rule))
-    }
-
-    /// The response whose block came before, word for word.
-    fn read_known(&mut self, id: u32, block: &[u8]) -> Option<ReadResponse> {
-        let (plain, known) = self.known_responses.read(self.decoder.era(), block)?;
-        let mut fields = std::mem::take(&mut self.room);
-        fields.copy_from(&known.fields);
-        let read = ReadResponse {
-            head: ResponseHead { status: known.status, fields },
-            content_length: known.content_length,
-        };
-        self.headers.received.count(plain, block.len());
-        self.trace_block(id, plain, block.len());
-        Some(read)
-    }
-
-    /// Keeps a response whose block has changed nothing in the table, in case that it comes again.
-    fn keep_known(&mut self, before: Option<Era>, block: &[u8], read: &ReadResponse) {
-        let head = &read.head;
-        let known = KnownResponse {
-            status: head.status,
-            fields: head.fields.clone(),
-            content_length: read.content_length,
-        };
-        self.known_responses.keep((before, self.decoder.era()), block, (self.last_plain, known));
     }
 
     /// What HEADERS are for, by RFC 9113 §5.1.

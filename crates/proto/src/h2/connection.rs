@@ -4,6 +4,7 @@
 
 use super::block::Block;
 use super::data::Body;
+use super::head::ReadRequest;
 use super::known::{Known, KnownRequest, KnownResponse, SentResponse};
 use super::settings::{DEFAULT_TABLE, DEFAULT_WINDOW, PeerSettings, Settings};
 use crate::connection::{ConnectionState, Event, Fin, StreamId};
@@ -86,6 +87,9 @@ pub(super) struct Core {
     pub(super) last_plain: usize,
     pub(super) known_requests: Known<KnownRequest>,
     pub(super) known_responses: Known<KnownResponse>,
+    /// Blocks of requests that came once, and requests that came more often.
+    pub(super) noted_requests: Known<()>,
+    pub(super) read_requests: Known<ReadRequest>,
     pub(super) sent_responses: Known<SentResponse>,
     /// Heads of requests that are over: the next ones take their room.
     pub(super) spare_heads: Vec<RequestHead>,
@@ -145,6 +149,8 @@ impl Core {
             last_plain: 0,
             known_requests: Known::default(),
             known_responses: Known::default(),
+            noted_requests: Known::default(),
+            read_requests: Known::default(),
             sent_responses: Known::default(),
             spare_heads: Vec::new(),
             streams: Streams::default(),

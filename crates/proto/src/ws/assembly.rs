@@ -68,6 +68,7 @@ impl Assembly {
     }
 
     /// Takes octets of the frame's payload, of which `key` and `offset` tell the mask.
+    #[inline]
     pub(super) fn take(
         &mut self,
         octets: &[u8],
@@ -107,6 +108,7 @@ impl Assembly {
     }
 
     /// The message is whole.
+    #[inline]
     pub(super) fn end(
         mut self,
         (inflater, limit): (&mut Option<Inflater>, usize),

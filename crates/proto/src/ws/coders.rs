@@ -24,6 +24,7 @@ impl Coders {
     }
 
     /// A message compressed; None where it is to go as it is.
+    #[inline]
     pub(super) fn deflate(&mut self, data: &[u8]) -> Option<Vec<u8>> {
         let agreed = self.agreed?;
         if self.deflater.is_none() {

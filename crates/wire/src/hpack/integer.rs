@@ -22,6 +22,7 @@ pub(super) fn encode(value: usize, bits: u32, flags: u8, out: &mut Vec<u8>) {
 }
 
 /// Reads an integer whose prefix is the low `bits` bits of the first octet of `input`.
+#[inline]
 pub(super) fn decode(input: &mut &[u8], bits: u32) -> Result<usize, Fault> {
     let full = (1_usize << bits) - 1;
     let (&first, mut rest) = input.split_first().ok_or(Fault::Truncated)?;

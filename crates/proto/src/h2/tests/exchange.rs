@@ -186,3 +186,30 @@ fn what_is_known_again_is_what_was_said() {
     assert_eq!((near.sent, near.received), (far.received, far.sent), "both sides count alike");
     assert!(near.received.coded < near.received.plain / 2, "{near:?}");
 }
+
+#[test]
+fn a_request_that_comes_again_and_again_is_told_like_the_first() {
+    let mut both = Both::new(Settings::client(), Settings::server());
+    let head = RequestHead { fields: Fields::new().with("accept", "*/*"), ..get() };
+    let other = RequestHead { path: "/other".into(), ..head.clone() };
+    let mut told = Vec::new();
+    for round in 0..8 {
+        // Another one in between, whose block changes the table once.
+        let head = if round == 4 { &other } else { &head };
+        let stream = both.near.request(Instant::ZERO, head, Fin::Last).unwrap();
+        let events = format!("{:?}", both.up());
+        told.push(
+            events
+                .replace(&format!("{stream:?}"), "S")
+                .replace(&format!("({}, ", stream.0), "(S, "),
+        );
+        both.far.respond(stream, &ResponseHead::new(Status::OK), Fin::Last).unwrap();
+        both.down();
+    }
+    let first = told[0].clone();
+    assert!(told[4].contains("/other"), "{}", told[4]);
+    told[4] = told[4].replace("/other", "/");
+    assert!(told.iter().all(|events| *events == first), "{told:#?}");
+    let octets = both.far.header_octets().received;
+    assert_eq!(octets, both.near.header_octets().sent, "{octets:?}");
+}

@@ -1,0 +1,156 @@
+//! A large file's octets in pieces: read once for all who ask while the file is taken for unchanged, into rooms that
+//! are used again. The one rule: what is kept is whole pieces of the version that was looked up, nothing else.
+
+use super::{FileFacts, open};
+use bytes::Bytes;
+use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Octets of a piece.
+const PIECE: usize = 64 * 1024;
+
+/// Rooms that wait for the next piece, at most.
+const ROOMS: usize = 32;
+
+/// Whether what is read stays for the next who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// It does.
+    Yes,
+    /// It does not.
+    No,
+}
+
+/// The pieces of one version of a file.
+#[derive(Debug)]
+pub(super) struct Pieces {
+    rooms: Rooms,
+    /// One for each piece; none at all where nothing is kept.
+    kept: Box<[OnceLock<Bytes>]>,
+    changed: AtomicBool,
+}
+
+impl Pieces {
+    pub(super) fn new(length: u64, keep: Keep, rooms: Rooms) -> Self {
+        let count = match keep {
+            Keep::Yes => usize::try_from(length.div_ceil(PIECE as u64)).unwrap_or(0),
+            Keep::No => 0,
+        };
+        let kept = (0..count).map(|_| OnceLock::new()).collect();
+        Self { rooms, kept, changed: AtomicBool::new(false) }
+    }
+
+    /// Whether anything may be kept.
+    pub(super) fn are_kept(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
+    /// Whether the file was found to be another by now.
+    pub(super) fn have_changed(&self) -> bool {
+        self.changed.load(Ordering::Relaxed)
+    }
+
+    /// Up to `length` octets from `offset`, and no further than to the end of a piece that is kept.
+    pub(super) fn read(
+        &self,
+        (file, facts): (&File, &FileFacts),
+        offset: u64,
+        length: usize,
+    ) -> io::Result<Bytes> {
+        let index = usize::try_from(offset / PIECE as u64).unwrap_or(usize::MAX);
+        let Some(place) = self.kept.get(index) else {
+            return self.rooms.read(file, offset, length);
+        };
+        let within = (offset % PIECE as u64) as usize;
+        let piece = match place.get() {
+            Some(piece) => piece.clone(),
+            None => self.fill((file, facts), (index, place))?,
+        };
+        let start = within.min(piece.len());
+        Ok(piece.slice(start..start.saturating_add(length).min(piece.len())))
+    }
+
+    fn fill(
+        &self,
+        (file, facts): (&File, &FileFacts),
+        (index, place): (usize, &OnceLock<Bytes>),
+    ) -> io::Result<Bytes> {
+        let start = index as u64 * PIECE as u64;
+        let expected = PIECE.min(usize::try_from(facts.length - start).unwrap_or(PIECE));
+        let piece = self.rooms.read(file, start, expected)?;
+        // Looked at after the octets were read: had they been another version's, its time would show by now.
+        if piece.len() == expected && FileFacts::of(&file.metadata()?) == *facts {
+            // Where another was quicker, its piece is the same.
+            let _kept = place.set(piece.clone());
+        } else {
+            self.changed.store(true, Ordering::Relaxed);
+        }
+        Ok(piece)
+    }
+}
+
+/// Rooms for pieces, shared by the files below a root: one that nobody holds any more is used again, so that the
+/// system need not clear fresh memory for each.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Rooms(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl Rooms {
+    /// Up to `length` octets from `offset`; fewer where the file ends (or was cut) there.
+    fn read(&self, file: &File, offset: u64, length: usize) -> io::Result<Bytes> {
+        let length = length.min(PIECE);
+        let mut octets = self.take(length);
+        while octets.len() < length {
+            let (at, most) = (offset + octets.len() as u64, length - octets.len());
+            match open::read_into_spare(file, &mut octets, at, most) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Bytes::from_owner(Room { octets, home: self.clone() }))
+    }
+
+    fn take(&self, length: usize) -> Vec<u8> {
+        if length <= PIECE / 2 {
+            // A whole room would hold much more memory than this needs.
+            return Vec::with_capacity(length);
+        }
+        let spare = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        spare.unwrap_or_else(|| Vec::with_capacity(PIECE))
+    }
+}
+
+/// Octets that somebody holds, and where their room goes afterwards.
+struct Room {
+    octets: Vec<u8>,
+    home: Rooms,
+}
+
+impl AsRef<[u8]> for Room {
+    fn as_ref(&self) -> &[u8] {
+        &self.octets
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if self.octets.capacity() < PIECE {
+            return;
+        }
+        let mut rooms = self.home.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if rooms.len() < ROOMS {
+            self.octets.clear();
+            rooms.push(std::mem::take(&mut self.octets));
+        }
+    }
+}
+
+#[cfg(test)]
+impl Rooms {
+    pub(super) fn waiting(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}

@@ -2,8 +2,9 @@
 //! call that waits for the next. The one rule: what has come for a socket is given to the reactor by `receive` alone,
 //! so that a paused socket is a socket that is not asked.
 //!
-//! Accepting, connecting and sending files stay calls of their own, told by polls through the ring: an accept through
-//! it gives no address, and another call would fetch that; a splice through it runs on a thread of the kernel's.
+//! Accepting, connecting, and sending files or much at once stay calls of their own, told by polls through the ring: an
+//! accept through it gives no address, and another call would fetch that; a splice through it runs on a thread of the
+//! kernel's.
 
 mod buffers;
 mod name;
@@ -25,6 +26,10 @@ use std::time::Duration;
 
 const REMEDY: &str = "take the other reactor (`--reactor epoll`); io_uring needs Linux 6.1 or later, \
                       `sysctl kernel.io_uring_disabled=0`, and a container that lets its calls through";
+
+/// From so many octets on, a send is a call of its own: they are still in the processor's caches, the call's cost is
+/// nothing beside theirs, and the kernel tells at once how many it takes.
+const LARGE: usize = 32 * 1024;
 
 /// Carries by io_uring.
 pub(super) struct Uring {
@@ -267,7 +272,8 @@ impl Carrier for Uring {
     }
 
     fn send(&mut self, token: Token, socket: &mut Socket) -> io::Result<usize> {
-        if socket.output.owed.front_file().is_some() {
+        let owed = &socket.output.owed;
+        if owed.front_file().is_some() || owed.len() >= LARGE {
             tcp::set_calls(socket.fd.as_fd(), Calls::Return)?;
             let sent = send_now(socket);
             tcp::set_calls(socket.fd.as_fd(), Calls::Wait)?;

@@ -3,19 +3,26 @@
 //! against what is recorded.
 #![allow(clippy::print_stdout, reason = "its output is its purpose")]
 
-#[path = "../../../bench/programs/choose.rs"]
-mod choose;
-
 use client::Transport;
 use client::load::{Access, Exchange, Load, LoadPlan, Target};
 use proto::{Action, EndPoint, Fields, Method, SendBuf, SocketId};
 use std::time::Duration;
 use unit::Instant;
 
-const PATHS: [choose::Path; 2] = [("load http/1.1", load_h1), ("load h2", load_h2)];
+/// A name, what is spoken and what a turn does so many times.
+type Path = (&'static str, fn(usize));
+
+const PATHS: [Path; 2] = [("load http/1.1", load_h1), ("load h2", load_h2)];
 
 fn main() {
-    choose::run(&PATHS);
+    let asked: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    match &asked[..] {
+        [name, turns] => {
+            let path = PATHS.iter().find(|(known, _)| known == name).expect("a path's name");
+            path.1(turns.parse().expect("a number of turns"));
+        }
+        _ => PATHS.iter().for_each(|(name, _)| println!("{name}")),
+    }
 }
 
 /// An engine in a closed loop, its connections open, as a reactor drives it.

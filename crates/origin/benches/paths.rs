@@ -3,9 +3,6 @@
 //! `bench/instructions` takes it under callgrind and holds it against what is recorded.
 #![allow(clippy::print_stdout, reason = "its output is its purpose")]
 
-#[path = "../../../bench/programs/choose.rs"]
-mod choose;
-
 use bytes::Bytes;
 use link::{Link, LinkSpec, no_traces};
 use origin::{
@@ -22,7 +19,10 @@ use wire::{Field, ws};
 
 const NOW: Instant = Instant::ZERO;
 
-const PATHS: [choose::Path; 7] = [
+/// A name and what a turn does so many times.
+type Path = (&'static str, fn(usize));
+
+const PATHS: [Path; 7] = [
     ("origin http/1.1", origin_h1),
     ("origin http/1.1 many", origin_h1_many),
     ("origin h2", origin_h2),
@@ -33,7 +33,14 @@ const PATHS: [choose::Path; 7] = [
 ];
 
 fn main() {
-    choose::run(&PATHS);
+    let asked: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    match &asked[..] {
+        [name, turns] => {
+            let path = PATHS.iter().find(|(known, _)| known == name).expect("a path's name");
+            path.1(turns.parse().expect("a number of turns"));
+        }
+        _ => PATHS.iter().for_each(|(name, _)| println!("{name}")),
+    }
 }
 
 /// A folder with one small file in memory.

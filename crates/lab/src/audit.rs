@@ -2,7 +2,7 @@
 //! judges; `study::audit` does.
 
 use crate::job::TrialOrder;
-use crate::ran::Ran;
+use crate::ran::{Client, Ran};
 use os::error::Os;
 use os::machine::{CpuTimes, cpu_pressure};
 use os::net::{LinkCounters, Topology};
@@ -33,7 +33,7 @@ pub(crate) struct MachineFigures {
 
 /// The kernel counts in ticks of a hundredth of a second, and each process by itself: of fewer ticks no share can be
 /// told. Two cores have them in a fifth of a second.
-const LEAST_TICKS: u32 = 40;
+pub(crate) const LEAST_TICKS: u32 = 40;
 
 impl MachineWatch {
     /// Begins; the topology is built, and nothing runs in it yet.
@@ -88,6 +88,9 @@ pub(crate) fn note_ends(audit: &mut Audit, ran: &Ran, call_ms: Option<f64>) {
         audit.set(AuditFigure::ClientLagCpuMs, millis(times.late_cpu));
         audit.set(AuditFigure::ClientBusy, ratio(times.working, times));
         audit.set(AuditFigure::ClientCpu, ratio(times.cpu, times));
+    }
+    if let Client::Subject(report) = &ran.client {
+        note(audit, AuditFigure::ClientCpu, report.busy);
     }
     if let Some(times) = &ran.far_times {
         audit.set(AuditFigure::OriginLagMs, millis(times.late));

@@ -6,7 +6,7 @@ use crate::trouble::{self, Trouble};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use study::record::{Outcome, RunHeader, TrialRecord};
+use study::record::{Outcome, ROWS_SCHEMA, RunHeader, TrialRecord};
 
 /// The file of rows, open for writing.
 pub(crate) struct Store {
@@ -60,7 +60,12 @@ impl Store {
                 false => self.unread("the run", &error),
             })?;
         let text = text.ok_or_else(|| self.damaged("it has no header"))?;
-        serde_json::from_str(&text).map_err(|error| self.damaged(&format!("its header: {error}")))
+        let broken = |error| self.damaged(&format!("its header: {error}"));
+        let header: serde_json::Value = serde_json::from_str(&text).map_err(broken)?;
+        match header["schema"].as_str() {
+            None | Some(ROWS_SCHEMA) => serde_json::from_value(header).map_err(broken),
+            Some(other) => Err(self.of_another_version(&format!("`{other}`"), &header)),
+        }
     }
 
     /// Adds a row, in place of an earlier one of the same trial.
@@ -211,6 +216,17 @@ impl Store {
 
     fn trouble(&self, attempted: &str, error: &rusqlite::Error) -> Trouble {
         trouble_with(&self.path, attempted, error)
+    }
+
+    /// Nothing is wrong with rows that another wirelap wrote, and nothing may be read into them.
+    fn of_another_version(&self, layout: &str, header: &serde_json::Value) -> Trouble {
+        let maker = match header["version"].as_str() {
+            Some(version) => format!("wirelap {version}, which made it"),
+            None => "the wirelap that made it".to_owned(),
+        };
+        let file = self.path.display();
+        Trouble::failed(format!("{file} follows {layout}, and this wirelap reads `{ROWS_SCHEMA}`"))
+            .remedy(format!("read it with {maker}"))
     }
 
     fn damaged(&self, what: &str) -> Trouble {

@@ -29,7 +29,7 @@ pub enum AuditFigure {
     ClientLagCpuMs,
     /// The share of its time in which our client had something to do.
     ClientBusy,
-    /// Our client's processor time as a share of one core.
+    /// The client's processor time as a share of one core; somebody else's client's from when it was ready.
     ClientCpu,
     /// The longest that an event may have waited for our origin's event loop, in milliseconds.
     OriginLagMs,

@@ -152,6 +152,29 @@ fn a_row_that_cannot_be_read_is_named_by_its_key_and_runs_again() {
 }
 
 #[test]
+fn rows_of_another_layout_are_told_from_damaged_ones_and_left_alone() {
+    let Some(bench) = finished() else { return };
+    {
+        let rows = rusqlite::Connection::open(bench.path("run/rows.sqlite")).unwrap();
+        let later = "UPDATE run SET header = json_set(header, '$.schema', 'wirelap.rows/2', '$.version', '7.1.0')";
+        rows.execute(later, []).unwrap();
+        rows.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    }
+    let before = fs::read(bench.path("run/rows.sqlite")).unwrap();
+    let told = ["follows `wirelap.rows/2`", "reads `wirelap.rows/1`", "with wirelap 7.1.0"];
+    for command in [
+        &["report", "run"][..],
+        &["race", "--resume", "run"],
+        &["race", "--again", "run", "--out", "second"],
+        &["compare", "run", "run"],
+    ] {
+        bench.run(command).said(1, &told);
+    }
+    assert_eq!(fs::read(bench.path("run/rows.sqlite")).unwrap(), before);
+    assert!(!bench.path("second").exists());
+}
+
+#[test]
 fn a_file_that_is_missing_from_a_folder_is_named() {
     let Some(bench) = finished() else { return };
     // What a page's workload needs stands in the rows.

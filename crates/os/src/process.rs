@@ -9,7 +9,7 @@ mod usage;
 
 pub use cores::{allowed_cpus, pin};
 pub(crate) use init::{Init, pipe};
-pub use usage::{Counter, Usage, children_usage, own_usage};
+pub use usage::{Counter, Usage, children_usage, own_usage, thread_waited};
 
 use crate::cgroup;
 use crate::error::Os;

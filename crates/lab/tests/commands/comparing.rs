@@ -58,7 +58,7 @@ fn a_gate_on_nothing_is_a_slip_and_not_a_success() {
         return;
     }
     let bench = Bench::alone();
-    bench.write("tiny.toml", experiment("rtt=5ms,down=50mbit,up=50mbit", 2));
+    bench.write("tiny.toml", experiment("rtt=50ms,down=50mbit,up=50mbit", 2));
     bench.race_whole("tiny.toml", "run", &[]);
     bench
         .run(&["compare", "run", "run", "--gate", "lod_ms<1.05"])

@@ -50,7 +50,7 @@ fn who_was_kept_from_its_core_spoils_a_quick_load_though_nothing_was_very_late()
         let kept = [(figure, 0.5), (PacketLatenessMs, 6.0)];
         let told = reason_of(&kept, lasting(22.0)).unwrap();
         assert_eq!(told, format!("the machine was busy: {who} was kept from its core"));
-        assert_eq!(reason_of(&kept, lasting(110.0)), None, "so much moves it by less than a tie");
+        assert_eq!(reason_of(&kept, lasting(60.0)), None, "so much moves it by less than a tie");
         assert_eq!(reason_of(&[(figure, 0.1)], lasting(22.0)), None);
         assert_eq!(reason_of(&kept, Trial { load_ms: None, ..LINK }), None);
         assert_eq!(reason_of(&kept, Trial { own_cores: false, ..LINK }), None, "all share all");

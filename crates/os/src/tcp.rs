@@ -10,6 +10,7 @@ mod stream;
 
 pub use facts::TcpFacts;
 pub use fast_open::fetch_cookie;
+pub use option::probe_congestion_control;
 pub(crate) use stream::{
     Calls, Connect, connect, discard, end, receive, reset_on_close, send, send_fin, set_calls,
     take_error, unsent,
@@ -18,7 +19,7 @@ pub(crate) use stream::{
 use crate::error::Os;
 pub(crate) use option::{acknowledge_quickly, set_unsent_low_water};
 use option::{apply, set};
-use proto::{Acks, SocketSettings};
+use proto::{Acks, CongestionControl, SocketSettings};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -45,6 +46,8 @@ pub struct Listener {
     local: SocketAddr,
     unsent_low_water: u32,
     acks: Acks,
+    /// Told to an accepted socket by its peer, where the listener could not be told for all of them.
+    congestion_control: CongestionControl,
 }
 
 impl Listener {
@@ -87,7 +90,8 @@ impl Listener {
         };
         let (local, unsent_low_water) =
             adopt(&fd).map_err(|source| Os::new("take over a listening socket", source))?;
-        Ok(Self { fd, local, unsent_low_water, acks: Acks::default() })
+        let (acks, congestion_control) = (Acks::default(), CongestionControl::Host);
+        Ok(Self { fd, local, unsent_low_water, acks, congestion_control })
     }
 
     /// Where it listens, with the port that the kernel chose.
@@ -118,6 +122,10 @@ impl Listener {
         // SAFETY: the kernel just gave this descriptor, nobody else owns it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let remote = storage.address()?;
+        if let Some(name) = self.congestion_control.towards(remote.ip()) {
+            // Where it is refused, the host's own does as well.
+            let _refused = option::set_congestion_control(fd.as_fd(), name);
+        }
         let local = match self.local.ip().is_unspecified() {
             true => address::local(fd.as_fd())?,
             false => self.local,
@@ -141,14 +149,20 @@ impl Listener {
             // Set after the bind, so that a port which another process shares counts as in use.
             share()?;
         }
-        apply(fd.as_fd(), settings)?;
+        apply(fd.as_fd(), address, settings)?;
         fast_open::on_listen(fd.as_fd(), settings)?;
         // SAFETY: a plain call on an open descriptor.
         if unsafe { libc::listen(fd.as_raw_fd(), BACKLOG) } < 0 {
             return Err(io::Error::last_os_error());
         }
         let local = address::local(fd.as_fd())?;
-        Ok(Self { fd, local, unsent_low_water: settings.unsent_low_water, acks: settings.acks })
+        let congestion_control = match settings.congestion_control.towards(address.ip()) {
+            // Inherited.
+            Some(_) => CongestionControl::Host,
+            None => settings.congestion_control.clone(),
+        };
+        let (unsent_low_water, acks) = (settings.unsent_low_water, settings.acks);
+        Ok(Self { fd, local, unsent_low_water, acks, congestion_control })
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn set_calls(fd: BorrowedFd<'_>, calls: Calls) -> io::Result<()> {
 /// Begins a connect.
 pub(crate) fn connect(remote: SocketAddr, settings: &SocketSettings) -> io::Result<Connect> {
     let fd = socket(remote)?;
-    apply(fd.as_fd(), settings)?;
+    apply(fd.as_fd(), remote, settings)?;
     fast_open::on_connect(fd.as_fd(), settings)?;
     let result = with_sockaddr(remote, |pointer, length| {
         // SAFETY: `pointer` is good for `length` octets through the call.

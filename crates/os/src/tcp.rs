@@ -19,7 +19,7 @@ pub(crate) use stream::{
 use crate::error::Os;
 pub(crate) use option::{acknowledge_quickly, set_unsent_low_water};
 use option::{apply, set};
-use proto::{Acks, CongestionControl, SocketSettings};
+use proto::{Acks, SocketSettings};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -46,8 +46,6 @@ pub struct Listener {
     local: SocketAddr,
     unsent_low_water: u32,
     acks: Acks,
-    /// Told to an accepted socket by its peer, where the listener could not be told for all of them.
-    congestion_control: CongestionControl,
 }
 
 impl Listener {
@@ -90,8 +88,7 @@ impl Listener {
         };
         let (local, unsent_low_water) =
             adopt(&fd).map_err(|source| Os::new("take over a listening socket", source))?;
-        let (acks, congestion_control) = (Acks::default(), CongestionControl::Host);
-        Ok(Self { fd, local, unsent_low_water, acks, congestion_control })
+        Ok(Self { fd, local, unsent_low_water, acks: Acks::default() })
     }
 
     /// Where it listens, with the port that the kernel chose.
@@ -122,10 +119,6 @@ impl Listener {
         // SAFETY: the kernel just gave this descriptor, nobody else owns it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let remote = storage.address()?;
-        if let Some(name) = self.congestion_control.towards(remote.ip()) {
-            // Where it is refused, the host's own does as well.
-            let _refused = option::set_congestion_control(fd.as_fd(), name);
-        }
         let local = match self.local.ip().is_unspecified() {
             true => address::local(fd.as_fd())?,
             false => self.local,
@@ -156,13 +149,7 @@ impl Listener {
             return Err(io::Error::last_os_error());
         }
         let local = address::local(fd.as_fd())?;
-        let congestion_control = match settings.congestion_control.towards(address.ip()) {
-            // Inherited.
-            Some(_) => CongestionControl::Host,
-            None => settings.congestion_control.clone(),
-        };
-        let (unsent_low_water, acks) = (settings.unsent_low_water, settings.acks);
-        Ok(Self { fd, local, unsent_low_water, acks, congestion_control })
+        Ok(Self { fd, local, unsent_low_water: settings.unsent_low_water, acks: settings.acks })
     }
 }
 

@@ -65,18 +65,18 @@ pub enum CongestionControl {
     Host,
     /// This one.
     Named(String),
-    /// This one where the peer is on this machine, so that there is no path whose capacity were to be found; the
-    /// host's elsewhere.
+    /// This one on addresses of loopback, between which there is no path whose capacity were to be found; the host's
+    /// elsewhere.
     OnLoopback(String),
 }
 
 impl CongestionControl {
-    /// What a socket towards `peer` is told; None leaves it as it is.
-    pub fn towards(&self, peer: IpAddr) -> Option<&str> {
+    /// What a socket is told that listens at `address` or connects to it; None leaves it as it is.
+    pub fn at(&self, address: IpAddr) -> Option<&str> {
         match self {
             Self::Host => None,
             Self::Named(name) => Some(name),
-            Self::OnLoopback(name) => peer.to_canonical().is_loopback().then_some(name),
+            Self::OnLoopback(name) => address.to_canonical().is_loopback().then_some(name),
         }
     }
 }
@@ -223,15 +223,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_peers_on_this_machine_get_the_congestion_control_of_loopback() {
+    fn only_addresses_of_loopback_get_its_congestion_control() {
         let control = CongestionControl::OnLoopback("reno".to_owned());
         for here in ["127.0.0.1", "127.255.0.9", "::1", "::ffff:127.0.0.1"] {
-            assert_eq!(control.towards(here.parse().unwrap()), Some("reno"), "{here}");
+            assert_eq!(control.at(here.parse().unwrap()), Some("reno"), "{here}");
         }
         for elsewhere in
             ["192.0.2.1", "128.0.0.1", "0.0.0.0", "::", "2001:db8::1", "::ffff:192.0.2.1"]
         {
-            assert_eq!(control.towards(elsewhere.parse().unwrap()), None, "{elsewhere}");
+            assert_eq!(control.at(elsewhere.parse().unwrap()), None, "{elsewhere}");
         }
     }
 }

@@ -89,8 +89,8 @@ fn backend(args: &ServeArgs) -> Result<Backend, Trouble> {
     Ok(if Backend::IoUring.probe().is_ok() { Backend::IoUring } else { Backend::Epoll })
 }
 
-/// The congestion control that was asked for, else the host's own, but on loopback the one that does least: what BBR
-/// paces and estimates there is nothing (docs/performance.md, "What helped").
+/// The congestion control that was asked for, else the host's own, but on loopback the one that does least: there is
+/// no path for BBR to estimate and pace for (docs/performance.md, "What helped").
 fn congestion_control(args: &ServeArgs) -> Result<CongestionControl, Trouble> {
     let Some(name) = &args.congestion else {
         let least = probe_congestion_control(LEAST);

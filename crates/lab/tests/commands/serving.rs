@@ -154,7 +154,7 @@ fn list_of_congestion_controls(kind: &str) -> String {
 }
 
 #[test]
-fn connections_on_loopback_have_reno_unless_another_congestion_control_was_asked_for() {
+fn listeners_on_loopback_have_reno_unless_another_congestion_control_was_asked_for() {
     let bench = Bench::new();
     if bench.shell(&[], "ss -V").code != 0 {
         return unsupported("ss (iproute2)");
@@ -166,7 +166,7 @@ fn connections_on_loopback_have_reno_unless_another_congestion_control_was_asked
     for reactor in ["epoll", "io-uring"] {
         for (listen, flags, name) in [
             ("127.0.0.1:0", &[][..], "reno"),
-            ("0.0.0.0:0", &[], "reno"),
+            ("0.0.0.0:0", &[], hosts),
             ("127.0.0.1:0", &flags, hosts),
         ] {
             let flags = [&["--listen", listen, "--reactor", reactor][..], flags].concat();

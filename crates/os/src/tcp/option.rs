@@ -67,7 +67,8 @@ pub(crate) fn acknowledge_quickly(fd: BorrowedFd<'_>) {
     let _gone = set(fd, libc::IPPROTO_TCP, libc::TCP_QUICKACK, &1i32);
 }
 
-/// Sets what an end point asks of a socket towards `address`, or of one that listens there.
+/// Sets what an end point asks of a socket towards `address`, or of one that listens there. All of it is set before
+/// there is a connection: once BBR has begun to pace one, the kernel goes on pacing it under whatever comes after.
 pub(super) fn apply(
     fd: BorrowedFd<'_>,
     address: SocketAddr,
@@ -76,14 +77,14 @@ pub(super) fn apply(
     let no_delay = i32::from(settings.nagle == Nagle::Off);
     set(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &no_delay)?;
     set(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &settings.unsent_low_water)?;
-    match settings.congestion_control.towards(address.ip()) {
+    match settings.congestion_control.at(address.ip()) {
         Some(name) => set_congestion_control(fd, name),
         None => Ok(()),
     }
 }
 
 /// Sets TCP_CONGESTION.
-pub(super) fn set_congestion_control(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+fn set_congestion_control(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     let option = (libc::IPPROTO_TCP, libc::TCP_CONGESTION);
     set_raw(fd, option, name.as_ptr().cast(), name.len() as libc::socklen_t)
 }

@@ -202,6 +202,9 @@ pub(crate) struct ServeArgs {
     /// How the kernel is asked for octets [default: io-uring where the kernel has it, else epoll]
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) reactor: Option<ReactorName>,
+    /// Congestion control of all connections, by the kernel's name [default: the host's, and reno on addresses of loopback]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) congestion: Option<String>,
     /// Print a line for each request
     #[arg(short, long)]
     pub(crate) verbose: bool,

@@ -119,7 +119,8 @@ fn refill<E: EndPoint + ?Sized>(
     output.wanted
 }
 
-/// Where much may lie unsent in the kernel, asks it; where that is so, nothing is sent until little is left.
+/// Where there is something to send and much may lie unsent in the kernel, asks it; where that is so, nothing is sent
+/// until little is left.
 fn wait_for_low_water(
     carrier: &mut dyn Carrier,
     token: Token,
@@ -127,7 +128,8 @@ fn wait_for_low_water(
 ) -> io::Result<()> {
     let low_water = socket.output.low_water;
     let output = &socket.output;
-    if !output.ready || output.under_way || output.unsent_bound < low_water {
+    let idle = output.owed.is_empty() && !output.wanted;
+    if idle || !output.ready || output.under_way || output.unsent_bound < low_water {
         return Ok(());
     }
     socket.output.unsent_bound = tcp::unsent(socket.fd.as_fd())?;

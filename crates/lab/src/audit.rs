@@ -2,7 +2,7 @@
 //! judges; `study::audit` does.
 
 use crate::job::TrialOrder;
-use crate::ran::Ran;
+use crate::ran::{Client, Ran};
 use os::error::Os;
 use os::machine::{CpuTimes, cpu_pressure};
 use os::net::{LinkCounters, Topology};
@@ -19,6 +19,8 @@ pub(crate) struct MachineWatch {
     /// Processor time of this run, every trial of it together.
     own: Option<Duration>,
     pressure: Option<Duration>,
+    /// How long the link, which is this thread's, waited for a processor.
+    waited: Option<Duration>,
     dropped: u64,
 }
 
@@ -27,13 +29,14 @@ pub(crate) struct MachineFigures {
     others: Option<f64>,
     stolen: Option<f64>,
     pressure: Option<f64>,
+    kept: Option<f64>,
     /// Frames that devices dropped.
     pub(crate) dropped: u64,
 }
 
 /// The kernel counts in ticks of a hundredth of a second, and each process by itself: of fewer ticks no share can be
 /// told. Two cores have them in a fifth of a second.
-const LEAST_TICKS: u32 = 40;
+pub(crate) const LEAST_TICKS: u32 = 40;
 
 impl MachineWatch {
     /// Begins; the topology is built, and nothing runs in it yet.
@@ -44,6 +47,7 @@ impl MachineWatch {
             own: os::process_tree::cpu_time(order.run_by),
             times: CpuTimes::read(),
             pressure: cpu_pressure(),
+            waited: os::process::thread_waited(),
             at: os::clock::now(),
         })
     }
@@ -52,6 +56,10 @@ impl MachineWatch {
     pub(crate) fn end(self, topology: &Topology) -> Result<MachineFigures, Os> {
         let span = os::clock::now().since(self.at).as_secs_f64();
         let pressed = self.pressure.zip(cpu_pressure());
+        let waited = self.waited.zip(os::process::thread_waited());
+        let part = |(before, now): (Duration, Duration)| {
+            (now.saturating_sub(before).as_secs_f64() / span).min(1.0)
+        };
         let times = self.times.zip(CpuTimes::read()).map(|(before, now)| now.since(before));
         let times = times.filter(|times| times.all() >= CpuTimes::TICK * LEAST_TICKS);
         let own = self.own.zip(os::process_tree::cpu_time(self.run_by));
@@ -59,8 +67,8 @@ impl MachineWatch {
         Ok(MachineFigures {
             others: times.zip(own).map(|(times, own)| others(times, own)),
             stolen: times.map(|times| share(times.stolen, times)),
-            pressure: pressed
-                .map(|(before, now)| (now.saturating_sub(before).as_secs_f64() / span).min(1.0)),
+            pressure: pressed.map(part),
+            kept: waited.map(part),
             dropped: topology.dropped_frames()?.saturating_sub(self.dropped),
         })
     }
@@ -72,6 +80,7 @@ pub(crate) fn surroundings(machine: &MachineFigures, counters: &LinkCounters) ->
     note(&mut audit, AuditFigure::OtherLoad, machine.others);
     note(&mut audit, AuditFigure::StolenCpu, machine.stolen);
     note(&mut audit, AuditFigure::CpuPressure, machine.pressure);
+    note(&mut audit, AuditFigure::LinkKept, machine.kept);
     audit.set(AuditFigure::UnplannedDrops, (counters.unplanned() + machine.dropped) as f64);
     audit.set(AuditFigure::ClockSteps, counters.clock_steps as f64);
     let late = (counters.lateness.count() > 0).then(|| millis(counters.lateness.max()));
@@ -86,12 +95,17 @@ pub(crate) fn note_ends(audit: &mut Audit, ran: &Ran, call_ms: Option<f64>) {
     if let Some(times) = &near.times {
         audit.set(AuditFigure::ClientLagMs, millis(times.late));
         audit.set(AuditFigure::ClientLagCpuMs, millis(times.late_cpu));
+        audit.set(AuditFigure::ClientKept, ratio(times.waited, times));
         audit.set(AuditFigure::ClientBusy, ratio(times.working, times));
         audit.set(AuditFigure::ClientCpu, ratio(times.cpu, times));
+    }
+    if let Client::Subject(report) = &ran.client {
+        note(audit, AuditFigure::ClientCpu, report.busy);
     }
     if let Some(times) = &ran.far_times {
         audit.set(AuditFigure::OriginLagMs, millis(times.late));
         audit.set(AuditFigure::OriginLagCpuMs, millis(times.late_cpu));
+        audit.set(AuditFigure::OriginKept, ratio(times.waited, times));
     }
     let late = near.schedule_lag.map(millis);
     note(audit, AuditFigure::ScheduleLagMs, late);

@@ -202,6 +202,9 @@ pub(crate) struct ServeArgs {
     /// How the kernel is asked for octets [default: io-uring where the kernel has it, else epoll]
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) reactor: Option<ReactorName>,
+    /// Congestion control of all connections, by the kernel's name [default: the host's, and reno on addresses of loopback]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) congestion: Option<String>,
     /// Print a line for each request
     #[arg(short, long)]
     pub(crate) verbose: bool,
@@ -239,7 +242,8 @@ Keys: rtt or delay; rate (up, down apart) or trace, a mahimahi file; queue, in b
 jitter; reorder=yes. Each of them but rtt and rate also goes one way, as in loss_up or trace_down.
 
 Both sides see the other as the names `near` and `far`, and as $WIRELAP_NEAR and $WIRELAP_FAR.
-Down is far to near. Rates count IP bytes; loss comes after the bottleneck. The exit code is COMMAND's.")]
+Down is far to near. Rates count IP bytes; loss comes after the bottleneck. The exit code is COMMAND's,
+or 3 where this machine cannot hold the link.")]
 pub(crate) struct LinkArgs {
     /// A profile (see `wirelap list`), KEY=VALUE,… or a profile with changes
     #[arg(value_name = "LINK")]
@@ -256,6 +260,10 @@ pub(crate) struct LinkArgs {
     /// Keep the packets as pcapng, as the near side saw them; with the secrets that $SSLKEYLOGFILE is given meanwhile
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) capture: Option<PathBuf>,
+    /// Leave out the second in which the link machinery is measured before a link of more than 1 Gbit/s or of a round
+    /// trip below 200 µs
+    #[arg(long)]
+    pub(crate) no_calibration: bool,
     /// Print what the link did to standard error at the end
     #[arg(short, long)]
     pub(crate) verbose: bool,

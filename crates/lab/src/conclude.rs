@@ -55,13 +55,16 @@ pub(crate) fn conclude(
         next: Some(&next),
     };
     let json = report::json(&result);
-    folder.write(&folder.result(), &json)?;
-    folder.write(&folder.report(), &report::html(&report))?;
+    let wrote = folder
+        .write(&folder.result(), &json)
+        .and_then(|()| folder.write(&folder.report(), &report::html(&report)));
+    // What was found is told all the same.
     match form {
         Form::Json => crate::command::print(&json),
         Form::Csv => crate::command::print(&report::csv(&rows.records)),
         Form::Text => crate::command::print(&report::terminal(&report, style())),
-    }
+    }?;
+    wrote
 }
 
 fn style() -> Style {

@@ -41,6 +41,10 @@ impl File for FileAdapter {
         Some(Arc::clone(&self.0) as _)
     }
 
+    fn is_held(&self) -> bool {
+        self.0.is_whole()
+    }
+
     fn fresh_until(&self) -> Option<Instant> {
         self.0.fresh_until()
     }

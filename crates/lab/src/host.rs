@@ -60,7 +60,8 @@ pub(crate) fn is_root() -> bool {
     field("/proc/self/status", "Uid:").is_some_and(|ids| ids.split_whitespace().nth(1) == Some("0"))
 }
 
-fn read(file: &str) -> Option<String> {
+/// A file's text, without the space around it.
+pub(crate) fn read(file: &str) -> Option<String> {
     Some(fs::read_to_string(file).ok()?.trim().to_owned())
 }
 

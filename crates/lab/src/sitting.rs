@@ -52,6 +52,8 @@ pub(crate) struct Sat {
     pub(crate) ended: Instant,
     /// What it and its children used.
     pub(crate) usage: Usage,
+    /// Their processor time until it was ready.
+    pub(crate) spent: Option<Duration>,
 }
 
 /// The command of a subject: its job in a file on standard input, so that nobody waits for it to be read.
@@ -85,11 +87,12 @@ impl Sitting<'_> {
             stderr: child.stderr.take(),
             hearing,
             words: Vec::new(),
+            spent: None,
             last: None,
         };
         let exit = self.listen(carrier, &mut child, &mut ears)?;
         let ended = os::clock::now();
-        let words = ears.words();
+        let (words, spent) = (ears.words(), ears.spent);
         if exit.status.code() == Some(UNSUPPORTED) {
             return Err(unsupported(self.name, ears.hearing.transcript(), &words));
         }
@@ -110,7 +113,7 @@ impl Sitting<'_> {
             };
             return Err(self.failed(&early, &words));
         }
-        Ok(Sat { transcript, started, ended, usage: exit.usage })
+        Ok(Sat { transcript, started, ended, usage: exit.usage, spent })
     }
 
     /// Until the process has ended by itself. Dropping the child on the way out ends it.
@@ -133,6 +136,9 @@ impl Sitting<'_> {
             ears.read(now).map_err(|rubbish| {
                 self.failed(&format!("talks nonsense: {rubbish}"), &ears.words())
             })?;
+            if ears.spent.is_none() && ears.hearing.transcript().ready.is_some() {
+                ears.spent = child.cpu_time();
+            }
             if let Some(exit) = child.wait(Some(Duration::ZERO)).map_err(failed)? {
                 ears.drain(now).map_err(|rubbish| {
                     self.failed(&format!("talks nonsense: {rubbish}"), &ears.words())
@@ -172,6 +178,8 @@ struct Ears {
     stderr: Option<std::process::ChildStderr>,
     hearing: Hearing,
     words: Vec<u8>,
+    /// Its processor time until it was ready.
+    spent: Option<Duration>,
     /// When its last line came.
     last: Option<Instant>,
 }

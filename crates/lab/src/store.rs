@@ -3,10 +3,10 @@
 //! read the record. One writer; what is committed survives whatever happens next.
 
 use crate::trouble::{self, Trouble};
-use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use study::record::{Outcome, RunHeader, TrialRecord};
+use study::record::{Outcome, ROWS_SCHEMA, RunHeader, TrialRecord};
 
 /// The file of rows, open for writing.
 pub(crate) struct Store {
@@ -14,6 +14,8 @@ pub(crate) struct Store {
     path: PathBuf,
     /// Whether it is damaged so that it can be read in parts, and not be written to.
     maimed: bool,
+    /// Whether it, or the folder that it is in, takes no writing.
+    closed: bool,
 }
 
 impl Store {
@@ -34,9 +36,10 @@ impl Store {
     /// Opens the file of an earlier run, to go on with it.
     pub(crate) fn open_whole(path: &Path) -> Result<Self, Trouble> {
         let store = Self::open(path)?;
-        match store.maimed {
-            false => Ok(store),
-            true => Err(store.damaged("a part of it is missing, and it takes no more rows")),
+        match (store.maimed, store.closed) {
+            (true, _) => Err(store.damaged("a part of it is missing, and it takes no more rows")),
+            (false, true) => Err(unwritable(format!("opening {}", path.display()))),
+            (false, false) => Ok(store),
         }
     }
 
@@ -60,7 +63,12 @@ impl Store {
                 false => self.unread("the run", &error),
             })?;
         let text = text.ok_or_else(|| self.damaged("it has no header"))?;
-        serde_json::from_str(&text).map_err(|error| self.damaged(&format!("its header: {error}")))
+        let broken = |error| self.damaged(&format!("its header: {error}"));
+        let header: serde_json::Value = serde_json::from_str(&text).map_err(broken)?;
+        match header["schema"].as_str() {
+            None | Some(ROWS_SCHEMA) => serde_json::from_value(header).map_err(broken),
+            Some(other) => Err(self.of_another_version(&format!("`{other}`"), &header)),
+        }
     }
 
     /// Adds a row, in place of an earlier one of the same trial.
@@ -194,9 +202,18 @@ impl Store {
             }
             opened => opened.map(|connection| (connection, false)),
         };
+        let whole = |(connection, maimed)| Self {
+            connection,
+            path: path.to_owned(),
+            maimed,
+            closed: false,
+        };
         match opened {
-            Ok((connection, maimed)) => Ok(Self { connection, path: path.to_owned(), maimed }),
-            Err(error) => Err(trouble_with(path, "opening", &error)),
+            Err(error) if is_closed(&error) => match open_closed(path) {
+                Some(connection) => Ok(Self { closed: true, ..whole((connection, false)) }),
+                None => Err(trouble_with(path, "opening", &error)),
+            },
+            opened => opened.map(whole).map_err(|error| trouble_with(path, "opening", &error)),
         }
     }
 
@@ -211,6 +228,17 @@ impl Store {
 
     fn trouble(&self, attempted: &str, error: &rusqlite::Error) -> Trouble {
         trouble_with(&self.path, attempted, error)
+    }
+
+    /// Nothing is wrong with rows that another wirelap wrote, and nothing may be read into them.
+    fn of_another_version(&self, layout: &str, header: &serde_json::Value) -> Trouble {
+        let maker = match header["version"].as_str() {
+            Some(version) => format!("wirelap {version}, which made it"),
+            None => "the wirelap that made it".to_owned(),
+        };
+        let file = self.path.display();
+        Trouble::failed(format!("{file} follows {layout}, and this wirelap reads `{ROWS_SCHEMA}`"))
+            .remedy(format!("read it with {maker}"))
     }
 
     fn damaged(&self, what: &str) -> Trouble {
@@ -283,9 +311,7 @@ fn trouble_with(path: &Path, attempted: &str, error: &rusqlite::Error) -> Troubl
     let attempted = format!("{attempted} {}", path.display());
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => trouble::file(attempted, &ErrorKind::StorageFull.into()),
-        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
-            trouble::file(attempted, &ErrorKind::PermissionDenied.into())
-        }
+        _ if is_closed(error) => unwritable(attempted),
         _ if is_damage(error) => {
             Trouble::failed(format!("{attempted}: the file is damaged or is not a run's rows"))
                 .remedy("run the experiment again, or restore the file")
@@ -296,6 +322,30 @@ fn trouble_with(path: &Path, attempted: &str, error: &rusqlite::Error) -> Troubl
         }
         _ => Trouble::failed(format!("{attempted}: {error}")),
     }
+}
+
+/// Opens a file of which the system allows reading alone, in a folder that may take no file beside it; None where it
+/// cannot be read either. Where a log of rows stands beside it that were not folded into it, SQLite needs that folder.
+fn open_closed(path: &Path) -> Option<Connection> {
+    let log = std::fs::metadata(format!("{}-wal", path.to_str()?));
+    let immutable = if log.is_ok_and(|log| log.len() > 0) { "" } else { "&immutable=1" };
+    // https://www.sqlite.org/uri.html, "URI Path"
+    let place = path.to_str()?.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let name = format!("file:{place}?mode=ro{immutable}");
+    let connection = Connection::open_with_flags(name, flags).ok()?;
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).ok()?;
+    Some(connection)
+}
+
+/// Whether the system, or whoever set the file's rights, forbids what was tried.
+fn is_closed(error: &rusqlite::Error) -> bool {
+    use ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
+    matches!(error.sqlite_error_code(), Some(CannotOpen | PermissionDenied | ReadOnly))
+}
+
+fn unwritable(attempted: String) -> Trouble {
+    trouble::file(attempted, &std::io::ErrorKind::PermissionDenied.into())
 }
 
 /// Whether the file is at fault, and not the system.

@@ -26,7 +26,8 @@ pub(crate) enum Body {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Broken;
 
-/// Octets from which a file is better sent by the kernel itself: below, one more call costs more than a copy.
+/// Octets from which a file that does not stand in memory is better sent by the kernel itself: below, one more call
+/// costs more than a copy. What stands there costs less from there (docs/performance.md, "What helped").
 const UNSEEN_FROM: usize = 32 * 1024;
 
 impl Body {
@@ -47,11 +48,11 @@ impl Body {
     pub(crate) fn file_part(&self) -> Option<FilePart> {
         let Self::File { file, left } = self else { return None };
         let length = usize::try_from(left.end - left.start).ok()?;
-        (length >= UNSEEN_FROM).then_some(())?;
+        (length >= UNSEEN_FROM && !file.is_held()).then_some(())?;
         Some(FilePart::new(file.handle()?, left.start, length))
     }
 
-    /// The next piece, about `limit` octets at most; empty only where nothing is left.
+    /// The next piece, about `limit` octets at most where it has to be made; empty only where nothing is left.
     pub(crate) fn next(&mut self, limit: usize) -> Result<Bytes, Broken> {
         match self {
             Self::Octets(octets) => {
@@ -65,6 +66,8 @@ impl Body {
                 Ok(Bytes::from_static(piece))
             }
             Self::File { file, left } => {
+                // What stands in memory anyway goes in one call with its head, and nothing is made for it.
+                let limit = if file.is_held() { usize::MAX } else { limit };
                 let wanted = limit.min(usize::try_from(left.end - left.start).unwrap_or(limit));
                 if wanted == 0 {
                     return Ok(Bytes::new());
@@ -100,6 +103,8 @@ impl fmt::Debug for Body {
 mod tests {
     use super::*;
     use crate::files::FileFacts;
+    use std::any::Any;
+    use std::sync::Arc;
 
     struct Cut;
 
@@ -133,6 +138,38 @@ mod tests {
             all.extend_from_slice(&piece);
         }
         assert_eq!(all, b"headbcd");
+    }
+
+    /// A file of 100 kB, in memory or not.
+    struct Middle {
+        is_held: bool,
+    }
+
+    impl File for Middle {
+        fn facts(&self) -> FileFacts {
+            FileFacts { length: 100_000, modified: 0, modified_nanos: 0, identity: 0 }
+        }
+
+        fn read(&self, _offset: u64, length: usize) -> Option<Bytes> {
+            Some(Bytes::from(vec![0; length]))
+        }
+
+        fn handle(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+            Some(Arc::new(()))
+        }
+
+        fn is_held(&self) -> bool {
+            self.is_held
+        }
+    }
+
+    #[test]
+    fn a_file_in_memory_comes_at_once_and_another_in_pieces_or_by_the_driver() {
+        let middle = |is_held| Body::File { file: Rc::new(Middle { is_held }), left: 0..100_000 };
+        assert!(middle(true).file_part().is_none());
+        assert_eq!(middle(true).next(64 * 1024).map(|piece| piece.len()), Ok(100_000));
+        assert_eq!(middle(false).file_part().map(|part| part.len()), Some(100_000));
+        assert_eq!(middle(false).next(64 * 1024).map(|piece| piece.len()), Ok(64 * 1024));
     }
 
     #[test]

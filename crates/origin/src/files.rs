@@ -36,6 +36,11 @@ pub trait File {
         None
     }
 
+    /// Whether its octets stand in memory for as long as it is held: whoever has read them holds no more of it.
+    fn is_held(&self) -> bool {
+        false
+    }
+
     /// Until when it is taken for unchanged: who holds it need not look it up again before. None where each request
     /// has to.
     fn fresh_until(&self) -> Option<Instant> {

@@ -150,7 +150,7 @@ fn synthetic_image(request: &RequestHead) -> Answer {
     }
     match request.path.parse::<SyntheticImage>() {
         Ok(image) => {
-            let fields = Fields::new().with("content-type", "image/png");
+            let fields = Fields::new().with("content-type", SyntheticImage::MEDIA_TYPE);
             let body = Body::Noise { seed: image.seed, left: 0..image.body.0 };
             Answer::new(Status::OK, fields, body)
         }

@@ -154,9 +154,14 @@ impl OpenFile {
         self.file.as_fd()
     }
 
-    /// Until when it is taken for unchanged, where it is small enough to be kept whole.
+    /// Whether it is small enough to be kept whole, so that its octets stand in memory.
+    pub fn is_whole(&self) -> bool {
+        matches!(self.content, Content::Whole(_))
+    }
+
+    /// Until when it is taken for unchanged, where it is kept whole.
     pub fn fresh_until(&self) -> Option<Instant> {
-        matches!(self.content, Content::Whole(_)).then_some(self.fresh_until)
+        self.is_whole().then_some(self.fresh_until)
     }
 
     /// Reads up to `length` octets from `offset`: at least one, where the file does not end (or was cut) there.

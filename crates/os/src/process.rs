@@ -9,10 +9,11 @@ mod usage;
 
 pub use cores::{allowed_cpus, pin};
 pub(crate) use init::{Init, pipe};
-pub use usage::{Counter, Usage, children_usage, own_usage};
+pub use usage::{Counter, Usage, children_usage, own_usage, thread_waited};
 
 use crate::cgroup;
 use crate::error::Os;
+use crate::process_tree;
 use before_exec::{Maps, prepare, tie_to_parent};
 use cores::cpu_set;
 use std::io;
@@ -163,6 +164,15 @@ impl Child {
     /// Its process number, in our PID namespace.
     pub fn id(&self) -> u32 {
         self.pid as u32
+    }
+
+    /// Processor time that it has used so far, with all that it started; None where the kernel does not tell.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        let counted = self.account.as_ref().filter(|account| account.counts);
+        match counted.and_then(|account| account.group.figures().cpu) {
+            Some((time, _)) => Some(time.user + time.system),
+            None => process_tree::cpu_time(self.id()),
+        }
     }
 
     /// Waits until it has ended; None when `timeout` came first.

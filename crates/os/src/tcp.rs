@@ -10,6 +10,7 @@ mod stream;
 
 pub use facts::TcpFacts;
 pub use fast_open::fetch_cookie;
+pub use option::probe_congestion_control;
 pub(crate) use stream::{
     Calls, Connect, connect, discard, end, receive, reset_on_close, send, send_fin, set_calls,
     take_error, unsent,
@@ -141,7 +142,7 @@ impl Listener {
             // Set after the bind, so that a port which another process shares counts as in use.
             share()?;
         }
-        apply(fd.as_fd(), settings)?;
+        apply(fd.as_fd(), address, settings)?;
         fast_open::on_listen(fd.as_fd(), settings)?;
         // SAFETY: a plain call on an open descriptor.
         if unsafe { libc::listen(fd.as_raw_fd(), BACKLOG) } < 0 {

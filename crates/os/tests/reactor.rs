@@ -5,9 +5,9 @@
 mod script;
 
 use os::error::Os;
-use os::reactor::{Backend, Moment, Reactor, ReactorSettings, Stop};
+use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
 use os::tcp::{Listener, Sharing};
-use proto::{Action, Nagle, SocketError, SocketId, SocketSettings};
+use proto::{Action, SocketError, SocketId, SocketSettings};
 use script::{Script, Seen, listening};
 use std::cell::RefCell;
 use std::io::{ErrorKind, Read, Write};
@@ -28,7 +28,6 @@ with_each_backend! {
     a_paused_peer_is_held_back_and_loses_nothing
     a_reset_is_told_of_a_paused_socket
     a_reactor_that_has_run_runs_again
-    settings_of_a_listener_are_read_back_from_accepted_sockets
     connections_spread_over_listeners_that_share_an_address
     a_listener_from_outside_is_taken_over
 }
@@ -341,50 +340,6 @@ fn a_reactor_that_has_run_runs_again(backend: Backend) {
         reactor.run(&mut end_point).unwrap();
         assert_eq!(seen_last, Some(Seen::Bytes(SOCKET, vec![round])));
         peer.join().unwrap();
-    }
-}
-
-fn settings_of_a_listener_are_read_back_from_accepted_sockets(backend: Backend) {
-    let stop = Stop::new().unwrap();
-    let settings = SocketSettings {
-        unsent_low_water: 12_345,
-        congestion_control: Some("reno".to_owned()),
-        nagle: Nagle::On,
-        ..SocketSettings::default()
-    };
-    let listener =
-        Listener::bind("127.0.0.1:0".parse().unwrap(), Sharing::Found, &settings).unwrap();
-    let stream = TcpStream::connect(listener.local()).unwrap();
-    let mut reactor = reactor(backend, stop.clone()).unwrap();
-    reactor.listen(listener).unwrap();
-    let facts = Rc::new(RefCell::new(Vec::new()));
-    let keep = Rc::clone(&facts);
-    reactor.observe(Box::new(move |_socket, moment, facts| {
-        keep.borrow_mut().push((moment, facts.clone()));
-    }));
-    let mut end_point = Script::new(|desk, seen| match seen {
-        Seen::Accepted(socket) => {
-            desk.act(Action::Close(socket));
-            desk.act(Action::Finish);
-        }
-        other => panic!("{other:?}"),
-    });
-    let peer = thread::spawn(move || {
-        let mut stream = stream;
-        stream.read_to_end(&mut Vec::new()).unwrap();
-    });
-    reactor.run(&mut end_point).unwrap();
-    peer.join().unwrap();
-    let facts = facts.borrow();
-    assert_eq!(
-        facts.iter().map(|(moment, _)| *moment).collect::<Vec<_>>(),
-        [Moment::Opened, Moment::Closing]
-    );
-    for (_, facts) in facts.iter() {
-        assert_eq!(facts.unsent_low_water, 12_345);
-        assert_eq!(facts.congestion_control, "reno");
-        assert!(!facts.no_delay);
-        assert!(facts.segment_size > 500 && facts.congestion_window >= 1, "{facts:?}");
     }
 }
 

@@ -52,6 +52,12 @@ pub struct SyntheticImage {
     pub server_time: Duration,
 }
 
+impl SyntheticImage {
+    /// What an image says that it is. Its octets are noise: of a kind that Wireshark looks into, a capture would be
+    /// full of packets that it calls malformed.
+    pub const MEDIA_TYPE: &'static str = "image/avif";
+}
+
 /// Why a target names no synthetic page or image.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum QueryError {
@@ -171,7 +177,7 @@ impl Synthetic {
             resources.push(Resource {
                 url: origin.join(&found.reference)?,
                 kind: found.kind,
-                content_type: "image/png".to_owned(),
+                content_type: SyntheticImage::MEDIA_TYPE.to_owned(),
                 body: image.body,
                 server_time: image.server_time,
                 release: Release::Parsed { by: ResourceId(0), offset: ByteSize(found.offset) },

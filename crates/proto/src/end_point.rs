@@ -7,7 +7,7 @@
 //! carries its destination, ECN mark and segment size.
 
 use crate::send_buf::SendBuf;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use unit::Instant;
 
@@ -32,8 +32,8 @@ pub struct SocketSettings {
     /// Bytes that may wait unsent in the kernel before the socket counts as writable
     /// (TCP_NOTSENT_LOWAT): the smaller, the later the scheduler decides.
     pub unsent_low_water: u32,
-    /// TCP_CONGESTION; None leaves the route's or the host's choice.
-    pub congestion_control: Option<String>,
+    /// TCP_CONGESTION.
+    pub congestion_control: CongestionControl,
     /// TCP_NODELAY, the other way round.
     pub nagle: Nagle,
     /// TCP_QUICKACK.
@@ -48,11 +48,35 @@ impl Default for SocketSettings {
     fn default() -> Self {
         Self {
             unsent_low_water: 16 * 1024,
-            congestion_control: None,
+            congestion_control: CongestionControl::Host,
             nagle: Nagle::Off,
             acks: Acks::Delayed,
             fast_open: FastOpen::Off,
             connect_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What holds a socket back while the path is full, by the kernel's name for it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum CongestionControl {
+    /// The route's choice, else the host's.
+    #[default]
+    Host,
+    /// This one.
+    Named(String),
+    /// This one on addresses of loopback, between which there is no path whose capacity were to be found; the host's
+    /// elsewhere.
+    OnLoopback(String),
+}
+
+impl CongestionControl {
+    /// What a socket is told that listens at `address` or connects to it; None leaves it as it is.
+    pub fn at(&self, address: IpAddr) -> Option<&str> {
+        match self {
+            Self::Host => None,
+            Self::Named(name) => Some(name),
+            Self::OnLoopback(name) => address.to_canonical().is_loopback().then_some(name),
         }
     }
 }
@@ -198,4 +222,22 @@ pub trait EndPoint {
 
     /// What the end point wants next. Called until None after every other call.
     fn poll_action(&mut self) -> Option<Action>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_of_loopback_get_its_congestion_control() {
+        let control = CongestionControl::OnLoopback("reno".to_owned());
+        for here in ["127.0.0.1", "127.255.0.9", "::1", "::ffff:127.0.0.1"] {
+            assert_eq!(control.at(here.parse().unwrap()), Some("reno"), "{here}");
+        }
+        for elsewhere in
+            ["192.0.2.1", "128.0.0.1", "0.0.0.0", "::", "2001:db8::1", "::ffff:192.0.2.1"]
+        {
+            assert_eq!(control.at(elsewhere.parse().unwrap()), None, "{elsewhere}");
+        }
+    }
 }

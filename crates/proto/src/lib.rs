@@ -33,7 +33,8 @@ pub use connection::{
     ClientConnection, Connection, ConnectionState, Event, Fin, Repeated, ServerConnection, StreamId,
 };
 pub use end_point::{
-    Accepted, Acks, Action, EndPoint, FastOpen, Nagle, SocketError, SocketId, SocketSettings,
+    Accepted, Acks, Action, CongestionControl, EndPoint, FastOpen, Nagle, SocketError, SocketId,
+    SocketSettings,
 };
 pub use error::{Error, Misuse, Refused, Scope};
 pub use id_map::{IdHasher, IdMap};

@@ -22,6 +22,20 @@ impl Gauged {
             self.spread.p50_us <= limit.p50_us && self.spread.p99_us <= limit.p99_us
         })
     }
+
+    /// The percentiles that are beyond their limits, in words.
+    fn missed(&self) -> Option<String> {
+        let limit = self.limit.filter(|_| !self.is_good())?;
+        let pairs = [
+            ("median", self.spread.p50_us, limit.p50_us),
+            ("one in a hundred", self.spread.p99_us, limit.p99_us),
+        ];
+        let beyond = pairs.iter().filter(|(_, is, most)| is > most);
+        let words: Vec<String> = beyond
+            .map(|(which, is, most)| format!("{which} {is:.0} µs, at most {most:.0}"))
+            .collect();
+        Some(format!("{}: {}", self.what, words.join(", ")))
+    }
 }
 
 /// A round trip may take so much more than link and floor on a quiet machine.
@@ -108,27 +122,31 @@ pub(crate) fn facts(calibration: &Calibration) -> Vec<(bool, String)> {
     facts
 }
 
-/// The calibration in one line.
+/// The calibration in one line: what is beyond its limit is named.
 pub(crate) fn line(calibration: &Calibration) -> String {
     let worst = calibration.round_trips.iter().map(|gauge| gauge.error);
     let worst = worst.max_by(|a, b| a.p50_us.total_cmp(&b.p50_us)).unwrap_or_default();
-    let missed = times(calibration).iter().filter(|gauged| !gauged.is_good()).count();
-    let held_up = calibration.polling.p99_us;
-    let verdict = match missed {
-        0 => "within its limits".to_owned(),
-        _ if held_up > HELD_UP => {
-            format!(
-                "beyond its limits: even a core that never sleeps is held up for {held_up:.0} µs"
-            )
-        }
-        _ => "beyond its limits: is the machine busy?".to_owned(),
-    };
     format!(
-        "instrument: round trips {:+.0} µs, one in a hundred {:+.0} µs, {} of the processor ours, {verdict}",
+        "instrument: round trips {:+.0} µs, one in a hundred {:+.0} µs, {} of the processor ours, {}",
         worst.p50_us,
         worst.p99_us,
         Percent((calibration.spare_cpu * 100.0).round() / 100.0),
+        judged(calibration),
     )
+}
+
+/// What is beyond its limit, and whether the machine itself is to blame.
+fn judged(calibration: &Calibration) -> String {
+    let missed: Vec<String> = times(calibration).iter().filter_map(Gauged::missed).collect();
+    let held_up = calibration.polling.p99_us;
+    let cause = match missed.is_empty() {
+        true => return "within its limits".to_owned(),
+        false if held_up > HELD_UP => {
+            format!("even a core that never sleeps is held up for {held_up:.0} µs")
+        }
+        false => "is the machine busy?".to_owned(),
+    };
+    format!("beyond its limits: {}; {cause}", missed.join("; "))
 }
 
 /// The calibration for a terminal, ending in a new line.
@@ -150,4 +168,30 @@ pub fn calibration(calibration: &Calibration) -> String {
         text.push_str(&format!("{:<5} {fact}\n", word(good)));
     }
     text.replace('\u{a0}', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(round_trip: Spread, polling: f64) -> Calibration {
+        let gauge = RoundTripGauge { rtt_ms: 10.0, pings: 300, unanswered: 0, error: round_trip };
+        let polling = Spread { p50_us: 0.1, p99_us: polling };
+        let spare_cpu = 0.992;
+        Calibration { spare_cpu, polling, round_trips: vec![gauge], ..Calibration::default() }
+    }
+
+    #[test]
+    fn the_line_names_what_is_beyond_its_limit_and_who_may_be_to_blame() {
+        let good = line(&measured(Spread { p50_us: 3.2, p99_us: 44.7 }, 44.0));
+        assert!(good.ends_with("99\u{a0}% of the processor ours, within its limits"), "{good}");
+        let late = Spread { p50_us: 3.2, p99_us: 61.4 };
+        let named = "beyond its limits: round trip of 10 ms, beyond link and floor: one in a hundred \
+                     61 µs, at most 50; ";
+        let held_up = line(&measured(late, 44.0));
+        let blamed = "even a core that never sleeps is held up for 44 µs";
+        assert!(held_up.ends_with(&format!("{named}{blamed}")), "{held_up}");
+        let busy = line(&measured(late, 3.0));
+        assert!(busy.ends_with(&format!("{named}is the machine busy?")), "{busy}");
+    }
 }

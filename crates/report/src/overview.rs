@@ -81,6 +81,11 @@ impl<'a> Group<'a> {
         cells
     }
 
+    /// Whether it is of a contender that raced alone, with nobody to be compared with.
+    pub(crate) fn is_of_one(&self) -> bool {
+        self.cells.len() == 1 && self.workload.check_of.is_none()
+    }
+
     /// The comparison of `contender` with the baseline; None for the baseline itself.
     pub(crate) fn ranked(&self, contender: &str) -> Option<&'a Ranked> {
         self.verdicts?.ranking.iter().find(|ranked| ranked.contender == contender)

@@ -41,8 +41,9 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
     }
     let groups = report.groups();
     let widths = Widths::of(&groups);
-    let compared: Vec<&Group<'_>> = groups.iter().filter(|g| g.verdicts.is_some()).collect();
-    let workloads = compared.chunk_by(|a, b| a.workload.name == b.workload.name);
+    let shown: Vec<&Group<'_>> =
+        groups.iter().filter(|g| g.verdicts.is_some() || g.is_of_one()).collect();
+    let workloads = shown.chunk_by(|a, b| a.workload.name == b.workload.name);
     let named = workloads.clone().count() > 1;
     for groups in workloads {
         if named {
@@ -174,7 +175,8 @@ fn row(out: &mut Lines, group: &Group<'_>, cell: &CellResult, widths: &Widths) {
     let head = format!("  {name}  {}", padded(&time(cell), widths.time));
     let head_width = 4 + widths.name + widths.time;
     let Some(ranked) = group.ranked(&cell.contender.name) else {
-        out.line(&format!("{head}  baseline"));
+        let place = if group.verdicts.is_some() { "  baseline" } else { "" };
+        out.line(format!("{head}{place}").trim_end());
         return;
     };
     let ratio = padded(&ratio(ranked), widths.ratio);

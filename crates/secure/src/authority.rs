@@ -12,7 +12,7 @@ mod extensions;
 
 use crate::identity::{Identity, Pem};
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, CrlDistributionPoint, DnType,
+    BasicConstraints, CertificateParams, CertifiedIssuer, CrlDistributionPoint, DnType, DnValue,
     ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose, SanType, SerialNumber, date_time_ymd,
 };
 use rustls::pki_types::UnixTime;
@@ -91,12 +91,12 @@ impl Authority {
     pub fn new(spec: AuthoritySpec) -> Result<Self, AuthorityError> {
         let lasting = Validity::default();
         let mut params =
-            issuer_params(&name("Root X", spec.seed), serial(spec.seed, "root"), lasting);
+            issuer_params(&name("Root X", spec.seed), serial(spec.seed, "root"), lasting)?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let root = CertifiedIssuer::self_signed(params, key()?).map_err(refused)?;
 
         let number = serial(spec.seed, "intermediate");
-        let mut params = issuer_params(&name("Intermediate E", spec.seed), number, lasting);
+        let mut params = issuer_params(&name("Intermediate E", spec.seed), number, lasting)?;
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.extended_key_usages =
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
@@ -220,12 +220,18 @@ fn serial(seed: Seed, purpose: &str) -> SerialNumber {
     SerialNumber::from_slice(&octets)
 }
 
-fn issuer_params(name: &str, serial: SerialNumber, validity: Validity) -> CertificateParams {
+fn issuer_params(
+    name: &str,
+    serial: SerialNumber,
+    validity: Validity,
+) -> Result<CertificateParams, AuthorityError> {
     let mut params = CertificateParams::default();
     set_validity(&mut params, validity);
     params.serial_number = Some(serial);
     params.distinguished_name = rcgen::DistinguishedName::new();
-    params.distinguished_name.push(DnType::CountryName, "XX");
+    // RFC 5280 appendix A.1: X520countryName is a PrintableString, whatever the other names are.
+    let country = DnValue::PrintableString("XX".try_into().map_err(refused)?);
+    params.distinguished_name.push(DnType::CountryName, country);
     params.distinguished_name.push(DnType::OrganizationName, "wirelap web transport laboratory");
     params.distinguished_name.push(DnType::CommonName, name);
     params.key_usages = vec![
@@ -234,7 +240,7 @@ fn issuer_params(name: &str, serial: SerialNumber, validity: Validity) -> Certif
         KeyUsagePurpose::CrlSign,
     ];
     params.use_authority_key_identifier_extension = true;
-    params
+    Ok(params)
 }
 
 fn set_validity(params: &mut CertificateParams, validity: Validity) {
@@ -269,6 +275,18 @@ mod tests {
         for names in [vec!["localhost"], vec!["10.0.0.1", "::1", "far", "www.some-shop.example"]] {
             let length = authority.issue(&names).unwrap().chain_length();
             assert!((2_940..=3_020).contains(&length), "{length} octets for {names:?}");
+        }
+    }
+
+    #[test]
+    fn a_country_is_named_in_the_only_kind_of_string_that_it_may_be() {
+        const OID: [u8; 5] = [0x06, 0x03, 0x55, 0x04, 0x06];
+        let authority = Authority::new(AuthoritySpec::default()).unwrap();
+        for certificate in [authority.root.der(), authority.intermediate.der()] {
+            let named: Vec<&[u8]> =
+                certificate.windows(9).filter(|octets| octets.starts_with(&OID)).collect();
+            assert_eq!(named.len(), 2, "issuer and subject");
+            assert!(named.iter().all(|octets| octets[5..] == *b"\x13\x02XX"), "{named:x?}");
         }
     }
 

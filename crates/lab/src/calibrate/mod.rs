@@ -5,6 +5,7 @@ pub(crate) mod gauge;
 pub(crate) mod probe;
 
 use crate::trouble::Trouble;
+use ::link::LinkSpec;
 use gauge::{GaugeJob, GaugeReport, Path};
 use os::machine::CpuTimes;
 use os::net::probe::{PingSpec, StreamSpec};
@@ -48,6 +49,36 @@ pub(crate) fn calibrate(form: Form) -> Result<Calibration, Trouble> {
     let own = spent().saturating_sub(spent_before);
     let spare_cpu = spare_since(before, own, os::clock::now().since(began));
     Ok(Calibration { spare_cpu, ..calibration })
+}
+
+/// Refuses a link that this machine cannot hold.
+pub(crate) fn check_link(
+    calibration: &Calibration,
+    name: &str,
+    spec: &LinkSpec,
+) -> Result<(), Trouble> {
+    match calibration.refuses(spec.rtt(), fastest(spec)) {
+        Some(why) => Err(Trouble::lacking(format!("link {name}: {why}"))
+            .remedy("or say --no-calibration to try it all the same")),
+        None => Ok(()),
+    }
+}
+
+/// Whether a link asks for more than every machine on which trials run is known to hold: only then is one that
+/// starts two programs kept waiting for a calibration.
+pub(crate) fn is_daring(spec: &LinkSpec) -> bool {
+    /// The fastest rate that the full calibration holds its 0.02 % at.
+    const RATE: u64 = 1_000_000_000;
+    /// Half of the shortest round trip of a named link.
+    const ROUND_TRIP: Duration = Duration::from_micros(200);
+    let rtt = spec.rtt();
+    fastest(spec).is_some_and(|rate| rate.bits_per_second() > RATE)
+        || (!rtt.is_zero() && rtt < ROUND_TRIP)
+}
+
+fn fastest(spec: &LinkSpec) -> Option<BitRate> {
+    let rates = [&spec.down, &spec.up].map(|path| path.bottleneck.mean_rate());
+    rates.into_iter().flatten().max()
 }
 
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -160,8 +191,8 @@ fn loss() -> Result<LossGauge, Trouble> {
         near: ProbeJob::Send(stream),
     })?;
     let came: BTreeSet<u64> = report.received()?.iter().map(|arrival| arrival.number).collect();
-    let spec = link::LinkSpec::parse(LINK, link::no_traces).map_err(Trouble::failed)?;
-    let mut planned = link::Link::new(&spec, Seed(gauge::SEED));
+    let spec = LinkSpec::parse(LINK, ::link::no_traces).map_err(Trouble::failed)?;
+    let mut planned = ::link::Link::new(&spec, Seed(gauge::SEED));
     let lost: BTreeSet<u64> = (0..u64::from(PACKETS))
         .filter(|_| {
             planned.handle_packet(Instant::ZERO, Direction::Up, (), ByteSize(92)) == Fate::Lost

@@ -29,7 +29,10 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, Trouble> {
 fn write(args: &CompareArgs, b: &Folder, comparison: &RunComparison) -> Result<(), Trouble> {
     let page = args.html.clone().unwrap_or_else(|| b.folder.path().join("compare.html"));
     let html = report::comparison_html(comparison, env!("CARGO_PKG_VERSION"));
-    b.folder.write(&page, &html)?;
+    b.folder.write(&page, &html).map_err(|trouble| match args.html {
+        Some(_) => trouble,
+        None => trouble.and("or name another place for the page by --html"),
+    })?;
     if let Some(path) = &args.junit {
         b.folder.write(path, &report::comparison_junit(comparison))?;
     }

@@ -78,7 +78,11 @@ fn trials() -> Finding {
 
 fn holding() -> Finding {
     let (state, what, remedy) = match os::net::can_hold() {
-        true => (State::Good, "are held by the kernel where a link neither limits nor loses", ""),
+        true => (
+            State::Good,
+            "are held by the kernel where a link of less than 1 ms neither limits nor loses",
+            "",
+        ),
         false => (
             State::Fair,
             "are copied to wirelap and back on every link, which is slower (the kernel cannot hold them)",

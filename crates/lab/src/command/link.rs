@@ -1,5 +1,6 @@
 //! `wirelap link`: two programs of the user's across an emulated link.
 
+use crate::calibrate::{self, Form, calibrate};
 use crate::capture::{self, Capture};
 use crate::choice;
 use crate::cli::LinkArgs;
@@ -15,6 +16,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
+use study::audit::LATE_MS;
 
 /// How long far may take to listen on the port that `--ready-port` names.
 const PORT_WAIT: Duration = Duration::from_secs(30);
@@ -26,6 +28,9 @@ const LISTEN_WAIT: Duration = Duration::from_secs(2);
 pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, Trouble> {
     let link = choice::read_link(&args.link, |file| PathBuf::from(file))?;
     os::net::probe().map_err(super::lacking)?;
+    if !args.no_calibration && calibrate::is_daring(&link) {
+        calibrate::check_link(&calibrate(Form::Short)?, &args.link, &link)?;
+    }
     os::process::die_with_parent();
     // Ctrl-C belongs to the near program; when it ends, all ends.
     os::process::ignore_terminal_signals();
@@ -59,6 +64,9 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, Trouble> {
     kept?;
     if args.verbose {
         super::note(&describe(&spec.forward, &report.counters));
+    }
+    if let Some(doubt) = doubt(&report.counters) {
+        super::note(&format!("note: {doubt}; figures taken over this link may be off"));
     }
     if let Some(far) = report.far.filter(|far| !far.status.success()) {
         super::note(&format!("far ended by itself: {}", far.status));
@@ -109,6 +117,18 @@ impl<'a> Kept<'a> {
         self.capture
             .finish(self.to, &about, &keys.unwrap_or_default())
             .map_err(|error| trouble::file(format!("writing {}", self.to.display()), &error))
+    }
+}
+
+/// In what the link did not keep its word, where a trial over it would not count either.
+fn doubt(counters: &LinkCounters) -> Option<String> {
+    let late = counters.lateness.max();
+    match counters.unplanned() {
+        0 if late.as_secs_f64() * 1e3 > LATE_MS => {
+            Some(format!("the machine was busy, and a packet left {late:?} after its time"))
+        }
+        0 => None,
+        dropped => Some(format!("the kernel dropped {dropped} packets that the link did not")),
     }
 }
 

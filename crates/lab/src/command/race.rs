@@ -1,6 +1,6 @@
 //! `wirelap race`: plan, run, judge.
 
-use crate::calibrate::{Form as Measured, calibrate};
+use crate::calibrate::{Form as Measured, calibrate, check_link};
 use crate::choice::{self, Chosen};
 use crate::cli::RaceArgs;
 use crate::conclude::{Form, conclude};
@@ -93,13 +93,7 @@ fn calibrated(chosen: &Chosen) -> Result<Calibration, Trouble> {
             let own = chosen.files.iter().find(|(_, called)| called == name);
             own.map_or_else(|| PathBuf::from(name), |(file, _)| file.clone())
         };
-        let spec = choice::link_spec(choice, file)?;
-        let rates = [&spec.down, &spec.up].map(|path| path.bottleneck.mean_rate());
-        let refused = calibration.refuses(spec.rtt(), rates.into_iter().flatten().max());
-        if let Some(refused) = refused {
-            return Err(Trouble::lacking(format!("link {}: {refused}", choice.name))
-                .remedy("or say --no-calibration to try it all the same"));
-        }
+        check_link(&calibration, &choice.name, &choice::link_spec(choice, file)?)?;
     }
     Ok(calibration)
 }

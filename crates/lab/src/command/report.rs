@@ -12,11 +12,11 @@ use std::process::ExitCode;
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Trouble> {
     let folder = RunFolder::open(&args.dir);
     let store = Store::open(&folder.rows())?;
-    let rows = store.records()?;
+    let (header, rows) = (store.header()?, store.records()?);
     if let Some(file) = &args.parquet {
         write_parquet(&rows, file)?;
     }
-    conclude(&folder, &store.header()?, &rows, Form::of(args.json, args.csv))?;
+    conclude(&folder, &header, &rows, Form::of(args.json, args.csv))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -11,8 +11,8 @@ use os::error::Os;
 use os::files::{CacheSettings, Root};
 use os::reactor::{Backend, Depth, Reactor, ReactorSettings, Stop};
 use os::signal::Interrupts;
-use os::tcp::Listener;
-use proto::SocketSettings;
+use os::tcp::{Listener, probe_congestion_control};
+use proto::{CongestionControl, SocketSettings};
 use secure::{
     Authority, AuthoritySpec, Ciphers, Identity, Pem, ServerTls, ServerTlsOptions, UnixTime,
     Validity,
@@ -31,12 +31,17 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
     // Opened here first, so that a wrong folder is told before anything listens.
     Root::open(&args.dir, CacheSettings::default()).map_err(misuse)?;
     let backend = backend(args)?;
+    let settings = SocketSettings {
+        unsent_low_water: UNSENT_LOW_WATER,
+        congestion_control: congestion_control(args)?,
+        ..SocketSettings::default()
+    };
     let threads = args.threads.unwrap_or_else(host::cores) as usize;
     let identity = identity(args)?;
     // Before the addresses are told: from then on somebody may know whom to interrupt.
     let interrupts = Interrupts::take()
         .map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))?;
-    let (kinds, shares) = listen(args, identity, threads)?;
+    let (kinds, shares) = listen(args, identity, (threads, &settings))?;
     let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
     let mut config = OriginConfig::new(kinds, wall_clock);
     config.protocols = protocols(args);
@@ -83,6 +88,30 @@ fn backend(args: &ServeArgs) -> Result<Backend, Trouble> {
     }
     Ok(if Backend::IoUring.probe().is_ok() { Backend::IoUring } else { Backend::Epoll })
 }
+
+/// The congestion control that was asked for, else the host's own, but on loopback the one that does least: there is
+/// no path for BBR to estimate and pace for (docs/performance.md, "What helped").
+fn congestion_control(args: &ServeArgs) -> Result<CongestionControl, Trouble> {
+    let Some(name) = &args.congestion else {
+        let least = probe_congestion_control(LEAST);
+        return Ok(least.map_or(CongestionControl::Host, |()| {
+            CongestionControl::OnLoopback(LEAST.to_owned())
+        }));
+    };
+    probe_congestion_control(name).map_err(|error| {
+        let (what, list) = match error.source.kind() {
+            ErrorKind::PermissionDenied => ("without privilege there are", "allowed"),
+            _ => ("there are", "available"),
+        };
+        let file = format!("/proc/sys/net/ipv4/tcp_{list}_congestion_control");
+        let names = host::read(&file).unwrap_or_default().replace(' ', ", ");
+        Trouble::misuse(error).remedy(format!("name one of those in {file}: {what} {names}"))
+    })?;
+    Ok(CongestionControl::Named(name.clone()))
+}
+
+/// The congestion control that neither paces nor estimates; every Linux has it.
+const LEAST: &str = "reno";
 
 /// Octets that may wait unsent in the kernel, at first. A trial's server decides later; whoever only serves files saves
 /// a call for each 16 KiB.
@@ -181,7 +210,7 @@ type Shares = Vec<Vec<Listener>>;
 fn listen(
     args: &ServeArgs,
     identity: Option<Identity>,
-    threads: usize,
+    (threads, settings): (usize, &SocketSettings),
 ) -> Result<(Vec<ListenerKind>, Shares), Trouble> {
     let key_log = key_log::open(environment::ssl_key_log_file().as_deref())?;
     let tls = match identity {
@@ -205,7 +234,7 @@ fn listen(
     let secure = secure.map(|(address, tls)| (*address, ListenerKind::Tls(tls.clone())));
     for (address, kind) in clear.chain(secure) {
         let scheme = if matches!(kind, ListenerKind::Clear) { "http" } else { "https" };
-        let local = bind(address, &mut shares)?;
+        let local = bind(address, settings, &mut shares)?;
         super::print(&format!("{scheme}://{local}/\n"))?;
         kinds.push(kind);
     }
@@ -218,10 +247,12 @@ fn protocols(args: &ServeArgs) -> Vec<Protocol> {
     [&[Protocol::HTTP_2], spdy, &[Protocol::HTTP_1_1]].concat()
 }
 
-fn bind(address: SocketAddr, shares: &mut Shares) -> Result<SocketAddr, Trouble> {
-    let settings =
-        SocketSettings { unsent_low_water: UNSENT_LOW_WATER, ..SocketSettings::default() };
-    let listeners = Listener::bind_all(address, shares.len(), &settings).map_err(misuse)?;
+fn bind(
+    address: SocketAddr,
+    settings: &SocketSettings,
+    shares: &mut Shares,
+) -> Result<SocketAddr, Trouble> {
+    let listeners = Listener::bind_all(address, shares.len(), settings).map_err(misuse)?;
     let local = listeners.first().map_or(address, Listener::local);
     for (share, listener) in shares.iter_mut().zip(listeners) {
         share.push(listener);

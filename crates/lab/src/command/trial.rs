@@ -66,6 +66,7 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
         true => path::cores(&order.plan.placement, (&spec, segmentation)),
         false => (Core::Shared, None),
     };
+    let own_cores = core == Core::Own;
     let ends = TopologySpec { reception, ..work.topology(&order.plan.cell.contender) };
     let topology = Path::topology(link, &ends).map_err(unsupported)?;
     let forward =
@@ -92,7 +93,7 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
         Ok(ran) => ran,
         Err(outcome) => {
             // What broke the link may have failed the ends too.
-            let outcome = audit.judge(outcome, Trial { load_ms: None, has_link });
+            let outcome = audit.judge(outcome, Trial { load_ms: None, has_link, own_cores });
             let link = link_counters(&counters, machine.dropped);
             return Ok(TrialRecord {
                 link,
@@ -136,7 +137,7 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     let figure = |name: &str| finding.metrics.get(name).copied();
     audit::note_ends(&mut audit, &ran, figure(metric::MEAN_MS));
     let load_ms = figure(metric::LOAD_MS);
-    let outcome = audit.judge(found, Trial { load_ms, has_link });
+    let outcome = audit.judge(found, Trial { load_ms, has_link, own_cores });
     finding.metrics.extend(ran.metrics());
     let near = ran.near();
     Ok(TrialRecord {

@@ -1,12 +1,15 @@
 //! What a client subject said, put into the words of rows. Nothing here judges what it says; `study` does.
 
 use super::{Sittings, SubjectTrial};
+use crate::audit::LEAST_TICKS;
 use crate::job::NearReport;
 use crate::ran::end_use;
 use crate::served;
 use crate::sitting::Sat;
 use crate::task::{Asset, Task};
 use crate::unmade::failed;
+use os::machine::CpuTimes;
+use os::process::Counter;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::Duration;
@@ -25,6 +28,8 @@ pub(crate) struct SubjectReport {
     pub(crate) usage: EndUse,
     /// Figures of the processes.
     pub(crate) metrics: BTreeMap<String, f64>,
+    /// Its processor time from when it was ready to its end, as a share of one core.
+    pub(crate) busy: Option<f64>,
     /// A file that is not what was served.
     pub(crate) wrong_file: Option<String>,
     expected: BTreeMap<u32, u64>,
@@ -63,6 +68,8 @@ impl SubjectTrial<'_> {
             },
             usage: sat.iter().map(client_use).reduce(EndUse::with).unwrap_or_default(),
             metrics: BTreeMap::new(),
+            // Of a download, what its client costs is the contest, from the start of its process on.
+            busy: busy(sat).filter(|_| !matches!(self.task, Task::Download { .. })),
             wrong_file: None,
             expected: (0..).zip(self.task.bodies()).map(|(id, (_, bytes))| (id, bytes)).collect(),
             told: BTreeMap::new(),
@@ -306,6 +313,21 @@ fn client_use(sat: &Sat) -> EndUse {
         system_ms: usage.system_ms * (1.0 - share),
         ..usage
     }
+}
+
+/// The share of one core that its work took, without its start; None where that is too short to be told by what counts.
+fn busy(sat: &[Sat]) -> Option<f64> {
+    let (mut cpu_ms, mut span) = (0.0, Duration::ZERO);
+    for sat in sat {
+        let usage = client_use(sat);
+        // An adapter starts its client when it is ready itself.
+        let before = if begun(sat) == sat.started { sat.spent? } else { Duration::ZERO };
+        cpu_ms += (usage.cpu_ms() - before.as_secs_f64() * 1e3).max(0.0);
+        span += sat.ended.since(ready_at(sat));
+    }
+    let by_ticks = sat.iter().any(|sat| sat.usage.counted_by == Counter::Wait4);
+    let least = if by_ticks { CpuTimes::TICK * LEAST_TICKS } else { CpuTimes::TICK };
+    (span >= least).then(|| cpu_ms / (span.as_secs_f64() * 1e3))
 }
 
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;

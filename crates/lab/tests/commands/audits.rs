@@ -41,6 +41,7 @@ fn every_figure_of_the_audit_stands_in_the_row_and_in_every_form_of_the_result()
         for name in [
             "packet_lateness_ms",
             "unplanned_drops",
+            "link_kept",
             "clock_steps",
             "client_lag_ms",
             "client_lag_cpu_ms",
@@ -181,6 +182,51 @@ fn spoilt_beside_load(folder: &Path) -> usize {
         assert_eq!(outcome == "invalid" && told, late, "{key}: {outcome}, {reason:?}");
     }
     rows.iter().filter(|(_, outcome, _)| outcome == "invalid").count()
+}
+
+#[test]
+fn a_program_on_a_core_of_the_trials_spoils_quick_loads_though_nothing_is_very_late() {
+    if !trials_run_here() {
+        return;
+    }
+    if cores() < 2 || machine_cores() != cores() {
+        return unsupported("a hog beside the link: it has no core of its own here");
+    }
+    if !Command::new("taskset").arg("--version").output().is_ok_and(|ran| ran.status.success()) {
+        return unsupported("a hog beside the link: there is no taskset");
+    }
+    let bench = Bench::alone();
+    bench.write("quick.toml", experiment("lan", 4).replace("1kB", "20kB"));
+    // Where `Placement::on` puts the link and the client.
+    for (core, figure) in [("0", "link_kept"), ("1", "client_kept")] {
+        let run = format!("beside-{figure}");
+        let hogs: Vec<_> = (0..3)
+            .map(|_| {
+                let mut hog = bench.command("taskset");
+                hog.args(["-c", core, "sh", "-c", "while :; do :; done"]).spawn().unwrap()
+            })
+            .collect();
+        bench.run(&["race", "quick.toml", "--out", &run]).said(0, &[]);
+        for mut hog in hogs {
+            hog.kill().unwrap();
+            hog.wait().unwrap();
+        }
+        let figures = figures(&bench.path(&run));
+        if figures.values().all(|figures| figures[figure] == 0.0) {
+            return unsupported("a hog beside a trial: this kernel does not tell who waited");
+        }
+        let mut told = 0;
+        for (key, outcome, reason) in all_outcomes(&bench.path(&run)) {
+            let reason = reason.unwrap_or_default();
+            assert!(figures[&key][figure] <= 0.2 || outcome == "invalid", "{key}: {reason}");
+            assert!(
+                outcome == "measured" || reason.starts_with("the machine was busy"),
+                "{reason}"
+            );
+            told += usize::from(outcome == "invalid");
+        }
+        assert!(told > 0, "nobody noticed: {figures:?}");
+    }
 }
 
 /// Cores of the machine, whoever may use them.

@@ -152,6 +152,59 @@ fn a_row_that_cannot_be_read_is_named_by_its_key_and_runs_again() {
 }
 
 #[test]
+fn rows_of_another_layout_are_told_from_damaged_ones_and_left_alone() {
+    let Some(bench) = finished() else { return };
+    {
+        let rows = rusqlite::Connection::open(bench.path("run/rows.sqlite")).unwrap();
+        let later = "UPDATE run SET header = json_set(header, '$.schema', 'wirelap.rows/2', '$.version', '7.1.0')";
+        rows.execute(later, []).unwrap();
+        rows.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    }
+    let before = fs::read(bench.path("run/rows.sqlite")).unwrap();
+    let told = ["follows `wirelap.rows/2`", "reads `wirelap.rows/1`", "with wirelap 7.1.0"];
+    for command in [
+        &["report", "run"][..],
+        &["race", "--resume", "run"],
+        &["race", "--again", "run", "--out", "second"],
+        &["compare", "run", "run"],
+    ] {
+        bench.run(command).said(1, &told);
+    }
+    assert_eq!(fs::read(bench.path("run/rows.sqlite")).unwrap(), before);
+    assert!(!bench.path("second").exists());
+}
+
+#[test]
+fn a_folder_that_takes_no_writing_is_read_all_the_same() {
+    const OWN_MOUNTS: [&str; 4] = ["unshare", "--user", "--map-root-user", "--mount"];
+    if !can(&OWN_MOUNTS, "mount -t tmpfs none /mnt") {
+        return;
+    }
+    let Some(bench) = finished() else { return };
+    fs::rename(bench.path("run"), bench.path("run 100%?#")).unwrap();
+    fs::create_dir(bench.path("run")).unwrap();
+    // A log that is folded in leaves nothing beside the file of rows.
+    let copy = "cp -r 'run 100%?#' open && rm -f 'run 100%?#'/rows.sqlite-* && mount --bind 'run 100%?#' run && \
+                mount -o remount,ro,bind run && ";
+    let run = |command: &str| bench.shell(&OWN_MOUNTS, &format!("{copy} $W {command}; exit $?"));
+    let clear = || fs::remove_dir_all(bench.path("open")).unwrap();
+    let told = run("report run --csv");
+    assert_eq!(told.out.lines().count() - 1, all_outcomes(&bench.path("open")).len(), "{told:?}");
+    told.said(2, &["run/result.json", "choose a place"]);
+    clear();
+    run("compare run open").said(0, &[]);
+    clear();
+    run("compare open run").said(2, &["run/compare.html", "--html"]);
+    clear();
+    run("compare open run --html page.html").said(0, &[]);
+    assert!(bench.path("page.html").exists());
+    clear();
+    run("race --again run --dry-run").said(0, &[]);
+    clear();
+    run("race --resume run").said(2, &["run/rows.sqlite", "choose a place"]);
+}
+
+#[test]
 fn a_file_that_is_missing_from_a_folder_is_named() {
     let Some(bench) = finished() else { return };
     // What a page's workload needs stands in the rows.

@@ -1,6 +1,6 @@
 //! `wirelap link`: two programs of the user's, names, streams, exit codes.
 
-use crate::bench::{Bench, Ran, trials_run_here};
+use crate::bench::{Bench, Ran, trials_run_here, unsupported};
 
 fn link(bench: &Bench, words: &str) -> Ran {
     bench.shell(&[], &format!("$W link {words}"))
@@ -101,4 +101,21 @@ fn a_killed_link_takes_both_sides_along() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     panic!("left: {:?}", bench.alive());
+}
+
+#[test]
+fn a_link_that_the_machine_cannot_hold_is_refused_with_what_it_can_before_anything_runs() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::alone();
+    // What a short calibration says of a machine on which others work is not the machine's own bound.
+    let mut tried = (0..5).map(|_| link(&bench, "rtt=1ms,rate=100000gbit -- touch ran"));
+    let Some(refused) = tried.find(|ran| ran.code != 0) else {
+        return unsupported("a refused link: the machine is too busy to know its bounds");
+    };
+    refused.said(3, &["is more than this machine forwards", "below", "--no-calibration"]);
+    let _ = std::fs::remove_file(bench.path("ran"));
+    link(&bench, "--no-calibration rtt=1ms,rate=100000gbit -- touch ran").said(0, &[]);
+    assert!(bench.path("ran").exists());
 }

@@ -1,6 +1,6 @@
 //! `wirelap serve`: what it refuses, before anything listens.
 
-use crate::bench::{Bench, is_root, unsupported};
+use crate::bench::{Bench, Running, is_root, unsupported};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -111,17 +111,8 @@ fn a_folder_is_served_whichever_reactor_is_chosen() {
     let bench = Bench::new();
     bench.write("file", "what stands in it");
     for reactor in ["epoll", "io-uring"] {
-        let serve = ["serve", ".", "--listen", "127.0.0.1:0", "--reactor", reactor];
-        let mut running = bench.start(bench.wirelap(&serve));
-        let mut line = String::new();
-        BufReader::new(running.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        if line.is_empty() {
-            let ran = running.end();
-            ran.said(3, &["cannot set up io_uring", "--reactor epoll"]);
-            unsupported("io_uring");
-            continue;
-        }
-        let address = line.trim().trim_start_matches("http://").trim_end_matches('/');
+        let flags = ["--listen", "127.0.0.1:0", "--reactor", reactor];
+        let Some((running, address)) = serving(&bench, &flags) else { continue };
         let mut stream = TcpStream::connect(address).unwrap();
         let ask = b"GET /file HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
         stream.write_all(ask).unwrap();
@@ -132,6 +123,80 @@ fn a_folder_is_served_whichever_reactor_is_chosen() {
         assert_eq!(running.end().code, 0);
     }
     refused(&bench, &[".", "--listen", "127.0.0.1:0", "--reactor", "kqueue"], &["epoll, io-uring"]);
+}
+
+#[test]
+fn congestion_controls_that_may_not_be_had_are_told_with_those_that_may() {
+    let bench = Bench::new();
+    let there = list_of_congestion_controls("available");
+    let listen = ["--listen", "127.0.0.1:0", "--congestion"];
+    for name in ["none-such", "", "a-name-that-is-far-too-long-for-any"] {
+        let words = ["cannot take the congestion control", "available", &there];
+        refused(&bench, &[&["."], &listen[..], &[name]].concat(), &words);
+    }
+    // Known to the kernel, and not for everybody (tcp_allowed_congestion_control).
+    let allowed = list_of_congestion_controls("allowed");
+    let restricted = there.split(", ").find(|name| !allowed.contains(name));
+    match (restricted, is_root()) {
+        (Some(name), true) => {
+            let ran = bench.shell_as_nobody(&format!("$W serve . {} {name}", listen.join(" ")));
+            ran.said(2, &[&format!("`{name}`"), "without privilege", &allowed]);
+        }
+        (None, _) => unsupported("this kernel lets everybody have each congestion control"),
+        (_, false) => unsupported("becoming nobody needs root"),
+    }
+}
+
+/// As a remedy prints it.
+fn list_of_congestion_controls(kind: &str) -> String {
+    let file = format!("/proc/sys/net/ipv4/tcp_{kind}_congestion_control");
+    fs::read_to_string(file).unwrap().trim().replace(' ', ", ")
+}
+
+#[test]
+fn listeners_on_loopback_have_reno_unless_another_congestion_control_was_asked_for() {
+    let bench = Bench::new();
+    if bench.shell(&[], "ss -V").code != 0 {
+        return unsupported("ss (iproute2)");
+    }
+    bench.write("file", "what stands in it");
+    let hosts = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
+    let hosts = hosts.trim();
+    let flags = ["--congestion", hosts];
+    for reactor in ["epoll", "io-uring"] {
+        for (listen, flags, name) in [
+            ("127.0.0.1:0", &[][..], "reno"),
+            ("0.0.0.0:0", &[], hosts),
+            ("127.0.0.1:0", &flags, hosts),
+        ] {
+            let flags = [&["--listen", listen, "--reactor", reactor][..], flags].concat();
+            let Some((running, address)) = serving(&bench, &flags) else { continue };
+            let port = address.rsplit_once(':').unwrap().1;
+            let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+            stream.write_all(b"GET /file HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+            stream.read_exact(&mut [0; 1]).unwrap();
+            let seen = bench.shell(&[], &format!("ss -Htin state established 'sport = :{port}'"));
+            let told = seen.out.split_whitespace().any(|word| word == name);
+            assert!(told, "{reactor}, {flags:?}: {name} in {seen:?}");
+            drop(stream);
+            running.signal("INT");
+            assert_eq!(running.end().code, 0);
+        }
+    }
+}
+
+/// A server of the folder and the first address that it tells, or None where the kernel lacks its reactor.
+fn serving(bench: &Bench, flags: &[&str]) -> Option<(Running, String)> {
+    let mut running = bench.start(bench.wirelap(&[&["serve", "."], flags].concat()));
+    let mut line = String::new();
+    BufReader::new(running.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    if line.is_empty() {
+        running.end().said(3, &["cannot set up io_uring", "--reactor epoll"]);
+        unsupported("io_uring");
+        return None;
+    }
+    let address = line.trim().trim_start_matches("http://").trim_end_matches('/').to_owned();
+    Some((running, address))
 }
 
 #[test]

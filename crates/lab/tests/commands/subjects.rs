@@ -183,6 +183,51 @@ fn a_claim_that_does_not_hold_fails_the_trial() {
     }
 }
 
+/// One that burns its core beside its calls, with processes enough that hardly anybody else gets at it.
+const BURNING: &str = "hogs = [subprocess.Popen(['sh', '-c', 'while :; do :; done']) for _ in range(8)]\nready()\n\
+    for f in job['fetches']: get(f)\nfor hog in hogs: hog.kill(); hog.wait()\nsay(event='done')\n";
+
+/// Whether a trial was refused because its client took most of its core, which a trial that counts never did. Whoever
+/// else was on that core may have left it less, and spoilt the trial by other means.
+fn is_told_to_burn(row: &Value) -> bool {
+    let used = row["audit"]["client_cpu"].as_f64().unwrap();
+    let reason = &row["outcome"]["reason"];
+    let is_told = reason == "the client itself was too slow: it worked for most of the load";
+    let key = row["plan"]["key"].as_str().unwrap();
+    assert!(!is_told || used > 0.8 && key.contains("/burning/"), "{key}: {row:#}");
+    assert!(used <= 0.8 || row["outcome"]["kind"] == "invalid", "{key}: {row:#}");
+    is_told
+}
+
+#[test]
+fn a_subject_that_burns_its_core_beside_its_calls_is_refused_with_the_reason_and_gets_no_verdict() {
+    if !python_runs_here() {
+        return;
+    }
+    let calls = "kind = \"calls\"\npattern = \"serial\"\ncount = 6\nbytes = 500";
+    let bench = bench(HONEST, calls);
+    bench.write("subjects/burning.py", format!("{PREAMBLE}{BURNING}"));
+    let declaration = std::fs::read_to_string(bench.path("subjects/mine.toml")).unwrap();
+    bench.write("subjects/burning.toml", declaration.replace("mine", "burning"));
+    let burning = "[[contenders]]\nname = \"burning\"\ntransport = \"http/1.1\"\ntls = \"none\"\nclient = \"burning\"\n";
+    let text = std::fs::read_to_string(bench.path("mine.toml")).unwrap() + burning;
+    bench.write("mine.toml", text.replace("trials = 1", "trials = 6").replace("3s", "20s"));
+    let found_out = (0..5).any(|attempt| {
+        let run = format!("run-{attempt}");
+        let ran = bench.run(&["race", "mine.toml", "--out", &run, "--json"]);
+        ran.said(0, &[]);
+        let rows = records(&bench.path(&run));
+        let told = rows.iter().filter(|row| is_told_to_burn(row)).count();
+        let result: Value = serde_json::from_str(&ran.out).unwrap();
+        let pair = &result["verdicts"][0]["pairs"][0];
+        let burning = |row: &&Value| row["plan"]["key"].as_str().unwrap().contains("/burning/");
+        let counts = rows.iter().filter(burning).any(|row| row["outcome"]["kind"] == "measured");
+        assert!(counts || pair["verdict"] == "undecided", "{pair:#}");
+        told > 0
+    });
+    assert!(found_out, "nobody ever noticed a client that burns its core");
+}
+
 #[test]
 fn what_a_subject_leaves_running_is_gone_when_its_trial_is() {
     if !python_runs_here() {

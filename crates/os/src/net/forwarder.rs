@@ -9,7 +9,7 @@ use crate::net::headers::Seen;
 use crate::net::packet_socket::{Batch, ETHERNET, OFFLOAD};
 use crate::net::settings::Settings;
 use crate::net::stamp::WallClock;
-use crate::net::topology::Topology;
+use crate::net::topology::{NEARBY, Topology};
 use crate::net::train::{Coupling, Parcel, Train};
 use crate::net::waiter::{Core, Waiter};
 use link::{Delivery, Link, LinkSpec};
@@ -45,7 +45,8 @@ pub enum Segmentation {
     /// They are split into the packets that a wire would carry, each of which the link treats alone.
     #[default]
     Split,
-    /// They pass whole where the link has neither rate nor loss, which costs less; else they are split.
+    /// They pass whole where the link has neither rate nor loss, which costs less; else they are split. Where the link is
+    /// short besides, the kernel holds them.
     KeepWhereUnlimited,
     /// The same, but always copied to us and back, as where the kernel cannot hold packets for us.
     CopyWhereUnlimited,
@@ -59,9 +60,10 @@ impl Segmentation {
         unlimited && self != Self::Split
     }
 
-    /// Whether the kernel is to hold the packets of `link`, where it can.
+    /// Whether the kernel is to hold the packets of `link`, where it can. What waits for long is copied: its octets a
+    /// second are bounded by windows anyway, and copies leave the link closer to their time.
     pub(crate) fn may_hold(self, link: &LinkSpec) -> bool {
-        self.keeps_whole(link) && self == Self::KeepWhereUnlimited
+        self.keeps_whole(link) && self == Self::KeepWhereUnlimited && link.rtt() < NEARBY
     }
 }
 

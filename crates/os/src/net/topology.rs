@@ -191,8 +191,8 @@ pub struct Topology {
 
 /// In bits a second: half of what one core forwards in segments and receives, where it does both.
 const FAST: u64 = 1_500_000_000;
-/// A link without a rate is as fast as the machine where its window allows that.
-const NEARBY: Duration = Duration::from_millis(1);
+/// A link without a rate is as fast as the machine where its round trip is shorter, since windows allow that.
+pub(super) const NEARBY: Duration = Duration::from_millis(1);
 /// As many as [`Topology::host`] has addresses for.
 const MOST_HOSTS: usize = 250 * 250;
 const DEVICE: &str = "eth0";

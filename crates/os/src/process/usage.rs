@@ -71,6 +71,13 @@ pub fn own_usage() -> Usage {
     Usage::of(&usage)
 }
 
+/// How long this thread was ready to run so far and waited for a processor; None where the kernel does not tell (CONFIG_SCHED_INFO,
+/// Documentation/scheduler/sched-stats.rst).
+pub fn thread_waited() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
+}
+
 /// What all children that were waited for have used, theirs included.
 pub fn children_usage() -> Usage {
     // SAFETY: plain data, zero is a valid value of each field.

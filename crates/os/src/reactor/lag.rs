@@ -2,6 +2,7 @@
 //! away is found out, whether something had come for it meanwhile or not.
 
 use crate::clock;
+use crate::process::thread_waited;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use unit::Instant;
@@ -18,6 +19,9 @@ pub struct LoopTimes {
     pub working: Duration,
     /// Processor time that it took.
     pub cpu: Duration,
+    /// The part of it in which it was ready to run and waited for a processor; zero where the kernel does not tell.
+    #[serde(default)]
+    pub waited: Duration,
     /// The longest time that an event may have waited to be looked at: a turn's length, or how much longer than it
     /// was to a wait was.
     pub late: Duration,
@@ -31,6 +35,7 @@ pub(super) struct LagWatch {
     times: LoopTimes,
     began: Instant,
     began_cpu: Duration,
+    began_waited: Duration,
     /// When the last turn or wait began, and the thread's processor time then.
     since: Instant,
     since_cpu: Duration,
@@ -40,7 +45,8 @@ impl LagWatch {
     pub(super) fn begin() -> Self {
         let (now, cpu) = (clock::now(), clock::thread_cpu());
         let times = LoopTimes::default();
-        Self { times, began: now, began_cpu: cpu, since: now, since_cpu: cpu }
+        let began_waited = thread_waited().unwrap_or_default();
+        Self { times, began: now, began_cpu: cpu, began_waited, since: now, since_cpu: cpu }
     }
 
     /// A turn is over; gives how long to wait at most.
@@ -59,6 +65,7 @@ impl LagWatch {
         LoopTimes {
             span: self.since.since(self.began),
             cpu: self.since_cpu.saturating_sub(self.began_cpu),
+            waited: thread_waited().unwrap_or_default().saturating_sub(self.began_waited),
             ..self.times
         }
     }

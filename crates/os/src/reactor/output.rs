@@ -120,7 +120,8 @@ fn refill<E: EndPoint + ?Sized>(
     given
 }
 
-/// Where much may lie unsent in the kernel, asks it; where that is so, nothing is sent until little is left.
+/// Where there is something to send and much may lie unsent in the kernel, asks it; where that is so, nothing is sent
+/// until little is left.
 fn wait_for_low_water(
     carrier: &mut dyn Carrier,
     token: Token,
@@ -128,7 +129,8 @@ fn wait_for_low_water(
 ) -> io::Result<()> {
     let low_water = socket.output.low_water;
     let output = &socket.output;
-    if !output.ready || output.under_way || output.unsent_bound < low_water {
+    let idle = output.owed.is_empty() && !output.wanted;
+    if idle || !output.ready || output.under_way || output.unsent_bound < low_water {
         return Ok(());
     }
     socket.output.unsent_bound = tcp::unsent(socket.fd.as_fd())?;

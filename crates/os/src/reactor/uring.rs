@@ -273,10 +273,15 @@ impl Carrier for Uring {
 
     fn send(&mut self, token: Token, socket: &mut Socket) -> io::Result<usize> {
         let owed = &socket.output.owed;
-        if owed.front_file().is_some() || owed.len() >= LARGE {
-            tcp::set_calls(socket.fd.as_fd(), Calls::Return)?;
+        let is_file = owed.front_file().is_some();
+        if is_file || owed.len() >= LARGE {
+            if is_file {
+                tcp::set_calls(socket.fd.as_fd(), Calls::Return)?;
+            }
             let sent = send_now(socket);
-            tcp::set_calls(socket.fd.as_fd(), Calls::Wait)?;
+            if is_file {
+                tcp::set_calls(socket.fd.as_fd(), Calls::Wait)?;
+            }
             if !socket.output.ready {
                 self.await_low_water(token, socket)?;
             }

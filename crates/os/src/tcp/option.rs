@@ -1,9 +1,11 @@
 //! Socket options, set and read.
 
+use crate::error::Os;
 use proto::{Nagle, SocketSettings};
 use std::io;
 use std::mem;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// Sets an option to a plain value.
 pub(crate) fn set<T: Copy>(
@@ -65,16 +67,34 @@ pub(crate) fn acknowledge_quickly(fd: BorrowedFd<'_>) {
     let _gone = set(fd, libc::IPPROTO_TCP, libc::TCP_QUICKACK, &1i32);
 }
 
-/// Sets what an end point asks of a socket.
-pub(super) fn apply(fd: BorrowedFd<'_>, settings: &SocketSettings) -> io::Result<()> {
+/// Sets what an end point asks of a socket towards `address`, or of one that listens there. All of it is set before
+/// there is a connection: once BBR has begun to pace one, the kernel goes on pacing it under whatever comes after.
+pub(super) fn apply(
+    fd: BorrowedFd<'_>,
+    address: SocketAddr,
+    settings: &SocketSettings,
+) -> io::Result<()> {
     let no_delay = i32::from(settings.nagle == Nagle::Off);
     set(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &no_delay)?;
     set(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &settings.unsent_low_water)?;
-    if let Some(name) = &settings.congestion_control {
-        let option = (libc::IPPROTO_TCP, libc::TCP_CONGESTION);
-        set_raw(fd, option, name.as_ptr().cast(), name.len() as libc::socklen_t)?;
+    match settings.congestion_control.at(address.ip()) {
+        Some(name) => set_congestion_control(fd, name),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// Sets TCP_CONGESTION.
+fn set_congestion_control(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    let option = (libc::IPPROTO_TCP, libc::TCP_CONGESTION);
+    set_raw(fd, option, name.as_ptr().cast(), name.len() as libc::socklen_t)
+}
+
+/// Whether this process's sockets may have the congestion control of this name. Asking loads its module where there is
+/// one and the process may load it (tcp(7)), so that no list tells as much.
+pub fn probe_congestion_control(name: &str) -> Result<(), Os> {
+    let asked = super::stream::socket(SocketAddr::from(([127, 0, 0, 1], 0)))
+        .and_then(|fd| set_congestion_control(fd.as_fd(), name));
+    asked.map_err(|source| Os::new(format!("take the congestion control `{name}`"), source))
 }
 
 fn set_raw(

@@ -12,6 +12,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 /// Pieces in one vectored write.
 const SLICES: usize = 64;
 
+/// MSG_NOSIGNAL: a closed peer is an error here, not SIGPIPE. MSG_DONTWAIT: a descriptor whose calls wait need not be
+/// told otherwise first.
+const SENDING: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+
 /// Octets that one call discards at most.
 const DISCARD: usize = 1 << 20;
 
@@ -56,7 +60,7 @@ pub(crate) fn set_calls(fd: BorrowedFd<'_>, calls: Calls) -> io::Result<()> {
 /// Begins a connect.
 pub(crate) fn connect(remote: SocketAddr, settings: &SocketSettings) -> io::Result<Connect> {
     let fd = socket(remote)?;
-    apply(fd.as_fd(), settings)?;
+    apply(fd.as_fd(), remote, settings)?;
     fast_open::on_connect(fd.as_fd(), settings)?;
     let result = with_sockaddr(remote, |pointer, length| {
         // SAFETY: `pointer` is good for `length` octets through the call.
@@ -95,7 +99,8 @@ pub(crate) fn discard(fd: BorrowedFd<'_>) -> io::Result<usize> {
     counted(count)
 }
 
-/// Sends from the front of `owed`; returns how many octets were offered and how many were taken.
+/// Sends from the front of `owed`, and never waits but for a file's part where calls do; returns how many octets were
+/// offered and how many were taken.
 pub(crate) fn send(fd: BorrowedFd<'_>, owed: &SendBuf) -> io::Result<(usize, usize)> {
     if let Some(part) = owed.front_file() {
         return send_file(fd, part);
@@ -104,23 +109,20 @@ pub(crate) fn send(fd: BorrowedFd<'_>, owed: &SendBuf) -> io::Result<(usize, usi
     if let (Some(only), None) = (pieces.next(), pieces.next()) {
         // One piece, as most requests and short answers are, spares the vector, here and in the kernel.
         // SAFETY: the pointer is good for the piece's length through the call, which only reads it.
-        let count = unsafe {
-            libc::send(fd.as_raw_fd(), only.as_ptr().cast(), only.len(), libc::MSG_NOSIGNAL)
-        };
+        let count =
+            unsafe { libc::send(fd.as_raw_fd(), only.as_ptr().cast(), only.len(), SENDING) };
         return counted(count).map(|taken| (only.len(), taken));
     }
     let mut slices = [IoSlice::new(&[]); SLICES];
     let filled = owed.io_slices(&mut slices);
     let offered = slices[..filled].iter().map(|slice| slice.len()).sum::<usize>();
-    // MSG_NOSIGNAL: a closed peer is an error here, not SIGPIPE. MSG_MORE: what follows at once, such as a file
-    // behind its head, fills the segment.
+    // MSG_MORE: what follows at once, such as a file behind its head, fills the segment.
     let more = if offered < owed.len() { libc::MSG_MORE } else { 0 };
     if let [only] = &slices[..filled] {
         // The shorter call, for what is by far the most common.
         // SAFETY: the slice borrows `owed` through the call, which only reads it.
-        let count = unsafe {
-            libc::send(fd.as_raw_fd(), only.as_ptr().cast(), only.len(), libc::MSG_NOSIGNAL | more)
-        };
+        let count =
+            unsafe { libc::send(fd.as_raw_fd(), only.as_ptr().cast(), only.len(), SENDING | more) };
         return counted(count).map(|taken| (offered, taken));
     }
     // SAFETY: msghdr is plain data for which all zeros is a value.
@@ -129,8 +131,7 @@ pub(crate) fn send(fd: BorrowedFd<'_>, owed: &SendBuf) -> io::Result<(usize, usi
     message.msg_iovlen = filled as _;
     // SAFETY: IoSlice has the layout of iovec; the slices borrow `owed` through the call and sendmsg
     // only reads them.
-    let count =
-        unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL | more) };
+    let count = unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const message, SENDING | more) };
     counted(count).map(|taken| (offered, taken))
 }
 

@@ -55,6 +55,18 @@ fn what_failed_or_could_not_run_is_shown_with_its_reason() {
 }
 
 #[test]
+fn a_contender_that_raced_alone_has_its_figures_and_is_nobodys_baseline() {
+    let mut experiment = quick();
+    experiment.contenders.retain(|contender| contender.name == experiment.baseline);
+    let run = Run::of(experiment, |_| None);
+    let text = terminal(&run.report(), PLAIN);
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("  h1-tls  ")).collect();
+    assert_eq!(rows.len(), 3, "{text}");
+    assert!(rows.iter().all(|row| row.ends_with(']') && row.contains("s [")), "{text}");
+    assert!(!text.contains("baseline"), "{text}");
+}
+
+#[test]
 fn an_undecided_row_tells_how_many_trials_would_decide_it() {
     let mut experiment = quick();
     experiment.links.iter_mut().for_each(|link| link.trials = 4);

@@ -7,7 +7,7 @@ fn audit(figures: &[(AuditFigure, f64)]) -> Audit {
     audit
 }
 
-const LINK: Trial = Trial { load_ms: Some(100.0), has_link: true };
+const LINK: Trial = Trial { load_ms: Some(100.0), has_link: true, own_cores: true };
 
 /// Why a measured trial of 100 ms does not count.
 fn reason(figures: &[(AuditFigure, f64)]) -> Option<String> {
@@ -42,6 +42,20 @@ fn lateness_spoils_a_trial_by_its_share_of_the_load() {
         let nothing_loaded = Trial { load_ms: None, ..LINK };
         assert_eq!(reason_of(&[(figure, 40.0)], nothing_loaded), None);
     }
+}
+
+#[test]
+fn who_was_kept_from_its_core_spoils_a_quick_load_though_nothing_was_very_late() {
+    for (figure, who) in [(LinkKept, "the link"), (ClientKept, "the client")] {
+        let kept = [(figure, 0.5), (PacketLatenessMs, 6.0)];
+        let told = reason_of(&kept, lasting(22.0)).unwrap();
+        assert_eq!(told, format!("the machine was busy: {who} was kept from its core"));
+        assert_eq!(reason_of(&kept, lasting(110.0)), None, "so much moves it by less than a tie");
+        assert_eq!(reason_of(&[(figure, 0.1)], lasting(22.0)), None);
+        assert_eq!(reason_of(&kept, Trial { load_ms: None, ..LINK }), None);
+        assert_eq!(reason_of(&kept, Trial { own_cores: false, ..LINK }), None, "all share all");
+    }
+    assert_eq!(reason(&[(OriginKept, 0.9)]), None, "the client is on its core too");
 }
 
 #[test]

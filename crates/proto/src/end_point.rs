@@ -204,8 +204,8 @@ pub trait EndPoint {
     /// `Action::Transmit` and from then on until it gives nothing, or `wants_transmit` says that it would.
     fn poll_transmit(&mut self, now: Instant, socket: SocketId, out: &mut SendBuf, room: usize);
 
-    /// Whether `poll_transmit`, which has just given octets, may give more of them now: asked of it once more than is
-    /// needed, small answers cost a tenth more. An end point that says no asks by `Action::Transmit` for what comes later.
+    /// Whether `poll_transmit`, which has just given octets, may give more of them now. Who knows that it will not
+    /// spares itself a call that brings nothing; it asks by `Action::Transmit` for what comes later.
     fn wants_transmit(&self, _socket: SocketId) -> bool {
         true
     }

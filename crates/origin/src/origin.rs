@@ -114,10 +114,13 @@ impl Origin {
                     self.actions.push_back(Action::Close(socket));
                     return self.forget(place);
                 }
-                step => self.actions.extend(step),
+                Some(step) => self.actions.push_back(step),
+                None => {}
             }
         }
-        self.actions.extend(peer.next_pause(socket));
+        if let Some(change) = peer.next_pause(socket) {
+            self.actions.push_back(change);
+        }
         self.arm(place);
     }
 
@@ -227,10 +230,16 @@ impl EndPoint for Origin {
             if !peer.wants_transmit() {
                 self.settle(socket);
             } else {
-                self.actions.extend(peer.next_pause(socket));
+                if let Some(change) = peer.next_pause(socket) {
+                    self.actions.push_back(change);
+                }
                 self.arm(socket.0);
             }
         }
+    }
+
+    fn wants_transmit(&self, socket: SocketId) -> bool {
+        self.peers.get(socket.0).is_some_and(Peer::wants_transmit)
     }
 
     fn handle_timeout(&mut self, now: Instant) {

@@ -81,7 +81,7 @@ impl Peer {
         }
         self.recognise(now, shared);
         if let Stage::Talking(talk) = &mut self.stage {
-            talk.catch_up(now, shared);
+            talk.take_up_backlog(now, shared);
         }
     }
 

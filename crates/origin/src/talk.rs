@@ -64,8 +64,13 @@ impl Talk {
 
     /// What commands and time-outs have left behind.
     pub(crate) fn catch_up(&mut self, now: Instant, shared: &mut Shared) {
+        self.handle_bytes(now, shared, &[]);
+        self.take_up_backlog(now, shared);
+    }
+
+    /// Octets that came before their turn, which has come now. Follows `handle_bytes`, which leaves nothing else behind.
+    pub(crate) fn take_up_backlog(&mut self, now: Instant, shared: &mut Shared) {
         loop {
-            self.handle_bytes(now, shared, &[]);
             let backlog = self.speaker.take_backlog();
             if backlog.is_empty() {
                 return;
@@ -101,12 +106,19 @@ impl Talk {
         if self.thinking == 0 && self.web_sockets == 0 {
             return own;
         }
-        let thoughts = self.exchanges.iter().filter_map(|exchange| match &exchange.state {
-            State::Thinking { until, .. } => Some(*until),
-            State::WebSocket(session) => session.poll_timeout(),
-            _ => None,
-        });
-        thoughts.chain(own).min()
+        let mut next = own;
+        for exchange in &self.exchanges {
+            let at = match &exchange.state {
+                State::Thinking { until, .. } => Some(*until),
+                State::WebSocket(session) => session.poll_timeout(),
+                _ => None,
+            };
+            next = match (next, at) {
+                (Some(next), Some(at)) => Some(next.min(at)),
+                (next, at) => next.or(at),
+            };
+        }
+        next
     }
 
     pub(crate) fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, room: usize) {

@@ -22,6 +22,7 @@ with_each_backend! {
     a_connect_without_an_answer_times_out
     a_client_speaks_first_and_reads_to_the_end
     little_is_asked_for_while_the_peer_does_not_read
+    an_end_point_that_has_said_all_is_not_asked_again
     an_abort_is_a_reset_and_a_close_is_not
     a_paused_socket_is_not_read_until_it_is_resumed
     a_paused_peer_is_held_back_and_loses_nothing
@@ -110,6 +111,28 @@ fn a_connect_without_an_answer_times_out(backend: Backend) {
     end_point.desk.act(connect_to(address, Duration::from_millis(50)));
     lonely(backend).unwrap().run(&mut end_point).unwrap();
     assert_eq!(seen_last, Some(Seen::Failed(SOCKET, SocketError::TimedOut)));
+}
+
+fn an_end_point_that_has_said_all_is_not_asked_again(backend: Backend) {
+    const ANSWERS: usize = 20;
+    let (mut reactor, address, stop) = listening(backend).unwrap();
+    let peer = thread::spawn(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let mut answer = [0; 6];
+        for _ in 0..ANSWERS {
+            stream.write_all(b"?").unwrap();
+            stream.read_exact(&mut answer).unwrap();
+        }
+        stop.stop();
+    });
+    let mut end_point = Script::new(|desk, seen| match seen {
+        Seen::Bytes(socket, _) => desk.send(socket, b"answer"),
+        Seen::Stop => desk.act(Action::Finish),
+        _ => {}
+    });
+    reactor.run(&mut end_point).unwrap();
+    peer.join().unwrap();
+    assert_eq!(end_point.desk.asked, ANSWERS, "once for each answer");
 }
 
 fn a_client_speaks_first_and_reads_to_the_end(backend: Backend) {

@@ -201,8 +201,14 @@ pub trait EndPoint {
     fn handle_error(&mut self, now: Instant, socket: SocketId, error: SocketError);
 
     /// Appends octets to send, about `room` at most. Called when the socket can take them, after
-    /// `Action::Transmit` and from then on until it gives nothing.
+    /// `Action::Transmit` and from then on until it gives nothing, or `wants_transmit` says that it would.
     fn poll_transmit(&mut self, now: Instant, socket: SocketId, out: &mut SendBuf, room: usize);
+
+    /// Whether `poll_transmit`, which has just given octets, may give more of them now. Who knows that it will not
+    /// spares itself a call that brings nothing; it asks by `Action::Transmit` for what comes later.
+    fn wants_transmit(&self, _socket: SocketId) -> bool {
+        true
+    }
 
     /// The time that `poll_timeout` told has come.
     fn handle_timeout(&mut self, now: Instant);

@@ -39,7 +39,8 @@ impl Output {
 
     /// The kernel takes octets again. The new mark, where there is one.
     pub(super) fn note_drained(&mut self, clock: impl FnOnce() -> Instant) -> Option<u32> {
-        let took = clock().since(self.full_since.take()?);
+        let full_since = self.full_since.take()?;
+        let took = clock().since(full_since);
         let mark = match took {
             _ if took <= QUICK => (self.low_water * 2).min(MOST.max(self.least)),
             _ if took >= SLOW => (self.low_water / 2).max(self.least),

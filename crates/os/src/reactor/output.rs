@@ -115,8 +115,9 @@ fn refill<E: EndPoint + ?Sized>(
         rooms.lend(&mut output.owed);
     }
     end_point.poll_transmit(clock::now(), socket.id, &mut output.owed, output.least);
-    output.wanted = !output.owed.is_empty();
-    output.wanted
+    let given = !output.owed.is_empty();
+    output.wanted = given && end_point.wants_transmit(socket.id);
+    given
 }
 
 /// Where there is something to send and much may lie unsent in the kernel, asks it; where that is so, nothing is sent

@@ -29,8 +29,9 @@ pub(crate) struct Desk {
     pub(crate) actions: VecDeque<Action>,
     pub(crate) outgoing: HashMap<SocketId, SendBuf>,
     pub(crate) timeout: Option<Instant>,
-    /// Octets given to `poll_transmit`'s callers.
+    /// Octets given to `poll_transmit`'s callers, and how often it was called.
     pub(crate) given: usize,
+    pub(crate) asked: usize,
     /// The largest `room` offered.
     pub(crate) room: usize,
 }
@@ -84,6 +85,7 @@ impl<F: FnMut(&mut Desk, Seen)> EndPoint for Script<F> {
 
     fn poll_transmit(&mut self, _now: Instant, socket: SocketId, out: &mut SendBuf, room: usize) {
         self.desk.room = self.desk.room.max(room);
+        self.desk.asked += 1;
         if let Some(outgoing) = self.desk.outgoing.get_mut(&socket) {
             let first = outgoing.chunks().next().unwrap_or_default();
             let count = first.len().min(room);
@@ -91,6 +93,10 @@ impl<F: FnMut(&mut Desk, Seen)> EndPoint for Script<F> {
             outgoing.advance(count);
             self.desk.given += count;
         }
+    }
+
+    fn wants_transmit(&self, socket: SocketId) -> bool {
+        self.desk.outgoing.get(&socket).is_some_and(|outgoing| !outgoing.is_empty())
     }
 
     fn handle_timeout(&mut self, _now: Instant) {

@@ -70,13 +70,17 @@ impl EndPoint for Load {
         let before = out.len();
         channel.poll_transmit(now, out, room);
         let sent = out.len() - before;
-        channel.told = sent > 0;
+        channel.told = sent > 0 && channel.wants_transmit();
         // The end of an upload may be what the next request has waited for.
-        let has_room = sent == 0 && channel.has_room(self.plan.streams);
+        let has_room = !channel.told && channel.has_room(self.plan.streams);
         self.book.tally.sent += sent as u64;
         if has_room {
             self.settle(now, socket.0);
         }
+    }
+
+    fn wants_transmit(&self, socket: SocketId) -> bool {
+        self.channels.get(socket.0).is_some_and(|channel| channel.told)
     }
 
     fn handle_timeout(&mut self, now: Instant) {

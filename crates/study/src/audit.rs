@@ -29,7 +29,7 @@ pub enum AuditFigure {
     ClientLagMs,
     /// Processor time of the client in that stretch, in milliseconds.
     ClientLagCpuMs,
-    /// The share of its time in which our client was ready to run and waited for a processor.
+    /// The share of its time in which our client was ready to run and waited for a processor, longer than the origin worked.
     ClientKept,
     /// The share of its time in which our client had something to do.
     ClientBusy,
@@ -39,7 +39,7 @@ pub enum AuditFigure {
     OriginLagMs,
     /// Processor time of the origin in that stretch, in milliseconds.
     OriginLagCpuMs,
-    /// The share of its time in which our origin was ready to run and waited for a processor.
+    /// The share of its time in which our origin was ready to run and waited for a processor, longer than the client worked.
     OriginKept,
     /// How much later than planned our client made the calls of an open loop, as the mean in milliseconds.
     ScheduleLagMs,
@@ -119,7 +119,7 @@ pub const OTHERS: f64 = 0.8;
 /// there, it counts for how long link and client were kept from their cores. A page over a link of 0.4 ms
 /// took 10 ms, 21 ms beside a busy loop on the link's core and 15 ms beside one on the client's, while no packet and no
 /// event was 6 ms late. The link waited for 0.06 of its time at most on a quiet machine, and for half of it beside
-/// the loop; the client, which has the origin on its core, for 0.17 at most, and for 0.07 to 0.4.
+/// the loop; the client for 0.17 at most, and for 0.07 to 0.4. It has the origin on its core, whose work is taken off.
 pub const KEPT: f64 = 0.2;
 
 /// See [`KEPT`]. The longer a load, the less of it are some delays of a millisecond or two: beside the same loops a page of

@@ -144,7 +144,7 @@ impl<'a> Group<'a> {
         let clean = |cell: &CellResult| {
             cell.trials.all() == cell.trials.measured
                 && cell.audited.invalid == 0
-                && cell.modes.is_none()
+                && crate::words::modes(cell).is_none()
         };
         self.cells.iter().all(|cell| clean(cell))
     }

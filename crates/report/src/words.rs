@@ -10,7 +10,7 @@ use study::family::blocks_for_all;
 use study::reconcile::Grade;
 use study::record::metric;
 use study::result::{CellResult, Comparison, Pair, Ranked, TrialCounts, Verdict};
-use study::stats::Percentile;
+use study::stats::{Modes, Percentile};
 
 /// The TLS version as experiments name it.
 pub(crate) fn tls_name(tls: Tls) -> &'static str {
@@ -260,12 +260,15 @@ fn ran_again(cell: &CellResult) -> Option<String> {
 }
 
 /// The two heaps of a cell whose trials lie in two.
-fn modes(cell: &CellResult) -> Option<String> {
-    let modes = cell.modes?;
-    let heap = |mode: study::stats::Mode| {
-        format!("{} around {}", Percent(mode.share), number::duration(mode.centre))
-    };
-    Some(format!("two heaps: {} and {}", heap(modes.low), heap(modes.high)))
+pub(crate) fn modes(cell: &CellResult) -> Option<String> {
+    heaps(cell.modes?)
+}
+
+/// None of heaps so near to each other that no figure of the report tells them apart; the result file has them.
+fn heaps(modes: Modes) -> Option<String> {
+    let [low, high] = [modes.low, modes.high].map(|mode| number::duration(mode.centre));
+    let [below, above] = [modes.low, modes.high].map(|mode| Percent(mode.share));
+    (low != high).then(|| format!("two heaps: {below} around {low} and {above} around {high}"))
 }
 
 /// Percentiles of single exchanges: `each of 140 calls: p50 61.2 ms [60, 63], …`; None where a trial has too few.
@@ -485,4 +488,22 @@ fn in_words(count: u32) -> String {
 
 fn plural(count: u32) -> &'static str {
     if count == 1 { "" } else { "s" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use study::stats::Mode;
+
+    #[test]
+    fn heaps_are_told_where_a_reader_could_tell_them_apart() {
+        let of = |low, high| {
+            let [low, high] =
+                [(low, 0.25), (high, 0.75)].map(|(centre, share)| Mode { centre, share });
+            heaps(Modes { p: 0.001, low, high })
+        };
+        assert_eq!(of(4379.2, 4380.7), None);
+        let told = of(204.0, 311.0).map(|told| told.replace('\u{a0}', " "));
+        assert_eq!(told.as_deref(), Some("two heaps: 25 % around 204 ms and 75 % around 311 ms"));
+    }
 }

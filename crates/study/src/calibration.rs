@@ -137,11 +137,16 @@ pub struct Throughput {
 }
 
 impl Calibration {
+    /// Whether what was measured are the machine's own bounds, and not what others left of it.
+    pub fn knows_bounds(&self) -> bool {
+        self.spare_cpu >= QUIET
+    }
+
     /// Why a link of this round trip and rate cannot be held here, with what can; None where it can, or where
     /// others had so much of the processor that the machine's own bounds are not known: each trial's audit
     /// tells then.
     pub fn refuses(&self, rtt: Duration, rate: Option<BitRate>) -> Option<String> {
-        if self.spare_cpu < QUIET {
+        if !self.knows_bounds() {
             return None;
         }
         self.too_fast(rate).or_else(|| self.too_fine(rtt))

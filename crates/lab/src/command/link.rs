@@ -29,7 +29,13 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, Trouble> {
     let link = choice::read_link(&args.link, |file| PathBuf::from(file))?;
     os::net::probe().map_err(super::lacking)?;
     if !args.no_calibration && calibrate::is_daring(&link) {
-        calibrate::check_link(&calibrate(Form::Short)?, &args.link, &link)?;
+        let calibration = calibrate(Form::Short)?;
+        calibrate::check_link(&calibration, &args.link, &link)?;
+        if !calibration.knows_bounds() {
+            super::note(
+                "note: others keep the processors busy: whether they hold this link is not known",
+            );
+        }
     }
     os::process::die_with_parent();
     // Ctrl-C belongs to the near program; when it ends, all ends.

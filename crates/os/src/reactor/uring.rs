@@ -275,13 +275,7 @@ impl Carrier for Uring {
         let owed = &socket.output.owed;
         let is_file = owed.front_file().is_some();
         if is_file || owed.len() >= LARGE {
-            if is_file {
-                tcp::set_calls(socket.fd.as_fd(), Calls::Return)?;
-            }
-            let sent = send_now(socket);
-            if is_file {
-                tcp::set_calls(socket.fd.as_fd(), Calls::Wait)?;
-            }
+            let sent = if is_file { send_file_now(socket) } else { send_now(socket) };
             if !socket.output.ready {
                 self.await_low_water(token, socket)?;
             }
@@ -331,6 +325,14 @@ impl Carrier for Uring {
         self.give_back();
         self.ring.flush();
     }
+}
+
+/// [`send_now`] where a file's part is first: sendfile(2) has no flag by which it would not wait.
+fn send_file_now(socket: &mut Socket) -> io::Result<usize> {
+    tcp::set_calls(socket.fd.as_fd(), Calls::Return)?;
+    let sent = send_now(socket);
+    tcp::set_calls(socket.fd.as_fd(), Calls::Wait)?;
+    sent
 }
 
 /// Copies what fits; returns how much that is.

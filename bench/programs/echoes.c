@@ -1,8 +1,8 @@
 /* Drives a WebSocket echo server: each connection sends a masked text, waits for its echo, and sends the next.
  *
- *   echoes PORT PATH CONNECTIONS OCTETS SECONDS     prints how many echoes came
+ *   echoes PORT PATH CONNECTIONS BYTES SECONDS     prints how many echoes came
  *
- * It does as little as a client can: one prepared frame, and an echo is told by its octets' number alone, since
+ * It does as little as a client can: one prepared frame, and an echo is told by its bytes' number alone, since
  * every server under test sends an unmasked frame without compression. */
 
 #define _GNU_SOURCE
@@ -29,21 +29,21 @@ static void fail(const char *attempted) {
 }
 
 /* RFC 6455 section 5.2: a final text frame; the mask is a fixed one. */
-static void prepare(size_t octets) {
+static void prepare(size_t bytes) {
     static const uint8_t mask[4] = {0x37, 0xfa, 0x21, 0x3d};
     size_t at = 0;
     frame[at++] = (char)0x81;
-    if (octets < 126) {
-        frame[at++] = (char)(0x80 | octets);
+    if (bytes < 126) {
+        frame[at++] = (char)(0x80 | bytes);
     } else {
         frame[at++] = (char)(0x80 | 126);
-        frame[at++] = (char)(octets >> 8);
-        frame[at++] = (char)octets;
+        frame[at++] = (char)(bytes >> 8);
+        frame[at++] = (char)bytes;
     }
-    echo_length = at + octets;
+    echo_length = at + bytes;
     memcpy(frame + at, mask, 4);
     at += 4;
-    for (size_t index = 0; index < octets; index++) frame[at++] = (char)('a' ^ mask[index % 4]);
+    for (size_t index = 0; index < bytes; index++) frame[at++] = (char)('a' ^ mask[index % 4]);
     frame_length = at;
 }
 
@@ -85,13 +85,13 @@ static double now(void) {
 
 int main(int count, char **words) {
     if (count < 6) {
-        fputs("echoes PORT PATH CONNECTIONS OCTETS SECONDS\n", stderr);
+        fputs("echoes PORT PATH CONNECTIONS BYTES SECONDS\n", stderr);
         return 2;
     }
     int connections = atoi(words[3]), poll = epoll_create1(0);
-    size_t octets = (size_t)atol(words[4]);
-    if (octets > 65535) octets = 65535;
-    prepare(octets);
+    size_t bytes = (size_t)atol(words[4]);
+    if (bytes > 65535) bytes = 65535;
+    prepare(bytes);
     int *fds = calloc((size_t)connections, sizeof *fds);
     size_t *got = calloc((size_t)connections, sizeof *got);
     if (!fds || !got) fail("calloc");

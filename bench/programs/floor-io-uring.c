@@ -1,6 +1,6 @@
 /* The floor of a server's costs by io_uring, beside floor.c's by epoll.
  *
- *   floor-io-uring PORT [FILE]     the answer's body is "Hello, world!", or FILE's octets
+ *   floor-io-uring PORT [FILE]     the answer's body is "Hello, world!", or FILE's bytes
  *
  * Receiving stands in the kernel for each connection, with buffers from a ring; all answers of a turn are handed over
  * in the call that waits for the next requests. No other call is made for a request. */
@@ -23,7 +23,7 @@ static _Atomic unsigned *queue_tail, *done_head, *done_tail;
 static struct io_uring_sqe *queue;
 static struct io_uring_cqe *done;
 static struct io_uring_buf_ring *buffers;
-static char *octets;
+static char *bytes;
 static unsigned short given;
 
 static void *map(size_t size, int flags, int fd, off_t offset) {
@@ -52,7 +52,7 @@ static void open_ring(void) {
 
 static void give(unsigned short number) {
     struct io_uring_buf *slot = &buffers->bufs[given++ % BUFFERS];
-    slot->addr = (unsigned long)(octets + number * INPUT);
+    slot->addr = (unsigned long)(bytes + number * INPUT);
     slot->len = INPUT;
     slot->bid = number;
     atomic_store_explicit((_Atomic unsigned short *)&buffers->tail, given, memory_order_release);
@@ -60,7 +60,7 @@ static void give(unsigned short number) {
 
 static void open_buffers(void) {
     buffers = map(BUFFERS * sizeof(struct io_uring_buf), MAP_ANONYMOUS | MAP_PRIVATE, -1, 0);
-    octets = map(BUFFERS * INPUT, MAP_ANONYMOUS | MAP_PRIVATE, -1, 0);
+    bytes = map(BUFFERS * INPUT, MAP_ANONYMOUS | MAP_PRIVATE, -1, 0);
     struct io_uring_buf_reg told = {.ring_addr = (unsigned long)buffers, .ring_entries = BUFFERS};
     if (syscall(SYS_io_uring_register, ring, IORING_REGISTER_PBUF_RING, &told, 1) < 0) fail("io_uring_register");
     for (unsigned short number = 0; number < BUFFERS; number++) give(number);

@@ -1,6 +1,6 @@
 /* The floor of a server's costs: a bare epoll loop that answers whatever it reads with one constant.
  *
- *   floor PORT [FILE]     the answer's body is "Hello, world!", or FILE's octets
+ *   floor PORT [FILE]     the answer's body is "Hello, world!", or FILE's bytes
  *
  * One read and one write for each request, and nothing else: no parser, no clock, no file. Whoever does HTTP's
  * work costs more than this, so a share of it is the fair demand at any number of connections. It takes each read

@@ -19,7 +19,7 @@ static void fail(const char *attempted) {
     exit(1);
 }
 
-/* The same fields as the origin gives, so that both send as many octets. */
+/* The same fields as the origin gives, so that both send as many bytes. */
 static void prepare(const char *path) {
     char *body = "Hello, world!";
     size_t size = strlen(body);

@@ -64,7 +64,7 @@ def h2load(url, core, server, row):
 def echoes(url, core, server, row):
     path = "/ws/echo" if server.name.startswith("wirelap") else "/"
     port = url.rsplit(":", 1)[1].split("/")[0]
-    command = [servers.built("echoes"), port, path, str(row.connections), str(row.octets), str(row.seconds)]
+    command = [servers.built("echoes"), port, path, str(row.connections), str(row.bytes), str(row.seconds)]
     said, figures = run(command, core, server, row.seconds)
     return figures | {"requests": int(said)}
 

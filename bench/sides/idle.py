@@ -10,7 +10,7 @@ REQUEST = b"GET /13B HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 def hold(server, port, count):
-    """Opens TLS connections, asks once on each, and gives the octets that each costs the server while all idle."""
+    """Opens TLS connections, asks once on each, and gives the bytes that each costs the server while all idle."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     before = server.resident()

@@ -40,7 +40,7 @@ class Row:
     file: str = SMALL
     connections: int = 64
     streams: int = 0
-    octets: int = 64
+    bytes: int = 64
     # Whose CPU seconds count.
     side: str = "server"
     # A subset that shows within seconds that everything works.
@@ -58,13 +58,13 @@ def every():
     """All rows, in the table's order."""
     four = ("nginx", "h2o", "caddy", "haproxy")
     rows = [
-        Row("h1-clear", "HTTP/1.1 clear, 13 octets, 64 connections", served(("wirelap", "floor", "nginx", "h2o"), drivers.wrk),
+        Row("h1-clear", "HTTP/1.1 clear, 13 bytes, 64 connections", served(("wirelap", "floor", "nginx", "h2o"), drivers.wrk),
             [Demand(1.5, ("nginx", "h2o")), Demand(1.2, ("nginx", "h2o"), "per_s"), Demand(0.85, ("floor",))], quick=True),
-        Row("h1-tls", "HTTP/1.1 TLS, 13 octets, 64 connections", served(("wirelap",) + four, drivers.wrk),
+        Row("h1-tls", "HTTP/1.1 TLS, 13 bytes, 64 connections", served(("wirelap",) + four, drivers.wrk),
             [Demand(1.25, four)], scheme="https", port="https"),
-        Row("h2-tls", "h2 TLS, 13 octets, 10 connections x 32 streams", served(("wirelap",) + four, drivers.h2load),
+        Row("h2-tls", "h2 TLS, 13 bytes, 10 connections x 32 streams", served(("wirelap",) + four, drivers.h2load),
             [Demand(1.25, four)], scheme="https", port="https", connections=10, streams=32, quick=True),
-        Row("h2-clear", "h2 clear, 13 octets, 10 connections x 32 streams", served(("wirelap",) + four, drivers.h2load),
+        Row("h2-clear", "h2 clear, 13 bytes, 10 connections x 32 streams", served(("wirelap",) + four, drivers.h2load),
             [Demand(1.25, four)], port="h2c", connections=10, streams=32),
     ]
     for file, connections in ((MIDDLE, 16), (LARGE, 4)):
@@ -78,10 +78,10 @@ def every():
                                 connections=connections, streams=streams))
     echo = {"wirelap": (servers.wirelap, drivers.echoes), "node-ws": (servers.node_ws, drivers.echoes),
             "fastwebsockets": (servers.fastwebsockets, drivers.echoes)}
-    rows.append(Row("ws-echo", "WebSocket echo, 64 octets, 64 connections", echo,
+    rows.append(Row("ws-echo", "WebSocket echo, 64 bytes, 64 connections", echo,
                     [Demand(1.5, ("node-ws",)), Demand(1.0, ("fastwebsockets",))]))
     for connections in (1, 64, 1024, 8192):
-        rows.append(Row(f"floor-{connections}", f"HTTP/1.1 clear, 13 octets, connections: {connections}",
+        rows.append(Row(f"floor-{connections}", f"HTTP/1.1 clear, 13 bytes, connections: {connections}",
                         served(("wirelap", "floor"), drivers.wrk), [Demand(0.8, ("floor",))], connections=connections))
     rows += engine()
     rows += backends(rows)

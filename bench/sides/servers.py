@@ -46,7 +46,7 @@ def start(make, spot, core, options):
 
 class Spot:
     """A folder with the files, the certificate and its key. Where there is a root it stands within it, so that
-    programs of the root and of the machine serve the same octets."""
+    programs of the root and of the machine serve the same bytes."""
 
     def __init__(self, sizes):
         self.root = SID if sid_root() else ""
@@ -101,7 +101,7 @@ class Server:
         return sum(thread_cpu(pid) for pid in family(self.process.pid))
 
     def resident(self):
-        """Octets of memory that are its own, children among them: resident, without what it shares with files."""
+        """Bytes of memory that are its own, children among them: resident, without what it shares with files."""
         return sum(anonymous(pid) for pid in family(self.process.pid))
 
     def stop(self):

@@ -64,7 +64,7 @@ def markdown(results, versions, idle, took):
                              f"| {met} |")
     if idle:
         lines.append(f"| {idle['count']} idle TLS connections | {idle['asked'] / 1000:.0f} kB each at most "
-                     f"| {idle['octets'] / 1000:.1f} kB | {'met' if idle['octets'] <= idle['asked'] else 'missed'} |")
+                     f"| {idle['bytes'] / 1000:.1f} kB | {'met' if idle['bytes'] <= idle['asked'] else 'missed'} |")
     for result in results:
         lines += ["", f"## {result['name']}: {result['work']}", "",
                   "| contender | requests/s | server µs CPU a request | client µs CPU a request | |", "|---|---|---|---|---|"]

@@ -20,8 +20,8 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Result<(Vec<u8>, Option<F
 }
 
 fuzz_target!(|input: (u8, &[u8])| {
-    let (size, octets) = input;
-    let whole = read(std::iter::once(octets));
-    let cut = read(octets.chunks(usize::from(size).max(1)));
+    let (size, bytes) = input;
+    let whole = read(std::iter::once(bytes));
+    let cut = read(bytes.chunks(usize::from(size).max(1)));
     assert_eq!(whole.map_err(|error| error.rule), cut.map_err(|error| error.rule));
 });

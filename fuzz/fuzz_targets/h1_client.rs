@@ -1,4 +1,4 @@
-//! A client under arbitrary octets: after the end of input it is closed.
+//! A client under arbitrary bytes: after the end of input it is closed.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,11 +8,11 @@ use trace::Tracer;
 use unit::Instant;
 
 fuzz_target!(|input: (u8, &[u8])| {
-    let (size, octets) = input;
+    let (size, bytes) = input;
     let now = Instant::ZERO;
     let mut client = Client::new(now, ClientSettings::default(), Tracer::off());
     let mut out = SendBuf::new();
-    for mut piece in octets.chunks(usize::from(size).max(1)) {
+    for mut piece in bytes.chunks(usize::from(size).max(1)) {
         if client.room() > 0 {
             let head = RequestHead::get(Scheme::Http, "h", "/");
             client.request(now, &head, Fin::Last).expect("there is room");

@@ -5,9 +5,9 @@ use libfuzzer_sys::fuzz_target;
 use wire::h1::{self, FramingFields, HeadScanner, Limits};
 
 fuzz_target!(|input: (u8, &[u8])| {
-    let (cut, octets) = input;
-    let whole = HeadScanner::new(Limits::default()).scan(octets);
-    let (first, second) = octets.split_at(usize::from(cut).min(octets.len()));
+    let (cut, bytes) = input;
+    let whole = HeadScanner::new(Limits::default()).scan(bytes);
+    let (first, second) = bytes.split_at(usize::from(cut).min(bytes.len()));
     let mut scanner = HeadScanner::new(Limits::default());
     let in_two = match scanner.scan(first) {
         Ok(None) => scanner.scan(second).map(|end| end.map(|end| end + first.len())),
@@ -18,7 +18,7 @@ fuzz_target!(|input: (u8, &[u8])| {
     }
     let Ok(Some(end)) = whole else { return };
     let mut scratch = h1::field_scratch();
-    let Ok(parts) = h1::parse_request(&octets[..end], &mut scratch) else { return };
+    let Ok(parts) = h1::parse_request(&bytes[..end], &mut scratch) else { return };
     let mut framing = FramingFields::new();
     let mut again = Vec::new();
     h1::put_request_line(&mut again, parts.method, parts.target);

@@ -5,10 +5,10 @@ use libfuzzer_sys::fuzz_target;
 use wire::Fields;
 use wire::h1::{self, FramingFields, HeadScanner, Limits, ResponseParts};
 
-fuzz_target!(|octets: &[u8]| {
-    let Ok(Some(end)) = HeadScanner::new(Limits::default()).scan(octets) else { return };
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(Some(end)) = HeadScanner::new(Limits::default()).scan(bytes) else { return };
     let mut scratch = h1::field_scratch();
-    let Ok(parts) = h1::parse_response(&octets[..end], &mut scratch) else { return };
+    let Ok(parts) = h1::parse_response(&bytes[..end], &mut scratch) else { return };
     assert!((100..1000).contains(&parts.status));
     let mut framing = FramingFields::new();
     let mut fields = Fields::new();

@@ -1,4 +1,4 @@
-//! A server under arbitrary octets in arbitrary pieces: it takes all of them, and what it says is responses.
+//! A server under arbitrary bytes in arbitrary pieces: it takes all of them, and what it says is responses.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,7 +8,7 @@ use trace::Tracer;
 use unit::Instant;
 
 fuzz_target!(|input: (u8, &[u8])| {
-    let (size, octets) = input;
+    let (size, bytes) = input;
     let settings = ServerSettings { max_pipelined: 4, ..ServerSettings::default() };
     let mut server = Server::new(Instant::ZERO, settings, Tracer::off());
     let mut out = SendBuf::new();
@@ -25,7 +25,7 @@ fuzz_target!(|input: (u8, &[u8])| {
         assert!(piece.is_empty());
         server.poll_transmit(Instant::ZERO, &mut out, 1000);
     };
-    for piece in octets.chunks(usize::from(size).max(1)) {
+    for piece in bytes.chunks(usize::from(size).max(1)) {
         let backlog = server.take_backlog();
         hear(&mut server, &backlog);
         hear(&mut server, piece);

@@ -1,4 +1,4 @@
-//! A client that has asked and sends a body, under arbitrary octets in arbitrary pieces: it takes all of
+//! A client that has asked and sends a body, under arbitrary bytes in arbitrary pieces: it takes all of
 //! them and gives no stream more than one end.
 #![no_main]
 
@@ -13,7 +13,7 @@ use trace::Tracer;
 use unit::Instant;
 
 fuzz_target!(|input: (u8, bool, &[u8])| {
-    let (size, enable_push, octets) = input;
+    let (size, enable_push, bytes) = input;
     let settings = Settings { enable_push, ..Settings::client() };
     let turns = Box::new(RoundRobin::new());
     let mut client = Client::new(Instant::ZERO, settings, turns, Tracer::off());
@@ -44,7 +44,7 @@ fuzz_target!(|input: (u8, bool, &[u8])| {
         assert!(piece.is_empty());
         client.poll_transmit(Instant::ZERO, &mut out, 1000);
     };
-    for piece in octets.chunks(usize::from(size).max(1)) {
+    for piece in bytes.chunks(usize::from(size).max(1)) {
         hear(&mut client, piece);
     }
     client.handle_eof(Instant::ZERO);

@@ -1,18 +1,18 @@
-//! Arbitrary octets as frames: what can be read is written alike.
+//! Arbitrary bytes as frames: what can be read is written alike.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use wire::h2::{Frame, FrameHeader, HEADER_LENGTH};
 
-fn cut(octets: &[u8]) -> Option<(FrameHeader, &[u8], &[u8])> {
-    let (header, rest) = octets.split_first_chunk::<HEADER_LENGTH>()?;
+fn cut(bytes: &[u8]) -> Option<(FrameHeader, &[u8], &[u8])> {
+    let (header, rest) = bytes.split_first_chunk::<HEADER_LENGTH>()?;
     let header = FrameHeader::parse(header);
     let (payload, rest) = rest.split_at_checked(header.length as usize)?;
     Some((header, payload, rest))
 }
 
-fuzz_target!(|octets: &[u8]| {
-    let mut rest = octets;
+fuzz_target!(|bytes: &[u8]| {
+    let mut rest = bytes;
     while let Some((header, payload, tail)) = cut(rest) {
         rest = tail;
         let Ok(frame) = Frame::parse(header, payload) else { continue };

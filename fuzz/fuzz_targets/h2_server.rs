@@ -1,4 +1,4 @@
-//! A server after the preface under arbitrary octets in arbitrary pieces: it takes all of them, what it
+//! A server after the preface under arbitrary bytes in arbitrary pieces: it takes all of them, what it
 //! says is whole frames, and what it keeps is bounded.
 #![no_main]
 
@@ -14,7 +14,7 @@ use unit::Instant;
 use wire::h2::{FrameHeader, HEADER_LENGTH, PREFACE};
 
 fuzz_target!(|input: (u8, bool, &[u8])| {
-    let (size, answers, octets) = input;
+    let (size, answers, bytes) = input;
     let settings = Settings { max_concurrent_streams: 4, ..Settings::server() };
     let turns = Box::new(RoundRobin::new());
     let mut server = Server::new(Instant::ZERO, settings, turns, Tracer::off());
@@ -34,7 +34,7 @@ fuzz_target!(|input: (u8, bool, &[u8])| {
         server.poll_transmit(Instant::ZERO, &mut out, 1000);
     };
     hear(&mut server, PREFACE);
-    for piece in octets.chunks(usize::from(size).max(1)) {
+    for piece in bytes.chunks(usize::from(size).max(1)) {
         hear(&mut server, piece);
     }
     server.handle_eof(Instant::ZERO);

@@ -6,10 +6,10 @@ use libfuzzer_sys::fuzz_target;
 use wire::ip::{Packet, Segments};
 
 fuzz_target!(|input: (u16, &[u8])| {
-    let (size, octets) = input;
-    let Ok(packet) = Packet::parse(octets) else { return };
+    let (size, bytes) = input;
+    let Ok(packet) = Packet::parse(bytes) else { return };
     let (_, mark) = (packet.flow(), packet.tcp_mark());
-    let Ok(mut segments) = Segments::of(octets, usize::from(size)) else { return };
+    let Ok(mut segments) = Segments::of(bytes, usize::from(size)) else { return };
     let (mut out, mut payload) = (Vec::new(), 0_u64);
     loop {
         out.clear();

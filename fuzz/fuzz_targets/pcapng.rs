@@ -4,9 +4,9 @@
 use libfuzzer_sys::fuzz_target;
 use wire::pcapng::Block;
 
-fuzz_target!(|octets: &[u8]| {
-    let Ok((block, length)) = Block::decode(octets) else { return };
-    assert!(length <= octets.len());
+fuzz_target!(|bytes: &[u8]| {
+    let Ok((block, length)) = Block::decode(bytes) else { return };
+    assert!(length <= bytes.len());
     if matches!(block, Block::Other(_)) {
         return;
     }

@@ -1,13 +1,13 @@
-//! SPDY header blocks: any octets give fields within the limit or an error, and what is written is read.
+//! SPDY header blocks: any bytes give fields within the limit or an error, and what is written is read.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use wire::spdy::{BlockError, Decoder, Effort, Encoder};
 
 fuzz_target!(|input: (&[u8], Vec<Vec<(String, String)>>)| {
-    let (octets, lists) = input;
+    let (bytes, lists) = input;
     let mut decoder = Decoder::new();
-    for block in octets.chunks(64) {
+    for block in bytes.chunks(64) {
         let mut size = 0;
         let outcome = decoder.decode(block, 4096, |field| size += field.value.len());
         assert!(size <= 4096);

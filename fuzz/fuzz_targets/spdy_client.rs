@@ -1,4 +1,4 @@
-//! A SPDY client with a request under way, that takes pushes, under arbitrary octets: after the end of
+//! A SPDY client with a request under way, that takes pushes, under arbitrary bytes: after the end of
 //! input it is closed.
 #![no_main]
 
@@ -12,7 +12,7 @@ use trace::Tracer;
 use unit::Instant;
 
 fuzz_target!(|input: (u8, &[u8])| {
-    let (size, octets) = input;
+    let (size, bytes) = input;
     let now = Instant::ZERO;
     let settings = Settings { enable_push: true, ..Settings::client(Version::V3_1) };
     let mut client = Client::new(now, settings, Box::new(RoundRobin::new()), Tracer::off());
@@ -29,7 +29,7 @@ fuzz_target!(|input: (u8, &[u8])| {
         client.poll_transmit(now, &mut out, 1000);
         out.clear();
     };
-    for piece in octets.chunks(usize::from(size).max(1)) {
+    for piece in bytes.chunks(usize::from(size).max(1)) {
         hear(&mut client, piece);
     }
     client.handle_eof(now);

@@ -8,7 +8,7 @@ use wire::spdy::{Decoder, Effort, Encoder};
 
 const LIMIT: usize = 1 << 22;
 
-/// Octets that one run sends at most, so that it is short.
+/// Bytes that one run sends at most, so that it is short.
 const MOST: usize = 1 << 17;
 
 /// Fields as (name, value, how often it stands in itself, sensitive), and how often the block is sent.

@@ -4,10 +4,10 @@
 use libfuzzer_sys::fuzz_target;
 use wire::spdy::{Frame, FrameHeader, HEADER_LENGTH};
 
-fuzz_target!(|octets: &[u8]| {
-    let Some((header, payload)) = octets.split_first_chunk::<HEADER_LENGTH>() else { return };
+fuzz_target!(|bytes: &[u8]| {
+    let Some((header, payload)) = bytes.split_first_chunk::<HEADER_LENGTH>() else { return };
     let mut header = FrameHeader::parse(header);
-    assert_eq!(FrameHeader::parse(&header.octets()), header);
+    assert_eq!(FrameHeader::parse(&header.bytes()), header);
     header.length = payload.len() as u32;
     if let Ok(frame) = Frame::parse(header, payload) {
         let mut again = Vec::new();

@@ -1,4 +1,4 @@
-//! A SPDY server under arbitrary octets in arbitrary pieces: it takes all of them, and what it says is
+//! A SPDY server under arbitrary bytes in arbitrary pieces: it takes all of them, and what it says is
 //! whole frames.
 #![no_main]
 
@@ -14,7 +14,7 @@ use unit::Instant;
 use wire::spdy::{FrameHeader, HEADER_LENGTH};
 
 fuzz_target!(|input: (u8, bool, bool, &[u8])| {
-    let (size, answers, older, octets) = input;
+    let (size, answers, older, bytes) = input;
     let version = if older { Version::V3 } else { Version::V3_1 };
     let settings = Settings { max_concurrent_streams: 4, ..Settings::server(version) };
     let turns = Box::new(RoundRobin::new());
@@ -35,7 +35,7 @@ fuzz_target!(|input: (u8, bool, bool, &[u8])| {
         assert!(piece.is_empty());
         server.poll_transmit(Instant::ZERO, &mut out, 1000);
     };
-    for piece in octets.chunks(usize::from(size).max(1)) {
+    for piece in bytes.chunks(usize::from(size).max(1)) {
         hear(&mut server, piece);
     }
     server.handle_eof(Instant::ZERO);

@@ -1,4 +1,4 @@
-//! Either end of a WebSocket under arbitrary octets in arbitrary pieces: it takes all of them, tells the
+//! Either end of a WebSocket under arbitrary bytes in arbitrary pieces: it takes all of them, tells the
 //! same however they are cut, holds no more than its limit, and comes to its end.
 #![no_main]
 
@@ -38,10 +38,10 @@ fn run<'a>(role: Role, agreed: &Agreed, pieces: impl Iterator<Item = &'a [u8]>) 
 }
 
 fuzz_target!(|input: (bool, bool, u8, &[u8])| {
-    let (is_server, deflates, size, octets) = input;
+    let (is_server, deflates, size, bytes) = input;
     let role = if is_server { Role::Server } else { Role::Client { masks: Seed(1) } };
     let deflate = deflates.then(DeflateParameters::default);
     let agreed = Agreed { deflate, ..Agreed::default() };
-    let whole = run(role, &agreed, std::iter::once(octets));
-    assert_eq!(whole, run(role, &agreed, octets.chunks(usize::from(size).max(1))));
+    let whole = run(role, &agreed, std::iter::once(bytes));
+    assert_eq!(whole, run(role, &agreed, bytes.chunks(usize::from(size).max(1))));
 });

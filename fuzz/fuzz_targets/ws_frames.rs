@@ -9,25 +9,25 @@ use wire::ws::{
 const LIMIT: usize = 1 << 20;
 
 fuzz_target!(|input: (u8, &[u8])| {
-    let (size, octets) = input;
-    if let Ok(Some((header, length))) = FrameHeader::parse(octets) {
+    let (size, bytes) = input;
+    if let Ok(Some((header, length))) = FrameHeader::parse(bytes) {
         let mut out = Vec::new();
         header.put(&mut out);
-        assert_eq!(out, octets[..length]);
+        assert_eq!(out, bytes[..length]);
     }
-    if let Ok(Some(close)) = CloseFrame::parse(octets) {
-        assert!(octets.len() > 125 || close.payload() == octets);
+    if let Ok(Some(close)) = CloseFrame::parse(bytes) {
+        assert!(bytes.len() > 125 || close.payload() == bytes);
     }
-    for extension in parse_extensions(octets).unwrap_or_default() {
+    for extension in parse_extensions(bytes).unwrap_or_default() {
         if let Some(offer) = DeflateOffer::of(&extension) {
             let again = parse_extensions(offer.to_field().as_bytes()).unwrap();
             assert_eq!(DeflateOffer::of(&again[0]), Some(offer));
         }
     }
     let mut text = Utf8::new();
-    let pieces = || octets.chunks(usize::from(size).max(1));
+    let pieces = || bytes.chunks(usize::from(size).max(1));
     let taken = pieces().try_for_each(|piece| text.take(piece)).and_then(|()| text.end());
-    assert_eq!(taken.is_ok(), std::str::from_utf8(octets).is_ok());
+    assert_eq!(taken.is_ok(), std::str::from_utf8(bytes).is_ok());
     let (mut inflater, mut out) = (Inflater::new(WindowBits::MAX, false), Vec::new());
     let _ = pieces().try_for_each(|piece| inflater.take(piece, &mut out, LIMIT));
     assert!(out.capacity() <= 2 * LIMIT);

@@ -22,9 +22,9 @@ def session(source, level, bits, lists):
     deflate = zlib.compressobj(level, zlib.DEFLATED, bits, 8, zlib.Z_DEFAULT_STRATEGY, dictionary)
     blocks = []
     for fields in lists:
-        octets = deflate.compress(block(fields)) + deflate.flush(zlib.Z_SYNC_FLUSH)
+        bytes = deflate.compress(block(fields)) + deflate.flush(zlib.Z_SYNC_FLUSH)
         split = [(name, part) for name, value in fields for part in value.split("\0")]
-        blocks.append({"hex": octets.hex(), "fields": split})
+        blocks.append({"hex": bytes.hex(), "fields": split})
     return {"source": source, "blocks": blocks}
 
 

@@ -79,7 +79,7 @@ fn print(fetches: &[FetchRecord], connections: &[ConnectionRecord]) {
             at.map_or("-".to_owned(), |at| format_duration(at.since(phases.queued)))
         };
         println!(
-            "{} {} {} octets over {}: connected {}, secured {}, sent {}, first byte {}, last byte {} ({:?})",
+            "{} {} {} bytes over {}: connected {}, secured {}, sent {}, first byte {}, last byte {} ({:?})",
             fetch.url,
             fetch.status.unwrap_or_default(),
             fetch.body_bytes,

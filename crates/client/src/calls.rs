@@ -104,7 +104,7 @@ impl Work for Calls {
 
     fn handle_head(&mut self, _now: Instant, _id: FetchId, _head: &ResponseHead) {}
 
-    fn handle_body(&mut self, _now: Instant, _id: FetchId, _octets: &[u8]) {}
+    fn handle_body(&mut self, _now: Instant, _id: FetchId, _bytes: &[u8]) {}
 
     fn handle_end(&mut self, now: Instant, _id: FetchId, record: FetchRecord) {
         self.fetches.push(record);

@@ -28,7 +28,7 @@ pub(crate) struct Slot {
 pub(crate) enum Life {
     /// In use.
     Live,
-    /// Its last octets are on their way; nothing that comes is heeded.
+    /// Its last bytes are on their way; nothing that comes is heeded.
     Closing,
     /// The driver has lost it.
     Gone,
@@ -41,7 +41,7 @@ pub(crate) struct Carrier {
     pub(crate) stage: Stage,
     pub(crate) record: ConnectionRecord,
     pub(crate) tracer: Tracer,
-    /// When octets came last, or the connection was begun.
+    /// When bytes came last, or the connection was begun.
     pub(crate) heard: Instant,
     /// Streams under way.
     pub(crate) exchanges: BTreeMap<StreamId, Exchange>,
@@ -93,7 +93,7 @@ pub(crate) enum Told {
     No,
 }
 
-/// Octets of a request's body that are queued in the machine at a time.
+/// Bytes of a request's body that are queued in the machine at a time.
 const UPLOAD: usize = 64 * 1024;
 
 impl Carrier {

@@ -53,7 +53,7 @@ enum Phase {
     Finished,
 }
 
-/// How long last words may take: a peer that takes no octets does not hear them.
+/// How long last words may take: a peer that takes no bytes does not hear them.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl<W: Work> Client<W> {

@@ -39,7 +39,7 @@ pub struct ClientConfig {
     pub redirects: u32,
     /// The longest body taken; None for any.
     pub longest_body: Option<ByteSize>,
-    /// What becomes of a response over HTTP/1.1 that octets follow which nobody asked for.
+    /// What becomes of a response over HTTP/1.1 that bytes follow which nobody asked for.
     pub surplus: Surplus,
     /// Where the machines' events go.
     pub tracer: Tracer,
@@ -79,7 +79,7 @@ pub enum KeepAlive {
     Off,
 }
 
-/// What octets say of the response that they follow, where no request asked for them. Its Content-Length may be too
+/// What bytes say of the response that they follow, where no request asked for them. Its Content-Length may be too
 /// small, or they may be anything (RFC 9112 §6.3, §9.2 leave it to the client). HTTP/2 tells by itself (RFC 9113 §8.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Surplus {
@@ -124,9 +124,9 @@ impl Default for PoolLimits {
 pub struct Timeouts {
     /// TCP and TLS together.
     pub connect: Duration,
-    /// Without a single octet on the fetch's connection, once the request is sent.
+    /// Without a single byte on the fetch's connection, once the request is sent.
     pub stall: Duration,
-    /// A fetch from the wish to the last octet; None for ever.
+    /// A fetch from the wish to the last byte; None for ever.
     pub whole: Option<Duration>,
 }
 

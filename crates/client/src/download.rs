@@ -1,11 +1,11 @@
 //! The workload of a downloader: files to fetch whole, over connections that break, from servers that answer
-//! with parts, with other versions, or not now. The one rule: octets are handed on only when it is
+//! with parts, with other versions, or not now. The one rule: bytes are handed on only when it is
 //! certain to which version of which file, and where in it, they belong.
 //!
 //! A file begins with one request. Where the server serves ranges, what is missing after a broken connection
 //! is asked for under If-Range, and several connections fetch a large file in pieces. What is
 //! transient (RFC 9110 §15.5.9, §15.6, a connection that broke) is tried again after a rest that doubles;
-//! a try that brought a mebibyte begins the count anew. Body octets go to a [`Sink`]: no files here.
+//! a try that brought a mebibyte begins the count anew. Body bytes go to a [`Sink`]: no files here.
 
 mod answer;
 mod file;
@@ -44,7 +44,7 @@ pub struct Wanted {
 /// What an earlier run has left of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// Which octets.
+    /// Which bytes.
     pub ranges: Ranges,
     /// Of which version of the file. Without a validator they are believed to be of the server's present one:
     /// the user said so (`-C -`).
@@ -58,7 +58,7 @@ pub struct DownloadSettings {
     pub connections: usize,
     /// Files fetched at a time.
     pub parallel: usize,
-    /// Octets of the pieces that a file is fetched in over several connections; a multiple of what the sink
+    /// Bytes of the pieces that a file is fetched in over several connections; a multiple of what the sink
     /// likes to write at once.
     pub piece: u64,
     /// When a try is followed by another.
@@ -95,9 +95,9 @@ pub struct Report {
     pub connections: BTreeSet<u32>,
     /// Tries after the first.
     pub retries: u32,
-    /// Octets received for it, in this run.
+    /// Bytes received for it, in this run.
     pub received: u64,
-    /// Octets that an earlier run had left and that were good.
+    /// Bytes that an earlier run had left and that were good.
     pub resumed: u64,
     /// Its length, once it is whole.
     pub length: Option<u64>,
@@ -154,7 +154,7 @@ impl<S: Sink> Download<S> {
         &self.connections
     }
 
-    /// Where the octets went.
+    /// Where the bytes went.
     pub fn into_sink(self) -> S {
         self.sink
     }
@@ -284,7 +284,7 @@ impl<S: Sink> Download<S> {
         match end {
             None => file.version.get_or_insert_default().length = Some(at),
             Some(end) if end != at => {
-                let why = format!("the body ended after {at} of {end} octets");
+                let why = format!("the body ended after {at} of {end} bytes");
                 return self.again(now, index, (None, why));
             }
             Some(_) => {}

@@ -1,5 +1,5 @@
 //! The workload `echo`: small messages, each of which has to come back as it should. The one rule: an answer is
-//! compared octet by octet, or a server that answers anything at all would seem to have done the work.
+//! compared byte by byte, or a server that answers anything at all would seem to have done the work.
 
 mod requests;
 mod socket;
@@ -29,9 +29,9 @@ impl Message {
 }
 
 /// As much of a message as a line bears.
-fn shown(octets: &[u8]) -> String {
+fn shown(bytes: &[u8]) -> String {
     const MOST: usize = 40;
-    let text = String::from_utf8_lossy(octets);
+    let text = String::from_utf8_lossy(bytes);
     match text.char_indices().nth(MOST) {
         None => text.into_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),

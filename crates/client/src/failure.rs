@@ -46,9 +46,9 @@ pub(crate) enum Failure {
     RedirectLoop { to: String },
     #[error("a redirect leads to `{to}`, which is no URL that can be fetched: {reason}")]
     BadRedirect { to: String, reason: String },
-    #[error("the body has {got} octets where {expected} were expected")]
+    #[error("the body has {got} bytes where {expected} were expected")]
     WrongLength { expected: u64, got: u64 },
-    #[error("the body is longer than the {limit} octets allowed")]
+    #[error("the body is longer than the {limit} bytes allowed")]
     TooLong { limit: u64 },
     #[error("the client was stopped")]
     Stopped,

@@ -31,7 +31,7 @@ pub struct FetchSpec {
     pub referrer: Option<Url>,
     /// How it ranks: order in the queue, and what the server is told.
     pub priority: Priority,
-    /// Octets that the response's body must have.
+    /// Bytes that the response's body must have.
     pub expected: Option<ByteSize>,
     /// When it was to be made, where that was before it could be; its times count from then.
     pub wanted: Option<Instant>,
@@ -62,7 +62,7 @@ pub(crate) struct Fetch {
     pub(crate) retried: Retried,
     /// When it was asked for last: a redirect asks anew.
     pub(crate) asked: Instant,
-    /// When the last octet came, or the request was sent.
+    /// When the last byte came, or the request was sent.
     pub(crate) progress: Instant,
     visited: Vec<Url>,
     record: FetchRecord,
@@ -145,13 +145,13 @@ impl Fetch {
         self.record.phases.first_byte = Some(now);
     }
 
-    /// Body octets came.
-    pub(crate) fn received(&mut self, now: Instant, octets: usize) {
+    /// Body bytes came.
+    pub(crate) fn received(&mut self, now: Instant, bytes: usize) {
         self.progress = now;
-        self.record.body_bytes += octets as u64;
+        self.record.body_bytes += bytes as u64;
     }
 
-    /// Octets of body so far.
+    /// Bytes of body so far.
     pub(crate) fn body_bytes(&self) -> u64 {
         self.record.body_bytes
     }

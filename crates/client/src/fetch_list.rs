@@ -67,9 +67,9 @@ impl Work for FetchList {
         self.answers.insert(id, Answer { head: head.clone(), body: Vec::new() });
     }
 
-    fn handle_body(&mut self, _now: Instant, id: FetchId, octets: &[u8]) {
+    fn handle_body(&mut self, _now: Instant, id: FetchId, bytes: &[u8]) {
         if let (Bodies::Keep, Some(answer)) = (self.bodies, self.answers.get_mut(&id)) {
-            answer.body.extend_from_slice(octets);
+            answer.body.extend_from_slice(bytes);
         }
     }
 

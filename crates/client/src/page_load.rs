@@ -117,9 +117,9 @@ impl Work for PageLoad {
         }
     }
 
-    fn handle_body(&mut self, now: Instant, id: FetchId, octets: &[u8]) {
+    fn handle_body(&mut self, now: Instant, id: FetchId, bytes: &[u8]) {
         if let Some((load, resource)) = self.of(id) {
-            load.handle_body(resource, octets, now);
+            load.handle_body(resource, bytes, now);
         }
     }
 

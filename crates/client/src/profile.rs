@@ -1,4 +1,4 @@
-//! The header fields that a browser sends with a request, because their octets cost time on a narrow
+//! The header fields that a browser sends with a request, because their bytes cost time on a narrow
 //! uplink. The values are those of Chromium on Linux; the same set goes out in the clear and over TLS
 //! (a browser leaves `sec-*` away on http), so that contenders differ in their transport alone.
 
@@ -151,13 +151,13 @@ mod tests {
 
     #[test]
     fn requests_have_the_size_of_a_browsers() {
-        // Chromium 140 without cookies: some 600 octets a navigation, 550 an image, as HTTP/1.1 writes
+        // Chromium 140 without cookies: some 600 bytes a navigation, 550 an image, as HTTP/1.1 writes
         // them with request line and host.
-        let octets = |fields: Fields| -> usize {
+        let bytes = |fields: Fields| -> usize {
             fields.iter().map(|field| field.name.len() + field.value.len() + 4).sum()
         };
-        let navigation = octets(fields(Kind::Document, None));
-        let image = octets(fields(Kind::Image, Some("https://a.example/")));
+        let navigation = bytes(fields(Kind::Document, None));
+        let image = bytes(fields(Kind::Image, Some("https://a.example/")));
         assert!((520..620).contains(&navigation), "{navigation}");
         assert!((430..560).contains(&image), "{image}");
     }

@@ -207,11 +207,11 @@ impl<C: Conversation> WebSocketClient<C> {
         self.end(now, Some(failure), Some(Action::Close(SOCKET)));
     }
 
-    /// Takes octets from the socket up through the layer and the line.
-    fn feed(&mut self, now: Instant, octets: &[u8]) -> Result<(), Failure> {
+    /// Takes bytes from the socket up through the layer and the line.
+    fn feed(&mut self, now: Instant, bytes: &[u8]) -> Result<(), Failure> {
         let Phase::Running(running) = &mut self.phase else { return Ok(()) };
-        running.connection.bytes_received += octets.len() as u64;
-        let mut cipher = octets;
+        running.connection.bytes_received += bytes.len() as u64;
+        let mut cipher = bytes;
         loop {
             let Running { layer, line, place, stage, .. } = &mut **running;
             let plain = match layer.handle_bytes(&mut cipher) {
@@ -352,8 +352,8 @@ impl<C: Conversation> EndPoint for WebSocketClient<C> {
         self.settle(now);
     }
 
-    fn handle_bytes(&mut self, now: Instant, _socket: SocketId, octets: &[u8]) {
-        match self.feed(now, octets) {
+    fn handle_bytes(&mut self, now: Instant, _socket: SocketId, bytes: &[u8]) {
+        match self.feed(now, bytes) {
             Ok(()) => self.settle(now),
             Err(failure) => self.fail(now, &failure),
         }

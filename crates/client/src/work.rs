@@ -20,16 +20,16 @@ pub trait Work {
     /// The head of a final response came (not a redirect's that is followed).
     fn handle_head(&mut self, now: Instant, id: FetchId, head: &ResponseHead);
 
-    /// Octets of its body came. They are counted already; what is not copied here is gone.
-    fn handle_body(&mut self, now: Instant, id: FetchId, octets: &[u8]);
+    /// Bytes of its body came. They are counted already; what is not copied here is gone.
+    fn handle_body(&mut self, now: Instant, id: FetchId, bytes: &[u8]);
 
-    /// Room for the body octets of a fetch that come next, `at_most` so many; None to see them in `handle_body`.
+    /// Room for the body bytes of a fetch that come next, `at_most` so many; None to see them in `handle_body`.
     fn poll_room(&mut self, _id: FetchId, _at_most: u64) -> Option<&mut [u8]> {
         None
     }
 
-    /// So many body octets stand in the room that `poll_room` gave.
-    fn handle_filled(&mut self, _now: Instant, _id: FetchId, _octets: usize) {}
+    /// So many body bytes stand in the room that `poll_room` gave.
+    fn handle_filled(&mut self, _now: Instant, _id: FetchId, _bytes: usize) {}
 
     /// A fetch is about to end without a whole response: whether another try may do better.
     fn handle_failure(&mut self, _now: Instant, _id: FetchId, _hope: Hope) {}

@@ -16,19 +16,19 @@ use world::{Listener, Reply, Seen, Speaks, World, config};
 /// What a sink has seen of one file.
 #[derive(Debug, Default, Clone)]
 struct Stored {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     begun: u32,
     complete: Option<u64>,
     given_up: bool,
 }
 
-/// Keeps files in memory, and gives room for what comes next, `room` octets at a time (0: none).
+/// Keeps files in memory, and gives room for what comes next, `room` bytes at a time (0: none).
 #[derive(Debug)]
 struct Memory {
     files: Vec<Stored>,
     notes: Vec<String>,
     room: usize,
-    /// Refuses octets from this place on.
+    /// Refuses bytes from this place on.
     full_at: u64,
 }
 
@@ -44,26 +44,26 @@ impl Sink for Memory {
         let stored = &mut self.files[file.0];
         stored.begun += 1;
         if beginning.kept.is_empty() {
-            stored.octets.clear();
+            stored.bytes.clear();
         }
         Ok(())
     }
 
-    fn write(&mut self, file: FileId, at: u64, octets: &[u8]) -> Result<(), Refusal> {
-        let end = at as usize + octets.len();
+    fn write(&mut self, file: FileId, at: u64, bytes: &[u8]) -> Result<(), Refusal> {
+        let end = at as usize + bytes.len();
         if end as u64 > self.full_at {
             return Err(Refusal("the disk is full".to_owned()));
         }
-        let stored = &mut self.files[file.0].octets;
+        let stored = &mut self.files[file.0].bytes;
         stored.resize(stored.len().max(end), 0);
-        stored[at as usize..end].copy_from_slice(octets);
+        stored[at as usize..end].copy_from_slice(bytes);
         Ok(())
     }
 
     fn room(&mut self, file: FileId, at: u64, at_most: u64) -> Option<&mut [u8]> {
         let room = self.room.min(at_most as usize);
         let end = at as usize + room;
-        let stored = &mut self.files[file.0].octets;
+        let stored = &mut self.files[file.0].bytes;
         stored.resize(stored.len().max(end), 0);
         (room > 0).then(|| &mut stored[at as usize..end])
     }
@@ -142,7 +142,7 @@ impl Ran {
         let stored = &self.sink.files[index];
         assert_eq!(self.reports[index].failure, None, "{:?}", self.sink.notes);
         assert_eq!(stored.complete, Some(body.len() as u64));
-        assert!(stored.octets == body, "the content is another");
+        assert!(stored.bytes == body, "the content is another");
     }
 
     fn failed(&self, index: usize, words: &str) {
@@ -404,7 +404,7 @@ fn kept(text: &str, tag: Option<&str>, length: Option<u64>) -> Vec<Wanted> {
     vec![Wanted { kept: Some(Kept { ranges, version }), ..wanted(1).remove(0) }]
 }
 
-/// A sink that has those octets already.
+/// A sink that has those bytes already.
 fn resumed(
     wanted: Vec<Wanted>,
     connections: usize,
@@ -412,7 +412,7 @@ fn resumed(
 ) -> (Ran, World) {
     let mut world = World::new(Listener::Clear(Speaks::Http1), script);
     let mut sink = Memory::new(1);
-    sink.files[0].octets = content(80_000);
+    sink.files[0].bytes = content(80_000);
     let settings = DownloadSettings { connections, piece: 16_384, ..DownloadSettings::default() };
     let ran = Ran::of(&mut world, config(Transport::H1), Download::new(settings, wanted, sink));
     (ran, world)
@@ -435,13 +435,13 @@ fn what_an_earlier_run_left_is_gone_on_from() {
 fn what_an_earlier_run_left_of_another_version_is_not() {
     let wanted = kept("0-10000", Some("\"old\""), Some(80_000));
     let (ran, world) = resumed(wanted, 1, |seen| whole(seen, "\"a\"", &content(70_000)));
-    assert_eq!(ran.sink.files[0].octets, content(70_000));
+    assert_eq!(ran.sink.files[0].bytes, content(70_000));
     assert_eq!((ran.reports[0].resumed, ran.reports[0].received), (0, 70_000));
     assert_eq!(world.seen.len(), 1);
 }
 
 #[test]
-fn a_part_that_turns_out_whole_needs_no_octet_more() {
+fn a_part_that_turns_out_whole_needs_no_byte_more() {
     for (tag, length) in [(Some("\"a\""), Some(80_000)), (None, None)] {
         let wanted = kept("0-80000", tag, length);
         let (ran, world) = resumed(wanted, 1, |seen| whole(seen, "\"a\"", &content(80_000)));
@@ -467,7 +467,7 @@ fn an_answer_for_another_range_is_refused() {
             Fields::new().with("ETag", "\"a\"").with("Content-Range", "bytes 0-79999/80000");
         Reply::Whole(Status::new(206).unwrap(), fields, content(80_000))
     });
-    ran.failed(0, "asked for the octets from 10000 on and answered with those from 0 to 80000");
+    ran.failed(0, "asked for the bytes from 10000 on and answered with those from 0 to 80000");
 }
 
 #[test]

@@ -126,8 +126,8 @@ fn a_body_of_the_wrong_length_or_beyond_the_limit_fails() {
         let mut records = run(&mut world, settings, specs);
         records.sort_by_key(|record| record.id);
         assert_eq!(records[0].outcome, FetchOutcome::Done);
-        assert_eq!(why(&records[1]), "the body has 5 octets where 6 were expected");
-        assert_eq!(why(&records[2]), "the body is longer than the 900 octets allowed");
+        assert_eq!(why(&records[1]), "the body has 5 bytes where 6 were expected");
+        assert_eq!(why(&records[2]), "the body is longer than the 900 bytes allowed");
     }
 }
 
@@ -230,7 +230,7 @@ fn a_server_that_breaks_the_rules_is_told_why_even_when_that_was_the_last_fetch(
 }
 
 #[test]
-fn a_peer_that_takes_no_octets_keeps_a_client_no_longer_than_a_second() {
+fn a_peer_that_takes_no_bytes_keeps_a_client_no_longer_than_a_second() {
     let deaf = std::rc::Rc::new(std::cell::Cell::new(false));
     let from_now_on = deaf.clone();
     let mut world = World::new(Listener::Clear(Speaks::Http2), move |_| {

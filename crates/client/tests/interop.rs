@@ -148,7 +148,7 @@ fn load(config: ClientConfig, url: String) -> PageLoad {
     client.into_work()
 }
 
-/// The whole page came, each image with its octets, over so many connections.
+/// The whole page came, each image with its bytes, over so many connections.
 fn is_whole(page: &PageLoad, protocol: &str, connections: usize) {
     for fetch in page.fetches() {
         assert_eq!(fetch.outcome, FetchOutcome::Done, "{fetch:?}");

@@ -269,7 +269,7 @@ fn a_server_that_closes_after_each_answer_is_used_without_retries() {
 }
 
 #[test]
-fn responses_are_whole_however_their_octets_are_cut() {
+fn responses_are_whole_however_their_bytes_are_cut() {
     for piece in [1, 3, 100, 4_097] {
         for (alpn, transport) in [("h2", Transport::H2), ("http/1.1", Transport::H1_TLS)] {
             let trusted = Trusted::new(&[alpn]);

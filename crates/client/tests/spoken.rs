@@ -31,7 +31,7 @@ fn the_client_counts_of_heads_what_the_server_counts() {
         (Speaks::Spdy(Version::V3), SPDY_3),
     ] {
         let (world, list) = run(speaks, config(transport), || ok(b"body"));
-        let far = world.header_octets();
+        let far = world.header_bytes();
         assert_eq!(list.connections().len(), far.len());
         for connection in list.connections() {
             let (near, far) = (connection.headers.unwrap(), far[connection.id as usize]);

@@ -93,9 +93,9 @@ impl Pair {
                 self.accepted = self.origin.handle_accepted(now, accepted);
                 self.client.handle_connected(now, near, any);
             }
-            (Happening::Up(octets), Some(far)) => self.origin.handle_bytes(now, far, &octets),
+            (Happening::Up(bytes), Some(far)) => self.origin.handle_bytes(now, far, &bytes),
             (Happening::UpEnd, Some(far)) => self.origin.handle_eof(now, far),
-            (Happening::Down(octets), _) => self.client.handle_bytes(now, near, &octets),
+            (Happening::Down(bytes), _) => self.client.handle_bytes(now, near, &bytes),
             (Happening::DownEnd, _) => self.client.handle_eof(now, near),
             (Happening::Up(_) | Happening::UpEnd, None) => {}
         }
@@ -107,9 +107,9 @@ impl Pair {
             match action {
                 Action::Connect { .. } => self.plan(Happening::Connected),
                 Action::Transmit(socket) => {
-                    while let Some(octets) = asked(self.now, socket, &mut self.client) {
-                        self.up.push(octets.len());
-                        self.plan(Happening::Up(octets));
+                    while let Some(bytes) = asked(self.now, socket, &mut self.client) {
+                        self.up.push(bytes.len());
+                        self.plan(Happening::Up(bytes));
                     }
                 }
                 Action::Close(_) => self.plan(Happening::UpEnd),
@@ -120,9 +120,9 @@ impl Pair {
         while let Some(action) = self.origin.poll_action() {
             match action {
                 Action::Transmit(socket) => {
-                    while let Some(octets) = asked(self.now, socket, &mut self.origin) {
-                        self.down.push(octets.len());
-                        self.plan(Happening::Down(octets));
+                    while let Some(bytes) = asked(self.now, socket, &mut self.origin) {
+                        self.down.push(bytes.len());
+                        self.plan(Happening::Down(bytes));
                     }
                 }
                 Action::Shutdown(_) | Action::Close(_) => {
@@ -276,7 +276,7 @@ fn either_side_writes_header_and_payload_apart_where_it_is_set_to_clear_and_secu
 #[test]
 fn messages_are_compressed_where_both_sides_want_it_and_else_not() {
     let long = "a".repeat(1000);
-    let octets = |client: Option<DeflateOffer>, server: Option<DeflateOffer>| {
+    let bytes = |client: Option<DeflateOffer>, server: Option<DeflateOffer>| {
         let text: bytes::Bytes = long.clone().into();
         let messages = vec![Message { text: text.clone(), answer: text }; 3];
         let url = "http://a.test/ws/echo".parse().unwrap();
@@ -288,9 +288,9 @@ fn messages_are_compressed_where_both_sides_want_it_and_else_not() {
         echo.connections()[0].bytes_received
     };
     let offer = Some(DeflateOffer::default());
-    assert!(octets(offer, offer) < 500);
+    assert!(bytes(offer, offer) < 500);
     for (client, server) in [(None, offer), (offer, None), (None, None)] {
-        assert!(octets(client, server) > 3000);
+        assert!(bytes(client, server) > 3000);
     }
 }
 

@@ -74,9 +74,9 @@ impl Server {
         let deflate = Some(DeflateOffer::default());
         let url = "http://localhost/".parse().unwrap();
         let own = WebSocketConfig { url, deflate, writes, compression_level: 6, seed: Seed(9) };
-        let octets = |text: String| bytes::Bytes::from(text.into_bytes());
+        let bytes = |text: String| bytes::Bytes::from(text.into_bytes());
         let message =
-            |n: &u32| Message { text: octets(n.to_string()), answer: octets((2 * n).to_string()) };
+            |n: &u32| Message { text: bytes(n.to_string()), answer: bytes((2 * n).to_string()) };
         let talk = EchoSocket::new(numbers.iter().map(message), pattern);
         let mut client = WebSocketClient::new(config, own, talk);
         let mut reactor = Reactor::new(ReactorSettings::default(), Stop::new().unwrap()).unwrap();

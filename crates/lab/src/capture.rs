@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use trace::{Direction, Fate};
 use wire::pcapng::{Block, Captured, Interface, Section, Way};
 
-/// Octets that are written at a time: a page cache takes them in less than the link's own lateness.
+/// Bytes that are written at a time: a page cache takes them in less than the link's own lateness.
 const PIECE: usize = 64 << 10;
 
 /// The longest name of a file, less what is put behind it, on the file systems of Linux.
@@ -223,12 +223,12 @@ fn lines_once(near: &str, far: &str) -> String {
 /// The file of a trial's capture, by the trial's key: no two keys have the same.
 pub(crate) fn file_name(key: &str) -> String {
     let mut name = String::new();
-    for (at, octet) in key.bytes().enumerate() {
-        match octet {
+    for (at, byte) in key.bytes().enumerate() {
+        match byte {
             b'/' => name.push('+'),
             b'.' if at == 0 => name.push_str("%2E"),
             b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'.' | b'-' | b'_' | b'~' | b',' | b'=' => {
-                name.push(char::from(octet));
+                name.push(char::from(byte));
             }
             other => name.push_str(&format!("%{other:02X}")),
         }

@@ -199,7 +199,7 @@ pub(crate) struct ServeArgs {
     /// Threads, each pinned to a core of its own [default: one a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
-    /// How the kernel is asked for octets [default: io-uring where the kernel has it, else epoll]
+    /// How the kernel is asked for bytes [default: io-uring where the kernel has it, else epoll]
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) reactor: Option<ReactorName>,
     /// Congestion control of all connections, by the kernel's name [default: the host's, and reno on addresses of loopback]

@@ -90,8 +90,8 @@ impl EchoTask {
 
 impl EchoMessage {
     fn message(&self) -> Message {
-        let octets = |text: &str| Bytes::copy_from_slice(text.as_bytes());
-        Message { text: octets(&self.text), answer: octets(&self.answer) }
+        let bytes = |text: &str| Bytes::copy_from_slice(text.as_bytes());
+        Message { text: bytes(&self.text), answer: bytes(&self.answer) }
     }
 
     fn request(&self) -> FetchSpec {

@@ -176,7 +176,7 @@ fn told(log: &ServerLog) -> BTreeMap<String, String> {
     let mut facts = vec![
         ("requests".to_owned(), log.requests),
         ("refused requests".to_owned(), log.refused),
-        ("body octets".to_owned(), log.bytes),
+        ("body bytes".to_owned(), log.bytes),
         ("resumed connections".to_owned(), log.resumed),
     ];
     let by = |kind: &'static str| {

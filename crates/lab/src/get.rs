@@ -1,4 +1,4 @@
-//! The parts of `wirelap get` that are policy: names, checksums, trust, names' addresses, where octets go, and
+//! The parts of `wirelap get` that are policy: names, checksums, trust, names' addresses, where bytes go, and
 //! what is told. The machine that downloads is `client::Download`, the files are `os::files::writer`'s.
 
 pub(crate) mod checksums;

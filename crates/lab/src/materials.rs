@@ -1,4 +1,4 @@
-//! The files of a workload, made for servers that serve nothing but files: the very octets that the origin makes
+//! The files of a workload, made for servers that serve nothing but files: the very bytes that the origin makes
 //! while it answers.
 
 use crate::served;
@@ -15,7 +15,7 @@ use unit::Seed;
 pub(crate) enum Material {
     /// Its text.
     Text(String),
-    /// So many octets of noise.
+    /// So many bytes of noise.
     Noise {
         /// Where in the noise it begins.
         seed: Seed,
@@ -26,7 +26,7 @@ pub(crate) enum Material {
     Download {
         /// Its name.
         name: String,
-        /// Its octets.
+        /// Its bytes.
         bytes: u64,
     },
 }
@@ -35,7 +35,7 @@ pub(crate) enum Material {
 pub(crate) type Materials = BTreeMap<String, Material>;
 
 impl Material {
-    /// Octets of the file.
+    /// Bytes of the file.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Text(text) => text.len() as u64,
@@ -163,13 +163,13 @@ mod tests {
         materialise(&materials, &folder).unwrap();
         let Task::Page { page, .. } = task else { panic!("a page is one") };
         for resource in page.resources() {
-            let octets = fs::read(folder.join(path_of(&resource.url.path))).unwrap();
-            assert_eq!(octets.len() as u64, resource.body.0, "{}", resource.url.path);
+            let bytes = fs::read(folder.join(path_of(&resource.url.path))).unwrap();
+            assert_eq!(bytes.len() as u64, resource.body.0, "{}", resource.url.path);
         }
         let image: SyntheticImage = page.resources()[1].url.path.parse().unwrap();
-        let octets = fs::read(folder.join("image/0")).unwrap();
-        let start = page::noise(image.seed, 0, octets.len());
-        assert_eq!(&octets[..start.len()], start, "the very octets that the origin gives");
+        let bytes = fs::read(folder.join("image/0")).unwrap();
+        let start = page::noise(image.seed, 0, bytes.len());
+        assert_eq!(&bytes[..start.len()], start, "the very bytes that the origin gives");
         fs::write(folder.join("image/1"), "cut").unwrap();
         materialise(&materials, &folder).unwrap();
         assert_eq!(fs::metadata(folder.join("image/1")).unwrap().len(), 70_000);

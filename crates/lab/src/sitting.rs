@@ -131,7 +131,7 @@ impl Sitting<'_> {
             readable.extend(ears.stderr.as_ref().map(AsFd::as_fd));
             let stop = Stop { readable: &readable, deadline: Some(deadline) };
             let stopped = carrier.carry(stop).map_err(failed)?;
-            // The octets first: what it said before it ended counts.
+            // The bytes first: what it said before it ended counts.
             let now = os::clock::now();
             ears.read(now).map_err(|rubbish| {
                 self.failed(&format!("talks nonsense: {rubbish}"), &ears.words())

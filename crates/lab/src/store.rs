@@ -293,10 +293,10 @@ CREATE VIEW connections AS
     c.value ->> '$.protocol' AS protocol, c.value ->> '$.tls.version' AS tls,
     c.value ->> '$.tls.resumed' AS resumed, c.value ->> '$.requests' AS requests,
     c.value ->> '$.pushed' AS pushed,
-    c.value ->> '$.headers.sent.plain' AS header_octets_sent_plain,
-    c.value ->> '$.headers.sent.coded' AS header_octets_sent,
-    c.value ->> '$.headers.received.plain' AS header_octets_received_plain,
-    c.value ->> '$.headers.received.coded' AS header_octets_received,
+    c.value ->> '$.headers.sent.plain' AS header_bytes_sent_plain,
+    c.value ->> '$.headers.sent.coded' AS header_bytes_sent,
+    c.value ->> '$.headers.received.plain' AS header_bytes_received_plain,
+    c.value ->> '$.headers.received.coded' AS header_bytes_received,
     c.value ->> '$.rounds' AS rounds, c.value ->> '$.bytes_sent' AS bytes_sent,
     c.value ->> '$.bytes_received' AS bytes_received
   FROM trials t, json_each(t.record, '$.connections') c;

@@ -53,7 +53,7 @@ pub(crate) struct Asset {
     pub(crate) name: String,
     /// Its URL.
     pub(crate) url: Url,
-    /// Its octets.
+    /// Its bytes.
     pub(crate) bytes: u64,
 }
 
@@ -70,7 +70,7 @@ pub(crate) enum CallPattern {
 pub(crate) struct Call {
     /// What is asked for.
     pub(crate) url: Url,
-    /// Octets of the answer.
+    /// Bytes of the answer.
     pub(crate) bytes: u64,
     /// How long the server thinks.
     pub(crate) server_time: Duration,
@@ -131,7 +131,7 @@ impl Task {
         })
     }
 
-    /// What it asks for, in order, and the octets of each body.
+    /// What it asks for, in order, and the bytes of each body.
     pub(crate) fn bodies(&self) -> Vec<(Url, u64)> {
         match self {
             Self::Page { page, .. } => {

@@ -42,7 +42,7 @@ impl<P> Link<P> {
         Self { paths, under_way: BinaryHeap::new(), accepted: 0 }
     }
 
-    /// Takes a packet of `length` IP octets that arrived at `now`, and tells its fate, which is final.
+    /// Takes a packet of `length` IP bytes that arrived at `now`, and tells its fate, which is final.
     /// Arrivals of one direction are in order; an earlier `now` counts as the latest one.
     pub fn handle_packet(
         &mut self,
@@ -78,7 +78,7 @@ impl<P> Link<P> {
         self.paths[direction.index()].packets()
     }
 
-    /// Octets that wait for the bottleneck of `direction` at `now`, the packet in service not counted.
+    /// Bytes that wait for the bottleneck of `direction` at `now`, the packet in service not counted.
     pub fn queued(&mut self, now: Instant, direction: Direction) -> ByteSize {
         self.paths[direction.index()].queued_at(now)
     }

@@ -3,7 +3,7 @@
 //!
 //! Format and semantics: Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX
 //! ATC 2015, and its `mm-link` manual: one non-decreasing whole millisecond a line, each an
-//! opportunity to send 1504 octets (an IP packet of 1500 and 4 octets of TUN framing).
+//! opportunity to send 1504 bytes (an IP packet of 1500 and 4 bytes of TUN framing).
 
 use std::time::Duration;
 use unit::{BitRate, ByteSize};
@@ -47,9 +47,9 @@ pub enum ScheduleError {
 }
 
 impl Schedule {
-    /// Octets that one opportunity carries.
+    /// Bytes that one opportunity carries.
     pub const OPPORTUNITY: ByteSize = ByteSize(1504);
-    /// Octets that a packet takes beside its IP octets: mahimahi counts the TUN header.
+    /// Bytes that a packet takes beside its IP bytes: mahimahi counts the TUN header.
     pub const FRAMING: ByteSize = ByteSize(4);
 
     /// Reads a trace file's text; empty lines are passed over.
@@ -82,10 +82,10 @@ impl Schedule {
         Duration::from_millis(self.period_millis())
     }
 
-    /// The rate of a full schedule over its period, in octets on the IP layer.
+    /// The rate of a full schedule over its period, in bytes on the IP layer.
     pub fn mean_rate(&self) -> BitRate {
-        let octets = (Self::OPPORTUNITY.0 - Self::FRAMING.0) * self.millis.len() as u64;
-        let bits = u128::from(octets) * 8 * 1000 / u128::from(self.period_millis());
+        let bytes = (Self::OPPORTUNITY.0 - Self::FRAMING.0) * self.millis.len() as u64;
+        let bits = u128::from(bytes) * 8 * 1000 / u128::from(self.period_millis());
         let bits = u64::try_from(bits).unwrap_or(u64::MAX).max(1);
         BitRate::new(bits).unwrap_or_else(|| unreachable!("at least one bit a second"))
     }
@@ -114,7 +114,7 @@ impl Schedule {
 
 fn parse_millis(line: usize, text: &str) -> Result<u64, ScheduleError> {
     // A sign or a fraction is not mahimahi's format, though `u64::from_str` would take a plus.
-    let plain = text.bytes().all(|octet| octet.is_ascii_digit());
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit());
     let millis = if plain { text.parse().ok() } else { None };
     millis.ok_or_else(|| ScheduleError::NotMillis { line, text: text.chars().take(40).collect() })
 }

@@ -1,4 +1,4 @@
-//! The bottleneck's server: when a packet's first and last octet leave. The one rule: no rounding is
+//! The bottleneck's server: when a packet's first and last byte leave. The one rule: no rounding is
 //! carried over, so that a thousand packets leave exactly when one of a thousand times their size would.
 
 use crate::schedule::Schedule;
@@ -83,13 +83,13 @@ fn skip_unused(schedule: &Schedule, elapsed: u64, next: &mut u64, left: &mut u64
     }
 }
 
-/// Takes `octets` from as many opportunities as it needs; the index of the last one.
-fn take_opportunities(octets: ByteSize, next: &mut u64, left: &mut u64) -> u64 {
+/// Takes `bytes` from as many opportunities as it needs; the index of the last one.
+fn take_opportunities(bytes: ByteSize, next: &mut u64, left: &mut u64) -> u64 {
     let full = Schedule::OPPORTUNITY.0;
-    let beyond = octets.0.saturating_sub(*left);
+    let beyond = bytes.0.saturating_sub(*left);
     if beyond == 0 {
         let used = *next;
-        *left -= octets.0;
+        *left -= bytes.0;
         if *left == 0 {
             (*next, *left) = (*next + 1, full);
         }
@@ -125,7 +125,7 @@ mod tests {
             service.serve(millis(10), large),
             Slot { begin: millis(11), depart: millis(12) }
         );
-        // 1004 octets of the second opportunity are left: a packet of 1000 and 4 of framing fits.
+        // 1004 bytes of the second opportunity are left: a packet of 1000 and 4 of framing fits.
         assert_eq!(
             service.serve(millis(10), ByteSize(1_000)),
             Slot { begin: millis(12), depart: millis(12) }

@@ -33,7 +33,7 @@ pub struct PathSpec {
     pub order: Order,
 }
 
-/// What limits a path's rate. Rates count IP octets.
+/// What limits a path's rate. Rates count IP bytes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Bottleneck {
     /// Nothing does, and nothing queues.
@@ -53,7 +53,7 @@ pub enum Bottleneck {
 /// The bound of a drop-tail queue. The packet in service does not count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Queue {
-    /// In octets.
+    /// In bytes.
     Bytes(ByteSize),
     /// In bandwidth-delay products of this path's mean rate and the link's round trip.
     Bdp(f64),
@@ -93,7 +93,7 @@ impl LinkSpec {
         self.up.delay.saturating_add(self.down.delay)
     }
 
-    /// The queue's bound in octets; None where the path has no bottleneck to queue at.
+    /// The queue's bound in bytes; None where the path has no bottleneck to queue at.
     pub fn queue_limit(&self, direction: Direction) -> Option<ByteSize> {
         let path = self.path(direction);
         let rate = path.bottleneck.mean_rate()?;

@@ -82,9 +82,9 @@ fn accept(origin: &mut Origin) -> SocketId {
     origin.handle_accepted(NOW, accepted).expect("there is room")
 }
 
-/// Octets in, octets out, as a reactor does it.
-fn turn(origin: &mut Origin, socket: SocketId, octets: &[u8], out: &mut SendBuf) {
-    origin.handle_bytes(NOW, socket, octets);
+/// Bytes in, bytes out, as a reactor does it.
+fn turn(origin: &mut Origin, socket: SocketId, bytes: &[u8], out: &mut SendBuf) {
+    origin.handle_bytes(NOW, socket, bytes);
     while origin.poll_action().is_some() {}
     origin.poll_transmit(NOW, socket, out, 128 * 1024);
     while origin.poll_action().is_some() {}
@@ -126,17 +126,17 @@ fn origin_h2(turns: usize) {
     opening.extend_from_slice(b"\x00\x00\x04\x08\x00\x00\x00\x00\x00\x7f\x00\x00\x00");
     turn(&mut origin, socket, &opening, &mut out);
     let block = b"\x82\x86\x04\x04/13B\x01\x0e127.0.0.1:8080";
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     let mut stream: u32 = 1;
     for _ in 0..turns / AT_ONCE {
-        octets.clear();
+        bytes.clear();
         for _ in 0..AT_ONCE {
-            octets.extend_from_slice(&[0, 0, block.len() as u8, 1, 0x5]);
-            octets.extend_from_slice(&stream.to_be_bytes());
-            octets.extend_from_slice(block);
+            bytes.extend_from_slice(&[0, 0, block.len() as u8, 1, 0x5]);
+            bytes.extend_from_slice(&stream.to_be_bytes());
+            bytes.extend_from_slice(block);
             stream += 2;
         }
-        turn(&mut origin, socket, &octets, &mut out);
+        turn(&mut origin, socket, &bytes, &mut out);
     }
 }
 
@@ -185,10 +185,10 @@ fn hpack_decode(turns: usize) {
 }
 
 fn ws_mask(turns: usize) {
-    let mut octets = vec![b'a'; 1024];
+    let mut bytes = vec![b'a'; 1024];
     for _ in 0..turns {
-        ws::mask(&mut octets, [0x37, 0xfa, 0x21, 0x3d], 1);
-        black_box(&octets);
+        ws::mask(&mut bytes, [0x37, 0xfa, 0x21, 0x3d], 1);
+        black_box(&bytes);
     }
 }
 

@@ -70,17 +70,17 @@ impl Far {
         Ok(Self { origin, socket })
     }
 
-    /// Gives these octets to the origin and puts its answer in their place.
-    fn exchange(&mut self, octets: &mut SendBuf) {
-        for chunk in octets.chunks() {
+    /// Gives these bytes to the origin and puts its answer in their place.
+    fn exchange(&mut self, bytes: &mut SendBuf) {
+        for chunk in bytes.chunks() {
             self.origin.handle_bytes(NOW, self.socket, chunk);
         }
-        octets.clear();
+        bytes.clear();
         while self.origin.poll_action().is_some() {}
         loop {
-            let before = octets.len();
-            self.origin.poll_transmit(NOW, self.socket, octets, ROOM);
-            if octets.len() == before {
+            let before = bytes.len();
+            self.origin.poll_transmit(NOW, self.socket, bytes, ROOM);
+            if bytes.len() == before {
                 return;
             }
         }
@@ -90,7 +90,7 @@ impl Far {
 /// Posts one after another.
 fn requests(messages: u32, mut client: Box<dyn ClientConnection>) -> Outcome<Duration> {
     let mut far = Far::open()?;
-    let mut octets = SendBuf::new();
+    let mut bytes = SendBuf::new();
     let mut head = RequestHead::get(Scheme::Http, "localhost", "/echo");
     head.method = Method::Post;
     head.fields.push(b"content-length", PAYLOAD.len().to_string().as_bytes());
@@ -100,9 +100,9 @@ fn requests(messages: u32, mut client: Box<dyn ClientConnection>) -> Outcome<Dur
         client.send(stream, PAYLOAD.into(), Fin::Last)?;
         let mut echoed = 0;
         for _ in 0..4 {
-            client.poll_transmit(NOW, &mut octets, ROOM);
-            far.exchange(&mut octets);
-            for chunk in octets.chunks() {
+            client.poll_transmit(NOW, &mut bytes, ROOM);
+            far.exchange(&mut bytes);
+            for chunk in bytes.chunks() {
                 let mut input = chunk;
                 while let Some(event) = client.handle_bytes(NOW, &mut input) {
                     if let Event::Data { data, .. } = event {
@@ -112,7 +112,7 @@ fn requests(messages: u32, mut client: Box<dyn ClientConnection>) -> Outcome<Dur
                     }
                 }
             }
-            octets.clear();
+            bytes.clear();
             if echoed == PAYLOAD.len() && client.room() > 0 {
                 break;
             }
@@ -132,11 +132,11 @@ fn web_socket(messages: u32, deflate: Vec<DeflateOffer>) -> Outcome<Duration> {
         ClientHandshake::new(Via::Upgrade, Key([7; 16]), Offer { deflate, ..Offer::default() });
     let head = handshake.request(RequestHead::get(Scheme::Http, "localhost", "/ws/echo"));
     let stream = http.request(NOW, &head, Fin::Last)?;
-    let mut octets = SendBuf::new();
-    http.poll_transmit(NOW, &mut octets, ROOM);
-    far.exchange(&mut octets);
-    let agreed = confirm(&mut http, &handshake, &octets)?;
-    octets.clear();
+    let mut bytes = SendBuf::new();
+    http.poll_transmit(NOW, &mut bytes, ROOM);
+    far.exchange(&mut bytes);
+    let agreed = confirm(&mut http, &handshake, &bytes)?;
+    bytes.clear();
     let role = Role::Client { masks: Seed(1) };
     let mut socket =
         ws::Connection::new(NOW, role, ws::Settings::default(), &agreed, Tracer::off());
@@ -148,10 +148,10 @@ fn web_socket(messages: u32, deflate: Vec<DeflateOffer>) -> Outcome<Duration> {
         while let Some(piece) = plain.take_piece() {
             http.send(stream, piece, Fin::More)?;
         }
-        http.poll_transmit(NOW, &mut octets, ROOM);
-        far.exchange(&mut octets);
-        let echoed = hear(&mut http, (stream, &mut socket), &octets);
-        octets.clear();
+        http.poll_transmit(NOW, &mut bytes, ROOM);
+        far.exchange(&mut bytes);
+        let echoed = hear(&mut http, (stream, &mut socket), &bytes);
+        bytes.clear();
         if echoed != PAYLOAD.len() {
             return Err("the echo is not whole".into());
         }
@@ -159,12 +159,8 @@ fn web_socket(messages: u32, deflate: Vec<DeflateOffer>) -> Outcome<Duration> {
     Ok(os::clock::now().since(begun))
 }
 
-fn confirm(
-    http: &mut h1::Client,
-    handshake: &ClientHandshake,
-    octets: &SendBuf,
-) -> Outcome<Agreed> {
-    for chunk in octets.chunks() {
+fn confirm(http: &mut h1::Client, handshake: &ClientHandshake, bytes: &SendBuf) -> Outcome<Agreed> {
+    for chunk in bytes.chunks() {
         let mut input = chunk;
         while let Some(event) = http.handle_bytes(NOW, &mut input) {
             if let Event::Response { head, .. } = event {
@@ -178,10 +174,10 @@ fn confirm(
 fn hear(
     http: &mut h1::Client,
     (stream, socket): (StreamId, &mut ws::Connection),
-    octets: &SendBuf,
+    bytes: &SendBuf,
 ) -> usize {
     let mut echoed = 0;
-    for chunk in octets.chunks() {
+    for chunk in bytes.chunks() {
         let mut input = chunk;
         while let Some(event) = http.handle_bytes(NOW, &mut input) {
             let Event::Data { mut data, .. } = event else { continue };

@@ -39,15 +39,15 @@ pub struct AccessRecord<'a> {
     pub path: &'a str,
     /// Status answered; None where it came to none.
     pub status: Option<u16>,
-    /// Octets of request body taken.
+    /// Bytes of request body taken.
     pub received_bytes: u64,
-    /// Octets of response body given to the connection.
+    /// Bytes of response body given to the connection.
     pub sent_bytes: u64,
     /// The head of the request had arrived.
     pub received: Instant,
     /// The head of the response was given to the connection.
     pub answered: Option<Instant>,
-    /// The last octet was given to the socket, or the exchange was cut off.
+    /// The last byte was given to the socket, or the exchange was cut off.
     pub finished: Instant,
     /// How it ended.
     pub end: ExchangeEnd,

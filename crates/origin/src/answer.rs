@@ -56,7 +56,7 @@ impl Answer {
     pub(crate) fn text(status: Status, text: &str) -> Self {
         let fields = Fields::new().with("content-type", "text/plain; charset=utf-8");
         let body = Bytes::from(format!("{text}\n"));
-        Self::new(status, fields, Body::Octets(body))
+        Self::new(status, fields, Body::Bytes(body))
     }
 
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {

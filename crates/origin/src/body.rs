@@ -11,8 +11,8 @@ use unit::Seed;
 
 /// What a response says after its head.
 pub(crate) enum Body {
-    /// Octets in memory.
-    Octets(Bytes),
+    /// Bytes in memory.
+    Bytes(Bytes),
     /// Noise of a seed.
     Noise { seed: Seed, left: Range<u64> },
     /// A piece of a file.
@@ -26,19 +26,19 @@ pub(crate) enum Body {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Broken;
 
-/// Octets from which a file that does not stand in memory is better sent by the kernel itself: below, one more call
+/// Bytes from which a file that does not stand in memory is better sent by the kernel itself: below, one more call
 /// costs more than a copy. What stands there costs less from there (docs/performance.md, "What helped").
 const UNSEEN_FROM: usize = 32 * 1024;
 
 impl Body {
     pub(crate) fn empty() -> Self {
-        Self::Octets(Bytes::new())
+        Self::Bytes(Bytes::new())
     }
 
-    /// Octets still to come.
+    /// Bytes still to come.
     pub(crate) fn left(&self) -> u64 {
         match self {
-            Self::Octets(octets) => octets.len() as u64,
+            Self::Bytes(bytes) => bytes.len() as u64,
             Self::Noise { left, .. } | Self::File { left, .. } => left.end - left.start,
             Self::Sequence(bodies) => bodies.iter().map(Self::left).sum(),
         }
@@ -52,12 +52,12 @@ impl Body {
         Some(FilePart::new(file.handle()?, left.start, length))
     }
 
-    /// The next piece, about `limit` octets at most where it has to be made; empty only where nothing is left.
+    /// The next piece, about `limit` bytes at most where it has to be made; empty only where nothing is left.
     pub(crate) fn next(&mut self, limit: usize) -> Result<Bytes, Broken> {
         match self {
-            Self::Octets(octets) => {
-                let count = octets.len().min(limit);
-                Ok(octets.split_to(count))
+            Self::Bytes(bytes) => {
+                let count = bytes.len().min(limit);
+                Ok(bytes.split_to(count))
             }
             Self::Noise { seed, left } => {
                 let limit = limit.min(usize::try_from(left.end - left.start).unwrap_or(limit));
@@ -95,7 +95,7 @@ impl Body {
 
 impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Body({} octets left)", self.left())
+        write!(f, "Body({} bytes left)", self.left())
     }
 }
 
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_sequence_gives_its_parts_in_order() {
         let mut body = Body::Sequence(VecDeque::from([
-            Body::Octets(Bytes::from_static(b"head")),
+            Body::Bytes(Bytes::from_static(b"head")),
             Body::empty(),
             Body::File { file: Rc::new(Cut), left: 1..4 },
         ]));

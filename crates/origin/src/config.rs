@@ -62,11 +62,11 @@ pub struct Limits {
     pub connections: usize,
     /// For a TLS handshake.
     pub handshake: Duration,
-    /// For a request head, from its first octet.
+    /// For a request head, from its first byte.
     pub head: Duration,
     /// Without a request under way.
     pub idle: Duration,
-    /// With a request under way, but without an octet in either direction.
+    /// With a request under way, but without a byte in either direction.
     pub stall: Duration,
     /// For the requests under way when a stop is asked for.
     pub drain: Duration,

@@ -20,7 +20,7 @@ pub(crate) struct Exchange {
 pub(crate) enum State {
     /// The origin thinks.
     Thinking { until: Instant, answer: Box<Answer> },
-    /// The request's body goes back as it comes; so many octets of it have not been given credit for.
+    /// The request's body goes back as it comes; so many bytes of it have not been given credit for.
     Echoing { uncredited: usize },
     /// The request's body is counted.
     Counting,

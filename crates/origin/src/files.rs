@@ -27,16 +27,16 @@ pub trait File {
     /// What tells this version of it.
     fn facts(&self) -> FileFacts;
 
-    /// Up to `length` octets from `offset`: none at all only where the file ends there, None where it cannot be
+    /// Up to `length` bytes from `offset`: none at all only where the file ends there, None where it cannot be
     /// read.
     fn read(&self, offset: u64, length: usize) -> Option<Bytes>;
 
-    /// What the driver knows this file by, where it can send octets of it that nobody else needs to see.
+    /// What the driver knows this file by, where it can send bytes of it that nobody else needs to see.
     fn handle(&self) -> Option<Arc<dyn Any + Send + Sync>> {
         None
     }
 
-    /// Whether its octets stand in memory for as long as it is held: whoever has read them holds no more of it.
+    /// Whether its bytes stand in memory for as long as it is held: whoever has read them holds no more of it.
     fn is_held(&self) -> bool {
         false
     }
@@ -51,7 +51,7 @@ pub trait File {
 /// What tells one version of a file from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileFacts {
-    /// Octets.
+    /// Bytes.
     pub length: u64,
     /// Last modification, seconds since 1970.
     pub modified: u64,

@@ -1,7 +1,7 @@
 //! Our server as a sans-IO end point: HTTP/1.1 and HTTP/2, clear and over TLS; files, synthetic pages
 //! and pages replayed from a record.
 //!
-//! Whoever drives an [`Origin`] hands in octets and the time, and carries away what it gives; files
+//! Whoever drives an [`Origin`] hands in bytes and the time, and carries away what it gives; files
 //! come from a [`Files`] handed in, exchanges go to an [`AccessLog`].
 //!
 //! ```

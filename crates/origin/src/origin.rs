@@ -202,9 +202,9 @@ impl EndPoint for Origin {
         debug_assert!(false, "an origin asks for no connects");
     }
 
-    fn handle_bytes(&mut self, now: Instant, socket: SocketId, octets: &[u8]) {
+    fn handle_bytes(&mut self, now: Instant, socket: SocketId, bytes: &[u8]) {
         if let Some(peer) = self.peers.get_mut(socket.0) {
-            peer.handle_bytes(now, &mut self.shared, octets);
+            peer.handle_bytes(now, &mut self.shared, bytes);
             self.settle(socket);
         }
     }

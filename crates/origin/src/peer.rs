@@ -21,7 +21,7 @@ pub(crate) struct Peer {
     stage: Stage,
     socket: Socket,
     accepted: Instant,
-    /// When an octet went either way last.
+    /// When a byte went either way last.
     progress: Instant,
     /// Whether it was asked, after a long silence, to come to an end.
     warned: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Peer {
 
 #[derive(Debug)]
 enum Stage {
-    /// The handshake is not over, or the first octets do not tell the protocol yet.
+    /// The handshake is not over, or the first bytes do not tell the protocol yet.
     Arriving(Vec<u8>),
     /// The protocol is known.
     Talking(Talk),
@@ -65,9 +65,9 @@ impl Peer {
         }
     }
 
-    pub(crate) fn handle_bytes(&mut self, now: Instant, shared: &mut Shared, octets: &[u8]) {
+    pub(crate) fn handle_bytes(&mut self, now: Instant, shared: &mut Shared, bytes: &[u8]) {
         self.progress = now;
-        let mut input = octets;
+        let mut input = bytes;
         loop {
             match self.layer.handle_bytes(&mut input) {
                 Ok(Some(plain)) => match &mut self.stage {
@@ -138,7 +138,7 @@ impl Peer {
         room: usize,
     ) {
         let before = out.len();
-        // A second time where the first gave nothing: what it left behind may have made octets.
+        // A second time where the first gave nothing: what it left behind may have made bytes.
         for _ in 0..2 {
             let Self { layer, stage, .. } = self;
             layer.poll_transmit(out, room, |plain, room| {
@@ -171,7 +171,7 @@ impl Peer {
         }
     }
 
-    /// Whether `poll_transmit` would give octets.
+    /// Whether `poll_transmit` would give bytes.
     pub(crate) fn wants_transmit(&self) -> bool {
         let above = match &self.stage {
             Stage::Talking(talk) => !self.layer.is_handshaking() && talk.wants_transmit(),

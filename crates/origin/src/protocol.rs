@@ -30,12 +30,12 @@ pub struct Opening {
 
 /// The server's end of a connection, and what a protocol without flow control asks of its socket.
 pub trait Speaker: ServerConnection {
-    /// Whether more octets are welcome; while not, the socket is not read.
+    /// Whether more bytes are welcome; while not, the socket is not read.
     fn wants_read(&self) -> bool {
         true
     }
 
-    /// Octets that came before their turn, which has come now: to be handed in again.
+    /// Bytes that came before their turn, which has come now: to be handed in again.
     fn take_backlog(&mut self) -> Vec<u8> {
         Vec::new()
     }
@@ -53,7 +53,7 @@ pub trait Speaker: ServerConnection {
         None
     }
 
-    /// Queues a file's part where the protocol sends a body's octets as they are; None where it does not.
+    /// Queues a file's part where the protocol sends a body's bytes as they are; None where it does not.
     fn send_file(
         &mut self,
         _stream: StreamId,
@@ -179,9 +179,9 @@ pub(crate) enum Recognised {
     Nothing,
 }
 
-/// Looks at the first octets. RFC 9113 §3.4: no HTTP/1.1 request begins like the preface of HTTP/2;
+/// Looks at the first bytes. RFC 9113 §3.4: no HTTP/1.1 request begins like the preface of HTTP/2;
 /// RFC 9112 §3: a request line names its version. SPDY §2.2.1: a control frame of version 3 begins with 80 03,
-/// which no text does; SPDY/3 is not told from 3.1 by its octets.
+/// which no text does; SPDY/3 is not told from 3.1 by its bytes.
 pub(crate) fn recognise(seen: &[u8]) -> Recognised {
     const PREFACE: &[u8] = b"PRI * HTTP/2.0";
     /// Longer lines are left to HTTP/1.1, which has a limit and an answer for them.
@@ -200,9 +200,9 @@ pub(crate) fn recognise(seen: &[u8]) -> Recognised {
         return if is_whole { Recognised::Speaks(Protocol::HTTP_2) } else { Recognised::NotYet };
     }
     // RFC 9112 §2.2: empty lines may stand before a request.
-    let blank = seen.iter().take_while(|octet| matches!(octet, b'\r' | b'\n')).count();
+    let blank = seen.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
     let line = &seen[blank..];
-    match line.iter().position(|&octet| octet == b'\n') {
+    match line.iter().position(|&byte| byte == b'\n') {
         Some(end) if !line[..end].windows(5).any(|window| window == b"HTTP/") => {
             Recognised::Nothing
         }
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_octets_tell_the_protocol_however_they_are_cut() {
+    fn the_first_bytes_tell_the_protocol_however_they_are_cut() {
         let name = |seen: &[u8]| match recognise(seen) {
             Recognised::NotYet => "not yet",
             Recognised::Speaks(protocol) => protocol.name,

@@ -52,7 +52,7 @@ fn strip_unit(value: &str) -> Option<&str> {
 fn parse_one(item: &str, length: u64) -> Option<Range<u64>> {
     let (first, last) = item.split_once('-')?;
     if first.is_empty() {
-        // RFC 9110 §14.1.2: the last so many octets.
+        // RFC 9110 §14.1.2: the last so many bytes.
         let count = number(last)?;
         return Some(length.saturating_sub(count)..length);
     }

@@ -12,14 +12,14 @@ use unit::Instant;
 /// Targets kept at most.
 const ENTRIES: usize = 1024;
 
-/// Octets of files kept at most: whoever owns the folder may hold each of them whole.
-const OCTETS: u64 = 16 * 1024 * 1024;
+/// Bytes of files kept at most: whoever owns the folder may hold each of them whole.
+const BYTES: u64 = 16 * 1024 * 1024;
 
 /// Whole answers by the target that they were given to.
 #[derive(Debug, Default)]
 pub(crate) struct Shelf {
     answers: HashMap<Box<str>, Rc<Ready>>,
-    octets: u64,
+    bytes: u64,
 }
 
 /// A whole file's answer.
@@ -48,17 +48,17 @@ impl Shelf {
         fields: &Fields,
     ) {
         let Some(until) = file.fresh_until() else { return };
-        if length > OCTETS || request.path.contains('?') || !is_plain(request) {
+        if length > BYTES || request.path.contains('?') || !is_plain(request) {
             return;
         }
         if let Some(known) = self.answers.remove(request.path.as_str()) {
-            self.octets -= known.length;
+            self.bytes -= known.length;
         }
         // Everything goes at once: what is asked for often comes back with the next request.
-        if self.answers.len() >= ENTRIES || self.octets + length > OCTETS {
+        if self.answers.len() >= ENTRIES || self.bytes + length > BYTES {
             *self = Self::default();
         }
-        self.octets += length;
+        self.bytes += length;
         let (file, fields, head) = (Rc::clone(file), fields.clone(), RefCell::default());
         let ready = Ready { file, length, until, fields, head };
         self.answers.insert(request.path.as_str().into(), Rc::new(ready));
@@ -169,15 +169,15 @@ mod tests {
     }
 
     #[test]
-    fn the_shelf_is_bounded_in_targets_and_in_octets() {
+    fn the_shelf_is_bounded_in_targets_and_in_bytes() {
         let mut shelf = Shelf::default();
         for number in 0..5 * ENTRIES {
             keep(&mut shelf, &get(&format!("/{number}")), 10_000);
-            assert!(shelf.answers.len() <= ENTRIES && shelf.octets <= OCTETS);
+            assert!(shelf.answers.len() <= ENTRIES && shelf.bytes <= BYTES);
         }
         keep(&mut shelf, &get("/a?b"), 1);
         assert!(shelf.find(Instant::ZERO, &get("/a?b")).is_none(), "queries are without number");
-        keep(&mut shelf, &get("/large"), OCTETS + 1);
+        keep(&mut shelf, &get("/large"), BYTES + 1);
         assert!(shelf.find(Instant::ZERO, &get("/large")).is_none());
     }
 

@@ -134,7 +134,7 @@ impl Site {
             }
         };
         let fields = Fields::new().with("content-type", "text/html; charset=utf-8");
-        Answer::new(Status::OK, fields, Body::Octets(html))
+        Answer::new(Status::OK, fields, Body::Bytes(html))
     }
 }
 
@@ -167,23 +167,23 @@ fn doubled(request: &RequestHead, target: &Target<'_>) -> Answer {
     match web_socket::double(number.as_bytes()) {
         Some(doubled) => {
             let fields = Fields::new().with("content-type", "text/plain");
-            Answer::new(Status::OK, fields, Body::Octets(doubled.into()))
+            Answer::new(Status::OK, fields, Body::Bytes(doubled.into()))
         }
         None => Answer::text(answer::BAD_REQUEST, "number is a decimal number"),
     }
 }
 
-/// `/api?bytes=`: as many octets, the same ones for the same target.
+/// `/api?bytes=`: as many bytes, the same ones for the same target.
 fn api_answer(request: &RequestHead, target: &Target<'_>) -> Answer {
     if let Some(refusal) = unless_read(request) {
         return refusal;
     }
-    let octets = target.parameter("bytes").map_or(Ok(0), str::parse::<u64>);
-    match octets {
-        Ok(octets) if octets <= LARGEST_ANSWER => {
+    let bytes = target.parameter("bytes").map_or(Ok(0), str::parse::<u64>);
+    match bytes {
+        Ok(bytes) if bytes <= LARGEST_ANSWER => {
             let fields = Fields::new().with("content-type", "application/octet-stream");
             let seed = Seed(0).child(&request.path);
-            Answer::new(Status::OK, fields, Body::Noise { seed, left: 0..octets })
+            Answer::new(Status::OK, fields, Body::Noise { seed, left: 0..bytes })
         }
         _ => {
             let rule = format!("bytes: a whole number from 0 to {LARGEST_ANSWER} is expected");
@@ -215,7 +215,7 @@ fn delay(target: &Target<'_>) -> Result<Duration, Answer> {
 /// An authority without its port.
 fn host_of(authority: &str) -> &str {
     match authority.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|octet| octet.is_ascii_digit()) => host,
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
         _ => authority,
     }
 }

@@ -160,10 +160,10 @@ impl Representation<'_> {
                 self.media_type,
                 content_range(part, self.length)
             );
-            bodies.push_back(Body::Octets(head.into()));
+            bodies.push_back(Body::Bytes(head.into()));
             bodies.push_back(self.slice(part.clone()));
         }
-        bodies.push_back(Body::Octets(Bytes::from(format!("\r\n--{boundary}--\r\n"))));
+        bodies.push_back(Body::Bytes(Bytes::from(format!("\r\n--{boundary}--\r\n"))));
         let media_type = format!("multipart/byteranges; boundary={boundary}");
         let fields = self.fields.with("content-type", media_type);
         Answer::new(answer::PARTIAL_CONTENT, fields, Body::Sequence(bodies))
@@ -171,7 +171,7 @@ impl Representation<'_> {
 
     /// RFC 9110 §15.5.17: it tells the length there is.
     fn unsatisfiable(self) -> Answer {
-        Answer::text(answer::RANGE_NOT_SATISFIABLE, "None of these octets are there.")
+        Answer::text(answer::RANGE_NOT_SATISFIABLE, "None of these bytes are there.")
             .with("content-range", &format!("bytes */{}", self.length))
     }
 

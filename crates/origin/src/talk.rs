@@ -19,7 +19,7 @@ pub(crate) struct Talk {
     speaker: Box<dyn Speaker>,
     protocol: &'static str,
     connection: u64,
-    /// Whether octets reach the socket as they are.
+    /// Whether bytes reach the socket as they are.
     clear: bool,
     /// In the order of their streams' numbers. They end from the front, as a rule.
     exchanges: VecDeque<Exchange>,
@@ -49,17 +49,17 @@ impl Talk {
         }
     }
 
-    /// Octets from the peer.
-    pub(crate) fn handle_bytes(&mut self, now: Instant, shared: &mut Shared, octets: &[u8]) {
-        if self.exchanges.is_empty() && !octets.is_empty() {
+    /// Bytes from the peer.
+    pub(crate) fn handle_bytes(&mut self, now: Instant, shared: &mut Shared, bytes: &[u8]) {
+        if self.exchanges.is_empty() && !bytes.is_empty() {
             self.speaker.lend(&mut shared.rooms.requests);
             shared.rooms.lend(&mut self.exchanges);
         }
-        let mut input = octets;
+        let mut input = bytes;
         while let Some(event) = self.speaker.handle_bytes(now, &mut input) {
             self.handle_event(now, shared, event);
         }
-        debug_assert!(input.is_empty(), "a connection takes all octets");
+        debug_assert!(input.is_empty(), "a connection takes all bytes");
     }
 
     /// What commands and time-outs have left behind.
@@ -68,7 +68,7 @@ impl Talk {
         self.take_up_backlog(now, shared);
     }
 
-    /// Octets that came before their turn, which has come now. Follows `handle_bytes`, which leaves nothing else behind.
+    /// Bytes that came before their turn, which has come now. Follows `handle_bytes`, which leaves nothing else behind.
     pub(crate) fn take_up_backlog(&mut self, now: Instant, shared: &mut Shared) {
         loop {
             let backlog = self.speaker.take_backlog();

@@ -51,12 +51,12 @@ impl<'a> Target<'a> {
     /// The path with a slash at its end, encoded, and the query: where a folder's own address is.
     pub(crate) fn folder_location(&self) -> String {
         let mut location = String::from("/");
-        for octet in self.path.bytes() {
-            let plain = octet.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/".contains(&octet);
+        for byte in self.path.bytes() {
+            let plain = byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/".contains(&byte);
             if plain {
-                location.push(char::from(octet));
+                location.push(char::from(byte));
             } else {
-                location.push_str(&format!("%{octet:02X}"));
+                location.push_str(&format!("%{byte:02X}"));
             }
         }
         location.push('/');
@@ -68,16 +68,16 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Whether decoding would change nothing but a slash at the end: names of octets without a meaning of their own,
+/// Whether decoding would change nothing but a slash at the end: names of bytes without a meaning of their own,
 /// none of which begins with a dot, between single slashes.
 fn is_plain(names: &str) -> bool {
     let mut previous = b'/';
-    for octet in names.bytes() {
-        let plain = octet.is_ascii_alphanumeric() || b"-_~!$&'()*+,;=:@".contains(&octet);
-        if !plain && (!matches!(octet, b'/' | b'.') || previous == b'/') {
+    for byte in names.bytes() {
+        let plain = byte.is_ascii_alphanumeric() || b"-_~!$&'()*+,;=:@".contains(&byte);
+        if !plain && (!matches!(byte, b'/' | b'.') || previous == b'/') {
             return false;
         }
-        previous = octet;
+        previous = byte;
     }
     true
 }
@@ -91,29 +91,29 @@ fn decode(name: &str, path: &mut String) -> Result<(), BadTarget> {
         path.push_str(name);
         return Ok(());
     }
-    let mut octets = Vec::with_capacity(name.len());
+    let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name.bytes();
-    while let Some(octet) = rest.next() {
-        if octet != b'%' {
-            octets.push(octet);
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
             continue;
         }
         let (Some(high), Some(low)) = (rest.next().and_then(digit), rest.next().and_then(digit))
         else {
             return Err(BadTarget("a percent sign is not followed by two hexadecimal digits"));
         };
-        octets.push(high << 4 | low);
+        bytes.push(high << 4 | low);
     }
-    if octets.iter().any(|octet| matches!(octet, b'/' | b'\\' | 0)) {
+    if bytes.iter().any(|byte| matches!(byte, b'/' | b'\\' | 0)) {
         return Err(BadTarget("the path has an encoded slash, backslash or NUL"));
     }
-    let text = std::str::from_utf8(&octets).map_err(|_| BadTarget("the path is not UTF-8"))?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| BadTarget("the path is not UTF-8"))?;
     path.push_str(text);
     Ok(())
 }
 
-fn digit(octet: u8) -> Option<u8> {
-    char::from(octet).to_digit(16).map(|digit| digit as u8)
+fn digit(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).map(|digit| digit as u8)
 }
 
 #[cfg(test)]

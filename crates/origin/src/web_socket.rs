@@ -12,13 +12,13 @@ use std::time::Duration;
 use trace::Tracer;
 use unit::Instant;
 
-/// Octets of answers that wait before messages are read no more.
+/// Bytes of answers that wait before messages are read no more.
 const HIGH_WATER: usize = 64 * 1024;
 
-/// Octets queued on a stream before its WebSocket waits.
+/// Bytes queued on a stream before its WebSocket waits.
 const QUEUE: usize = 64 * 1024;
 
-/// Octets made of messages at once.
+/// Bytes made of messages at once.
 const PIECE: usize = 64 * 1024;
 
 /// What a WebSocket is for.
@@ -38,9 +38,9 @@ pub(crate) struct Session {
     connection: Connection,
     writes: Writes,
     out: SendBuf,
-    /// Octets that came while answers waited.
+    /// Bytes that came while answers waited.
     held: Vec<u8>,
-    /// Octets taken that the stream got no credit for.
+    /// Bytes taken that the stream got no credit for.
     uncredited: usize,
 }
 
@@ -68,7 +68,7 @@ impl Session {
         Ok((head, session))
     }
 
-    /// How many octets may be queued on the stream before the next piece waits.
+    /// How many bytes may be queued on the stream before the next piece waits.
     pub(crate) fn queue(&self) -> usize {
         match self.writes {
             Writes::One => QUEUE,
@@ -77,17 +77,17 @@ impl Session {
         }
     }
 
-    /// Takes octets of the stream; `Fin::Last` for its end.
-    pub(crate) fn take(&mut self, now: Instant, octets: &[u8], fin: Fin) {
-        self.uncredited += octets.len();
+    /// Takes bytes of the stream; `Fin::Last` for its end.
+    pub(crate) fn take(&mut self, now: Instant, bytes: &[u8], fin: Fin) {
+        self.uncredited += bytes.len();
         if fin == Fin::Last {
             self.connection.handle_eof(now);
         }
         if self.held.is_empty() {
-            let rest = self.answer(now, octets);
+            let rest = self.answer(now, bytes);
             self.held.extend_from_slice(rest);
         } else {
-            self.held.extend_from_slice(octets);
+            self.held.extend_from_slice(bytes);
         }
     }
 
@@ -102,7 +102,7 @@ impl Session {
         true
     }
 
-    /// The next octets of the stream, and whether they are its last.
+    /// The next bytes of the stream, and whether they are its last.
     pub(crate) fn next(&mut self, now: Instant) -> Option<(Bytes, Fin)> {
         if self.out.is_empty() {
             self.connection.poll_transmit(now, &mut self.out, PIECE);
@@ -114,7 +114,7 @@ impl Session {
         }
     }
 
-    /// Octets that the stream is to get credit for, once all answers to them were taken.
+    /// Bytes that the stream is to get credit for, once all answers to them were taken.
     pub(crate) fn take_credit(&mut self) -> usize {
         std::mem::take(&mut self.uncredited)
     }
@@ -134,9 +134,9 @@ impl Session {
         let _too_late = self.connection.close(CloseCode::GOING_AWAY, "");
     }
 
-    /// Answers messages until too many answers wait; gives the octets that are left.
-    fn answer<'o>(&mut self, now: Instant, octets: &'o [u8]) -> &'o [u8] {
-        let mut input = octets;
+    /// Answers messages until too many answers wait; gives the bytes that are left.
+    fn answer<'o>(&mut self, now: Instant, bytes: &'o [u8]) -> &'o [u8] {
+        let mut input = bytes;
         while self.connection.unsent() < HIGH_WATER {
             let Some(event) = self.connection.handle_bytes(now, &mut input) else { break };
             let Event::Message { kind, data } = event else { continue };
@@ -164,7 +164,7 @@ pub(crate) fn double(text: &[u8]) -> Option<Vec<u8>> {
         [b'-', digits @ ..] => (&text[..1], digits),
         digits => (&text[..0], digits),
     };
-    let mut parts = digits.split(|octet| *octet == b'.');
+    let mut parts = digits.split(|byte| *byte == b'.');
     let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
     let whole = parts.next().is_some_and(is_number);
     let fraction = parts.next().is_none_or(is_number);

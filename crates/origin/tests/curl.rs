@@ -59,7 +59,7 @@ fn files_are_served_alike_over_every_protocol() {
         assert_eq!((field(&head, "content-length"), body(&head)), (Some("10"), ""), "{way:?}");
         let url = if way.1 { serving.tls_url("/big.bin") } else { serving.url("/big.bin") };
         let big = run(Command::new("curl").args(["-sS", &url]).args(way.0)).stdout;
-        assert!(big.len() == BIG && big.iter().all(|&octet| octet == 7), "{way:?}");
+        assert!(big.len() == BIG && big.iter().all(|&byte| byte == 7), "{way:?}");
         let empty = ask(&serving, way, "/empty.css", &[]);
         assert_eq!((status(&empty), field(&empty, "content-length")), (200, Some("0")));
     }
@@ -86,9 +86,9 @@ fn ranges_single_and_many_come_back_as_asked() {
             .and_then(|value| value.strip_prefix("multipart/byteranges; boundary="))
             .unwrap()
             .to_owned();
-        let part = |range: &str, octets: &str| {
+        let part = |range: &str, bytes: &str| {
             format!(
-                "\r\n--{boundary}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-range: bytes {range}/10\r\n\r\n{octets}"
+                "\r\n--{boundary}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-range: bytes {range}/10\r\n\r\n{bytes}"
             )
         };
         let expected = format!("{}{}\r\n--{boundary}--\r\n", part("0-1", "01"), part("8-9", "89"));
@@ -197,7 +197,7 @@ fn request_bodies_are_echoed_counted_and_logged() {
         let mut curl = Command::new("curl");
         curl.args(["-sS", "--data-binary", &upload, &target("/echo")]).args(way.0);
         let back = run(&mut curl).stdout;
-        assert!(back.len() == UPLOAD && back.iter().all(|&octet| octet == 7), "{way:?}");
+        assert!(back.len() == UPLOAD && back.iter().all(|&byte| byte == 7), "{way:?}");
         let count = ask(&serving, way, "/discard", &["-H", "expect: 100-continue", "-d", &upload]);
         assert!(count.ends_with(&format!("{UPLOAD}\n")), "{way:?}: {count}");
     }
@@ -231,22 +231,22 @@ fn a_client_that_waits_for_100_gets_it_where_its_body_is_wanted() {
 }
 
 #[test]
-fn octets_of_a_file_arrive_in_their_places_whoever_sends_them() {
+fn bytes_of_a_file_arrive_in_their_places_whoever_sends_them() {
     if !curl_is_there() {
         return;
     }
     let folder = Folder::new("places");
-    let octets: Vec<u8> = (0..75_000_u32).flat_map(u32::to_be_bytes).collect();
-    std::fs::write(folder.root().join("places.bin"), &octets).unwrap();
+    let bytes: Vec<u8> = (0..75_000_u32).flat_map(u32::to_be_bytes).collect();
+    std::fs::write(folder.root().join("places.bin"), &bytes).unwrap();
     let serving = Serving::start(&folder.root());
     for way in WAYS {
         let url = if way.1 { serving.tls_url("/places.bin") } else { serving.url("/places.bin") };
         let fetch = |range: &[&str]| {
             run(Command::new("curl").args(["-sS", &url]).args(way.0).args(range)).stdout
         };
-        assert!(fetch(&[]) == octets, "{way:?}");
-        assert!(fetch(&["-r", "100001-299998"]) == octets[100_001..299_999], "{way:?}");
-        assert!(fetch(&["-r", "-40000"]) == octets[260_000..], "{way:?}");
+        assert!(fetch(&[]) == bytes, "{way:?}");
+        assert!(fetch(&["-r", "100001-299998"]) == bytes[100_001..299_999], "{way:?}");
+        assert!(fetch(&["-r", "-40000"]) == bytes[260_000..], "{way:?}");
     }
 }
 

@@ -1,5 +1,5 @@
-//! Clients on the JVM (adapters/jvm) against the origin: each is asked by the subject contract, its files are compared octet
-//! for octet, and what it says of protocol and connections is held against the origin's own log. What is not installed is
+//! Clients on the JVM (adapters/jvm) against the origin: each is asked by the subject contract, its files are compared byte
+//! for byte, and what it says of protocol and connections is held against the origin's own log. What is not installed is
 //! named in a line that begins with `unsupported:`.
 #![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
 
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use support::{Folder, Line, Serving, has};
 
-/// Octets of `file.bin`: some windows of every protocol.
+/// Bytes of `file.bin`: some windows of every protocol.
 const FILE: usize = 400_000;
 
 const ALL: [Protocol; 4] =

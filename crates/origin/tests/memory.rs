@@ -21,13 +21,13 @@ fn twenty_slow_readers(serving: &Serving) {
     let mut readers: Vec<_> = (0..20).map(|_| connect(serving)).collect();
     for reader in &mut readers {
         reader.write_all(b"GET /big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-        // The first octets are there: the origin is sending.
+        // The first bytes are there: the origin is sending.
         reader.read_exact(&mut [0; 1000]).unwrap();
     }
     std::thread::sleep(Duration::from_millis(300));
     let grown = resident().saturating_sub(before);
     // 1 GB was asked for.
-    assert!(grown < 20_000_000, "{grown} octets more");
+    assert!(grown < 20_000_000, "{grown} bytes more");
 }
 
 fn a_hundred_streams(serving: &Serving) {
@@ -50,10 +50,10 @@ fn a_hundred_streams(serving: &Serving) {
     std::thread::sleep(Duration::from_millis(300));
     let grown = resident().saturating_sub(before);
     // 5 GB was asked for.
-    assert!(grown < 20_000_000, "{grown} octets more");
+    assert!(grown < 20_000_000, "{grown} bytes more");
 }
 
-/// Octets of this process that lie in memory.
+/// Bytes of this process that lie in memory.
 fn resident() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096

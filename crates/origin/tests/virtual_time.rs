@@ -211,7 +211,7 @@ fn a_second_stop_is_a_stop_at_once() {
 }
 
 #[test]
-fn octets_cut_anywhere_are_answered_alike() {
+fn bytes_cut_anywhere_are_answered_alike() {
     let request = get("/image/1?bytes=3") + &get("/nothing");
     let whole = {
         let mut bench = Bench::new(Limits::default(), Parts::default());
@@ -285,7 +285,7 @@ fn many_bodies_at_once_come_whole_through_small_rooms() {
         let path = format!("/image/{index}?bytes=300000");
         client.request(bench.now, &RequestHead::get(Scheme::Http, "a", path), Fin::Last).unwrap();
     }
-    let (mut octets, mut whole) = (0, 0);
+    let (mut bytes, mut whole) = (0, 0);
     loop {
         let mut up = SendBuf::new();
         client.poll_transmit(bench.now, &mut up, ROOM);
@@ -300,13 +300,13 @@ fn many_bodies_at_once_come_whole_through_small_rooms() {
         let mut input = &down[..];
         while let Some(event) = client.handle_bytes(bench.now, &mut input) {
             if let Event::Data { stream, data, fin } = event {
-                octets += data.len();
+                bytes += data.len();
                 whole += usize::from(fin == Fin::Last);
                 client.consume(stream, data.len());
             }
         }
     }
-    assert_eq!((whole, octets), (20, 20 * 300_000));
+    assert_eq!((whole, bytes), (20, 20 * 300_000));
 }
 
 #[test]
@@ -314,14 +314,14 @@ fn pipelined_bodies_come_whole_through_small_rooms() {
     let mut bench = Bench::new(Limits::default(), Parts::default());
     let socket = bench.accept().unwrap();
     bench.say(socket, &get("/image/1?bytes=300000").repeat(10));
-    let mut octets = 0;
+    let mut bytes = 0;
     loop {
         let mut out = SendBuf::new();
         bench.origin.poll_transmit(bench.now, socket, &mut out, 1_000);
         if out.is_empty() {
             break;
         }
-        octets += out.len();
+        bytes += out.len();
     }
-    assert!((3_000_000..3_010_000).contains(&octets), "{octets} octets");
+    assert!((3_000_000..3_010_000).contains(&bytes), "{bytes} bytes");
 }

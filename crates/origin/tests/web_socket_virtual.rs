@@ -51,12 +51,12 @@ impl Near {
 
     /// What the client hears of it.
     fn heard(&mut self, now: Instant) -> Vec<Event> {
-        let octets = self.transmitted(now);
-        let mut input = &octets[..];
+        let bytes = self.transmitted(now);
+        let mut input = &bytes[..];
         std::iter::from_fn(|| self.client.handle_bytes(now, &mut input)).collect()
     }
 
-    /// The client's octets, given to the origin.
+    /// The client's bytes, given to the origin.
     fn give(&mut self, now: Instant) {
         let mut out = SendBuf::new();
         while self.client.wants_transmit() {

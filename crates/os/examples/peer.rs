@@ -22,34 +22,34 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Sends `bytes` pseudo-random octets to each that connects.
+/// Sends `bytes` pseudo-random bytes to each that connects.
 fn serve(address: &str, bytes: usize) -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind(address)?;
     loop {
         let (mut stream, _) = listener.accept()?;
         let mut random = Seed(77).random();
-        let mut octets: Vec<u8> = Vec::with_capacity(bytes + 8);
-        while octets.len() < bytes {
-            octets.extend(random.next_u64().to_le_bytes());
+        let mut body: Vec<u8> = Vec::with_capacity(bytes + 8);
+        while body.len() < bytes {
+            body.extend(random.next_u64().to_le_bytes());
         }
-        octets.truncate(bytes);
-        stream.write_all(&octets)?;
+        body.truncate(bytes);
+        stream.write_all(&body)?;
     }
 }
 
-/// Reads to the end and prints how many octets there were, and how many of them were wrong.
+/// Reads to the end and prints how many bytes there were, and how many of them were wrong.
 fn fetch(address: &str) -> Result<(), Box<dyn Error>> {
-    let mut octets = Vec::new();
-    TcpStream::connect(address)?.read_to_end(&mut octets)?;
+    let mut bytes = Vec::new();
+    TcpStream::connect(address)?.read_to_end(&mut bytes)?;
     let mut random = Seed(77).random();
-    let wrong: usize = octets
+    let wrong: usize = bytes
         .chunks(8)
         .map(|chunk| {
             let expected = random.next_u64().to_le_bytes();
-            chunk.iter().zip(expected).filter(|&(&octet, expected)| octet != expected).count()
+            chunk.iter().zip(expected).filter(|&(&byte, expected)| byte != expected).count()
         })
         .sum();
-    println!("{} {wrong}", octets.len());
+    println!("{} {wrong}", bytes.len());
     Ok(())
 }
 

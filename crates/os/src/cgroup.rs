@@ -119,7 +119,7 @@ impl Door {
     /// Between fork and exec: enters, and tells who waits outside where it cannot. System calls only.
     pub(crate) fn enter(&self) {
         if !self.files.iter().all(|file| enter_by(file)) {
-            // SAFETY: a descriptor that is open and one octet of a static string.
+            // SAFETY: a descriptor that is open and one byte of a static string.
             unsafe { libc::write(self.tells.as_raw_fd(), c"x".as_ptr().cast(), 1) };
         }
     }
@@ -132,7 +132,7 @@ impl Door {
 
 /// Moves this process, by the name that a group has for whoever writes there.
 fn enter_by(file: &CStr) -> bool {
-    // SAFETY: a NUL-terminated string; the descriptor is this call's own; one octet of a static string.
+    // SAFETY: a NUL-terminated string; the descriptor is this call's own; one byte of a static string.
     unsafe {
         let fd: RawFd = libc::open(file.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
         if fd < 0 {

@@ -74,7 +74,7 @@ enum Content {
 /// What tells one version of a file from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileFacts {
-    /// Octets.
+    /// Bytes.
     pub length: u64,
     /// Last modification, in whole seconds since 1970.
     pub modified_seconds: i64,
@@ -130,7 +130,7 @@ impl Root {
         };
         let fresh_until = now + self.small.age();
         let (cache, content) = match whole {
-            Some(octets) => (&self.small, Content::Whole(octets)),
+            Some(bytes) => (&self.small, Content::Whole(bytes)),
             None => {
                 let keep = if self.large.takes(facts.length) { Keep::Yes } else { Keep::No };
                 let pieces = Pieces::new(facts.length, keep, self.rooms.clone());
@@ -154,7 +154,7 @@ impl OpenFile {
         self.file.as_fd()
     }
 
-    /// Whether it is small enough to be kept whole, so that its octets stand in memory.
+    /// Whether it is small enough to be kept whole, so that its bytes stand in memory.
     pub fn is_whole(&self) -> bool {
         matches!(self.content, Content::Whole(_))
     }
@@ -164,7 +164,7 @@ impl OpenFile {
         self.is_whole().then_some(self.fresh_until)
     }
 
-    /// Reads up to `length` octets from `offset`: at least one, where the file does not end (or was cut) there.
+    /// Reads up to `length` bytes from `offset`: at least one, where the file does not end (or was cut) there.
     pub fn read(&self, offset: u64, length: usize) -> io::Result<Bytes> {
         match &self.content {
             Content::Whole(content) => {
@@ -180,8 +180,8 @@ impl OpenFile {
         }
     }
 
-    /// Octets that it may hold; None where it holds none for others.
-    fn kept_octets(&self) -> Option<usize> {
+    /// Bytes that it may hold; None where it holds none for others.
+    fn kept_bytes(&self) -> Option<usize> {
         match &self.content {
             Content::Whole(content) => Some(content.len()),
             Content::Pieces(pieces) if pieces.are_kept() => usize::try_from(self.facts.length).ok(),

@@ -321,7 +321,7 @@ pub fn raise_descriptors() -> u64 {
     if refused { limit.rlim_cur } else { raised.rlim_cur }
 }
 
-/// Whether something can be read at once: octets, or the end.
+/// Whether something can be read at once: bytes, or the end.
 pub fn is_readable(fd: BorrowedFd<'_>) -> Result<bool, Os> {
     wait_readable(fd, Some(Duration::ZERO))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-/// Greatest resident sets of `root` and of all its descendants that live now, added up, in octets. Each had its
+/// Greatest resident sets of `root` and of all its descendants that live now, added up, in bytes. Each had its
 /// own at a time of its own, and pages that they share count for each: an upper bound of what they held together.
 pub fn peak_resident(root: u32) -> u64 {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();

@@ -1,8 +1,8 @@
 //! Drives one end point over stream sockets: one thread, one instance of the kernel's interface, no locks. The one
 //! rule: the end point decides, the reactor only carries.
 //!
-//! Octets are asked of the end point late: a socket counts as writable when fewer than half of
-//! `unsent_low_water` octets lie unsent in the kernel, and then gets about `unsent_low_water` more. [`Depth`] may
+//! Bytes are asked of the end point late: a socket counts as writable when fewer than half of
+//! `unsent_low_water` bytes lie unsent in the kernel, and then gets about `unsent_low_water` more. [`Depth`] may
 //! raise that mark.
 //!
 //! ```no_run
@@ -71,9 +71,9 @@ pub struct ReactorSettings {
     /// How long a closed socket may take to send what it owes.
     pub flush: Duration,
     /// How long a closed socket waits, after its FIN, for the peer's. Zero closes at once; then
-    /// octets that arrive late become an RST.
+    /// bytes that arrive late become an RST.
     pub linger: Duration,
-    /// Whether more octets may lie unsent in the kernel where the path is quick.
+    /// Whether more bytes may lie unsent in the kernel where the path is quick.
     pub depth: Depth,
     /// Whether it keeps the time of its turns and waits, and how late it came to them.
     pub timing: Timing,

@@ -68,7 +68,7 @@ extern "C" fn count(_signal: libc::c_int) {
     let fd = WAKE.load(Ordering::SeqCst);
     if fd >= 0 {
         let one = 1_u64;
-        // SAFETY: eight octets of a live local; write(2) is async-signal-safe, and a failure (the
+        // SAFETY: eight bytes of a live local; write(2) is async-signal-safe, and a failure (the
         // counter is full, so it is readable already) may be ignored.
         unsafe { libc::write(fd, (&raw const one).cast(), 8) };
     }

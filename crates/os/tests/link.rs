@@ -124,7 +124,7 @@ fn an_ordinary_user_gets_the_same_link() {
     let (far, near) = (bench.peer("echo 0.0.0.0:7"), bench.peer("ping $WIRELAP_FAR:7 10"));
     let mut command = bench.link("rtt=20ms,rate=1mbit", &far, &near);
     let (stdout, stderr) = run(rootless(&mut command));
-    // 32 octets of IP each way at 1 Mbit/s.
+    // 32 bytes of IP each way at 1 Mbit/s.
     assert_round_trips(&stdout, 10, Duration::from_micros(20_512));
     assert!(stderr.contains("namespaces = user namespace"), "{stderr}");
     assert!(stderr.contains("near IPv4 route = congctl cubic initcwnd 10"), "{stderr}");

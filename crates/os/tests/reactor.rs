@@ -17,7 +17,7 @@ use std::thread;
 use std::time::Duration;
 
 with_each_backend! {
-    octets_are_echoed_and_a_half_closed_peer_still_gets_its_answer
+    bytes_are_echoed_and_a_half_closed_peer_still_gets_its_answer
     a_connect_that_nobody_takes_is_refused
     a_connect_without_an_answer_times_out
     a_client_speaks_first_and_reads_to_the_end
@@ -47,7 +47,7 @@ fn connect_to(remote: SocketAddr, connect_timeout: Duration) -> Action {
     Action::Connect { socket: SOCKET, remote, settings }
 }
 
-fn octets_are_echoed_and_a_half_closed_peer_still_gets_its_answer(backend: Backend) {
+fn bytes_are_echoed_and_a_half_closed_peer_still_gets_its_answer(backend: Backend) {
     let (mut reactor, address, stop) = listening(backend).unwrap();
     let peer = thread::spawn(move || {
         let body: Vec<u8> = (0..3_000_000_u32).map(|index| index as u8).collect();
@@ -66,7 +66,7 @@ fn octets_are_echoed_and_a_half_closed_peer_still_gets_its_answer(backend: Backe
         assert!(back.starts_with(&body) && back.ends_with(b"done"));
     });
     let mut end_point = Script::new(|desk, seen| match seen {
-        Seen::Bytes(socket, octets) => desk.send(socket, &octets),
+        Seen::Bytes(socket, bytes) => desk.send(socket, &bytes),
         Seen::Eof(socket) => {
             // What is said here waits for what is still to be sent.
             desk.send(socket, b"done");
@@ -147,7 +147,7 @@ fn a_client_speaks_first_and_reads_to_the_end(backend: Backend) {
     let mut got = Vec::new();
     let mut end_point = Script::new(|desk, seen| match seen {
         Seen::Connected(socket) => desk.send(socket, b"hello"),
-        Seen::Bytes(_, octets) => got.extend_from_slice(&octets),
+        Seen::Bytes(_, bytes) => got.extend_from_slice(&bytes),
         Seen::Eof(socket) => {
             desk.act(Action::Close(socket));
             desk.act(Action::Finish);
@@ -181,7 +181,7 @@ fn little_is_asked_for_while_the_peer_does_not_read(backend: Backend) {
     assert_eq!(end_point.desk.room, low_water);
     assert!(end_point.desk.given >= low_water);
     // The peer's receive buffer (6 MB at most, tcp_rmem) and what may lie unsent here.
-    assert!(end_point.desk.given < 8_000_000, "{} octets were decided on", end_point.desk.given);
+    assert!(end_point.desk.given < 8_000_000, "{} bytes were decided on", end_point.desk.given);
     drop(peer.join().unwrap());
 }
 
@@ -264,9 +264,9 @@ fn a_paused_peer_is_held_back_and_loses_nothing(backend: Backend) {
     let mut peer = Some(peer);
     let mut sent = 0;
     let mut end_point = Script::new(|desk, seen| match seen {
-        Seen::Bytes(socket, octets) => {
+        Seen::Bytes(socket, bytes) => {
             assert!(taken == 0 || resumed, "a paused socket was read");
-            taken += octets.len();
+            taken += bytes.len();
             if !resumed {
                 desk.act(Action::Pause(socket));
                 desk.timeout = Some(os::clock::now());
@@ -446,8 +446,8 @@ fn a_listener_from_outside_is_taken_over(backend: Backend) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"hello").unwrap();
     let mut end_point = Script::new(|desk, seen| {
-        if let Seen::Bytes(socket, octets) = seen {
-            desk.send(socket, &octets);
+        if let Seen::Bytes(socket, bytes) = seen {
+            desk.send(socket, &bytes);
             desk.act(Action::Close(socket));
             desk.act(Action::Finish);
         }

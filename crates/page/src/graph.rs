@@ -53,12 +53,12 @@ pub enum Kind {
 pub enum Release {
     /// The load itself: known from the beginning.
     Navigation,
-    /// The parser met it when `offset` octets of `by` had arrived (0: with the response's head).
+    /// The parser met it when `offset` bytes of `by` had arrived (0: with the response's head).
     Parsed {
         /// The document being parsed.
         by: ResourceId,
-        /// Octets of its body.
-        #[serde(with = "number::octets")]
+        /// Bytes of its body.
+        #[serde(with = "number::bytes")]
         offset: ByteSize,
     },
     /// The whole of `by` had arrived.
@@ -97,8 +97,8 @@ pub struct Resource {
     pub kind: Kind,
     /// Media type that the origin gives it; empty for none.
     pub content_type: String,
-    /// Octets of the body that the origin sends and the client checks.
-    #[serde(with = "number::octets")]
+    /// Bytes of the body that the origin sends and the client checks.
+    #[serde(with = "number::bytes")]
     pub body: ByteSize,
     /// How long the origin thinks before it answers.
     #[serde(with = "number::nanos")]
@@ -233,7 +233,7 @@ impl Page {
         time
     }
 
-    /// Octets of all bodies.
+    /// Bytes of all bodies.
     pub fn total_bytes(&self) -> ByteSize {
         self.resources.iter().map(|resource| resource.body).sum()
     }
@@ -274,8 +274,8 @@ pub struct Table {
 /// One answer of an origin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// Octets of body.
-    #[serde(with = "number::octets")]
+    /// Bytes of body.
+    #[serde(with = "number::bytes")]
     pub body: ByteSize,
     /// How long to think before answering.
     #[serde(with = "number::nanos")]

@@ -49,7 +49,7 @@ pub struct FetchStart {
     pub kind: Kind,
     /// How the browser ranks it.
     pub priority: Priority,
-    /// Octets that the body must have, where the page is a recorded one.
+    /// Bytes that the body must have, where the page is a recorded one.
     pub expected: Option<ByteSize>,
 }
 
@@ -155,7 +155,7 @@ impl Load {
         load
     }
 
-    /// Loads the page at `url` from whatever server answers: what it needs is found in the octets of
+    /// Loads the page at `url` from whatever server answers: what it needs is found in the bytes of
     /// its HTML, so they must be handed in as the author wrote them (no content coding).
     pub fn browse(url: Url, browser: Browser, now: Instant) -> Self {
         let mut load = Self::empty(browser, ResourceId(0));
@@ -219,12 +219,12 @@ impl Load {
         self.release_parsed(id, now);
     }
 
-    /// The next octets of a body arrived.
-    pub fn handle_body(&mut self, id: ResourceId, octets: &[u8], now: Instant) {
+    /// The next bytes of a body arrived.
+    pub fn handle_body(&mut self, id: ResourceId, bytes: &[u8], now: Instant) {
         let Some(track) = self.in_flight(id) else { return };
         track.history.first_byte.get_or_insert(now);
-        track.received += octets.len() as u64;
-        let found = track.scanner.as_mut().map(|scanner| scanner.feed(octets)).unwrap_or_default();
+        track.received += bytes.len() as u64;
+        let found = track.scanner.as_mut().map(|scanner| scanner.feed(bytes)).unwrap_or_default();
         self.release_parsed(id, now);
         for found in found {
             self.discover(id, found, now);
@@ -291,7 +291,7 @@ impl Load {
         self.resources.len()
     }
 
-    /// Octets of a resource's body that arrived so far.
+    /// Bytes of a resource's body that arrived so far.
     pub fn received(&self, id: ResourceId) -> ByteSize {
         ByteSize(self.resources.get(id.index()).map_or(0, |track| track.received))
     }

@@ -15,7 +15,7 @@ static NOISE: LazyLock<Box<[u8]>> = LazyLock::new(|| {
     (0..BLOCK / 8).flat_map(|_| random.next_u64().to_le_bytes()).collect()
 });
 
-/// The octets of the body of `seed` from `position` on: as many as lie in one piece, at most `limit`,
+/// The bytes of the body of `seed` from `position` on: as many as lie in one piece, at most `limit`,
 /// never none unless `limit` is 0.
 pub fn noise(seed: Seed, position: u64, limit: usize) -> &'static [u8] {
     let start = (seed.draw(0).wrapping_add(position) % BLOCK as u64) as usize;
@@ -42,10 +42,10 @@ mod tests {
     }
 
     #[test]
-    fn bodies_differ_and_use_all_octets_evenly() {
+    fn bodies_differ_and_use_all_bytes_evenly() {
         assert_ne!(body(1, 100, 100), body(2, 100, 100));
         let mut counts = [0_u32; 256];
-        body(1, BLOCK, BLOCK).iter().for_each(|&octet| counts[usize::from(octet)] += 1);
+        body(1, BLOCK, BLOCK).iter().for_each(|&byte| counts[usize::from(byte)] += 1);
         // 256 of each are expected; six sigma around that.
         assert!(counts.iter().all(|&n| (160..352).contains(&n)), "{counts:?}");
     }

@@ -1,8 +1,8 @@
-//! Quantities in a file: sizes are octets, spans whole nanoseconds.
+//! Quantities in a file: sizes are bytes, spans whole nanoseconds.
 
 use serde::{Deserialize, Deserializer, Serializer};
 
-pub(crate) mod octets {
+pub(crate) mod bytes {
     use super::*;
     use unit::ByteSize;
 

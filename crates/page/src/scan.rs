@@ -1,14 +1,14 @@
-//! Finds what an HTML document needs while its octets arrive, as a browser's preload scanner does.
+//! Finds what an HTML document needs while its bytes arrive, as a browser's preload scanner does.
 //!
 //! A tokenizer after HTML §13.2.5, cut down to what tells a tag from text: comments, raw text elements,
 //! quotes in tags. It builds no tree, runs no script and has no layout: lazy images are found like
-//! others; `srcset`, CSS and frames are not followed. The one rule: what is found, and at which octet,
+//! others; `srcset`, CSS and frames are not followed. The one rule: what is found, and at which byte,
 //! does not depend on how the document was split on its way.
 
 use crate::graph::Kind;
 use crate::priority::Hint;
 
-/// Octets of one tag that are kept; a longer one is skipped to its end.
+/// Bytes of one tag that are kept; a longer one is skipped to its end.
 const LONGEST_TAG: usize = 64 * 1024;
 
 /// Elements whose content is text, whatever it looks like (HTML §13.2.6.2), with scripting on.
@@ -24,7 +24,7 @@ pub struct Found {
     pub kind: Kind,
     /// What the markup says about its importance.
     pub hint: Hint,
-    /// Octets of the document that had to arrive before it could be found.
+    /// Bytes of the document that had to arrive before it could be found.
     pub offset: u64,
 }
 
@@ -52,7 +52,7 @@ enum State {
     Skipped(Quote),
     /// In a start tag.
     Tag(Quote),
-    /// In the text of the `.0`th raw text element, looking for its end tag, `.1` octets of which match.
+    /// In the text of the `.0`th raw text element, looking for its end tag, `.1` bytes of which match.
     Raw(usize, usize),
 }
 
@@ -75,11 +75,11 @@ impl Scanner {
         self.base.as_deref()
     }
 
-    /// Takes the next octets and tells what they let a browser find.
-    pub fn feed(&mut self, octets: &[u8]) -> Vec<Found> {
+    /// Takes the next bytes and tells what they let a browser find.
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Found> {
         let mut found = Vec::new();
-        let mut rest = octets;
-        while let Some(&octet) = rest.first() {
+        let mut rest = bytes;
+        while let Some(&byte) = rest.first() {
             if self.state == State::Text {
                 let skip = rest.iter().position(|&b| b == b'<').unwrap_or(rest.len());
                 self.offset += skip as u64;
@@ -89,7 +89,7 @@ impl Scanner {
                 }
                 self.state = State::Opened;
             } else {
-                self.state = self.step(octet, &mut found);
+                self.state = self.step(byte, &mut found);
             }
             self.offset += 1;
             rest = &rest[1..];
@@ -97,57 +97,57 @@ impl Scanner {
         found
     }
 
-    /// The state after `octet`. Octet `self.offset` is the one at hand.
-    fn step(&mut self, octet: u8, found: &mut Vec<Found>) -> State {
+    /// The state after `byte`. Byte `self.offset` is the one at hand.
+    fn step(&mut self, byte: u8, found: &mut Vec<Found>) -> State {
         match self.state {
             State::Text => State::Text,
-            State::Opened => self.after_open(octet),
-            State::Declared(dashes) => match (octet, dashes) {
+            State::Opened => self.after_open(byte),
+            State::Declared(dashes) => match (byte, dashes) {
                 (b'-', 0) => State::Declared(1),
                 // A comment that begins `<!-->` ends at once, as if its dashes had been closing ones.
                 (b'-', _) => State::Comment(2),
                 (b'>', _) => State::Text,
                 _ => State::Skipped(Quote::None),
             },
-            State::Comment(dashes) => match octet {
+            State::Comment(dashes) => match byte {
                 b'>' if dashes >= 2 => State::Text,
                 b'-' => State::Comment((dashes + 1).min(2)),
                 _ => State::Comment(0),
             },
-            State::Skipped(quote) => match (quote, octet) {
+            State::Skipped(quote) => match (quote, byte) {
                 (Quote::None | Quote::AfterEquals, b'>') => State::Text,
                 (Quote::None, _) => State::Skipped(Quote::None),
-                _ => State::Skipped(quote.after(octet)),
+                _ => State::Skipped(quote.after(byte)),
             },
-            State::Tag(quote) => self.in_tag(quote, octet, found),
-            State::Raw(element, matched) => raw_text(element, matched, octet),
+            State::Tag(quote) => self.in_tag(quote, byte, found),
+            State::Raw(element, matched) => raw_text(element, matched, byte),
         }
     }
 
-    fn after_open(&mut self, octet: u8) -> State {
+    fn after_open(&mut self, byte: u8) -> State {
         self.tag.clear();
-        match octet {
+        match byte {
             b'!' => State::Declared(0),
             b'/' | b'?' => State::Skipped(Quote::None),
             b'<' => State::Opened,
-            _ if octet.is_ascii_alphabetic() => {
-                self.tag.push(octet);
+            _ if byte.is_ascii_alphabetic() => {
+                self.tag.push(byte);
                 State::Tag(Quote::None)
             }
             _ => State::Text,
         }
     }
 
-    fn in_tag(&mut self, quote: Quote, octet: u8, found: &mut Vec<Found>) -> State {
-        if octet == b'>' && !matches!(quote, Quote::Inside(_)) {
+    fn in_tag(&mut self, quote: Quote, byte: u8, found: &mut Vec<Found>) -> State {
+        if byte == b'>' && !matches!(quote, Quote::Inside(_)) {
             return self.end_tag(found);
         }
-        let quote = quote.after(octet);
+        let quote = quote.after(byte);
         if self.tag.len() == LONGEST_TAG {
             // Its quotes still tell where it ends.
             return State::Skipped(quote);
         }
-        self.tag.push(octet);
+        self.tag.push(byte);
         State::Tag(quote)
     }
 
@@ -168,31 +168,31 @@ impl Scanner {
 }
 
 impl Quote {
-    fn after(self, octet: u8) -> Self {
-        match (self, octet) {
-            (Self::Inside(open), _) if octet == open => Self::None,
+    fn after(self, byte: u8) -> Self {
+        match (self, byte) {
+            (Self::Inside(open), _) if byte == open => Self::None,
             (Self::Inside(open), _) => Self::Inside(open),
-            (Self::AfterEquals, b'"' | b'\'') => Self::Inside(octet),
-            (Self::AfterEquals, _) if octet.is_ascii_whitespace() => Self::AfterEquals,
+            (Self::AfterEquals, b'"' | b'\'') => Self::Inside(byte),
+            (Self::AfterEquals, _) if byte.is_ascii_whitespace() => Self::AfterEquals,
             (_, b'=') => Self::AfterEquals,
             _ => Self::None,
         }
     }
 }
 
-/// One octet of raw text: the end tag is `</`, the name in any case, then white space, `/` or `>`.
-fn raw_text(element: usize, matched: usize, octet: u8) -> State {
+/// One byte of raw text: the end tag is `</`, the name in any case, then white space, `/` or `>`.
+fn raw_text(element: usize, matched: usize, byte: u8) -> State {
     let name = RAW_TEXT[element].as_bytes();
     let expected = match matched {
         0 => Some(b'<'),
         1 => Some(b'/'),
         n => name.get(n - 2).copied(),
     };
-    match (expected, octet) {
+    match (expected, byte) {
         (None, b'>') => State::Text,
         (None, b'/') => State::Skipped(Quote::None),
-        (None, _) if octet.is_ascii_whitespace() => State::Skipped(Quote::None),
-        (Some(wanted), _) if octet.to_ascii_lowercase() == wanted => {
+        (None, _) if byte.is_ascii_whitespace() => State::Skipped(Quote::None),
+        (Some(wanted), _) if byte.to_ascii_lowercase() == wanted => {
             State::Raw(element, matched + 1)
         }
         (_, b'<') => State::Raw(element, 1),

@@ -12,7 +12,7 @@ use unit::Instant;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PageSource {
-    /// Made from a seed; what it needs is found in the octets of its HTML as they arrive.
+    /// Made from a seed; what it needs is found in the bytes of its HTML as they arrive.
     Synthetic(Synthetic),
     /// Read from a recording; its graph is known and its bodies are noise of the recorded size.
     Recorded(Page),
@@ -49,7 +49,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn a_synthetic_page_is_found_in_its_octets_as_its_graph_says() {
+    fn a_synthetic_page_is_found_in_its_bytes_as_its_graph_says() {
         let origin: Url = "http://far/".parse().unwrap();
         let synthetic = Synthetic { images: 7, ..Synthetic::default() };
         let source = PageSource::Synthetic(synthetic);

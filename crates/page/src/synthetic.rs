@@ -1,9 +1,9 @@
-//! Pages made to measure: an HTML document with so many images of so many octets, from a seed.
+//! Pages made to measure: an HTML document with so many images of so many bytes, from a seed.
 //!
 //! `/page?images=100&bytes=5000&seed=1` names one, and each of its images has a path and query of its own
 //! (`/image/7?bytes=5000&v=…`), so that no cache and no coalescing helps. The graph of such a page is not
 //! written down beside the HTML but scanned from it. The one rule: the target says all, so that any
-//! origin gives the same octets for it.
+//! origin gives the same bytes for it.
 
 use crate::graph::{Counts, GraphError, Kind, Page, Release, Resource, ResourceId};
 use crate::priority::Hint;
@@ -31,9 +31,9 @@ const LONGEST_DELAY_MS: u64 = 600_000;
 pub struct Synthetic {
     /// Images in the document.
     pub images: u32,
-    /// Octets of each image.
+    /// Bytes of each image.
     pub bytes: u64,
-    /// What the images' octets and queries flow from.
+    /// What the images' bytes and queries flow from.
     pub seed: u64,
     /// How long the origin thinks about the document, in ms.
     pub delay_ms: u64,
@@ -44,16 +44,16 @@ pub struct Synthetic {
 /// One image of a synthetic page, as its path and query tell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyntheticImage {
-    /// Octets of its body.
+    /// Bytes of its body.
     pub body: ByteSize,
-    /// Where its octets come from; see [`noise`](crate::noise()).
+    /// Where its bytes come from; see [`noise`](crate::noise()).
     pub seed: Seed,
     /// How long the origin thinks about it.
     pub server_time: Duration,
 }
 
 impl SyntheticImage {
-    /// What an image says that it is. Its octets are noise: of a kind that Wireshark looks into, a capture would be
+    /// What an image says that it is. Its bytes are noise: of a kind that Wireshark looks into, a capture would be
     /// full of packets that it calls malformed.
     pub const MEDIA_TYPE: &'static str = "image/avif";
 }
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn images_of_one_page_have_different_octets() {
+    fn images_of_one_page_have_different_bytes() {
         let html = Synthetic::default().html();
         let seeds: BTreeSet<u64> = Scanner::new()
             .feed(html.as_bytes())

@@ -60,7 +60,7 @@ pub enum UrlError {
     /// It does not begin with a scheme.
     #[error("no scheme: an absolute http or https URL is expected")]
     Relative,
-    /// The host is missing or holds octets that no host name has.
+    /// The host is missing or holds bytes that no host name has.
     #[error("`{0}` is not a host name")]
     Host(String),
     /// The port is not a number from 1 to 65535.
@@ -160,9 +160,9 @@ fn without_fragment(input: &str) -> &str {
 /// Splits `scheme:rest` (RFC 3986 §3.1).
 fn split_scheme(input: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = input.split_once(':')?;
-    let mut octets = scheme.bytes();
-    let begins = octets.next().is_some_and(|first| first.is_ascii_alphabetic());
-    let goes_on = octets.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
+    let mut bytes = scheme.bytes();
+    let begins = bytes.next().is_some_and(|first| first.is_ascii_alphabetic());
+    let goes_on = bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
     (begins && goes_on).then_some((scheme, rest))
 }
 
@@ -198,12 +198,12 @@ fn host_name(host: &str) -> Result<String, UrlError> {
 /// is, so that an already encoded path is sent verbatim.
 fn encode_path(path: &str) -> String {
     let mut encoded = String::with_capacity(path.len());
-    for octet in path.bytes() {
-        let legal = octet.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%[]".contains(&octet);
+    for byte in path.bytes() {
+        let legal = byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%[]".contains(&byte);
         if legal {
-            encoded.push(char::from(octet));
+            encoded.push(char::from(byte));
         } else {
-            encoded.push_str(&format!("%{octet:02X}"));
+            encoded.push_str(&format!("%{byte:02X}"));
         }
     }
     encoded

@@ -17,19 +17,19 @@ const FLAT: HarOptions =
 
 fn file(name: &str) -> Option<Vec<u8>> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/hars").join(name);
-    let octets = std::fs::read(&path).ok();
-    if octets.is_none() {
+    let bytes = std::fs::read(&path).ok();
+    if bytes.is_none() {
         // Not `eprintln!`, which the test harness keeps to itself when the test passes.
         writeln!(std::io::stderr(), "skipped: {} is not there", path.display()).unwrap();
     }
-    octets
+    bytes
 }
 
 fn recording(name: &str, options: HarOptions) -> Option<Recording> {
     Some(har::parse(&file(name)?, options).unwrap())
 }
 
-/// Replays a recording where each response takes a round trip, its server time and its octets at 1 MB/s,
+/// Replays a recording where each response takes a round trip, its server time and its bytes at 1 MB/s,
 /// nobody in another's way; tells the load time.
 fn replay(recording: &Recording) -> Duration {
     let page = &recording.page;

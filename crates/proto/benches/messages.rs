@@ -1,7 +1,7 @@
 //! CPU a message of HTTP/2, SPDY/3.1 and WebSocket: a client and a server in memory. Of the first two,
 //! requests and answers with fields as browsers and servers send them; of WebSocket, a text that asks and
 //! a text that answers. Both machines of a pair are timed together.
-//! `cargo bench -p proto --bench messages`. With a contender's name and octets behind `--`, it
+//! `cargo bench -p proto --bench messages`. With a contender's name and bytes behind `--`, it
 //! runs that alone and says nothing, for a counter of instructions:
 //! `valgrind --tool=callgrind target/release/deps/messages-… "spdy/3.1 fields" 100`.
 #![allow(clippy::print_stdout, reason = "its output is its purpose")]
@@ -75,8 +75,8 @@ fn exchange<C: ClientConnection, S: ServerConnection>(
             asked += 1;
         }
         let mut requests = Vec::new();
-        carry(client, &mut out, |mut octets| {
-            while let Some(event) = server.handle_bytes(NOW, &mut octets) {
+        carry(client, &mut out, |mut bytes| {
+            while let Some(event) = server.handle_bytes(NOW, &mut bytes) {
                 if let Event::Request { stream, .. } = event {
                     requests.push(stream);
                 }
@@ -87,16 +87,16 @@ fn exchange<C: ClientConnection, S: ServerConnection>(
             server.send(stream, body.clone(), Fin::Last).expect("a body follows");
         }
         let mut credit = Vec::new();
-        carry(server, &mut out, |mut octets| {
-            while let Some(event) = client.handle_bytes(NOW, &mut octets) {
+        carry(server, &mut out, |mut bytes| {
+            while let Some(event) = client.handle_bytes(NOW, &mut bytes) {
                 if let Event::Data { stream, data, fin } = event {
                     credit.push((stream, data.len()));
                     answered += usize::from(fin == Fin::Last);
                 }
             }
         });
-        for (stream, octets) in credit {
-            client.consume(stream, octets);
+        for (stream, bytes) in credit {
+            client.consume(stream, bytes);
         }
     }
     cpu() - begin
@@ -135,8 +135,8 @@ fn over_ws(body: &Bytes, deflate: Option<ws::DeflateParameters>) -> Duration {
             asked += 1;
         }
         client.poll_transmit(NOW, &mut out, usize::MAX);
-        for mut octets in out.chunks() {
-            while let Some(event) = server.handle_bytes(NOW, &mut octets) {
+        for mut bytes in out.chunks() {
+            while let Some(event) = server.handle_bytes(NOW, &mut bytes) {
                 if let ws::Event::Message { .. } = event {
                     server.send(ws::MessageKind::Text, body.clone()).expect("it is open");
                 }
@@ -144,8 +144,8 @@ fn over_ws(body: &Bytes, deflate: Option<ws::DeflateParameters>) -> Duration {
         }
         out.clear();
         server.poll_transmit(NOW, &mut out, usize::MAX);
-        for mut octets in out.chunks() {
-            while let Some(event) = client.handle_bytes(NOW, &mut octets) {
+        for mut bytes in out.chunks() {
+            while let Some(event) = client.handle_bytes(NOW, &mut bytes) {
                 answered += usize::from(matches!(event, ws::Event::Message { .. }));
             }
         }
@@ -176,7 +176,7 @@ fn body(size: usize) -> Bytes {
 fn main() {
     let asked: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     if let [name, size, ..] = &asked[..] {
-        let body = body(size.parse().expect("octets"));
+        let body = body(size.parse().expect("bytes"));
         let contender = CONTENDERS.iter().find(|(known, _)| known == name);
         contender.expect("a contender's name").1(&body);
         return;
@@ -198,7 +198,7 @@ fn main() {
         });
         for ((name, _), median) in CONTENDERS.iter().zip(&medians) {
             println!(
-                "{size:>6} octets  {name:<18} {median:>7.2}  {:>5.2} × h2",
+                "{size:>6} bytes  {name:<18} {median:>7.2}  {:>5.2} × h2",
                 median / medians[0]
             );
         }

@@ -2,10 +2,10 @@
 //! acts by itself.
 //!
 //! The driver's loop:
-//! 1. octets arrive: call [`Connection::handle_bytes`] until it returns None; it takes octets off the
-//!    front of `input` and gives at most one event a call. Body octets are borrowed from `input`.
+//! 1. bytes arrive: call [`Connection::handle_bytes`] until it returns None; it takes bytes off the
+//!    front of `input` and gives at most one event a call. Body bytes are borrowed from `input`.
 //! 2. commands are given (`request`, `respond`, `send`, `reset`, …).
-//! 3. [`Connection::poll_transmit`] is called when the layer below can take octets, and not before:
+//! 3. [`Connection::poll_transmit`] is called when the layer below can take bytes, and not before:
 //!    the scheduler decides there which stream goes next, as late as it can.
 //! 4. [`Connection::poll_timeout`] tells when to call [`Connection::handle_timeout`].
 //!
@@ -17,7 +17,7 @@ use crate::prepared::Prepared;
 use crate::schedule::Priority;
 use crate::send_buf::SendBuf;
 use bytes::Bytes;
-use trace::HeaderOctets;
+use trace::HeaderBytes;
 use unit::Instant;
 use wire::Fields;
 
@@ -42,7 +42,7 @@ pub enum ConnectionState {
     Open,
     /// It takes no new streams and finishes those it has (GOAWAY, `Connection: close`, shutdown).
     Draining,
-    /// Nothing more will be received or sent once the octets still owed are out.
+    /// Nothing more will be received or sent once the bytes still owed are out.
     Closed,
 }
 
@@ -74,13 +74,13 @@ pub enum Event<'i> {
         /// Whether a body follows.
         fin: Fin,
     },
-    /// Body octets arrived. The receiver gives credit back with [`Connection::consume`] when it has
+    /// Body bytes arrived. The receiver gives credit back with [`Connection::consume`] when it has
     /// dealt with them; until then they count against the flow-control windows. With `Fin::Last`
     /// (where `data` may be empty) the message is whole.
     Data {
         /// Their stream.
         stream: StreamId,
-        /// The octets, borrowed from the input.
+        /// The bytes, borrowed from the input.
         data: &'i [u8],
         /// Whether the message ends here.
         fin: Fin,
@@ -109,7 +109,7 @@ pub enum Event<'i> {
         /// Who is to blame and why. [`Error::is_unprocessed`] tells whether it is safe to retry.
         error: Error,
     },
-    /// The octets queued by `send` on this stream have fallen below the low-water mark: send more.
+    /// The bytes queued by `send` on this stream have fallen below the low-water mark: send more.
     Writable {
         /// The stream.
         stream: StreamId,
@@ -128,7 +128,7 @@ pub enum Event<'i> {
 
 /// What clients and servers share.
 pub trait Connection {
-    /// Takes received octets off the front of `input`; gives at most one event. Call until None.
+    /// Takes received bytes off the front of `input`; gives at most one event. Call until None.
     fn handle_bytes<'i>(&mut self, now: Instant, input: &mut &'i [u8]) -> Option<Event<'i>>;
 
     /// The peer will send nothing more. Follow with `handle_bytes` on an empty input for its events.
@@ -140,23 +140,23 @@ pub trait Connection {
     /// When to call `handle_timeout`; None for never.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// Appends octets to send to `out`, about `room` at most (a frame is never cut for it). Body octets
+    /// Appends bytes to send to `out`, about `room` at most (a frame is never cut for it). Body bytes
     /// are chosen frame by frame by the scheduler.
     fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, room: usize);
 
     /// Whether `poll_transmit` would give something now.
     fn wants_transmit(&self) -> bool;
 
-    /// Gives back credit for `octets` of body that the application has dealt with.
-    fn consume(&mut self, stream: StreamId, octets: usize);
+    /// Gives back credit for `bytes` of body that the application has dealt with.
+    fn consume(&mut self, stream: StreamId, bytes: usize);
 
-    /// Queues body octets. What is queued is bounded by the caller, who waits for [`Event::Writable`].
+    /// Queues body bytes. What is queued is bounded by the caller, who waits for [`Event::Writable`].
     fn send(&mut self, stream: StreamId, data: Bytes, fin: Fin) -> Result<(), Misuse>;
 
     /// Queues trailer fields and ends this side of the stream.
     fn send_trailers(&mut self, stream: StreamId, fields: &Fields) -> Result<(), Misuse>;
 
-    /// Body octets queued and not yet given to `poll_transmit`'s caller.
+    /// Body bytes queued and not yet given to `poll_transmit`'s caller.
     fn unsent(&self, stream: StreamId) -> usize;
 
     /// Abandons the stream. On HTTP/1.1 that closes the connection.
@@ -169,8 +169,8 @@ pub trait Connection {
     /// Ends in good order: takes no new streams, finishes the open ones, then closes.
     fn shutdown(&mut self, now: Instant);
 
-    /// Octets of heads so far, before and after compression.
-    fn header_octets(&self) -> HeaderOctets;
+    /// Bytes of heads so far, before and after compression.
+    fn header_bytes(&self) -> HeaderBytes;
 
     /// Where the connection stands.
     fn state(&self) -> ConnectionState;
@@ -183,7 +183,7 @@ pub struct Repeated {
     pub stream: StreamId,
     /// What that head says.
     pub status: Status,
-    /// Octets of its body.
+    /// Bytes of its body.
     pub body: usize,
 }
 
@@ -198,7 +198,7 @@ pub trait ClientConnection: Connection {
     }
 
     /// Takes a whole answer off the front of `input` where it has the very head of the one before it: whoever only counts
-    /// is spared its events. None where there is none such, or it is more than octets to the one request under way;
+    /// is spared its events. None where there is none such, or it is more than bytes to the one request under way;
     /// then nothing is taken.
     fn take_repeated(&mut self, _now: Instant, _input: &mut &[u8]) -> Option<Repeated> {
         None
@@ -211,15 +211,15 @@ pub trait ClientConnection: Connection {
     /// concurrent streams leaves for the multiplexed protocols, 0 once draining.
     fn room(&self) -> usize;
 
-    /// Where the octets that come next are certainly this stream's body and nothing else: how many of them. Who
+    /// Where the bytes that come next are certainly this stream's body and nothing else: how many of them. Who
     /// receives may then put them where they belong without showing them, and says so by `skip_body`. A
-    /// protocol that frames its bodies has no such octets.
+    /// protocol that frames its bodies has no such bytes.
     fn plain_body(&self) -> Option<(StreamId, u64)> {
         None
     }
 
-    /// So many of the octets that `plain_body` told were received elsewhere; tells whether the body is whole now.
-    fn skip_body(&mut self, _now: Instant, _octets: u64) -> Fin {
+    /// So many of the bytes that `plain_body` told were received elsewhere; tells whether the body is whole now.
+    fn skip_body(&mut self, _now: Instant, _bytes: u64) -> Fin {
         Fin::More
     }
 }

@@ -91,7 +91,7 @@ pub enum Nagle {
     On,
 }
 
-/// Whether the first octets may go with the SYN (RFC 7413).
+/// Whether the first bytes may go with the SYN (RFC 7413).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FastOpen {
     /// They follow the handshake.
@@ -102,7 +102,7 @@ pub enum FastOpen {
     On,
 }
 
-/// When received octets are acknowledged.
+/// When received bytes are acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Acks {
     /// As the kernel thinks fit: with the next segment that goes there, else after a while (RFC 9293 §3.8.6.3).
@@ -157,7 +157,7 @@ pub enum Action {
         /// Its options.
         settings: SocketSettings,
     },
-    /// `poll_transmit` would give octets for this socket.
+    /// `poll_transmit` would give bytes for this socket.
     Transmit(SocketId),
     /// Send what is owed (what `poll_transmit` has already given), then FIN; go on reading.
     Shutdown(SocketId),
@@ -182,8 +182,8 @@ pub trait EndPoint {
     /// A connect asked for has succeeded, from this local address.
     fn handle_connected(&mut self, now: Instant, socket: SocketId, local: SocketAddr);
 
-    /// Octets arrived. All of them are taken.
-    fn handle_bytes(&mut self, now: Instant, socket: SocketId, octets: &[u8]);
+    /// Bytes arrived. All of them are taken.
+    fn handle_bytes(&mut self, now: Instant, socket: SocketId, bytes: &[u8]);
 
     /// Room for what comes next on this socket, where the end point knows what that is without seeing it: the
     /// driver receives into it, which saves a copy, and tells by `handle_filled`. None for `handle_bytes`.
@@ -191,8 +191,8 @@ pub trait EndPoint {
         None
     }
 
-    /// So many octets arrived, and stand in the room that `poll_room` gave.
-    fn handle_filled(&mut self, _now: Instant, _socket: SocketId, _octets: usize) {}
+    /// So many bytes arrived, and stand in the room that `poll_room` gave.
+    fn handle_filled(&mut self, _now: Instant, _socket: SocketId, _bytes: usize) {}
 
     /// The peer will send nothing more.
     fn handle_eof(&mut self, now: Instant, socket: SocketId);
@@ -200,11 +200,11 @@ pub trait EndPoint {
     /// The socket (or the attempt to connect it) failed and is gone; its id is free.
     fn handle_error(&mut self, now: Instant, socket: SocketId, error: SocketError);
 
-    /// Appends octets to send, about `room` at most. Called when the socket can take them, after
+    /// Appends bytes to send, about `room` at most. Called when the socket can take them, after
     /// `Action::Transmit` and from then on until it gives nothing, or `wants_transmit` says that it would.
     fn poll_transmit(&mut self, now: Instant, socket: SocketId, out: &mut SendBuf, room: usize);
 
-    /// Whether `poll_transmit`, which has just given octets, may give more of them now. Who knows that it will not
+    /// Whether `poll_transmit`, which has just given bytes, may give more of them now. Who knows that it will not
     /// spares itself a call that brings nothing; it asks by `Action::Transmit` for what comes later.
     fn wants_transmit(&self, _socket: SocketId) -> bool {
         true

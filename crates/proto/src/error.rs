@@ -44,7 +44,7 @@ pub enum Error {
         /// Its name in the RFC.
         name: &'static str,
     },
-    /// The octets stopped in the middle of something.
+    /// The bytes stopped in the middle of something.
     #[error("the connection ended in the middle of {within}")]
     Truncated {
         /// What was cut off.
@@ -71,7 +71,7 @@ pub enum Misuse {
     /// There is no such stream (any more: the peer may have reset it).
     #[error("the stream is not there (any more)")]
     UnknownStream,
-    /// Out of order: a body before its head, a head twice, octets after the end.
+    /// Out of order: a body before its head, a head twice, bytes after the end.
     #[error("out of order: {0}")]
     OutOfOrder(&'static str),
     /// The message cannot be expressed in this protocol.

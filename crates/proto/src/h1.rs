@@ -7,7 +7,7 @@
 //! Two things go beyond [`crate::Connection`], because a byte stream has no flow control of its own:
 //! - back-pressure is reading no more. An end point asks `wants_read` after each batch of calls, and
 //!   pauses its socket while it says no;
-//! - [`Server::take_backlog`] gives back the octets that arrived while reading ahead had reached its
+//! - [`Server::take_backlog`] gives back the bytes that arrived while reading ahead had reached its
 //!   bound; [`Server::wants_shutdown`] tells when to send FIN while the peer may still be sending.
 //!
 //! ```
@@ -19,8 +19,8 @@
 //! let mut server = Server::new(now, ServerSettings::default(), trace::Tracer::off());
 //! let arrived = b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n";
 //! // What was held back comes first, then what the socket gave.
-//! for octets in [&server.take_backlog()[..], arrived] {
-//!     let mut input = octets;
+//! for bytes in [&server.take_backlog()[..], arrived] {
+//!     let mut input = bytes;
 //!     while let Some(event) = server.handle_bytes(now, &mut input) {
 //!         if let Event::Request { stream, .. } = event {
 //!             server.respond(stream, &ResponseHead::new(Status::OK), Fin::Last)?;

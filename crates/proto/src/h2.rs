@@ -1,6 +1,6 @@
 //! HTTP/2 (RFC 9113): both roles of a connection, with RFC 7540's priorities and RFC 9218's.
 //!
-//! [`Client`] and [`Server`] begin with the connection preface: whether the octets below are TLS with
+//! [`Client`] and [`Server`] begin with the connection preface: whether the bytes below are TLS with
 //! ALPN `h2` or a clear connection with prior knowledge is the driver's business. Which stream sends
 //! the next DATA frame is asked of a [`crate::schedule::Scheduler`] when the frame is written.
 //!
@@ -16,8 +16,8 @@
 //! let stream = client.request(now, &RequestHead::get(Scheme::Http, "a.test", "/"), Fin::Last)?;
 //! let mut out = SendBuf::new();
 //! client.poll_transmit(now, &mut out, 65_536);
-//! let octets = out.to_vec();
-//! let event = server.handle_bytes(now, &mut &octets[..]);
+//! let bytes = out.to_vec();
+//! let event = server.handle_bytes(now, &mut &bytes[..]);
 //! assert!(matches!(event, Some(Event::Request { stream: s, fin: Fin::Last, .. }) if s == stream));
 //! # Ok::<(), proto::Refused>(())
 //! ```

@@ -1,6 +1,6 @@
 //! Sans-IO connections of the web's protocols, one module a protocol, all with one vocabulary.
 //!
-//! A connection takes octets, commands and an absolute `now`, and gives events, octets to send and
+//! A connection takes bytes, commands and an absolute `now`, and gives events, bytes to send and
 //! the time of its next time-out. It owns no socket and reads no clock, so the same machine runs
 //! behind a reactor, in a test without sleeps, under a fuzzer and in virtual time.
 //!

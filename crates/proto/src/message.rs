@@ -42,7 +42,7 @@ impl Method {
             b"OPTIONS" => Self::Options,
             b"TRACE" => Self::Trace,
             b"PATCH" => Self::Patch,
-            other if !other.is_empty() && other.iter().all(|&octet| is_token(octet)) => {
+            other if !other.is_empty() && other.iter().all(|&byte| is_token(byte)) => {
                 Self::Other(std::str::from_utf8(other).ok()?.into())
             }
             _ => return None,
@@ -154,7 +154,7 @@ pub struct RequestHead {
 }
 
 impl RequestHead {
-    /// Octets of room that it holds.
+    /// Bytes of room that it holds.
     pub(crate) fn room(&self) -> usize {
         self.path.capacity() + self.authority.capacity() + self.fields.room()
     }
@@ -199,8 +199,8 @@ impl ResponseHead {
 }
 
 /// RFC 9110 §5.6.2: tchar.
-fn is_token(octet: u8) -> bool {
-    octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&octet)
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! What the protocols that multiplex have in common: the life and the table of streams, credit, queued
-//! bodies, allowances, timers, and cutting octets into frames. The one rule: nothing here knows what is
+//! bodies, allowances, timers, and cutting bytes into frames. The one rule: nothing here knows what is
 //! in a frame.
 
 pub(crate) mod control;

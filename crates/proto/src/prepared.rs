@@ -5,7 +5,7 @@ use crate::h1::Written;
 use crate::message::RequestHead;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A request's head, and its octets where the protocol writes the same ones each time: HTTP/1.1 does, while
+/// A request's head, and its bytes where the protocol writes the same ones each time: HTTP/1.1 does, while
 /// HTTP/2 and SPDY compress each head by those before it.
 #[derive(Debug, Clone)]
 pub struct Prepared {

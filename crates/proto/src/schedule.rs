@@ -75,6 +75,6 @@ pub trait Scheduler: std::fmt::Debug {
     /// Which ready stream sends the next frame; None where none is ready. The stream stays ready.
     fn next(&mut self) -> Option<StreamId>;
 
-    /// The stream that `next` gave has sent this many octets.
-    fn sent(&mut self, stream: StreamId, octets: usize);
+    /// The stream that `next` gave has sent this many bytes.
+    fn sent(&mut self, stream: StreamId, bytes: usize);
 }

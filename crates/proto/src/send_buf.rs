@@ -1,4 +1,4 @@
-//! Octets on their way down: small ones copied into one arena, large ones shared by reference, and those of files
+//! Bytes on their way down: small ones copied into one arena, large ones shared by reference, and those of files
 //! not shown at all where whoever sends can do without.
 
 use bytes::Bytes;
@@ -11,19 +11,19 @@ use std::sync::Arc;
 /// Bodies below this are copied: a reference costs more than the copy.
 const COPY_BELOW: usize = 512;
 
-/// Octets that must have been sent from the arena's front before the rest is moved over them.
+/// Bytes that must have been sent from the arena's front before the rest is moved over them.
 const COMPACT_FROM: usize = 4 * 1024;
 
-/// Room that an empty queue keeps for the next octets.
+/// Room that an empty queue keeps for the next bytes.
 const KEEP: usize = 256 * 1024;
 
-/// A queue of octets to send, in order.
+/// A queue of bytes to send, in order.
 #[derive(Debug, Default)]
 pub struct SendBuf {
     arena: Vec<u8>,
-    /// Octets dropped from the arena's front so far: what its first octet is called.
+    /// Bytes dropped from the arena's front so far: what its first byte is called.
     base: usize,
-    /// How far the arena's octets have been sent, counted as in chunks.
+    /// How far the arena's bytes have been sent, counted as in chunks.
     sent: usize,
     chunks: VecDeque<Chunk>,
     length: usize,
@@ -31,7 +31,7 @@ pub struct SendBuf {
 
 #[derive(Debug)]
 enum Chunk {
-    /// A part of the arena, counted from the first octet that the arena ever held.
+    /// A part of the arena, counted from the first byte that the arena ever held.
     Arena {
         start: usize,
         end: usize,
@@ -40,7 +40,7 @@ enum Chunk {
     File(FilePart),
 }
 
-/// A part of a file that only the driver can open up: it sends the octets without a copy. What lies between must
+/// A part of a file that only the driver can open up: it sends the bytes without a copy. What lies between must
 /// pass them as they are, as a clear HTTP/1.1 connection does.
 #[derive(Clone)]
 pub struct FilePart {
@@ -50,7 +50,7 @@ pub struct FilePart {
 }
 
 impl FilePart {
-    /// `length` octets of `file` from `start`; the driver knows what kind of thing `file` is.
+    /// `length` bytes of `file` from `start`; the driver knows what kind of thing `file` is.
     pub fn new(file: Arc<dyn Any + Send + Sync>, start: u64, length: usize) -> Self {
         Self { file, start, length }
     }
@@ -60,12 +60,12 @@ impl FilePart {
         self.file.downcast_ref()
     }
 
-    /// Its first octet's place in the file.
+    /// Its first byte's place in the file.
     pub fn start(&self) -> u64 {
         self.start
     }
 
-    /// Octets.
+    /// Bytes.
     pub fn len(&self) -> usize {
         self.length
     }
@@ -75,7 +75,7 @@ impl FilePart {
         self.length == 0
     }
 
-    /// Cuts off the first `length` octets.
+    /// Cuts off the first `length` bytes.
     fn split_front(&mut self, length: usize) -> Self {
         let part = Self { file: Arc::clone(&self.file), start: self.start, length };
         self.start += length as u64;
@@ -86,7 +86,7 @@ impl FilePart {
 
 impl fmt::Debug for FilePart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "FilePart({} octets from {})", self.length, self.start)
+        write!(f, "FilePart({} bytes from {})", self.length, self.start)
     }
 }
 
@@ -96,7 +96,7 @@ impl SendBuf {
         Self::default()
     }
 
-    /// Octets in the queue.
+    /// Bytes in the queue.
     pub fn len(&self) -> usize {
         self.length
     }
@@ -106,14 +106,14 @@ impl SendBuf {
         self.length == 0
     }
 
-    /// Octets that it has room for without asking the system: what an empty queue is worth keeping for.
+    /// Bytes that it has room for without asking the system: what an empty queue is worth keeping for.
     pub fn room(&self) -> usize {
         self.arena.capacity()
     }
 
-    /// Appends a copy of `octets`.
-    pub fn put(&mut self, octets: &[u8]) {
-        self.put_with(|arena| arena.extend_from_slice(octets));
+    /// Appends a copy of `bytes`.
+    pub fn put(&mut self, bytes: &[u8]) {
+        self.put_with(|arena| arena.extend_from_slice(bytes));
     }
 
     /// Appends what `write` appends to the vector (it must only append).
@@ -132,13 +132,13 @@ impl SendBuf {
         }
     }
 
-    /// Appends `octets` by reference, or copied where they are few.
-    pub fn put_shared(&mut self, octets: Bytes) {
-        if octets.len() < COPY_BELOW {
-            self.put(&octets);
+    /// Appends `bytes` by reference, or copied where they are few.
+    pub fn put_shared(&mut self, bytes: Bytes) {
+        if bytes.len() < COPY_BELOW {
+            self.put(&bytes);
         } else {
-            self.length += octets.len();
-            self.chunks.push_back(Chunk::Shared(octets));
+            self.length += bytes.len();
+            self.chunks.push_back(Chunk::Shared(bytes));
         }
     }
 
@@ -158,9 +158,9 @@ impl SendBuf {
         }
     }
 
-    /// The pieces in order. A file's part has no octets to show: an empty piece stands for it.
+    /// The pieces in order. A file's part has no bytes to show: an empty piece stands for it.
     pub fn chunks(&self) -> impl Iterator<Item = &[u8]> {
-        self.chunks.iter().map(|chunk| self.octets(chunk))
+        self.chunks.iter().map(|chunk| self.bytes(chunk))
     }
 
     /// Fills `slices` with the first pieces for a vectored write, up to a file's part; returns how many it filled.
@@ -168,15 +168,15 @@ impl SendBuf {
         let mut filled = 0;
         let shown = self.chunks.iter().take_while(|chunk| !matches!(chunk, Chunk::File(_)));
         for (slot, chunk) in slices.iter_mut().zip(shown) {
-            *slot = IoSlice::new(self.octets(chunk));
+            *slot = IoSlice::new(self.bytes(chunk));
             filled += 1;
         }
         filled
     }
 
-    /// Drops the first `octets` octets: they are sent.
-    pub fn advance(&mut self, octets: usize) {
-        let mut left = octets.min(self.length);
+    /// Drops the first `bytes` bytes: they are sent.
+    pub fn advance(&mut self, bytes: usize) {
+        let mut left = bytes.min(self.length);
         self.length -= left;
         while left > 0 {
             let Some(chunk) = self.chunks.front_mut() else { break };
@@ -194,7 +194,7 @@ impl SendBuf {
         self.compact();
     }
 
-    /// Moves about the first `room` octets to the end of `out`; returns how many. References stay
+    /// Moves about the first `room` bytes to the end of `out`; returns how many. References stay
     /// references.
     pub fn move_to(&mut self, out: &mut Self, room: usize) -> usize {
         let total = room.min(self.length);
@@ -213,7 +213,7 @@ impl SendBuf {
                     out.put(&self.arena[start - self.base..end - self.base]);
                     self.sent = end;
                 }
-                Some(Chunk::Shared(octets)) => out.put_shared(octets),
+                Some(Chunk::Shared(bytes)) => out.put_shared(bytes),
                 Some(Chunk::File(part)) => out.put_file(part),
                 None => {}
             }
@@ -223,7 +223,7 @@ impl SendBuf {
         total
     }
 
-    /// Takes the first piece: a reference as it is, copied octets as one more copy. None for a file's part.
+    /// Takes the first piece: a reference as it is, copied bytes as one more copy. None for a file's part.
     pub fn take_piece(&mut self) -> Option<Bytes> {
         if self.front_file().is_some() {
             return None;
@@ -233,7 +233,7 @@ impl SendBuf {
                 self.sent = end;
                 Bytes::copy_from_slice(&self.arena[start - self.base..end - self.base])
             }
-            Chunk::Shared(octets) => octets,
+            Chunk::Shared(bytes) => bytes,
             Chunk::File(_) => Bytes::new(),
         };
         self.length -= piece.len();
@@ -246,8 +246,8 @@ impl SendBuf {
         self.advance(self.length);
     }
 
-    /// Forgets sent octets of the arena. Moving the rest costs no more than what was sent since, so
-    /// an octet is moved once on average and the arena is never more than twice what waits in it.
+    /// Forgets sent bytes of the arena. Moving the rest costs no more than what was sent since, so
+    /// a byte is moved once on average and the arena is never more than twice what waits in it.
     fn compact(&mut self) {
         if self.chunks.is_empty() {
             self.arena.clear();
@@ -267,10 +267,10 @@ impl SendBuf {
         self.chunks().flatten().copied().collect()
     }
 
-    fn octets<'a>(&'a self, chunk: &'a Chunk) -> &'a [u8] {
+    fn bytes<'a>(&'a self, chunk: &'a Chunk) -> &'a [u8] {
         match chunk {
             Chunk::Arena { start, end } => &self.arena[*start - self.base..*end - self.base],
-            Chunk::Shared(octets) => octets,
+            Chunk::Shared(bytes) => bytes,
             Chunk::File(_) => &[],
         }
     }
@@ -280,12 +280,12 @@ impl Chunk {
     fn len(&self) -> usize {
         match self {
             Self::Arena { start, end } => end - start,
-            Self::Shared(octets) => octets.len(),
+            Self::Shared(bytes) => bytes.len(),
             Self::File(part) => part.len(),
         }
     }
 
-    /// Cuts off the first `length` octets.
+    /// Cuts off the first `length` bytes.
     fn split_front(&mut self, length: usize) -> Self {
         match self {
             Self::Arena { start, .. } => {
@@ -293,7 +293,7 @@ impl Chunk {
                 *start += length;
                 part
             }
-            Self::Shared(octets) => Self::Shared(octets.split_to(length)),
+            Self::Shared(bytes) => Self::Shared(bytes.split_to(length)),
             Self::File(part) => Self::File(part.split_front(length)),
         }
     }
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_keeps_its_place_among_octets_and_is_cut_where_it_must() {
+    fn a_file_keeps_its_place_among_bytes_and_is_cut_where_it_must() {
         let (mut queue, mut out) = (SendBuf::new(), SendBuf::new());
         queue.put(b"head");
         queue.put_file(FilePart::new(Arc::new("a file"), 100, 1000));
@@ -382,7 +382,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_use_gives_the_octets_of_a_plain_queue_in_bounded_room(
+        fn any_use_gives_the_bytes_of_a_plain_queue_in_bounded_room(
             steps in proptest::collection::vec(step(), 0..200),
         ) {
             let (mut out, mut model, mut next) = (SendBuf::new(), VecDeque::new(), 0_u8);
@@ -393,14 +393,14 @@ mod tests {
                 };
                 match step {
                     Step::Put(length) => {
-                        let octets = fresh(length);
-                        out.put(&octets);
-                        model.extend(octets);
+                        let bytes = fresh(length);
+                        out.put(&bytes);
+                        model.extend(bytes);
                     }
                     Step::Share(length) => {
-                        let octets = fresh(length);
-                        model.extend(octets.iter().copied());
-                        out.put_shared(Bytes::from(octets));
+                        let bytes = fresh(length);
+                        model.extend(bytes.iter().copied());
+                        out.put_shared(Bytes::from(bytes));
                     }
                     Step::Advance(length) => {
                         out.advance(length);

@@ -1,7 +1,7 @@
 //! SPDY/3.1 and SPDY/3 (draft-mbelshe-httpbis-spdy-00 and its successor; cited as "SPDY §…" by the
 //! sections of the former): both roles of a session, with priorities 0 to 7 and server push.
 //!
-//! [`Client`] and [`Server`] speak at once: whether the octets below are TLS with ALPN `spdy/3.1` or
+//! [`Client`] and [`Server`] speak at once: whether the bytes below are TLS with ALPN `spdy/3.1` or
 //! `spdy/3`, or a clear connection with prior knowledge, is the driver's business. Which stream sends
 //! the next DATA frame is asked of a [`crate::schedule::Scheduler`] when the frame is written.
 //!
@@ -17,8 +17,8 @@
 //! let stream = client.request(now, &RequestHead::get(Scheme::Http, "a.test", "/"), Fin::Last)?;
 //! let mut out = SendBuf::new();
 //! client.poll_transmit(now, &mut out, 65_536);
-//! let octets = out.to_vec();
-//! let event = server.handle_bytes(now, &mut &octets[..]);
+//! let bytes = out.to_vec();
+//! let event = server.handle_bytes(now, &mut &bytes[..]);
 //! assert!(matches!(event, Some(Event::Request { stream: s, fin: Fin::Last, .. }) if s == stream));
 //! # Ok::<(), proto::Refused>(())
 //! ```

@@ -1,9 +1,9 @@
-//! WebSocket (RFC 6455) with permessage-deflate (RFC 7692), over any ordered stream of octets.
+//! WebSocket (RFC 6455) with permessage-deflate (RFC 7692), over any ordered stream of bytes.
 //!
 //! Two parts that know nothing of each other. The handshake is fields of a request and its response:
 //! [`ClientHandshake`] and [`ServerHandshake`], over HTTP/1.1's Upgrade and over extended CONNECT (RFC 8441,
-//! RFC 9220). What follows is a [`Connection`], whose octets the stream's body carries: received body
-//! octets go into [`Connection::handle_bytes`], what [`Connection::poll_transmit`] gives is sent as body, and
+//! RFC 9220). What follows is a [`Connection`], whose bytes the stream's body carries: received body
+//! bytes go into [`Connection::handle_bytes`], what [`Connection::poll_transmit`] gives is sent as body, and
 //! where [`Connection::wants_end`] says so, this side's body ends.
 //!
 //! ```
@@ -18,8 +18,8 @@
 //! client.send(MessageKind::Text, "hello".into())?;
 //! let mut out = SendBuf::new();
 //! client.poll_transmit(now, &mut out, 64 * 1024);
-//! let octets = out.to_vec();
-//! let mut input = &octets[..];
+//! let bytes = out.to_vec();
+//! let mut input = &bytes[..];
 //! let event = server.handle_bytes(now, &mut input);
 //! assert_eq!(event, Some(Event::Message { kind: MessageKind::Text, data: "hello".into() }));
 //! # Ok::<(), proto::Misuse>(())
@@ -45,7 +45,7 @@ pub use wire::ws::{
 pub enum MessageKind {
     /// UTF-8.
     Text,
-    /// Octets.
+    /// Bytes.
     Binary,
 }
 

@@ -19,9 +19,9 @@ fn curl(arguments: &[&str]) -> Vec<u8> {
 }
 
 /// A file that curl can upload.
-fn upload(name: &str, octets: &[u8]) -> PathBuf {
+fn upload(name: &str, bytes: &[u8]) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::write(&path, octets).unwrap();
+    std::fs::write(&path, bytes).unwrap();
     path
 }
 
@@ -109,10 +109,10 @@ fn curl_is_told_of_a_close() {
     assert_eq!(served.connections(), 2);
 }
 
-/// Everything that the server says to `octets` until it ends the connection.
-fn raw(served: &Served, octets: &[u8]) -> String {
+/// Everything that the server says to `bytes` until it ends the connection.
+fn raw(served: &Served, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(served.address).unwrap();
-    stream.write_all(octets).unwrap();
+    stream.write_all(bytes).unwrap();
     let mut said = String::new();
     stream.read_to_string(&mut said).unwrap();
     said
@@ -121,15 +121,15 @@ fn raw(served: &Served, octets: &[u8]) -> String {
 #[test]
 fn requests_sent_far_ahead_are_all_answered_in_order() {
     let served = Served::start(ServerSettings::default());
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     for number in 0..200 {
         let body = format!("{number};");
         let length = body.len();
-        write!(octets, "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n{body}")
+        write!(bytes, "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n{body}")
             .unwrap();
     }
-    octets.extend_from_slice(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
-    let said = raw(&served, &octets);
+    bytes.extend_from_slice(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    let said = raw(&served, &bytes);
     let bodies: Vec<_> = said.split("\r\n\r\n").filter_map(|part| part.split_once(';')).collect();
     let numbers: Vec<_> = bodies.iter().map(|(number, _)| number.parse::<u32>().unwrap()).collect();
     assert_eq!(numbers, (0..200).collect::<Vec<_>>());
@@ -139,9 +139,9 @@ fn requests_sent_far_ahead_are_all_answered_in_order() {
 #[test]
 fn a_refusal_reaches_a_client_that_is_still_sending() {
     let served = Served::start(ServerSettings::default());
-    let mut octets = b"POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: x\r\n\r\n".to_vec();
-    octets.extend_from_slice(&vec![b'x'; 500_000]);
-    let said = raw(&served, &octets);
+    let mut bytes = b"POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: x\r\n\r\n".to_vec();
+    bytes.extend_from_slice(&vec![b'x'; 500_000]);
+    let said = raw(&served, &bytes);
     assert!(said.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{said:.200}");
 }
 

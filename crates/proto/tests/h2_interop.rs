@@ -72,7 +72,7 @@ fn curl_downloads_uploads_and_hears_hints() {
         command
     };
     let Some(got) = stdout(curl().arg(format!("{base}/bytes/5000000"))) else { return };
-    assert!(got == pattern_bytes(0, 5_000_000), "{} octets", got.len());
+    assert!(got == pattern_bytes(0, 5_000_000), "{} bytes", got.len());
     let mut at = std::ffi::OsString::from("@");
     at.push(&file);
     let got = stdout(curl().arg("--data-binary").arg(at).arg(format!("{base}/echo")));
@@ -99,7 +99,7 @@ fn nghttp_takes_padding_pushes_trailers_and_small_windows() {
     let Some(got) = stdout(nghttp().args(small).arg(format!("{base}/bytes/300000"))) else {
         return;
     };
-    assert!(got == pattern_bytes(0, 300_000), "{} octets", got.len());
+    assert!(got == pattern_bytes(0, 300_000), "{} bytes", got.len());
     let padded = stdout(nghttp().args(["-b", "200", "-d"]).arg(&file).arg(format!("{base}/echo")));
     assert!(padded.is_some_and(|got| got == body));
     let mut trailing = nghttp();
@@ -163,7 +163,7 @@ fn check_files(folder: &Folder, fetches: &Fetches) {
     for answer in &fetches.answers {
         let expected = std::fs::read(folder.path().join(&answer.path[1..])).expect("the file");
         assert_eq!(answer.status, 200, "{}", answer.path);
-        assert!(answer.body == expected, "{}: {} octets", answer.path, answer.body.len());
+        assert!(answer.body == expected, "{}: {} bytes", answer.path, answer.body.len());
     }
 }
 

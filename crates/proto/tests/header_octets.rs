@@ -16,7 +16,7 @@ use std::process::Command;
 use support::drive::drive;
 use support::peers::run;
 use support::site::Site;
-use trace::{HeaderOctets, HeaderSize, Tracer};
+use trace::{HeaderBytes, HeaderSize, Tracer};
 use unit::Instant;
 
 const NOW: Instant = Instant::from_nanos(1_000_000_000);
@@ -43,7 +43,7 @@ fn say(connection: &mut impl Connection) -> Vec<u8> {
     out.to_vec()
 }
 
-/// Three requests and their answers; gives all octets that went up and down.
+/// Three requests and their answers; gives all bytes that went up and down.
 fn exchange(
     client: &mut impl ClientConnection,
     server: &mut impl ServerConnection,
@@ -84,7 +84,7 @@ fn answer(server: &mut impl Connection, client: &mut impl Connection) -> Vec<u8>
 }
 
 /// What one side gave out the other took in.
-fn agree(near: HeaderOctets, far: HeaderOctets) {
+fn agree(near: HeaderBytes, far: HeaderBytes) {
     assert_eq!(near.sent, far.received);
     assert_eq!(near.received, far.sent);
     assert!(near.sent.coded > 0 && near.received.coded > 0);
@@ -95,9 +95,9 @@ fn heads_of_http_1_1_cost_what_they_are() {
     let mut client = h1::Client::new(NOW, h1::ClientSettings::default(), Tracer::off());
     let mut server = h1::Server::new(NOW, h1::ServerSettings::default(), Tracer::off());
     let (up, down) = exchange(&mut client, &mut server);
-    agree(client.header_octets(), server.header_octets());
-    let HeaderOctets { sent, received } = client.header_octets();
-    // Requests are heads alone; of the answers, five octets each are a body.
+    agree(client.header_bytes(), server.header_bytes());
+    let HeaderBytes { sent, received } = client.header_bytes();
+    // Requests are heads alone; of the answers, five bytes each are a body.
     assert_eq!(sent, HeaderSize { plain: up.len() as u64, coded: up.len() as u64 });
     let heads = (down.len() - 3 * "hello".len()) as u64;
     assert_eq!(received, HeaderSize { plain: heads, coded: heads });
@@ -109,8 +109,8 @@ fn blocks_of_http_2_cost_what_their_frames_hold() {
     let mut client = h2::Client::new(NOW, h2::Settings::client(), turns(), Tracer::off());
     let mut server = h2::Server::new(NOW, h2::Settings::server(), turns(), Tracer::off());
     let (up, down) = exchange(&mut client, &mut server);
-    agree(client.header_octets(), server.header_octets());
-    let HeaderOctets { sent, received } = client.header_octets();
+    agree(client.header_bytes(), server.header_bytes());
+    let HeaderBytes { sent, received } = client.header_bytes();
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
     assert_eq!(sent.coded, h2_blocks(&up[preface..]));
     assert_eq!(received.coded, h2_blocks(&down));
@@ -133,22 +133,22 @@ fn the_examples_of_the_rfc_cost_what_the_rfc_says() {
     let mut client = h2::Client::new(NOW, h2::Settings::client(), turns, Tracer::off());
     let mut head = RequestHead::get(Scheme::Http, "www.example.com", "/");
     client.request(NOW, &head, Fin::Last).unwrap();
-    assert_eq!(client.header_octets().sent, HeaderSize { plain: 14 + 15 + 10 + 29, coded: 17 });
+    assert_eq!(client.header_bytes().sent, HeaderSize { plain: 14 + 15 + 10 + 29, coded: 17 });
     head.fields.push(b"cache-control", b"no-cache");
     client.request(NOW, &head, Fin::Last).unwrap();
-    assert_eq!(client.header_octets().sent.coded, 17 + 12);
+    assert_eq!(client.header_bytes().sent.coded, 17 + 12);
 }
 
-/// Octets of header blocks in frames of HTTP/2 that bear neither priority nor padding.
-fn h2_blocks(mut octets: &[u8]) -> u64 {
+/// Bytes of header blocks in frames of HTTP/2 that bear neither priority nor padding.
+fn h2_blocks(mut bytes: &[u8]) -> u64 {
     let mut blocks = 0;
-    while let [a, b, c, kind, flags, _, _, _, _, rest @ ..] = octets {
+    while let [a, b, c, kind, flags, _, _, _, _, rest @ ..] = bytes {
         let length = u32::from_be_bytes([0, *a, *b, *c]) as usize;
         if *kind == 1 {
             assert_eq!(flags & 0x28, 0, "neither priority nor padding");
             blocks += length as u64;
         }
-        octets = &rest[length..];
+        bytes = &rest[length..];
     }
     blocks
 }
@@ -161,9 +161,9 @@ fn blocks_of_spdy_cost_what_their_frames_hold() {
     let settings = spdy::Settings::server(spdy::Version::V3_1);
     let mut server = spdy::Server::new(NOW, settings, turns(), Tracer::off());
     let (up, down) = exchange(&mut client, &mut server);
-    agree(client.header_octets(), server.header_octets());
-    let HeaderOctets { sent, received } = client.header_octets();
-    // SYN_STREAM has ten octets before its block, SYN_REPLY four (SPDY §2.6.1, §2.6.2).
+    agree(client.header_bytes(), server.header_bytes());
+    let HeaderBytes { sent, received } = client.header_bytes();
+    // SYN_STREAM has ten bytes before its block, SYN_REPLY four (SPDY §2.6.1, §2.6.2).
     assert_eq!(sent.coded, spdy_blocks(&up, 1, 10));
     assert_eq!(received.coded, spdy_blocks(&down, 2, 4));
     // SPDY §2.6.10: a count, then each name and value with its length before it.
@@ -179,21 +179,21 @@ fn blocks_of_spdy_cost_what_their_frames_hold() {
     assert_eq!(received.plain as usize, 3 * answer);
 }
 
-/// Octets of header blocks in SPDY's control frames of one type.
-fn spdy_blocks(mut octets: &[u8], kind: u8, before: usize) -> u64 {
+/// Bytes of header blocks in SPDY's control frames of one type.
+fn spdy_blocks(mut bytes: &[u8], kind: u8, before: usize) -> u64 {
     let mut blocks = 0;
-    while let [control, _, _, this, _, a, b, c, rest @ ..] = octets {
+    while let [control, _, _, this, _, a, b, c, rest @ ..] = bytes {
         let length = u32::from_be_bytes([0, *a, *b, *c]) as usize;
         if control & 0x80 != 0 && *this == kind {
             blocks += (length - before) as u64;
         }
-        octets = &rest[length..];
+        bytes = &rest[length..];
     }
     blocks
 }
 
 #[test]
-fn nghttp_sees_the_octets_that_our_server_counts() {
+fn nghttp_sees_the_bytes_that_our_server_counts() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
     let served = std::thread::spawn(move || {
@@ -203,7 +203,7 @@ fn nghttp_sees_the_octets_that_our_server_counts() {
         let mut server = h2::Server::new(support::drive::now(), settings, turns, Tracer::off());
         let mut site = Site::default();
         let _ = drive(&tcp, &mut server, |server, event| site.on_event(server, event));
-        Some(server.header_octets())
+        Some(server.header_bytes())
     });
     let mut nghttp = Command::new("nghttp");
     nghttp.args(["-nv", "-t", "30", "-H", "x-witness: nghttp"]);
@@ -218,8 +218,8 @@ fn nghttp_sees_the_octets_that_our_server_counts() {
 }
 
 /// nghttp prints a line a frame with its length, and a line a field.
-fn seen_by_nghttp(log: &str) -> HeaderOctets {
-    let mut seen = HeaderOctets::default();
+fn seen_by_nghttp(log: &str) -> HeaderBytes {
+    let mut seen = HeaderBytes::default();
     let mut asking = false;
     for line in log.lines() {
         let line = line.trim_end();
@@ -232,7 +232,7 @@ fn seen_by_nghttp(log: &str) -> HeaderOctets {
         };
         let frame = (number("<length=", 10), number("flags=0x", 16));
         if let (true, (Some(length), Some(flags))) = (line.contains(" HEADERS frame"), frame) {
-            // RFC 9113 §6.2: five octets of priority.
+            // RFC 9113 §6.2: five bytes of priority.
             let block = length - if flags & 0x20 != 0 { 5 } else { 0 };
             if asking { seen.sent.count(0, block) } else { seen.received.count(0, block) }
         } else if let Some((_, field)) = line.split_once("recv (stream_id=") {

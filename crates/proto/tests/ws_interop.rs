@@ -75,8 +75,8 @@ impl Talk {
         }
     }
 
-    fn take(&mut self, octets: &[u8], answer: Answer) {
-        let mut input = octets;
+    fn take(&mut self, bytes: &[u8], answer: Answer) {
+        let mut input = bytes;
         while let Some(event) = self.http.handle_bytes(now(), &mut input) {
             let (data, fin) = match event {
                 Http::Response { head, .. } => {

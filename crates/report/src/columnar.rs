@@ -12,14 +12,14 @@ use ::parquet::schema::types::{Type, TypePtr};
 use std::sync::Arc;
 use study::record::TrialRecord;
 
-/// One row a trial, columns as [`csv`](crate::csv()) has them: the octets of a file.
+/// One row a trial, columns as [`csv`](crate::csv()) has them: the bytes of a file.
 pub fn parquet(trials: &[TrialRecord]) -> Result<Vec<u8>, ParquetError> {
     let columns = columns(trials);
     let fields = columns.iter().map(field).collect::<Result<Vec<TypePtr>, _>>()?;
     let schema = Type::group_type_builder("trials").with_fields(fields).build()?;
     let properties = WriterProperties::builder().set_created_by("wirelap".to_owned()).build();
-    let mut octets = Vec::new();
-    let mut file = SerializedFileWriter::new(&mut octets, Arc::new(schema), Arc::new(properties))?;
+    let mut bytes = Vec::new();
+    let mut file = SerializedFileWriter::new(&mut bytes, Arc::new(schema), Arc::new(properties))?;
     let mut group = file.next_row_group()?;
     for column in &columns {
         let Some(mut writer) = group.next_column()? else { break };
@@ -28,7 +28,7 @@ pub fn parquet(trials: &[TrialRecord]) -> Result<Vec<u8>, ParquetError> {
     }
     group.close()?;
     file.close()?;
-    Ok(octets)
+    Ok(bytes)
 }
 
 fn field(column: &Column) -> Result<TypePtr, ParquetError> {
@@ -54,7 +54,7 @@ fn write(writer: &mut ColumnWriter<'_>, values: &Values) -> Result<(), ParquetEr
             writer.write_batch(&values, None, None)?;
         }
         (ColumnWriter::Int64ColumnWriter(writer), Values::Whole(values)) => {
-            // The octets of an unsigned number, as its logical type says.
+            // The bytes of an unsigned number, as its logical type says.
             let values: Vec<i64> = values.iter().map(|value| value.cast_signed()).collect();
             writer.write_batch(&values, None, None)?;
         }
@@ -93,8 +93,8 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back_cell_by_cell_as_csv_has_it() {
         let rows = rows();
-        let octets = parquet(&rows).unwrap();
-        let reader = SerializedFileReader::new(bytes::Bytes::from(octets)).unwrap();
+        let bytes = parquet(&rows).unwrap();
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
         let read: Vec<Row> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
         assert_eq!(read.len(), rows.len());
         let columns = columns(&rows);

@@ -86,8 +86,8 @@ fn seconds(seconds: f64) -> String {
     digits(seconds, 3)
 }
 
-fn size(octets: f64) -> String {
-    format!("{}\u{a0}MB", digits(octets / 1e6, 1))
+fn size(bytes: f64) -> String {
+    format!("{}\u{a0}MB", digits(bytes / 1e6, 1))
 }
 
 fn digits(value: f64, most: usize) -> String {

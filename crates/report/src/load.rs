@@ -134,8 +134,8 @@ fn traffic(result: &LoadResult) -> String {
     let mut text = format!(
         "{statuses}{} connections opened; {} received, {} sent",
         result.connects.opened,
-        size(result.received_octets),
-        size(result.sent_octets)
+        size(result.received_bytes),
+        size(result.sent_bytes)
     );
     if !result.connects.errors.is_empty() {
         text.push_str(&format!("; connects that failed: {}", kinds(&result.connects.errors)));
@@ -192,8 +192,8 @@ fn grouped(value: f64) -> String {
     text
 }
 
-fn size(octets: u64) -> String {
-    unit::ByteSize(octets).to_string()
+fn size(bytes: u64) -> String {
+    unit::ByteSize(bytes).to_string()
 }
 
 /// The course of a run: a line for each second or so, lines ending with CRLF (RFC 4180).

@@ -4,7 +4,7 @@
 use crate::number;
 use std::collections::{BTreeMap, BTreeSet};
 use study::record::TrialRecord;
-use trace::{ConnectionRecord, HeaderOctets, HeaderSize};
+use trace::{ConnectionRecord, HeaderBytes, HeaderSize};
 
 /// What the connections of a trial come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(crate) struct Spoken {
     resumed: usize,
     streams: u64,
     pushed: u64,
-    heads: Option<HeaderOctets>,
+    heads: Option<HeaderBytes>,
     tls: BTreeSet<String>,
     ciphers: BTreeSet<String>,
 }
@@ -35,7 +35,7 @@ impl Spoken {
             resumed: tls().filter(|tls| tls.resumed).count(),
             streams: sum(|connection| connection.requests + connection.pushed),
             pushed: sum(|connection| connection.pushed),
-            heads: HeaderOctets::of(&trial.connections),
+            heads: HeaderBytes::of(&trial.connections),
             tls: tls().map(|tls| tls.version.clone()).collect(),
             ciphers: tls().map(|tls| tls.cipher.clone()).collect(),
         }
@@ -84,12 +84,12 @@ impl Spoken {
         self.pushed.to_string()
     }
 
-    /// Octets of the requests' heads before and after compression.
+    /// Bytes of the requests' heads before and after compression.
     pub(crate) fn heads_sent(&self) -> String {
         size(self.heads.map(|heads| heads.sent))
     }
 
-    /// Octets of the responses' heads before and after compression.
+    /// Bytes of the responses' heads before and after compression.
     pub(crate) fn heads_received(&self) -> String {
         size(self.heads.map(|heads| heads.received))
     }
@@ -100,7 +100,7 @@ impl Spoken {
         if self.resumed > 0 {
             parts.push(format!("{} resumed", self.resumed()));
         }
-        let share = self.heads.and_then(|HeaderOctets { sent, received }| {
+        let share = self.heads.and_then(|HeaderBytes { sent, received }| {
             share(sent.plain + received.plain, sent.coded + received.coded)
         });
         parts.extend(share.map(|share| format!("heads to {share}")));
@@ -111,7 +111,7 @@ impl Spoken {
 /// `18 231 → 2 904 (16 %)`; what was not compressed is one figure.
 fn size(size: Option<HeaderSize>) -> String {
     let Some(HeaderSize { plain, coded }) = size else { return "not told".to_owned() };
-    let text = |octets: u64| number::count(octets as f64);
+    let text = |bytes: u64| number::count(bytes as f64);
     match share(plain, coded) {
         Some(share) => format!("{} → {} ({share})", text(plain), text(coded)),
         None => text(coded),

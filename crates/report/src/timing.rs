@@ -13,9 +13,9 @@ pub(crate) enum Phase {
     Connect,
     /// The TLS handshake.
     Tls,
-    /// From the request to the first octet of the answer.
+    /// From the request to the first byte of the answer.
     Wait,
-    /// From the first octet to the last.
+    /// From the first byte to the last.
     Receive,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn millis(origin: Instant, at: Instant) -> f64 {
 /// The spans of `fetch`; a phase that took no time has none.
 pub(crate) fn spans(fetch: &FetchRecord, origin: Instant) -> Vec<Span> {
     let p = &fetch.phases;
-    // An answer that broke off before its first octet was waited for, or never even asked for.
+    // An answer that broke off before its first byte was waited for, or never even asked for.
     let last_phase = match (p.first_byte, p.sent) {
         (Some(_), _) => Phase::Receive,
         (None, Some(_)) => Phase::Wait,

@@ -1,7 +1,7 @@
 //! A certificate authority of one's own: a root, an intermediate, and leaves for the names asked for.
 //!
 //! The chain sent (leaf and intermediate) has the size of a public one, 3 kB or so, because its
-//! octets cost round trips on a slow link with a small initial window. ECDSA P-256 keys keep the
+//! bytes cost round trips on a slow link with a small initial window. ECDSA P-256 keys keep the
 //! cryptography cheap; the size comes from what public certificates carry (see [`extensions`]): signed
 //! certificate timestamps, access points of the authority, revocation lists, policies, and the further
 //! names of a certificate that a content network shares between its customers.
@@ -53,7 +53,7 @@ pub struct AuthoritySpec {
     pub seed: Seed,
     /// When its leaves are valid. Root and intermediate are valid from 2020 to 2049.
     pub validity: Validity,
-    /// Octets that leaf and intermediate shall have together: further names fill the leaf up to it.
+    /// Bytes that leaf and intermediate shall have together: further names fill the leaf up to it.
     pub chain_size: ByteSize,
 }
 
@@ -120,7 +120,7 @@ impl Authority {
         let key = key()?;
         let mut params = self.leaf_params(first, names)?;
         let mut leaf = params.signed_by(&key, &self.intermediate).map_err(refused)?;
-        // Each further name adds some octets, and they may lengthen the lengths before them.
+        // Each further name adds some bytes, and they may lengthen the lengths before them.
         let missing = (self.spec.chain_size.0 as usize)
             .saturating_sub(leaf.der().len() + self.intermediate.der().len());
         if missing > 0 {
@@ -163,13 +163,13 @@ impl Authority {
         Ok(params)
     }
 
-    /// Adds names of about `octets` octets in all, such as a shared certificate has.
+    /// Adds names of about `bytes` bytes in all, such as a shared certificate has.
     fn add_neighbours(
         &self,
         params: &mut CertificateParams,
-        octets: usize,
+        bytes: usize,
     ) -> Result<(), AuthorityError> {
-        let mut left = octets;
+        let mut left = bytes;
         let seed = self.spec.seed.child("neighbours");
         for index in 0.. {
             let mut name = String::new();
@@ -212,12 +212,12 @@ fn name(what: &str, seed: Seed) -> String {
     format!("wirelap {what}{}", seed.0)
 }
 
-/// RFC 5280 §4.1.2.2: positive, at most 20 octets; public authorities use 16 or more.
+/// RFC 5280 §4.1.2.2: positive, at most 20 bytes; public authorities use 16 or more.
 fn serial(seed: Seed, purpose: &str) -> SerialNumber {
     let seed = seed.child(purpose);
-    let mut octets = [seed.draw(0).to_be_bytes(), seed.draw(1).to_be_bytes()].concat();
-    octets[0] = octets[0] & 0x7f | 0x40;
-    SerialNumber::from_slice(&octets)
+    let mut bytes = [seed.draw(0).to_be_bytes(), seed.draw(1).to_be_bytes()].concat();
+    bytes[0] = bytes[0] & 0x7f | 0x40;
+    SerialNumber::from_slice(&bytes)
 }
 
 fn issuer_params(
@@ -274,7 +274,7 @@ mod tests {
         let authority = Authority::new(AuthoritySpec::default()).unwrap();
         for names in [vec!["localhost"], vec!["10.0.0.1", "::1", "far", "www.some-shop.example"]] {
             let length = authority.issue(&names).unwrap().chain_length();
-            assert!((2_940..=3_020).contains(&length), "{length} octets for {names:?}");
+            assert!((2_940..=3_020).contains(&length), "{length} bytes for {names:?}");
         }
     }
 
@@ -284,9 +284,9 @@ mod tests {
         let authority = Authority::new(AuthoritySpec::default()).unwrap();
         for certificate in [authority.root.der(), authority.intermediate.der()] {
             let named: Vec<&[u8]> =
-                certificate.windows(9).filter(|octets| octets.starts_with(&OID)).collect();
+                certificate.windows(9).filter(|bytes| bytes.starts_with(&OID)).collect();
             assert_eq!(named.len(), 2, "issuer and subject");
-            assert!(named.iter().all(|octets| octets[5..] == *b"\x13\x02XX"), "{named:x?}");
+            assert!(named.iter().all(|bytes| bytes[5..] == *b"\x13\x02XX"), "{named:x?}");
         }
     }
 

@@ -19,9 +19,9 @@ impl Sha256 {
         Self(Context::new(&SHA256))
     }
 
-    /// Goes on with `octets`.
-    pub fn update(&mut self, octets: &[u8]) {
-        self.0.update(octets);
+    /// Goes on with `bytes`.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
     }
 
     /// The digest of all that came.
@@ -46,7 +46,7 @@ impl fmt::Debug for Sha256 {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|octet| write!(f, "{octet:02x}"))
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
@@ -64,10 +64,10 @@ impl FromStr for Digest {
             return Err(bad());
         }
         let mut digest = [0; 32];
-        for (octet, pair) in digest.iter_mut().zip(input.as_bytes().chunks(2)) {
+        for (byte, pair) in digest.iter_mut().zip(input.as_bytes().chunks(2)) {
             let digit = |index: usize| (pair[index] as char).to_digit(16);
             let (Some(high), Some(low)) = (digit(0), digit(1)) else { return Err(bad()) };
-            *octet = (high * 16 + low) as u8;
+            *byte = (high * 16 + low) as u8;
         }
         Ok(Self(digest))
     }

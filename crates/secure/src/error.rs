@@ -30,10 +30,10 @@ pub enum TlsError {
         /// The rule, in rustls's words.
         what: String,
     },
-    /// The octets ended before the peer's close_notify (RFC 8446 §6.1): the end may have been cut off.
+    /// The bytes ended before the peer's close_notify (RFC 8446 §6.1): the end may have been cut off.
     #[error("the connection ended without TLS's close_notify: the end of the data may be missing")]
     Truncated,
-    /// The octets ended within the handshake.
+    /// The bytes ended within the handshake.
     #[error("the peer closed the connection during the TLS handshake; is it a TLS port?")]
     ClosedInHandshake,
     /// The name is neither a DNS name nor an IP address, so no certificate can be valid for it.

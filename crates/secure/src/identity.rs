@@ -100,7 +100,7 @@ impl Identity {
         &self.key_pem
     }
 
-    /// Octets of the chain's certificates: what a full handshake carries besides its framing.
+    /// Bytes of the chain's certificates: what a full handshake carries besides its framing.
     pub fn chain_length(&self) -> usize {
         self.certified.cert.iter().map(|certificate| certificate.len()).sum()
     }

@@ -21,9 +21,9 @@ impl rustls::KeyLog for Lines {
         line.push_str(label);
         for part in [client_random, secret] {
             line.push(' ');
-            for octet in part {
+            for byte in part {
                 // Writing to a String cannot fail.
-                let _ = write!(line, "{octet:02x}");
+                let _ = write!(line, "{byte:02x}");
             }
         }
         self.0.line(&line);

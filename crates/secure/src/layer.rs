@@ -8,9 +8,9 @@ use proto::SendBuf;
 /// A clear or a secured byte stream.
 #[derive(Debug)]
 pub enum Layer {
-    /// Octets pass as they are.
+    /// Bytes pass as they are.
     Clear,
-    /// Octets pass through TLS.
+    /// Bytes pass through TLS.
     Tls(Box<Secured>),
 }
 
@@ -19,7 +19,7 @@ pub enum Layer {
 pub struct Secured {
     tls: Tls,
     plain: SendBuf,
-    /// Octets of plaintext given to records so far.
+    /// Bytes of plaintext given to records so far.
     sent: usize,
 }
 
@@ -27,10 +27,10 @@ pub struct Secured {
 ///
 /// While the congestion window grows, a full record would span two flights, and nothing of it can be read before
 /// the second one (I. Grigorik, "High Performance Browser Networking", ch. 4); with ten segments at first, three
-/// round trips carry about 64 KiB, and in these a record fits one segment of 1448 octets. A record of 16 KiB still
+/// round trips carry about 64 KiB, and in these a record fits one segment of 1448 bytes. A record of 16 KiB still
 /// takes 82 ms at 1.6 Mbit/s, which finished answers in it, and a client that gives windows back as it reads, wait
-/// for: up to 1 MiB, as Apache's H2TLSWarmUpSize has it, a record fits three segments. That costs 0.4 % more octets
-/// than full ones; Apache's own 1300 octets for all of it would cost 1.6 %.
+/// for: up to 1 MiB, as Apache's H2TLSWarmUpSize has it, a record fits three segments. That costs 0.4 % more bytes
+/// than full ones; Apache's own 1300 bytes for all of it would cost 1.6 %.
 const fn record_after(sent: usize) -> usize {
     match sent {
         0..0x1_0000 => 1_400,
@@ -45,7 +45,7 @@ impl Layer {
         Self::Tls(Box::new(Secured { tls, plain: SendBuf::new(), sent: 0 }))
     }
 
-    /// Takes octets off the front of `input` and gives the next piece of plaintext, which is gone with
+    /// Takes bytes off the front of `input` and gives the next piece of plaintext, which is gone with
     /// the next call. Call until None: then `input` is empty.
     pub fn handle_bytes<'a, 'i: 'a>(
         &'a mut self,
@@ -60,7 +60,7 @@ impl Layer {
         }
     }
 
-    /// The peer's octets are over: see [`Tls::handle_eof`].
+    /// The peer's bytes are over: see [`Tls::handle_eof`].
     pub fn handle_eof(&mut self) -> Result<(), TlsError> {
         match self {
             Self::Clear => Ok(()),
@@ -68,8 +68,8 @@ impl Layer {
         }
     }
 
-    /// Appends about `room` octets at most to `out`. `pull` is the machine above: it appends about as
-    /// many octets as it is asked for, and is asked for one record at a time, so that it decides late.
+    /// Appends about `room` bytes at most to `out`. `pull` is the machine above: it appends about as
+    /// many bytes as it is asked for, and is asked for one record at a time, so that it decides late.
     /// Records begin small and grow.
     pub fn poll_transmit(
         &mut self,
@@ -98,7 +98,7 @@ impl Layer {
         }
     }
 
-    /// Whether this layer itself holds octets to send.
+    /// Whether this layer itself holds bytes to send.
     pub fn wants_transmit(&self) -> bool {
         match self {
             Self::Clear => false,

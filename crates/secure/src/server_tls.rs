@@ -27,7 +27,7 @@ pub struct ServerTlsOptions {
     pub resumption: Resumption,
     /// Who decides on the cipher.
     pub ciphers: Ciphers,
-    /// Octets of a record at most, its header included; None for the protocol's 16 KiB.
+    /// Bytes of a record at most, its header included; None for the protocol's 16 KiB.
     pub record_size: Option<usize>,
     /// Where secrets are logged.
     pub key_log: Option<Arc<dyn KeyLog>>,

@@ -15,7 +15,7 @@ use trace::TlsRecord;
 pub struct Tls {
     connection: Connection,
     server: String,
-    /// Octets of the plaintext handed out last, which the next call takes away.
+    /// Bytes of the plaintext handed out last, which the next call takes away.
     lent: usize,
     failure: Option<TlsError>,
     peer_closed: bool,
@@ -58,7 +58,7 @@ impl Tls {
         Self { connection, server: server.to_owned(), lent: 0, failure: None, peer_closed: false }
     }
 
-    /// Takes octets off the front of `cipher` and gives the next piece of plaintext, which is gone
+    /// Takes bytes off the front of `cipher` and gives the next piece of plaintext, which is gone
     /// with the next call. Call until None: then `cipher` is empty. An error is final; alerts that
     /// tell the peer of it wait in `send`.
     pub fn handle_bytes(&mut self, cipher: &mut &[u8]) -> Result<Option<&[u8]>, TlsError> {
@@ -75,7 +75,7 @@ impl Tls {
                 return Err(failure.clone());
             }
             if cipher.is_empty() || self.peer_closed {
-                // Octets after close_notify mean nothing (RFC 8446 §6.1).
+                // Bytes after close_notify mean nothing (RFC 8446 §6.1).
                 *cipher = &[];
                 return Ok(None);
             }
@@ -96,11 +96,11 @@ impl Tls {
     }
 
     fn waiting(&mut self) -> usize {
-        // The reader's error means "nothing yet" or "nothing more": both are no octets.
+        // The reader's error means "nothing yet" or "nothing more": both are no bytes.
         self.connection.reader().fill_buf().map_or(0, <[u8]>::len)
     }
 
-    /// The peer's octets are over. An error where they ended before their time: within the handshake,
+    /// The peer's bytes are over. An error where they ended before their time: within the handshake,
     /// or without close_notify. Whether the latter matters depends on what was being said: a message
     /// with a length is whole without it.
     pub fn handle_eof(&mut self) -> Result<(), TlsError> {
@@ -136,7 +136,7 @@ impl Tls {
         }
     }
 
-    /// Whether TLS itself owes octets.
+    /// Whether TLS itself owes bytes.
     pub fn wants_send(&self) -> bool {
         self.connection.wants_write()
     }
@@ -196,7 +196,7 @@ impl Negotiated<'_> {
     }
 }
 
-/// Plaintext octets of the largest record (RFC 8446 §5.1).
+/// Plaintext bytes of the largest record (RFC 8446 §5.1).
 pub(crate) const RECORD: usize = 16 * 1024;
 
 /// Pieces that are gathered into one record.

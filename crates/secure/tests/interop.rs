@@ -24,9 +24,9 @@ impl Folder {
         Self(folder)
     }
 
-    fn write(&self, name: &str, octets: &[u8]) -> PathBuf {
+    fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.0.join(name);
-        std::fs::write(&path, octets).unwrap();
+        std::fs::write(&path, bytes).unwrap();
         path
     }
 }
@@ -69,7 +69,7 @@ fn exchange(
     enough: impl Fn(&[u8]) -> bool,
 ) -> Vec<u8> {
     socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    let (mut heard, mut octets) = (Vec::new(), vec![0; 20_000]);
+    let (mut heard, mut bytes) = (Vec::new(), vec![0; 20_000]);
     let mut waiting = Some(plain);
     loop {
         let mut out = SendBuf::new();
@@ -80,11 +80,11 @@ fn exchange(
         if enough(&heard) || layer.peer_closed() {
             return heard;
         }
-        let length = socket.read(&mut octets).unwrap();
+        let length = socket.read(&mut bytes).unwrap();
         if length == 0 {
             return heard;
         }
-        let mut cipher = &octets[..length];
+        let mut cipher = &bytes[..length];
         while let Some(part) = layer.handle_bytes(&mut cipher).unwrap() {
             heard.extend_from_slice(part);
         }

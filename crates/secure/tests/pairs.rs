@@ -1,4 +1,4 @@
-//! Both ends of TLS in memory, with the octets cut anywhere.
+//! Both ends of TLS in memory, with the bytes cut anywhere.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test fail with it")]
 
@@ -24,10 +24,10 @@ fn server(authority: &Authority, names: &[&str]) -> ServerTls {
     ServerTls::new(ServerTlsOptions::new(vec![authority.issue(names).unwrap()])).unwrap()
 }
 
-/// Gives `octets` to `tls` in pieces of `step`, and the plaintext back.
-fn feed(tls: &mut Tls, octets: &[u8], step: usize) -> Result<Vec<u8>, TlsError> {
+/// Gives `bytes` to `tls` in pieces of `step`, and the plaintext back.
+fn feed(tls: &mut Tls, bytes: &[u8], step: usize) -> Result<Vec<u8>, TlsError> {
     let mut plain = Vec::new();
-    for mut piece in octets.chunks(step) {
+    for mut piece in bytes.chunks(step) {
         while let Some(part) = tls.handle_bytes(&mut piece)? {
             plain.extend_from_slice(part);
         }
@@ -36,7 +36,7 @@ fn feed(tls: &mut Tls, octets: &[u8], step: usize) -> Result<Vec<u8>, TlsError> 
     Ok(plain)
 }
 
-/// Carries octets both ways until both ends are content.
+/// Carries bytes both ways until both ends are content.
 fn shake(near: &mut Tls, far: &mut Tls, step: usize) -> Result<(), TlsError> {
     loop {
         let (mut up, mut down) = (SendBuf::new(), SendBuf::new());
@@ -375,7 +375,7 @@ fn the_first_records_fit_a_segment_then_three_and_later_ones_are_full() {
     let mut layer = Layer::secured(far);
     let mut out = SendBuf::new();
     layer.poll_transmit(&mut out, 1_200_000, |plain, room| plain.put(&vec![1; room]));
-    // RFC 8446 §5.2: five octets of header, the last two the length of the rest.
+    // RFC 8446 §5.2: five bytes of header, the last two the length of the rest.
     let (wire, mut lengths) = (out.to_vec(), Vec::new());
     let mut rest = &wire[..];
     while let [23, _, _, high, low, body @ ..] = rest {
@@ -383,7 +383,7 @@ fn the_first_records_fit_a_segment_then_three_and_later_ones_are_full() {
         lengths.push(5 + length);
         rest = &body[length..];
     }
-    assert!(rest.is_empty(), "{} octets are no records", rest.len());
+    assert!(rest.is_empty(), "{} bytes are no records", rest.len());
     assert!(lengths.iter().take(40).all(|&length| length <= 1_448), "{lengths:?}");
     assert!(lengths.iter().skip(60).take(200).all(|&length| length <= 3 * 1_448), "{lengths:?}");
     assert!(lengths.iter().rev().nth(1).is_some_and(|&length| length > 16_000), "{lengths:?}");
@@ -397,7 +397,7 @@ fn serial_numbers_follow_from_the_seed_and_keys_do_not() {
     };
     let (one, again, other) = (issue(1), issue(1), issue(2));
     assert_ne!(one.key_pem(), again.key_pem());
-    // The serial stands 15 octets into the certificate: 20 characters of base64 behind the first mark.
+    // The serial stands 15 bytes into the certificate: 20 characters of base64 behind the first mark.
     let start = |identity: &Identity| identity.chain_pem()[48..68].to_vec();
     assert_eq!(start(&one), start(&again));
     assert_ne!(start(&one), start(&other));

@@ -95,10 +95,10 @@ pub struct RateGauge {
 }
 
 impl RateGauge {
-    /// From the stamps in nanoseconds of packets of `octets` each, in the order of arrival; None of fewer than three.
-    pub fn new(rate: BitRate, octets: u64, stamps: &[u64]) -> Option<Self> {
+    /// From the stamps in nanoseconds of packets of `bytes` each, in the order of arrival; None of fewer than three.
+    pub fn new(rate: BitRate, bytes: u64, stamps: &[u64]) -> Option<Self> {
         let [first, .., last] = stamps else { return None };
-        let ideal = (octets * 8) as f64 * 1e9 / rate.bits_per_second() as f64;
+        let ideal = (bytes * 8) as f64 * 1e9 / rate.bits_per_second() as f64;
         let gaps = stamps.len() as f64 - 1.0;
         let taken = last.checked_sub(*first).filter(|taken| *taken > 0 && stamps.len() > 2)? as f64;
         let off = |pair: &[u64]| (pair[1] as f64 - pair[0] as f64 - ideal).abs() as u64;
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_counted_from_the_first_packet_to_the_last() {
-        // 1500 octets at 12 Mbit/s leave a millisecond apart; here one gap is a tenth longer.
+        // 1500 bytes at 12 Mbit/s leave a millisecond apart; here one gap is a tenth longer.
         let stamps = [0, 1_000_000, 2_100_000, 3_000_000, 4_000_000];
         let rate: BitRate = "12mbit".parse().unwrap();
         let gauge = RateGauge::new(rate, 1500, &stamps).unwrap();

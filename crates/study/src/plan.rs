@@ -137,7 +137,7 @@ pub struct Surroundings {
 /// What is known of a workload beforehand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkFacts {
-    /// Octets that it moves.
+    /// Bytes that it moves.
     pub bytes: ByteSize,
     /// Server and client time that it takes at the least.
     pub waiting: Duration,
@@ -164,7 +164,7 @@ pub fn trials(experiment: &Experiment, surroundings: &Surroundings) -> Vec<Trial
 }
 
 /// The share of one core that forwarding at `rate` takes: the spin of 80 µs before each packet's deadline, both
-/// ways, and the work itself, of which a core does 2.4 Gbit/s in packets of 1500 octets.
+/// ways, and the work itself, of which a core does 2.4 Gbit/s in packets of 1500 bytes.
 pub fn cpu_share(rate: BitRate) -> f64 {
     const SPIN_SECONDS: f64 = 80e-6;
     const PACKET_BITS: f64 = 1500.0 * 8.0;

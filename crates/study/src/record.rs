@@ -16,13 +16,13 @@ pub const ROWS_SCHEMA: &str = "wirelap.rows/1";
 
 /// Names of the metrics that trials have.
 pub mod metric {
-    /// From the first wish to the last octet of what counts, in milliseconds.
+    /// From the first wish to the last byte of what counts, in milliseconds.
     pub const LOAD_MS: &str = "load_ms";
-    /// From the first wish to the first octet of the document, in milliseconds.
+    /// From the first wish to the first byte of the document, in milliseconds.
     pub const FIRST_BYTE_MS: &str = "first_byte_ms";
-    /// The mean of the calls' times, each from when it was to be made to its last octet, in milliseconds.
+    /// The mean of the calls' times, each from when it was to be made to its last byte, in milliseconds.
     pub const MEAN_MS: &str = "mean_ms";
-    /// From the first call's wish to the last octet of all, in milliseconds: the load time of calls.
+    /// From the first call's wish to the last byte of all, in milliseconds: the load time of calls.
     pub const TOTAL_MS: &str = "total_ms";
     /// From the first message's wish to when one could be sent, in milliseconds: connect, TLS, a WebSocket's handshake.
     pub const OPEN_MS: &str = "open_ms";
@@ -40,7 +40,7 @@ pub mod metric {
     /// From the start of a client's process until it began its work, in milliseconds, without the warm-up where it
     /// tells how long that took; of all processes together.
     pub const STARTUP_MS: &str = "startup_ms";
-    /// From the begin of the work to the last octet, as the client tells it, in milliseconds; of all processes
+    /// From the begin of the work to the last byte, as the client tells it, in milliseconds; of all processes
     /// together.
     pub const TRANSFER_MS: &str = "transfer_ms";
     /// Processor time of both ends, in milliseconds.
@@ -51,9 +51,9 @@ pub mod metric {
     pub const SERVER_CPU_MS: &str = "server_cpu_ms";
     /// Processor seconds of the client for a GiB of bodies.
     pub const CPU_PER_GIB: &str = "client_cpu_s_per_gib";
-    /// The greatest memory that a process of the client held, in octets.
+    /// The greatest memory that a process of the client held, in bytes.
     pub const PEAK_MEMORY: &str = "client_peak_memory";
-    /// The most memory that all processes of the client held at one time, in octets, with the pages of files that they
+    /// The most memory that all processes of the client held at one time, in bytes, with the pages of files that they
     /// were the first to touch; where a control group counted it.
     pub const GROUP_MEMORY: &str = "client_group_memory";
     /// 1 where every file's SHA-256 is right, else 0.
@@ -62,21 +62,21 @@ pub mod metric {
     pub const GC_COUNT: &str = "gc_count";
     /// Time that they took, in milliseconds.
     pub const GC_MS: &str = "gc_ms";
-    /// The greatest use of a managed heap, in octets.
+    /// The greatest use of a managed heap, in bytes.
     pub const HEAP_PEAK: &str = "heap_peak";
     /// Streams that a connection carried on average, pushes among them.
     pub const STREAMS_PER_CONNECTION: &str = "streams_per_connection";
     /// Streams that the server opened.
     pub const PUSHED: &str = "pushed_streams";
-    /// Octets of heads that the client sent, on the wire; what counts, [`trace::HeaderOctets`] says.
-    pub const HEADERS_SENT: &str = "header_octets_sent";
+    /// Bytes of heads that the client sent, on the wire; what counts, [`trace::HeaderBytes`] says.
+    pub const HEADERS_SENT: &str = "header_bytes_sent";
     /// The same before compression.
-    pub const HEADERS_SENT_PLAIN: &str = "header_octets_sent_plain";
-    /// Octets of heads that the client received, on the wire.
-    pub const HEADERS_RECEIVED: &str = "header_octets_received";
+    pub const HEADERS_SENT_PLAIN: &str = "header_bytes_sent_plain";
+    /// Bytes of heads that the client received, on the wire.
+    pub const HEADERS_RECEIVED: &str = "header_bytes_received";
     /// The same before compression.
-    pub const HEADERS_RECEIVED_PLAIN: &str = "header_octets_received_plain";
-    /// Octets that the client took from its sockets.
+    pub const HEADERS_RECEIVED_PLAIN: &str = "header_bytes_received_plain";
+    /// Bytes that the client took from its sockets.
     pub const BYTES: &str = "bytes";
     /// Connections opened.
     pub const CONNECTIONS: &str = "connections";
@@ -114,7 +114,7 @@ pub struct HostFacts {
     pub cpu: String,
     /// Cores that could be used.
     pub cores: u32,
-    /// Memory in octets.
+    /// Memory in bytes.
     pub memory_bytes: u64,
     /// Whether the lab ran as root.
     pub root: bool,
@@ -220,7 +220,7 @@ pub struct LinkCounters {
 pub struct DirectionCounters {
     /// Packets that entered.
     pub packets: u64,
-    /// Octets of IP that entered.
+    /// Bytes of IP that entered.
     pub bytes: u64,
     /// Packets taken by the seeded loss.
     pub lost: u64,
@@ -272,7 +272,7 @@ pub struct EndUse {
     pub system_ms: f64,
     /// Who counted the processor time.
     pub cpu_counter: Counter,
-    /// The greatest resident set of one process, in octets.
+    /// The greatest resident set of one process, in bytes.
     pub peak_memory_bytes: u64,
     /// Context switches because it waited.
     pub voluntary_switches: u64,
@@ -286,7 +286,7 @@ pub struct EndUse {
 /// The most memory that a control group held at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct GroupMemory {
-    /// In octets.
+    /// In bytes.
     pub peak_bytes: u64,
     /// Who counted it.
     pub counter: Counter,

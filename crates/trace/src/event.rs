@@ -19,7 +19,7 @@ pub enum Event<'a> {
         stream: u64,
         /// The RFC's name of its type.
         frame: &'static str,
-        /// Octets of payload.
+        /// Bytes of payload.
         length: u64,
     },
     /// A frame was received and parsed (qlog `http:frame_parsed`).
@@ -28,16 +28,16 @@ pub enum Event<'a> {
         stream: u64,
         /// The RFC's name of its type.
         frame: &'static str,
-        /// Octets of payload.
+        /// Bytes of payload.
         length: u64,
     },
     /// A header block was coded or decoded (qlog `qpack:headers_encoded`, `headers_decoded`).
     HeaderBlock {
         /// Its stream.
         stream: u64,
-        /// Octets before compression, as [`crate::HeaderOctets`] counts them.
+        /// Bytes before compression, as [`crate::HeaderBytes`] counts them.
         plain: u64,
-        /// Octets on the wire.
+        /// Bytes on the wire.
         coded: u64,
     },
     /// A stream came to its end before its time.

@@ -1,10 +1,10 @@
 //! What is kept of a fetch and of a connection: the client's own testimony, one row each.
 
-use crate::header::HeaderOctets;
+use crate::header::HeaderBytes;
 use serde::{Deserialize, Serialize};
 use unit::Instant;
 
-/// One resource asked for, from the wish to the last octet.
+/// One resource asked for, from the wish to the last byte.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FetchRecord {
     /// Number within the trial, in the order of asking.
@@ -23,7 +23,7 @@ pub struct FetchRecord {
     pub pushed: bool,
     /// Redirects followed.
     pub redirects: u32,
-    /// Octets of body received.
+    /// Bytes of body received.
     pub body_bytes: u64,
     /// When each phase ended.
     pub phases: Phases,
@@ -49,10 +49,10 @@ pub struct Phases {
     /// The request was handed to the connection.
     #[serde(with = "crate::nanos::option", default)]
     pub sent: Option<Instant>,
-    /// The first octet of the final response's head arrived.
+    /// The first byte of the final response's head arrived.
     #[serde(with = "crate::nanos::option", default)]
     pub first_byte: Option<Instant>,
-    /// The last octet of the body arrived, or the fetch failed.
+    /// The last byte of the body arrived, or the fetch failed.
     #[serde(with = "crate::nanos::option", default)]
     pub last_byte: Option<Instant>,
 }
@@ -97,14 +97,14 @@ pub struct ConnectionRecord {
     /// Streams that the server opened: pushes, whether they were taken or not.
     #[serde(default)]
     pub pushed: u32,
-    /// Octets of heads, before and after compression; None where the client does not tell.
+    /// Bytes of heads, before and after compression; None where the client does not tell.
     #[serde(default)]
-    pub headers: Option<HeaderOctets>,
+    pub headers: Option<HeaderBytes>,
     /// Request rounds: times the client, having nothing more coming on this connection, sent a request and waited.
     pub rounds: u32,
-    /// Octets given to the socket.
+    /// Bytes given to the socket.
     pub bytes_sent: u64,
-    /// Octets taken from the socket.
+    /// Bytes taken from the socket.
     pub bytes_received: u64,
 }
 

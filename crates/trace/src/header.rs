@@ -1,10 +1,10 @@
-//! What heads cost: octets before and after compression, each way. The one rule: what is counted before
+//! What heads cost: bytes before and after compression, each way. The one rule: what is counted before
 //! compression is what the protocol would have sent without it, so that the two differ by compression alone.
 
 use crate::fetch::ConnectionRecord;
 use serde::{Deserialize, Serialize};
 
-/// Octets of heads and trailers on one connection, as one of its ends saw them. Which octets these are, the
+/// Bytes of heads and trailers on one connection, as one of its ends saw them. Which bytes these are, the
 /// protocol says:
 ///
 /// | protocol | `plain` | `coded` |
@@ -15,14 +15,14 @@ use serde::{Deserialize, Serialize};
 ///
 /// Blocks that could not be decoded are not counted, nor are trailers of HTTP/1.1, which are chunks of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct HeaderOctets {
+pub struct HeaderBytes {
     /// Given out.
     pub sent: HeaderSize,
     /// Taken in.
     pub received: HeaderSize,
 }
 
-/// Octets of heads one way.
+/// Bytes of heads one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct HeaderSize {
     /// Before compression.
@@ -44,7 +44,7 @@ impl HeaderSize {
     }
 }
 
-impl HeaderOctets {
+impl HeaderBytes {
     /// All heads of `connections`; None where those of one are not told, and without a connection.
     pub fn of<'c>(connections: impl IntoIterator<Item = &'c ConnectionRecord>) -> Option<Self> {
         let add = |sum: Self, one: Self| Self {

@@ -31,5 +31,5 @@ mod packet;
 
 pub use event::{Event, Sink, Tracer};
 pub use fetch::{ConnectionRecord, FetchOutcome, FetchRecord, Phases, TlsRecord};
-pub use header::{HeaderOctets, HeaderSize};
+pub use header::{HeaderBytes, HeaderSize};
 pub use packet::{Direction, Fate, Flow, PacketRecord, QuicMark, TcpMark, UdpMark};

@@ -50,7 +50,7 @@ pub struct PacketRecord {
     pub direction: Direction,
     /// Number among the packets of its direction, from 0.
     pub index: u64,
-    /// Octets of IP header and payload.
+    /// Bytes of IP header and payload.
     pub length: u32,
     /// What became of it.
     pub fate: Fate,
@@ -77,20 +77,20 @@ pub struct Flow {
 /// The fields of a TCP segment that tell its story.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpMark {
-    /// Sequence number of the first octet.
+    /// Sequence number of the first byte.
     pub sequence: u32,
     /// Acknowledgement number.
     pub acknowledgement: u32,
-    /// Flags octet (RFC 9293 §3.1: CWR ECE URG ACK PSH RST SYN FIN).
+    /// Flags byte (RFC 9293 §3.1: CWR ECE URG ACK PSH RST SYN FIN).
     pub flags: u8,
-    /// Octets of payload.
+    /// Bytes of payload.
     pub payload: u32,
 }
 
 /// What a UDP datagram shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UdpMark {
-    /// Octets of payload.
+    /// Bytes of payload.
     pub payload: u32,
     /// What QUIC shows of a handshake's packet in it.
     pub quic: Option<QuicMark>,
@@ -99,6 +99,6 @@ pub struct UdpMark {
 /// A QUIC packet with a long header, of a version that HTTP/3 is spoken over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuicMark {
-    /// The connection's name at the sender, its first eight octets: it tells connections of one flow apart.
+    /// The connection's name at the sender, its first eight bytes: it tells connections of one flow apart.
     pub sender: u64,
 }

@@ -29,7 +29,7 @@ impl BitRate {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// How many octets fit into `span`, rounded down: with the round trip, the bandwidth-delay product.
+    /// How many bytes fit into `span`, rounded down: with the round trip, the bandwidth-delay product.
     pub fn bytes_in(self, span: Duration) -> ByteSize {
         let bytes = u128::from(self.0) * span.as_nanos() / 8 / 1_000_000_000;
         ByteSize(u64::try_from(bytes).unwrap_or(u64::MAX))

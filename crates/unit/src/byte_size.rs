@@ -1,4 +1,4 @@
-//! A count of octets. Decimal units: 1 kB is 1000 octets, 1 KiB is 1024.
+//! A count of bytes. Decimal units: 1 kB is 1000 bytes, 1 KiB is 1024.
 
 use crate::parse::{ParseError, number_and_unit};
 use std::fmt;
@@ -8,12 +8,12 @@ use std::str::FromStr;
 
 const EXPECTED: &str = "a size such as 5kB, 1.5MB, 64KiB or 800B";
 
-/// A count of octets.
+/// A count of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ByteSize(pub u64);
 
 impl ByteSize {
-    /// No octets.
+    /// No bytes.
     pub const ZERO: Self = Self(0);
 
     /// The difference, or zero where `other` is larger.

@@ -1,4 +1,4 @@
-//! A set of octets of one file, by their places: what of it is there. Ranges are half open, do not touch and
+//! A set of bytes of one file, by their places: what of it is there. Ranges are half open, do not touch and
 //! stand in order.
 
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// Which octets of a file are there.
+/// Which bytes of a file are there.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ranges {
     /// Beginning to end.
@@ -38,7 +38,7 @@ impl Ranges {
         self.spans.insert(start, end);
     }
 
-    /// How many octets there are.
+    /// How many bytes there are.
     pub fn total(&self) -> u64 {
         self.spans.iter().map(|(start, end)| end - start).sum()
     }
@@ -58,7 +58,7 @@ impl Ranges {
         range.is_empty() || self.gap(range.start).start >= range.end
     }
 
-    /// The first octets at or after `from` that are missing, up to those that are there again; the end is
+    /// The first bytes at or after `from` that are missing, up to those that are there again; the end is
     /// `u64::MAX` where nothing follows.
     pub fn gap(&self, from: u64) -> Range<u64> {
         let start = match self.spans.range(..=from).next_back() {

@@ -14,8 +14,8 @@ impl Seed {
     /// An independent seed for the purpose that `name` tells.
     pub fn child(self, name: &str) -> Self {
         // FNV-1a over the name, then mixed with the parent.
-        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, octet| {
-            (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3)
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
         Self(mix(self.0 ^ mix(hash)))
     }

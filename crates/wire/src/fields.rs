@@ -7,7 +7,7 @@ use crate::h1;
 use std::fmt;
 use std::sync::Arc;
 
-/// Octets that RFC 7541 §4.1 and RFC 9113 §6.5.2 count for a field beside its name and value.
+/// Bytes that RFC 7541 §4.1 and RFC 9113 §6.5.2 count for a field beside its name and value.
 const FIELD_OVERHEAD: usize = 32;
 
 /// Header or trailer fields in the order of the message. Names compare without case.
@@ -72,15 +72,15 @@ impl Fields {
         Self::default()
     }
 
-    /// No fields, with room for so many, and for so many octets of names and values.
-    pub fn with_capacity(fields: usize, octets: usize) -> Self {
-        Self { text: Vec::with_capacity(octets), entries: Vec::with_capacity(fields), seal: None }
+    /// No fields, with room for so many, and for so many bytes of names and values.
+    pub fn with_capacity(fields: usize, bytes: usize) -> Self {
+        Self { text: Vec::with_capacity(bytes), entries: Vec::with_capacity(fields), seal: None }
     }
 
-    /// Makes room for so many more fields, and for so many more octets of names and values.
-    pub fn reserve(&mut self, fields: usize, octets: usize) {
+    /// Makes room for so many more fields, and for so many more bytes of names and values.
+    pub fn reserve(&mut self, fields: usize, bytes: usize) {
         self.entries.reserve(fields);
-        self.text.reserve(octets);
+        self.text.reserve(bytes);
     }
 
     /// Appends a field.
@@ -139,7 +139,7 @@ impl Fields {
         self.entries.is_empty()
     }
 
-    /// Octets as RFC 9113 §6.5.2 counts them: name, value and 32 a field.
+    /// Bytes as RFC 9113 §6.5.2 counts them: name, value and 32 a field.
     pub fn list_size(&self) -> usize {
         self.text.len() + self.entries.len() * FIELD_OVERHEAD
     }
@@ -151,7 +151,7 @@ impl Fields {
         self.entries.extend_from_slice(&other.entries);
     }
 
-    /// Octets that its buffers hold, filled or not.
+    /// Bytes that its buffers hold, filled or not.
     pub fn room(&self) -> usize {
         self.text.capacity() + self.entries.capacity() * std::mem::size_of::<Entry>()
     }
@@ -224,12 +224,12 @@ fn belongs_to_connection(name: &[u8]) -> bool {
 
 /// Whether a name is a token without upper case, as HTTP/2 and SPDY have it.
 pub fn is_lower_name(name: &[u8]) -> bool {
-    !name.is_empty() && name.iter().all(|&octet| NAME_OCTETS[usize::from(octet)])
+    !name.is_empty() && name.iter().all(|&byte| NAME_BYTES[usize::from(byte)])
 }
 
-static NAME_OCTETS: [bool; 256] = name_octets();
+static NAME_BYTES: [bool; 256] = name_bytes();
 
-const fn name_octets() -> [bool; 256] {
+const fn name_bytes() -> [bool; 256] {
     let mut allowed = [false; 256];
     let others = b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz";
     let mut at = 0;

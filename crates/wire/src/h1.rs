@@ -8,11 +8,11 @@
 //! ```
 //! use wire::h1;
 //!
-//! let octets = b"GET /a HTTP/1.1\r\nHost: example.org\r\n\r\n";
+//! let bytes = b"GET /a HTTP/1.1\r\nHost: example.org\r\n\r\n";
 //! let mut scanner = h1::HeadScanner::new(h1::Limits::default());
-//! assert_eq!(scanner.scan(octets)?, Some(octets.len()));
+//! assert_eq!(scanner.scan(bytes)?, Some(bytes.len()));
 //! let mut scratch = h1::field_scratch();
-//! let parts = h1::parse_request(octets, &mut scratch)?;
+//! let parts = h1::parse_request(bytes, &mut scratch)?;
 //! assert_eq!((parts.method, parts.target), ("GET", "/a"));
 //! assert_eq!(parts.fields().next().map(|field| field.value), Some(&b"example.org"[..]));
 //! # Ok::<(), h1::Error>(())
@@ -43,19 +43,19 @@ pub use plain::{PlainRequest, plain_request};
 pub use scan::{HeadScanner, Limits};
 
 /// RFC 9110 §5.6.2: tchar.
-fn is_tchar(octet: u8) -> bool {
-    TCHAR[usize::from(octet)]
+fn is_tchar(byte: u8) -> bool {
+    TCHAR[usize::from(byte)]
 }
 
 const TCHAR: [bool; 256] = alphanumeric_and(b"!#$%&'*+-.^_`|~");
 
-/// Which octets are letters, digits or among `others`.
+/// Which bytes are letters, digits or among `others`.
 const fn alphanumeric_and(others: &[u8]) -> [bool; 256] {
     let mut table = [false; 256];
-    let mut octet = 0;
-    while octet < 256 {
-        table[octet] = (octet as u8).is_ascii_alphanumeric();
-        octet += 1;
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
     }
     let mut index = 0;
     while index < others.len() {

@@ -1,12 +1,12 @@
-//! Frames of HTTP/2 (RFC 9113 §4, §6; RFC 9218 §7.1): octets to frames and back, one frame at a time.
+//! Frames of HTTP/2 (RFC 9113 §4, §6; RFC 9218 §7.1): bytes to frames and back, one frame at a time.
 //! What a frame means for a stream or a connection is not known here.
 //!
 //! ```
 //! use wire::h2::{Frame, FrameHeader};
 //!
-//! let mut octets = Vec::new();
-//! Frame::WindowUpdate { stream: 3, increment: 100 }.encode(&mut octets);
-//! let (header, payload) = octets.split_first_chunk().unwrap();
+//! let mut bytes = Vec::new();
+//! Frame::WindowUpdate { stream: 3, increment: 100 }.encode(&mut bytes);
+//! let (header, payload) = bytes.split_first_chunk().unwrap();
 //! let header = FrameHeader::parse(header);
 //! assert_eq!((header.stream, header.length), (3, 4));
 //! assert_eq!(Frame::parse(header, payload)?, Frame::WindowUpdate { stream: 3, increment: 100 });

@@ -30,7 +30,7 @@ use std::fmt;
 /// Why a header block cannot be read, and where. The connection's compression state is lost with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Error {
-    /// Octets from the start of the block.
+    /// Bytes from the start of the block.
     pub at: usize,
     /// What is wrong there.
     pub fault: Fault,
@@ -66,7 +66,7 @@ impl fmt::Display for Error {
             Fault::Excess => "names are copied from the table over and over",
             Fault::SizeUpdate => "a table size update is misplaced or missing",
         };
-        write!(f, "header block, octet {}: {what}", self.at)
+        write!(f, "header block, byte {}: {what}", self.at)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Octets to frames and back, with no roles and no lifecycle: a codec returns a value or a positioned
+//! Bytes to frames and back, with no roles and no lifecycle: a codec returns a value or a positioned
 //! error, never panics, and bounds its memory.
 //!
 //! ```

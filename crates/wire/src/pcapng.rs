@@ -1,4 +1,4 @@
-//! pcapng, the file format of packet captures (draft-ietf-opsawg-pcapng): octets <-> blocks. The one rule: a block
+//! pcapng, the file format of packet captures (draft-ietf-opsawg-pcapng): bytes <-> blocks. The one rule: a block
 //! borrows what it carries, and little-endian sections of Ethernet frames with stamps in nanoseconds are all that
 //! is written; any block that is whole can be skipped, whatever it holds.
 
@@ -68,29 +68,29 @@ pub enum Block<'a> {
     Other(u32),
 }
 
-/// Octets that are no pcapng of the kind that is written here.
+/// Bytes that are no pcapng of the kind that is written here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PcapngError {
-    /// The octets end before the block does.
-    #[error("at octet {at}: the file ends within a block")]
+    /// The bytes end before the block does.
+    #[error("at byte {at}: the file ends within a block")]
     Truncated {
-        /// How many octets there are.
+        /// How many bytes there are.
         at: usize,
     },
     /// A length that its block contradicts.
-    #[error("at octet {at}: a length contradicts the block")]
+    #[error("at byte {at}: a length contradicts the block")]
     Length {
         /// Where the length stands.
         at: usize,
     },
     /// Another byte order, version, link type or resolution of stamps than is written here.
-    #[error("at octet {at}: a capture of another kind")]
+    #[error("at byte {at}: a capture of another kind")]
     Foreign {
         /// Where it says so.
         at: usize,
     },
     /// A text that is not UTF-8.
-    #[error("at octet {at}: a text that is not UTF-8")]
+    #[error("at byte {at}: a text that is not UTF-8")]
     Text {
         /// Where the text begins.
         at: usize,
@@ -137,17 +137,17 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Reads the block that `octets` begin with, and tells how many octets it has.
-    pub fn decode(octets: &'a [u8]) -> Result<(Self, usize), PcapngError> {
-        let kind = u32_at(octets, 0)?;
-        if kind == SECTION && u32_at(octets, HEAD)? != BYTE_ORDER {
+    /// Reads the block that `bytes` begin with, and tells how many bytes it has.
+    pub fn decode(bytes: &'a [u8]) -> Result<(Self, usize), PcapngError> {
+        let kind = u32_at(bytes, 0)?;
+        if kind == SECTION && u32_at(bytes, HEAD)? != BYTE_ORDER {
             return Err(PcapngError::Foreign { at: HEAD });
         }
-        let length = u32_at(octets, 4)? as usize;
+        let length = u32_at(bytes, 4)? as usize;
         if length < FRAME || !length.is_multiple_of(4) {
             return Err(PcapngError::Length { at: 4 });
         }
-        let whole = octets.get(..length).ok_or(PcapngError::Truncated { at: octets.len() })?;
+        let whole = bytes.get(..length).ok_or(PcapngError::Truncated { at: bytes.len() })?;
         let behind = length - 4;
         if u32_at(whole, behind)? as usize != length {
             return Err(PcapngError::Length { at: behind });
@@ -268,15 +268,15 @@ fn framed(out: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(&length);
 }
 
-/// Octets up to a boundary of 32 bits (§3.1).
-fn padded(out: &mut Vec<u8>, octets: &[u8]) {
-    out.extend_from_slice(octets);
-    out.resize(out.len() + octets.len().next_multiple_of(4) - octets.len(), 0);
+/// Bytes up to a boundary of 32 bits (§3.1).
+fn padded(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(bytes);
+    out.resize(out.len() + bytes.len().next_multiple_of(4) - bytes.len(), 0);
 }
 
-fn u32_at(octets: &[u8], at: usize) -> Result<u32, PcapngError> {
-    let four = octets.get(at..).and_then(|rest| rest.first_chunk());
-    four.map(|four| u32::from_le_bytes(*four)).ok_or(PcapngError::Truncated { at: octets.len() })
+fn u32_at(bytes: &[u8], at: usize) -> Result<u32, PcapngError> {
+    let four = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    four.map(|four| u32::from_le_bytes(*four)).ok_or(PcapngError::Truncated { at: bytes.len() })
 }
 
 #[cfg(test)]

@@ -36,8 +36,8 @@ impl<'a> LongHeader<'a> {
     }
 }
 
-fn connection_id(octets: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (&length, rest) = octets.split_first()?;
+fn connection_id(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (&length, rest) = bytes.split_first()?;
     rest.split_at_checked(usize::from(length))
 }
 
@@ -50,7 +50,7 @@ const V2: u32 = 0x6b33_43cf;
 mod tests {
     use super::*;
 
-    /// The first octets of the client's first packet in RFC 9001, appendix A.2.
+    /// The first bytes of the client's first packet in RFC 9001, appendix A.2.
     const INITIAL: [u8; 16] = [
         0xc0, 0x00, 0x00, 0x00, 0x01, 0x08, 0x83, 0x94, 0xc8, 0xf0, 0x3e, 0x51, 0x57, 0x08, 0x00,
         0x00,
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn what_is_no_long_header_is_none() {
         for length in 0..15 {
-            assert_eq!(LongHeader::parse(&INITIAL[..length]), None, "{length} octets");
+            assert_eq!(LongHeader::parse(&INITIAL[..length]), None, "{length} bytes");
         }
         let mut short = INITIAL;
         short[0] = 0x40;

@@ -1,13 +1,13 @@
 //! Frames and header blocks of SPDY/3 and SPDY/3.1 (draft-mbelshe-httpbis-spdy-00 and its successor;
-//! both put version 3 on the wire): octets to values and back. What a frame means for a stream or a
+//! both put version 3 on the wire): bytes to values and back. What a frame means for a stream or a
 //! session is not known here.
 //!
 //! ```
 //! use wire::spdy::{Frame, FrameHeader};
 //!
-//! let mut octets = Vec::new();
-//! Frame::WindowUpdate { stream: 3, increment: 100 }.encode(&mut octets);
-//! let (header, payload) = octets.split_first_chunk().unwrap();
+//! let mut bytes = Vec::new();
+//! Frame::WindowUpdate { stream: 3, increment: 100 }.encode(&mut bytes);
+//! let (header, payload) = bytes.split_first_chunk().unwrap();
 //! let header = FrameHeader::parse(header);
 //! assert_eq!(header.length, 8);
 //! assert_eq!(Frame::parse(header, payload)?, Frame::WindowUpdate { stream: 3, increment: 100 });

@@ -1,14 +1,14 @@
-//! WebSocket's octets (RFC 6455, RFC 7692): frame headers, masks, close codes, text that is checked as
+//! WebSocket's bytes (RFC 6455, RFC 7692): frame headers, masks, close codes, text that is checked as
 //! it arrives, the extension field, the key's answer, and messages through DEFLATE.
 //!
 //! ```
 //! use wire::ws::{FrameHeader, OpCode, mask};
 //!
 //! // RFC 6455 §5.7: a single-frame masked text message.
-//! let octets = [0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58];
-//! let (header, length) = FrameHeader::parse(&octets)?.ok_or("more octets are needed")?;
+//! let bytes = [0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58];
+//! let (header, length) = FrameHeader::parse(&bytes)?.ok_or("more bytes are needed")?;
 //! assert_eq!((header.op_code, header.length), (OpCode::Text, 5));
-//! let mut payload = octets[length..].to_vec();
+//! let mut payload = bytes[length..].to_vec();
 //! mask(&mut payload, header.mask.ok_or("a client masks")?, 0);
 //! assert_eq!(payload, b"Hello");
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -5,15 +5,15 @@ use wire::h2::{
     Dependency, ErrorCode, Frame, FrameHeader, FrameKind, HEADER_LENGTH, Setting, SettingId,
 };
 
-fn parse(octets: &[u8]) -> Frame<'_> {
-    let (header, payload) = octets.split_first_chunk::<HEADER_LENGTH>().expect("a header");
+fn parse(bytes: &[u8]) -> Frame<'_> {
+    let (header, payload) = bytes.split_first_chunk::<HEADER_LENGTH>().expect("a header");
     Frame::parse(FrameHeader::parse(header), payload).expect("a frame")
 }
 
 fn same(frame: Frame<'_>) {
-    let mut octets = Vec::new();
-    frame.encode(&mut octets);
-    assert_eq!(parse(&octets), frame);
+    let mut bytes = Vec::new();
+    frame.encode(&mut bytes);
+    assert_eq!(parse(&bytes), frame);
 }
 
 fn dependency() -> impl Strategy<Value = Dependency> {
@@ -30,7 +30,7 @@ proptest! {
     fn every_frame_survives_the_wire(
         stream in stream(),
         other in stream(),
-        octets in proptest::collection::vec(any::<u8>(), 0..300),
+        bytes in proptest::collection::vec(any::<u8>(), 0..300),
         flags in (any::<bool>(), any::<bool>()),
         padding in proptest::option::of(any::<u8>()),
         place in proptest::option::of(dependency()),
@@ -38,27 +38,27 @@ proptest! {
         opaque in any::<[u8; 8]>(),
         settings in proptest::collection::vec((any::<u16>(), any::<u32>()), 0..9),
     ) {
-        let octets = &octets[..];
+        let bytes = &bytes[..];
         let (end_stream, end_headers) = flags;
         let (code, dependency) = (ErrorCode(number), place);
-        same(Frame::Data { stream, data: octets, end_stream, padding });
-        same(Frame::Headers { stream, block: octets, end_stream, end_headers, dependency, padding });
-        same(Frame::PushPromise { stream, promised: other, block: octets, end_headers, padding });
-        same(Frame::Continuation { stream, block: octets, end_headers });
+        same(Frame::Data { stream, data: bytes, end_stream, padding });
+        same(Frame::Headers { stream, block: bytes, end_stream, end_headers, dependency, padding });
+        same(Frame::PushPromise { stream, promised: other, block: bytes, end_headers, padding });
+        same(Frame::Continuation { stream, block: bytes, end_headers });
         if let Some(dependency) = place {
             same(Frame::Priority { stream, dependency });
         }
         same(Frame::ResetStream { stream, code });
         same(Frame::Ping(opaque));
         same(Frame::PingAck(opaque));
-        same(Frame::GoAway { last: other, code, debug: octets });
+        same(Frame::GoAway { last: other, code, debug: bytes });
         same(Frame::WindowUpdate { stream, increment: other });
         same(Frame::WindowUpdate { stream: 0, increment: other });
-        same(Frame::PriorityUpdate { prioritised: other, value: octets });
+        same(Frame::PriorityUpdate { prioritised: other, value: bytes });
         same(Frame::SettingsAck);
-        let length = octets.len() as u32;
+        let length = bytes.len() as u32;
         let header = FrameHeader { length, kind: FrameKind(0xee), flags: number as u8, stream };
-        same(Frame::Unknown { header, payload: octets });
+        same(Frame::Unknown { header, payload: bytes });
 
         let settings: Vec<_> =
             settings.into_iter().map(|(id, value)| Setting { id: SettingId(id), value }).collect();
@@ -79,9 +79,9 @@ proptest! {
         let length = payload.len() as u32;
         let header = FrameHeader { length, kind: FrameKind(kind), flags, stream };
         if let Ok(frame) = Frame::parse(header, &payload) {
-            let mut octets = Vec::new();
-            frame.encode(&mut octets);
-            prop_assert_eq!(parse(&octets), frame);
+            let mut bytes = Vec::new();
+            frame.encode(&mut bytes);
+            prop_assert_eq!(parse(&bytes), frame);
         }
     }
 }

@@ -19,11 +19,11 @@ struct Session {
 
 #[derive(Deserialize)]
 struct Block {
-    octets: String,
+    bytes: String,
     fields: Vec<(String, String)>,
 }
 
-fn octets(hex: &str) -> Vec<u8> {
+fn bytes(hex: &str) -> Vec<u8> {
     let digit = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal");
     (0..hex.len()).step_by(2).map(digit).collect()
 }
@@ -42,7 +42,7 @@ fn every_session_of_rfc_7541_appendix_c_decodes() {
     for session in vectors.sessions {
         let mut decoder = Decoder::new(session.table_size);
         for block in session.blocks {
-            let fields = decode(&mut decoder, &octets(&block.octets));
+            let fields = decode(&mut decoder, &bytes(&block.bytes));
             let seen: Vec<_> = fields
                 .iter()
                 .map(|f| (String::from_utf8_lossy(f.name), String::from_utf8_lossy(f.value)))
@@ -64,7 +64,7 @@ fn the_encoder_writes_what_appendix_c_4_writes_for_indexed_fields() {
         let (name, value) = (name.as_bytes(), value.as_bytes());
         encoder.field(Field { name, value, sensitive: false }, &mut block);
     }
-    assert_eq!(block, octets("828684418cf1e3c2e5f23a6ba0ab90f4ff"));
+    assert_eq!(block, bytes("828684418cf1e3c2e5f23a6ba0ab90f4ff"));
 }
 
 #[test]
@@ -142,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn random_octets_never_panic(blocks in proptest::collection::vec(
+    fn random_bytes_never_panic(blocks in proptest::collection::vec(
         proptest::collection::vec(any::<u8>(), 0..200), 1..8,
     )) {
         let mut decoder = Decoder::new(4096);

@@ -1,4 +1,4 @@
-//! IP packets: arbitrary octets never panic, and segments carry what the super-packet did.
+//! IP packets: arbitrary bytes never panic, and segments carry what the super-packet did.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
@@ -57,24 +57,24 @@ fn completes_to_a_valid_checksum(segment: &[u8]) {
     let packet = Packet::parse(segment).unwrap();
     let field = if packet.protocol() == TCP { 16 } else { 6 };
     let mut transport = packet.transport().to_vec();
-    let completed = Sum::ZERO.octets(&transport).checksum();
+    let completed = Sum::ZERO.bytes(&transport).checksum();
     transport[field..field + 2].copy_from_slice(&completed.to_be_bytes());
     let ends: (IpAddr, IpAddr) = (packet.source(), packet.destination());
     let length = transport.len() as u32;
-    let check = Sum::ZERO.pseudo_header(ends, packet.protocol(), length).octets(&transport);
+    let check = Sum::ZERO.pseudo_header(ends, packet.protocol(), length).bytes(&transport);
     assert_eq!(check.checksum(), 0);
     if segment[0] >> 4 == 4 {
-        assert_eq!(Sum::ZERO.octets(&segment[..20]).checksum(), 0);
+        assert_eq!(Sum::ZERO.bytes(&segment[..20]).checksum(), 0);
     }
 }
 
 proptest! {
     #[test]
-    fn arbitrary_octets_never_panic(octets in prop::collection::vec(any::<u8>(), 0..200)) {
-        if let Ok(packet) = Packet::parse(&octets) {
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        if let Ok(packet) = Packet::parse(&bytes) {
             let _ = (packet.flow(), packet.tcp_mark());
         }
-        if let Ok(mut segments) = Segments::of(&octets, 13) {
+        if let Ok(mut segments) = Segments::of(&bytes, 13) {
             while segments.write_next(&mut Vec::new()) {}
         }
     }
@@ -155,8 +155,8 @@ proptest! {
 
 #[test]
 fn flow_and_mark_are_those_of_the_headers() {
-    let octets = ipv4(TCP, &tcp(0x0102_0304, 0x02, b"hello"));
-    let packet = Packet::parse(&octets).unwrap();
+    let bytes = ipv4(TCP, &tcp(0x0102_0304, 0x02, b"hello"));
+    let packet = Packet::parse(&bytes).unwrap();
     let flow = packet.flow().unwrap();
     assert_eq!(flow.source.to_string(), "10.77.0.1:8080");
     assert_eq!(flow.destination.to_string(), "10.77.0.2:80");
@@ -169,8 +169,8 @@ fn flow_and_mark_are_those_of_the_headers() {
 fn ipv6_extension_headers_are_passed_over_and_later_fragments_have_no_flow() {
     let mut behind = vec![UDP, 0, 1, 4, 0, 0, 0, 0];
     behind.extend(udp(b"x"));
-    let octets = ipv6(60, &behind);
-    assert_eq!(Packet::parse(&octets).unwrap().flow().unwrap().protocol, UDP);
+    let bytes = ipv6(60, &behind);
+    assert_eq!(Packet::parse(&bytes).unwrap().flow().unwrap().protocol, UDP);
     let mut fragment = vec![UDP, 0, 0, 8, 0, 0, 0, 1];
     fragment.extend(udp(b"x"));
     assert_eq!(Packet::parse(&ipv6(44, &fragment)).unwrap().flow(), None);
@@ -178,9 +178,9 @@ fn ipv6_extension_headers_are_passed_over_and_later_fragments_have_no_flow() {
 
 #[test]
 fn contradictory_lengths_are_positioned_errors() {
-    let mut octets = ipv4(TCP, &tcp(0, 0, b""));
-    octets[2..4].copy_from_slice(&9_999_u16.to_be_bytes());
-    assert_eq!(Packet::parse(&octets), Err(IpError::Length { at: 2 }));
+    let mut bytes = ipv4(TCP, &tcp(0, 0, b""));
+    bytes[2..4].copy_from_slice(&9_999_u16.to_be_bytes());
+    assert_eq!(Packet::parse(&bytes), Err(IpError::Length { at: 2 }));
     assert_eq!(Packet::parse(&[0x45, 0]), Err(IpError::Truncated { at: 2 }));
     assert_eq!(Packet::parse(&[0x55]), Err(IpError::Version(5)));
     let icmp = ipv4(1, &[0; 64]);

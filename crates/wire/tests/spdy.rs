@@ -1,4 +1,4 @@
-//! SPDY's codec against other people's header blocks, round trips, cuts and random octets.
+//! SPDY's codec against other people's header blocks, round trips, cuts and random bytes.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read its data has failed")]
 
@@ -28,7 +28,7 @@ type Pairs = Vec<(String, String)>;
 fn decode(decoder: &mut Decoder, block: &[u8], limit: usize) -> Result<Pairs, BlockError> {
     let mut fields = Vec::new();
     decoder.decode(block, limit, |field| {
-        let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         fields.push((text(field.name), text(field.value)));
     })?;
     Ok(fields)
@@ -48,14 +48,14 @@ fn pairs(fields: &[(&str, &str)]) -> Pairs {
     fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-fn octets(hex: &str) -> Vec<u8> {
+fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
 }
 
 /// RFC 1950 §9.
-fn adler32(octets: &[u8]) -> u32 {
-    let (a, b) = octets.iter().fold((1_u32, 0_u32), |(a, b), &octet| {
-        let a = (a + u32::from(octet)) % 65_521;
+fn adler32(bytes: &[u8]) -> u32 {
+    let (a, b) = bytes.iter().fold((1_u32, 0_u32), |(a, b), &byte| {
+        let a = (a + u32::from(byte)) % 65_521;
         (a, (b + a) % 65_521)
     });
     b << 16 | a
@@ -76,7 +76,7 @@ fn header_blocks_of_other_programs_are_read() {
     for session in sessions {
         let mut decoder = Decoder::new();
         for block in session.blocks {
-            let fields = decode(&mut decoder, &octets(&block.hex), 16_384);
+            let fields = decode(&mut decoder, &bytes(&block.hex), 16_384);
             assert_eq!(fields, Ok(block.fields), "{}", session.source);
         }
     }
@@ -153,7 +153,7 @@ fn a_value_that_alternates_with_another_is_found_again() {
     assert!(sizes[2..].iter().all(|size| *size <= 15), "{sizes:?}");
 }
 
-/// Octets of the block in which the field follows another of its name.
+/// Bytes of the block in which the field follows another of its name.
 fn size_after(name: &str, secret: &str, guess: &str) -> usize {
     let mut encoder = Encoder::new(Effort::Fields);
     encode(&mut encoder, &pairs(&[(":path", "/"), (name, secret), ("x", "y")]));
@@ -285,11 +285,11 @@ fn stream() -> impl Strategy<Value = u32> {
 }
 
 fn check(frame: Frame<'_>) -> Result<(), TestCaseError> {
-    let mut octets = Vec::new();
-    frame.encode(&mut octets);
-    let (header, payload) = octets.split_first_chunk::<HEADER_LENGTH>().unwrap();
+    let mut bytes = Vec::new();
+    frame.encode(&mut bytes);
+    let (header, payload) = bytes.split_first_chunk::<HEADER_LENGTH>().unwrap();
     prop_assert_eq!(Frame::parse(FrameHeader::parse(header), payload), Ok(frame));
-    prop_assert_eq!(FrameHeader::parse(header).octets(), *header);
+    prop_assert_eq!(FrameHeader::parse(header).bytes(), *header);
     Ok(())
 }
 
@@ -301,10 +301,10 @@ proptest! {
         word in 1..=0x7fff_ffff_u32,
         priority in 0..8_u8,
         flags in 0..4_u8,
-        octets in proptest::collection::vec(any::<u8>(), 0..300),
+        bytes in proptest::collection::vec(any::<u8>(), 0..300),
     ) {
         let (fin, unidirectional) = (flags & 1 != 0, flags & 2 != 0);
-        let (stream, associated, block) = (id, other, &octets[..]);
+        let (stream, associated, block) = (id, other, &bytes[..]);
         check(Frame::Data { stream, data: block, fin })?;
         check(Frame::SynStream { stream, associated, priority, fin, unidirectional, block })?;
         check(Frame::SynReply { stream, fin, block })?;
@@ -331,9 +331,9 @@ proptest! {
                 },
             })
             .collect();
-        let mut octets = Vec::new();
-        Setting::encode_all(&list, &mut octets);
-        let (header, payload) = octets.split_first_chunk::<HEADER_LENGTH>().unwrap();
+        let mut bytes = Vec::new();
+        Setting::encode_all(&list, &mut bytes);
+        let (header, payload) = bytes.split_first_chunk::<HEADER_LENGTH>().unwrap();
         let Ok(Frame::Settings { clear: false, list: read }) =
             Frame::parse(FrameHeader::parse(header), payload)
         else {
@@ -343,16 +343,16 @@ proptest! {
     }
 
     #[test]
-    fn random_octets_are_a_frame_or_an_error_and_nothing_else(
-        octets in proptest::collection::vec(any::<u8>(), HEADER_LENGTH..200),
+    fn random_bytes_are_a_frame_or_an_error_and_nothing_else(
+        bytes in proptest::collection::vec(any::<u8>(), HEADER_LENGTH..200),
         control in any::<bool>(),
         kind in 0..12_u8,
     ) {
-        let mut octets = octets;
+        let mut bytes = bytes;
         if control {
-            octets[..4].copy_from_slice(&[0x80, 3, 0, kind]);
+            bytes[..4].copy_from_slice(&[0x80, 3, 0, kind]);
         }
-        let (header, payload) = octets.split_first_chunk::<HEADER_LENGTH>().unwrap();
+        let (header, payload) = bytes.split_first_chunk::<HEADER_LENGTH>().unwrap();
         let mut header = FrameHeader::parse(header);
         header.length = payload.len() as u32;
         match Frame::parse(header, payload) {
@@ -366,7 +366,7 @@ proptest! {
                 prop_assert_ne!(code.name(), "unknown");
             }
         }
-        let _ = decode(&mut Decoder::new(), &octets, 1000);
+        let _ = decode(&mut Decoder::new(), &bytes, 1000);
     }
 
     #[test]

@@ -16,9 +16,9 @@ for block in blocks:
     print(inflate.decompress(block).hex())
 ";
 
-fn hex(octets: &[u8]) -> String {
-    octets.iter().fold(String::new(), |mut hex, octet| {
-        write!(hex, "{octet:02x}").unwrap();
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").unwrap();
         hex
     })
 }

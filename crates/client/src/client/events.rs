@@ -73,7 +73,7 @@ impl<W: Work> Client<W> {
         }
     }
 
-    /// Octets of a body.
+    /// Bytes of a body.
     fn received(
         &mut self,
         now: Instant,
@@ -105,16 +105,16 @@ impl<W: Work> Client<W> {
         }
     }
 
-    /// Octets of a body stand where the work wanted them.
-    pub(super) fn filled(&mut self, now: Instant, carrier: &mut Carrier, octets: usize) {
+    /// Bytes of a body stand where the work wanted them.
+    pub(super) fn filled(&mut self, now: Instant, carrier: &mut Carrier, bytes: usize) {
         let Some(machine) = carrier.machine() else { return };
         let Some((stream, _)) = machine.plain_body() else { return };
-        let fin = machine.skip_body(now, octets as u64);
+        let fin = machine.skip_body(now, bytes as u64);
         if let Some(id) = carrier.fetch(stream)
             && let Some(fetch) = self.fetches.get_mut(&id)
         {
-            fetch.received(now, octets);
-            self.work.handle_filled(now, id, octets);
+            fetch.received(now, bytes);
+            self.work.handle_filled(now, id, bytes);
         }
         if fin == Fin::Last {
             self.complete(now, carrier, stream);

@@ -1,4 +1,4 @@
-//! A response over HTTP/1.1 ends where its head says, and octets may follow all the same: a Content-Length that is too
+//! A response over HTTP/1.1 ends where its head says, and bytes may follow all the same: a Content-Length that is too
 //! small, or broken framing (RFC 9112 §6.3). Where they are blamed on it, a whole response waits until the driver has
 //! looked at the socket once more, and its connection takes no other request until then.
 //!
@@ -50,7 +50,7 @@ impl<W: Work> Client<W> {
         self.complete(now, carrier, stream);
     }
 
-    /// Octets follow.
+    /// Bytes follow.
     pub(super) fn blame(&mut self, now: Instant, carrier: &mut Carrier) {
         let Some(&mut Settling { stream, .. }) = carrier.settling() else { return };
         let Some(id) = carrier.exchanges.remove(&stream).and_then(|exchange| exchange.fetch) else {

@@ -31,15 +31,15 @@ impl<W: Work> EndPoint for Client<W> {
         self.pump(now);
     }
 
-    fn handle_bytes(&mut self, now: Instant, socket: SocketId, octets: &[u8]) {
+    fn handle_bytes(&mut self, now: Instant, socket: SocketId, bytes: &[u8]) {
         let Some(mut slot) = self.take(socket) else { return };
         if slot.life == Life::Closing {
             self.slots[socket.0] = Some(slot);
             return;
         }
         slot.carrier.heard = now;
-        slot.carrier.record.bytes_received += octets.len() as u64;
-        match self.feed(now, &mut slot, octets) {
+        slot.carrier.record.bytes_received += bytes.len() as u64;
+        match self.feed(now, &mut slot, bytes) {
             Ok(()) if slot.layer.peer_closed() => self.end_of_input(now, slot),
             Ok(()) => self.put_back(now, slot),
             Err(failure) => self.lose(now, slot, failure),
@@ -58,11 +58,11 @@ impl<W: Work> EndPoint for Client<W> {
         self.fetches.contains_key(&id).then(|| self.work.poll_room(id, left))?
     }
 
-    fn handle_filled(&mut self, now: Instant, socket: SocketId, octets: usize) {
+    fn handle_filled(&mut self, now: Instant, socket: SocketId, bytes: usize) {
         let Some(mut slot) = self.take(socket) else { return };
         slot.carrier.heard = now;
-        slot.carrier.record.bytes_received += octets as u64;
-        self.filled(now, &mut slot.carrier, octets);
+        slot.carrier.record.bytes_received += bytes as u64;
+        self.filled(now, &mut slot.carrier, bytes);
         self.put_back(now, slot);
         self.pump(now);
     }
@@ -241,9 +241,9 @@ impl<W: Work> Client<W> {
         Ok(())
     }
 
-    /// Takes octets from the socket up through the layer and the machine.
-    fn feed(&mut self, now: Instant, slot: &mut Slot, octets: &[u8]) -> Result<(), Failure> {
-        let mut cipher = octets;
+    /// Takes bytes from the socket up through the layer and the machine.
+    fn feed(&mut self, now: Instant, slot: &mut Slot, bytes: &[u8]) -> Result<(), Failure> {
+        let mut cipher = bytes;
         loop {
             let Slot { layer, carrier, .. } = slot;
             let plain = match layer.handle_bytes(&mut cipher) {
@@ -337,7 +337,7 @@ impl<W: Work> Client<W> {
         let (origin, place) = (carrier.origin, carrier.place.clone());
         carrier.record.closed = Some(now);
         // Where it never came to a protocol there were no heads.
-        let headers = carrier.machine().map(|machine| machine.header_octets());
+        let headers = carrier.machine().map(|machine| machine.header_bytes());
         carrier.record.headers = Some(headers.unwrap_or_default());
         self.work.handle_connection_end(carrier.record.clone());
         self.pool.closed(origin, carrier.socket);

@@ -69,7 +69,7 @@ fn part(head: &ResponseHead, asked: Option<&Range<u64>>, known: Option<&Version>
     if !fits {
         let (from, to) = (range.start, range.end);
         return Answer::Refused(format!(
-            "it was asked for the octets from {} on and answered with those from {from} to {to}",
+            "it was asked for the bytes from {} on and answered with those from {from} to {to}",
             asked.start
         ));
     }
@@ -116,7 +116,7 @@ fn length(head: &ResponseHead) -> Option<u64> {
 }
 
 fn number(text: &str) -> Option<u64> {
-    text.bytes().all(|octet| octet.is_ascii_digit()).then(|| text.parse().ok())?
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
 /// RFC 9110 §10.2.3; a date counts from the answer's own Date, for the two clocks need not agree.
@@ -191,7 +191,7 @@ mod tests {
             ("bytes 100-199/150", false),
             ("bytes 199-100/1000", false),
             ("bytes */1000", false),
-            ("octets 100-199/1000", false),
+            ("bytes 100-199/1000", false),
         ] {
             let head = head(206, &[("content-range", range), ("etag", "\"a\"")]);
             let answer = judge(&head, Some(&(100..200)), Some(&known()));

@@ -36,12 +36,12 @@ pub(super) struct Part {
     pub(super) file: usize,
     /// The range asked for; None for all.
     pub(super) asked: Option<Range<u64>>,
-    /// Where the next octet goes.
+    /// Where the next byte goes.
     pub(super) at: u64,
     /// Where the body ends; None where nobody says.
     pub(super) end: Option<u64>,
     pub(super) standing: Standing,
-    /// Octets of a body that nobody wants.
+    /// Bytes of a body that nobody wants.
     pub(super) dropped: u64,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Part {
 pub(super) enum Standing {
     /// No answer yet.
     Awaiting,
-    /// The file's octets come.
+    /// The file's bytes come.
     Body,
     /// The answer was none of the file; what it means counts when it is over.
     Over(Fate),

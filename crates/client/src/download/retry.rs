@@ -38,12 +38,12 @@ pub(super) struct Tries {
     failed: u32,
     /// All of them: each rest's random part is another one.
     drawn: u64,
-    /// Octets received at the last failure that counted as progress.
+    /// Bytes received at the last failure that counted as progress.
     received: u64,
 }
 
 impl Tries {
-    /// A try failed when `received` octets had come in all: how long to rest, or None to give up.
+    /// A try failed when `received` bytes had come in all: how long to rest, or None to give up.
     pub(super) fn next(
         &mut self,
         retry: &Retry,

@@ -1,4 +1,4 @@
-//! Where a download's octets go: the seam to files, pipes and tests.
+//! Where a download's bytes go: the seam to files, pipes and tests.
 
 use super::Version;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use unit::Ranges;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub usize);
 
-/// What is known of a file when its first octets come.
+/// What is known of a file when its first bytes come.
 #[derive(Debug, Clone, Copy)]
 pub struct Beginning<'a> {
     /// Its length and validator.
@@ -39,23 +39,23 @@ pub enum Note<'a> {
 
 /// Takes what comes. A sink that cannot keep up waits, and everything waits with it: that is the back-pressure.
 pub trait Sink {
-    /// A file's octets are about to come. Told again where it begins anew.
+    /// A file's bytes are about to come. Told again where it begins anew.
     fn begin(&mut self, file: FileId, beginning: Beginning<'_>) -> Result<(), Refusal>;
 
-    /// Octets of it, which go at `at`.
-    fn write(&mut self, file: FileId, at: u64, octets: &[u8]) -> Result<(), Refusal>;
+    /// Bytes of it, which go at `at`.
+    fn write(&mut self, file: FileId, at: u64, bytes: &[u8]) -> Result<(), Refusal>;
 
-    /// Room for the octets that go at `at`, `at_most` so many, where the sink has some: it saves a copy.
+    /// Room for the bytes that go at `at`, `at_most` so many, where the sink has some: it saves a copy.
     fn room(&mut self, _file: FileId, _at: u64, _at_most: u64) -> Option<&mut [u8]> {
         None
     }
 
-    /// So many octets stand in the room that was given for `at`.
-    fn filled(&mut self, _file: FileId, _at: u64, _octets: usize) -> Result<(), Refusal> {
+    /// So many bytes stand in the room that was given for `at`.
+    fn filled(&mut self, _file: FileId, _at: u64, _bytes: usize) -> Result<(), Refusal> {
         Ok(())
     }
 
-    /// All `length` octets of it have been written.
+    /// All `length` bytes of it have been written.
     fn complete(&mut self, file: FileId, length: u64) -> Result<(), Refusal>;
 
     /// No more of it will come. It may never have begun.

@@ -1,4 +1,4 @@
-//! Which version of a file an answer belongs to. Octets of two answers make one file only if their versions
+//! Which version of a file an answer belongs to. Bytes of two answers make one file only if their versions
 //! are certainly the same.
 
 use proto::ResponseHead;
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// A version of a file, as far as a server tells.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Version {
-    /// The whole file's octets.
+    /// The whole file's bytes.
     pub length: Option<u64>,
     /// What If-Range takes: a strong entity tag, or a date that is as good (RFC 9110 §13.1.5).
     pub validator: Option<String>,
@@ -31,7 +31,7 @@ impl Version {
 
 /// The strong validator of a response; None where it has none.
 pub(super) fn validator(head: &ResponseHead) -> Option<String> {
-    // RFC 9110 §8.8.3: a weak tag tells nothing of single octets.
+    // RFC 9110 §8.8.3: a weak tag tells nothing of single bytes.
     if let Some(tag) = head.fields.find_str("etag") {
         let is_strong = tag.len() >= 2 && tag.starts_with('"') && tag.ends_with('"');
         return is_strong.then(|| tag.to_owned());

@@ -1,4 +1,4 @@
-//! A download as its client drives it: requests out, answers and octets in.
+//! A download as its client drives it: requests out, answers and bytes in.
 
 use super::answer;
 use super::file::{Part, Standing};
@@ -10,7 +10,7 @@ use proto::ResponseHead;
 use trace::{ConnectionRecord, FetchRecord};
 use unit::Instant;
 
-/// Octets of an answer that nobody wants; a longer one is not read to its end.
+/// Bytes of an answer that nobody wants; a longer one is not read to its end.
 const LONGEST_REST: u64 = 64 * 1024;
 
 impl<S: Sink> Work for Download<S> {
@@ -50,13 +50,13 @@ impl<S: Sink> Work for Download<S> {
         self.answered(now, id, answer);
     }
 
-    fn handle_body(&mut self, now: Instant, id: FetchId, octets: &[u8]) {
+    fn handle_body(&mut self, now: Instant, id: FetchId, bytes: &[u8]) {
         let Some(part) = self.parts.get_mut(&id) else { return };
         let index = part.file;
         match &part.standing {
             Standing::Body => {}
             Standing::Over(_) => {
-                part.dropped += octets.len() as u64;
+                part.dropped += bytes.len() as u64;
                 if part.dropped > LONGEST_REST {
                     self.cancels.push_back(id);
                 }
@@ -65,13 +65,13 @@ impl<S: Sink> Work for Download<S> {
             Standing::Awaiting | Standing::Cancelled => return,
         }
         let from = part.at;
-        part.at += octets.len() as u64;
+        part.at += bytes.len() as u64;
         let file = &mut self.files[index];
-        file.report.received += octets.len() as u64;
+        file.report.received += bytes.len() as u64;
         if part.end.is_some_and(|end| part.at > end) {
             return self.fail(now, index, "the body is longer than its head said".to_owned());
         }
-        match self.sink.write(FileId(index), from, octets) {
+        match self.sink.write(FileId(index), from, bytes) {
             Ok(()) => file.kept.insert(from..part.at),
             Err(Refusal(why)) => self.fail(now, index, why),
         }
@@ -83,13 +83,13 @@ impl<S: Sink> Work for Download<S> {
         self.sink.room(FileId(part.file), part.at, left)
     }
 
-    fn handle_filled(&mut self, now: Instant, id: FetchId, octets: usize) {
+    fn handle_filled(&mut self, now: Instant, id: FetchId, bytes: usize) {
         let Some(part) = self.parts.get_mut(&id) else { return };
         let (index, from) = (part.file, part.at);
-        part.at += octets as u64;
+        part.at += bytes as u64;
         let file = &mut self.files[index];
-        file.report.received += octets as u64;
-        match self.sink.filled(FileId(index), from, octets) {
+        file.report.received += bytes as u64;
+        match self.sink.filled(FileId(index), from, bytes) {
             Ok(()) => file.kept.insert(from..part.at),
             Err(Refusal(why)) => self.fail(now, index, why),
         }

@@ -46,12 +46,12 @@ impl Work for EchoRequests {
         self.bodies.insert(id, Vec::new());
     }
 
-    /// One octet too many tells enough.
-    fn handle_body(&mut self, _now: Instant, id: FetchId, octets: &[u8]) {
+    /// One byte too many tells enough.
+    fn handle_body(&mut self, _now: Instant, id: FetchId, bytes: &[u8]) {
         let Some(message) = self.messages.get(id.0 as usize) else { return };
         let body = self.bodies.entry(id).or_default();
         let room = (message.answer.len() + 1).saturating_sub(body.len());
-        body.extend_from_slice(&octets[..octets.len().min(room)]);
+        body.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
     fn handle_end(&mut self, now: Instant, id: FetchId, mut record: FetchRecord) {

@@ -219,7 +219,7 @@ impl Channel {
         }
     }
 
-    /// Takes octets from the socket up through the layer, as far as somebody speaks. Gives None where all are taken,
+    /// Takes bytes from the socket up through the layer, as far as somebody speaks. Gives None where all are taken,
     /// or the plaintext that came before anybody was chosen.
     pub(super) fn feed(
         &mut self,

@@ -150,9 +150,9 @@ pub struct Part {
     pub refused: u64,
     /// Requests that came to no answer.
     pub faults: Faults,
-    /// Octets of answers' bodies.
+    /// Bytes of answers' bodies.
     pub body: u64,
-    /// From when a request was due (closed loop: was made) to the last octet of its answer.
+    /// From when a request was due (closed loop: was made) to the last byte of its answer.
     pub latency: Times,
 }
 
@@ -219,7 +219,7 @@ pub struct Tally {
     pub stages: Vec<Part>,
     /// The requests of each target, where there are several.
     pub targets: Vec<Part>,
-    /// From the first octet of a request being ready to go to the head of its answer.
+    /// From the first byte of a request being ready to go to the head of its answer.
     pub first_byte: Times,
     /// How much later than it was due a request was begun, for this engine's own fault: it is woken late, or busy.
     pub lateness: Times,
@@ -227,9 +227,9 @@ pub struct Tally {
     statuses: Box<[u64; STATUSES]>,
     /// Connections, those of the warm-up too.
     pub connects: Connects,
-    /// Octets received over all connections, of the whole run.
+    /// Bytes received over all connections, of the whole run.
     pub received: u64,
-    /// Octets sent, likewise.
+    /// Bytes sent, likewise.
     pub sent: u64,
     /// Requests that a server said it had not acted on, and that were made again.
     pub again: u64,

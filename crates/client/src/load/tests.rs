@@ -18,7 +18,7 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
 #[derive(Debug, Clone, PartialEq)]
 enum Deed {
     Connected,
-    /// These octets come.
+    /// These bytes come.
     Says(Vec<u8>),
     Ends,
     Breaks(SocketError),
@@ -117,7 +117,7 @@ impl<P: Peer> World<P> {
         let local = ([10, 0, 0, 1], 50_000).into();
         match deed {
             Deed::Connected => self.load.handle_connected(self.now, socket, local),
-            Deed::Says(octets) => self.load.handle_bytes(self.now, socket, &octets),
+            Deed::Says(bytes) => self.load.handle_bytes(self.now, socket, &bytes),
             Deed::Ends => self.load.handle_eof(self.now, socket),
             Deed::Breaks(error) => {
                 self.lives.remove(&socket.0);

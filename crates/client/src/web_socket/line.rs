@@ -1,4 +1,4 @@
-//! What lies between messages and a stream of octets: HTTP/1.1 up to the answer 101, then frames as its body. Nothing
+//! What lies between messages and a stream of bytes: HTTP/1.1 up to the answer 101, then frames as its body. Nothing
 //! here knows of sockets, of TLS or of what the messages are for.
 
 use super::WebSocketConfig;
@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use trace::Tracer;
 use unit::{Instant, Seed};
 
-/// Octets queued on the stream before frames wait.
+/// Bytes queued on the stream before frames wait.
 const QUEUE: usize = 64 * 1024;
 
 /// What was heard.
@@ -56,7 +56,7 @@ impl Line {
         let offer = Offer { deflate: own.deflate.into_iter().collect(), ..Offer::default() };
         let mut nonce = own.seed.child("nonce").random();
         let key = [nonce.next_u64().to_ne_bytes(), nonce.next_u64().to_ne_bytes()].concat();
-        let key = Key(std::array::from_fn(|octet| key[octet]));
+        let key = Key(std::array::from_fn(|byte| key[byte]));
         Self {
             http: Protocol::Http1.machine(now, config, tracer.clone()),
             request: RequestHead {
@@ -85,9 +85,9 @@ impl Line {
         Ok(())
     }
 
-    /// Takes octets of the connection.
-    pub(crate) fn take(&mut self, now: Instant, octets: &[u8]) {
-        let mut input = octets;
+    /// Takes bytes of the connection.
+    pub(crate) fn take(&mut self, now: Instant, bytes: &[u8]) {
+        let mut input = bytes;
         while let Some(event) = self.http.handle_bytes(now, &mut input) {
             match event {
                 Http::Response { head, .. } => match self.handshake.confirm(&head) {
@@ -198,9 +198,9 @@ impl Line {
     }
 }
 
-/// Has the WebSocket take `octets` and keeps what it tells.
-fn heed(now: Instant, socket: &mut Connection, heard: &mut VecDeque<Heard>, octets: &[u8]) {
-    let mut input = octets;
+/// Has the WebSocket take `bytes` and keeps what it tells.
+fn heed(now: Instant, socket: &mut Connection, heard: &mut VecDeque<Heard>, bytes: &[u8]) {
+    let mut input = bytes;
     while let Some(event) = socket.handle_bytes(now, &mut input) {
         match event {
             Event::Message { kind, data } => heard.push_back(Heard::Message(kind, data)),

@@ -18,7 +18,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
-use trace::{HeaderOctets, Tracer};
+use trace::{HeaderBytes, Tracer};
 use unit::Instant;
 
 /// One way.
@@ -105,7 +105,7 @@ pub struct World {
     connections: Vec<Far>,
     /// What the servers saw.
     pub seen: Vec<Seen>,
-    /// Octets that reach the client at a time.
+    /// Bytes that reach the client at a time.
     pub piece: usize,
     /// The most connections that were open at a time.
     pub most_open: usize,
@@ -113,7 +113,7 @@ pub struct World {
     finished: bool,
     /// What the client sent last, in the clear or not.
     pub last_sent: Vec<u8>,
-    /// Whether sockets take no more octets.
+    /// Whether sockets take no more bytes.
     pub deaf: Rc<Cell<bool>>,
 }
 
@@ -191,9 +191,9 @@ impl World {
     }
 
     /// What each server counts of heads.
-    pub fn header_octets(&self) -> Vec<HeaderOctets> {
+    pub fn header_bytes(&self) -> Vec<HeaderBytes> {
         let machines = self.connections.iter().filter_map(|far| far.machine.as_ref());
-        machines.map(|machine| machine.header_octets()).collect()
+        machines.map(|machine| machine.header_bytes()).collect()
     }
 
     fn plan(&mut self, after: Duration, happening: Happening) {
@@ -213,8 +213,8 @@ impl World {
                         break;
                     }
                     let far = self.by_socket[&socket];
-                    self.last_sent = octets(&out);
-                    self.plan(DELAY, Happening::Up(far, octets(&out)));
+                    self.last_sent = bytes(&out);
+                    self.plan(DELAY, Happening::Up(far, bytes(&out)));
                 },
                 Action::Shutdown(socket) | Action::Close(socket) | Action::Abort(socket) => {
                     let far = self.by_socket.remove(&socket).unwrap();
@@ -294,8 +294,8 @@ impl World {
                     client.handle_error(now, socket, SocketError::Refused);
                 }
             }
-            Happening::Down(far, octets) => {
-                for piece in octets.chunks(self.piece) {
+            Happening::Down(far, bytes) => {
+                for piece in bytes.chunks(self.piece) {
                     if let Some(socket) = self.connections[far].socket {
                         receive(client, now, (socket, piece));
                     }
@@ -310,7 +310,7 @@ impl World {
                     client.handle_eof(now, socket);
                 }
             }
-            Happening::Up(far, octets) => self.serve(far, &octets),
+            Happening::Up(far, bytes) => self.serve(far, &bytes),
             Happening::UpEnd(far) => self.connections[far].closed = true,
             Happening::Answer(far, stream, body) => {
                 self.answer(far, stream, (Status::OK, Fields::new(), body), Fin::Last);
@@ -319,13 +319,13 @@ impl World {
         }
     }
 
-    /// Octets have reached the server.
-    fn serve(&mut self, far: usize, octets: &[u8]) {
+    /// Bytes have reached the server.
+    fn serve(&mut self, far: usize, bytes: &[u8]) {
         if self.connections[far].closed || matches!(self.listener, Listener::Mute) {
             return;
         }
         let mut plain = Vec::new();
-        let mut cipher = octets;
+        let mut cipher = bytes;
         let layer = &mut self.connections[far].layer;
         while let Ok(Some(part)) = layer.handle_bytes(&mut cipher) {
             plain.extend_from_slice(part);
@@ -430,7 +430,7 @@ impl World {
         self.connections[far].layer.poll_transmit(&mut out, 16_384, |plain, _| {
             plain.put(once.take().unwrap_or_default());
         });
-        self.plan(DELAY, Happening::Down(far, octets(&out)));
+        self.plan(DELAY, Happening::Down(far, bytes(&out)));
     }
 
     fn close(&mut self, far: usize) {
@@ -453,7 +453,7 @@ impl World {
         });
         let over = machine.as_ref().is_some_and(|m| m.state() == ConnectionState::Closed);
         if !out.is_empty() {
-            self.plan(DELAY, Happening::Down(far, octets(&out)));
+            self.plan(DELAY, Happening::Down(far, bytes(&out)));
         }
         if over {
             self.connections[far].closed = true;
@@ -462,20 +462,20 @@ impl World {
     }
 }
 
-/// Octets reach the client as a driver brings them: into its own room, where it has some.
-fn receive<W: Work>(client: &mut Client<W>, now: Instant, (socket, mut octets): (SocketId, &[u8])) {
+/// Bytes reach the client as a driver brings them: into its own room, where it has some.
+fn receive<W: Work>(client: &mut Client<W>, now: Instant, (socket, mut bytes): (SocketId, &[u8])) {
     while let Some(room) = client.poll_room(socket).filter(|room| !room.is_empty()) {
-        let count = room.len().min(octets.len());
-        room[..count].copy_from_slice(&octets[..count]);
-        octets = &octets[count..];
+        let count = room.len().min(bytes.len());
+        room[..count].copy_from_slice(&bytes[..count]);
+        bytes = &bytes[count..];
         if count > 0 {
             client.handle_filled(now, socket, count);
         }
-        if octets.is_empty() {
+        if bytes.is_empty() {
             return;
         }
     }
-    client.handle_bytes(now, socket, octets);
+    client.handle_bytes(now, socket, bytes);
 }
 
 /// An authority for a.test and b.test, and TLS settings for both sides.
@@ -522,7 +522,7 @@ pub fn fetches(count: usize) -> Vec<FetchSpec> {
 }
 
 /// What waits in `out`, in one piece.
-fn octets(out: &SendBuf) -> Vec<u8> {
+fn bytes(out: &SendBuf) -> Vec<u8> {
     out.chunks().collect::<Vec<_>>().concat()
 }
 

@@ -237,10 +237,10 @@ fn push(path: &Path, span: Duration) -> Result<f64, Trouble> {
         near: ProbeJob::Push { to, span },
     })?;
     match report.far {
-        Some(ProbeReport::Drained { octets, nanos }) if nanos > 0 => {
-            Ok(octets as f64 * 8e9 / nanos as f64)
+        Some(ProbeReport::Drained { bytes, nanos }) if nanos > 0 => {
+            Ok(bytes as f64 * 8e9 / nanos as f64)
         }
-        _ => Err(Trouble::failed("no octet came through")),
+        _ => Err(Trouble::failed("no byte came through")),
     }
 }
 

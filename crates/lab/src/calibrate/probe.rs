@@ -35,8 +35,8 @@ pub(super) enum ProbeReport {
     Sent,
     /// The packets that came.
     Received(Vec<Arrival>),
-    /// Octets, and the time from the first of them to the last.
-    Drained { octets: u64, nanos: u64 },
+    /// Bytes, and the time from the first of them to the last.
+    Drained { bytes: u64, nanos: u64 },
     /// How late each moment was found, in nanoseconds.
     Polled(Vec<u64>),
 }
@@ -88,10 +88,10 @@ fn ready() -> Result<(), Trouble> {
 
 fn push(to: SocketAddr, span: Duration) -> std::io::Result<()> {
     let mut stream = TcpStream::connect_timeout(&to, PATIENCE)?;
-    let octets = vec![0; BUFFER];
+    let bytes = vec![0; BUFFER];
     let end = os::clock::now() + span;
     while os::clock::now() < end {
-        stream.write_all(&octets)?;
+        stream.write_all(&bytes)?;
     }
     Ok(())
 }
@@ -101,14 +101,14 @@ fn drain(port: u16) -> std::io::Result<ProbeReport> {
     ready().map_err(|trouble| std::io::Error::other(trouble.to_string()))?;
     let (mut stream, _) = listener.accept()?;
     let mut buffer = vec![0; BUFFER];
-    let mut octets = 0;
+    let mut bytes = 0;
     let began = os::clock::now();
     loop {
         match stream.read(&mut buffer)? {
             0 => break,
-            count => octets += count as u64,
+            count => bytes += count as u64,
         }
     }
     let nanos = os::clock::now().since(began).as_nanos() as u64;
-    Ok(ProbeReport::Drained { octets, nanos })
+    Ok(ProbeReport::Drained { bytes, nanos })
 }

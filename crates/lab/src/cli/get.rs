@@ -15,7 +15,7 @@ use std::time::Duration;
   wirelap get --connections 4 https://example.org/large.bin
   wirelap get -sS -o - https://example.org/list.txt | head
 
-Octets go to .NAME.wirelap-part beside the file. When all are there, checked and on the disk, the part gets the
+Bytes go to .NAME.wirelap-part beside the file. When all are there, checked and on the disk, the part gets the
 file's name. What an earlier run has left of the same version is gone on from (--no-resume begins anew).
 HTTP/2 fetches all files of a server over one connection; HTTP/1.1 over as many as --connections says.
 Redirects are followed and an HTTP error is an error, always. Times are seconds, or have a unit (500ms, 2min).
@@ -141,9 +141,9 @@ fn parse_field(text: &str) -> Result<(String, String), String> {
 pub(super) fn field(text: &str, ours: &[&str]) -> Result<(String, String), String> {
     let wrong = || format!("`{text}` is no header field: `Name: value` is expected");
     let (name, value) = text.split_once(':').ok_or_else(wrong)?;
-    let is_token = |octet: u8| octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&octet);
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let value = value.trim();
-    if name.is_empty() || !name.bytes().all(is_token) || value.bytes().any(|octet| octet < b' ') {
+    if name.is_empty() || !name.bytes().all(is_token) || value.bytes().any(|byte| byte < b' ') {
         return Err(wrong());
     }
     if ours.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {

@@ -38,7 +38,7 @@ pub(crate) struct LoadArgs {
     /// Threads, a core each
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: u32,
-    /// How the kernel is asked for octets
+    /// How the kernel is asked for bytes
     #[arg(long, value_enum, value_name = "NAME", default_value_t)]
     pub(crate) reactor: ReactorName,
     /// How long requests are made [default: 10s, where neither -n nor the schedule ends it]
@@ -72,7 +72,7 @@ pub(crate) struct LoadArgs {
     /// The method [default: GET, or POST with --data]
     #[arg(short = 'X', long, value_name = "METHOD")]
     pub(crate) request: Option<String>,
-    /// The body of the requests, or the text of a WebSocket's messages; @FILE for a file's octets
+    /// The body of the requests, or the text of a WebSocket's messages; @FILE for a file's bytes
     #[arg(long, value_name = "TEXT|@FILE")]
     pub(crate) data: Option<String>,
     /// Requests of more kinds, with methods, headers, bodies and weights of their own: a TOML file (docs/load.md)

@@ -12,13 +12,13 @@ pub(crate) struct PatienceArgs {
     /// For a TLS handshake
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10s")]
     handshake_timeout: Duration,
-    /// For the head of a request, from its first octet to its last
+    /// For the head of a request, from its first byte to its last
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "30s")]
     head_timeout: Duration,
     /// For a connection on which nothing is asked
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "75s")]
     idle_timeout: Duration,
-    /// For a request under way of which no octet goes either way
+    /// For a request under way of which no byte goes either way
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "120s")]
     stall_timeout: Duration,
 }

@@ -76,7 +76,7 @@ fn tell_connections(download: &Download<Outputs>) {
         let tls = connection.tls.as_ref();
         let tls = tls.map_or_else(String::new, |tls| format!(", {} {}", tls.version, tls.cipher));
         super::note(&format!(
-            "* connection {} to {} ({}): {}{tls}, {} requests, {} octets received",
+            "* connection {} to {} ({}): {}{tls}, {} requests, {} bytes received",
             connection.id,
             connection.authority,
             connection.remote,
@@ -130,7 +130,7 @@ fn wanted(args: &GetArgs, url: &page::Url, target: &Target) -> Wanted {
     for (name, value) in &args.header {
         fields.push(name.as_bytes(), value.as_bytes());
     }
-    // Octets are kept as they come; a coded body would be another file than its URL names.
+    // Bytes are kept as they come; a coded body would be another file than its URL names.
     for (name, value) in
         [("user-agent", crate::VERSION_FIELD), ("accept", "*/*"), ("accept-encoding", "identity")]
     {

@@ -51,7 +51,7 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Fetches what a contender needs that says its first octets with its SYN: one cookie an address.
+/// Fetches what a contender needs that says its first bytes with its SYN: one cookie an address.
 fn cookies(job: &NearJob) -> Result<Vec<SocketAddr>, Trouble> {
     let usual = if job.contender.tls == Tls::None { 80 } else { 443 };
     let port = job.task.ports(usual).first().copied().unwrap_or(usual);
@@ -182,7 +182,7 @@ fn hosts(job: &NearJob) -> Hosts {
 }
 
 /// What the kernel says of a connection: the same for all of them, so the last one's word is kept. A connection that
-/// begins with its first octets (Fast Open) gets its congestion control with them: it is asked again at the end.
+/// begins with its first bytes (Fast Open) gets its congestion control with them: it is asked again at the end.
 fn note_facts(settings: &mut BTreeMap<String, String>, moment: Moment, facts: &TcpFacts) {
     settings.insert("near socket congestion control".to_owned(), facts.congestion_control.clone());
     if moment == Moment::Opened {

@@ -22,8 +22,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Trouble> {
 
 #[cfg(feature = "parquet")]
 fn write_parquet(rows: &Rows, file: &Path) -> Result<(), Trouble> {
-    let octets = report::parquet(&rows.records).map_err(Trouble::failed)?;
-    std::fs::write(file, octets)
+    let bytes = report::parquet(&rows.records).map_err(Trouble::failed)?;
+    std::fs::write(file, bytes)
         .map_err(|error| crate::trouble::file(format!("writing {}", file.display()), &error))
 }
 

@@ -113,7 +113,7 @@ fn congestion_control(args: &ServeArgs) -> Result<CongestionControl, Trouble> {
 /// The congestion control that neither paces nor estimates; every Linux has it.
 const LEAST: &str = "reno";
 
-/// Octets that may wait unsent in the kernel, at first. A trial's server decides later; whoever only serves files saves
+/// Bytes that may wait unsent in the kernel, at first. A trial's server decides later; whoever only serves files saves
 /// a call for each 16 KiB.
 const UNSENT_LOW_WATER: u32 = 128 * 1024;
 

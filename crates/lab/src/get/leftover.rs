@@ -31,7 +31,7 @@ pub(crate) fn find(url: &Url, target: &Target, half: bool) -> Option<Kept> {
     Some(Kept { ranges, version: Version::default() })
 }
 
-/// The version that a label names, where it is of this URL and its octets can be told to fit.
+/// The version that a label names, where it is of this URL and its bytes can be told to fit.
 fn version(label: &str, url: &str) -> Option<Version> {
     let mut lines = label.lines();
     let mut value = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ');

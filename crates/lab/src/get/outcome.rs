@@ -78,7 +78,7 @@ impl Outcome {
             Err(why) => format!("{}: {why}", self.wish.url),
             Ok(whole) => {
                 let name = self.wish.target.name();
-                let mut line = format!("{name}: {} octets", whole.length);
+                let mut line = format!("{name}: {} bytes", whole.length);
                 if let (Some(started), Some(ended)) = (self.report.started, self.report.ended) {
                     line.push_str(&format!(" in {}", format_duration(ended.since(started))));
                 }

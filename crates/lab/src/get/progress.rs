@@ -1,4 +1,4 @@
-//! What the user sees while files come: octets, rate and time left, on standard error, where that is a terminal.
+//! What the user sees while files come: bytes, rate and time left, on standard error, where that is a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -8,7 +8,7 @@ pub(crate) struct Meter {
     bar: Option<ProgressBar>,
     files: usize,
     done: usize,
-    /// Octets expected of the files whose length is known.
+    /// Bytes expected of the files whose length is known.
     total: u64,
 }
 
@@ -39,10 +39,10 @@ impl Meter {
         bar.inc(kept);
     }
 
-    /// Octets came.
-    pub(crate) fn received(&self, octets: u64) {
+    /// Bytes came.
+    pub(crate) fn received(&self, bytes: u64) {
         if let Some(bar) = &self.bar {
-            bar.inc(octets);
+            bar.inc(bytes);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Where the octets of `wirelap get` go: files by way of their parts, streams as they come.
+//! Where the bytes of `wirelap get` go: files by way of their parts, streams as they come.
 
 use super::leftover;
 use super::names::Target;
@@ -48,7 +48,7 @@ struct Entry {
     outcome: Option<Result<Whole, String>>,
 }
 
-/// Something that takes octets in their order, once.
+/// Something that takes bytes in their order, once.
 #[derive(Debug)]
 struct Stream {
     /// None for standard output.
@@ -109,7 +109,7 @@ impl Sink for Outputs {
         self.meter.begin(beginning.version.length, kept);
         if kept > 0 && self.voice == Voice::Verbose {
             let name = entry.wish.target.name();
-            self.meter.say(&format!("* {name}: {kept} octets are there, going on from them"));
+            self.meter.say(&format!("* {name}: {kept} bytes are there, going on from them"));
         }
         if let Target::File(path) = &entry.wish.target {
             // Kept, but not in a part of ours: it is the file itself, and the server has it so.
@@ -140,14 +140,14 @@ impl Sink for Outputs {
         Ok(())
     }
 
-    fn write(&mut self, file: FileId, at: u64, octets: &[u8]) -> Result<(), Refusal> {
-        self.meter.received(octets.len() as u64);
+    fn write(&mut self, file: FileId, at: u64, bytes: &[u8]) -> Result<(), Refusal> {
+        self.meter.received(bytes.len() as u64);
         let Some(entry) = self.entries.get_mut(file.0) else { return Ok(()) };
         if let (Some(writer), Some(part)) = (&mut self.writer, entry.part) {
-            return writer.write(part, at, octets).map_err(|error| Refusal(error.to_string()));
+            return writer.write(part, at, bytes).map_err(|error| Refusal(error.to_string()));
         }
         match &mut entry.stream {
-            Some(stream) => stream.write(&entry.wish, at, octets),
+            Some(stream) => stream.write(&entry.wish, at, bytes),
             None => Ok(()),
         }
     }
@@ -157,11 +157,11 @@ impl Sink for Outputs {
         self.writer.as_mut()?.room(part, at, at_most)
     }
 
-    fn filled(&mut self, file: FileId, at: u64, octets: usize) -> Result<(), Refusal> {
-        self.meter.received(octets as u64);
+    fn filled(&mut self, file: FileId, at: u64, bytes: usize) -> Result<(), Refusal> {
+        self.meter.received(bytes as u64);
         match (&mut self.writer, self.entries.get(file.0).and_then(|entry| entry.part)) {
             (Some(writer), Some(part)) => {
-                writer.filled(part, at, octets).map_err(|error| Refusal(error.to_string()))
+                writer.filled(part, at, bytes).map_err(|error| Refusal(error.to_string()))
             }
             _ => Ok(()),
         }
@@ -230,19 +230,19 @@ impl Stream {
         Ok(Self { file, at: 0, hash })
     }
 
-    fn write(&mut self, wish: &Wish, at: u64, octets: &[u8]) -> Result<(), Refusal> {
+    fn write(&mut self, wish: &Wish, at: u64, bytes: &[u8]) -> Result<(), Refusal> {
         if at != self.at {
             return Err(Refusal("what goes to a stream must come in order".to_owned()));
         }
         let written = match &mut self.file {
-            Some(file) => file.write_all(octets),
-            None => std::io::stdout().lock().write_all(octets),
+            Some(file) => file.write_all(bytes),
+            None => std::io::stdout().lock().write_all(bytes),
         };
         written
             .map_err(|error| Refusal(format!("cannot write to {}: {error}", wish.target.name())))?;
-        self.at += octets.len() as u64;
+        self.at += bytes.len() as u64;
         if let Some(hash) = &mut self.hash {
-            hash.update(octets);
+            hash.update(bytes);
         }
         Ok(())
     }

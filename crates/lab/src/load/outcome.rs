@@ -56,8 +56,8 @@ pub(crate) fn result(
         warm_up_requests: tally.warm_up.ended(),
         made_again: tally.again,
         unfinished: tally.unfinished,
-        received_octets: tally.received,
-        sent_octets: tally.sent,
+        received_bytes: tally.received,
+        sent_bytes: tally.sent,
         client: cpu(ran),
         warnings: Vec::new(),
         course: ran.course.clone(),
@@ -97,7 +97,7 @@ fn part(part: &Part) -> PartResult {
         answers: part.answers,
         refused: part.refused,
         errors: faults(&part.faults),
-        body_octets: part.body,
+        body_bytes: part.body,
         latency: TimesSummary::of(part.latency.histogram()),
     }
 }

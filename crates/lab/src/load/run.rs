@@ -151,7 +151,7 @@ impl Worker {
     }
 }
 
-/// How long the last octets may take.
+/// How long the last bytes may take.
 const FLUSH: Duration = Duration::from_secs(1);
 
 /// Tells the main thread, and reads this thread's processor clock where counting begins and ends.

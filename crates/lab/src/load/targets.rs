@@ -42,7 +42,7 @@ fn script(file: &Path, args: &LoadArgs) -> Result<Vec<Target>, Trouble> {
     let target = |request: &ScriptRequest| {
         let body = match (&request.body, &request.body_file) {
             (Some(text), _) => Some(Bytes::from(text.clone())),
-            (None, Some(file)) => Some(octets(&folder.join(file))?),
+            (None, Some(file)) => Some(bytes(&folder.join(file))?),
             (None, None) => None,
         };
         let url = parse_target(&request.url)
@@ -101,12 +101,12 @@ impl Wish<'_> {
 
 fn data(text: &str) -> Result<Bytes, Trouble> {
     match text.strip_prefix('@') {
-        Some(file) => octets(Path::new(file)),
+        Some(file) => bytes(Path::new(file)),
         None => Ok(Bytes::from(text.to_owned())),
     }
 }
 
-fn octets(file: &Path) -> Result<Bytes, Trouble> {
+fn bytes(file: &Path) -> Result<Bytes, Trouble> {
     std::fs::read(file)
         .map(Bytes::from)
         .map_err(|error| trouble::file(format!("reading {}", file.display()), &error))

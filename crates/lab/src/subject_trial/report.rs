@@ -151,15 +151,15 @@ impl SubjectTrial<'_> {
         for (id, asset) in files.iter().enumerate() {
             let path = self.order.scratch.join("out").join(id.to_string());
             let name = &asset.name;
-            let (digest, octets) = match served::digest(&path) {
+            let (digest, bytes) = match served::digest(&path) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     return Ok(Some(format!("it left no file of {name}")));
                 }
                 read => read?,
             };
-            if octets != asset.bytes {
+            if bytes != asset.bytes {
                 let expected = asset.bytes;
-                return Ok(Some(format!("its file of {name} has {octets} octets, not {expected}")));
+                return Ok(Some(format!("its file of {name} has {bytes} bytes, not {expected}")));
             }
             if self.digests.get(name) != Some(&digest) {
                 return Ok(Some(format!("the SHA-256 of its file of {name} is wrong")));

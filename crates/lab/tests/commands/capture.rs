@@ -102,7 +102,7 @@ fn tshark_decrypts_the_requests_of_every_trial_and_sees_what_was_lost() {
             "{contender}: {sums:?}"
         );
         assert_eq!(read("ip.checksum.status != 1", "frame.number"), Vec::<String>::new());
-        // A capture has what the link lost, and what was sent again in its place: to tshark old octets, and malformed.
+        // A capture has what the link lost, and what was sent again in its place: to tshark old bytes, and malformed.
         let malformed = "_ws.malformed && !(_ws.expert.message contains \"overlaps old data\")";
         assert_eq!(read(malformed, "frame.number"), Vec::<String>::new(), "{contender}");
     }

@@ -21,8 +21,8 @@ struct Seen {
 
 fn seen(rows: &Connection, contender: &str) -> Seen {
     let query = "SELECT group_concat(DISTINCT protocol), sum(requests), sum(bytes_sent), sum(bytes_received),
-        sum(header_octets_sent_plain), sum(header_octets_sent),
-        sum(header_octets_received_plain), sum(header_octets_received),
+        sum(header_bytes_sent_plain), sum(header_bytes_sent),
+        sum(header_bytes_received_plain), sum(header_bytes_received),
         (SELECT sum(body_bytes) FROM fetches WHERE contender = ?1)
       FROM connections WHERE contender = ?1";
     rows.query_row(query, [contender], |row| {
@@ -78,7 +78,7 @@ fn known_contenders_race_and_their_rows_tell_what_was_spoken() {
         let metric = |name: &str| metric(&rows, contender, name);
         let connections = metric(&format!("connections:{protocol}"));
         assert_eq!(metric("streams_per_connection"), 4.0 / connections);
-        assert_eq!(metric("header_octets_sent"), seen.heads_sent[1] as f64);
+        assert_eq!(metric("header_bytes_sent"), seen.heads_sent[1] as f64);
         if contender == "h1" {
             // All that was sent is heads, and all that came is heads and bodies.
             assert_eq!(seen.heads_sent, [seen.sent; 2]);

@@ -30,7 +30,7 @@ fn both_sides_find_each_other_by_name_and_by_variable() {
 }
 
 #[test]
-fn octets_pass_over_ipv4_and_ipv6_with_standard_input() {
+fn bytes_pass_over_ipv4_and_ipv6_with_standard_input() {
     if !trials_run_here() {
         return;
     }

@@ -63,7 +63,7 @@ fn a_recorded_page_runs_in_little_memory_and_is_reported_without_its_file() {
     }
     running.end().said(0, &[]);
     assert!(peak > 1_000_000, "nothing was seen running");
-    assert!(peak < MOST, "runner, workers and their sides took {peak} octets together");
+    assert!(peak < MOST, "runner, workers and their sides took {peak} bytes together");
     fs::remove_file(bench.path("page.har")).unwrap();
     let result = fs::read_to_string(bench.path("run/result.json")).unwrap();
     assert_eq!(bench.run(&["report", "run", "--json"]).out, result);
@@ -73,7 +73,7 @@ fn a_recorded_page_runs_in_little_memory_and_is_reported_without_its_file() {
     assert_eq!(ran.out, result);
 }
 
-/// The resident set of a process with what it shares with others counted in part, in octets.
+/// The resident set of a process with what it shares with others counted in part, in bytes.
 fn resident_bytes(pid: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("Pss:")).unwrap_or_default();

@@ -134,7 +134,7 @@ fn a_subject_that_breaks_the_contract_fails_its_trial_with_its_own_words() {
     }
     for (body, told) in [
         ("print('hello there', flush=True)\ntime.sleep(60)", "hello there"),
-        ("while True: sys.stdout.write('x' * 65536)", "longer than 65536 octets"),
+        ("while True: sys.stdout.write('x' * 65536)", "longer than 65536 bytes"),
         ("sys.exit('no luck today')", "no luck today"),
         ("ready(); get(job['fetches'][0]); sys.exit(3)", "ended early (exit code 3), after 1 of 2"),
         ("ready(); sys.stderr.write('thinking'); sys.stderr.flush(); time.sleep(60)", "thinking"),
@@ -166,8 +166,8 @@ fn a_claim_that_does_not_hold_fails_the_trial() {
     for (body, told) in [
         (with("protocol='h2'", ""), "it says that it spoke h2"),
         (with("", "connections=1"), "it opened 1 connections, and the link saw 2 begin"),
-        (with("bytes=79999", ""), "has 79999 octets, and it has 80000"),
-        (with("started_ms=0, ended_ms=1", ""), "octets after 1.0 ms, when only"),
+        (with("bytes=79999", ""), "has 79999 bytes, and it has 80000"),
+        (with("started_ms=0, ended_ms=1", ""), "bytes after 1.0 ms, when only"),
         (nothing.to_owned(), "only 0 came out of the link"),
         (
             "ready()\nfor f in job['fetches']:\n  get(f)\n  p = os.path.join(job['output'], f['file'])\n  \

@@ -48,7 +48,7 @@ fn after_a_lie_about_the_length_the_file_is_brought_whole() {
         ("Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\nshort", "broke the protocol"),
     ];
     for (rest, words) in lies {
-        // Without a tag, nobody vouches that these octets are the file's: they are not gone on from.
+        // Without a tag, nobody vouches that these bytes are the file's: they are not gone on from.
         let head = format!("HTTP/1.1 200 OK\r\n{rest}");
         let lying = mended(move |stream, _| {
             put(stream, &head);

@@ -95,7 +95,7 @@ fn a_part_that_answers_another_range_is_refused() {
             "HTTP/1.1 206 Partial Content\r\nETag: \"a\"\r\nContent-Range: bytes 0-9/100000\r\nContent-Length: 10\r\n\r\n0123456789",
         ),
     });
-    get(&bench, &[&server.url("/file")]).said(1, &["asked for the octets from 40000 on"]);
+    get(&bench, &[&server.url("/file")]).said(1, &["asked for the bytes from 40000 on"]);
     assert!(!bench.path("file").exists());
 }
 
@@ -153,7 +153,7 @@ fn redirects_are_followed_and_circles_are_told() {
     });
     get(&bench, &[&server.url("/one")]).said(1, &["circle", "/one"]);
     get(&bench, &[&server.url("/deep"), "--max-redirs", "4"]).said(1, &["more than 4 redirects"]);
-    get(&bench, &[&server.url("/far")]).said(0, &["far: 5 octets"]);
+    get(&bench, &[&server.url("/far")]).said(0, &["far: 5 bytes"]);
     is_whole(&bench, "far", b"there");
     assert_eq!(names(&bench), ["far"]);
 }
@@ -238,7 +238,7 @@ fn json_tells_each_file_on_a_line() {
 }
 
 #[test]
-fn streams_get_the_octets_as_they_come() {
+fn streams_get_the_bytes_as_they_come() {
     let bench = Bench::new();
     let body = content(150_000);
     let sent = body.clone();

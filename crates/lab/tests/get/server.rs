@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) path: String,
-    /// The first octet asked for, where it asked for a range.
+    /// The first byte asked for, where it asked for a range.
     pub(crate) from: Option<usize>,
-    /// The octet after the last asked for, where it named one.
+    /// The byte after the last asked for, where it named one.
     pub(crate) to: Option<usize>,
     pub(crate) if_range: Option<String>,
     /// Its number, from 0, over all connections.
@@ -98,11 +98,11 @@ fn serve(
 }
 
 /// Writes, and does not mind a client that has gone.
-pub(crate) fn put(stream: &mut TcpStream, octets: impl AsRef<[u8]>) -> bool {
-    stream.write_all(octets.as_ref()).is_ok()
+pub(crate) fn put(stream: &mut TcpStream, bytes: impl AsRef<[u8]>) -> bool {
+    stream.write_all(bytes.as_ref()).is_ok()
 }
 
-/// Answers as an honest server would, with the tag `tag`; but of the body only `sent` octets.
+/// Answers as an honest server would, with the tag `tag`; but of the body only `sent` bytes.
 pub(crate) fn answer(
     request: &Request,
     stream: &mut TcpStream,
@@ -129,7 +129,7 @@ pub(crate) fn answer(
     put(stream, head) && put(stream, &body[from..end]) && end == to
 }
 
-/// Octets that no two places share by accident.
+/// Bytes that no two places share by accident.
 pub(crate) fn content(length: usize) -> Vec<u8> {
     (0..length).map(|index| (index * 31 + index / 256 * 7 + index / 65_536) as u8).collect()
 }

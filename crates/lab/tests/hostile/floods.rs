@@ -12,7 +12,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Octets that a flood may make the server hold.
+/// Bytes that a flood may make the server hold.
 const BOUND: u64 = 24 << 20;
 
 /// Connections that flood at a time.
@@ -60,7 +60,7 @@ fn floods() -> Vec<Flood> {
     ]
 }
 
-/// Floods until the server has had enough. The server's octets, where they are read.
+/// Floods until the server has had enough. The server's bytes, where they are read.
 fn flood((name, opening, each): &Flood, mut stream: TcpStream, reads: Reads) -> Vec<u8> {
     let reader = (reads == Reads::All).then(|| {
         let mut stream = stream.try_clone().unwrap();
@@ -107,10 +107,10 @@ fn is_borne(reads: Reads) {
             floods.into_iter().map(|flood| flood.join().unwrap()).collect()
         });
         let grown = served.grown();
-        assert!(grown < BOUND, "{name}: {grown} octets more");
+        assert!(grown < BOUND, "{name}: {grown} bytes more");
         if reads == Reads::All {
-            for octets in told {
-                assert_eq!(goaway(&octets), Some(ENHANCE_YOUR_CALM), "{name}");
+            for bytes in told {
+                assert_eq!(goaway(&bytes), Some(ENHANCE_YOUR_CALM), "{name}");
             }
         }
         served.await_release();

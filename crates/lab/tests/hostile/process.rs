@@ -13,7 +13,7 @@ const SPIN: f64 = 0.25;
 pub(crate) struct Process(pub(crate) u32);
 
 impl Process {
-    /// Octets of its own that lie in memory.
+    /// Bytes of its own that lie in memory.
     pub(crate) fn memory(&self) -> u64 {
         let status = fs::read_to_string(self.file("status")).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();

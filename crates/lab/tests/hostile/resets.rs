@@ -12,7 +12,7 @@ use std::time::Duration;
 /// At a time in each state.
 const CONNECTIONS: usize = 20;
 
-/// Octets that may stay.
+/// Bytes that may stay.
 const REST: u64 = 24 << 20;
 
 /// Closes by an RST: socket(7), SO_LINGER of no time.
@@ -35,14 +35,14 @@ fn resets_in_every_state_cost_others_nothing() {
     let bench = Bench::new();
     // Nobody is ended by a time-out here: whatever is released is released for the reset.
     let served = Served::start(&bench, "");
-    let said = |octets: Vec<u8>| {
+    let said = |bytes: Vec<u8>| {
         let mut stream = served.connect();
-        stream.write_all(&octets).unwrap();
+        stream.write_all(&bytes).unwrap();
         stream
     };
     // What is answered has begun to be: the state is reached.
-    let heard = |octets: Vec<u8>| {
-        let mut stream = said(octets);
+    let heard = |bytes: Vec<u8>| {
+        let mut stream = said(bytes);
         stream.read_exact(&mut [0; 1]).unwrap();
         stream
     };
@@ -50,9 +50,9 @@ fn resets_in_every_state_cost_others_nothing() {
         b"POST /discard HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nsome".to_vec();
     let big = b"GET /big.bin HTTP/1.1\r\nHost: a\r\n\r\n".to_vec();
     let posted = [preface(), request(1, "/discard", END_HEADERS)].concat();
-    let cut = |mut octets: Vec<u8>, frame: Vec<u8>| {
-        octets.extend(&frame[..frame.len() / 2]);
-        octets
+    let cut = |mut bytes: Vec<u8>, frame: Vec<u8>| {
+        bytes.extend(&frame[..frame.len() / 2]);
+        bytes
     };
     let states: [(&str, Vec<u8>); 9] = [
         ("before anything", Vec::new()),
@@ -65,8 +65,8 @@ fn resets_in_every_state_cost_others_nothing() {
         ("amid SYN_STREAM", CUT_SYN_STREAM.to_vec()),
         ("amid a WebSocket's handshake", UPGRADE[..60].to_vec()),
     ];
-    for (state, octets) in states {
-        survives(&served, state, || said(octets.clone()));
+    for (state, bytes) in states {
+        survives(&served, state, || said(bytes.clone()));
     }
     survives(&served, "amid an answer", || heard(big.clone()));
     let asked = [preface(), request(1, "/big.bin", END_STREAM | END_HEADERS)].concat();
@@ -94,9 +94,9 @@ fn resets_around_tls_cost_others_nothing() {
     let bench = Bench::new();
     let served = Served::start(&bench, "");
     let hello = client_hello();
-    let said = |octets: &[u8]| {
+    let said = |bytes: &[u8]| {
         let mut stream = TcpStream::connect(served.tls).unwrap();
-        stream.write_all(octets).unwrap();
+        stream.write_all(bytes).unwrap();
         stream
     };
     survives(&served, "before the greeting", || said(b""));

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Octets of `big.bin`.
+/// Bytes of `big.bin`.
 pub(crate) const BIG: usize = 20_000_000;
 
 /// Times that a test need not wait for long, and that an honest peer on a busy machine keeps.
@@ -17,13 +17,13 @@ pub(crate) const SHORT: &str =
 /// How often an honest peer tries, which may itself have been away for that long.
 const TRIES: usize = 5;
 
-/// A server of one thread, with `a.txt`, `b.txt` and `c.txt` (10 octets each) and `big.bin`.
+/// A server of one thread, with `a.txt`, `b.txt` and `c.txt` (10 bytes each) and `big.bin`.
 pub(crate) struct Served {
     running: Running,
     pub(crate) process: Process,
     pub(crate) clear: SocketAddr,
     pub(crate) tls: SocketAddr,
-    /// Its descriptors and octets of memory when it has served, and nobody is there.
+    /// Its descriptors and bytes of memory when it has served, and nobody is there.
     descriptors: usize,
     memory: u64,
 }
@@ -79,7 +79,7 @@ impl Served {
         secured
     }
 
-    /// An honest peer's request on a connection of its own: the status, and octets of the body.
+    /// An honest peer's request on a connection of its own: the status, and bytes of the body.
     pub(crate) fn get(&self, path: &str) -> (u16, usize) {
         (0..TRIES).find_map(|_| self.try_to_get(path)).expect("honest peers are served")
     }
@@ -96,7 +96,7 @@ impl Served {
         Some((status.parse().unwrap(), all.len() - head - 4))
     }
 
-    /// Octets of memory more than before anybody came.
+    /// Bytes of memory more than before anybody came.
     pub(crate) fn grown(&self) -> u64 {
         self.process.memory().saturating_sub(self.memory)
     }
@@ -108,11 +108,11 @@ impl Served {
         });
     }
 
-    /// After an attack: all is free again, `bound` octets of memory at most stay, nobody spins, and it serves.
+    /// After an attack: all is free again, `bound` bytes of memory at most stay, nobody spins, and it serves.
     pub(crate) fn recovers(&self, bound: u64) {
         self.await_release();
         let grown = self.grown();
-        assert!(grown < bound, "{grown} octets more than before");
+        assert!(grown < bound, "{grown} bytes more than before");
         self.process.rests(|| std::thread::sleep(Duration::from_millis(500)));
         assert_eq!(self.get("/a.txt"), (200, 10));
     }
@@ -152,11 +152,11 @@ impl Secured {
     }
 
     pub(crate) fn send(&mut self, plain: &[u8]) {
-        let octets = self.seal(plain);
-        self.stream.write_all(&octets).unwrap();
+        let bytes = self.seal(plain);
+        self.stream.write_all(&bytes).unwrap();
     }
 
-    /// The octets that say it.
+    /// The bytes that say it.
     fn seal(&mut self, mut plain: &[u8]) -> Vec<u8> {
         let mut out = proto::SendBuf::new();
         self.layer.poll_transmit(&mut out, 1 << 20, |into, _| {
@@ -167,17 +167,17 @@ impl Secured {
         out.to_vec()
     }
 
-    /// Reads once; octets that came.
+    /// Reads once; bytes that came.
     pub(crate) fn receive(&mut self) -> usize {
         let mut buffer = [0; 4096];
         let count = self.stream.read(&mut buffer).unwrap();
-        let mut octets = &buffer[..count];
-        while self.layer.handle_bytes(&mut octets).unwrap().is_some() {}
+        let mut bytes = &buffer[..count];
+        while self.layer.handle_bytes(&mut bytes).unwrap().is_some() {}
         count
     }
 }
 
-/// The octets of a TLS client's greeting.
+/// The bytes of a TLS client's greeting.
 pub(crate) fn client_hello() -> Vec<u8> {
     let (near, mut far) = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -185,7 +185,7 @@ pub(crate) fn client_hello() -> Vec<u8> {
         (near, listener.accept().unwrap().0)
     };
     drop(Secured::greeting(near));
-    let mut octets = Vec::new();
-    far.read_to_end(&mut octets).unwrap();
-    octets
+    let mut bytes = Vec::new();
+    far.read_to_end(&mut bytes).unwrap();
+    bytes
 }

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Octets that an attack of this file may make a server hold; what it asks for is a hundred times as much.
+/// Bytes that an attack of this file may make a server hold; what it asks for is a hundred times as much.
 const BOUND: u64 = 48 << 20;
 
-/// Octets that may stay when it is over: what an allocator does not give back.
+/// Bytes that may stay when it is over: what an allocator does not give back.
 const REST: u64 = 24 << 20;
 
 /// The server sends, finds no taker, and ends the connection for it; meanwhile others are served.
@@ -25,7 +25,7 @@ fn is_ended_in_bounded_memory(served: &Served, readers: Vec<TcpStream>) {
     assert_eq!(served.get("/b.txt"), (200, 10));
     std::thread::sleep(Duration::from_millis(300));
     let grown = served.grown();
-    assert!(grown < BOUND, "{grown} octets more");
+    assert!(grown < BOUND, "{grown} bytes more");
     // The readers are still there, and read nothing.
     served.recovers(REST);
     drop(readers);
@@ -92,7 +92,7 @@ fn streams_that_get_no_credit_are_ended_over_http_2() {
     if let Err(error) = stream.read_to_end(&mut all) {
         assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     }
-    assert!(all.len() < BIG / 100, "{} octets", all.len());
+    assert!(all.len() < BIG / 100, "{} bytes", all.len());
     served.recovers(REST);
     served.end();
 }
@@ -137,7 +137,7 @@ fn connections_that_never_speak_are_closed() {
     served.end();
 }
 
-/// One octet at a time, which counts as speaking, of what never becomes whole.
+/// One byte at a time, which counts as speaking, of what never becomes whole.
 #[test]
 fn heads_and_handshakes_that_come_in_driblets_are_given_up() {
     let bench = Bench::new();

@@ -46,29 +46,29 @@ fn histograms(text: &[u8]) -> Vec<Histogram<u64>> {
         _ => None,
     });
     let decoded = encoded.map(|text| {
-        let octets = decode_base64(&text);
-        deserializer.deserialize(&mut &octets[..]).unwrap()
+        let bytes = decode_base64(&text);
+        deserializer.deserialize(&mut &bytes[..]).unwrap()
     });
     decoded.collect()
 }
 
 /// RFC 4648 §4, for the texts of a log.
 fn decode_base64(text: &str) -> Vec<u8> {
-    let value = |octet: u8| match octet {
-        b'A'..=b'Z' => octet - b'A',
-        b'a'..=b'z' => octet - b'a' + 26,
-        b'0'..=b'9' => octet - b'0' + 52,
+    let value = |byte: u8| match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
         b'+' => 62,
         _ => 63,
     };
     let digits: Vec<u32> =
-        text.bytes().filter(|octet| *octet != b'=').map(|octet| u32::from(value(octet))).collect();
-    let mut octets = Vec::new();
+        text.bytes().filter(|byte| *byte != b'=').map(|byte| u32::from(value(byte))).collect();
+    let mut bytes = Vec::new();
     for group in digits.chunks(4) {
         let bits = group.iter().fold(0, |bits, digit| bits << 6 | digit) << (6 * (4 - group.len()));
-        octets.extend(&bits.to_be_bytes()[1..group.len()]);
+        bytes.extend(&bits.to_be_bytes()[1..group.len()]);
     }
-    octets
+    bytes
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn the_parts_of_a_result_sum_to_the_whole() {
         let targets = result["targets"].as_array().unwrap();
         targets.iter().map(|target| target["part"][field].as_u64().unwrap()).sum()
     };
-    for field in ["requests", "answers", "refused", "body_octets"] {
+    for field in ["requests", "answers", "refused", "body_bytes"] {
         assert_eq!(result["whole"][field], sum(field), "{field}");
     }
     assert_eq!(result["whole"]["requests"], 500);

@@ -31,7 +31,7 @@ fn counts(
     assert_eq!((code, result["protocol"].as_str()), (0, Some(protocol)), "{result}");
     let told = answered(&result);
     assert_eq!(told.to_string(), REQUESTS, "{result:#}");
-    assert_eq!(result["whole"]["body_octets"], told * 13);
+    assert_eq!(result["whole"]["body_bytes"], told * 13);
     // The last lines may still be on their way to the file.
     let all = (0..500).any(|_| {
         let all = (logged() - before) as u64 == told;
@@ -200,7 +200,7 @@ fn our_origin_echoes_every_message_in_the_clear_and_over_tls() {
         let (code, result) = load(&bench, &["-k", "-c", "5", "-m", "4", "-n", "2000", &url]);
         assert_eq!((code, result["protocol"].as_str()), (0, Some("ws")));
         assert_eq!(answered(&result), 2_000);
-        assert_eq!(result["whole"]["body_octets"], 2_000 * 32);
+        assert_eq!(result["whole"]["body_bytes"], 2_000 * 32);
     }
     own.serving.signal("INT");
     own.serving.end();

@@ -30,7 +30,7 @@ const SPIN: f64 = 0.3;
 /// Stands for what answers a WebSocket's key.
 const ACCEPT: &[u8] = b"ACCEPT";
 
-/// A server that says the same on each connection, after a client's first octets.
+/// A server that says the same on each connection, after a client's first bytes.
 fn server(said: Vec<u8>, then: Then) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -136,9 +136,9 @@ fn http_2_is_counted_by_kind_wherever_it_breaks() {
     // After SETTINGS. `:status: 200` is the static table's eighth entry (RFC 7541 appendix A).
     let after = |frames: &[Vec<u8>]| [frame(4, 0, 0, b""), frames.concat()].concat();
     let head = || frame(1, 4, 1, b"\x88");
-    let cut = |mut octets: Vec<u8>| {
-        octets.truncate(octets.len() - 1);
-        octets
+    let cut = |mut bytes: Vec<u8>| {
+        bytes.truncate(bytes.len() - 1);
+        bytes
     };
     are_counted(
         &["--http2-prior-knowledge"],

@@ -19,15 +19,15 @@ fn stalls_after(answers: usize) -> String {
         for mut stream in listener.incoming().map_while(Result::ok) {
             let count = Arc::clone(&count);
             std::thread::spawn(move || {
-                while stream.read(&mut [0; 4096]).is_ok_and(|octets| octets > 0) {
+                while stream.read(&mut [0; 4096]).is_ok_and(|bytes| bytes > 0) {
                     let mut count = count.lock().unwrap();
                     *count += 1;
                     if *count == answers {
                         std::thread::sleep(STALL);
                     }
                     drop(count);
-                    let octets = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
-                    if stream.write_all(octets).is_err() {
+                    let bytes = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+                    if stream.write_all(bytes).is_err() {
                         return;
                     }
                 }

@@ -23,7 +23,7 @@ fn far(answer: Vec<u8>, frame: [u8; 4]) -> (SocketAddr, JoinHandle<bool>) {
         let _gone = tcp.write_all(&answer);
         while let Ok(length @ 1..) = tcp.read(&mut piece) {
             said.extend_from_slice(&piece[..length]);
-            if said.windows(4).any(|octets| octets == frame) {
+            if said.windows(4).any(|bytes| bytes == frame) {
                 return true;
             }
         }
@@ -61,9 +61,9 @@ fn block(fields: &[(&str, &str)]) -> Vec<u8> {
 }
 
 fn frame(frame: Frame<'_>) -> Vec<u8> {
-    let mut octets = Vec::new();
-    frame.encode(&mut octets);
-    octets
+    let mut bytes = Vec::new();
+    frame.encode(&mut bytes);
+    bytes
 }
 
 /// SYN_REPLY for the first stream.
@@ -90,7 +90,7 @@ fn a_far_side_that_breaks_spdy_fails_the_trial_which_names_the_rule() {
     let short = block(&[(":version", "HTTP/1.1")]);
     let cases = [
         (vec![0x80, 2, 0, 6, 0, 0, 0, 4, 0, 0, 0, 2], "§2.2.1: a version that is not 3", GOAWAY),
-        (vec![0x80, 3, 0, 6, 0, 0, 0, 3, 0, 0, 2], "§2.6.5: PING has 4 octets", GOAWAY),
+        (vec![0x80, 3, 0, 6, 0, 0, 0, 3, 0, 0, 2], "§2.6.5: PING has 4 bytes", GOAWAY),
         (vec![0, 0, 0, 0, 0, 0, 0, 1, 7], "§2.2.2: DATA belongs to a stream", GOAWAY),
         (vec![0x80, 3, 0, 2, 0, 0xff, 0xff, 0xff], "§2.2.1: the control frame is larger", GOAWAY),
         (frame(syn), "§2.3.2: a stream that the peer cannot open", GOAWAY),

@@ -199,9 +199,9 @@ fn answers(body: &'static str) -> u16 {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let mut seen = Vec::new();
-            let mut octet = [0];
-            while stream.read(&mut octet).is_ok_and(|count| count == 1) {
-                seen.push(octet[0]);
+            let mut byte = [0];
+            while stream.read(&mut byte).is_ok_and(|count| count == 1) {
+                seen.push(byte[0]);
                 if seen.ends_with(b"\r\n\r\n") {
                     seen.clear();
                     let length = body.len();

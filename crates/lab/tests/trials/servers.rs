@@ -1,4 +1,4 @@
-//! Other people's servers in trials of ours: the same octets from each, faults in their own words, and nothing
+//! Other people's servers in trials of ours: the same bytes from each, faults in their own words, and nothing
 //! left behind.
 use crate::bench::{Bench, is_root, outcomes, signal, trials_run_here, unsupported};
 use serde_json::Value;
@@ -90,7 +90,7 @@ fn every_server_gives_the_page_that_the_origin_gives() {
             assert_eq!(settings["server log: requests"], "9", "{name}: {settings:#}");
             assert_eq!(settings["server log: refused requests"], "0", "{name}");
             let bodies: u64 = sizes(&own).iter().map(|(_, bytes)| bytes).sum();
-            assert_eq!(settings["server log: body octets"], bodies.to_string(), "{name}");
+            assert_eq!(settings["server log: body bytes"], bodies.to_string(), "{name}");
             let spoken = row["connections"].as_array().unwrap().len().to_string();
             assert_eq!(
                 settings[format!("server log: connections of {transport}")],
@@ -144,7 +144,7 @@ fn servers_race_without_root() {
 }
 
 #[test]
-fn the_files_have_the_octets_that_the_origin_answers_with() {
+fn the_files_have_the_bytes_that_the_origin_answers_with() {
     if !trials_run_here() {
         return;
     }

@@ -11,7 +11,7 @@ use proto::{Fields, Fin, Method, Misuse, RequestHead, ResponseHead, Status};
 use std::time::Duration;
 use unit::Instant;
 
-/// Octets queued on a stream before its body waits, and made of a body at once, where few streams
+/// Bytes queued on a stream before its body waits, and made of a body at once, where few streams
 /// share the connection. Whoever waits is asked for more after a transmit has taken some.
 const PIECE_OF_FEW: usize = 64 * 1024;
 
@@ -78,7 +78,7 @@ impl Talk {
         }
     }
 
-    /// Answers how many octets came.
+    /// Answers how many bytes came.
     pub(super) fn answer_count(&mut self, now: Instant, shared: &mut Shared, index: usize) {
         let count = self.exchanges[index].ledger.received_bytes;
         self.respond(now, shared, index, Answer::text(Status::OK, &count.to_string()));

@@ -1,4 +1,4 @@
-//! WebSockets among the exchanges: the stream's octets in both directions are theirs.
+//! WebSockets among the exchanges: the stream's bytes in both directions are theirs.
 
 use super::Talk;
 use crate::access::ExchangeEnd;
@@ -46,7 +46,7 @@ impl Talk {
         }
     }
 
-    /// Octets of a WebSocket.
+    /// Bytes of a WebSocket.
     pub(super) fn feed_web_socket(
         &mut self,
         now: Instant,
@@ -119,9 +119,9 @@ impl Talk {
         }
     }
 
-    fn consume(&mut self, stream: StreamId, octets: usize) {
-        if octets > 0 {
-            self.speaker.consume(stream, octets);
+    fn consume(&mut self, stream: StreamId, bytes: usize) {
+        if bytes > 0 {
+            self.speaker.consume(stream, bytes);
         }
     }
 }

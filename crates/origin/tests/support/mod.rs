@@ -25,7 +25,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Octets of `big.bin`.
+/// Bytes of `big.bin`.
 pub(crate) const BIG: usize = 50_000_000;
 
 /// A folder of one test's own, removed with it.

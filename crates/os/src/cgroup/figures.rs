@@ -11,7 +11,7 @@ use std::time::Duration;
 pub struct Figures {
     /// Processor time.
     pub cpu: Option<(CpuTime, Version)>,
-    /// The most octets of memory that they held at one time, pages of files that they were the first to touch
+    /// The most bytes of memory that they held at one time, pages of files that they were the first to touch
     /// among them.
     pub peak_memory: Option<(u64, Version)>,
 }

@@ -1,4 +1,4 @@
-//! Files kept after they were asked for, bounded in octets and in age. A file that changes is served in its old
+//! Files kept after they were asked for, bounded in bytes and in age. A file that changes is served in its old
 //! version for at most that age, or for as long as the system cannot open it anew.
 
 use super::OpenFile;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use unit::Instant;
 
-/// Octets counted for an entry beside its content: names, facts and the descriptor's own.
+/// Bytes counted for an entry beside its content: names, facts and the descriptor's own.
 const ENTRY_COST: usize = 512;
 
 /// Descriptors that the cache holds at most.
@@ -19,11 +19,11 @@ const ENTRIES: usize = 1024;
 pub struct CacheSettings {
     /// Files up to this size are read and kept whole.
     pub file_limit: usize,
-    /// Octets of them kept in all.
+    /// Bytes of them kept in all.
     pub total_limit: usize,
     /// Larger files up to this size are kept in pieces, each read when it is first asked for.
     pub large_file_limit: usize,
-    /// Octets of them kept in all.
+    /// Bytes of them kept in all.
     pub large_total_limit: usize,
     /// How long a file is taken for unchanged. Zero keeps nothing.
     pub age: Duration,
@@ -95,7 +95,7 @@ impl Cache {
     }
 
     #[cfg(test)]
-    pub(super) fn octets(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.kept.borrow().total
     }
 
@@ -125,5 +125,5 @@ impl Kept {
 }
 
 fn cost(path: &str, file: &OpenFile) -> Option<usize> {
-    file.kept_octets().map(|octets| octets + path.len() + ENTRY_COST)
+    file.kept_bytes().map(|bytes| bytes + path.len() + ENTRY_COST)
 }

@@ -1,4 +1,4 @@
-//! A large file's octets in pieces: read once for all who ask while the file is taken for unchanged, into rooms that
+//! A large file's bytes in pieces: read once for all who ask while the file is taken for unchanged, into rooms that
 //! are used again. The one rule: what is kept is whole pieces of the version that was looked up, nothing else.
 
 use super::{FileFacts, open};
@@ -8,7 +8,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Octets of a piece.
+/// Bytes of a piece.
 const PIECE: usize = 64 * 1024;
 
 /// Rooms that wait for the next piece, at most.
@@ -52,7 +52,7 @@ impl Pieces {
         self.changed.load(Ordering::Relaxed)
     }
 
-    /// Up to `length` octets from `offset`, and no further than to the end of a piece that is kept.
+    /// Up to `length` bytes from `offset`, and no further than to the end of a piece that is kept.
     pub(super) fn read(
         &self,
         (file, facts): (&File, &FileFacts),
@@ -80,7 +80,7 @@ impl Pieces {
         let start = index as u64 * PIECE as u64;
         let expected = PIECE.min(usize::try_from(facts.length - start).unwrap_or(PIECE));
         let piece = self.rooms.read(file, start, expected)?;
-        // Looked at after the octets were read: had they been another version's, its time would show by now.
+        // Looked at after the bytes were read: had they been another version's, its time would show by now.
         if piece.len() == expected && FileFacts::of(&file.metadata()?) == *facts {
             // Where another was quicker, its piece is the same.
             let _kept = place.set(piece.clone());
@@ -97,20 +97,20 @@ impl Pieces {
 pub(super) struct Rooms(Arc<Mutex<Vec<Vec<u8>>>>);
 
 impl Rooms {
-    /// Up to `length` octets from `offset`; fewer where the file ends (or was cut) there.
+    /// Up to `length` bytes from `offset`; fewer where the file ends (or was cut) there.
     fn read(&self, file: &File, offset: u64, length: usize) -> io::Result<Bytes> {
         let length = length.min(PIECE);
-        let mut octets = self.take(length);
-        while octets.len() < length {
-            let (at, most) = (offset + octets.len() as u64, length - octets.len());
-            match open::read_into_spare(file, &mut octets, at, most) {
+        let mut bytes = self.take(length);
+        while bytes.len() < length {
+            let (at, most) = (offset + bytes.len() as u64, length - bytes.len());
+            match open::read_into_spare(file, &mut bytes, at, most) {
                 Ok(0) => break,
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(Bytes::from_owner(Room { octets, home: self.clone() }))
+        Ok(Bytes::from_owner(Room { bytes, home: self.clone() }))
     }
 
     fn take(&self, length: usize) -> Vec<u8> {
@@ -123,27 +123,27 @@ impl Rooms {
     }
 }
 
-/// Octets that somebody holds, and where their room goes afterwards.
+/// Bytes that somebody holds, and where their room goes afterwards.
 struct Room {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     home: Rooms,
 }
 
 impl AsRef<[u8]> for Room {
     fn as_ref(&self) -> &[u8] {
-        &self.octets
+        &self.bytes
     }
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
-        if self.octets.capacity() < PIECE {
+        if self.bytes.capacity() < PIECE {
             return;
         }
         let mut rooms = self.home.0.lock().unwrap_or_else(PoisonError::into_inner);
         if rooms.len() < ROOMS {
-            self.octets.clear();
-            rooms.push(std::mem::take(&mut self.octets));
+            self.bytes.clear();
+            rooms.push(std::mem::take(&mut self.bytes));
         }
     }
 }

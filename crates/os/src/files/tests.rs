@@ -118,28 +118,28 @@ fn the_cache_never_holds_more_than_its_limit() {
     let root = folder.root(settings);
     for index in 0..40 {
         let name = format!("f{index}");
-        let octets = if index % 3 == 0 { 2_000 } else { 1_000 };
-        std::fs::write(folder.0.join("root").join(&name), vec![b'x'; octets]).unwrap();
+        let bytes = if index % 3 == 0 { 2_000 } else { 1_000 };
+        std::fs::write(folder.0.join("root").join(&name), vec![b'x'; bytes]).unwrap();
         assert!(content(&root, &name).is_some());
-        assert!(root.small.octets() <= total_limit && root.large.octets() <= large_total_limit);
+        assert!(root.small.bytes() <= total_limit && root.large.bytes() <= large_total_limit);
     }
-    assert!(root.small.octets() > 0 && root.large.octets() > 0);
+    assert!(root.small.bytes() > 0 && root.large.bytes() > 0);
 }
 
-/// Octets that tell where in a file they stand.
+/// Bytes that tell where in a file they stand.
 fn counted(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at / 251 + at) as u8).collect()
 }
 
 fn whole(file: &OpenFile, step: usize) -> Vec<u8> {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     while let Some(piece) =
-        file.read(octets.len() as u64, step).ok().filter(|piece| !piece.is_empty())
+        file.read(bytes.len() as u64, step).ok().filter(|piece| !piece.is_empty())
     {
         assert!(piece.len() <= step);
-        octets.extend_from_slice(&piece);
+        bytes.extend_from_slice(&piece);
     }
-    octets
+    bytes
 }
 
 fn file(root: &Root, path: &str) -> Arc<OpenFile> {
@@ -152,15 +152,15 @@ fn file(root: &Root, path: &str) -> Arc<OpenFile> {
 #[test]
 fn a_large_file_reads_alike_whether_its_pieces_are_kept_or_not() {
     let folder = Folder::new("pieces");
-    let octets = counted(300_001);
-    std::fs::write(folder.0.join("root/large"), &octets).unwrap();
+    let bytes = counted(300_001);
+    std::fs::write(folder.0.join("root/large"), &bytes).unwrap();
     for large_file_limit in [0, 1 << 20] {
         let root = folder.root(CacheSettings { large_file_limit, ..CacheSettings::default() });
         for step in [1_000, 16 * 1024, 64 * 1024, 1 << 20] {
-            assert!(whole(&file(&root, "large"), step) == octets, "{large_file_limit} {step}");
+            assert!(whole(&file(&root, "large"), step) == bytes, "{large_file_limit} {step}");
         }
         let part = file(&root, "large").read(65_000, 100).unwrap();
-        assert_eq!(part[..], octets[65_000..65_100]);
+        assert_eq!(part[..], bytes[65_000..65_100]);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Writes downloads, on a thread of its own, so that receiving goes on meanwhile. The one rule: a file's final
 //! name is given to what is whole, checked and on the disk, and to nothing else.
 //!
-//! Until then the octets lie in a part beside it (`.NAME.wirelap-part`), with a note of what of it is there
+//! Until then the bytes lie in a part beside it (`.NAME.wirelap-part`), with a note of what of it is there
 //! (`.NAME.wirelap-note`), so that a later run goes on where this one was ended. Large files are written
 //! past the page cache (O_DIRECT) from aligned buffers: the copy into the cache is most of what a download
 //! costs. A file system that takes no such writes (tmpfs) gets ordinary ones.
@@ -42,7 +42,7 @@ use unit::Ranges;
 /// Whether files go through the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Cache {
-    /// Past it from [`DIRECT_FROM`] octets on.
+    /// Past it from [`DIRECT_FROM`] bytes on.
     #[default]
     Auto,
     /// Always: what is read again soon is in memory.
@@ -55,7 +55,7 @@ pub enum Cache {
 /// once, and the disk's own time hides behind the fsync.
 pub const DIRECT_FROM: u64 = 16 << 20;
 
-/// Octets written at once, past the cache.
+/// Bytes written at once, past the cache.
 pub const LARGEST_UNIT: usize = 1 << 20;
 
 /// What is done with the part of a file that did not become whole.
@@ -75,7 +75,7 @@ pub struct WriterSettings {
     pub cache: Cache,
     /// What becomes of parts.
     pub leave: Leave,
-    /// Octets gathered before they are written; a power of two from 64 KiB on.
+    /// Bytes gathered before they are written; a power of two from 64 KiB on.
     pub unit: usize,
 }
 
@@ -158,17 +158,17 @@ pub struct Writer {
 struct Near {
     length: Option<u64>,
     broken: Broken,
-    /// Places at which octets arrive.
+    /// Places at which bytes arrive.
     streams: Vec<Stream>,
 }
 
-/// One run of octets on its way into a file.
+/// One run of bytes on its way into a file.
 #[derive(Debug)]
 struct Stream {
-    /// Where the buffer's first octet goes.
+    /// Where the buffer's first byte goes.
     at: u64,
     buffer: Buffer,
-    /// How many octets the buffer takes: its end is on a boundary of the unit, so that the next is aligned.
+    /// How many bytes the buffer takes: its end is on a boundary of the unit, so that the next is aligned.
     room: usize,
 }
 
@@ -210,10 +210,10 @@ impl Writer {
         self.order(Order::Open { id, spec, broken });
     }
 
-    /// Takes octets of a file that go at `at`. Waits while the disk is behind: who calls receives nothing
+    /// Takes bytes of a file that go at `at`. Waits while the disk is behind: who calls receives nothing
     /// meanwhile, and so the sender is slowed down in its turn.
-    pub fn write(&mut self, id: PartId, mut at: u64, mut octets: &[u8]) -> Result<(), WriteError> {
-        while !octets.is_empty() {
+    pub fn write(&mut self, id: PartId, mut at: u64, mut bytes: &[u8]) -> Result<(), WriteError> {
+        while !bytes.is_empty() {
             let Some(part) = self.parts.get(id.0) else { return Ok(()) };
             if let Some(error) = part.broken.get() {
                 return Err(error.clone());
@@ -223,9 +223,9 @@ impl Writer {
                 None => self.begin(id, at),
             };
             let Some(stream) = self.parts[id.0].streams.get_mut(index) else { return Ok(()) };
-            let count = octets.len().min(stream.room - stream.buffer.len());
-            stream.buffer.extend(&octets[..count]);
-            octets = &octets[count..];
+            let count = bytes.len().min(stream.room - stream.buffer.len());
+            stream.buffer.extend(&bytes[..count]);
+            bytes = &bytes[count..];
             at += count as u64;
             if stream.buffer.len() == stream.room {
                 let full = self.parts[id.0].streams.swap_remove(index);
@@ -235,7 +235,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Room for octets of a file that go at `at`, at most so many: who receives into it saves a copy. None where
+    /// Room for bytes of a file that go at `at`, at most so many: who receives into it saves a copy. None where
     /// the file is broken, as `write` tells.
     pub fn room(&mut self, id: PartId, at: u64, at_most: u64) -> Option<&mut [u8]> {
         let part = self.parts.get(id.0).filter(|part| part.broken.get().is_none())?;
@@ -249,14 +249,14 @@ impl Writer {
         Some(stream.buffer.spare(room))
     }
 
-    /// So many octets stand in the room that was given for `at`.
-    pub fn filled(&mut self, id: PartId, at: u64, octets: usize) -> Result<(), WriteError> {
+    /// So many bytes stand in the room that was given for `at`.
+    pub fn filled(&mut self, id: PartId, at: u64, bytes: usize) -> Result<(), WriteError> {
         let Some(part) = self.parts.get_mut(id.0) else { return Ok(()) };
         let Some(index) = part.streams.iter().position(|stream| stream.next() == at) else {
             return Ok(());
         };
         let stream = &mut part.streams[index];
-        stream.buffer.filled(octets);
+        stream.buffer.filled(bytes);
         if stream.buffer.len() == stream.room {
             let full = part.streams.swap_remove(index);
             self.order(Order::Write { id, at: full.at, buffer: full.buffer });
@@ -285,7 +285,7 @@ impl Writer {
         self.thread.join().unwrap_or_default()
     }
 
-    /// A new place at which octets arrive.
+    /// A new place at which bytes arrive.
     fn begin(&mut self, id: PartId, at: u64) -> usize {
         let unit = self.settings.unit as u64;
         let to_boundary = unit - at % unit;

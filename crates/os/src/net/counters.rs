@@ -23,11 +23,11 @@ pub struct LinkCounters {
 pub struct WayCounters {
     /// Packets that entered the link.
     pub packets: u64,
-    /// Their IP octets.
+    /// Their IP bytes.
     pub bytes: u64,
     /// Packets that left it.
     pub delivered: u64,
-    /// Their IP octets.
+    /// Their IP bytes.
     pub delivered_bytes: u64,
     /// Packets that the seeded loss took: planned.
     pub lost: u64,

@@ -9,7 +9,7 @@ pub(super) fn dropped_frames() -> u64 {
 }
 
 fn dropped(text: &str) -> u64 {
-    // Eight columns of what was received stand before those of what was sent: octets, packets, errors, drops.
+    // Eight columns of what was received stand before those of what was sent: bytes, packets, errors, drops.
     const SENT_DROPS: usize = 8 + 3;
     let devices = text.lines().filter_map(|line| line.split_once(':'));
     devices

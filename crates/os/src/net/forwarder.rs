@@ -60,7 +60,7 @@ impl Segmentation {
         unlimited && self != Self::Split
     }
 
-    /// Whether the kernel is to hold the packets of `link`, where it can. What waits for long is copied: its octets a
+    /// Whether the kernel is to hold the packets of `link`, where it can. What waits for long is copied: its bytes a
     /// second are bounded by windows anyway, and copies leave the link closer to their time.
     pub(crate) fn may_hold(self, link: &LinkSpec) -> bool {
         self.keeps_whole(link) && self == Self::KeepWhereUnlimited && link.rtt() < NEARBY
@@ -381,10 +381,10 @@ impl<'a> Forwarder<'a> {
         self.segment = segment;
     }
 
-    fn count_delivered(&mut self, direction: Direction, (packets, octets): (u64, usize)) {
+    fn count_delivered(&mut self, direction: Direction, (packets, bytes): (u64, usize)) {
         let way = self.way(direction);
         way.delivered += packets;
-        way.delivered_bytes += octets as u64;
+        way.delivered_bytes += bytes as u64;
     }
 
     fn show_left(&mut self, due: Instant, direction: Direction, frame: &[u8]) {

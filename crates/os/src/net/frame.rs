@@ -25,7 +25,7 @@ pub struct Frame<'a> {
     /// What it did.
     pub passing: Passing,
     /// The offload header, then the Ethernet frame.
-    octets: &'a [u8],
+    bytes: &'a [u8],
 }
 
 /// Who is told of frames.
@@ -36,15 +36,15 @@ impl<'a> Frame<'a> {
         at: Instant,
         direction: Direction,
         passing: Passing,
-        octets: &'a [u8],
+        bytes: &'a [u8],
     ) -> Self {
-        Self { at, direction, passing, octets }
+        Self { at, direction, passing, bytes }
     }
 
     /// Appends the Ethernet frame, its checksum complete.
     pub fn write_to(&self, out: &mut Vec<u8>) {
         let begin = out.len();
-        let (offload, frame) = self.octets.split_at(OFFLOAD.min(self.octets.len()));
+        let (offload, frame) = self.bytes.split_at(OFFLOAD.min(self.bytes.len()));
         out.extend_from_slice(frame);
         complete(offload, &mut out[begin..]);
     }
@@ -61,7 +61,7 @@ fn complete(offload: &[u8], frame: &mut [u8]) {
     let (start, offset) = (number(6), number(8));
     let Some(covered) = frame.get_mut(start..) else { return };
     // UDP writes 0 as its complement (RFC 768).
-    let sum = match Sum::ZERO.octets(covered).checksum() {
+    let sum = match Sum::ZERO.bytes(covered).checksum() {
         0 => u16::MAX,
         sum => sum,
     };
@@ -88,26 +88,26 @@ mod tests {
         let at = ETHERNET + 26;
         frame[at..at + 2].copy_from_slice(&partial.to_be_bytes());
         let written = |offload: [u8; OFFLOAD]| {
-            let octets = [&offload[..], &frame].concat();
+            let bytes = [&offload[..], &frame].concat();
             let now = Instant::from_nanos(0);
             let mut out = vec![9];
-            Frame::new(now, Direction::Up, Passing::Left, &octets).write_to(&mut out);
+            Frame::new(now, Direction::Up, Passing::Left, &bytes).write_to(&mut out);
             out.split_off(1)
         };
         assert_eq!(written([0; OFFLOAD]), frame);
         let done = written(partial_checksum(ETHERNET + 20, 6));
         // RFC 768: the sum over all of it, pseudo-header and checksum too, is all ones.
         let sum = Sum::ZERO.pseudo_header(ends, 17, payload.len() as u32);
-        assert_eq!(sum.octets(&done[ETHERNET + 20..]).folded(), 0xffff);
+        assert_eq!(sum.bytes(&done[ETHERNET + 20..]).folded(), 0xffff);
     }
 
     #[test]
     fn an_offload_header_that_points_beyond_the_frame_changes_nothing() {
         for (start, offset) in [(60, 0), (ETHERNET, 60), (65_535, 65_535)] {
-            let octets = [&partial_checksum(start, offset)[..], &[7; 40]].concat();
+            let bytes = [&partial_checksum(start, offset)[..], &[7; 40]].concat();
             let mut out = Vec::new();
             let now = Instant::from_nanos(0);
-            Frame::new(now, Direction::Up, Passing::Left, &octets).write_to(&mut out);
+            Frame::new(now, Direction::Up, Passing::Left, &bytes).write_to(&mut out);
             assert_eq!(out, [7; 40]);
         }
     }

@@ -4,7 +4,7 @@
 use trace::{Flow, TcpMark, UdpMark};
 use wire::ip::Packet;
 
-/// Octets of the longest headers of IPv4 or IPv6 with TCP, and extension headers.
+/// Bytes of the longest headers of IPv4 or IPv6 with TCP, and extension headers.
 pub(super) const HEADERS: usize = 176;
 
 /// What the headers of a packet tell.
@@ -18,28 +18,28 @@ pub(super) struct Seen {
 
 impl Seen {
     /// What a packet tells that is all here.
-    pub(super) fn whole(octets: &[u8]) -> Self {
-        let packet = Packet::parse(octets).ok();
+    pub(super) fn whole(bytes: &[u8]) -> Self {
+        let packet = Packet::parse(bytes).ok();
         let flow = packet.and_then(|packet| packet.flow());
         let tcp = packet.and_then(|packet| packet.tcp_mark());
         let udp = packet.and_then(|packet| packet.udp_mark());
-        Self { length: octets.len() as u32, flow, tcp, udp }
+        Self { length: bytes.len() as u32, flow, tcp, udp }
     }
 }
 
 /// Reads the headers of a packet of which the rest may be missing.
-pub(super) fn seen(octets: &[u8]) -> Option<Seen> {
-    let field = |at: usize| Some(u16::from_be_bytes([*octets.get(at)?, *octets.get(at + 1)?]));
+pub(super) fn seen(bytes: &[u8]) -> Option<Seen> {
+    let field = |at: usize| Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]));
     // Where the length stands, and what it does not count (RFC 791 §3.1, RFC 8200 §3).
-    let (at, beside) = match octets.first()? >> 4 {
+    let (at, beside) = match bytes.first()? >> 4 {
         4 => (2, 0),
         6 => (4, 40),
         _ => return None,
     };
     let length = usize::from(field(at)?) + beside;
-    let taken = length.min(octets.len());
+    let taken = length.min(bytes.len());
     // A copy that says its own length reads like any packet.
-    let mut copy = octets[..taken].to_vec();
+    let mut copy = bytes[..taken].to_vec();
     let own = u16::try_from(taken.checked_sub(beside)?).ok()?;
     copy.get_mut(at..at + 2)?.copy_from_slice(&own.to_be_bytes());
     let packet = Packet::parse(&copy).ok()?;
@@ -53,19 +53,19 @@ pub(super) fn seen(octets: &[u8]) -> Option<Seen> {
 mod tests {
     use super::*;
 
-    /// An IPv4 packet of TCP with `payload` octets behind its headers.
+    /// An IPv4 packet of TCP with `payload` bytes behind its headers.
     fn packet(payload: u16) -> Vec<u8> {
-        let mut octets = vec![0; 40 + usize::from(payload)];
-        octets[0] = 0x45;
-        octets[2..4].copy_from_slice(&(40 + payload).to_be_bytes());
-        octets[9] = 6;
-        octets[12..16].copy_from_slice(&[10, 77, 0, 1]);
-        octets[16..20].copy_from_slice(&[10, 77, 1, 1]);
-        octets[20..24].copy_from_slice(&[0x9c, 0x40, 0x01, 0xbb]);
-        octets[27] = 7;
-        octets[32] = 0x50;
-        octets[33] = 0x10;
-        octets
+        let mut bytes = vec![0; 40 + usize::from(payload)];
+        bytes[0] = 0x45;
+        bytes[2..4].copy_from_slice(&(40 + payload).to_be_bytes());
+        bytes[9] = 6;
+        bytes[12..16].copy_from_slice(&[10, 77, 0, 1]);
+        bytes[16..20].copy_from_slice(&[10, 77, 1, 1]);
+        bytes[20..24].copy_from_slice(&[0x9c, 0x40, 0x01, 0xbb]);
+        bytes[27] = 7;
+        bytes[32] = 0x50;
+        bytes[33] = 0x10;
+        bytes
     }
 
     #[test]

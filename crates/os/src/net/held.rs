@@ -31,8 +31,8 @@ pub(super) struct HeldPacket<'a> {
     /// When it arrived, on CLOCK_REALTIME, in whole microseconds and never less.
     pub(super) stamp: Option<Duration>,
     /// From the IP header on, the headers and little more.
-    pub(super) octets: &'a [u8],
-    /// How many octets it has.
+    pub(super) bytes: &'a [u8],
+    /// How many bytes it has.
     pub(super) length: usize,
 }
 
@@ -44,7 +44,7 @@ pub(super) enum Verdict {
 }
 
 const NUMBER: u16 = 0;
-/// Octets of an announcement beside what it shows of the packet.
+/// Bytes of an announcement beside what it shows of the packet.
 const ANNOUNCEMENT: usize = 256;
 /// linux/netfilter/nfnetlink.h's number of nfnetlink_queue.
 const QUEUE: u16 = 3;
@@ -55,7 +55,7 @@ const MSG_CONFIG: u16 = QUEUE << 8 | 2;
 const MOST: u32 = 1 << 16;
 /// How much is decided before it is said: saying it takes some 4 µs a packet, by which the last one is later than noted.
 const DECIDED: usize = 16 * VERDICT;
-/// Octets of a verdict.
+/// Bytes of a verdict.
 const VERDICT: usize = HEADER + 4 + 12;
 
 impl HeldQueue {
@@ -164,19 +164,19 @@ impl<'a> HeldPacket<'a> {
             return None;
         }
         let (mut id, mut whole, mut device, mut port) = (None, None, None, None);
-        let mut packet = Self { id: 0, device: 0, stamp: None, octets: &[], length: 0 };
+        let mut packet = Self { id: 0, device: 0, stamp: None, bytes: &[], length: 0 };
         for (kind, value) in attributes(message.get(HEADER + 4..)?) {
             match kind {
                 NFQA_PACKET_HDR => id = number(value),
                 NFQA_TIMESTAMP => packet.stamp = stamp(value),
                 NFQA_IFINDEX_INDEV => device = number(value),
                 NFQA_IFINDEX_PHYSINDEV => port = number(value),
-                NFQA_PAYLOAD => packet.octets = value,
+                NFQA_PAYLOAD => packet.bytes = value,
                 NFQA_CAP_LEN => whole = number(value),
                 _ => {}
             }
         }
-        let length = whole.map_or(packet.octets.len(), |length| length as usize);
+        let length = whole.map_or(packet.bytes.len(), |length| length as usize);
         // Kernels that show bridged packets to the rules for routed ones call the bridge the device.
         Some(Self { id: id?, device: port.or(device)?, length, ..packet })
     }
@@ -209,17 +209,17 @@ mod tests {
     use super::*;
 
     fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-        let mut octets = [(value.len() as u16 + 4).to_ne_bytes(), kind.to_ne_bytes()].concat();
-        octets.extend_from_slice(value);
-        octets.resize(octets.len().next_multiple_of(4), 0);
-        octets
+        let mut bytes = [(value.len() as u16 + 4).to_ne_bytes(), kind.to_ne_bytes()].concat();
+        bytes.extend_from_slice(value);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
     }
 
     fn announcement(kind: u16, attributes: &[Vec<u8>]) -> Vec<u8> {
-        let mut octets = vec![0; HEADER + 4];
-        octets[4..6].copy_from_slice(&kind.to_ne_bytes());
-        octets.extend(attributes.concat());
-        octets
+        let mut bytes = vec![0; HEADER + 4];
+        bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+        bytes.extend(attributes.concat());
+        bytes
     }
 
     #[test]
@@ -235,7 +235,7 @@ mod tests {
         let packet = HeldPacket::of(&whole).unwrap();
         assert_eq!((packet.id, packet.device, packet.length), (258, 9, 50));
         assert_eq!(packet.stamp, Some(Duration::new(1_700_000_000, 123_457_000)));
-        assert_eq!(packet.octets, [0x45; 50]);
+        assert_eq!(packet.bytes, [0x45; 50]);
 
         attributes.push(attribute(7, &3_u32.to_be_bytes()));
         attributes.push(attribute(13, &60_000_u32.to_be_bytes()));

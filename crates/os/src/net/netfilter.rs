@@ -21,12 +21,12 @@ pub(super) fn socket() -> io::Result<OwnedFd> {
 
 /// Sends requests in one piece, and hears what became of each.
 pub(super) fn transact(socket: &OwnedFd, requests: Vec<Request>) -> io::Result<()> {
-    let octets: Vec<u8> =
+    let bytes: Vec<u8> =
         (1..).zip(requests).flat_map(|(number, request)| request.finish(number)).collect();
     // The kernel acknowledges each message of its own and bounds a batch by none.
-    let asked = messages(&octets).filter(|message| wants_word(message)).count();
+    let asked = messages(&bytes).filter(|message| wants_word(message)).count();
     // SAFETY: the buffer is valid for its length; the kernel copies it.
-    let sent = unsafe { libc::send(socket.as_raw_fd(), octets.as_ptr().cast(), octets.len(), 0) };
+    let sent = unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
     check(sent as libc::c_int)?;
     let mut heard = 0;
     let mut reply = vec![0_u8; 8192];
@@ -49,12 +49,12 @@ pub(super) fn family(family: libc::c_int, resource: u16) -> [u8; 4] {
     [family as u8, 0, high, low]
 }
 
-/// The messages that stand one behind the other in `octets`.
-fn messages(mut octets: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// The messages that stand one behind the other in `bytes`.
+fn messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
-        let length = octets.get(..4)?.try_into().map_or(0, u32::from_ne_bytes) as usize;
-        let message = octets.get(..length).filter(|message| !message.is_empty())?;
-        octets = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
+        let length = bytes.get(..4)?.try_into().map_or(0, u32::from_ne_bytes) as usize;
+        let message = bytes.get(..length).filter(|message| !message.is_empty())?;
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
         Some(message)
     })
 }

@@ -154,12 +154,12 @@ impl Netlink {
         const IFA_F_NODAD: u32 = 0x02;
         const IFA_F_NOPREFIXROUTE: u32 = 0x200;
         let mut request = Request::new(libc::RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL);
-        let octets = octets(address);
-        let mut message = [family(address), octets.len() as u8 * 8, 0, 0, 0, 0, 0, 0];
+        let bytes = bytes(address);
+        let mut message = [family(address), bytes.len() as u8 * 8, 0, 0, 0, 0, 0, 0];
         message[4..8].copy_from_slice(&device.to_ne_bytes());
         request.body(&message);
-        request.attribute(libc::IFA_LOCAL, &octets);
-        request.attribute(libc::IFA_ADDRESS, &octets);
+        request.attribute(libc::IFA_LOCAL, &bytes);
+        request.attribute(libc::IFA_ADDRESS, &bytes);
         request.attribute(libc::IFA_FLAGS, &(IFA_F_NODAD | IFA_F_NOPREFIXROUTE).to_ne_bytes());
         self.transact(request)
             .map_err(|source| Os::new(format!("add the address {address}"), source))
@@ -181,10 +181,10 @@ impl Netlink {
             libc::RTN_UNICAST,
         ]);
         request.body(&message);
-        request.attribute(libc::RTA_DST, &octets(destination));
+        request.attribute(libc::RTA_DST, &bytes(destination));
         request.attribute(libc::RTA_OIF, &route.device.to_ne_bytes());
         if let Some(gateway) = route.gateway {
-            request.attribute(libc::RTA_GATEWAY, &octets(gateway));
+            request.attribute(libc::RTA_GATEWAY, &bytes(gateway));
         }
         request.nested(libc::RTA_METRICS, |metrics| {
             metrics.text(RTAX_CC_ALGO, route.congestion);
@@ -218,7 +218,7 @@ impl Netlink {
         message[4..8].copy_from_slice(&device.to_ne_bytes());
         message[8..10].copy_from_slice(&NUD_PERMANENT.to_ne_bytes());
         request.body(&message);
-        request.attribute(NDA_DST, &octets(address));
+        request.attribute(NDA_DST, &bytes(address));
         request.attribute(NDA_LLADDR, &hardware);
         self.transact(request)
             .map_err(|source| Os::new(format!("state the neighbour {address}"), source))
@@ -227,11 +227,11 @@ impl Netlink {
     /// The metrics of the route to `destination`, as the kernel tells them.
     pub(crate) fn route_metrics(&mut self, destination: IpAddr) -> Result<String, Os> {
         let mut request = Request::new(libc::RTM_GETROUTE, 0);
-        let octets = octets(destination);
+        let bytes = bytes(destination);
         let mut message = [0; 12];
-        message[..2].copy_from_slice(&[family(destination), octets.len() as u8 * 8]);
+        message[..2].copy_from_slice(&[family(destination), bytes.len() as u8 * 8]);
         request.body(&message);
-        request.attribute(libc::RTA_DST, &octets);
+        request.attribute(libc::RTA_DST, &bytes);
         let reply = self
             .ask(request, libc::RTM_NEWROUTE)
             .map_err(|source| Os::new(format!("ask for the route to {destination}"), source))?;
@@ -249,7 +249,7 @@ impl Netlink {
 
     /// Puts a question, which is answered in place of an acknowledgement.
     fn ask(&mut self, mut request: Request, answer: u16) -> io::Result<Vec<u8>> {
-        request.octets[6..8].copy_from_slice(&NLM_F_REQUEST.to_ne_bytes());
+        request.bytes[6..8].copy_from_slice(&NLM_F_REQUEST.to_ne_bytes());
         let reply = self.exchange(request)?;
         match kind(&reply) {
             Some(kind) if kind == answer => Ok(reply),
@@ -263,10 +263,10 @@ impl Netlink {
 
     fn exchange(&mut self, request: Request) -> io::Result<Vec<u8>> {
         self.sequence += 1;
-        let octets = request.finish(self.sequence);
+        let bytes = request.finish(self.sequence);
         // SAFETY: the buffer is valid for its length; the kernel copies it.
         let sent =
-            unsafe { libc::send(self.fd.as_raw_fd(), octets.as_ptr().cast(), octets.len(), 0) };
+            unsafe { libc::send(self.fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
         check(sent as libc::c_int)?;
         let mut reply = vec![0_u8; 8192];
         // SAFETY: the buffer is valid for its length.
@@ -324,7 +324,7 @@ fn family(address: IpAddr) -> u8 {
     }
 }
 
-fn octets(address: IpAddr) -> Vec<u8> {
+fn bytes(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets().to_vec(),

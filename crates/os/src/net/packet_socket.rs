@@ -9,15 +9,15 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-/// Octets of struct virtio_net_hdr in front of each frame.
+/// Bytes of struct virtio_net_hdr in front of each frame.
 pub(crate) const OFFLOAD: usize = 10;
-/// Octets of an Ethernet header.
+/// Bytes of an Ethernet header.
 pub(crate) const ETHERNET: usize = 14;
 
 /// A super-packet is at most 64 KiB of IP.
 const FRAME: usize = OFFLOAD + ETHERNET + 65_536;
 const BATCH: usize = 32;
-/// A second of 250 Mbit/s. The kernel doubles it, and counts a small packet as 768 octets or more.
+/// A second of 250 Mbit/s. The kernel doubles it, and counts a small packet as 768 bytes or more.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
 
 #[derive(Debug)]
@@ -120,7 +120,7 @@ pub(super) fn receive_buffer(socket: BorrowedFd<'_>) -> u32 {
 
 /// Room for the frames of one system call.
 pub(crate) struct Batch {
-    /// Octets taken of each frame at most.
+    /// Bytes taken of each frame at most.
     room: usize,
     frames: Vec<u8>,
     controls: Vec<Control>,
@@ -139,7 +139,7 @@ impl Batch {
         Self::of(FRAME)
     }
 
-    /// Room for the first `room` octets of each frame; the kernel copies no more.
+    /// Room for the first `room` bytes of each frame; the kernel copies no more.
     pub(crate) fn of(room: usize) -> Self {
         // SAFETY: plain data; zero is valid for pointers too and `prepare` sets them before each use.
         let (part, header) = unsafe { std::mem::zeroed::<(libc::iovec, libc::mmsghdr)>() };

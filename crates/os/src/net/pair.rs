@@ -85,7 +85,7 @@ pub fn run_pair(spec: &PairSpec, observers: Observers<'_>) -> Result<PairReport,
 }
 
 /// Lets what near has sent arrive, then ends far; how it ended where it did so by itself. A program
-/// may close its connection and end while most of its octets are still in its kernel.
+/// may close its connection and end while most of its bytes are still in its kernel.
 fn end_far(
     forwarder: &mut Forwarder<'_>,
     mut far: Child,

@@ -35,7 +35,7 @@ pub struct StreamSpec {
     pub to: SocketAddr,
     /// How many.
     pub count: u32,
-    /// Octets of UDP payload, eight or more.
+    /// Bytes of UDP payload, eight or more.
     pub payload: usize,
     /// From one to the next.
     pub spacing: Duration,
@@ -143,18 +143,18 @@ pub fn send_stream(spec: &StreamSpec) -> Result<(), Os> {
         let size = payload as libc::c_int;
         option::set(socket.as_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, &size).map_err(failed)?;
     }
-    let mut octets = vec![0; payload * burst as usize];
+    let mut bytes = vec![0; payload * burst as usize];
     let began = clock::now();
     for first in (0..spec.count).step_by(burst as usize) {
         let due = began + spec.spacing * first.saturating_sub(spec.head_start);
         std::thread::sleep(due.since(clock::now()));
         let numbers = first..spec.count.min(first + burst);
-        let octets = &mut octets[..payload * numbers.len()];
-        for (packet, number) in octets.chunks_exact_mut(payload).zip(numbers) {
+        let bytes = &mut bytes[..payload * numbers.len()];
+        for (packet, number) in bytes.chunks_exact_mut(payload).zip(numbers) {
             packet[..8].copy_from_slice(&u64::from(number).to_be_bytes());
         }
         // A full buffer on our side is packets that the link never saw: the next ones go on.
-        match socket.send_to(octets, spec.to) {
+        match socket.send_to(bytes, spec.to) {
             Err(error) if error.raw_os_error() != Some(libc::ENOBUFS) => return Err(failed(error)),
             _ => {}
         }
@@ -199,12 +199,12 @@ impl Receiver {
     }
 }
 
-/// Octets of a packet's number.
+/// Bytes of a packet's number.
 const NUMBER: usize = 8;
 
-/// A second of 250 Mbit/s, small packets counting as 768 octets or more.
+/// A second of 250 Mbit/s, small packets counting as 768 bytes or more.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
-/// RFC 792: type 8 asks, type 0 answers; eight octets of header, then ours.
+/// RFC 792: type 8 asks, type 0 answers; eight bytes of header, then ours.
 const ECHO_REQUEST: u8 = 8;
 const ECHO_ANSWER: u8 = 0;
 const ECHO_LENGTH: usize = 32;
@@ -230,7 +230,7 @@ fn set(socket: BorrowedFd<'_>, name: libc::c_int, value: libc::c_int) -> io::Res
 
 /// Which request an IP packet answers.
 fn answered_number(packet: &[u8]) -> Option<u16> {
-    // A raw socket gives the IP header too; the low half of its first octet is its length in words.
+    // A raw socket gives the IP header too; the low half of its first byte is its length in words.
     let header = usize::from(packet.first()? & 0x0f) * 4;
     let echo = packet.get(header..).filter(|echo| echo.len() >= 8 && echo[0] == ECHO_ANSWER)?;
     Some(u16::from_be_bytes([echo[6], echo[7]]))
@@ -245,10 +245,9 @@ fn echo_request(number: u16) -> [u8; ECHO_LENGTH] {
     request
 }
 
-/// RFC 1071, over an even number of octets.
-fn internet_checksum(octets: &[u8]) -> u16 {
-    let words =
-        octets.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
+/// RFC 1071, over an even number of bytes.
+fn internet_checksum(bytes: &[u8]) -> u16 {
+    let words = bytes.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
     let mut sum: u32 = words.sum();
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);

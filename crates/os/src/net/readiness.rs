@@ -85,8 +85,8 @@ fn listener_of(line: &str, state: &str) -> Option<(IpAddr, u16)> {
     let ip = if digits.len() == 8 {
         IpAddr::from(word(0)?)
     } else {
-        let octets = [word(0)?, word(1)?, word(2)?, word(3)?].concat();
-        IpAddr::from(<[u8; 16]>::try_from(octets).ok()?)
+        let bytes = [word(0)?, word(1)?, word(2)?, word(3)?].concat();
+        IpAddr::from(<[u8; 16]>::try_from(bytes).ok()?)
     };
     Some((ip, port))
 }

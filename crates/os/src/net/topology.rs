@@ -55,7 +55,7 @@ pub struct TopologySpec {
     pub tcp: TcpSettings,
     /// Further hosts at far, each with names of its own; host k is [`Topology::host`] of k.
     pub hosts: Vec<Vec<String>>,
-    /// The largest IP packet of both ends' devices, in octets.
+    /// The largest IP packet of both ends' devices, in bytes.
     pub mtu: u32,
     /// Which addresses the names of hosts stand for.
     pub names: NamesFor,
@@ -287,7 +287,7 @@ impl Topology {
 
     /// The addresses of far's host `index`.
     pub fn host(index: usize) -> Addresses {
-        // 10.77.1.1 and on: no octet is 0 or 255, which old software takes for a network or a broadcast.
+        // 10.77.1.1 and on: no byte is 0 or 255, which old software takes for a network or a broadcast.
         let (high, low) = (1 + index / 250, 1 + index % 250);
         Addresses {
             v4: Ipv4Addr::new(10, 77, high as u8, low as u8),
@@ -485,7 +485,7 @@ fn own_addresses(side: Side, hosts: usize, mtu: u32) -> Vec<IpAddr> {
     all.flat_map(|addresses| families(addresses, mtu)).collect()
 }
 
-/// Those that the kernel has and that packets of `mtu` octets can carry.
+/// Those that the kernel has and that packets of `mtu` bytes can carry.
 fn families(addresses: Addresses, mtu: u32) -> Vec<IpAddr> {
     /// RFC 8200 §5.
     const LEAST_IPV6_MTU: u32 = 1280;

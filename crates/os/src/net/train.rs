@@ -16,7 +16,7 @@ pub(super) enum Parcel {
     Held {
         /// The kernel's number for it.
         id: u32,
-        /// IP octets.
+        /// IP bytes.
         length: usize,
     },
     /// One segment of a super-packet.
@@ -36,9 +36,9 @@ pub(super) struct Train {
 pub(super) struct Coupling {
     /// How many segments it stands for.
     pub(super) count: usize,
-    /// Octets of IP and transport headers of each segment.
+    /// Bytes of IP and transport headers of each segment.
     headers: usize,
-    /// Octets of payload of each segment but the last one.
+    /// Bytes of payload of each segment but the last one.
     size: usize,
     /// Whether several segments may be handed to the kernel at once. Devices can be told to cut TCP; UDP not on
     /// all kernels.
@@ -63,7 +63,7 @@ impl Coupling {
 }
 
 impl Train {
-    /// IP octets of a segment.
+    /// IP bytes of a segment.
     pub(super) fn length(&self, index: usize) -> usize {
         let Coupling { headers, size, .. } = self.coupling;
         let payload = self.frame.len() - OFFLOAD - ETHERNET - headers;
@@ -73,9 +73,9 @@ impl Train {
     /// Writes the segments of `run` into `out`, with their offload header, as one frame.
     pub(super) fn write(&self, run: Range<usize>, out: &mut Vec<u8>) {
         out.clear();
-        let (head, octets) = self.frame.split_at(OFFLOAD + ETHERNET);
+        let (head, bytes) = self.frame.split_at(OFFLOAD + ETHERNET);
         // It was one when it came.
-        let Ok(mut segments) = Segments::of(octets, self.coupling.size) else { return };
+        let Ok(mut segments) = Segments::of(bytes, self.coupling.size) else { return };
         if run.len() > 1 {
             out.extend_from_slice(head);
         } else {
@@ -109,7 +109,7 @@ pub(super) fn partial_checksum(start: usize, offset: usize) -> [u8; OFFLOAD] {
 mod tests {
     use super::*;
 
-    /// A super-packet of 2,500 octets of payload in segments of 1,000, all octets of its headers zero but those
+    /// A super-packet of 2,500 bytes of payload in segments of 1,000, all bytes of its headers zero but those
     /// that are read.
     fn train(transport: u8) -> Train {
         let mut frame = vec![0; OFFLOAD + ETHERNET];

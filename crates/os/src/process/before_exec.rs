@@ -73,7 +73,7 @@ impl Maps {
             return Err(io::Error::last_os_error());
         }
         self.0.iter().try_for_each(|(file, text)| {
-            // SAFETY: a NUL-terminated string, and as many octets as the slice has; the descriptor is
+            // SAFETY: a NUL-terminated string, and as many bytes as the slice has; the descriptor is
             // this call's own.
             unsafe {
                 let fd = libc::open(file.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);

@@ -65,8 +65,8 @@ fn await_end_of(lifeline: RawFd) -> ! {
         libc::signal(libc::SIGCHLD, libc::SIG_IGN);
         libc::dup2(lifeline, 0);
         libc::syscall(libc::SYS_close_range, 1, libc::c_uint::MAX, 0);
-        let mut octet = 0_u8;
-        while libc::read(0, (&raw mut octet).cast(), 1) < 0
+        let mut byte = 0_u8;
+        while libc::read(0, (&raw mut byte).cast(), 1) < 0
             && io::Error::last_os_error().raw_os_error() == Some(libc::EINTR)
         {}
         libc::_exit(0)

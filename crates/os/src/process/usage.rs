@@ -21,7 +21,7 @@ pub struct Usage {
     pub user: Duration,
     /// CPU time in the kernel.
     pub system: Duration,
-    /// Greatest resident set of one process in octets.
+    /// Greatest resident set of one process in bytes.
     pub max_rss: u64,
     /// Context switches because it waited.
     pub voluntary_switches: u64,
@@ -29,7 +29,7 @@ pub struct Usage {
     pub involuntary_switches: u64,
     /// Who counted the CPU time; all else but `group_peak` is wait4's.
     pub counted_by: Counter,
-    /// The most memory that its control group held at one time, in octets: of all processes together, and with the
+    /// The most memory that its control group held at one time, in bytes: of all processes together, and with the
     /// pages of files that they were the first to touch.
     pub group_peak: Option<(u64, Version)>,
 }

@@ -111,7 +111,7 @@ impl Reactor {
         }
     }
 
-    /// The end point lets go: what is owed goes out, then FIN, then the peer's last octets are awaited.
+    /// The end point lets go: what is owed goes out, then FIN, then the peer's last bytes are awaited.
     fn leave<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, id: SocketId) {
         let Some(token) = self.table.token(id) else { return };
         let Some(socket) = self.table.find(token) else { return };

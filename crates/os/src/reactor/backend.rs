@@ -36,7 +36,7 @@ impl Backend {
     }
 }
 
-/// What carries octets between sockets and the reactor.
+/// What carries bytes between sockets and the reactor.
 pub(super) trait Carrier {
     /// Tells of each call of `stop` under the token [`super::STOP`], those before this one together.
     fn watch_stop(&mut self, stop: &Stop) -> io::Result<()>;
@@ -101,10 +101,10 @@ pub(super) trait Carrier {
 pub(super) enum Received<'a> {
     /// The peer has ended.
     End,
-    /// So many octets, into the room that was given.
+    /// So many bytes, into the room that was given.
     Filled(usize),
     /// These.
-    Octets(&'a [u8]),
+    Bytes(&'a [u8]),
 }
 
 /// What a socket, a listener or the stop signal is ready for.
@@ -132,7 +132,7 @@ impl Ready {
         self.has(libc::EPOLLIN) || self.hung_up() || self.failed()
     }
 
-    /// Octets can be sent, or a connect is decided.
+    /// Bytes can be sent, or a connect is decided.
     pub(super) fn writable(self) -> bool {
         self.has(libc::EPOLLOUT) || self.failed() || self.has(libc::EPOLLHUP)
     }

@@ -1,4 +1,4 @@
-//! How many octets may lie unsent in the kernel. Few let the end point decide late; many let the kernel send in large
+//! How many bytes may lie unsent in the kernel. Few let the end point decide late; many let the kernel send in large
 //! batches, as acknowledgements come in and often on the peer's processor where that is the same machine. The one
 //! rule: beyond the mark that the socket was given there lies no more than what the path takes within milliseconds.
 
@@ -37,7 +37,7 @@ impl Output {
         }
     }
 
-    /// The kernel takes octets again. The new mark, where there is one.
+    /// The kernel takes bytes again. The new mark, where there is one.
     pub(super) fn note_drained(&mut self, clock: impl FnOnce() -> Instant) -> Option<u32> {
         let full_since = self.full_since.take()?;
         let took = clock().since(full_since);

@@ -1,4 +1,4 @@
-//! Readiness: epoll tells of edges, and octets go by calls of their own. The one rule: what the kernel says of a
+//! Readiness: epoll tells of edges, and bytes go by calls of their own. The one rule: what the kernel says of a
 //! direction is remembered until a call contradicts it.
 
 mod poll;
@@ -15,7 +15,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// Octets read at once. All sockets share one buffer: what is read is handled before the next read.
+/// Bytes read at once. All sockets share one buffer: what is read is handled before the next read.
 const INPUT: usize = 128 * 1024;
 
 /// Carries by epoll.
@@ -94,7 +94,7 @@ impl Carrier for Epoll {
         Ok(match count {
             0 => Received::End,
             _ if filled => Received::Filled(count),
-            _ => Received::Octets(&self.input[..count]),
+            _ => Received::Bytes(&self.input[..count]),
         })
     }
 

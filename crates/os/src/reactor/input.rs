@@ -26,7 +26,7 @@ impl Reactor {
             let id = socket.id;
             let room = end_point.poll_room(id).filter(|room| !room.is_empty());
             let received = self.carrier.receive(token, socket, room);
-            let came = matches!(received, Ok(Received::Octets(_) | Received::Filled(_)));
+            let came = matches!(received, Ok(Received::Bytes(_) | Received::Filled(_)));
             if came && socket.input.acks == Acks::Quick {
                 tcp::acknowledge_quickly(socket.fd.as_fd());
             }
@@ -36,7 +36,7 @@ impl Reactor {
                     end_point.handle_eof(clock::now(), id);
                     return self.act(end_point);
                 }
-                Ok(Received::Octets(octets)) => end_point.handle_bytes(clock::now(), id, octets),
+                Ok(Received::Bytes(bytes)) => end_point.handle_bytes(clock::now(), id, bytes),
                 Ok(Received::Filled(count)) => end_point.handle_filled(clock::now(), id, count),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

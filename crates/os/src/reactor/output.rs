@@ -1,4 +1,4 @@
-//! The writing side: octets are asked of the end point only when the kernel has little left to send.
+//! The writing side: bytes are asked of the end point only when the kernel has little left to send.
 
 use super::backend::Carrier;
 use super::rooms::Rooms;
@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 
-/// Octets sent on one socket before others have their turn.
+/// Bytes sent on one socket before others have their turn.
 const SENT_A_TURN: usize = 256 * 1024;
 
 /// How a writing turn ended.
@@ -101,7 +101,7 @@ fn write_turn<E: EndPoint + ?Sized>(
     }
 }
 
-/// Asks the end point for octets, where the kernel would take them now. Whether there are any.
+/// Asks the end point for bytes, where the kernel would take them now. Whether there are any.
 fn refill<E: EndPoint + ?Sized>(
     end_point: &mut E,
     (socket, rooms): (&mut Socket, &mut Rooms),

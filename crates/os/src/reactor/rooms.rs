@@ -1,4 +1,4 @@
-//! Room for what is on its way to the kernel. The one rule: a socket has some only while it owes octets, so that what
+//! Room for what is on its way to the kernel. The one rule: a socket has some only while it owes bytes, so that what
 //! idle connections hold does not grow with what they once sent, and that the room used next was used a moment ago.
 
 use proto::SendBuf;
@@ -35,11 +35,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_queue_has_room_only_while_it_holds_octets() {
+    fn a_queue_has_room_only_while_it_holds_bytes() {
         let (mut rooms, mut one, mut other) = (Rooms::default(), SendBuf::new(), SendBuf::new());
         one.put(&[0; 100_000]);
         rooms.take_back(&mut one);
-        assert_eq!(one.len(), 100_000, "octets that are owed stay");
+        assert_eq!(one.len(), 100_000, "bytes that are owed stay");
         one.advance(100_000);
         rooms.take_back(&mut one);
         assert_eq!(one.room(), 0);

@@ -4,7 +4,7 @@ use proto::{Acks, SendBuf, SocketId};
 use std::os::fd::OwnedFd;
 use unit::Instant;
 
-/// Octets asked of an end point at once, where the kernel's own low-water mark is none.
+/// Bytes asked of an end point at once, where the kernel's own low-water mark is none.
 const ROOM: usize = 256 * 1024;
 
 /// Where a socket stands.
@@ -14,14 +14,14 @@ pub(super) enum Phase {
     Connecting,
     /// The end point's own.
     Open,
-    /// The end point has sent its last octet; FIN follows what is owed. Reading goes on.
+    /// The end point has sent its last byte; FIN follows what is owed. Reading goes on.
     Ending,
     /// FIN is out. Reading goes on.
     Ended,
     /// The end point has let go of it; FIN follows what is owed.
     Leaving,
     /// FIN is out and what still arrives is thrown away, so that the close does not become an RST
-    /// that takes the last octets from the peer (RFC 9112 §9.6).
+    /// that takes the last bytes from the peer (RFC 9112 §9.6).
     Lingering,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Socket {
 /// The reading side.
 #[derive(Debug, Default)]
 pub(super) struct Input {
-    /// The kernel may have octets.
+    /// The kernel may have bytes.
     pub(super) ready: bool,
     /// The end point wants none for now.
     pub(super) paused: bool,
@@ -89,7 +89,7 @@ pub(super) enum Receiving {
 /// The writing side.
 #[derive(Debug)]
 pub(super) struct Output {
-    /// The kernel takes octets.
+    /// The kernel takes bytes.
     pub(super) ready: bool,
     /// The end point has something to send.
     pub(super) wanted: bool,
@@ -98,11 +98,11 @@ pub(super) struct Output {
     pub(super) owed: SendBuf,
     /// What was owed before is in the kernel's hands, which will tell what became of it.
     pub(super) under_way: bool,
-    /// At most so many octets lie unsent in the kernel.
+    /// At most so many bytes lie unsent in the kernel.
     pub(super) unsent_bound: usize,
     /// TCP_NOTSENT_LOWAT in force, bounded.
     pub(super) low_water: usize,
-    /// The same as it was set at first; about so many octets are asked for at once.
+    /// The same as it was set at first; about so many bytes are asked for at once.
     pub(super) least: usize,
     /// Since when the kernel takes no more, where that is of interest.
     pub(super) full_since: Option<Instant>,
@@ -132,9 +132,9 @@ impl Output {
         }
     }
 
-    /// The kernel has taken the first `octets` octets of what is owed.
-    pub(super) fn take(&mut self, octets: usize) {
-        self.owed.advance(octets);
-        self.unsent_bound += octets;
+    /// The kernel has taken the first `bytes` bytes of what is owed.
+    pub(super) fn take(&mut self, bytes: usize) {
+        self.owed.advance(bytes);
+        self.unsent_bound += bytes;
     }
 }

@@ -30,7 +30,7 @@ impl Stop {
     /// A reactor that starts later sees it too.
     pub fn stop(&self) {
         let one: u64 = 1;
-        // SAFETY: eight octets to read at the pointer. It fails only where the counter is full, which
+        // SAFETY: eight bytes to read at the pointer. It fails only where the counter is full, which
         // means that every reactor has been told already.
         unsafe {
             libc::write(self.fd.as_raw_fd(), (&raw const one).cast(), mem::size_of_val(&one));

@@ -27,7 +27,7 @@ use std::time::Duration;
 const REMEDY: &str = "take the other reactor (`--reactor epoll`); io_uring needs Linux 6.1 or later, \
                       `sysctl kernel.io_uring_disabled=0`, and a container that lets its calls through";
 
-/// From so many octets on, a send is a call of its own: they are still in the processor's caches, the call's cost is
+/// From so many bytes on, a send is a call of its own: they are still in the processor's caches, the call's cost is
 /// nothing beside theirs, and the kernel tells at once how many it takes.
 const LARGE: usize = 32 * 1024;
 
@@ -85,7 +85,7 @@ impl Uring {
         Ok(())
     }
 
-    /// Buffers whose octets have been handled are the kernel's again.
+    /// Buffers whose bytes have been handled are the kernel's again.
     fn give_back(&mut self) {
         debug_assert!(self.fresh.is_none(), "what came was received");
         let fresh = self.fresh.take().map(|(_token, filled)| filled);
@@ -109,7 +109,7 @@ impl Uring {
         match (completion.result, completion.filled) {
             (Ok(0), _) => input.receiving = Receiving::Ended,
             (Ok(_), Some(filled)) if input.paused || !input.kept.is_empty() => {
-                input.kept.extend_from_slice(self.ring.octets(filled));
+                input.kept.extend_from_slice(self.ring.bytes(filled));
             }
             (Ok(_), Some(filled)) => {
                 self.lent = None;
@@ -239,16 +239,16 @@ impl Carrier for Uring {
         input.ready = !matches!(input.receiving, Receiving::Armed | Receiving::Cancelling);
         if let Some((_token, filled)) = fresh {
             self.lent = Some(filled);
-            let octets = self.ring.octets(filled);
-            let Some(room) = room else { return Ok(Received::Octets(octets)) };
-            let count = fill(room, octets);
-            input.kept.extend_from_slice(&octets[count..]);
+            let bytes = self.ring.bytes(filled);
+            let Some(room) = room else { return Ok(Received::Bytes(bytes)) };
+            let count = fill(room, bytes);
+            input.kept.extend_from_slice(&bytes[count..]);
             input.ready |= !input.kept.is_empty();
             return Ok(Received::Filled(count));
         }
         if !input.kept.is_empty() {
             self.kept = std::mem::take(&mut input.kept);
-            let Some(room) = room else { return Ok(Received::Octets(&self.kept)) };
+            let Some(room) = room else { return Ok(Received::Bytes(&self.kept)) };
             let count = fill(room, &self.kept);
             input.kept.extend_from_slice(&self.kept[count..]);
             input.ready |= !input.kept.is_empty();
@@ -267,7 +267,7 @@ impl Carrier for Uring {
         self.receive(token, socket, None).map(|received| match received {
             Received::End => 0,
             Received::Filled(count) => count,
-            Received::Octets(octets) => octets.len(),
+            Received::Bytes(bytes) => bytes.len(),
         })
     }
 
@@ -336,9 +336,9 @@ fn send_file_now(socket: &mut Socket) -> io::Result<usize> {
 }
 
 /// Copies what fits; returns how much that is.
-fn fill(room: &mut [u8], octets: &[u8]) -> usize {
-    let count = room.len().min(octets.len());
-    room[..count].copy_from_slice(&octets[..count]);
+fn fill(room: &mut [u8], bytes: &[u8]) -> usize {
+    let count = room.len().min(bytes.len());
+    room[..count].copy_from_slice(&bytes[..count]);
     count
 }
 

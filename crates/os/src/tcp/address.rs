@@ -76,7 +76,7 @@ pub(super) fn with_sockaddr<T>(
 /// Binds the socket to `address`.
 pub(super) fn bind(fd: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
     let result = with_sockaddr(address, |pointer, length| {
-        // SAFETY: `pointer` is good for `length` octets through the call.
+        // SAFETY: `pointer` is good for `length` bytes through the call.
         unsafe { libc::bind(fd.as_raw_fd(), pointer, length) }
     });
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

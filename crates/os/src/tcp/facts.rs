@@ -13,7 +13,7 @@ pub struct TcpFacts {
     pub congestion_control: String,
     /// Congestion window, in segments.
     pub congestion_window: u32,
-    /// Octets of payload in a full segment (TCP_INFO's `snd_mss`).
+    /// Bytes of payload in a full segment (TCP_INFO's `snd_mss`).
     pub segment_size: u32,
     /// Smoothed round-trip time.
     pub round_trip: Duration,
@@ -45,14 +45,14 @@ fn congestion_control(fd: BorrowedFd<'_>) -> io::Result<String> {
     // TCP_CA_NAME_MAX of the kernel.
     let mut name = [0; 16];
     let length = read(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut name)?;
-    let text = name[..length].split(|&octet| octet == 0).next().unwrap_or_default();
+    let text = name[..length].split(|&byte| byte == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(text).into_owned())
 }
 
 fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<libc::tcp_info> {
-    let mut octets = [0; mem::size_of::<libc::tcp_info>()];
-    read(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut octets)?;
-    // SAFETY: tcp_info is plain integers, for which any octets are a value; sizes are equal. An older
+    let mut bytes = [0; mem::size_of::<libc::tcp_info>()];
+    read(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
+    // SAFETY: tcp_info is plain integers, for which any bytes are a value; sizes are equal. An older
     // kernel writes less and leaves the rest zero.
-    Ok(unsafe { mem::transmute::<[u8; mem::size_of::<libc::tcp_info>()], libc::tcp_info>(octets) })
+    Ok(unsafe { mem::transmute::<[u8; mem::size_of::<libc::tcp_info>()], libc::tcp_info>(bytes) })
 }

@@ -18,7 +18,7 @@ pub(crate) fn set<T: Copy>(
     set_raw(fd, (level, name), std::ptr::from_ref(value).cast(), length)
 }
 
-/// Reads an option into `buffer`; returns how many octets the kernel wrote.
+/// Reads an option into `buffer`; returns how many bytes the kernel wrote.
 pub(super) fn read(
     fd: BorrowedFd<'_>,
     level: libc::c_int,
@@ -26,7 +26,7 @@ pub(super) fn read(
     buffer: &mut [u8],
 ) -> io::Result<usize> {
     let mut length = buffer.len() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` octets, which is the buffer's own.
+    // SAFETY: the kernel writes at most `length` bytes, which is the buffer's own.
     let result = unsafe {
         libc::getsockopt(fd.as_raw_fd(), level, name, buffer.as_mut_ptr().cast(), &raw mut length)
     };
@@ -39,20 +39,20 @@ pub(crate) fn read_int(
     level: libc::c_int,
     name: libc::c_int,
 ) -> io::Result<i32> {
-    let mut octets = [0; 4];
-    read(fd, level, name, &mut octets)?;
-    Ok(i32::from_ne_bytes(octets))
+    let mut bytes = [0; 4];
+    read(fd, level, name, &mut bytes)?;
+    Ok(i32::from_ne_bytes(bytes))
 }
 
 /// TCP_NOTSENT_LOWAT in force.
 pub(super) fn unsent_low_water(fd: BorrowedFd<'_>) -> io::Result<u32> {
-    read_int(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT).map(|octets| octets as u32)
+    read_int(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT).map(|bytes| bytes as u32)
 }
 
 /// Sets TCP_NOTSENT_LOWAT anew.
-pub(crate) fn set_unsent_low_water(fd: BorrowedFd<'_>, octets: u32) {
+pub(crate) fn set_unsent_low_water(fd: BorrowedFd<'_>, bytes: u32) {
     // It fails only where the connection is gone already, which reading tells.
-    let _gone = set(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &octets);
+    let _gone = set(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &bytes);
 }
 
 /// Whether TCP_NODELAY is in force.

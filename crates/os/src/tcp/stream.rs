@@ -16,7 +16,7 @@ const SLICES: usize = 64;
 /// told otherwise first.
 const SENDING: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
 
-/// Octets that one call discards at most.
+/// Bytes that one call discards at most.
 const DISCARD: usize = 1 << 20;
 
 /// How far a connect came at once.
@@ -63,7 +63,7 @@ pub(crate) fn connect(remote: SocketAddr, settings: &SocketSettings) -> io::Resu
     apply(fd.as_fd(), remote, settings)?;
     fast_open::on_connect(fd.as_fd(), settings)?;
     let result = with_sockaddr(remote, |pointer, length| {
-        // SAFETY: `pointer` is good for `length` octets through the call.
+        // SAFETY: `pointer` is good for `length` bytes through the call.
         unsafe { libc::connect(fd.as_raw_fd(), pointer, length) }
     });
     if result == 0 {
@@ -99,7 +99,7 @@ pub(crate) fn discard(fd: BorrowedFd<'_>) -> io::Result<usize> {
     counted(count)
 }
 
-/// Sends from the front of `owed`, and never waits but for a file's part where calls do; returns how many octets were
+/// Sends from the front of `owed`, and never waits but for a file's part where calls do; returns how many bytes were
 /// offered and how many were taken.
 pub(crate) fn send(fd: BorrowedFd<'_>, owed: &SendBuf) -> io::Result<(usize, usize)> {
     if let Some(part) = owed.front_file() {
@@ -135,7 +135,7 @@ pub(crate) fn send(fd: BorrowedFd<'_>, owed: &SendBuf) -> io::Result<(usize, usi
     counted(count).map(|taken| (offered, taken))
 }
 
-/// Has the kernel send a file's octets from its cache.
+/// Has the kernel send a file's bytes from its cache.
 fn send_file(fd: BorrowedFd<'_>, part: &FilePart) -> io::Result<(usize, usize)> {
     let file = part.file::<OpenFile>().ok_or(io::ErrorKind::Unsupported)?;
     let mut at = i64::try_from(part.start()).map_err(|_| io::ErrorKind::InvalidInput)?;
@@ -162,14 +162,14 @@ pub(crate) fn end(fd: BorrowedFd<'_>) {
     unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_RDWR) };
 }
 
-/// Octets that the kernel holds and has not sent even once (SIOCOUTQNSD).
+/// Bytes that the kernel holds and has not sent even once (SIOCOUTQNSD).
 pub(crate) fn unsent(fd: BorrowedFd<'_>) -> io::Result<usize> {
     /// linux/sockios.h
     const SIOCOUTQNSD: libc::Ioctl = 0x894B;
-    let mut octets: libc::c_int = 0;
+    let mut bytes: libc::c_int = 0;
     // SAFETY: this ioctl writes one int.
-    let result = unsafe { libc::ioctl(fd.as_raw_fd(), SIOCOUTQNSD, &raw mut octets) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(octets.max(0) as usize) }
+    let result = unsafe { libc::ioctl(fd.as_raw_fd(), SIOCOUTQNSD, &raw mut bytes) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(bytes.max(0) as usize) }
 }
 
 /// Makes the coming close an RST (SO_LINGER with no time).

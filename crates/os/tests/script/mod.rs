@@ -29,7 +29,7 @@ pub(crate) struct Desk {
     pub(crate) actions: VecDeque<Action>,
     pub(crate) outgoing: HashMap<SocketId, SendBuf>,
     pub(crate) timeout: Option<Instant>,
-    /// Octets given to `poll_transmit`'s callers, and how often it was called.
+    /// Bytes given to `poll_transmit`'s callers, and how often it was called.
     pub(crate) given: usize,
     pub(crate) asked: usize,
     /// The largest `room` offered.
@@ -37,8 +37,8 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    pub(crate) fn send(&mut self, socket: SocketId, octets: &[u8]) {
-        self.outgoing.entry(socket).or_default().put(octets);
+    pub(crate) fn send(&mut self, socket: SocketId, bytes: &[u8]) {
+        self.outgoing.entry(socket).or_default().put(bytes);
         self.actions.push_back(Action::Transmit(socket));
     }
 
@@ -71,8 +71,8 @@ impl<F: FnMut(&mut Desk, Seen)> EndPoint for Script<F> {
         (self.handle)(&mut self.desk, Seen::Connected(socket));
     }
 
-    fn handle_bytes(&mut self, _now: Instant, socket: SocketId, octets: &[u8]) {
-        (self.handle)(&mut self.desk, Seen::Bytes(socket, octets.to_vec()));
+    fn handle_bytes(&mut self, _now: Instant, socket: SocketId, bytes: &[u8]) {
+        (self.handle)(&mut self.desk, Seen::Bytes(socket, bytes.to_vec()));
     }
 
     fn handle_eof(&mut self, _now: Instant, socket: SocketId) {

@@ -78,7 +78,7 @@ pub struct Assumptions {
     pub durations_missing: u32,
     /// Requests of other methods, replayed as GET.
     pub not_get: u32,
-    /// Octets that those would have sent.
+    /// Bytes that those would have sent.
     pub upload_bytes: u64,
     /// Paths with characters that no request line may hold, percent-encoded.
     pub paths_mended: u32,

@@ -9,7 +9,7 @@
 //!    initiator to end that can know of its kind (images: style sheets and scripts, style sheets: both,
 //!    all else: scripts); where there is none, by its document.
 //!
-//! A document is parsed as it arrives: what began meanwhile was found at the octet that had arrived by
+//! A document is parsed as it arrives: what began meanwhile was found at the byte that had arrived by
 //! then. Everything else is done with when it is whole. As every initiator stands earlier in the order
 //! of (start, place in the file), there are no cycles.
 
@@ -177,7 +177,7 @@ fn redirect_target(request: &Request) -> Option<Url> {
     request.url.join(request.entry.redirect.as_deref()?).ok()
 }
 
-/// The octets of a document that had arrived at `at`, were they to come evenly.
+/// The bytes of a document that had arrived at `at`, were they to come evenly.
 fn arrived(document: &Request, at: i64) -> ByteSize {
     let whole = i128::from(document.end - document.body_start).max(1);
     let part = i128::from(at - document.body_start).clamp(0, whole);

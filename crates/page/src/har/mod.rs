@@ -92,7 +92,7 @@ pub enum HarError {
     Encoding {
         /// From 1.
         line: usize,
-        /// In octets, from 1.
+        /// In bytes, from 1.
         column: usize,
     },
     /// It is not JSON, or not a HAR's.
@@ -100,7 +100,7 @@ pub enum HarError {
     Json {
         /// From 1.
         line: usize,
-        /// In octets, from 1.
+        /// In bytes, from 1.
         column: usize,
         /// What is wrong, with the place.
         problem: String,

@@ -277,7 +277,7 @@ fn any_value() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn no_octets_make_the_reader_panic(file in proptest::collection::vec(any::<u8>(), 0..200), options in any_options()) {
+    fn no_bytes_make_the_reader_panic(file in proptest::collection::vec(any::<u8>(), 0..200), options in any_options()) {
         let _ = parse(&file, options);
     }
 

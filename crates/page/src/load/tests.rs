@@ -148,12 +148,12 @@ fn events_for_fetches_that_are_not_in_flight_are_ignored() {
 }
 
 #[test]
-fn a_browsed_page_is_found_in_its_own_octets_and_each_url_is_asked_for_once() {
+fn a_browsed_page_is_found_in_its_own_bytes_and_each_url_is_asked_for_once() {
     let html = b"<base href=/b/><img src=1><img src='data:image/gif,'><img src=1><script src=//c/s></script>";
     let mut load = Load::browse("https://a/p?x".parse().unwrap(), Browser::Chromium, ms(0));
     assert_eq!(load.poll_fetch(ms(0)).unwrap().url.path, "/p?x");
-    for octet in html.chunks(1) {
-        load.handle_body(ResourceId(0), octet, ms(1));
+    for byte in html.chunks(1) {
+        load.handle_body(ResourceId(0), byte, ms(1));
     }
     let urls: Vec<_> =
         std::iter::from_fn(|| load.poll_fetch(ms(1))).map(|fetch| fetch.url.to_string()).collect();

@@ -1,4 +1,4 @@
-//! A body on its way in: octets to events, by the length that its head promised.
+//! A body on its way in: bytes to events, by the length that its head promised.
 
 use crate::connection::{Event, Fin, StreamId};
 use wire::h1::{BodyLength, ChunkPart, ChunkedDecoder, Limits};
@@ -6,7 +6,7 @@ use wire::h1::{BodyLength, ChunkPart, ChunkedDecoder, Limits};
 /// Where a body stands.
 #[derive(Debug)]
 pub(super) enum Incoming {
-    /// So many octets are still to come, at least one.
+    /// So many bytes are still to come, at least one.
     Exactly(u64),
     /// Chunks are.
     Chunked(ChunkedDecoder),
@@ -25,7 +25,7 @@ impl Incoming {
         }
     }
 
-    /// Takes octets off the front of `input`; gives the next event, or None where more are needed.
+    /// Takes bytes off the front of `input`; gives the next event, or None where more are needed.
     pub(super) fn read<'i>(
         &mut self,
         stream: StreamId,
@@ -56,7 +56,7 @@ impl Incoming {
     }
 }
 
-/// The end of a body whose last octets came before.
+/// The end of a body whose last bytes came before.
 pub(super) fn end<'i>(stream: StreamId) -> Event<'i> {
     Event::Data { stream, data: &[], fin: Fin::Last }
 }

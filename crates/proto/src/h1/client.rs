@@ -1,4 +1,4 @@
-//! The client's side: one request at a time, and its response. The one rule: octets that no request
+//! The client's side: one request at a time, and its response. The one rule: bytes that no request
 //! asked for end the connection.
 
 mod plan;
@@ -21,7 +21,7 @@ use bytes::Bytes;
 pub(crate) use plan::Written;
 use plan::{Asked, RequestPlan, expects_continue};
 use std::collections::VecDeque;
-use trace::{HeaderOctets, Tracer};
+use trace::{HeaderBytes, Tracer};
 use unit::Instant;
 use wire::Fields;
 use wire::h1::BodyLength;
@@ -40,14 +40,14 @@ pub struct Client {
     known: Option<Known>,
     /// The number of the next exchange.
     next: u64,
-    /// Body octets given out and not consumed.
+    /// Body bytes given out and not consumed.
     unconsumed: usize,
     state: ConnectionState,
     input: Input,
     /// When a body stops waiting for 100.
     continue_by: Option<Instant>,
     events: VecDeque<Event<'static>>,
-    headers: HeaderOctets,
+    headers: HeaderBytes,
 }
 
 /// A request and what has come of its response.
@@ -70,7 +70,7 @@ enum Response {
 /// The head that was read last.
 #[derive(Debug, Default)]
 struct Known {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     response: head::Response,
 }
 
@@ -102,11 +102,11 @@ impl Client {
             input: Input::Open,
             continue_by: None,
             events: VecDeque::new(),
-            headers: HeaderOctets::default(),
+            headers: HeaderBytes::default(),
         }
     }
 
-    /// Whether more octets are welcome: while not, the end point leaves them in its socket.
+    /// Whether more bytes are welcome: while not, the end point leaves them in its socket.
     pub fn wants_read(&self) -> bool {
         self.unconsumed < self.settings.body_window
     }
@@ -227,29 +227,29 @@ impl Client {
         Ok(Some(Event::Response { stream, head: response.head, fin }))
     }
 
-    /// Reads a whole head, and tells its length. One that is octet for octet the one before it, as a server repeats it
+    /// Reads a whole head, and tells its length. One that is byte for byte the one before it, as a server repeats it
     /// until its clock has gone on, is not read again.
     fn next_head(&mut self, input: &mut &[u8]) -> Result<Option<(usize, head::Response)>, Error> {
         let room = std::mem::take(&mut self.room);
         if self.reader.is_empty()
             && let Some(known) = &self.known
-            && let Some(rest) = input.strip_prefix(&known.octets[..])
+            && let Some(rest) = input.strip_prefix(&known.bytes[..])
         {
             *input = rest;
-            return Ok(Some((known.octets.len(), known.response.again(room))));
+            return Ok(Some((known.bytes.len(), known.response.again(room))));
         }
         let whole = self.reader.read(input).map_err(head::foreign)?;
         let Some(whole) = whole else {
             self.room = room;
             return Ok(None);
         };
-        let octets = self.reader.octets(whole);
-        let response = head::read_response(octets, room)?;
-        let length = octets.len();
+        let bytes = self.reader.bytes(whole);
+        let response = head::read_response(bytes, room)?;
+        let length = bytes.len();
         if length <= LONGEST_KNOWN {
             let known = self.known.get_or_insert_with(Known::default);
-            known.octets.clear();
-            known.octets.extend_from_slice(octets);
+            known.bytes.clear();
+            known.bytes.extend_from_slice(bytes);
             known.response = response.again(std::mem::take(&mut known.response.head.fields));
         }
         self.reader.restart();
@@ -311,7 +311,7 @@ impl Client {
         let stream = self.stream();
         match &self.exchange {
             None => self.close(None),
-            // Not an octet of the request is sent: it is certain that nobody acted on it.
+            // Not a byte of the request is sent: it is certain that nobody acted on it.
             Some(exchange) if exchange.out.is_untouched() => self.close(Some(Error::Unprocessed)),
             Some(Exchange { response: Response::Body(Incoming::UntilClose), .. }) => {
                 self.events.push_back(body::end(stream));
@@ -346,7 +346,7 @@ impl Connection for Client {
             Some(Exchange { response: Response::Body(_), .. }) => self.read_body(now, input),
             _ if input.is_empty() => Ok(None),
             _ => {
-                Err(violation(CLIENT_CODE, "octets came that no request asked for (RFC 9112 §9.2)"))
+                Err(violation(CLIENT_CODE, "bytes came that no request asked for (RFC 9112 §9.2)"))
             }
         };
         match step {
@@ -407,9 +407,9 @@ impl Connection for Client {
         self.exchange.as_ref().is_some_and(|exchange| exchange.out.is_ready())
     }
 
-    fn consume(&mut self, stream: StreamId, octets: usize) {
+    fn consume(&mut self, stream: StreamId, bytes: usize) {
         if stream == self.stream() {
-            self.unconsumed = self.unconsumed.saturating_sub(octets);
+            self.unconsumed = self.unconsumed.saturating_sub(bytes);
         }
     }
 
@@ -450,7 +450,7 @@ impl Connection for Client {
         }
     }
 
-    fn header_octets(&self) -> HeaderOctets {
+    fn header_bytes(&self) -> HeaderBytes {
         self.headers
     }
 
@@ -480,7 +480,7 @@ impl ClientConnection for Client {
         }
         self.check_room()?;
         let written = prepared.http1().map_err(Refused::Unsendable)?;
-        let put = |out: &mut Vec<u8>| out.extend_from_slice(&written.octets);
+        let put = |out: &mut Vec<u8>| out.extend_from_slice(&written.bytes);
         Ok(self.begin(&written.plan, written.expects_continue, put))
     }
 
@@ -511,19 +511,19 @@ impl ClientConnection for Client {
         }
     }
 
-    fn skip_body(&mut self, now: Instant, octets: u64) -> Fin {
+    fn skip_body(&mut self, now: Instant, bytes: u64) -> Fin {
         let stream = self.stream().0;
         let Some(Exchange { response: Response::Body(Incoming::Exactly(left)), .. }) =
             &mut self.exchange
         else {
             return Fin::More;
         };
-        *left = left.saturating_sub(octets);
+        *left = left.saturating_sub(bytes);
         let is_whole = *left == 0;
         self.tracer.emit(now, || trace::Event::FrameParsed {
             stream,
             frame: "DATA",
-            length: octets,
+            length: bytes,
         });
         if is_whole {
             self.end_response();

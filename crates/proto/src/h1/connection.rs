@@ -1,4 +1,4 @@
-//! What client and server share: the octets of a head that is still arriving, and the words of an end.
+//! What client and server share: the bytes of a head that is still arriving, and the words of an end.
 
 use crate::connection::Event;
 use crate::error::{Error, Scope};
@@ -28,12 +28,12 @@ impl HeadReader {
         Self { limits, scanner: HeadScanner::new(limits), kept: Vec::new() }
     }
 
-    /// Whether no octet of a head has arrived.
+    /// Whether no byte of a head has arrived.
     pub(super) fn is_empty(&self) -> bool {
         self.scanner.is_fresh()
     }
 
-    /// Takes octets of a head, and none beyond it, off the front of `input`.
+    /// Takes bytes of a head, and none beyond it, off the front of `input`.
     pub(super) fn read<'i>(
         &mut self,
         input: &mut &'i [u8],
@@ -52,8 +52,8 @@ impl HeadReader {
         Ok(Some(Whole::Kept))
     }
 
-    /// The octets of a head that `read` gave.
-    pub(super) fn octets<'a>(&'a self, whole: Whole<'a>) -> &'a [u8] {
+    /// The bytes of a head that `read` gave.
+    pub(super) fn bytes<'a>(&'a self, whole: Whole<'a>) -> &'a [u8] {
         match whole {
             Whole::Input(head) => head,
             Whole::Kept => &self.kept,

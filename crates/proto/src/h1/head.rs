@@ -62,19 +62,19 @@ impl Default for Response {
 ///
 /// `room` is an earlier head, whose buffers it takes over.
 pub(super) fn read_request(
-    octets: &[u8],
+    bytes: &[u8],
     scheme: Scheme,
     room: RequestHead,
 ) -> Result<Request, Error> {
     let mut scratch = h1::field_scratch();
-    let parts = h1::parse_request(octets, &mut scratch).map_err(broken)?;
+    let parts = h1::parse_request(bytes, &mut scratch).map_err(broken)?;
     let options = ConnectionOptions::of(parts.fields());
     let mut framing = FramingFields::new();
     let mut host = None;
     let mut expect = None;
     let mut fields = room.fields;
     fields.clear();
-    fields.reserve(parts.field_count(), octets.len());
+    fields.reserve(parts.field_count(), bytes.len());
     for field in parts.fields() {
         framing.take(field).map_err(broken)?;
         if field.name.eq_ignore_ascii_case(b"host") {
@@ -191,13 +191,13 @@ fn read_target<'t>(
 }
 
 /// RFC 3986 §3.2, without user information (RFC 9110 §4.2.4): host and port.
-fn read_authority(octets: &[u8]) -> Result<&str, Error> {
+fn read_authority(bytes: &[u8]) -> Result<&str, Error> {
     let fault = || violation(400, "Host is a host and a port (RFC 9112 §3.2)");
-    let text = std::str::from_utf8(octets).map_err(|_| fault())?;
-    // A name or an address of version 4, with or without a port, is told by its octets alone.
-    let colon = octets.iter().position(|&octet| octet == b':').unwrap_or(octets.len());
-    let (name, port) = octets.split_at(colon);
-    let plain = |octet: &u8| octet.is_ascii_alphanumeric() || matches!(octet, b'.' | b'-');
+    let text = std::str::from_utf8(bytes).map_err(|_| fault())?;
+    // A name or an address of version 4, with or without a port, is told by its bytes alone.
+    let colon = bytes.iter().position(|&byte| byte == b':').unwrap_or(bytes.len());
+    let (name, port) = bytes.split_at(colon);
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
     if name.iter().all(plain) && port.iter().skip(1).all(u8::is_ascii_digit) {
         return Ok(text);
     }
@@ -219,12 +219,12 @@ fn read_authority(octets: &[u8]) -> Result<&str, Error> {
 }
 
 /// Reads a response head into the room of `fields`, which are empty.
-pub(super) fn read_response(octets: &[u8], mut fields: Fields) -> Result<Response, Error> {
+pub(super) fn read_response(bytes: &[u8], mut fields: Fields) -> Result<Response, Error> {
     let mut scratch = h1::field_scratch();
-    let parts = h1::parse_response(octets, &mut scratch).map_err(foreign)?;
+    let parts = h1::parse_response(bytes, &mut scratch).map_err(foreign)?;
     let options = ConnectionOptions::of(parts.fields());
     let mut framing = FramingFields::new();
-    fields.reserve(parts.field_count(), octets.len());
+    fields.reserve(parts.field_count(), bytes.len());
     let mut fault = None;
     for field in parts.fields() {
         // A response that has no body cannot be framed wrongly (RFC 9112 §6.3): the caller decides.

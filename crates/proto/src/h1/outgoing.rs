@@ -8,19 +8,19 @@ use bytes::Bytes;
 use wire::Fields;
 use wire::h1;
 
-/// Octets below which an application is asked for more.
+/// Bytes below which an application is asked for more.
 const LOW_WATER: usize = 64 * 1024;
 
 /// The head and the body of one message.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
-    octets: SendBuf,
+    bytes: SendBuf,
     stage: Stage,
     hold: Hold,
     ask: Ask,
-    /// Octets of heads that have not been moved on.
+    /// Bytes of heads that have not been moved on.
     heads: usize,
-    /// Octets moved on.
+    /// Bytes moved on.
     moved: u64,
 }
 
@@ -40,11 +40,11 @@ enum Stage {
 /// How the receiver tells the end of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// So many octets are still owed.
+    /// So many bytes are still owed.
     Exactly(u64),
     /// By chunks.
     Chunked,
-    /// Octets as they are, to the end of the connection.
+    /// Bytes as they are, to the end of the connection.
     Raw,
     /// The body is not sent at all (HEAD).
     Unsent,
@@ -55,7 +55,7 @@ pub(super) enum Framing {
 pub(super) enum Hold {
     #[default]
     Free,
-    /// Only the head may, of which so many octets are left.
+    /// Only the head may, of which so many bytes are left.
     AfterHead(usize),
 }
 
@@ -70,13 +70,13 @@ enum Ask {
 impl Outgoing {
     /// The same buffers, for another message.
     pub(super) fn recycle(mut self) -> Self {
-        self.octets.clear();
-        Self { octets: self.octets, ..Self::default() }
+        self.bytes.clear();
+        Self { bytes: self.bytes, ..Self::default() }
     }
 
-    /// Octets queued.
+    /// Bytes queued.
     pub(super) fn len(&self) -> usize {
-        self.octets.len()
+        self.bytes.len()
     }
 
     /// Whether no final head has been given.
@@ -91,13 +91,13 @@ impl Outgoing {
 
     /// Whether everything has been given and moved on.
     pub(super) fn is_over(&self) -> bool {
-        matches!(self.stage, Stage::Whole | Stage::Dropped) && self.octets.is_empty()
+        matches!(self.stage, Stage::Whole | Stage::Dropped) && self.bytes.is_empty()
     }
 
     /// Whether `transmit` would move something, or the application is to be asked for more.
     pub(super) fn is_ready(&self) -> bool {
         let moves = match self.hold {
-            Hold::Free => !self.octets.is_empty(),
+            Hold::Free => !self.bytes.is_empty(),
             Hold::AfterHead(left) => left > 0,
         };
         moves || self.asks()
@@ -115,9 +115,9 @@ impl Outgoing {
 
     /// Appends a head that another one follows.
     pub(super) fn put_interim(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        let before = self.octets.len();
-        self.octets.put_with(write);
-        self.heads += self.octets.len() - before;
+        let before = self.bytes.len();
+        self.bytes.put_with(write);
+        self.heads += self.bytes.len() - before;
     }
 
     /// Appends the head; the body follows in `framing`, or there is none.
@@ -128,7 +128,7 @@ impl Outgoing {
 
     /// Holds back the body.
     pub(super) fn hold_body(&mut self) {
-        self.hold = Hold::AfterHead(self.octets.len());
+        self.hold = Hold::AfterHead(self.bytes.len());
     }
 
     /// Says that nothing follows what is queued, whatever the head promised.
@@ -136,31 +136,31 @@ impl Outgoing {
         self.stage = Stage::Whole;
     }
 
-    /// Takes octets as they are from here on: the connection is another protocol's.
+    /// Takes bytes as they are from here on: the connection is another protocol's.
     pub(super) fn switch(&mut self) {
         self.stage = Stage::Body(Framing::Raw);
     }
 
     /// Drops what is queued, and everything that would have followed.
     pub(super) fn discard(&mut self) {
-        self.octets.clear();
+        self.bytes.clear();
         self.heads = 0;
         self.hold = Hold::Free;
         self.ask = Ask::No;
         self.stage = Stage::Dropped;
     }
 
-    /// Appends body octets.
+    /// Appends body bytes.
     pub(super) fn send(&mut self, data: Bytes, fin: Fin) -> Result<(), Misuse> {
-        self.send_with(data.len(), fin, |octets| octets.put_shared(data))
+        self.send_with(data.len(), fin, |bytes| bytes.put_shared(data))
     }
 
-    /// Appends body octets of a file.
+    /// Appends body bytes of a file.
     pub(super) fn send_file(&mut self, part: FilePart, fin: Fin) -> Result<(), Misuse> {
-        self.send_with(part.len(), fin, |octets| octets.put_file(part))
+        self.send_with(part.len(), fin, |bytes| bytes.put_file(part))
     }
 
-    /// Appends `length` body octets, which `put` does.
+    /// Appends `length` body bytes, which `put` does.
     fn send_with(
         &mut self,
         length: usize,
@@ -176,19 +176,19 @@ impl Outgoing {
             Framing::Exactly(left) => {
                 let left = left
                     .checked_sub(length as u64)
-                    .ok_or(Misuse::OutOfOrder("more octets than Content-Length said"))?;
+                    .ok_or(Misuse::OutOfOrder("more bytes than Content-Length said"))?;
                 if fin == Fin::Last && left > 0 {
-                    return Err(Misuse::OutOfOrder("fewer octets than Content-Length said"));
+                    return Err(Misuse::OutOfOrder("fewer bytes than Content-Length said"));
                 }
                 self.stage = Stage::Body(Framing::Exactly(left));
-                put(&mut self.octets);
+                put(&mut self.bytes);
             }
             Framing::Chunked if length > 0 => {
-                self.octets.put_with(|out| h1::put_chunk_size(out, length));
-                put(&mut self.octets);
-                self.octets.put(b"\r\n");
+                self.bytes.put_with(|out| h1::put_chunk_size(out, length));
+                put(&mut self.bytes);
+                self.bytes.put(b"\r\n");
             }
-            Framing::Raw => put(&mut self.octets),
+            Framing::Raw => put(&mut self.bytes),
             Framing::Chunked | Framing::Unsent => {}
         }
         self.ask = Ask::WhenLow;
@@ -207,7 +207,7 @@ impl Outgoing {
         };
         check_fields(fields).map_err(Misuse::Unsendable)?;
         if matches!(framing, Framing::Exactly(left) if left > 0) {
-            return Err(Misuse::OutOfOrder("fewer octets than Content-Length said"));
+            return Err(Misuse::OutOfOrder("fewer bytes than Content-Length said"));
         }
         self.end(framing, fields);
         Ok(())
@@ -215,7 +215,7 @@ impl Outgoing {
 
     fn end(&mut self, framing: Framing, trailers: &Fields) {
         if framing == Framing::Chunked {
-            self.octets.put_with(|out| h1::put_last_chunk(out, trailers));
+            self.bytes.put_with(|out| h1::put_last_chunk(out, trailers));
         }
         self.stage = Stage::Whole;
         self.ask = Ask::No;
@@ -224,15 +224,15 @@ impl Outgoing {
     fn out_of_order(&self) -> Misuse {
         match self.stage {
             Stage::Head => Misuse::OutOfOrder("a body before its head"),
-            _ => Misuse::OutOfOrder("octets after the end of the message"),
+            _ => Misuse::OutOfOrder("bytes after the end of the message"),
         }
     }
 
-    /// Moves about `room` octets on.
+    /// Moves about `room` bytes on.
     pub(super) fn transmit(&mut self, out: &mut SendBuf, room: usize) -> Moved {
         let total = match self.hold {
-            Hold::Free => self.octets.move_to(out, room),
-            Hold::AfterHead(left) => self.octets.move_to(out, room.min(left)),
+            Hold::Free => self.bytes.move_to(out, room),
+            Hold::AfterHead(left) => self.bytes.move_to(out, room.min(left)),
         };
         self.moved += total as u64;
         if let Hold::AfterHead(left) = &mut self.hold {
@@ -253,11 +253,11 @@ impl Outgoing {
     }
 
     fn asks(&self) -> bool {
-        self.ask == Ask::WhenLow && self.octets.len() < LOW_WATER
+        self.ask == Ask::WhenLow && self.bytes.len() < LOW_WATER
     }
 }
 
-/// Octets that `transmit` moved, framing included.
+/// Bytes that `transmit` moved, framing included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moved {
     /// Of heads.

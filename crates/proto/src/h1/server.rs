@@ -1,5 +1,5 @@
 //! The server's side: requests read ahead up to a bound, answers sent in their order. The one rule:
-//! octets go out for the oldest unfinished exchange alone.
+//! bytes go out for the oldest unfinished exchange alone.
 
 mod exchange;
 mod known;
@@ -20,7 +20,7 @@ use exchange::Exchange;
 use life::{Phase, Timer};
 pub use room::Room;
 use std::collections::VecDeque;
-use trace::{HeaderOctets, Tracer};
+use trace::{HeaderBytes, Tracer};
 use unit::Instant;
 use wire::Fields;
 
@@ -36,25 +36,25 @@ pub struct Server {
     first: u64,
     /// Its own, or lent.
     room: Option<Box<Room>>,
-    /// Octets that came while no further request was taken.
+    /// Bytes that came while no further request was taken.
     backlog: Vec<u8>,
-    /// Body octets given out and not consumed.
+    /// Body bytes given out and not consumed.
     unconsumed: usize,
     input: Input,
     phase: Phase,
     timer: Timer,
     events: VecDeque<Event<'static>>,
-    headers: HeaderOctets,
+    headers: HeaderBytes,
 }
 
-/// What the next octets are.
+/// What the next bytes are.
 #[derive(Debug)]
 enum Receiving {
     /// Of a request head.
     Head,
     /// Of the newest request's body.
     Body(Incoming),
-    /// Of a body that nobody wants; so many octets more are read.
+    /// Of a body that nobody wants; so many bytes more are read.
     Discard(Incoming, usize),
     /// Of another protocol, after the newest request.
     Tunnel,
@@ -87,19 +87,19 @@ impl Server {
             phase: Phase::Open,
             timer: Timer::default(),
             events: VecDeque::new(),
-            headers: HeaderOctets::default(),
+            headers: HeaderBytes::default(),
         };
         server.retime(now);
         server
     }
 
-    /// Whether more octets are welcome: while not, the end point leaves them in its socket. Ask after
+    /// Whether more bytes are welcome: while not, the end point leaves them in its socket. Ask after
     /// each batch of calls.
     pub fn wants_read(&self) -> bool {
         !self.is_blocked() && self.backlog.is_empty() && self.has_credit()
     }
 
-    /// Octets that arrived while no further request could be taken. Where there are some, hand them to
+    /// Bytes that arrived while no further request could be taken. Where there are some, hand them to
     /// [`Connection::handle_bytes`] again, before newer ones: after any `respond`, `send` or
     /// `poll_transmit`.
     pub fn take_backlog(&mut self) -> Vec<u8> {
@@ -113,7 +113,7 @@ impl Server {
         matches!(self.phase, Phase::Lingering { .. })
     }
 
-    /// Queues body octets of a file, as [`Connection::send`] does others; the layers below must pass them unseen.
+    /// Queues body bytes of a file, as [`Connection::send`] does others; the layers below must pass them unseen.
     pub fn send_file(&mut self, stream: StreamId, part: FilePart, fin: Fin) -> Result<(), Misuse> {
         self.exchange(stream)?.out.send_file(part, fin)
     }
@@ -163,7 +163,7 @@ impl Server {
                 || self.exchanges.back().is_some_and(Exchange::may_switch))
     }
 
-    /// Whether no octets and no end wait to be told of: the common case after a command.
+    /// Whether no bytes and no end wait to be told of: the common case after a command.
     fn has_nothing_to_tell(&self) -> bool {
         self.events.is_empty() && self.backlog.is_empty() && self.input == Input::Open
     }
@@ -172,14 +172,14 @@ impl Server {
         self.unconsumed < self.settings.body_window
     }
 
-    /// Keeps octets for later.
+    /// Keeps bytes for later.
     fn put_aside(&mut self, input: &mut &[u8]) {
         self.backlog.extend_from_slice(std::mem::take(input));
         if self.backlog.len() > self.settings.max_backlog {
             self.backlog = Vec::new();
             self.refuse(violation(
                 503,
-                "more octets came ahead of their turn than are kept (RFC 9112 §9.3.2)",
+                "more bytes came ahead of their turn than are kept (RFC 9112 §9.3.2)",
             ));
         }
     }
@@ -228,12 +228,12 @@ impl Server {
             return Ok(Some(read));
         }
         let Some(whole) = self.reader.read(input).map_err(head::broken)? else { return Ok(None) };
-        let octets = self.reader.octets(whole);
-        let request = head::read_request(octets, scheme, std::mem::take(&mut room.head));
+        let bytes = self.reader.bytes(whole);
+        let request = head::read_request(bytes, scheme, std::mem::take(&mut room.head));
         if let Ok(request) = &request {
-            room.known.keep(octets, limits, request);
+            room.known.keep(bytes, limits, request);
         }
-        let length = octets.len();
+        let length = bytes.len();
         self.reader.restart();
         request.map(|request| Some((length, request)))
     }
@@ -295,13 +295,13 @@ impl Server {
         }
     }
 
-    /// Counts octets of the newest request's body that the application gets.
-    fn give(&mut self, now: Instant, octets: usize) {
-        let (stream, length) = (self.newest().0, octets as u64);
+    /// Counts bytes of the newest request's body that the application gets.
+    fn give(&mut self, now: Instant, bytes: usize) {
+        let (stream, length) = (self.newest().0, bytes as u64);
         self.tracer.emit(now, || trace::Event::FrameParsed { stream, frame: "DATA", length });
-        self.unconsumed += octets;
+        self.unconsumed += bytes;
         if let Some(newest) = self.exchanges.back_mut() {
-            newest.give(octets);
+            newest.give(bytes);
         }
     }
 }
@@ -347,7 +347,7 @@ impl Connection for Server {
             if event.is_some() {
                 return event;
             }
-            // Every state takes octets or is left, so this comes to an end.
+            // Every state takes bytes or is left, so this comes to an end.
             if self.events.is_empty() && input.is_empty() {
                 return None;
             }
@@ -410,9 +410,9 @@ impl Connection for Server {
         })
     }
 
-    fn consume(&mut self, stream: StreamId, octets: usize) {
+    fn consume(&mut self, stream: StreamId, bytes: usize) {
         if let Ok(exchange) = self.exchange(stream) {
-            let consumed = exchange.consume(octets);
+            let consumed = exchange.consume(bytes);
             self.unconsumed -= consumed;
         }
     }
@@ -451,7 +451,7 @@ impl Connection for Server {
         }
     }
 
-    fn header_octets(&self) -> HeaderOctets {
+    fn header_bytes(&self) -> HeaderBytes {
         self.headers
     }
 
@@ -487,7 +487,7 @@ impl ServerConnection for Server {
     }
 }
 
-/// Octets of a head whose room is kept.
+/// Bytes of a head whose room is kept.
 const KEEP: usize = 4 * 1024;
 
 impl Server {

@@ -17,7 +17,7 @@ pub enum KeepAlive {
 /// Who answers `Expect: 100-continue`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Expect {
-    /// The machine says 100 as soon as the answer's turn has come and octets can be sent, unless the
+    /// The machine says 100 as soon as the answer's turn has come and bytes can be sent, unless the
     /// application has given a final response by then.
     #[default]
     Automatic,
@@ -38,18 +38,18 @@ pub struct ServerSettings {
     pub expect: Expect,
     /// Requests taken whose answers are not all sent. Default: 32.
     pub max_pipelined: usize,
-    /// Octets held while `max_pipelined` is reached; a peer that makes the end point hold more is cut
+    /// Bytes held while `max_pipelined` is reached; a peer that makes the end point hold more is cut
     /// off. The end point pauses its socket, so one read's worth is enough. Default: 1 MiB.
     pub max_backlog: usize,
-    /// Body octets that may be given out and not consumed before reading pauses. Default: 256 KiB.
+    /// Body bytes that may be given out and not consumed before reading pauses. Default: 256 KiB.
     pub body_window: usize,
-    /// Octets of a body that nobody wants any more which are read, so that the connection lives on or
+    /// Bytes of a body that nobody wants any more which are read, so that the connection lives on or
     /// the answer is not lost to a reset. Default: 1 MiB.
     pub max_discard: usize,
-    /// From the first octet of a head to its last. Default: 30 s.
+    /// From the first byte of a head to its last. Default: 30 s.
     pub header_timeout: Option<Duration>,
     /// From the end of an answer, or from the connection's beginning, to the next request's first
-    /// octet. Default: 75 s.
+    /// byte. Default: 75 s.
     pub keep_alive_timeout: Option<Duration>,
     /// Between two pieces of a request's body. Default: 60 s.
     pub body_timeout: Option<Duration>,
@@ -84,7 +84,7 @@ pub struct ClientSettings {
     /// Of a response head, and of a trailer section. Default: a line of 64 KiB, a block of 256 KiB,
     /// 256 fields: what browsers take.
     pub limits: Limits,
-    /// Body octets that may be given out and not consumed before reading pauses. Default: 1 MiB.
+    /// Body bytes that may be given out and not consumed before reading pauses. Default: 1 MiB.
     pub body_window: usize,
     /// Informational responses to one request. Default: 32.
     pub max_informational: u32,

@@ -19,7 +19,7 @@ use wire::Fields;
 
 const NOW: Instant = Instant::from_nanos(1_000_000_000);
 
-/// An event that owns its octets; neighbouring pieces of a body are one.
+/// An event that owns its bytes; neighbouring pieces of a body are one.
 #[derive(Debug, Clone, PartialEq)]
 enum Told {
     Request(u64, RequestHead, Fin),
@@ -38,11 +38,11 @@ fn push(told: &mut Vec<Told>, event: Event<'_>) {
         Event::Informational { stream, head } => Told::Informational(stream.0, head),
         Event::Response { stream, head, fin } => Told::Response(stream.0, head, fin),
         Event::Data { stream, data, fin } => {
-            if let Some(Told::Data(id, octets, Fin::More)) = told.last_mut()
+            if let Some(Told::Data(id, bytes, Fin::More)) = told.last_mut()
                 && *id == stream.0
             {
-                octets.extend_from_slice(data);
-                let whole = Told::Data(stream.0, std::mem::take(octets), fin);
+                bytes.extend_from_slice(data);
+                let whole = Told::Data(stream.0, std::mem::take(bytes), fin);
                 told.pop();
                 told.push(whole);
                 return;
@@ -58,7 +58,7 @@ fn push(told: &mut Vec<Told>, event: Event<'_>) {
     told.push(next);
 }
 
-/// Hands `octets` over in pieces; consumes bodies at once.
+/// Hands `bytes` over in pieces; consumes bodies at once.
 fn hear(connection: &mut impl Connection, pieces: &[&[u8]]) -> Vec<Told> {
     hear_at(connection, NOW, pieces)
 }
@@ -73,7 +73,7 @@ fn hear_at(connection: &mut impl Connection, now: Instant, pieces: &[&[u8]]) -> 
             }
             push(&mut told, event);
         }
-        assert!(input.is_empty(), "every octet is taken");
+        assert!(input.is_empty(), "every byte is taken");
     }
     told
 }

@@ -27,7 +27,7 @@ pub(super) enum Begun {
 pub(super) struct Block {
     pub(super) stream: u32,
     begun: Begun,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     continuations: u32,
 }
 
@@ -63,7 +63,7 @@ impl Core {
             return self.on_whole_block(stream, begun, fragment);
         }
         self.timers.set(Timer::HeaderBlock, self.now + self.settings.head_timeout);
-        self.block = Some(Block { stream, begun, octets: fragment.to_vec(), continuations: 0 });
+        self.block = Some(Block { stream, begun, bytes: fragment.to_vec(), continuations: 0 });
         Ok(())
     }
 
@@ -73,16 +73,16 @@ impl Core {
         end_headers: bool,
     ) -> Result<(), Over> {
         let Some(mut block) = self.block.take() else { return Ok(()) };
-        block.octets.extend_from_slice(fragment);
+        block.bytes.extend_from_slice(fragment);
         block.continuations += 1;
-        let too_long = block.octets.len() > self.settings.max_header_list_size as usize;
+        let too_long = block.bytes.len() > self.settings.max_header_list_size as usize;
         if too_long || block.continuations > self.settings.limits.continuations {
             let rule = "RFC 9113 §10.5.1: a header block without end";
             return Err(self.fail(ErrorCode::ENHANCE_YOUR_CALM, rule));
         }
         if end_headers {
             self.timers.cancel(Timer::HeaderBlock);
-            return self.on_whole_block(block.stream, block.begun, &block.octets);
+            return self.on_whole_block(block.stream, block.begun, &block.bytes);
         }
         self.block = Some(block);
         Ok(())

@@ -18,14 +18,14 @@ use wire::h2::{ErrorCode, Frame};
 use crate::connection::Fin;
 
 impl Core {
-    pub(super) fn consume(&mut self, stream: StreamId, octets: usize) {
+    pub(super) fn consume(&mut self, stream: StreamId, bytes: usize) {
         let Some(id) = number(stream) else { return };
         let Some(stream) = self.streams.find_mut(id) else { return };
-        let octets = u32::try_from(octets).unwrap_or(u32::MAX).min(stream.unconsumed);
-        stream.unconsumed -= octets;
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX).min(stream.unconsumed);
+        stream.unconsumed -= bytes;
         let over = stream.state == State::Closed && stream.unconsumed == 0;
-        self.credit_stream(id, octets);
-        self.credit_connection(octets);
+        self.credit_stream(id, bytes);
+        self.credit_connection(bytes);
         if over {
             self.streams.remove(id);
         }
@@ -57,7 +57,7 @@ impl Core {
 
     fn send_on(&mut self, id: u32, fin: Fin) {
         let Some(stream) = self.streams.find_mut(id) else { return };
-        if stream.outgoing.octets() > 0 {
+        if stream.outgoing.bytes() > 0 {
             self.reschedule(id);
         } else if fin == Fin::Last {
             // Nothing to schedule: the end needs no credit.
@@ -75,14 +75,14 @@ impl Core {
             return Err(Misuse::OutOfOrder("a body before its head"));
         }
         if !stream.state.gives_data() || !matches!(stream.outgoing.ending, Ending::Open) {
-            return Err(Misuse::OutOfOrder("octets after the end"));
+            return Err(Misuse::OutOfOrder("bytes after the end"));
         }
         Ok((id, stream))
     }
 
     pub(super) fn unsent(&self, stream: StreamId) -> usize {
         let stream = number(stream).and_then(|id| self.streams.find(id));
-        stream.map_or(0, |stream| stream.outgoing.octets())
+        stream.map_or(0, |stream| stream.outgoing.bytes())
     }
 
     pub(super) fn reset(&mut self, now: Instant, stream: StreamId) {
@@ -92,7 +92,7 @@ impl Core {
             return;
         };
         if stream.state == State::Closed {
-            // Its octets are all that is left of it.
+            // Its bytes are all that is left of it.
             let unconsumed = stream.unconsumed;
             self.streams.remove(id);
             self.credit_connection(unconsumed);

@@ -1,5 +1,5 @@
 //! The coordinator: it owns the parts of a connection and lets each do its own. Frames come in by
-//! `receive`, `block` and `data`, commands by `command`, octets go out by `transmit`; beginnings and
+//! `receive`, `block` and `data`, commands by `command`, bytes go out by `transmit`; beginnings and
 //! endings are in `lifecycle`.
 
 use super::block::Block;
@@ -19,7 +19,7 @@ use crate::multiplex::streams::{Gone, Opener, Stream, Streams};
 use crate::multiplex::timers::{Timer, Timers};
 use crate::schedule::{Priority, Scheduler};
 use std::collections::VecDeque;
-use trace::{HeaderOctets, Tracer};
+use trace::{HeaderBytes, Tracer};
 use unit::Instant;
 use wire::Fields;
 use wire::h2::{ErrorCode, Frame, FrameHeader, PREFACE, Setting};
@@ -35,7 +35,7 @@ pub(super) enum Role {
 /// Where in the input the reader stands.
 #[derive(Debug)]
 pub(super) enum Reading {
-    /// In the client's preface, after so many octets.
+    /// In the client's preface, after so many bytes.
     Preface(usize),
     /// Before a frame header.
     Header,
@@ -43,9 +43,9 @@ pub(super) enum Reading {
     Payload(FrameHeader),
     /// Before the Pad Length of a DATA frame.
     PadLength(FrameHeader),
-    /// In the octets of a DATA frame.
+    /// In the bytes of a DATA frame.
     Data(Body),
-    /// In octets that are ignored, so many left.
+    /// In bytes that are ignored, so many left.
     Skip(u32),
 }
 
@@ -83,7 +83,7 @@ pub(super) struct Core {
     pub(super) scratch: Vec<u8>,
     /// Room of fields that the caller has given back.
     pub(super) room: Fields,
-    /// Octets of the fields of the block that was decoded last.
+    /// Bytes of the fields of the block that was decoded last.
     pub(super) last_plain: usize,
     pub(super) known_requests: Known<KnownRequest>,
     pub(super) known_responses: Known<KnownResponse>,
@@ -109,7 +109,7 @@ pub(super) struct Core {
     /// PRIORITY_UPDATEs that came before their streams.
     pub(super) early_priorities: VecDeque<(u32, Priority)>,
     pub(super) control: Control,
-    pub(super) headers: HeaderOctets,
+    pub(super) headers: HeaderBytes,
     pub(super) events: VecDeque<Event<'static>>,
     pub(super) guard: Guard,
     pub(super) timers: Timers,
@@ -164,7 +164,7 @@ impl Core {
             stream_window: DEFAULT_WINDOW,
             early_priorities: VecDeque::new(),
             control: Control::default(),
-            headers: HeaderOctets::default(),
+            headers: HeaderBytes::default(),
             events: VecDeque::new(),
             guard: Guard::new(&settings.limits),
             timers: Timers::default(),
@@ -201,7 +201,7 @@ impl Core {
         }
     }
 
-    /// Takes octets, gives an event.
+    /// Takes bytes, gives an event.
     pub(super) fn handle_bytes<'i>(
         &mut self,
         now: Instant,
@@ -289,9 +289,9 @@ impl Core {
         self.streams.remember(id, gone);
     }
 
-    /// Octets of the connection's window are free again.
-    pub(super) fn credit_connection(&mut self, octets: u32) {
-        if let Some(increment) = self.receive_window.consume(octets) {
+    /// Bytes of the connection's window are free again.
+    pub(super) fn credit_connection(&mut self, bytes: u32) {
+        if let Some(increment) = self.receive_window.consume(bytes) {
             self.queue(Frame::WindowUpdate { stream: 0, increment });
         }
     }
@@ -352,7 +352,7 @@ pub(super) enum Progress<'i> {
     Made,
     /// The application has to hear of this.
     Event(Event<'i>),
-    /// More octets are needed.
+    /// More bytes are needed.
     Starved,
 }
 

@@ -296,8 +296,8 @@ pub(super) fn check_name(name: &[u8]) -> Result<(), Malformed> {
 pub(super) fn check_value(value: &[u8]) -> Result<(), Malformed> {
     const RULE: Malformed =
         Malformed("RFC 9113 §8.2.1: a field value with characters it cannot have");
-    let space = |octet: Option<&u8>| matches!(octet, Some(b' ' | b'\t'));
-    let control = value.iter().any(|octet| matches!(octet, 0 | b'\r' | b'\n'));
+    let space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    let control = value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n'));
     if control || space(value.first()) || space(value.last()) { Err(RULE) } else { Ok(()) }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn check_request(head: &RequestHead, limit: u32) -> Result<(), Unsend
     if connect && head.authority.is_empty() {
         return Err(Unsendable("CONNECT needs an authority"));
     }
-    let visible = |text: &str| text.bytes().all(|octet| octet.is_ascii_graphic());
+    let visible = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
     if !connect && (head.path.is_empty() || !visible(&head.path)) {
         return Err(Unsendable("a path is visible ASCII"));
     }

@@ -1,5 +1,5 @@
 //! Header blocks that are known already: a request or an answer that was sent before, and an answer that came before. While the
-//! compression tables stay as they were, the same fields are the same octets and the other way round, and neither coding
+//! compression tables stay as they were, the same fields are the same bytes and the other way round, and neither coding
 //! nor checking would find anything new.
 
 use crate::message::Status;
@@ -25,7 +25,7 @@ pub(super) struct Known<T> {
 struct Entry<T> {
     era: Era,
     block: Vec<u8>,
-    /// Octets of its fields before compression.
+    /// Bytes of its fields before compression.
     plain: usize,
     value: T,
 }

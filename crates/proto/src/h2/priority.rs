@@ -30,9 +30,9 @@ pub(super) fn to_dependency(
 /// What cannot be read is as if it were not there (§4: defaults are urgency 3, not incremental).
 pub(super) fn from_field(value: &[u8]) -> Priority {
     let (mut urgency, mut incremental) = (3, Incremental::Whole);
-    for member in value.split(|&octet| octet == b',') {
+    for member in value.split(|&byte| byte == b',') {
         // RFC 9651 §3.2: parameters after a semicolon are not ours.
-        let member = member.split(|&octet| octet == b';').next().unwrap_or_default();
+        let member = member.split(|&byte| byte == b';').next().unwrap_or_default();
         match member.trim_ascii() {
             [b'u', b'=', digit @ b'0'..=b'7'] => urgency = digit - b'0',
             b"i" | b"i=?1" => incremental = Incremental::Parts,

@@ -118,7 +118,7 @@ impl Core {
             FrameKind::DATA if header.has(FLAG_PADDED) => {
                 self.reading = Reading::PadLength(header);
             }
-            // Its octets are streamed through, so its begin is all there is to see.
+            // Its bytes are streamed through, so its begin is all there is to see.
             FrameKind::DATA => self.reading = Reading::Data(self.open_data(header, None)?),
             kind if kind.0 <= FrameKind::CONTINUATION.0 || kind == FrameKind::PRIORITY_UPDATE => {
                 self.reading = Reading::Payload(header);
@@ -149,7 +149,7 @@ impl Core {
             let rule =
                 "RFC 9113 §6.10: CONTINUATION follows its header block, and nothing else does";
             Some((ErrorCode::PROTOCOL_ERROR, rule))
-        } else if self.control.len() > self.settings.limits.queued_octets {
+        } else if self.control.len() > self.settings.limits.queued_bytes {
             let rule = "RFC 9113 §10.5: the peer does not read what it makes us send";
             Some((ErrorCode::ENHANCE_YOUR_CALM, rule))
         } else {
@@ -311,7 +311,7 @@ impl Core {
             let rule = "RFC 9113 §6.9.2: a window above 2^31 - 1";
             return Err(self.fail(ErrorCode::FLOW_CONTROL_ERROR, rule));
         }
-        for id in self.streams.select(|_, stream| stream.outgoing.octets() > 0) {
+        for id in self.streams.select(|_, stream| stream.outgoing.bytes() > 0) {
             self.reschedule(id);
         }
         Ok(())

@@ -106,7 +106,7 @@ impl ServerConnection for Server {
 /// Heads kept for their room: as many as are under way at once.
 const SPARE_HEADS: usize = 32;
 
-/// Octets of room that such a head has at most.
+/// Bytes of room that such a head has at most.
 const SPARE_ROOM: usize = 2 * 1024;
 
 /// Checks that a head can be sent on the stream now.

@@ -21,7 +21,7 @@ pub enum PrioritySignal {
     Silent,
 }
 
-/// What a connection is set to. Sizes are octets.
+/// What a connection is set to. Sizes are bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// SETTINGS_HEADER_TABLE_SIZE: what our decoder keeps.
@@ -48,13 +48,13 @@ pub struct Settings {
     pub no_rfc7540_priorities: bool,
     /// What a client's `prioritise` sends.
     pub priority_signal: PrioritySignal,
-    /// `Event::Writable` comes when fewer octets than this wait on a stream.
+    /// `Event::Writable` comes when fewer bytes than this wait on a stream.
     pub send_low_water: usize,
     /// How long the peer may take to acknowledge our SETTINGS.
     pub settings_timeout: Duration,
     /// How long a header block may take to become whole.
     pub head_timeout: Duration,
-    /// How long queued octets may wait for credit.
+    /// How long queued bytes may wait for credit.
     pub stall_timeout: Duration,
     /// How long a draining server waits for requests that are under way.
     pub drain_timeout: Duration,

@@ -39,16 +39,16 @@ impl ByHand {
         hand
     }
 
-    /// Gives octets; tells the events.
-    fn give(&mut self, octets: &[u8]) -> Vec<Owned> {
-        self.sent.extend_from_slice(octets);
-        events(&mut self.server, self.now, octets)
+    /// Gives bytes; tells the events.
+    fn give(&mut self, bytes: &[u8]) -> Vec<Owned> {
+        self.sent.extend_from_slice(bytes);
+        events(&mut self.server, self.now, bytes)
     }
 
     fn frame(&mut self, frame: Frame<'_>) -> Vec<Owned> {
-        let mut octets = Vec::new();
-        frame.encode(&mut octets);
-        self.give(&octets)
+        let mut bytes = Vec::new();
+        frame.encode(&mut bytes);
+        self.give(&bytes)
     }
 
     fn block(&mut self, fields: &[(&str, &str)]) -> Vec<u8> {
@@ -96,8 +96,8 @@ enum Owned {
     Other(String),
 }
 
-fn events(connection: &mut impl Connection, now: Instant, octets: &[u8]) -> Vec<Owned> {
-    let mut input = octets;
+fn events(connection: &mut impl Connection, now: Instant, bytes: &[u8]) -> Vec<Owned> {
+    let mut input = bytes;
     let mut seen = Vec::new();
     while let Some(event) = connection.handle_bytes(now, &mut input) {
         seen.push(match event {
@@ -107,20 +107,20 @@ fn events(connection: &mut impl Connection, now: Instant, octets: &[u8]) -> Vec<
             other => Owned::Other(format!("{other:?}")),
         });
     }
-    assert!(input.is_empty(), "all octets are taken");
+    assert!(input.is_empty(), "all bytes are taken");
     seen
 }
 
-fn split(mut octets: &[u8]) -> Vec<(&'static str, u32, Vec<u8>)> {
+fn split(mut bytes: &[u8]) -> Vec<(&'static str, u32, Vec<u8>)> {
     let mut frames = Vec::new();
-    if let Some(rest) = octets.strip_prefix(PREFACE) {
-        octets = rest;
+    if let Some(rest) = bytes.strip_prefix(PREFACE) {
+        bytes = rest;
     }
-    while let Some((header, rest)) = octets.split_first_chunk::<HEADER_LENGTH>() {
+    while let Some((header, rest)) = bytes.split_first_chunk::<HEADER_LENGTH>() {
         let header = FrameHeader::parse(header);
         let (payload, rest) = rest.split_at(header.length as usize);
         frames.push((header.kind.name(), header.stream, payload.to_vec()));
-        octets = rest;
+        bytes = rest;
     }
     frames
 }

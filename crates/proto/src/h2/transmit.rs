@@ -1,4 +1,4 @@
-//! Octets out: what is queued as control frames first, then DATA, frame by frame, as the scheduler
+//! Bytes out: what is queued as control frames first, then DATA, frame by frame, as the scheduler
 //! decides at the moment of sending.
 
 use super::connection::Core;
@@ -57,20 +57,20 @@ impl Core {
         };
         let outgoing = &mut stream.outgoing;
         let size = outgoing
-            .octets()
+            .bytes()
             .min(outgoing.window.available())
             .min(self.send_window.available())
             .min(self.settings.data_frame_size.min(self.peer.max_frame_size) as usize)
             .min(room.saturating_sub(HEADER_LENGTH).max(LEAST_FRAME));
-        let last = size == outgoing.octets() && matches!(outgoing.ending, Ending::Last);
+        let last = size == outgoing.bytes() && matches!(outgoing.ending, Ending::Last);
         let flags = if last { FLAG_END_STREAM } else { 0 };
         let header = FrameHeader { length: size as u32, kind: FrameKind::DATA, flags, stream: id };
-        out.put(&header.octets());
+        out.put(&header.bytes());
         outgoing.take(size, out);
         outgoing.window.take(size);
         self.send_window.take(size);
-        let drained = outgoing.octets() == 0;
-        let writable = outgoing.owes_writable && outgoing.octets() < self.settings.send_low_water;
+        let drained = outgoing.bytes() == 0;
+        let writable = outgoing.owes_writable && outgoing.bytes() < self.settings.send_low_water;
         outgoing.owes_writable &= !writable;
         if drained || size >= LEAST_USEFUL {
             self.guard.useful();
@@ -86,7 +86,7 @@ impl Core {
         }
     }
 
-    /// Ends our side of a stream whose octets have all gone, where the application has ended it.
+    /// Ends our side of a stream whose bytes have all gone, where the application has ended it.
     pub(super) fn finish_sending(&mut self, id: u32) {
         let Some(stream) = self.streams.find_mut(id) else { return };
         match std::mem::replace(&mut stream.outgoing.ending, Ending::Sent) {
@@ -214,7 +214,7 @@ impl Core {
                 header.flags |= FLAG_END_HEADERS;
             }
             let buffer = self.control.buffer();
-            buffer.extend_from_slice(&header.octets());
+            buffer.extend_from_slice(&header.bytes());
             buffer.extend_from_slice(prefix);
             buffer.extend_from_slice(fragment);
             self.trace_created(header.stream, header.kind.name(), header.length as usize);
@@ -230,7 +230,7 @@ impl Core {
 }
 
 /// The length of the frame that begins here.
-fn frame_length(octets: &[u8]) -> Option<usize> {
-    let header = octets.first_chunk()?;
+fn frame_length(bytes: &[u8]) -> Option<usize> {
+    let header = bytes.first_chunk()?;
     Some(HEADER_LENGTH + FrameHeader::parse(header).length as usize)
 }

@@ -1,4 +1,4 @@
-//! Credit, as HTTP/2 and SPDY count it: octets that one side may still send. Nothing here knows
+//! Credit, as HTTP/2 and SPDY count it: bytes that one side may still send. Nothing here knows
 //! frames, or whether a window is a stream's or the connection's.
 
 /// RFC 9113 §6.9.1.
@@ -19,11 +19,11 @@ pub(crate) struct SendWindow {
 }
 
 impl SendWindow {
-    pub(crate) fn new(octets: u32) -> Self {
-        Self { available: i64::from(octets) }
+    pub(crate) fn new(bytes: u32) -> Self {
+        Self { available: i64::from(bytes) }
     }
 
-    /// Octets that may be sent now.
+    /// Bytes that may be sent now.
     pub(crate) fn available(self) -> usize {
         usize::try_from(self.available).unwrap_or(0)
     }
@@ -38,8 +38,8 @@ impl SendWindow {
         Ok(())
     }
 
-    pub(crate) fn take(&mut self, octets: usize) {
-        self.available -= octets as i64;
+    pub(crate) fn take(&mut self, bytes: usize) {
+        self.available -= bytes as i64;
     }
 
     #[cfg(test)]
@@ -48,7 +48,7 @@ impl SendWindow {
     }
 }
 
-/// What the peer may send. Every octet of `size` is either available to the peer, with the
+/// What the peer may send. Every byte of `size` is either available to the peer, with the
 /// application, or dealt with and not yet announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReceiveWindow {
@@ -58,24 +58,24 @@ pub(crate) struct ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    pub(crate) fn new(octets: u32) -> Self {
-        let octets = i64::from(octets);
-        Self { size: octets, available: octets, dealt_with: 0 }
+    pub(crate) fn new(bytes: u32) -> Self {
+        let bytes = i64::from(bytes);
+        Self { size: bytes, available: bytes, dealt_with: 0 }
     }
 
     /// Counts what arrived.
-    pub(crate) fn receive(&mut self, octets: u32) -> Result<(), Exceeded> {
-        let octets = i64::from(octets);
-        if octets > self.available {
+    pub(crate) fn receive(&mut self, bytes: u32) -> Result<(), Exceeded> {
+        let bytes = i64::from(bytes);
+        if bytes > self.available {
             return Err(Exceeded);
         }
-        self.available -= octets;
+        self.available -= bytes;
         Ok(())
     }
 
     /// Counts what was dealt with; gives the increment to announce once that is half the window.
-    pub(crate) fn consume(&mut self, octets: u32) -> Option<u32> {
-        self.dealt_with += i64::from(octets);
+    pub(crate) fn consume(&mut self, bytes: u32) -> Option<u32> {
+        self.dealt_with += i64::from(bytes);
         if self.dealt_with == 0 || self.dealt_with < self.size / 2 {
             return None;
         }
@@ -85,9 +85,9 @@ impl ReceiveWindow {
     }
 
     /// The window has another size from now on.
-    pub(crate) fn resize(&mut self, octets: u32) {
-        self.available += i64::from(octets) - self.size;
-        self.size = i64::from(octets);
+    pub(crate) fn resize(&mut self, bytes: u32) {
+        self.available += i64::from(bytes) - self.size;
+        self.size = i64::from(bytes);
     }
 
     /// What the peer may still send, as it counts it.
@@ -96,7 +96,7 @@ impl ReceiveWindow {
         self.available
     }
 
-    /// Octets that the application still has.
+    /// Bytes that the application still has.
     #[cfg(test)]
     pub(crate) fn outstanding(self) -> i64 {
         self.size - self.available - self.dealt_with
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_of_one_octet_moves() {
+    fn a_window_of_one_byte_moves() {
         let mut window = ReceiveWindow::new(1);
         assert_eq!(window.receive(1), Ok(()));
         assert_eq!(window.consume(0), None);

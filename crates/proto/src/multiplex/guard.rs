@@ -29,8 +29,8 @@ pub struct Limits {
     pub chatter: Allowance,
     /// CONTINUATION frames in one header block.
     pub continuations: u32,
-    /// Octets of frames other than DATA that may wait because the peer does not read.
-    pub queued_octets: usize,
+    /// Bytes of frames other than DATA that may wait because the peer does not read.
+    pub queued_bytes: usize,
 }
 
 impl Default for Limits {
@@ -40,7 +40,7 @@ impl Default for Limits {
             replies: Allowance { burst: 1000, per_second: 33 },
             chatter: Allowance { burst: 10_000, per_second: 500 },
             continuations: 64,
-            queued_octets: 1024 * 1024,
+            queued_bytes: 1024 * 1024,
         }
     }
 }

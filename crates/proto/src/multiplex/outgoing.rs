@@ -1,4 +1,4 @@
-//! The sending half of a stream: body octets that wait, how it ends, and its credit. Frame formats are
+//! The sending half of a stream: body bytes that wait, how it ends, and its credit. Frame formats are
 //! not known here.
 
 use super::flow::SendWindow;
@@ -12,9 +12,9 @@ use wire::Fields;
 pub(crate) enum Ending {
     /// More may be queued.
     Open,
-    /// With the last octet.
+    /// With the last byte.
     Last,
-    /// With these fields after the last octet.
+    /// With these fields after the last byte.
     Trailers(Fields),
     /// The end has been sent.
     Sent,
@@ -27,7 +27,7 @@ pub(crate) struct Outgoing {
     /// The first piece stands by itself: most bodies are one, and need no list.
     first: Bytes,
     rest: VecDeque<Bytes>,
-    octets: usize,
+    bytes: usize,
     /// Whether the application waits to be told that there is room.
     pub(crate) owes_writable: bool,
 }
@@ -39,19 +39,19 @@ impl Outgoing {
             ending: Ending::Open,
             first: Bytes::new(),
             rest: VecDeque::new(),
-            octets: 0,
+            bytes: 0,
             owes_writable: false,
         }
     }
 
-    /// Octets queued.
-    pub(crate) fn octets(&self) -> usize {
-        self.octets
+    /// Bytes queued.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     pub(crate) fn push(&mut self, data: Bytes) {
         if !data.is_empty() {
-            self.octets += data.len();
+            self.bytes += data.len();
             if self.first.is_empty() {
                 self.first = data;
             } else {
@@ -60,10 +60,10 @@ impl Outgoing {
         }
     }
 
-    /// Moves the first `octets` octets to `out`, by reference where they are many.
-    pub(crate) fn take(&mut self, octets: usize, out: &mut SendBuf) {
-        let mut left = octets.min(self.octets);
-        self.octets -= left;
+    /// Moves the first `bytes` bytes to `out`, by reference where they are many.
+    pub(crate) fn take(&mut self, bytes: usize, out: &mut SendBuf) {
+        let mut left = bytes.min(self.bytes);
+        self.bytes -= left;
         while left > 0 {
             if self.first.len() <= left {
                 left -= self.first.len();
@@ -76,13 +76,13 @@ impl Outgoing {
         }
     }
 
-    /// Whether there are octets to send and credit to send them.
+    /// Whether there are bytes to send and credit to send them.
     pub(crate) fn is_ready(&self) -> bool {
-        self.octets > 0 && self.window.available() > 0
+        self.bytes > 0 && self.window.available() > 0
     }
 
-    /// Whether there are octets to send and no credit.
+    /// Whether there are bytes to send and no credit.
     pub(crate) fn is_stalled(&self) -> bool {
-        self.octets > 0 && self.window.available() == 0
+        self.bytes > 0 && self.window.available() == 0
     }
 }

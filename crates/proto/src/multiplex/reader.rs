@@ -1,7 +1,7 @@
-//! Cuts the octets received into frame headers and whole payloads. What lies whole in the input is
+//! Cuts the bytes received into frame headers and whole payloads. What lies whole in the input is
 //! borrowed from it; only what arrives in pieces is copied. What a header says is not known here.
 
-/// Of a protocol whose frame headers have `N` octets.
+/// Of a protocol whose frame headers have `N` bytes.
 #[derive(Debug)]
 pub(crate) struct Reader<const N: usize> {
     header: [u8; N],
@@ -44,7 +44,7 @@ impl<const N: usize> Reader<N> {
         Some(self.header)
     }
 
-    /// The payload of `length` octets, once it is whole.
+    /// The payload of `length` bytes, once it is whole.
     pub(crate) fn payload<'i>(
         &mut self,
         length: usize,

@@ -37,8 +37,8 @@ macro_rules! impl_connection {
                 self.core.wants_transmit()
             }
 
-            fn consume(&mut self, stream: crate::connection::StreamId, octets: usize) {
-                self.core.consume(stream, octets);
+            fn consume(&mut self, stream: crate::connection::StreamId, bytes: usize) {
+                self.core.consume(stream, bytes);
             }
 
             fn send(
@@ -78,7 +78,7 @@ macro_rules! impl_connection {
                 self.core.shut_down(now);
             }
 
-            fn header_octets(&self) -> trace::HeaderOctets {
+            fn header_bytes(&self) -> trace::HeaderBytes {
                 self.core.headers
             }
 

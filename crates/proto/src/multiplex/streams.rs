@@ -28,12 +28,12 @@ pub(crate) enum BodyLength {
 }
 
 impl BodyLength {
-    /// What is left after `octets`; None where that is more than there may be.
-    pub(crate) fn checked_sub(self, octets: u32) -> Option<Self> {
+    /// What is left after `bytes`; None where that is more than there may be.
+    pub(crate) fn checked_sub(self, bytes: u32) -> Option<Self> {
         match self {
             Self::Any => Some(Self::Any),
-            Self::Left(left) => left.checked_sub(u64::from(octets)).map(Self::Left),
-            Self::None => (octets == 0).then_some(Self::None),
+            Self::Left(left) => left.checked_sub(u64::from(bytes)).map(Self::Left),
+            Self::None => (bytes == 0).then_some(Self::None),
         }
     }
 }
@@ -68,13 +68,13 @@ pub(crate) struct Stream {
     pub(crate) asked: Asked,
     pub(crate) incoming: Incoming,
     pub(crate) receive: ReceiveWindow,
-    /// Octets received that the application has not given back.
+    /// Bytes received that the application has not given back.
     pub(crate) unconsumed: u32,
     pub(crate) head_sent: HeadSent,
     pub(crate) outgoing: Outgoing,
     /// Whether the scheduler counts it as ready.
     pub(crate) scheduled: bool,
-    /// Since when it has had octets and no credit.
+    /// Since when it has had bytes and no credit.
     pub(crate) stalled_since: Option<Instant>,
 }
 
@@ -106,7 +106,7 @@ pub(crate) enum Gone {
     ResetByPeer,
 }
 
-/// Streams by identifier. A stream that has ended stays until the application has given its octets
+/// Streams by identifier. A stream that has ended stays until the application has given its bytes
 /// back, and no longer counts as active.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {

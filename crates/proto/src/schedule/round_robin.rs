@@ -68,7 +68,7 @@ impl Scheduler for RoundRobin {
         self.turn
     }
 
-    fn sent(&mut self, stream: StreamId, _octets: usize) {
+    fn sent(&mut self, stream: StreamId, _bytes: usize) {
         if self.turn == Some(stream) {
             self.turn = self.ring.get(&stream).map(|neighbours| neighbours.after);
         }

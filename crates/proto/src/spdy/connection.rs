@@ -1,5 +1,5 @@
 //! The coordinator: it owns the parts of a session and lets each do its own. Frames come in by
-//! `receive`, `block` and `data`, commands by `command`, octets go out by `transmit`; endings are in
+//! `receive`, `block` and `data`, commands by `command`, bytes go out by `transmit`; endings are in
 //! `lifecycle`.
 
 use super::data::Body;
@@ -17,7 +17,7 @@ use crate::multiplex::streams::{Gone, Opener, Stream, Streams};
 use crate::multiplex::timers::{Timer, Timers};
 use crate::schedule::Scheduler;
 use std::collections::VecDeque;
-use trace::{HeaderOctets, Tracer};
+use trace::{HeaderBytes, Tracer};
 use unit::Instant;
 use wire::Fields;
 use wire::spdy::{
@@ -38,9 +38,9 @@ pub(super) enum Reading {
     Header,
     /// In the payload of a control frame.
     Payload(FrameHeader),
-    /// In the octets of a DATA frame.
+    /// In the bytes of a DATA frame.
     Data(Body),
-    /// In octets that are ignored, so many left.
+    /// In bytes that are ignored, so many left.
     Skip(u32),
 }
 
@@ -86,10 +86,10 @@ pub(super) struct Core {
     pub(super) session: SessionFlow,
     pub(super) stalled_since: Option<Instant>,
     /// Pushes that were promised and not yet said: where the answer's head comes before the next
-    /// octets go, both are one SYN_STREAM, which is all that some clients understand.
+    /// bytes go, both are one SYN_STREAM, which is all that some clients understand.
     pub(super) promised: Vec<Promised>,
     pub(super) control: Control,
-    pub(super) headers: HeaderOctets,
+    pub(super) headers: HeaderBytes,
     pub(super) events: VecDeque<Event<'static>>,
     pub(super) guard: Guard,
     pub(super) timers: Timers,
@@ -133,7 +133,7 @@ impl Core {
             stalled_since: None,
             promised: Vec::new(),
             control: Control::default(),
-            headers: HeaderOctets::default(),
+            headers: HeaderBytes::default(),
             events: VecDeque::new(),
             guard: Guard::new(&settings.limits),
             timers: Timers::default(),
@@ -167,7 +167,7 @@ impl Core {
         }
     }
 
-    /// Takes octets, gives an event.
+    /// Takes bytes, gives an event.
     pub(super) fn handle_bytes<'i>(
         &mut self,
         now: Instant,
@@ -257,14 +257,14 @@ impl Core {
         self.streams.remember(id, gone);
     }
 
-    /// Octets of the session's window are free again.
-    pub(super) fn credit_session(&mut self, octets: u32) {
-        if let Some(increment) = self.session.consume(octets) {
+    /// Bytes of the session's window are free again.
+    pub(super) fn credit_session(&mut self, bytes: u32) {
+        if let Some(increment) = self.session.consume(bytes) {
             self.queue(Frame::WindowUpdate { stream: 0, increment });
         }
     }
 
-    /// Queues a frame that is not DATA with octets.
+    /// Queues a frame that is not DATA with bytes.
     pub(super) fn queue(&mut self, frame: Frame<'_>) {
         let before = self.control.len();
         frame.encode(self.control.buffer());
@@ -315,7 +315,7 @@ pub(super) enum Progress<'i> {
     Made,
     /// The application has to hear of this.
     Event(Event<'i>),
-    /// More octets are needed.
+    /// More bytes are needed.
     Starved,
 }
 

@@ -1,4 +1,4 @@
-//! DATA in. A frame's octets are accounted when its header arrives and handed on as they come, borrowed
+//! DATA in. A frame's bytes are accounted when its header arrives and handed on as they come, borrowed
 //! from the input.
 
 use super::connection::{Core, Over, Place, Progress, Reading};
@@ -7,7 +7,7 @@ use crate::multiplex::state::Step;
 use crate::multiplex::streams::{BodyLength, Gone, Incoming};
 use wire::spdy::{Frame, ResetCode};
 
-/// A DATA frame whose octets are being received.
+/// A DATA frame whose bytes are being received.
 #[derive(Debug)]
 pub(super) struct Body {
     stream: u32,
@@ -77,7 +77,7 @@ impl Core {
         if body.left == 0 && body.fin == Fin::More { self.chatter() } else { Ok(()) }
     }
 
-    /// Hands octets on.
+    /// Hands bytes on.
     pub(super) fn read_data<'i>(
         &mut self,
         mut body: Body,
@@ -130,12 +130,12 @@ impl Core {
         Ok(Ended::Well)
     }
 
-    /// Gives octets back to a stream's window.
-    pub(super) fn credit_stream(&mut self, id: u32, octets: u32) {
+    /// Gives bytes back to a stream's window.
+    pub(super) fn credit_stream(&mut self, id: u32, bytes: u32) {
         let Some(stream) = self.streams.find_mut(id) else { return };
         // A stream that the peer has ended needs no credit.
         if stream.state.takes_data()
-            && let Some(increment) = stream.receive.consume(octets)
+            && let Some(increment) = stream.receive.consume(bytes)
         {
             self.queue(Frame::WindowUpdate { stream: id, increment });
         }

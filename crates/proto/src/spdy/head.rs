@@ -56,8 +56,8 @@ pub(super) struct ReadResponse {
 }
 
 impl HeadReader {
-    /// A reader with room for so many fields, and for so many octets of them.
-    pub(super) fn new(kind: Kind, (fields, octets): (usize, usize)) -> Self {
+    /// A reader with room for so many fields, and for so many bytes of them.
+    pub(super) fn new(kind: Kind, (fields, bytes): (usize, usize)) -> Self {
         Self {
             kind,
             method: None,
@@ -68,7 +68,7 @@ impl HeadReader {
             status: None,
             cookie: Vec::new(),
             content_length: None,
-            fields: Fields::with_capacity(fields, octets),
+            fields: Fields::with_capacity(fields, bytes),
             wrong: None,
         }
     }

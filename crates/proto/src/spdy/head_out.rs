@@ -17,8 +17,7 @@ pub(super) fn check_request(head: &RequestHead) -> Result<(), Unsendable> {
     if head.protocol.is_some() {
         return Err(Unsendable("SPDY has no extended CONNECT"));
     }
-    let visible =
-        |text: &str| !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_graphic());
+    let visible = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
     if head.method != Method::Connect && !visible(&head.path) {
         return Err(Unsendable("a path is visible ASCII"));
     }

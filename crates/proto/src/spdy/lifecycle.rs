@@ -10,7 +10,7 @@ use unit::Instant;
 use wire::spdy::{Frame, GoAwayCode, ResetCode};
 
 impl Core {
-    /// Moves a stream on; one that has ended leaves the table once its octets are given back.
+    /// Moves a stream on; one that has ended leaves the table once its bytes are given back.
     pub(super) fn step(&mut self, id: u32, step: Step) {
         let Some(stream) = self.streams.find(id) else { return };
         let after = stream.state.after(step);

@@ -75,14 +75,14 @@ impl Core {
             frame: header.name(),
             length: u64::from(header.length),
         });
-        if self.control.len() > self.settings.limits.queued_octets {
+        if self.control.len() > self.settings.limits.queued_bytes {
             return Err(self.fail("the peer does not read what it makes us send"));
         }
         if let Err(error) = header.check() {
             return Err(self.fail(error.rule));
         }
         let kind = match header.subject {
-            // Its octets are streamed through, so its begin is all there is to see.
+            // Its bytes are streamed through, so its begin is all there is to see.
             Subject::Data { stream } => {
                 let body = self.open_data(stream, header.length, header.has(FLAG_FIN))?;
                 self.reading = Reading::Data(body);
@@ -194,7 +194,7 @@ impl Core {
         if overflow {
             return Err(self.fail("SPDY §2.6.8: a window above 2^31 - 1"));
         }
-        for id in self.streams.select(|_, stream| stream.outgoing.octets() > 0) {
+        for id in self.streams.select(|_, stream| stream.outgoing.bytes() > 0) {
             self.reschedule(id);
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Credit of the whole session, which is where SPDY/3.1 differs from SPDY/3: the one counts the octets
+//! Credit of the whole session, which is where SPDY/3.1 differs from SPDY/3: the one counts the bytes
 //! of all streams together as well (stream 0 of WINDOW_UPDATE), the other does not.
 
 use super::settings::{DEFAULT_WINDOW, Version};
@@ -13,7 +13,7 @@ pub(super) enum SessionFlow {
 }
 
 impl SessionFlow {
-    /// With the windows that both sides begin with; `receive` octets once the peer has been told.
+    /// With the windows that both sides begin with; `receive` bytes once the peer has been told.
     pub(super) fn new(version: Version, receive: u32) -> Self {
         match version {
             Version::V3 => Self::Uncounted,
@@ -25,7 +25,7 @@ impl SessionFlow {
         }
     }
 
-    /// Octets that may be sent now.
+    /// Bytes that may be sent now.
     pub(super) fn available(&self) -> usize {
         match self {
             Self::Counted { send, .. } => send.available(),
@@ -34,37 +34,37 @@ impl SessionFlow {
     }
 
     /// Counts what is sent.
-    pub(super) fn take(&mut self, octets: usize) {
+    pub(super) fn take(&mut self, bytes: usize) {
         if let Self::Counted { send, .. } = self {
-            send.take(octets);
+            send.take(bytes);
         }
     }
 
     /// More credit.
-    pub(super) fn add(&mut self, octets: u32) -> Result<(), Overflow> {
+    pub(super) fn add(&mut self, bytes: u32) -> Result<(), Overflow> {
         match self {
-            Self::Counted { send, .. } => send.adjust(i64::from(octets)),
+            Self::Counted { send, .. } => send.adjust(i64::from(bytes)),
             Self::Uncounted => Ok(()),
         }
     }
 
     /// Counts what arrived.
-    pub(super) fn receive(&mut self, octets: u32) -> Result<(), Exceeded> {
+    pub(super) fn receive(&mut self, bytes: u32) -> Result<(), Exceeded> {
         match self {
-            Self::Counted { receive, .. } => receive.receive(octets),
+            Self::Counted { receive, .. } => receive.receive(bytes),
             Self::Uncounted => Ok(()),
         }
     }
 
     /// Counts what was dealt with; gives the increment to announce where it is time.
-    pub(super) fn consume(&mut self, octets: u32) -> Option<u32> {
+    pub(super) fn consume(&mut self, bytes: u32) -> Option<u32> {
         match self {
-            Self::Counted { receive, .. } => receive.consume(octets),
+            Self::Counted { receive, .. } => receive.consume(bytes),
             Self::Uncounted => None,
         }
     }
 
-    /// Octets that the application still has.
+    /// Bytes that the application still has.
     #[cfg(test)]
     pub(super) fn outstanding(&self) -> i64 {
         match self {

@@ -28,7 +28,7 @@ impl Version {
     }
 }
 
-/// What a session is set to. Sizes are octets.
+/// What a session is set to. Sizes are bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Which SPDY.
@@ -56,11 +56,11 @@ pub struct Settings {
     pub persistence: Persistence,
     /// Client: what the server asked to keep in an earlier session ([`super::Client::persisted`]).
     pub persisted: Vec<Setting>,
-    /// `Event::Writable` comes when fewer octets than this wait on a stream.
+    /// `Event::Writable` comes when fewer bytes than this wait on a stream.
     pub send_low_water: usize,
     /// How long a control frame may take to become whole.
     pub head_timeout: Duration,
-    /// How long queued octets may wait for credit.
+    /// How long queued bytes may wait for credit.
     pub stall_timeout: Duration,
     /// Whether to look after a silent peer.
     pub keep_alive: Option<KeepAlive>,

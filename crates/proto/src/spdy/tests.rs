@@ -49,16 +49,16 @@ impl<C: Connection> ByHand<C> {
         hand
     }
 
-    /// Gives octets; tells the events.
-    fn give(&mut self, octets: &[u8]) -> Vec<Owned> {
-        self.sent.extend_from_slice(octets);
-        events(&mut self.subject, self.now, octets)
+    /// Gives bytes; tells the events.
+    fn give(&mut self, bytes: &[u8]) -> Vec<Owned> {
+        self.sent.extend_from_slice(bytes);
+        events(&mut self.subject, self.now, bytes)
     }
 
     fn frame(&mut self, frame: Frame<'_>) -> Vec<Owned> {
-        let mut octets = Vec::new();
-        frame.encode(&mut octets);
-        self.give(&octets)
+        let mut bytes = Vec::new();
+        frame.encode(&mut bytes);
+        self.give(&bytes)
     }
 
     fn block(&mut self, fields: &[(&str, &str)]) -> Vec<u8> {
@@ -120,8 +120,8 @@ impl<C: Connection> ByHand<C> {
     }
 }
 
-fn word(octets: &[u8], at: usize) -> u32 {
-    octets[at..at + 4].iter().fold(0, |word, &octet| word << 8 | u32::from(octet))
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes[at..at + 4].iter().fold(0, |word, &byte| word << 8 | u32::from(byte))
 }
 
 /// An event without its borrow.
@@ -131,8 +131,8 @@ enum Owned {
     Other(String),
 }
 
-fn events(connection: &mut impl Connection, now: Instant, octets: &[u8]) -> Vec<Owned> {
-    let mut input = octets;
+fn events(connection: &mut impl Connection, now: Instant, bytes: &[u8]) -> Vec<Owned> {
+    let mut input = bytes;
     let mut seen = Vec::new();
     while let Some(event) = connection.handle_bytes(now, &mut input) {
         seen.push(match event {
@@ -142,13 +142,13 @@ fn events(connection: &mut impl Connection, now: Instant, octets: &[u8]) -> Vec<
             other => Owned::Other(format!("{other:?}")),
         });
     }
-    assert!(input.is_empty(), "all octets are taken");
+    assert!(input.is_empty(), "all bytes are taken");
     seen
 }
 
-fn split(mut octets: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+fn split(mut bytes: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     let mut frames = Vec::new();
-    while let Some((header, rest)) = octets.split_first_chunk::<HEADER_LENGTH>() {
+    while let Some((header, rest)) = bytes.split_first_chunk::<HEADER_LENGTH>() {
         let header = FrameHeader::parse(header);
         let (payload, rest) = rest.split_at(header.length as usize);
         let mut payload = payload.to_vec();
@@ -156,7 +156,7 @@ fn split(mut octets: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
             payload.splice(..0, stream.to_be_bytes());
         }
         frames.push((header.name(), payload));
-        octets = rest;
+        bytes = rest;
     }
     frames
 }

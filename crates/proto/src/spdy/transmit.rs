@@ -1,4 +1,4 @@
-//! Octets out: what is queued as control frames first, then DATA, frame by frame, as the scheduler
+//! Bytes out: what is queued as control frames first, then DATA, frame by frame, as the scheduler
 //! decides at the moment of sending.
 
 use super::connection::Core;
@@ -55,20 +55,20 @@ impl Core {
         };
         let outgoing = &mut stream.outgoing;
         let size = outgoing
-            .octets()
+            .bytes()
             .min(outgoing.window.available())
             .min(self.session.available())
             .min(self.settings.data_frame_size as usize)
             .min(room.saturating_sub(HEADER_LENGTH).max(LEAST_FRAME));
-        let last = size == outgoing.octets() && matches!(outgoing.ending, Ending::Last);
+        let last = size == outgoing.bytes() && matches!(outgoing.ending, Ending::Last);
         let flags = if last { FLAG_FIN } else { 0 };
         let subject = Subject::Data { stream: id };
-        out.put(&FrameHeader { subject, flags, length: size as u32 }.octets());
+        out.put(&FrameHeader { subject, flags, length: size as u32 }.bytes());
         outgoing.take(size, out);
         outgoing.window.take(size);
         self.session.take(size);
-        let drained = outgoing.octets() == 0;
-        let writable = outgoing.owes_writable && outgoing.octets() < self.settings.send_low_water;
+        let drained = outgoing.bytes() == 0;
+        let writable = outgoing.owes_writable && outgoing.bytes() < self.settings.send_low_water;
         outgoing.owes_writable &= !writable;
         if drained || size >= LEAST_USEFUL {
             self.guard.useful();
@@ -84,7 +84,7 @@ impl Core {
         }
     }
 
-    /// Ends our side of a stream whose octets have all gone, where the application has ended it.
+    /// Ends our side of a stream whose bytes have all gone, where the application has ended it.
     pub(super) fn finish_sending(&mut self, id: u32) {
         let Some(stream) = self.streams.find_mut(id) else { return };
         match std::mem::replace(&mut stream.outgoing.ending, Ending::Sent) {
@@ -173,7 +173,7 @@ impl Core {
         self.encoder.finish(buffer);
         let (coded, length) = (buffer.len() - begin, buffer.len() - start - HEADER_LENGTH);
         let header = FrameHeader::control(kind, flags, length as u32);
-        buffer[start..start + HEADER_LENGTH].copy_from_slice(&header.octets());
+        buffer[start..start + HEADER_LENGTH].copy_from_slice(&header.bytes());
         self.headers.sent.count(plain, coded);
         self.trace_block(id, plain, coded);
         self.trace_created(id, kind.name(), length);
@@ -189,11 +189,11 @@ impl Core {
 
     /// Sets the level of a SYN_STREAM that still waits; there is no other way to tell the peer.
     pub(super) fn mend_priority(&mut self, id: u32, level: u8) {
-        let octets = self.control.buffer();
+        let bytes = self.control.buffer();
         let mut at = 0;
-        while let Some(length) = frame_length(&octets[at..]) {
-            let frame = &mut octets[at..];
-            let syn = FrameHeader::control(FrameKind::SYN_STREAM, 0, 0).octets();
+        while let Some(length) = frame_length(&bytes[at..]) {
+            let frame = &mut bytes[at..];
+            let syn = FrameHeader::control(FrameKind::SYN_STREAM, 0, 0).bytes();
             let opens =
                 frame[..4] == syn[..4] && frame[HEADER_LENGTH..].starts_with(&id.to_be_bytes());
             if let Some(priority) = frame.get_mut(HEADER_LENGTH + 8).filter(|_| opens) {
@@ -217,7 +217,7 @@ pub(super) fn fin_flag(fin: Fin) -> u8 {
 }
 
 /// The length of the frame that begins here.
-fn frame_length(octets: &[u8]) -> Option<usize> {
-    let header = octets.first_chunk()?;
+fn frame_length(bytes: &[u8]) -> Option<usize> {
+    let header = bytes.first_chunk()?;
     Some(HEADER_LENGTH + FrameHeader::parse(header).length as usize)
 }

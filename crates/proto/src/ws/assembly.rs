@@ -1,4 +1,4 @@
-//! A message on its way in. The one rule: room is taken for octets that have arrived, never for those
+//! A message on its way in. The one rule: room is taken for bytes that have arrived, never for those
 //! that a header promises.
 
 use super::MessageKind;
@@ -8,7 +8,7 @@ use wire::ws::{CloseCode, FrameHeader, InflateError, Inflater, OpCode, Utf8, mas
 /// What a peer broke: the code that it is told, and the rule.
 pub(super) type Broken = (CloseCode, &'static str);
 
-/// Octets that a message gets room for before they have arrived.
+/// Bytes that a message gets room for before they have arrived.
 const FIRST_ROOM: u64 = 16 * 1024;
 
 /// A message that is arriving.
@@ -67,23 +67,23 @@ impl Assembly {
         Ok(())
     }
 
-    /// Takes octets of the frame's payload, of which `key` and `offset` tell the mask.
+    /// Takes bytes of the frame's payload, of which `key` and `offset` tell the mask.
     #[inline]
     pub(super) fn take(
         &mut self,
-        octets: &[u8],
+        bytes: &[u8],
         unmask: Option<([u8; 4], usize)>,
         (inflater, limit): (&mut Option<Inflater>, usize),
     ) -> Result<(), Broken> {
         let before = self.data.len();
         match (self.coding, inflater, unmask) {
             (Coding::Deflate, Some(inflater), None) => {
-                inflater.take(octets, &mut self.data, limit).map_err(broken)?;
+                inflater.take(bytes, &mut self.data, limit).map_err(broken)?;
             }
             (Coding::Deflate, Some(inflater), Some((key, mut offset))) => {
                 // Most messages are short, and the room is zeroed for each.
                 let mut plain = [0; 1024];
-                for piece in octets.chunks(plain.len()) {
+                for piece in bytes.chunks(plain.len()) {
                     let plain = &mut plain[..piece.len()];
                     plain.copy_from_slice(piece);
                     mask(plain, key, offset);
@@ -92,7 +92,7 @@ impl Assembly {
                 }
             }
             (_, _, unmask) => {
-                self.data.extend_from_slice(octets);
+                self.data.extend_from_slice(bytes);
                 if let Some((key, offset)) = unmask {
                     mask(&mut self.data[before..], key, offset);
                 }
@@ -101,7 +101,7 @@ impl Assembly {
         self.check(before)
     }
 
-    /// Octets of room taken.
+    /// Bytes of room taken.
     #[cfg(test)]
     pub(super) fn room(&self) -> usize {
         self.data.capacity()

@@ -1,4 +1,4 @@
-//! One end of a WebSocket after its handshake. The one rule: it sees an ordered stream of octets and
+//! One end of a WebSocket after its handshake. The one rule: it sees an ordered stream of bytes and
 //! nothing of what carries it.
 
 use super::MessageKind;
@@ -24,12 +24,12 @@ pub enum Event {
     Message {
         /// A text is UTF-8: it has been checked.
         kind: MessageKind,
-        /// Its octets, unmasked and decompressed.
+        /// Its bytes, unmasked and decompressed.
         data: Bytes,
     },
     /// The peer asks whether this side is there. It is answered already.
     Ping {
-        /// 125 octets at most.
+        /// 125 bytes at most.
         payload: Bytes,
     },
     /// The peer answers a Ping, or says without being asked that it is there.
@@ -68,12 +68,12 @@ pub struct Connection {
     events: VecDeque<Event>,
 }
 
-/// What the next octets are.
+/// What the next bytes are.
 #[derive(Debug)]
 enum Receiving {
     /// Of a header.
     Header(HeaderReader),
-    /// Of a frame's payload, of which so many octets were read.
+    /// Of a frame's payload, of which so many bytes were read.
     Data(FrameHeader, u64),
     /// Of a control frame's payload, kept until it is whole.
     Control(FrameHeader, Vec<u8>),
@@ -135,7 +135,7 @@ impl Connection {
         }
     }
 
-    /// Takes received octets off the front of `input`; gives at most one event. Call until None.
+    /// Takes received bytes off the front of `input`; gives at most one event. Call until None.
     pub fn handle_bytes(&mut self, now: Instant, input: &mut &[u8]) -> Option<Event> {
         if !input.is_empty() {
             self.silence = Silence { since: now, asked: false };
@@ -203,7 +203,7 @@ impl Connection {
         }
     }
 
-    /// Appends octets to send to `out`, about `room` at most (a frame is never cut for it).
+    /// Appends bytes to send to `out`, about `room` at most (a frame is never cut for it).
     pub fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, room: usize) {
         self.out.transmit(now, out, room);
         if self.phase == Phase::Closing(None) && self.out.has_closed() {
@@ -231,7 +231,7 @@ impl Connection {
         }
     }
 
-    /// Octets of messages that wait for `poll_transmit`. The caller bounds them: it sends no more, and
+    /// Bytes of messages that wait for `poll_transmit`. The caller bounds them: it sends no more, and
     /// reads no more where it answers what it reads.
     pub fn unsent(&self) -> usize {
         self.out.len()
@@ -256,11 +256,11 @@ impl Connection {
         Ok(())
     }
 
-    /// Asks whether the peer is there: 125 octets at most.
+    /// Asks whether the peer is there: 125 bytes at most.
     pub fn ping(&mut self, payload: Bytes) -> Result<(), Misuse> {
         self.may_send()?;
         if payload.len() > MAX_CONTROL {
-            return Err(Misuse::Unsendable("a Ping has 125 octets at most (RFC 6455 §5.5)"));
+            return Err(Misuse::Unsendable("a Ping has 125 bytes at most (RFC 6455 §5.5)"));
         }
         if self.out.pings() >= self.settings.max_pongs {
             return Err(Misuse::OutOfOrder("more Pings than the limit wait to be sent"));
@@ -269,7 +269,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends the connection, after the messages that are queued. A reason is cut at 123 octets.
+    /// Ends the connection, after the messages that are queued. A reason is cut at 123 bytes.
     pub fn close(&mut self, code: CloseCode, reason: &str) -> Result<(), Misuse> {
         self.may_send()?;
         self.out.close(CloseFrame { code, reason: reason.to_owned() }.payload().into());
@@ -277,7 +277,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Octets of room that what has arrived takes.
+    /// Bytes of room that what has arrived takes.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         let control = match &self.receiving {
@@ -303,20 +303,20 @@ impl Connection {
                 }
                 Receiving::Data(header, read) => {
                     let (header, offset) = (*header, *read);
-                    let octets = take(input, header.length - offset);
-                    *read += octets.len() as u64;
+                    let bytes = take(input, header.length - offset);
+                    *read += bytes.len() as u64;
                     let is_whole = *read == header.length;
-                    if octets.is_empty() && !is_whole {
+                    if bytes.is_empty() && !is_whole {
                         return Ok(None);
                     }
-                    let event = self.read_data(&header, (octets, offset), is_whole)?;
+                    let event = self.read_data(&header, (bytes, offset), is_whole)?;
                     if event.is_some() {
                         return Ok(event);
                     }
                 }
                 Receiving::Control(header, payload) => {
-                    let octets = take(input, header.length - payload.len() as u64);
-                    payload.extend_from_slice(octets);
+                    let bytes = take(input, header.length - payload.len() as u64);
+                    payload.extend_from_slice(bytes);
                     if (payload.len() as u64) < header.length {
                         return Ok(None);
                     }
@@ -373,14 +373,14 @@ impl Connection {
     fn read_data(
         &mut self,
         header: &FrameHeader,
-        (octets, offset): (&[u8], u64),
+        (bytes, offset): (&[u8], u64),
         is_whole: bool,
     ) -> Result<Option<Event>, Broken> {
         let Some(assembly) = &mut self.assembly else { return Ok(None) };
         let limit = self.settings.max_message;
-        // The key repeats every four octets, so only the offset's last two bits matter.
+        // The key repeats every four bytes, so only the offset's last two bits matter.
         let unmask = header.mask.map(|key| (key, (offset % 4) as usize));
-        assembly.take(octets, unmask, (&mut self.coders.inflater, limit))?;
+        assembly.take(bytes, unmask, (&mut self.coders.inflater, limit))?;
         if !is_whole {
             return Ok(None);
         }

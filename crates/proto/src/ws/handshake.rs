@@ -41,7 +41,7 @@ pub struct Agreed {
 fn tokens<'f>(fields: &'f Fields, name: &'f str) -> impl Iterator<Item = &'f [u8]> {
     fields
         .all(name.as_bytes())
-        .flat_map(|value| value.split(|octet| *octet == b','))
+        .flat_map(|value| value.split(|byte| *byte == b','))
         .map(<[u8]>::trim_ascii)
         .filter(|token| !token.is_empty())
 }

@@ -25,7 +25,7 @@ pub(super) struct Outgoing {
     pongs: VecDeque<Bytes>,
     max_pongs: usize,
     close: Close,
-    /// Octets of messages.
+    /// Bytes of messages.
     length: usize,
 }
 
@@ -68,7 +68,7 @@ impl Outgoing {
         }
     }
 
-    /// Octets of messages that wait.
+    /// Bytes of messages that wait.
     pub(super) fn len(&self) -> usize {
         self.length + self.held.len()
     }
@@ -176,14 +176,14 @@ impl Outgoing {
             [a, b, c, d]
         });
         header.mask = key;
-        out.put_with(|octets| header.put(octets));
+        out.put_with(|bytes| header.put(bytes));
         match (key, self.writes) {
             (None, Writes::One) => out.put_shared(payload),
             (None, Writes::Two) => self.held = payload,
-            (Some(key), Writes::One) => out.put_with(|octets| {
-                let from = octets.len();
-                octets.extend_from_slice(&payload);
-                mask(&mut octets[from..], key, 0);
+            (Some(key), Writes::One) => out.put_with(|bytes| {
+                let from = bytes.len();
+                bytes.extend_from_slice(&payload);
+                mask(&mut bytes[from..], key, 0);
             }),
             (Some(key), Writes::Two) => {
                 let mut masked = payload.to_vec();

@@ -1,4 +1,4 @@
-//! Octets of headers and payloads, off the front of an input that is cut anywhere.
+//! Bytes of headers and payloads, off the front of an input that is cut anywhere.
 
 use super::assembly::Broken;
 use wire::ws::{FrameHeader, MAX_HEADER};
@@ -11,7 +11,7 @@ pub(super) struct HeaderReader {
 }
 
 impl HeaderReader {
-    /// Takes octets of a header off the front of `input`. One that arrives whole is never copied.
+    /// Takes bytes of a header off the front of `input`. One that arrives whole is never copied.
     pub(super) fn read(&mut self, input: &mut &[u8]) -> Result<Option<FrameHeader>, Broken> {
         let broken = |error: wire::ws::Error| (error.code, error.rule);
         if self.length == 0
@@ -34,10 +34,10 @@ impl HeaderReader {
     }
 }
 
-/// Cuts `length` octets at most off the front of `input`.
+/// Cuts `length` bytes at most off the front of `input`.
 pub(super) fn take<'i>(input: &mut &'i [u8], length: u64) -> &'i [u8] {
     let length = usize::try_from(length).unwrap_or(usize::MAX).min(input.len());
-    let (octets, rest) = input.split_at(length);
+    let (bytes, rest) = input.split_at(length);
     *input = rest;
-    octets
+    bytes
 }

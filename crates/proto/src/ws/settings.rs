@@ -16,7 +16,7 @@ pub enum Role {
     Server,
 }
 
-/// How the octets of a frame leave. A driver that asks again only when it has written what it got writes as often.
+/// How the bytes of a frame leave. A driver that asks again only when it has written what it got writes as often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Writes {
     /// As many frames as there is room for, together.
@@ -30,28 +30,28 @@ pub enum Writes {
 /// Settings of one end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Octets of a message, after decompression; a longer one ends the connection with 1009.
+    /// Bytes of a message, after decompression; a longer one ends the connection with 1009.
     /// Default: 16 MiB.
     pub max_message: usize,
-    /// Octets of one frame's payload; likewise. Default: 16 MiB.
+    /// Bytes of one frame's payload; likewise. Default: 16 MiB.
     pub max_frame: u64,
     /// Fragments of a message; likewise. Default: 131,072.
     pub max_fragments: u32,
     /// Pongs that wait to be sent. Of more Pings than that, the oldest are not answered
     /// (RFC 6455 §5.5.3 allows it). Default: 64.
     pub max_pongs: usize,
-    /// Octets of a sent frame's payload; longer messages are fragmented, so that control frames need
+    /// Bytes of a sent frame's payload; longer messages are fragmented, so that control frames need
     /// not wait for them. Default: 1 MiB.
     pub fragment: usize,
-    /// How a frame's octets leave. Default: together.
+    /// How a frame's bytes leave. Default: together.
     pub writes: Writes,
-    /// zlib's level, 0 to 9. Default: 1. On short messages 6 saves a fifth of the octets for six times the
+    /// zlib's level, 0 to 9. Default: 1. On short messages 6 saves a fifth of the bytes for six times the
     /// work: from level 2 on each message gets its own Huffman codes, most of whose cost is the same
     /// however short it is.
     pub compression_level: u32,
     /// Messages shorter than this are sent as they are, where compression was agreed on. Default: 0.
     pub compress_from: usize,
-    /// For the peer's Close after ours, and for the end of its octets after that. Default: 5 s.
+    /// For the peer's Close after ours, and for the end of its bytes after that. Default: 5 s.
     pub close_timeout: Duration,
     /// Silence of the peer after which it gets a Ping; after as much silence again the connection ends.
     /// Default: none.

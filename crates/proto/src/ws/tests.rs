@@ -29,10 +29,10 @@ fn client() -> Connection {
     client_with(Settings::default(), &Agreed::default())
 }
 
-/// Every event that these octets make.
-fn hear(connection: &mut Connection, mut octets: &[u8]) -> Vec<Event> {
-    let events = std::iter::from_fn(|| connection.handle_bytes(NOW, &mut octets)).collect();
-    assert!(octets.is_empty(), "a connection takes all octets");
+/// Every event that these bytes make.
+fn hear(connection: &mut Connection, mut bytes: &[u8]) -> Vec<Event> {
+    let events = std::iter::from_fn(|| connection.handle_bytes(NOW, &mut bytes)).collect();
+    assert!(bytes.is_empty(), "a connection takes all bytes");
     events
 }
 
@@ -47,29 +47,29 @@ fn say(connection: &mut Connection) -> Vec<u8> {
 
 /// A client's frame.
 fn masked(first: u8, payload: &[u8]) -> Vec<u8> {
-    let mut octets = frame(first, payload);
-    let header = octets.len() - payload.len();
-    octets[1] |= 0x80;
+    let mut bytes = frame(first, payload);
+    let header = bytes.len() - payload.len();
+    bytes[1] |= 0x80;
     let key = [1, 2, 3, 4];
-    mask(&mut octets[header..], key, 0);
-    octets.splice(header..header, key);
-    octets
+    mask(&mut bytes[header..], key, 0);
+    bytes.splice(header..header, key);
+    bytes
 }
 
-/// A server's frame with this first octet.
+/// A server's frame with this first byte.
 fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let length = payload.len() as u64;
     let header = FrameHeader { fin: true, rsv1: false, op_code: OpCode::Text, mask: None, length };
-    let mut octets = Vec::new();
-    header.put(&mut octets);
-    octets[0] = first;
-    octets.extend_from_slice(payload);
-    octets
+    let mut bytes = Vec::new();
+    header.put(&mut bytes);
+    bytes[0] = first;
+    bytes.extend_from_slice(payload);
+    bytes
 }
 
-/// The code of the Close frame that a server's octets are.
-fn close_code(octets: &[u8]) -> Option<u16> {
-    match octets {
+/// The code of the Close frame that a server's bytes are.
+fn close_code(bytes: &[u8]) -> Option<u16> {
+    match bytes {
         [0x88, length, high, low, ..] if *length >= 2 => Some(u16::from_be_bytes([*high, *low])),
         _ => None,
     }

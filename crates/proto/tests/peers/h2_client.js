@@ -27,9 +27,9 @@ function ask(headers, body) {
   const echoed = await ask({ ':path': '/echo', ':method': 'POST' }, sent);
   assert.ok(echoed.body.equals(sent));
   const pushed = new Promise((resolve) => session.on('stream', (stream) => {
-    let octets = 0;
-    stream.on('data', (part) => { octets += part.length; });
-    stream.on('end', () => resolve(octets));
+    let bytes = 0;
+    stream.on('data', (part) => { bytes += part.length; });
+    stream.on('end', () => resolve(bytes));
   }));
   await ask({ ':path': '/push' });
   assert.strictEqual(await pushed, 1000);

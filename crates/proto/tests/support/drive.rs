@@ -23,7 +23,7 @@ pub fn drive<C: Connection>(
     mut on_event: impl FnMut(&mut C, Option<Event<'_>>) -> Go,
 ) -> std::io::Result<()> {
     tcp.set_nodelay(true)?;
-    let octets = read_beside(tcp.try_clone()?);
+    let bytes = read_beside(tcp.try_clone()?);
     let mut input = Vec::new();
     loop {
         let mut rest = &input[..];
@@ -38,20 +38,20 @@ pub fn drive<C: Connection>(
                 break;
             }
         }
-        assert!(rest.is_empty(), "a connection takes all octets");
+        assert!(rest.is_empty(), "a connection takes all bytes");
         input.clear();
         if transmit(tcp, connection)? {
             continue;
         }
         if go == Go::Stop || connection.state() == ConnectionState::Closed {
             let _ = tcp.shutdown(Shutdown::Write);
-            // Closing with octets unread would reset the connection under the last GOAWAY.
-            let _ = octets.recv_timeout(Duration::from_millis(200));
+            // Closing with bytes unread would reset the connection under the last GOAWAY.
+            let _ = bytes.recv_timeout(Duration::from_millis(200));
             let _ = tcp.shutdown(Shutdown::Both);
             return Ok(());
         }
         let wait = connection.poll_timeout().map_or(Duration::from_secs(60), |at| at.since(now()));
-        match octets.recv_timeout(wait.max(Duration::from_millis(1))) {
+        match bytes.recv_timeout(wait.max(Duration::from_millis(1))) {
             Ok(more) if more.is_empty() => connection.handle_eof(now()),
             Ok(more) => input = more,
             Err(RecvTimeoutError::Timeout) => connection.handle_timeout(now()),

@@ -118,7 +118,7 @@ impl Fetches {
             }
             Some(Event::Trailers { stream, fields }) => {
                 if let Some((answer, _)) = self.open.get_mut(&stream) {
-                    let text = |octets| String::from_utf8_lossy(octets).into_owned();
+                    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
                     answer.trailers.extend(fields.iter().map(|f| (text(f.name), text(f.value))));
                 }
                 self.end(stream, Fin::Last);

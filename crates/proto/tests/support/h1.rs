@@ -109,7 +109,7 @@ impl Served {
     }
 }
 
-/// The octets of a body that has a pattern.
+/// The bytes of a body that has a pattern.
 pub(crate) fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|index| (index % 251) as u8).collect()
 }
@@ -142,7 +142,7 @@ fn serve(mut stream: TcpStream, settings: ServerSettings) {
     }
 }
 
-/// Octets read; None where a time-out passed or nothing came yet. A reset counts as the end.
+/// Bytes read; None where a time-out passed or nothing came yet. A reset counts as the end.
 fn receive(
     connection: &mut impl Connection,
     stream: &mut TcpStream,
@@ -178,9 +178,9 @@ fn transmit(connection: &mut impl Connection, stream: &mut TcpStream) -> std::io
 fn react(
     server: &mut Server,
     bodies: &mut HashMap<StreamId, (RequestHead, Vec<u8>)>,
-    octets: &[u8],
+    bytes: &[u8],
 ) {
-    let mut input = octets;
+    let mut input = bytes;
     while let Some(event) = server.handle_bytes(now(), &mut input) {
         let whole = match event {
             Event::Request { stream, head, fin } => {

@@ -1,4 +1,4 @@
-//! What the test server answers: `/` says hello, `/bytes/N` gives N octets, `/echo` gives the body
+//! What the test server answers: `/` says hello, `/bytes/N` gives N bytes, `/echo` gives the body
 //! back (with its trailers), `/hints` informs first, `/trailers` trails, `/push` promises `/bytes/1000`.
 
 use super::drive::{Go, drive};
@@ -10,7 +10,7 @@ use std::net::TcpStream;
 
 const CHUNK: usize = 32 * 1024;
 
-/// Octet `at` of every body: long runs of one value would hide a shift.
+/// Byte `at` of every body: long runs of one value would hide a shift.
 pub fn pattern(at: u64) -> u8 {
     (at.wrapping_mul(2_654_435_761) >> 13) as u8
 }
@@ -21,7 +21,7 @@ pub fn pattern_bytes(from: u64, count: usize) -> Vec<u8> {
 
 #[derive(Default)]
 pub struct Site {
-    /// Octets still to be queued, by stream: next position and end.
+    /// Bytes still to be queued, by stream: next position and end.
     downloads: HashMap<StreamId, (u64, u64)>,
     echoes: HashMap<StreamId, ()>,
     /// Requests seen.

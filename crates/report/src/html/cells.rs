@@ -22,8 +22,8 @@ pub(super) fn spoken(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
         text("sessions resumed"),
         figure("streams a connection"),
         figure("pushed"),
-        figure("octets of request heads"),
-        figure("octets of response heads"),
+        figure("bytes of request heads"),
+        figure("bytes of response heads"),
     ];
     let row = |cell: &CellResult| {
         let spoken = Spoken::of(report.median_row(cell)?);
@@ -49,7 +49,7 @@ pub(super) fn spoken(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
     connections_query(m, report, groups);
 }
 
-const HEADS: &str = "Octets of heads stand before → after compression: of HTTP/2 the fields as HTTP/1.1 would write \
+const HEADS: &str = "Bytes of heads stand before → after compression: of HTTP/2 the fields as HTTP/1.1 would write \
                      them, of SPDY the name/value blocks. HTTP/1.1 compresses none.";
 
 /// What each cell's median trial moved; nothing where nothing was measured.

@@ -29,7 +29,7 @@ pub(super) fn waterfall(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, 
         title: title(group, &panels),
         description: format!(
             "The median trial of each contender, all on one time axis from zero. A bar is a fetch, from the wish to \
-             its last octet.{}",
+             its last byte.{}",
             // Here the picture would contradict the verdict otherwise.
             match deciding_metric(group.workload) {
                 metric::WALL_MS =>

@@ -14,7 +14,7 @@ use study::record::{
 };
 use study::result::RunResult;
 use trace::{
-    ConnectionRecord, FetchOutcome, FetchRecord, HeaderOctets, HeaderSize, Phases, TlsRecord,
+    ConnectionRecord, FetchOutcome, FetchRecord, HeaderBytes, HeaderSize, Phases, TlsRecord,
 };
 use unit::{BitRate, ByteSize, Instant, Random, Seed};
 
@@ -301,11 +301,11 @@ impl Load<'_> {
             server_time: &BTreeMap::new(),
             uncounted: &BTreeSet::new(),
         });
-        // Without a packet log nothing tells serialisation from waiting: give it the time of its octets.
+        // Without a packet log nothing tells serialisation from waiting: give it the time of its bytes.
         let mut parts = finding.parts;
-        let octets: u64 = connections.iter().map(|c| c.bytes_received).sum();
+        let bytes: u64 = connections.iter().map(|c| c.bytes_received).sum();
         if let Some(parts) = &mut parts {
-            let busy = ((octets as f64 / self.link.bytes_a_ms * 1e6) as u64).min(parts.request_ns);
+            let busy = ((bytes as f64 / self.link.bytes_a_ms * 1e6) as u64).min(parts.request_ns);
             parts.request_ns -= busy;
             parts.serialisation_ns += busy;
             let served = parts.request_ns.min(110_000_000);
@@ -399,12 +399,12 @@ fn audit() -> Audit {
 }
 
 /// Every request alike, and what a transport compresses them to.
-fn heads(transport: Transport, requests: u32) -> HeaderOctets {
+fn heads(transport: Transport, requests: u32) -> HeaderBytes {
     let size = |plain: u64| HeaderSize {
         plain: plain * u64::from(requests),
         coded: plain * u64::from(requests) / if transport == Transport::Http1 { 1 } else { 5 },
     };
-    HeaderOctets { sent: size(180), received: size(240) }
+    HeaderBytes { sent: size(180), received: size(240) }
 }
 
 fn host() -> HostFacts {

@@ -38,11 +38,11 @@ pub(super) fn timestamps(seed: Seed, issued: UnixTime) -> CustomExtension {
     let mut list = Vec::new();
     for _ in 0..3 {
         let mut stamp = vec![0]; // version 1
-        stamp.extend(octets::<32>(&mut random)); // log identifier
+        stamp.extend(bytes::<32>(&mut random)); // log identifier
         stamp.extend((issued.as_secs() * 1_000).to_be_bytes());
         stamp.extend([0, 0]); // no extensions
         stamp.extend([4, 3]); // SHA-256, ECDSA
-        let halves = [integer(octets(&mut random)), integer(octets(&mut random))].concat();
+        let halves = [integer(bytes(&mut random)), integer(bytes(&mut random))].concat();
         let signature = element(SEQUENCE, &halves);
         stamp.extend((signature.len() as u16).to_be_bytes());
         stamp.extend(signature);
@@ -81,12 +81,12 @@ fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     der
 }
 
-/// A positive number of 32 octets.
-fn integer(mut octets: [u8; 32]) -> Vec<u8> {
-    octets[0] = octets[0] & 0x7f | 0x40;
-    element(INTEGER, &octets)
+/// A positive number of 32 bytes.
+fn integer(mut bytes: [u8; 32]) -> Vec<u8> {
+    bytes[0] = bytes[0] & 0x7f | 0x40;
+    element(INTEGER, &bytes)
 }
 
-fn octets<const N: usize>(random: &mut unit::Random) -> [u8; N] {
+fn bytes<const N: usize>(random: &mut unit::Random) -> [u8; N] {
     std::array::from_fn(|_| random.next_u64() as u8)
 }

@@ -17,7 +17,7 @@ pub struct CallsWorkload {
     pub pattern: Pattern,
     /// How many.
     pub count: u32,
-    /// Octets of one answer.
+    /// Bytes of one answer.
     #[serde(with = "size")]
     #[schemars(with = "u64")]
     pub bytes: ByteSize,

@@ -163,11 +163,11 @@ pub struct Settings {
     pub negotiation: Negotiation,
     /// Connections to one origin at most.
     pub connections: u32,
-    /// The client's HTTP/2 or SPDY receive window for a stream, in octets.
+    /// The client's HTTP/2 or SPDY receive window for a stream, in bytes.
     #[serde(with = "size")]
     #[schemars(with = "u64")]
     pub stream_window: ByteSize,
-    /// The client's HTTP/2 or SPDY receive window for the connection, in octets.
+    /// The client's HTTP/2 or SPDY receive window for the connection, in bytes.
     #[serde(with = "size")]
     #[schemars(with = "u64")]
     pub connection_window: ByteSize,
@@ -175,12 +175,12 @@ pub struct Settings {
     pub congestion_control: CongestionControl,
     /// TCP initial congestion window of both sides, in segments.
     pub initial_window: u32,
-    /// Largest IP packet, in octets.
+    /// Largest IP packet, in bytes.
     pub mtu: u32,
     /// Whether a congestion window that nothing went through for a retransmission time-out starts anew (RFC 5681 §4.1).
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub slow_start_after_idle: bool,
-    /// Whether the first octets go with the SYN (TCP Fast Open, RFC 7413); the cookie is fetched before the trial begins.
+    /// Whether the first bytes go with the SYN (TCP Fast Open, RFC 7413); the cookie is fetched before the trial begins.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fast_open: bool,
     /// What the client's side does.

@@ -9,7 +9,7 @@ use unit::ByteSize;
 /// Files that go to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DownloadWorkload {
-    /// Octets of one file.
+    /// Bytes of one file.
     #[serde(with = "size")]
     #[schemars(with = "u64")]
     pub size: ByteSize,

@@ -14,7 +14,7 @@ pub struct EchoWorkload {
     pub pattern: EchoPattern,
     /// How many.
     pub count: u32,
-    /// Octets of one message, which comes back as it was; None for the numbers from 1 on, each of which comes back
+    /// Bytes of one message, which comes back as it was; None for the numbers from 1 on, each of which comes back
     /// doubled.
     #[serde(default, with = "optional_size", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u64>")]

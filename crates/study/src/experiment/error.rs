@@ -11,7 +11,7 @@ pub struct ExperimentError {
     pub line: usize,
     /// The column of the fault.
     pub column: usize,
-    /// The octets of the text that are at fault.
+    /// The bytes of the text that are at fault.
     pub span: Range<usize>,
     /// What is wrong and what was expected.
     pub message: String,

@@ -137,12 +137,12 @@ pub(super) struct SettingsFile {
     /// TCP initial congestion window of both sides, in segments (default 10).
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     pub(super) initial_window: Option<Spanned<u32>>,
-    /// Largest IP packet in octets (default 1500).
+    /// Largest IP packet in bytes (default 1500).
     #[schemars(with = "Option<u32>", range(min = 576, max = 9000))]
     pub(super) mtu: Option<Spanned<u32>>,
     /// Whether TCP starts anew, from the initial window, after an idle time of a retransmission time-out (default true).
     pub(super) slow_start_after_idle: Option<bool>,
-    /// TCP Fast Open: the client's first octets go with its SYN (default false). Each trial fetches the cookie before it
+    /// TCP Fast Open: the client's first bytes go with its SYN (default false). Each trial fetches the cookie before it
     /// begins; wirelap's own client and server alone.
     #[schemars(with = "Option<bool>")]
     pub(super) fast_open: Option<Spanned<bool>>,
@@ -183,8 +183,8 @@ pub(super) struct WorkloadFile {
     /// page: how many images; a list makes a workload of each.
     #[schemars(with = "Option<OneOrMany<u32>>")]
     pub(super) images: Option<Spanned<OneOrMany<u32>>>,
-    /// page: octets of one image, calls: octets of one answer, such as "5kB"; a list makes a workload of each. echo:
-    /// octets of one message, which comes back as it was (default: numbers, each of which comes back doubled).
+    /// page: bytes of one image, calls: bytes of one answer, such as "5kB"; a list makes a workload of each. echo:
+    /// bytes of one message, which comes back as it was (default: numbers, each of which comes back doubled).
     #[schemars(with = "Option<OneOrMany<SizeSchema>>")]
     pub(super) bytes: Option<Spanned<OneOrMany<SizeField>>>,
     /// har: the file, as a browser exports it.
@@ -197,7 +197,7 @@ pub(super) struct WorkloadFile {
     /// "staggered" (one every so often, whatever has come back).
     #[schemars(with = "Option<PatternFile>")]
     pub(super) pattern: Option<Spanned<PatternFile>>,
-    /// download: octets of one file, such as "80kB"; a list makes a workload of each.
+    /// download: bytes of one file, such as "80kB"; a list makes a workload of each.
     #[schemars(with = "Option<OneOrMany<SizeSchema>>")]
     pub(super) files: Option<Spanned<OneOrMany<SizeField>>>,
     /// download: "one" process for all files (default), or "each" file one, one after another.
@@ -296,12 +296,12 @@ impl<'de, T: Deserialize<'de>> de::Visitor<'de> for OneOrManyVisitor<T> {
     }
 }
 
-/// A size: octets, or a text such as "5kB".
+/// A size: bytes, or a text such as "5kB".
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "stands for SizeField in the schema alone")]
 pub(super) enum SizeSchema {
-    Octets(u64),
+    Bytes(u64),
     Text(String),
 }
 

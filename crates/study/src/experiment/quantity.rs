@@ -1,4 +1,4 @@
-//! How quantities stand in files: a size is a number of octets or a text such as "5kB" and is written
+//! How quantities stand in files: a size is a number of bytes or a text such as "5kB" and is written
 //! as a number; a span is always a text with its unit, "250ms". What is written reads back the same.
 
 use serde::{Deserialize, Deserializer, Serializer, de};
@@ -94,13 +94,13 @@ impl de::Visitor<'_> for SizeText {
         f.write_str("a size such as 5000 or \"5kB\"")
     }
 
-    fn visit_u64<E: de::Error>(self, octets: u64) -> Result<ByteSize, E> {
-        Ok(ByteSize(octets))
+    fn visit_u64<E: de::Error>(self, bytes: u64) -> Result<ByteSize, E> {
+        Ok(ByteSize(bytes))
     }
 
-    fn visit_i64<E: de::Error>(self, octets: i64) -> Result<ByteSize, E> {
-        let refused = || E::invalid_value(de::Unexpected::Signed(octets), &self);
-        u64::try_from(octets).map(ByteSize).map_err(|_| refused())
+    fn visit_i64<E: de::Error>(self, bytes: i64) -> Result<ByteSize, E> {
+        let refused = || E::invalid_value(de::Unexpected::Signed(bytes), &self);
+        u64::try_from(bytes).map(ByteSize).map_err(|_| refused())
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<ByteSize, E> {

@@ -302,10 +302,10 @@ impl Reader<'_> {
     }
 
     fn mtu(&self, field: &Spanned<u32>) -> Result<u32, ExperimentError> {
-        // RFC 791: every host takes 576 octets; 9000 is what jumbo frames are taken to be.
+        // RFC 791: every host takes 576 bytes; 9000 is what jumbo frames are taken to be.
         match *field.get_ref() {
             mtu @ 576..=9000 => Ok(mtu),
-            _ => Err(self.fault(field.span(), "an MTU is from 576 to 9000 octets")),
+            _ => Err(self.fault(field.span(), "an MTU is from 576 to 9000 bytes")),
         }
     }
 
@@ -331,7 +331,7 @@ impl Reader<'_> {
         match size.0 {
             65_535..=0x7fff_ffff => Ok(Some(size)),
             _ => {
-                Err(self.fault(field.span(), "a receive window is from 65535 to 2147483647 octets"))
+                Err(self.fault(field.span(), "a receive window is from 65535 to 2147483647 bytes"))
             }
         }
     }

@@ -44,7 +44,7 @@ pub enum WorkloadKind {
 pub struct PageWorkload {
     /// How many images.
     pub images: u32,
-    /// Octets of one image.
+    /// Bytes of one image.
     #[serde(with = "size")]
     #[schemars(with = "u64")]
     pub bytes: ByteSize,

@@ -53,10 +53,10 @@ pub struct LoadResult {
     pub made_again: u64,
     /// Requests of which nothing is known, because the run was stopped.
     pub unfinished: u64,
-    /// Octets received over all connections in the whole run.
-    pub received_octets: u64,
-    /// Octets sent, likewise.
-    pub sent_octets: u64,
+    /// Bytes received over all connections in the whole run.
+    pub received_bytes: u64,
+    /// Bytes sent, likewise.
+    pub sent_bytes: u64,
     /// What the client itself used, in those seconds.
     pub client: ClientCpu,
     /// What makes the figures doubtful.
@@ -101,9 +101,9 @@ pub struct PartResult {
     pub refused: u64,
     /// Requests without an answer, by kind; kinds that did not occur are not named.
     pub errors: BTreeMap<String, u64>,
-    /// Octets of answers' bodies.
-    pub body_octets: u64,
-    /// From when a request was due (closed loop: was made) to the last octet of its answer.
+    /// Bytes of answers' bodies.
+    pub body_bytes: u64,
+    /// From when a request was due (closed loop: was made) to the last byte of its answer.
     pub latency: Option<TimesSummary>,
 }
 

@@ -73,7 +73,7 @@ struct Judge<'o, 'a> {
 
 impl Judge<'_, '_> {
     fn question<'q>(&'q self, size: Size, a: &'q str, b: &'q str) -> Option<Question<'q>> {
-        let is = |kind: &WorkloadKind| matches!(kind, WorkloadKind::Download(download) if download.count == 1 && download.size.0 == size.octets());
+        let is = |kind: &WorkloadKind| matches!(kind, WorkloadKind::Download(download) if download.count == 1 && download.size.0 == size.bytes());
         let workload = &self.ours.experiment.workloads.iter().find(|w| is(&w.kind))?.name;
         Some(Question { workload, link: self.link(), a, b })
     }
@@ -199,7 +199,7 @@ const WHOLE_PROCESS: &str = "The evidence is the processor time of the whole pro
      on the JVM: buffer copies themselves are not counted";
 
 impl Size {
-    fn octets(self) -> u64 {
+    fn bytes(self) -> u64 {
         match self {
             Self::Small => 80_000,
             Self::Medium => 7_000_000,

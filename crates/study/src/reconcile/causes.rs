@@ -1,10 +1,10 @@
 //! Why the far side sent a packet no sooner than it did, told from the link's log alone. Each packet with payload that
 //! came to the client ends a wait, and what the link saw just before it entered says for what:
 //!
-//! - Sent again, or while octets dropped before it were still missing: loss recovery.
-//! - Right after an acknowledgement of new octets had come: the sender's window was closed, and that opened it
-//!   (RFC 5681 §3.1). Right after octets of the client's (a request, HTTP/2's WINDOW_UPDATE): it waited for those.
-//! - Later than that, the sender's last segment having been a full one: a sender that has run out of octets ends on a
+//! - Sent again, or while bytes dropped before it were still missing: loss recovery.
+//! - Right after an acknowledgement of new bytes had come: the sender's window was closed, and that opened it
+//!   (RFC 5681 §3.1). Right after bytes of the client's (a request, HTTP/2's WINDOW_UPDATE): it waited for those.
+//! - Later than that, the sender's last segment having been a full one: a sender that has run out of bytes ends on a
 //!   partial one, so this one's window was closed until the acknowledgement came, and the rest is its own time.
 //! - Else the server took its time.
 //!
@@ -31,7 +31,7 @@ pub(super) const LEAST_FULL: u32 = 536;
 pub(super) enum Cause {
     /// Something from the client: an acknowledgement, credit.
     Window,
-    /// Octets that had been dropped.
+    /// Bytes that had been dropped.
     Loss,
     /// The server.
     Server,
@@ -185,7 +185,7 @@ impl Sender {
     }
 }
 
-/// Octets that were sent for somebody to read; all of a datagram is.
+/// Bytes that were sent for somebody to read; all of a datagram is.
 fn payload(packet: &PacketRecord) -> u32 {
     packet.tcp.map_or(packet.length, |tcp| tcp.payload)
 }

@@ -62,9 +62,9 @@ pub enum Claim {
     Connections,
     /// Connections that took up an earlier TLS session.
     Resumed,
-    /// Octets of bodies.
+    /// Bytes of bodies.
     Bytes,
-    /// That no octet was there before it could be.
+    /// That no byte was there before it could be.
     Times,
 }
 
@@ -127,7 +127,7 @@ pub struct ServerConnection {
     pub tls: Option<TlsRecord>,
     /// Requests answered.
     pub requests: u32,
-    /// Octets of bodies sent.
+    /// Bytes of bodies sent.
     pub body_bytes: u64,
 }
 
@@ -169,9 +169,9 @@ pub struct Case<'a> {
     pub tls: Option<&'a str>,
     /// What it says of each fetch.
     pub fetches: &'a [FetchRecord],
-    /// The octets that each fetch was to bring, by number.
+    /// The bytes that each fetch was to bring, by number.
     pub expected: &'a BTreeMap<u32, u64>,
-    /// The octets that it says that a fetch brought, by number, where it does.
+    /// The bytes that it says that a fetch brought, by number, where it does.
     pub told: &'a BTreeMap<u32, u64>,
     /// How many connections it says that it opened.
     pub connections: Option<u64>,
@@ -198,7 +198,7 @@ pub(super) struct Sums {
     pub(super) whole: PacketSummary,
     /// Connections that began for the measured work.
     pub(super) connections: u64,
-    /// Octets of payload that came out towards the client for the measured work.
+    /// Bytes of payload that came out towards the client for the measured work.
     pub(super) payload: u64,
     /// As many of them as had come out when the client says that it had all.
     pub(super) in_time: u64,
@@ -387,7 +387,7 @@ impl Bench<'_, '_> {
         if let Some((fetch, told, expected)) = wrong {
             let url = &fetch.url;
             return self
-                .object(format!("it says that {url} has {told} octets, and it has {expected}"));
+                .object(format!("it says that {url} has {told} bytes, and it has {expected}"));
         }
         let total: u64 = self.case.expected.values().sum();
         let sent = self
@@ -398,10 +398,10 @@ impl Bench<'_, '_> {
         if self.case.packets.is_some() && self.sums.payload < total {
             let came = self.sums.payload;
             self.object(format!(
-                "it says that it had {total} octets, and only {came} came out of the link"
+                "it says that it had {total} bytes, and only {came} came out of the link"
             ));
         } else if let Some(sent) = sent.filter(|sent| *sent < total) {
-            self.object(format!("it says that it had {total} octets, and the server sent {sent}"));
+            self.object(format!("it says that it had {total} bytes, and the server sent {sent}"));
         } else {
             let grade = match (self.case.packets, sent) {
                 (Some(_), _) => Grade::Wire,
@@ -412,7 +412,7 @@ impl Bench<'_, '_> {
         }
     }
 
-    /// Whoever is done has every octet, so that all of them had come out of the link by then.
+    /// Whoever is done has every byte, so that all of them had come out of the link by then.
     fn times(&mut self) {
         let end = self.case.fetches.iter().map(finished).max();
         let (Some(_), Some(end)) = (self.case.packets, end) else { return };
@@ -421,10 +421,10 @@ impl Bench<'_, '_> {
         if came < total {
             let last = millis(end, self.case.fetches);
             self.object(format!(
-                "it says that it had {total} octets after {last:.1} ms, when only {came} had come out of the link"
+                "it says that it had {total} bytes after {last:.1} ms, when only {came} had come out of the link"
             ));
         } else {
-            self.grade(Claim::Times, "last octet", Grade::Wire);
+            self.grade(Claim::Times, "last byte", Grade::Wire);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Octets that a sender's kernel held back, seen from the link: Nagle's rule (RFC 9293 §3.7.4) lets a small segment go as
+//! Bytes that a sender's kernel held back, seen from the link: Nagle's rule (RFC 9293 §3.7.4) lets a small segment go as
 //! soon as everything before it is acknowledged. So one that enters the link right after an acknowledgement of exactly
 //! what was sent before it, which carried nothing that could have made anybody speak, had waited for it. A full segment is
 //! never held back like that: it waited for a window.

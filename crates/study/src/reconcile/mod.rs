@@ -159,23 +159,23 @@ fn objection(
 ) -> Option<Outcome> {
     too_soon(testimony, path).or_else(|| {
         testimony.packets?;
-        octets_differ(testimony, packets).or_else(|| connections_differ(testimony, packets))
+        bytes_differ(testimony, packets).or_else(|| connections_differ(testimony, packets))
     })
 }
 
-fn octets_differ(testimony: &Testimony<'_>, packets: &PacketSummary) -> Option<Outcome> {
+fn bytes_differ(testimony: &Testimony<'_>, packets: &PacketSummary) -> Option<Outcome> {
     let client: u64 = testimony.connections.iter().map(|c| c.bytes_received).sum();
     let link = packets.down.payload;
     if client > link {
         let reason =
-            format!("the client counts {client} octets, but only {link} came out of the link");
+            format!("the client counts {client} bytes, but only {link} came out of the link");
         return Some(Outcome::Failed { reason });
     }
     // What came out after the client had ended it could not count, and what lay unread is the link's alone.
     let in_time = payload_until(testimony.packets.unwrap_or_default(), ended(testimony));
     let unread = in_time / 10 + UNREAD_A_CONNECTION * testimony.connections.len() as u64;
     let reason =
-        || format!("{in_time} octets came out of the link, but the client counts only {client}");
+        || format!("{in_time} bytes came out of the link, but the client counts only {client}");
     (in_time > client + unread).then(|| Outcome::Invalid { reason: reason() })
 }
 

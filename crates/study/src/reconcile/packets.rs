@@ -30,12 +30,12 @@ pub struct PacketSummary {
 pub struct WaySummary {
     /// Packets that entered the link.
     pub packets: u64,
-    /// Octets of IP that entered.
+    /// Bytes of IP that entered.
     pub bytes: u64,
-    /// Octets of TCP payload that came out, each counted once however often it was sent, and all of UDP's, whose
+    /// Bytes of TCP payload that came out, each counted once however often it was sent, and all of UDP's, whose
     /// contents nobody on the way can tell apart.
     pub payload: u64,
-    /// Octets of TCP payload that entered again.
+    /// Bytes of TCP payload that entered again.
     pub retransmitted: u64,
     /// Packets taken by the seeded loss.
     pub lost: u64,
@@ -73,10 +73,10 @@ fn is_none(count: &u64) -> bool {
     *count == 0
 }
 
-/// Octets of payload, TCP's each counted once, that came out towards the client no later than `end`.
+/// Bytes of payload, TCP's each counted once, that came out towards the client no later than `end`.
 pub(super) fn payload_until(packets: &[PacketRecord], end: Instant) -> u64 {
     let in_time = |fate| matches!(fate, Fate::Delivered { at } if at <= end);
-    let mut delivered: HashMap<Flow, Octets> = HashMap::new();
+    let mut delivered: HashMap<Flow, Bytes> = HashMap::new();
     let mut datagrams = 0;
     for packet in packets.iter().filter(|p| p.direction == Direction::Down && in_time(p.fate)) {
         datagrams += datagram(packet);
@@ -84,10 +84,10 @@ pub(super) fn payload_until(packets: &[PacketRecord], end: Instant) -> u64 {
             delivered.entry(flow).or_default().add(tcp);
         }
     }
-    datagrams + delivered.values().map(Octets::distinct).sum::<u64>()
+    datagrams + delivered.values().map(Bytes::distinct).sum::<u64>()
 }
 
-/// Octets of UDP payload in a packet.
+/// Bytes of UDP payload in a packet.
 fn datagram(packet: &PacketRecord) -> u64 {
     packet.udp.map_or(0, |udp| u64::from(udp.payload))
 }
@@ -101,8 +101,8 @@ pub(super) fn begins(tcp: TcpMark) -> bool {
 
 fn way(packets: &[PacketRecord], direction: Direction) -> WaySummary {
     let mut sum = WaySummary::default();
-    let mut entered: HashMap<Flow, Octets> = HashMap::new();
-    let mut delivered: HashMap<Flow, Octets> = HashMap::new();
+    let mut entered: HashMap<Flow, Bytes> = HashMap::new();
+    let mut delivered: HashMap<Flow, Bytes> = HashMap::new();
     for packet in packets.iter().filter(|packet| packet.direction == direction) {
         sum.packets += 1;
         sum.bytes += u64::from(packet.length);
@@ -121,21 +121,21 @@ fn way(packets: &[PacketRecord], direction: Direction) -> WaySummary {
             delivered.entry(flow).or_default().add(tcp);
         }
     }
-    sum.payload += delivered.values().map(Octets::distinct).sum::<u64>();
-    sum.retransmitted = entered.values().map(|octets| octets.total - octets.distinct()).sum();
+    sum.payload += delivered.values().map(Bytes::distinct).sum::<u64>();
+    sum.retransmitted = entered.values().map(|bytes| bytes.total - bytes.distinct()).sum();
     sum
 }
 
-/// The octets of one flow's sequence space that were seen.
+/// The bytes of one flow's sequence space that were seen.
 #[derive(Default)]
-struct Octets {
+struct Bytes {
     total: u64,
     /// Ranges in the order of the log; sequence numbers are unwrapped against the one before.
     ranges: Vec<(i64, i64)>,
     last: Option<(u32, i64)>,
 }
 
-impl Octets {
+impl Bytes {
     fn add(&mut self, tcp: TcpMark) {
         if tcp.payload == 0 {
             return;
@@ -167,13 +167,13 @@ impl Octets {
 /// When the link carried payload and when it dropped, on the client's clock.
 #[derive(Debug, Default)]
 pub(super) struct Activity {
-    /// Stretches in which octets were being serialised towards or from the client; disjoint, in order.
+    /// Stretches in which bytes were being serialised towards or from the client; disjoint, in order.
     busy: Vec<(u64, u64)>,
     /// What came to the client, in order.
     arrivals: Vec<Arrival>,
     /// The flows from the far side, by the client's numbers of connections.
     flows: HashMap<u32, Flow>,
-    /// Stretches in which a sender held octets back; disjoint, in order.
+    /// Stretches in which a sender held bytes back; disjoint, in order.
     held: Vec<(u64, u64)>,
 }
 
@@ -211,7 +211,7 @@ impl Activity {
         within(&self.busy, from, to)
     }
 
-    /// How long octets were held back within the stretch.
+    /// How long bytes were held back within the stretch.
     pub(super) fn held_within(&self, from: Instant, to: Instant) -> Duration {
         within(&self.held, from, to)
     }
@@ -237,7 +237,7 @@ impl Activity {
                 );
                 from = end;
             }
-            // The octets were there: who read them later took the time.
+            // The bytes were there: who read them later took the time.
             let rest = if own.is_empty() { Idle::Unseen } else { Idle::Unread };
             pieces.push((rest, Duration::from_nanos(to - from)));
         }

@@ -1,16 +1,16 @@
-//! What a load time was spent on. The critical path is walked back from the octet that ended the load: each
+//! What a load time was spent on. The critical path is walked back from the byte that ended the load: each
 //! step asks what the one after it was waiting for, so that its stretches follow one another without a gap and
 //! the parts, in whole nanoseconds, sum to the load time exactly.
 //!
 //! The model, where it has to choose:
 //! - A fetch that waited for a connection to become free waited for the fetch before it there; one that waited
-//!   for a new connection waited for its connect and handshake; else it waited for the fetch whose octets
+//!   for a new connection waited for its connect and handshake; else it waited for the fetch whose bytes
 //!   had arrived last when it was queued (its initiator is not in the rows, so this is the least gap).
-//! - From request to first octet: one least round trip, then the server time that the workload asked for, then
-//!   serialisation while the link was busy (with whoever's octets). Within a body: serialisation alone.
+//! - From request to first byte: one least round trip, then the server time that the workload asked for, then
+//!   serialisation while the link was busy (with whoever's bytes). Within a body: serialisation alone.
 //! - What is left is time in which the link was idle; `causes.rs` tells from the packet that ended each piece of it on the
-//!   fetch's own connection whether it was waiting for an acknowledgement or other octets of the client's (window growth),
-//!   loss recovery, or the server; `held.rs`, whether octets were held back. After the last packet it was the client,
+//!   fetch's own connection whether it was waiting for an acknowledgement or other bytes of the client's (window growth),
+//!   loss recovery, or the server; `held.rs`, whether bytes were held back. After the last packet it was the client,
 //!   who had not yet read what had come.
 //! - Without a packet log, or on a link without a rate, a request's wait beyond the server time counts as the
 //!   request's and a body's time as serialisation.
@@ -30,19 +30,19 @@ pub struct Parts {
     pub connect_ns: u64,
     /// Round trips of TLS handshakes, with both sides' computing.
     pub tls_ns: u64,
-    /// Round trips from request to first octet.
+    /// Round trips from request to first byte.
     pub request_ns: u64,
     /// Idle waits until an acknowledgement or credit let the sender go on: its window grew.
     pub window_ns: u64,
-    /// The link being busy with octets.
+    /// The link being busy with bytes.
     pub serialisation_ns: u64,
-    /// Idle waits for octets that had been dropped.
+    /// Idle waits for bytes that had been dropped.
     pub loss_ns: u64,
     /// The server's own time.
     pub server_ns: u64,
     /// The client's own time, with what had come and lay unread.
     pub client_ns: u64,
-    /// Waits of octets that a sender's kernel held back until the other side's acknowledged (Nagle).
+    /// Waits of bytes that a sender's kernel held back until the other side's acknowledged (Nagle).
     #[serde(default)]
     pub held_ns: u64,
 }
@@ -210,7 +210,7 @@ impl<'p> Split<'p> {
         split.take(otherwise, left);
     }
 
-    /// Whether octets of an answer end it.
+    /// Whether bytes of an answer end it.
     fn is_answered(&self) -> bool {
         matches!(self.stretch.kind, StretchKind::Wait { .. } | StretchKind::Receive)
     }

@@ -1,4 +1,4 @@
-//! The critical path of a load: who waited for whom, from the octet that ended it back to the first wish.
+//! The critical path of a load: who waited for whom, from the byte that ended it back to the first wish.
 //! The rule: stretches are contiguous, whatever the rows say; a row that contradicts itself is clamped.
 
 use std::collections::BTreeSet;
@@ -69,7 +69,7 @@ pub(super) fn critical_path(
     walk.stretches
 }
 
-/// When the last octet came, or the fetch came to nothing.
+/// When the last byte came, or the fetch came to nothing.
 pub(super) fn finished(fetch: &FetchRecord) -> Instant {
     let phases = &fetch.phases;
     phases.last_byte.or(phases.first_byte).or(phases.sent).unwrap_or(phases.queued)
@@ -161,7 +161,7 @@ impl Walk {
         None
     }
 
-    /// From queueing back to the octets that made the fetch known.
+    /// From queueing back to the bytes that made the fetch known.
     fn before_queueing<'f>(
         &mut self,
         fetch: &FetchRecord,

@@ -2,7 +2,7 @@
 
 use crate::record::metric;
 use std::collections::BTreeMap;
-use trace::{ConnectionRecord, HeaderOctets};
+use trace::{ConnectionRecord, HeaderBytes};
 
 /// Puts the figures of `connections` into `metrics`.
 pub(super) fn put(connections: &[ConnectionRecord], metrics: &mut BTreeMap<String, f64>) {
@@ -21,7 +21,7 @@ pub(super) fn put(connections: &[ConnectionRecord], metrics: &mut BTreeMap<Strin
     if open > 0 {
         set(metric::STREAMS_PER_CONNECTION, streams as f64 / open as f64);
     }
-    if let Some(HeaderOctets { sent, received }) = HeaderOctets::of(connections) {
+    if let Some(HeaderBytes { sent, received }) = HeaderBytes::of(connections) {
         set(metric::HEADERS_SENT, sent.coded as f64);
         set(metric::HEADERS_SENT_PLAIN, sent.plain as f64);
         set(metric::HEADERS_RECEIVED, received.coded as f64);

@@ -1,14 +1,14 @@
 use super::*;
 use proptest::prelude::*;
 use std::net::SocketAddr;
-use trace::{Direction, Fate, Flow, HeaderOctets, HeaderSize, Phases, TcpMark, TlsRecord};
+use trace::{Direction, Fate, Flow, HeaderBytes, HeaderSize, Phases, TcpMark, TlsRecord};
 use unit::Instant;
 
 fn at(ms: f64) -> Instant {
     Instant::from_nanos(1_000_000_000 + (ms * 1e6).round() as u64)
 }
 
-/// A fetch on `connection`: queued, sent, first octet, last octet.
+/// A fetch on `connection`: queued, sent, first byte, last byte.
 fn fetch(id: u32, connection: u32, times: [f64; 4]) -> FetchRecord {
     FetchRecord {
         id,
@@ -172,7 +172,7 @@ fn the_servers_time_is_told_from_the_round_trip() {
 #[test]
 fn idle_time_within_a_body_is_window_growth_or_loss_recovery() {
     let mut case = one_connection();
-    // Of the last body's 40 ms the link was busy for the last 10: 1210 octets and headers at 1 Mbit/s.
+    // Of the last body's 40 ms the link was busy for the last 10: 1210 bytes and headers at 1 Mbit/s.
     let body = packet(Direction::Down, 540.0, Some(592.0), (1, 1210));
     let mut opened = packet(Direction::Up, 489.0, Some(539.0), (0, 0));
     opened.tcp = opened.tcp.map(|tcp| TcpMark { flags: 0x10, ..tcp });
@@ -225,7 +225,7 @@ fn log(sizes: &[u32]) -> Vec<PacketRecord> {
 }
 
 #[test]
-fn octets_that_never_crossed_the_link_fail_the_trial() {
+fn bytes_that_never_crossed_the_link_fail_the_trial() {
     let mut case = one_connection();
     case.connections[0].bytes_received = 3001;
     case.packets = Some(log(&[1500, 1500]));
@@ -235,14 +235,14 @@ fn octets_that_never_crossed_the_link_fail_the_trial() {
 }
 
 #[test]
-fn octets_that_the_client_never_counted_invalidate_the_trial() {
+fn bytes_that_the_client_never_counted_invalidate_the_trial() {
     let mut case = one_connection();
     case.packets = Some(log(&[1400; 100]));
     assert!(matches!(case.finding().outcome, Outcome::Invalid { .. }));
 }
 
 #[test]
-fn octets_that_come_after_the_client_has_ended_are_nobodys_fault() {
+fn bytes_that_come_after_the_client_has_ended_are_nobodys_fault() {
     let mut case = one_connection();
     let mut late = log(&[1400; 100]);
     late[1..].iter_mut().for_each(|packet| packet.fate = Fate::Delivered { at: at(593.0) });
@@ -267,7 +267,7 @@ fn connections_that_the_link_never_saw_invalidate_the_trial() {
 }
 
 #[test]
-fn octets_sent_twice_count_once_also_where_sequence_numbers_wrap() {
+fn bytes_sent_twice_count_once_also_where_sequence_numbers_wrap() {
     let mut packets = log(&[800, 800, 800]);
     packets.push(packets[2].clone());
     packets.push(PacketRecord { fate: Fate::QueueFull, ..packets[1].clone() });
@@ -387,15 +387,15 @@ fn the_connections_tell_what_was_really_spoken() {
     let mut first = connection(0, "spdy/3.1", [0.0, 50.0, 100.0]);
     first.requests = 5;
     first.pushed = 2;
-    first.headers = Some(HeaderOctets { sent: heads(900, 300), received: heads(1200, 200) });
+    first.headers = Some(HeaderBytes { sent: heads(900, 300), received: heads(1200, 200) });
     let mut second = connection(1, "spdy/3.1", [0.0, 50.0, 100.0]);
-    second.headers = Some(HeaderOctets { sent: heads(100, 90), received: heads(200, 110) });
+    second.headers = Some(HeaderBytes { sent: heads(100, 90), received: heads(200, 110) });
     if let Some(tls) = &mut second.tls {
         tls.resumed = true;
     }
     // It never came to a protocol.
     let mut third = connection(2, "", [0.0, 50.0, 100.0]);
-    (third.requests, third.headers) = (0, Some(HeaderOctets::default()));
+    (third.requests, third.headers) = (0, Some(HeaderBytes::default()));
     let mut case = Case::of(Vec::new(), vec![first, second, third]);
     let metrics = case.finding().metrics;
     let told = [

@@ -1,4 +1,4 @@
-//! Hearing a subject: octets in, checked lines out. The one rule: whatever is said is bounded, in order, and about
+//! Hearing a subject: bytes in, checked lines out. The one rule: whatever is said is bounded, in order, and about
 //! the job; the first line that is not ends the hearing.
 
 use super::line::{Done, FetchLine, Line, Ready, UnsupportedLine};
@@ -71,9 +71,9 @@ impl Hearing {
     }
 
     /// Takes what was read from its standard output at `now`.
-    pub fn hear(&mut self, now: Instant, octets: &[u8]) -> Result<(), Rubbish> {
-        let mut left = octets;
-        while let Some(end) = left.iter().position(|octet| *octet == b'\n') {
+    pub fn hear(&mut self, now: Instant, bytes: &[u8]) -> Result<(), Rubbish> {
+        let mut left = bytes;
+        while let Some(end) = left.iter().position(|byte| *byte == b'\n') {
             let (line, rest) = left.split_at(end);
             left = &rest[1..];
             self.keep(line)?;
@@ -104,12 +104,12 @@ impl Hearing {
         self.missing.len()
     }
 
-    fn keep(&mut self, octets: &[u8]) -> Result<(), Rubbish> {
-        self.buffer.extend_from_slice(&octets[..octets.len().min(LONGEST_LINE + 1)]);
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), Rubbish> {
+        self.buffer.extend_from_slice(&bytes[..bytes.len().min(LONGEST_LINE + 1)]);
         if self.buffer.len() > LONGEST_LINE {
             self.line += 1;
             let line = std::mem::take(&mut self.buffer);
-            return Err(self.rubbish(&line, format!("longer than {LONGEST_LINE} octets")));
+            return Err(self.rubbish(&line, format!("longer than {LONGEST_LINE} bytes")));
         }
         Ok(())
     }

@@ -84,14 +84,14 @@ pub struct FetchLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub sent_ms: Option<f64>,
-    /// The first octet of the answer came.
+    /// The first byte of the answer came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub first_byte_ms: Option<f64>,
-    /// The last octet of the body came (and was written), or the fetch failed.
+    /// The last byte of the body came (and was written), or the fetch failed.
     #[schemars(range(min = 0.0))]
     pub ended_ms: f64,
-    /// Octets of body received.
+    /// Bytes of body received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// The TLS version, `TLSv1.2` or `TLSv1.3`.
@@ -120,7 +120,7 @@ pub struct Done {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub gc_ms: Option<f64>,
-    /// The greatest use of the managed heap, in octets.
+    /// The greatest use of the managed heap, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heap_peak_bytes: Option<u64>,
 }

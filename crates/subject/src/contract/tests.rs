@@ -85,7 +85,7 @@ fn a_line_without_end_is_refused_before_it_fills_the_memory() {
     let mut hearing = Hearing::new(0..1);
     let flood = vec![b'x'; 1 << 20];
     let rubbish = hearing.hear(Instant::ZERO, &flood).unwrap_err();
-    assert!(rubbish.to_string().contains("longer than 65536 octets"), "{rubbish}");
+    assert!(rubbish.to_string().contains("longer than 65536 bytes"), "{rubbish}");
     assert!(rubbish.said.len() < 200);
 }
 

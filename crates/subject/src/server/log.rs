@@ -1,4 +1,4 @@
-//! What a server wrote into its own log, summed up: connections by protocol, requests, octets. Servers name
+//! What a server wrote into its own log, summed up: connections by protocol, requests, bytes. Servers name
 //! things differently; the names here are those that wirelap uses everywhere.
 
 use serde::Deserialize;
@@ -22,7 +22,7 @@ pub struct ServerLog {
     pub requests: u64,
     /// Requests that were not answered by 200 or 206.
     pub refused: u64,
-    /// Octets of bodies.
+    /// Bytes of bodies.
     pub bytes: u64,
     /// Connections by the ALPN name of what was spoken on them.
     pub connections: BTreeMap<String, u64>,

@@ -20,7 +20,7 @@ use study::experiment::{Contender, Transport};
 /// How often a server is asked whether it listens.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// The last octets of a server's own words that are told.
+/// The last bytes of a server's own words that are told.
 const MOST_WORDS: u64 = 2_000;
 
 /// A log longer than this is read up to here.
@@ -75,7 +75,7 @@ pub struct Running<'d> {
 pub struct Stopped {
     /// Processor time of it and of those that it waited for.
     pub usage: Usage,
-    /// Greatest resident sets of all its processes, added up, in octets.
+    /// Greatest resident sets of all its processes, added up, in bytes.
     pub peak_resident: u64,
     /// What it says that it did, where it says anything.
     pub log: Option<ServerLog>,
@@ -206,9 +206,9 @@ fn lay_out(launch: &Launch) -> std::io::Result<()> {
 }
 
 fn beginning(path: &Path) -> std::io::Result<String> {
-    let mut octets = Vec::new();
-    File::open(path)?.take(MOST_LOG).read_to_end(&mut octets)?;
-    Ok(String::from_utf8_lossy(&octets).into_owned())
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST_LOG).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The last lines of a file.
@@ -217,9 +217,9 @@ fn end(path: &Path) -> std::io::Result<String> {
     let length = file.metadata()?.len();
     let skipped = length.saturating_sub(MOST_WORDS);
     file.seek(SeekFrom::Start(skipped))?;
-    let mut octets = Vec::new();
-    file.take(MOST_WORDS).read_to_end(&mut octets)?;
-    let text = String::from_utf8_lossy(&octets).into_owned();
+    let mut bytes = Vec::new();
+    file.take(MOST_WORDS).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
     Ok(match text.split_once('\n') {
         Some((_, whole_lines)) if skipped > 0 => whole_lines.to_owned(),
         _ => text,

@@ -111,7 +111,7 @@ struct Connection {
 }
 
 impl Connection {
-    /// `* connection 0 to host (address): h2, TLSv1.3 CIPHER, 3 requests, 240000 octets received`
+    /// `* connection 0 to host (address): h2, TLSv1.3 CIPHER, 3 requests, 240000 bytes received`
     fn read(line: &str) -> Option<Self> {
         let (_, rest) = line.split_once("* connection ")?;
         let (_, rest) = rest.split_once("): ")?;
@@ -139,7 +139,7 @@ mod tests {
             let connection = Connection::read(text)?;
             Some((connection.protocol, connection.tls))
         };
-        let rest = "3 requests, 240000 octets received";
+        let rest = "3 requests, 240000 bytes received";
         assert_eq!(
             read(&format!("* connection 0 to a.test:443 (10.0.0.1:443): h2, TLSv1.3 X, {rest}")),
             Some(("h2".to_owned(), Some("TLSv1.3".to_owned())))

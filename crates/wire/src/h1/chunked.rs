@@ -1,4 +1,4 @@
-//! Chunked bodies (RFC 9112 §7.1), read from octets that arrive in any pieces. Data is borrowed;
+//! Chunked bodies (RFC 9112 §7.1), read from bytes that arrive in any pieces. Data is borrowed;
 //! nothing is kept but a number and, at the end, the trailer section.
 
 use super::error::Error;
@@ -12,7 +12,7 @@ pub struct ChunkedDecoder {
     limits: Limits,
     at: At,
     position: usize,
-    /// Octets of extensions and such so far, in all chunks.
+    /// Bytes of extensions and such so far, in all chunks.
     overhead: usize,
 }
 
@@ -47,7 +47,7 @@ enum At {
 /// What a chunked body holds.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ChunkPart<'i> {
-    /// Octets of the body, at least one.
+    /// Bytes of the body, at least one.
     Data(&'i [u8]),
     /// The body is whole; its trailer fields.
     End(Fields),
@@ -59,7 +59,7 @@ impl ChunkedDecoder {
         Self { limits, at: FIRST, position: 0, overhead: 0 }
     }
 
-    /// Takes octets off the front of `input`; gives the next part, or None where more are needed
+    /// Takes bytes off the front of `input`; gives the next part, or None where more are needed
     /// (or the body is over: nothing is taken then).
     pub fn decode<'i>(&mut self, input: &mut &'i [u8]) -> Result<Option<ChunkPart<'i>>, Error> {
         loop {
@@ -80,25 +80,25 @@ impl ChunkedDecoder {
             if matches!(self.at, At::Trailers { .. }) {
                 return self.decode_trailers(input);
             }
-            let Some((&octet, rest)) = input.split_first().filter(|_| !matches!(self.at, At::Over))
+            let Some((&byte, rest)) = input.split_first().filter(|_| !matches!(self.at, At::Over))
             else {
                 return Ok(None);
             };
             *input = rest;
-            self.step(octet)?;
+            self.step(byte)?;
             self.position += 1;
         }
     }
 
-    /// One octet of a size line or of a chunk's end.
-    fn step(&mut self, octet: u8) -> Result<(), Error> {
-        self.at = match (&self.at, octet) {
-            (&At::Size { size, digits }, _) if octet.is_ascii_hexdigit() => {
+    /// One byte of a size line or of a chunk's end.
+    fn step(&mut self, byte: u8) -> Result<(), Error> {
+        self.at = match (&self.at, byte) {
+            (&At::Size { size, digits }, _) if byte.is_ascii_hexdigit() => {
                 // Sixteen digits are 2^64 - 1 at most.
                 if digits == 16 {
                     return Err(self.fault("a chunk size fits in 64 bits (RFC 9112 §7.1)"));
                 }
-                let value = (octet as char).to_digit(16).unwrap_or(0);
+                let value = (byte as char).to_digit(16).unwrap_or(0);
                 At::Size { size: size << 4 | u64::from(value), digits: digits + 1 }
             }
             (At::Size { digits: 0, .. }, _) => {
@@ -108,7 +108,7 @@ impl ChunkedDecoder {
             (&At::Size { size, .. } | &At::Space { size }, b';') => At::Extension { size },
             (&At::Size { size, .. } | &At::Space { size }, b' ' | b'\t') => At::Space { size },
             (&At::Extension { size }, b'\r') => At::SizeEnd { size },
-            (&At::Extension { size }, _) if octet == b'\t' || octet >= b' ' && octet != 0x7f => {
+            (&At::Extension { size }, _) if byte == b'\t' || byte >= b' ' && byte != 0x7f => {
                 At::Extension { size }
             }
             (At::SizeEnd { size: 0 }, b'\n') => At::Trailers {
@@ -165,7 +165,7 @@ impl ChunkedDecoder {
 
 const FIRST: At = At::Size { size: 0, digits: 0 };
 
-/// Octets of extensions that one body may have: nobody uses them, but to make a receiver work.
+/// Bytes of extensions that one body may have: nobody uses them, but to make a receiver work.
 const MAX_EXTENSIONS: usize = 16 * 1024;
 
 #[cfg(test)]
@@ -192,19 +192,19 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_the_same_wherever_its_octets_are_cut() {
-        let octets = b"5;a=\"b\"\r\nhello\r\n00a \t;x\r\n, chunks!!\r\n0\r\nDigest: z\r\n\r\nGET";
+    fn a_body_is_the_same_wherever_its_bytes_are_cut() {
+        let bytes = b"5;a=\"b\"\r\nhello\r\n00a \t;x\r\n, chunks!!\r\n0\r\nDigest: z\r\n\r\nGET";
         let expected = (b"hello, chunks!!".to_vec(), Some(Fields::new().with("Digest", "z")), 3);
-        assert_eq!(read([&octets[..]]), Ok(expected.clone()));
-        assert_eq!(read(octets.chunks(1)), Ok(expected.clone()));
-        for cut in 0..octets.len() {
-            assert_eq!(read([&octets[..cut], &octets[cut..]]), Ok(expected.clone()));
+        assert_eq!(read([&bytes[..]]), Ok(expected.clone()));
+        assert_eq!(read(bytes.chunks(1)), Ok(expected.clone()));
+        for cut in 0..bytes.len() {
+            assert_eq!(read([&bytes[..cut], &bytes[cut..]]), Ok(expected.clone()));
         }
     }
 
     #[test]
     fn malformed_chunks_are_refused() {
-        for octets in [
+        for bytes in [
             "\r\n",
             "g\r\n",
             "-5\r\n",
@@ -221,7 +221,7 @@ mod tests {
             "0\r\nA : b\r\n\r\n",
             "0\r\nA: b\n\r\n",
         ] {
-            assert!(read([octets.as_bytes()]).is_err(), "{octets:?}");
+            assert!(read([bytes.as_bytes()]).is_err(), "{bytes:?}");
         }
     }
 
@@ -241,14 +241,14 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let trailers = Fields::new().with("a", "1").with("b", "2");
-        let mut octets = Vec::new();
+        let mut bytes = Vec::new();
         for data in [&b"x"[..], &[7; 300]] {
-            put_chunk_size(&mut octets, data.len());
-            octets.extend_from_slice(data);
-            octets.extend_from_slice(b"\r\n");
+            put_chunk_size(&mut bytes, data.len());
+            bytes.extend_from_slice(data);
+            bytes.extend_from_slice(b"\r\n");
         }
-        put_last_chunk(&mut octets, &trailers);
+        put_last_chunk(&mut bytes, &trailers);
         let body = [&b"x"[..], &[7; 300]].concat();
-        assert_eq!(read([&octets[..]]), Ok((body, Some(trailers), 0)));
+        assert_eq!(read([&bytes[..]]), Ok((body, Some(trailers), 0)));
     }
 }

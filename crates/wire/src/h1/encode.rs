@@ -1,4 +1,4 @@
-//! Heads and chunks to octets. What is given is written: the caller has checked names and values with
+//! Heads and chunks to bytes. What is given is written: the caller has checked names and values with
 //! [`is_field_name`] and [`is_field_value`].
 
 use super::is_tchar;
@@ -56,15 +56,15 @@ pub fn put_last_chunk(out: &mut Vec<u8>, trailers: &Fields) {
 
 /// Whether `name` may stand before the colon (RFC 9110 §5.1).
 pub fn is_field_name(name: &[u8]) -> bool {
-    !name.is_empty() && name.iter().all(|&octet| is_tchar(octet))
+    !name.is_empty() && name.iter().all(|&byte| is_tchar(byte))
 }
 
 /// Whether `value` may stand after the colon (RFC 9110 §5.5): no control characters, so no way out of
 /// its line.
 pub fn is_field_value(value: &[u8]) -> bool {
-    // Without a branch an octet, so that the compiler takes many at a time.
-    let is_control = |&octet: &u8| octet != b'\t' && (octet < b' ' || octet == 0x7f);
-    !value.iter().fold(false, |found, octet| found | is_control(octet))
+    // Without a branch a byte, so that the compiler takes many at a time.
+    let is_control = |&byte: &u8| byte != b'\t' && (byte < b' ' || byte == 0x7f);
+    !value.iter().fold(false, |found, byte| found | is_control(byte))
 }
 
 /// The phrase that RFC 9110 §15 gives a status; empty where it gives none.
@@ -130,13 +130,13 @@ mod tests {
 
     #[test]
     fn a_request_head_is_read_as_it_was_written() {
-        let mut octets = Vec::new();
-        put_request_line(&mut octets, "PUT", "/x?y");
-        put_field(&mut octets, b"Host", b"a:8080");
-        put_field(&mut octets, b"empty", b"");
-        put_end(&mut octets);
+        let mut bytes = Vec::new();
+        put_request_line(&mut bytes, "PUT", "/x?y");
+        put_field(&mut bytes, b"Host", b"a:8080");
+        put_field(&mut bytes, b"empty", b"");
+        put_end(&mut bytes);
         let mut scratch = field_scratch();
-        let parts = parse_request(&octets, &mut scratch).unwrap();
+        let parts = parse_request(&bytes, &mut scratch).unwrap();
         assert_eq!((parts.method, parts.target), ("PUT", "/x?y"));
         let fields: Vec<_> = parts.fields().map(|field| (field.name, field.value)).collect();
         assert_eq!(fields, [(&b"Host"[..], &b"a:8080"[..]), (b"empty", b"")]);
@@ -145,11 +145,11 @@ mod tests {
     #[test]
     fn every_status_line_is_read_as_it_was_written() {
         for code in 100..=999 {
-            let mut octets = Vec::new();
-            put_status_line(&mut octets, code);
-            put_end(&mut octets);
+            let mut bytes = Vec::new();
+            put_status_line(&mut bytes, code);
+            put_end(&mut bytes);
             let mut scratch = field_scratch();
-            assert_eq!(parse_response(&octets, &mut scratch).map(|parts| parts.status), Ok(code));
+            assert_eq!(parse_response(&bytes, &mut scratch).map(|parts| parts.status), Ok(code));
         }
     }
 

@@ -22,7 +22,7 @@ pub enum ErrorKind {
 pub struct Error {
     /// What kind.
     pub kind: ErrorKind,
-    /// Octets from the start of the head or of the chunked body to where it was noticed.
+    /// Bytes from the start of the head or of the chunked body to where it was noticed.
     pub position: usize,
     /// The rule broken, with its RFC section.
     pub rule: &'static str,
@@ -47,7 +47,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (at octet {})", self.rule, self.position)
+        write!(f, "{} (at byte {})", self.rule, self.position)
     }
 }
 

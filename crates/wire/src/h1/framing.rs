@@ -10,7 +10,7 @@ use crate::fields::Field;
 pub enum BodyLength {
     /// There is none.
     Empty,
-    /// After this many octets, at least one.
+    /// After this many bytes, at least one.
     Exactly(u64),
     /// By the last chunk.
     Chunked,
@@ -56,7 +56,7 @@ impl FramingFields {
 
     /// RFC 9110 §8.6: a list of equal numbers counts as one; anything else is a fault.
     fn take_length(&mut self, value: &[u8]) -> Result<(), Error> {
-        for item in value.split(|&octet| octet == b',') {
+        for item in value.split(|&byte| byte == b',') {
             let item = item.trim_ascii();
             let Some(length) = parse_length(item) else {
                 return Err(Error::malformed(0, "Content-Length is a number (RFC 9112 §6.3)"));
@@ -70,9 +70,9 @@ impl FramingFields {
     }
 
     fn take_codings(&mut self, value: &[u8]) -> Result<(), Error> {
-        for item in value.split(|&octet| octet == b',') {
+        for item in value.split(|&byte| byte == b',') {
             let item = item.trim_ascii();
-            if item.is_empty() || !item.iter().all(|&octet| super::is_tchar(octet)) {
+            if item.is_empty() || !item.iter().all(|&byte| super::is_tchar(byte)) {
                 return Err(Error::malformed(
                     0,
                     "Transfer-Encoding is a list of codings (RFC 9112 §6.1)",

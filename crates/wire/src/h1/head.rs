@@ -84,7 +84,7 @@ impl<'s, 'b> ResponseParts<'s, 'b> {
             out.push(field.name, field.value);
             return;
         }
-        let lines = field.value.split(|&octet| octet == b'\n').map(<[u8]>::trim_ascii);
+        let lines = field.value.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
         out.push(field.name, &lines.collect::<Vec<_>>().join(&b' '));
     }
 }
@@ -114,7 +114,7 @@ pub fn parse_request<'s, 'b>(
     let (Some(method), Some(target)) = (request.method, request.path) else {
         return Err(Error::malformed(0, "a request has a method and a target (RFC 9112 §3)"));
     };
-    // RFC 3986 §2: a URI is ASCII; octets beyond it are percent-encoded.
+    // RFC 3986 §2: a URI is ASCII; bytes beyond it are percent-encoded.
     if !target.is_ascii() {
         return Err(Error::malformed(
             method.len() + 1,
@@ -210,8 +210,8 @@ fn refusal(head: &[u8], error: httparse::Error) -> Error {
 
 /// Whether the start line claims `HTTP/` and some other version, in well-formed words.
 fn claims_other_version(head: &[u8]) -> bool {
-    let line = head.split(|&octet| octet == b'\r').find(|line| line.trim_ascii().len() > 1);
-    let mut words = line.unwrap_or_default().trim_ascii().split(|&octet| octet == b' ');
+    let line = head.split(|&byte| byte == b'\r').find(|line| line.trim_ascii().len() > 1);
+    let mut words = line.unwrap_or_default().trim_ascii().split(|&byte| byte == b' ');
     let first = words.next().unwrap_or_default();
     let claim = match first.strip_prefix(b"HTTP/") {
         Some(version) => Some(version),

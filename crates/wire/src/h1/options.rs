@@ -64,7 +64,7 @@ fn is_connection(field: &Field<'_>) -> bool {
 }
 
 fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    value.split(|&octet| octet == b',').map(<[u8]>::trim_ascii).filter(|item| !item.is_empty())
+    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|item| !item.is_empty())
 }
 
 #[cfg(test)]

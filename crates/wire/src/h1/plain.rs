@@ -8,23 +8,23 @@ pub struct PlainRequest<'b> {
     pub method: &'b str,
     /// Path and query.
     pub path: &'b str,
-    /// Octets of the line, without its CRLF.
+    /// Bytes of the line, without its CRLF.
     pub line: usize,
     /// What follows the line.
     pub rest: &'b [u8],
 }
 
 /// Reads a whole line of HTTP/1.1 that asks for a path; None where it is anything else, or not whole.
-pub fn plain_request(octets: &[u8]) -> Option<PlainRequest<'_>> {
-    let (line, rest) = octets.split_at(memchr::memchr(b'\n', octets)? + 1);
+pub fn plain_request(bytes: &[u8]) -> Option<PlainRequest<'_>> {
+    let (line, rest) = bytes.split_at(memchr::memchr(b'\n', bytes)? + 1);
     let words = line.strip_suffix(b" HTTP/1.1\r\n")?;
-    let (method, path) = words.split_at_checked(words.iter().position(|&octet| octet == b' ')?)?;
+    let (method, path) = words.split_at_checked(words.iter().position(|&byte| byte == b' ')?)?;
     let path = path.strip_prefix(b" ")?;
     let is_plain = !method.is_empty()
         && method.iter().all(u8::is_ascii_uppercase)
         && path.first() == Some(&b'/')
-        && path.iter().all(|&octet| PATH[usize::from(octet)]);
-    let text = |octets| std::str::from_utf8(octets).ok();
+        && path.iter().all(|&byte| PATH[usize::from(byte)]);
+    let text = |bytes| std::str::from_utf8(bytes).ok();
     let (method, path) = (text(method)?, text(path)?);
     is_plain.then_some(PlainRequest { method, path, line: line.len() - 2, rest })
 }
@@ -71,15 +71,15 @@ mod tests {
             line in prop_oneof![
                 "[A-Z]{1,7} /[ -~]{0,20} HTTP/1\\.1",
                 "[A-Z]{0,3}[ -~]{1,3}/[a-z#?%é]{0,9} HTTP/1\\.[01]",
-                proptest::collection::vec(any::<u8>(), 0..40).prop_map(|octets| {
-                    String::from_utf8_lossy(&octets).into_owned()
+                proptest::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| {
+                    String::from_utf8_lossy(&bytes).into_owned()
                 }),
             ],
         ) {
-            let octets = format!("{line}\r\nHost: a\r\n\r\n").into_bytes();
-            if let Some(plain) = plain_request(&octets) {
+            let bytes = format!("{line}\r\nHost: a\r\n\r\n").into_bytes();
+            if let Some(plain) = plain_request(&bytes) {
                 let mut scratch = field_scratch();
-                let parts = parse_request(&octets, &mut scratch);
+                let parts = parse_request(&bytes, &mut scratch);
                 let parts = parts.map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
                 prop_assert_eq!((parts.method, parts.target), (plain.method, plain.path));
                 prop_assert_eq!((parts.version, plain.line), (Version::Http11, line.len()));

@@ -1,4 +1,4 @@
-//! Finds the end of a head in octets that arrive in any pieces, and holds it to its limits before
+//! Finds the end of a head in bytes that arrive in any pieces, and holds it to its limits before
 //! any of it is kept.
 
 use super::error::{Error, ErrorKind};
@@ -7,9 +7,9 @@ use super::is_tchar;
 /// How large a head, or a trailer section, may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Octets of any one line, without its CRLF.
+    /// Bytes of any one line, without its CRLF.
     pub line: usize,
-    /// Octets of all field lines together.
+    /// Bytes of all field lines together.
     pub block: usize,
     /// Field lines; [`super::MAX_FIELDS`] at most.
     pub count: usize,
@@ -22,12 +22,12 @@ impl Default for Limits {
     }
 }
 
-/// Reads octets up to the empty line that ends a head.
+/// Reads bytes up to the empty line that ends a head.
 #[derive(Debug, Clone)]
 pub struct HeadScanner {
     limits: Limits,
     at: At,
-    /// Octets seen of the whole, of the lines before the current one, and lines ended.
+    /// Bytes seen of the whole, of the lines before the current one, and lines ended.
     seen: usize,
     line_start: usize,
     fields_start: usize,
@@ -69,7 +69,7 @@ impl HeadScanner {
         self.seen == 0
     }
 
-    /// Reads the next piece. Gives how many of its octets belong to the head where the head ends in
+    /// Reads the next piece. Gives how many of its bytes belong to the head where the head ends in
     /// it, and None where it goes on.
     pub fn scan(&mut self, piece: &[u8]) -> Result<Option<usize>, Error> {
         let mut from = 0;
@@ -99,7 +99,7 @@ impl HeadScanner {
         Ok(None)
     }
 
-    /// The first octet of a line, or a further one: what no message can begin with is refused at once.
+    /// The first byte of a line, or a further one: what no message can begin with is refused at once.
     fn begin(&mut self, first: u8) -> Result<(), Error> {
         if self.at == At::Before && self.seen == self.line_start && first != b'\r' && first != b'\n'
         {
@@ -173,8 +173,8 @@ mod tests {
 
     const HEAD: &[u8] = b"\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
-    fn scan(octets: &[u8], limits: Limits) -> Result<Option<usize>, Error> {
-        HeadScanner::new(limits).scan(octets)
+    fn scan(bytes: &[u8], limits: Limits) -> Result<Option<usize>, Error> {
+        HeadScanner::new(limits).scan(bytes)
     }
 
     #[test]
@@ -185,9 +185,9 @@ mod tests {
             assert_eq!(scanner.scan(&HEAD[cut..]), Ok(Some(HEAD.len() - cut)), "cut at {cut}");
         }
         let mut scanner = HeadScanner::new(Limits::default());
-        for (index, octet) in HEAD.iter().enumerate() {
+        for (index, byte) in HEAD.iter().enumerate() {
             let end = (index + 1 == HEAD.len()).then_some(1);
-            assert_eq!(scanner.scan(&[*octet]), Ok(end));
+            assert_eq!(scanner.scan(&[*byte]), Ok(end));
         }
     }
 
@@ -201,8 +201,8 @@ mod tests {
         assert_eq!(scanner.scan(b"GET / HTTP/1.1"), Ok(None));
         assert!(scanner.scan(b"\n").is_err());
         let mut scanner = HeadScanner::new(Limits::default());
-        for octet in b"GET / HTTP/1.1\r\n" {
-            assert_eq!(scanner.scan(&[*octet]), Ok(None));
+        for byte in b"GET / HTTP/1.1\r\n" {
+            assert_eq!(scanner.scan(&[*byte]), Ok(None));
         }
         assert!(scanner.scan(b"\n").is_err(), "the CR before belongs to another line feed");
     }
@@ -210,17 +210,17 @@ mod tests {
     #[test]
     fn each_limit_has_its_own_status() {
         let limits = Limits { line: 20, block: 50, count: 2 };
-        let status = |octets: &[u8]| scan(octets, limits).map_err(|error| error.status());
+        let status = |bytes: &[u8]| scan(bytes, limits).map_err(|error| error.status());
         assert_eq!(status(b"GET /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), Err(414));
         assert_eq!(status(b"GET / HTTP/1.1\r\na: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), Err(431));
         assert_eq!(status(b"GET / HTTP/1.1\r\na: b\r\na: b\r\na: b\r\n\r\n"), Err(431));
         let limits = Limits { line: 20, block: 30, count: 9 };
-        let octets = b"GET / HTTP/1.1\r\na: aaaaaaaaaaaa\r\na: aaaaaaaaaaaa\r\n\r\n";
-        assert_eq!(scan(octets, limits).map_err(|error| error.status()), Err(431));
+        let bytes = b"GET / HTTP/1.1\r\na: aaaaaaaaaaaa\r\na: aaaaaaaaaaaa\r\n\r\n";
+        assert_eq!(scan(bytes, limits).map_err(|error| error.status()), Err(431));
     }
 
     #[test]
-    fn what_is_no_message_is_refused_at_its_first_octet() {
+    fn what_is_no_message_is_refused_at_its_first_byte() {
         assert!(scan(b"\x16\x03\x01", Limits::default()).is_err(), "a TLS record");
         assert!(scan(b" GET", Limits::default()).is_err());
         assert!(scan(b"\r\n\r\n\r\n\r\n\r\n", Limits::default()).is_err());

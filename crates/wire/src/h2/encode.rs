@@ -1,10 +1,10 @@
-//! Frames to octets.
+//! Frames to bytes.
 
 use super::header::{FLAG_ACK, FLAG_END_HEADERS, FLAG_END_STREAM, FLAG_PADDED, FLAG_PRIORITY};
 use super::{Dependency, Frame, FrameHeader, FrameKind, HEADER_LENGTH, Setting};
 
 impl Frame<'_> {
-    /// Appends the frame. Payloads must be shorter than 2^24 octets.
+    /// Appends the frame. Payloads must be shorter than 2^24 bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[0; HEADER_LENGTH]);
@@ -12,7 +12,7 @@ impl Frame<'_> {
         let length = (out.len() - start - HEADER_LENGTH) as u32;
         debug_assert!(length < 1 << 24, "a frame's length has 24 bits");
         let header = FrameHeader { length, kind: self.kind(), flags, stream };
-        out[start..start + HEADER_LENGTH].copy_from_slice(&header.octets());
+        out[start..start + HEADER_LENGTH].copy_from_slice(&header.bytes());
     }
 
     /// Appends the payload; gives stream and flags. Long because it has one arm a frame.
@@ -94,7 +94,7 @@ impl Setting {
     pub fn encode_all(settings: &[Self], out: &mut Vec<u8>) {
         let length = (settings.len() * 6) as u32;
         let header = FrameHeader { length, kind: FrameKind::SETTINGS, flags: 0, stream: 0 };
-        out.extend_from_slice(&header.octets());
+        out.extend_from_slice(&header.bytes());
         for setting in settings {
             out.extend_from_slice(&setting.id.0.to_be_bytes());
             out.extend_from_slice(&setting.value.to_be_bytes());

@@ -19,7 +19,7 @@ pub struct SettingId(pub u16);
 
 #[rustfmt::skip]
 impl SettingId {
-    /// Octets that the sender's decoder keeps.
+    /// Bytes that the sender's decoder keeps.
     pub const HEADER_TABLE_SIZE: Self = Self(0x1);
     /// Whether the sender takes promises.
     pub const ENABLE_PUSH: Self = Self(0x2);
@@ -46,16 +46,16 @@ pub struct Setting {
     pub value: u32,
 }
 
-/// The payload of SETTINGS, a multiple of six octets.
+/// The payload of SETTINGS, a multiple of six bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SettingsList<'a>(pub(super) &'a [u8]);
 
 impl<'a> SettingsList<'a> {
     /// The parameters in order.
     pub fn iter(self) -> impl ExactSizeIterator<Item = Setting> + 'a {
-        self.0.chunks_exact(6).map(|octets| Setting {
-            id: SettingId(u16::from_be_bytes([octets[0], octets[1]])),
-            value: u32::from_be_bytes([octets[2], octets[3], octets[4], octets[5]]),
+        self.0.chunks_exact(6).map(|bytes| Setting {
+            id: SettingId(u16::from_be_bytes([bytes[0], bytes[1]])),
+            value: u32::from_be_bytes([bytes[2], bytes[3], bytes[4], bytes[5]]),
         })
     }
 }
@@ -63,11 +63,11 @@ impl<'a> SettingsList<'a> {
 /// A frame. `padding` is the value of the Pad Length field, where there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// Body octets.
+    /// Body bytes.
     Data {
         /// Its stream.
         stream: u32,
-        /// The octets.
+        /// The bytes.
         data: &'a [u8],
         /// END_STREAM.
         end_stream: bool,
@@ -78,7 +78,7 @@ pub enum Frame<'a> {
     Headers {
         /// Its stream.
         stream: u32,
-        /// Octets of the block.
+        /// Bytes of the block.
         block: &'a [u8],
         /// END_STREAM.
         end_stream: bool,
@@ -113,7 +113,7 @@ pub enum Frame<'a> {
         stream: u32,
         /// The stream that is promised.
         promised: u32,
-        /// Octets of the block.
+        /// Bytes of the block.
         block: &'a [u8],
         /// END_HEADERS.
         end_headers: bool,
@@ -137,14 +137,14 @@ pub enum Frame<'a> {
     WindowUpdate {
         /// Its stream, 0 for the connection.
         stream: u32,
-        /// Octets, 1 to 2^31 - 1.
+        /// Bytes, 1 to 2^31 - 1.
         increment: u32,
     },
     /// More of a header block.
     Continuation {
         /// Its stream.
         stream: u32,
-        /// Octets of the block.
+        /// Bytes of the block.
         block: &'a [u8],
         /// END_HEADERS.
         end_headers: bool,

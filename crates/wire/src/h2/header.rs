@@ -1,6 +1,6 @@
-//! The nine octets before every frame (RFC 9113 §4.1).
+//! The nine bytes before every frame (RFC 9113 §4.1).
 
-/// Octets of a frame header.
+/// Bytes of a frame header.
 pub const HEADER_LENGTH: usize = 9;
 
 /// SETTINGS, PING: an acknowledgement.
@@ -20,7 +20,7 @@ pub struct FrameKind(pub u8);
 
 #[rustfmt::skip]
 impl FrameKind {
-    /// Body octets.
+    /// Body bytes.
     pub const DATA: Self = Self(0x0);
     /// A header block opens a stream, answers or trails.
     pub const HEADERS: Self = Self(0x1);
@@ -69,7 +69,7 @@ impl FrameKind {
 /// What stands before a frame's payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHeader {
-    /// Octets of payload, 24 bits.
+    /// Bytes of payload, 24 bits.
     pub length: u32,
     /// Type.
     pub kind: FrameKind,
@@ -80,9 +80,9 @@ pub struct FrameHeader {
 }
 
 impl FrameHeader {
-    /// Reads a header; every nine octets are one.
-    pub fn parse(octets: &[u8; HEADER_LENGTH]) -> Self {
-        let [a, b, c, kind, flags, stream @ ..] = *octets;
+    /// Reads a header; every nine bytes are one.
+    pub fn parse(bytes: &[u8; HEADER_LENGTH]) -> Self {
+        let [a, b, c, kind, flags, stream @ ..] = *bytes;
         Self {
             length: u32::from_be_bytes([0, a, b, c]),
             kind: FrameKind(kind),
@@ -92,8 +92,8 @@ impl FrameHeader {
         }
     }
 
-    /// The nine octets.
-    pub fn octets(self) -> [u8; HEADER_LENGTH] {
+    /// The nine bytes.
+    pub fn bytes(self) -> [u8; HEADER_LENGTH] {
         let [_, a, b, c] = self.length.to_be_bytes();
         let [d, e, f, g] = self.stream.to_be_bytes();
         [a, b, c, self.kind.0, self.flags, d, e, f, g]

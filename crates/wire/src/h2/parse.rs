@@ -1,4 +1,4 @@
-//! Octets to frames. The one rule: what can be known wrong from the frame alone is found here; what
+//! Bytes to frames. The one rule: what can be known wrong from the frame alone is found here; what
 //! depends on the stream or the connection is not.
 
 use super::header::{FLAG_ACK, FLAG_END_HEADERS, FLAG_END_STREAM, FLAG_PADDED, FLAG_PRIORITY};
@@ -14,7 +14,7 @@ pub enum Reach {
     Connection,
 }
 
-/// A frame that breaks its own rules. Its octets begin where the frame header begins.
+/// A frame that breaks its own rules. Its bytes begin where the frame header begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameError {
     /// How far it reaches.
@@ -69,26 +69,26 @@ impl FrameHeader {
             FrameKind::PRIORITY if self.length != 5 => Err(FrameError {
                 reach: Reach::Stream,
                 code: ErrorCode::FRAME_SIZE_ERROR,
-                rule: "RFC 9113 §6.3: PRIORITY has 5 octets",
+                rule: "RFC 9113 §6.3: PRIORITY has 5 bytes",
             }),
             FrameKind::RST_STREAM if self.length != 4 => {
-                Err(size("RFC 9113 §6.4: RST_STREAM has 4 octets"))
+                Err(size("RFC 9113 §6.4: RST_STREAM has 4 bytes"))
             }
             FrameKind::SETTINGS if self.has(FLAG_ACK) && self.length != 0 => {
                 Err(size("RFC 9113 §6.5: an acknowledgement is empty"))
             }
             FrameKind::SETTINGS if !self.length.is_multiple_of(6) => {
-                Err(size("RFC 9113 §6.5: SETTINGS has 6 octets a parameter"))
+                Err(size("RFC 9113 §6.5: SETTINGS has 6 bytes a parameter"))
             }
-            FrameKind::PING if self.length != 8 => Err(size("RFC 9113 §6.7: PING has 8 octets")),
+            FrameKind::PING if self.length != 8 => Err(size("RFC 9113 §6.7: PING has 8 bytes")),
             FrameKind::GOAWAY if self.length < 8 => {
-                Err(size("RFC 9113 §6.8: GOAWAY has 8 octets or more"))
+                Err(size("RFC 9113 §6.8: GOAWAY has 8 bytes or more"))
             }
             FrameKind::WINDOW_UPDATE if self.length != 4 => {
-                Err(size("RFC 9113 §6.9: WINDOW_UPDATE has 4 octets"))
+                Err(size("RFC 9113 §6.9: WINDOW_UPDATE has 4 bytes"))
             }
             FrameKind::PRIORITY_UPDATE if self.length < 4 => {
-                Err(size("RFC 9218 §7.1: PRIORITY_UPDATE has 4 octets or more"))
+                Err(size("RFC 9218 §7.1: PRIORITY_UPDATE has 4 bytes or more"))
             }
             _ => Ok(()),
         }

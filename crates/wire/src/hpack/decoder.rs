@@ -8,7 +8,7 @@ use super::{Error, Fault, huffman, integer};
 use crate::fields::Field;
 
 /// How many times the list's limit may be copied out of the table by literals that name an entry: two
-/// octets can copy a whole table, and a block can hold thousands of them.
+/// bytes can copy a whole table, and a block can hold thousands of them.
 const COPIES: usize = 16;
 
 /// Room that is kept between fields.
@@ -28,21 +28,21 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Begins with a table of `capacity` octets, which both sides know (4096 in HTTP/2).
+    /// Begins with a table of `capacity` bytes, which both sides know (4096 in HTTP/2).
     pub fn new(capacity: usize) -> Self {
         let (table, scratch) = (DynamicTable::new(capacity), Vec::new());
         Self { table, allowed: capacity, update_due: false, scratch, resized: 0 }
     }
 
     /// Changes what the peer may use. Call it when the peer has acknowledged the setting.
-    pub fn set_allowed(&mut self, octets: usize) {
+    pub fn set_allowed(&mut self, bytes: usize) {
         self.resized += 1;
-        self.allowed = octets;
-        self.update_due = self.table.capacity() > octets;
+        self.allowed = bytes;
+        self.update_due = self.table.capacity() > bytes;
     }
 
-    /// What the meaning of a block depends on beside its octets: as long as this is the same, and no change of capacity
-    /// is due, the same octets are the same fields.
+    /// What the meaning of a block depends on beside its bytes: as long as this is the same, and no change of capacity
+    /// is due, the same bytes are the same fields.
     pub fn era(&self) -> Option<Era> {
         let era = Era { inserted: self.table.inserted(), resized: self.resized };
         (!self.update_due).then_some(era)

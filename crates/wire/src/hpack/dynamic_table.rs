@@ -12,7 +12,7 @@ pub(super) struct DynamicTable {
     entries: VecDeque<Entry>,
     /// Text of all live entries, oldest first, after that of some dropped ones.
     text: Vec<u8>,
-    /// Octets ever dropped from the front of `text`.
+    /// Bytes ever dropped from the front of `text`.
     base: u64,
     size: usize,
     capacity: usize,
@@ -21,7 +21,7 @@ pub(super) struct DynamicTable {
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// Where its text begins, counted from the first octet ever inserted.
+    /// Where its text begins, counted from the first byte ever inserted.
     start: u64,
     name: u32,
     value: u32,
@@ -47,9 +47,9 @@ impl DynamicTable {
         self.inserted
     }
 
-    pub(super) fn set_capacity(&mut self, octets: usize) {
-        self.capacity = octets;
-        self.evict_to(octets);
+    pub(super) fn set_capacity(&mut self, bytes: usize) {
+        self.capacity = bytes;
+        self.evict_to(bytes);
     }
 
     /// Adds an entry, dropping old ones for it. One that is larger than the table empties it
@@ -78,15 +78,15 @@ impl DynamicTable {
         Some((&self.text[start..name_end], &self.text[name_end..value_end]))
     }
 
-    fn evict_to(&mut self, octets: usize) {
-        while self.size > octets {
+    fn evict_to(&mut self, bytes: usize) {
+        while self.size > bytes {
             let Some(entry) = self.entries.pop_front() else { break };
             self.size -= entry.name as usize + entry.value as usize + OVERHEAD;
         }
         let end = self.base + self.text.len() as u64;
         let live = self.entries.front().map_or(end, |entry| entry.start);
         let dead = (live - self.base) as usize;
-        // Amortised: an octet is moved at most once for each octet dropped.
+        // Amortised: a byte is moved at most once for each byte dropped.
         if dead > self.text.len() / 2 {
             self.text.drain(..dead);
             self.base = live;

@@ -1,5 +1,5 @@
 //! Fields to a header block. The one rule: a lookup is a hash and one comparison, never a search;
-//! where two fields share a bucket the older is coded again, which costs octets and not time.
+//! where two fields share a bucket the older is coded again, which costs bytes and not time.
 
 use super::static_table::{self, Found};
 use super::{dynamic_table::DynamicTable, huffman, integer};
@@ -18,14 +18,14 @@ pub struct Encoder {
     names: Box<[u64; BUCKETS]>,
     /// The smallest capacity since the last block, where it changed.
     announce: Option<usize>,
-    /// Octets of the block's fields.
+    /// Bytes of the block's fields.
     plain: usize,
     /// How often the table's capacity has changed.
     resized: u64,
 }
 
 impl Encoder {
-    /// Begins with a table of `capacity` octets, which both sides know (4096 in HTTP/2).
+    /// Begins with a table of `capacity` bytes, which both sides know (4096 in HTTP/2).
     pub fn new(capacity: usize) -> Self {
         let table = DynamicTable::new(capacity);
         let (whole, names) = (Box::new([0; BUCKETS]), Box::new([0; BUCKETS]));
@@ -33,17 +33,17 @@ impl Encoder {
     }
 
     /// Changes the table's capacity; the next block tells the decoder.
-    pub fn set_capacity(&mut self, octets: usize) {
-        if octets == self.table.capacity() {
+    pub fn set_capacity(&mut self, bytes: usize) {
+        if bytes == self.table.capacity() {
             return;
         }
         self.resized += 1;
-        self.announce = Some(self.announce.unwrap_or(octets).min(octets));
-        self.table.set_capacity(octets);
+        self.announce = Some(self.announce.unwrap_or(bytes).min(bytes));
+        self.table.set_capacity(bytes);
     }
 
     /// What the next block depends on beside its fields: as long as this is the same, and no change of capacity waits
-    /// to be told, the same fields come out as the same octets.
+    /// to be told, the same fields come out as the same bytes.
     pub fn era(&self) -> Option<Era> {
         let era = Era { inserted: self.table.inserted(), resized: self.resized };
         self.announce.is_none().then_some(era)
@@ -96,7 +96,7 @@ impl Encoder {
         self.names[bucket(name_hash)] = self.table.inserted();
     }
 
-    /// Octets of the block so far, before compression: [`plain_size`] of its fields.
+    /// Bytes of the block so far, before compression: [`plain_size`] of its fields.
     pub fn plain_size(&self) -> usize {
         self.plain
     }
@@ -118,7 +118,7 @@ pub struct Era {
     pub(super) resized: u64,
 }
 
-/// Octets of a field as HTTP/1.1 writes it (RFC 9112 §5): name, colon, a space, value, CRLF.
+/// Bytes of a field as HTTP/1.1 writes it (RFC 9112 §5): name, colon, a space, value, CRLF.
 #[inline]
 pub fn plain_size(field: Field<'_>) -> usize {
     const AROUND: usize = ": \r\n".len();
@@ -181,7 +181,7 @@ fn bucket(hash: u64) -> usize {
     (hash >> 56) as usize % BUCKETS
 }
 
-/// A multiply-rotate hash over eight octets at a time (as in FxHash): the peer cannot gain by
+/// A multiply-rotate hash over eight bytes at a time (as in FxHash): the peer cannot gain by
 /// collisions, since a bucket has one place.
 fn hash(text: &[u8], start: u64) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -193,5 +193,5 @@ fn hash(text: &[u8], start: u64) -> u64 {
         word.copy_from_slice(chunk);
         hash = mix(hash, u64::from_le_bytes(word));
     }
-    chunks.remainder().iter().fold(hash, |hash, &octet| mix(hash, u64::from(octet)))
+    chunks.remainder().iter().fold(hash, |hash, &byte| mix(hash, u64::from(byte)))
 }

@@ -88,18 +88,18 @@ const fn tables() -> Tables {
     t
 }
 
-/// Octets that `text` takes when coded.
+/// Bytes that `text` takes when coded.
 pub(super) fn coded_length(text: &[u8]) -> usize {
-    let bits: usize = text.iter().map(|&octet| usize::from(LENGTHS[usize::from(octet)])).sum();
+    let bits: usize = text.iter().map(|&byte| usize::from(LENGTHS[usize::from(byte)])).sum();
     bits.div_ceil(8)
 }
 
 /// Appends the code of `text`, padded with ones (RFC 7541 §5.2).
 pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
     let (mut held, mut bits) = (0_u64, 0_u32);
-    for &octet in text {
-        let length = u32::from(LENGTHS[usize::from(octet)]);
-        held = (held << length) | u64::from(TABLES.codes[usize::from(octet)]);
+    for &byte in text {
+        let length = u32::from(LENGTHS[usize::from(byte)]);
+        held = (held << length) | u64::from(TABLES.codes[usize::from(byte)]);
         bits += length;
         while bits >= 8 {
             bits -= 8;
@@ -117,15 +117,15 @@ pub(super) struct Malformed;
 
 /// Appends the text that `coded` stands for.
 pub(super) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
-    // At most eight symbols to five octets.
+    // At most eight symbols to five bytes.
     out.reserve(coded.len() * 8 / 5 + 1);
     let mut rest = coded;
     // The next bits, left-aligned; `bits` of them count.
     let (mut window, mut bits) = (0_u64, 0_u32);
     loop {
         while bits <= 56 {
-            let Some((&octet, tail)) = rest.split_first() else { break };
-            window |= u64::from(octet) << (56 - bits);
+            let Some((&byte, tail)) = rest.split_first() else { break };
+            window |= u64::from(byte) << (56 - bits);
             bits += 8;
             rest = tail;
         }
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn every_octet_survives_in_every_alignment() {
+    fn every_byte_survives_in_every_alignment() {
         for lead in 0..8 {
             let mut text = vec![b'a'; lead];
             text.extend(0..=255_u8);
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(
             decode(&[0b0001_1111, 0xff], &mut out),
             Err(Malformed),
-            "a whole octet of padding"
+            "a whole byte of padding"
         );
         assert_eq!(decode(&[0xff, 0xff, 0xff, 0xfc], &mut out), Err(Malformed), "EOS itself");
         assert_eq!(decode(&[0xff], &mut out), Err(Malformed));

@@ -21,7 +21,7 @@ pub(super) fn encode(value: usize, bits: u32, flags: u8, out: &mut Vec<u8>) {
     out.push(rest as u8);
 }
 
-/// Reads an integer whose prefix is the low `bits` bits of the first octet of `input`.
+/// Reads an integer whose prefix is the low `bits` bits of the first byte of `input`.
 #[inline]
 pub(super) fn decode(input: &mut &[u8], bits: u32) -> Result<usize, Fault> {
     let full = (1_usize << bits) - 1;
@@ -30,17 +30,17 @@ pub(super) fn decode(input: &mut &[u8], bits: u32) -> Result<usize, Fault> {
     if value == full {
         let mut shift = 0;
         loop {
-            let (&octet, tail) = rest.split_first().ok_or(Fault::Truncated)?;
+            let (&byte, tail) = rest.split_first().ok_or(Fault::Truncated)?;
             rest = tail;
             if shift > 28 {
                 return Err(Fault::Overflow);
             }
-            value += usize::from(octet & 0x7f) << shift;
+            value += usize::from(byte & 0x7f) << shift;
             if value > LARGEST {
                 return Err(Fault::Overflow);
             }
             shift += 7;
-            if octet & 0x80 == 0 {
+            if byte & 0x80 == 0 {
                 break;
             }
         }
@@ -55,14 +55,14 @@ mod tests {
 
     #[test]
     fn the_examples_of_rfc_7541_c_1_hold() {
-        for (value, bits, octets) in [
+        for (value, bits, bytes) in [
             (10, 5, &[0b01010][..]),
             (1337, 5, &[0b11111, 0b1001_1010, 0b0000_1010]),
             (42, 8, &[0b0010_1010]),
         ] {
             let mut out = Vec::new();
             encode(value, bits, 0, &mut out);
-            assert_eq!(out, octets);
+            assert_eq!(out, bytes);
             assert_eq!(decode(&mut &out[..], bits), Ok(value));
         }
     }

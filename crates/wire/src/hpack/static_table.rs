@@ -90,7 +90,7 @@ pub(super) fn find(name: &[u8], value: &[u8]) -> Found {
     Found::Name(first)
 }
 
-/// The first entry of that name. Names are told apart by length and one octet, then compared once.
+/// The first entry of that name. Names are told apart by length and one byte, then compared once.
 fn index_of_name(name: &[u8]) -> Option<usize> {
     let last = *name.last()?;
     let index = match (name.len(), last) {

@@ -1,4 +1,4 @@
-//! One packet's headers. The one rule: every length that is read is checked against the octets there.
+//! One packet's headers. The one rule: every length that is read is checked against the bytes there.
 
 use crate::quic::LongHeader;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,36 +12,36 @@ pub const UDP: u8 = 17;
 /// RFC 768.
 const UDP_HEADER: usize = 8;
 
-/// Octets that are not an IP packet.
+/// Bytes that are not an IP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IpError {
-    /// The octets end before the header does.
-    #[error("at octet {at}: the packet ends within a header")]
+    /// The bytes end before the header does.
+    #[error("at byte {at}: the packet ends within a header")]
     Truncated {
-        /// How many octets there are.
+        /// How many bytes there are.
         at: usize,
     },
     /// Neither version 4 nor version 6.
-    #[error("at octet 0: IP version {0}")]
+    #[error("at byte 0: IP version {0}")]
     Version(u8),
     /// A header length below the least, or a total length beyond the packet.
-    #[error("at octet {at}: a length contradicts the packet")]
+    #[error("at byte {at}: a length contradicts the packet")]
     Length {
         /// Where the length stands.
         at: usize,
     },
     /// A super-packet of something else than TCP or UDP, or with a segment size of zero.
-    #[error("at octet {at}: nothing that can be split into segments")]
+    #[error("at byte {at}: nothing that can be split into segments")]
     Unsplittable {
         /// Where the transport header would begin.
         at: usize,
     },
 }
 
-/// A parsed packet, borrowing its octets.
+/// A parsed packet, borrowing its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
-    octets: &'a [u8],
+    bytes: &'a [u8],
     source: IpAddr,
     destination: IpAddr,
     protocol: u8,
@@ -50,19 +50,19 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Reads the IP header, and IPv6's extension headers; octets behind the total length are padding.
-    pub fn parse(octets: &'a [u8]) -> Result<Self, IpError> {
-        match octets.first().map(|first| first >> 4) {
-            Some(4) => parse_v4(octets),
-            Some(6) => parse_v6(octets),
+    /// Reads the IP header, and IPv6's extension headers; bytes behind the total length are padding.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, IpError> {
+        match bytes.first().map(|first| first >> 4) {
+            Some(4) => parse_v4(bytes),
+            Some(6) => parse_v6(bytes),
             Some(version) => Err(IpError::Version(version)),
             None => Err(IpError::Truncated { at: 0 }),
         }
     }
 
-    /// All octets from the IP header on.
-    pub fn octets(&self) -> &'a [u8] {
-        self.octets
+    /// All bytes from the IP header on.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
     }
 
     /// Sender.
@@ -80,14 +80,14 @@ impl<'a> Packet<'a> {
         self.protocol
     }
 
-    /// Octets of the IP header and its extensions.
+    /// Bytes of the IP header and its extensions.
     pub fn transport_at(&self) -> usize {
         self.transport_at
     }
 
     /// The transport header and what follows.
     pub fn transport(&self) -> &'a [u8] {
-        &self.octets[self.transport_at..]
+        &self.bytes[self.transport_at..]
     }
 
     /// Between whom, for TCP and UDP; a later fragment has no ports and so no flow.
@@ -139,7 +139,7 @@ impl<'a> Packet<'a> {
         Some(UdpMark { payload: payload.len() as u32, quic })
     }
 
-    /// Octets of the TCP header with its options, where there is a whole one.
+    /// Bytes of the TCP header with its options, where there is a whole one.
     pub(crate) fn tcp_header_length(&self) -> Option<usize> {
         let transport = self.transport();
         if self.fragment || self.protocol != TCP || transport.len() < 20 {
@@ -150,69 +150,69 @@ impl<'a> Packet<'a> {
     }
 }
 
-fn parse_v4(octets: &[u8]) -> Result<Packet<'_>, IpError> {
-    let truncated = IpError::Truncated { at: octets.len() };
-    if octets.len() < 20 {
+fn parse_v4(bytes: &[u8]) -> Result<Packet<'_>, IpError> {
+    let truncated = IpError::Truncated { at: bytes.len() };
+    if bytes.len() < 20 {
         return Err(truncated);
     }
-    let header = usize::from(octets[0] & 0xf) * 4;
+    let header = usize::from(bytes[0] & 0xf) * 4;
     if header < 20 {
         return Err(IpError::Length { at: 0 });
     }
-    if octets.len() < header {
+    if bytes.len() < header {
         return Err(truncated);
     }
-    let octets = whole(octets, usize::from(u16_at(octets, 2)), header, 2)?;
+    let bytes = whole(bytes, usize::from(u16_at(bytes, 2)), header, 2)?;
     let address = |at: usize| {
-        IpAddr::V4(Ipv4Addr::new(octets[at], octets[at + 1], octets[at + 2], octets[at + 3]))
+        IpAddr::V4(Ipv4Addr::new(bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]))
     };
     Ok(Packet {
-        octets,
+        bytes,
         source: address(12),
         destination: address(16),
-        protocol: octets[9],
+        protocol: bytes[9],
         transport_at: header,
-        fragment: u16_at(octets, 6) & 0x1fff != 0,
+        fragment: u16_at(bytes, 6) & 0x1fff != 0,
     })
 }
 
-fn parse_v6(octets: &[u8]) -> Result<Packet<'_>, IpError> {
+fn parse_v6(bytes: &[u8]) -> Result<Packet<'_>, IpError> {
     const HEADER: usize = 40;
-    if octets.len() < HEADER {
-        return Err(IpError::Truncated { at: octets.len() });
+    if bytes.len() < HEADER {
+        return Err(IpError::Truncated { at: bytes.len() });
     }
-    let payload = usize::from(u16_at(octets, 4));
+    let payload = usize::from(u16_at(bytes, 4));
     let total = if payload == 0 { 0 } else { HEADER + payload };
-    let octets = whole(octets, total, HEADER, 4)?;
+    let bytes = whole(bytes, total, HEADER, 4)?;
     let address = |at: usize| {
         let mut sixteen = [0; 16];
-        sixteen.copy_from_slice(&octets[at..at + 16]);
+        sixteen.copy_from_slice(&bytes[at..at + 16]);
         IpAddr::V6(Ipv6Addr::from(sixteen))
     };
-    let (protocol, transport_at, fragment) = skip_extensions(octets, octets[6], HEADER)?;
+    let (protocol, transport_at, fragment) = skip_extensions(bytes, bytes[6], HEADER)?;
     let (source, destination) = (address(8), address(24));
-    Ok(Packet { octets, source, destination, protocol, transport_at, fragment })
+    Ok(Packet { bytes, source, destination, protocol, transport_at, fragment })
 }
 
 /// The packet without padding. A total of zero is what a super-packet beyond 64 KiB carries.
-fn whole(octets: &[u8], total: usize, header: usize, at: usize) -> Result<&[u8], IpError> {
+fn whole(bytes: &[u8], total: usize, header: usize, at: usize) -> Result<&[u8], IpError> {
     match total {
-        0 => Ok(octets),
-        total if total < header || total > octets.len() => Err(IpError::Length { at }),
-        total => Ok(&octets[..total]),
+        0 => Ok(bytes),
+        total if total < header || total > bytes.len() => Err(IpError::Length { at }),
+        total => Ok(&bytes[..total]),
     }
 }
 
 /// RFC 8200 §4: hop-by-hop (0), routing (43), fragment (44) and destination options (60).
 fn skip_extensions(
-    octets: &[u8],
+    bytes: &[u8],
     mut protocol: u8,
     mut at: usize,
 ) -> Result<(u8, usize, bool), IpError> {
     let mut fragment = false;
     while matches!(protocol, 0 | 43 | 44 | 60) {
-        let Some(header) = octets.get(at..at + 8) else {
-            return Err(IpError::Truncated { at: octets.len() });
+        let Some(header) = bytes.get(at..at + 8) else {
+            return Err(IpError::Truncated { at: bytes.len() });
         };
         let length = match protocol {
             44 => {
@@ -223,8 +223,8 @@ fn skip_extensions(
         };
         protocol = header[0];
         at += length;
-        if at > octets.len() {
-            return Err(IpError::Truncated { at: octets.len() });
+        if at > bytes.len() {
+            return Err(IpError::Truncated { at: bytes.len() });
         }
         if fragment {
             break;
@@ -233,6 +233,6 @@ fn skip_extensions(
     Ok((protocol, at, fragment))
 }
 
-fn u16_at(octets: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([octets[at], octets[at + 1]])
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }

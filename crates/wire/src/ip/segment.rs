@@ -12,7 +12,7 @@ const CWR: u8 = 0x80;
 /// Where the checksum of a segment is to be completed, counted from the IP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartialChecksum {
-    /// Where the checksummed octets begin.
+    /// Where the checksummed bytes begin.
     pub start: usize,
     /// Where the checksum field stands behind `start`.
     pub offset: usize,
@@ -29,9 +29,9 @@ pub struct Segments<'a> {
 }
 
 impl<'a> Segments<'a> {
-    /// Splits a TCP or UDP super-packet into segments of `size` payload octets each.
-    pub fn of(octets: &'a [u8], size: usize) -> Result<Self, IpError> {
-        let packet = Packet::parse(octets)?;
+    /// Splits a TCP or UDP super-packet into segments of `size` payload bytes each.
+    pub fn of(bytes: &'a [u8], size: usize) -> Result<Self, IpError> {
+        let packet = Packet::parse(bytes)?;
         let unsplittable = IpError::Unsplittable { at: packet.transport_at() };
         let transport = match packet.protocol() {
             TCP => packet.tcp_header_length(),
@@ -43,7 +43,7 @@ impl<'a> Segments<'a> {
             return Err(unsplittable);
         }
         // A packet without payload is still one packet.
-        let count = (packet.octets().len() - headers).div_ceil(size).max(1);
+        let count = (packet.bytes().len() - headers).div_ceil(size).max(1);
         Ok(Self { packet, headers, size, next: 0, count })
     }
 
@@ -52,7 +52,7 @@ impl<'a> Segments<'a> {
         self.count - self.next
     }
 
-    /// How many octets of IP and transport headers each segment has.
+    /// How many bytes of IP and transport headers each segment has.
     pub fn headers(&self) -> usize {
         self.headers
     }
@@ -80,12 +80,12 @@ impl<'a> Segments<'a> {
         if run == 0 {
             return false;
         }
-        let octets = self.packet.octets();
+        let bytes = self.packet.bytes();
         let from = self.headers + self.next * self.size;
-        let to = octets.len().min(from + run * self.size);
+        let to = bytes.len().min(from + run * self.size);
         let begin = out.len();
-        out.extend_from_slice(&octets[..self.headers]);
-        out.extend_from_slice(&octets[from..to]);
+        out.extend_from_slice(&bytes[..self.headers]);
+        out.extend_from_slice(&bytes[from..to]);
         self.mend(&mut out[begin..], run);
         self.next += run;
         true
@@ -118,7 +118,7 @@ impl<'a> Segments<'a> {
         let identification = identification.wrapping_add(self.next as u16);
         segment[4..6].copy_from_slice(&identification.to_be_bytes());
         segment[10..12].fill(0);
-        let checksum = Sum::ZERO.octets(&segment[..self.packet.transport_at()]).checksum();
+        let checksum = Sum::ZERO.bytes(&segment[..self.packet.transport_at()]).checksum();
         segment[10..12].copy_from_slice(&checksum.to_be_bytes());
     }
 

@@ -10,11 +10,11 @@ impl Sum {
     /// Nothing added yet.
     pub const ZERO: Self = Self(0);
 
-    /// Adds octets in network order; an odd last one counts as if a zero followed.
+    /// Adds bytes in network order; an odd last one counts as if a zero followed.
     #[must_use]
-    pub fn octets(self, octets: &[u8]) -> Self {
-        let pairs = octets.chunks_exact(2);
-        let last = pairs.remainder().first().map_or(0, |&octet| u64::from(octet) << 8);
+    pub fn bytes(self, bytes: &[u8]) -> Self {
+        let pairs = bytes.chunks_exact(2);
+        let last = pairs.remainder().first().map_or(0, |&byte| u64::from(byte) << 8);
         Self(pairs.fold(self.0 + last, |sum, pair| {
             sum + u64::from(u16::from_be_bytes([pair[0], pair[1]]))
         }))
@@ -26,12 +26,12 @@ impl Sum {
         Self(self.0 + u64::from(number >> 16) + u64::from(number & 0xffff))
     }
 
-    /// Adds the pseudo-header (RFC 9293 §3.1, RFC 8200 §8.1) of `length` transport octets.
+    /// Adds the pseudo-header (RFC 9293 §3.1, RFC 8200 §8.1) of `length` transport bytes.
     #[must_use]
     pub fn pseudo_header(self, ends: (IpAddr, IpAddr), protocol: u8, length: u32) -> Self {
         let of = |sum: Self, end: IpAddr| match end {
-            IpAddr::V4(end) => sum.octets(&end.octets()),
-            IpAddr::V6(end) => sum.octets(&end.octets()),
+            IpAddr::V4(end) => sum.bytes(&end.octets()),
+            IpAddr::V6(end) => sum.bytes(&end.octets()),
         };
         of(of(self, ends.0), ends.1).number(u32::from(protocol)).number(length)
     }
@@ -57,12 +57,12 @@ mod tests {
 
     #[test]
     fn the_example_of_rfc_1071_sums_up() {
-        let sum = Sum::ZERO.octets(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]);
+        let sum = Sum::ZERO.bytes(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]);
         assert_eq!(sum.folded(), 0xddf2);
     }
 
     #[test]
-    fn an_odd_last_octet_is_the_high_one() {
-        assert_eq!(Sum::ZERO.octets(&[0x12]).folded(), 0x1200);
+    fn an_odd_last_byte_is_the_high_one() {
+        assert_eq!(Sum::ZERO.bytes(&[0x12]).folded(), 0x1200);
     }
 }

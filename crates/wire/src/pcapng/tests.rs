@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-fn octets(block: Block<'_>) -> Vec<u8> {
+fn bytes(block: Block<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     block.encode(&mut out);
     out
@@ -21,7 +21,7 @@ proptest! {
     ) {
         let (interface, at) = numbers;
         let packet = Captured { interface, at, way, frame: &frame, comment: comment.as_deref() };
-        let written = octets(Block::Packet(packet));
+        let written = bytes(Block::Packet(packet));
         prop_assert_eq!(written.len() % 4, 0);
         prop_assert_eq!(Block::decode(&written), Ok((Block::Packet(packet), written.len())));
     }
@@ -36,34 +36,34 @@ proptest! {
             Block::Interface(Interface { name: first, description: second }),
             Block::TlsKeys(&keys),
         ] {
-            let written = octets(block);
+            let written = bytes(block);
             prop_assert_eq!(Block::decode(&written), Ok((block, written.len())));
         }
     }
 
     #[test]
-    fn octets_of_any_kind_are_read_or_refused(
-        mut octets in proptest::collection::vec(any::<u8>(), 0..120),
+    fn bytes_of_any_kind_are_read_or_refused(
+        mut bytes in proptest::collection::vec(any::<u8>(), 0..120),
         kind in prop_oneof![Just(SECTION), Just(INTERFACE), Just(PACKET), Just(SECRETS), any::<u32>()],
         frame in any::<bool>(),
     ) {
         // Framed well, most get as far as the body.
-        if frame && octets.len() >= 12 {
-            let length = octets.len() & !3;
-            octets.truncate(length);
-            octets[..4].copy_from_slice(&kind.to_le_bytes());
+        if frame && bytes.len() >= 12 {
+            let length = bytes.len() & !3;
+            bytes.truncate(length);
+            bytes[..4].copy_from_slice(&kind.to_le_bytes());
             for at in [4, length - 4] {
-                octets[at..at + 4].copy_from_slice(&(length as u32).to_le_bytes());
+                bytes[at..at + 4].copy_from_slice(&(length as u32).to_le_bytes());
             }
         }
-        if let Ok((_, length)) = Block::decode(&octets) {
-            prop_assert!(length <= octets.len());
+        if let Ok((_, length)) = Block::decode(&bytes) {
+            prop_assert!(length <= bytes.len());
         }
     }
 }
 
 #[test]
-fn a_packet_block_has_the_octets_of_the_draft() {
+fn a_packet_block_has_the_bytes_of_the_draft() {
     let packet = Captured {
         interface: 1,
         at: 0x0102_0304_0506_0708,
@@ -79,7 +79,7 @@ fn a_packet_block_has_the_octets_of_the_draft() {
         &[60, 0, 0, 0],
     ]
     .concat();
-    assert_eq!(octets(Block::Packet(packet)), expected);
+    assert_eq!(bytes(Block::Packet(packet)), expected);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn blocks_of_other_kinds_are_skipped() {
 
 #[test]
 fn damage_is_told_with_its_place() {
-    let whole = octets(Block::Packet(Captured {
+    let whole = bytes(Block::Packet(Captured {
         interface: 0,
         at: 0,
         way: Way::Inbound,
@@ -101,9 +101,9 @@ fn damage_is_told_with_its_place() {
         comment: Some("\u{fc}"),
     }));
     let decoded = |change: fn(&mut Vec<u8>)| {
-        let mut octets = whole.clone();
-        change(&mut octets);
-        Block::decode(&octets).map(|_| ()).unwrap_err()
+        let mut bytes = whole.clone();
+        change(&mut bytes);
+        Block::decode(&bytes).map(|_| ()).unwrap_err()
     };
     assert_eq!(decoded(|o| o.truncate(30)), PcapngError::Truncated { at: 30 });
     assert_eq!(decoded(|o| o[4] = 9), PcapngError::Length { at: 4 });
@@ -114,7 +114,7 @@ fn damage_is_told_with_its_place() {
     assert_eq!(decoded(|o| o[20..28].fill(0xff)), PcapngError::Length { at: 20 });
     assert_eq!(decoded(|o| o[20] = 3), PcapngError::Foreign { at: 20 });
     assert_eq!(decoded(|o| o[44] = 0xff), PcapngError::Text { at: 44 });
-    let mut section = octets(Block::Section(Section::default()));
+    let mut section = bytes(Block::Section(Section::default()));
     section[8..12].reverse();
     assert_eq!(Block::decode(&section), Err(PcapngError::Foreign { at: 8 }));
 }
@@ -122,7 +122,7 @@ fn damage_is_told_with_its_place() {
 #[test]
 fn a_text_too_long_for_its_field_is_cut_between_characters() {
     let long = "\u{fc}".repeat(40_000);
-    let written = octets(Block::Section(Section { comment: Some(&long), ..Section::default() }));
+    let written = bytes(Block::Section(Section { comment: Some(&long), ..Section::default() }));
     let Ok((Block::Section(Section { comment: Some(comment), .. }), _)) = Block::decode(&written)
     else {
         panic!("no section");

@@ -52,8 +52,8 @@ impl Decoder {
         Self { inflate, begun: false, plain: Vec::new(), names: Vec::new() }
     }
 
-    /// Reads a block whose list has `limit` octets at most, and hands its fields to `emit`, one a
-    /// value; gives the octets of the list. After an error what was emitted is not to be used.
+    /// Reads a block whose list has `limit` bytes at most, and hands its fields to `emit`, one a
+    /// value; gives the bytes of the list. After an error what was emitted is not to be used.
     pub fn decode(
         &mut self,
         block: &[u8],
@@ -65,7 +65,7 @@ impl Decoder {
         list.read(emit).map(|()| size)
     }
 
-    /// The list of a block, of `limit` octets at most, still to be read.
+    /// The list of a block, of `limit` bytes at most, still to be read.
     pub fn list(&mut self, block: &[u8], limit: usize) -> Result<List<'_>, BlockError> {
         self.inflate(block, limit)?;
         Ok(List { plain: &mut self.plain, names: &mut self.names })
@@ -134,14 +134,14 @@ pub struct List<'d> {
 }
 
 impl List<'_> {
-    /// Its octets.
+    /// Its bytes.
     pub fn size(&self) -> usize {
         self.plain.len()
     }
 
     /// How many pairs it says that it has, where there is room for as many.
     pub fn pairs(&self) -> Option<usize> {
-        // A pair has two lengths and an octet.
+        // A pair has two lengths and a byte.
         let count = word(self.plain, &mut 0).ok()? as usize;
         (count <= self.plain.len() / 9).then_some(count)
     }
@@ -177,7 +177,7 @@ fn read_pairs(
             emit(Field { name, value, sensitive: false });
             continue;
         }
-        for value in value.split(|&octet| octet == 0) {
+        for value in value.split(|&byte| byte == 0) {
             if value.is_empty() {
                 let rule = "SPDY §2.6.10: a value between NULs is not empty";
                 return Err(BlockError::Malformed(rule));
@@ -186,7 +186,7 @@ fn read_pairs(
         }
     }
     if at != plain.len() {
-        return Err(BlockError::Malformed("SPDY §2.6.10: octets behind the last pair"));
+        return Err(BlockError::Malformed("SPDY §2.6.10: bytes behind the last pair"));
     }
     check_unique(plain, names)
 }
@@ -196,9 +196,9 @@ const BROKEN: BlockError =
 const SHORT: BlockError = BlockError::Malformed("SPDY §2.6.10: the header block is too short");
 
 fn word(plain: &[u8], at: &mut usize) -> Result<u32, BlockError> {
-    let octets = plain.get(*at..).and_then(|rest| rest.first_chunk()).ok_or(SHORT)?;
+    let bytes = plain.get(*at..).and_then(|rest| rest.first_chunk()).ok_or(SHORT)?;
     *at += 4;
-    Ok(u32::from_be_bytes(*octets))
+    Ok(u32::from_be_bytes(*bytes))
 }
 
 fn text<'p>(plain: &'p [u8], at: &mut usize) -> Result<&'p [u8], BlockError> {
@@ -233,10 +233,10 @@ mod tests {
     use super::super::{Effort, Encoder};
     use super::*;
 
-    fn block(encoder: &mut Encoder, octets: usize) -> Vec<u8> {
+    fn block(encoder: &mut Encoder, bytes: usize) -> Vec<u8> {
         let mut block = Vec::new();
         encoder.begin();
-        encoder.field(b"x", &vec![b'x'; octets]);
+        encoder.field(b"x", &vec![b'x'; bytes]);
         encoder.finish(&mut block);
         block
     }
@@ -245,9 +245,9 @@ mod tests {
     fn what_a_block_inflates_to_never_takes_much_more_room_than_the_limit() {
         const LIMIT: usize = 16 * 1024;
         let (mut encoder, mut decoder) = (Encoder::new(Effort::BEST), Decoder::new());
-        for octets in [LIMIT / 2, 2 * LIMIT, 10 * LIMIT, LIMIT / 2, 4000 * LIMIT] {
-            let outcome = decoder.decode(&block(&mut encoder, octets), LIMIT, |_| {});
-            assert_eq!(outcome.is_ok(), octets < LIMIT);
+        for bytes in [LIMIT / 2, 2 * LIMIT, 10 * LIMIT, LIMIT / 2, 4000 * LIMIT] {
+            let outcome = decoder.decode(&block(&mut encoder, bytes), LIMIT, |_| {});
+            assert_eq!(outcome.is_ok(), bytes < LIMIT);
             assert!(decoder.plain.capacity() <= 3 * LIMIT, "{}", decoder.plain.capacity());
         }
         assert_eq!(decoder.plain.len(), 0);

@@ -1,4 +1,4 @@
-//! The octets that both sides' compressors know beforehand (SPDY §2.6.10.1): names and values that
+//! The bytes that both sides' compressors know beforehand (SPDY §2.6.10.1): names and values that
 //! are frequent in HTTP, each name behind its length as it stands in a block.
 
 /// zlib's check value of the dictionary, which a stream that needs it names.

@@ -1,17 +1,17 @@
-//! Frames to octets.
+//! Frames to bytes.
 
 use super::header::{FLAG_CLEAR_SETTINGS, FLAG_FIN, FLAG_UNIDIRECTIONAL, Subject};
 use super::{Frame, FrameHeader, FrameKind, HEADER_LENGTH, Persistence, Setting};
 
 impl Frame<'_> {
-    /// Appends the frame. Payloads must be shorter than 2^24 octets.
+    /// Appends the frame. Payloads must be shorter than 2^24 bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[0; HEADER_LENGTH]);
         let mut header = self.payload(out);
         header.length = (out.len() - start - HEADER_LENGTH) as u32;
         debug_assert!(header.length < 1 << 24, "a frame's length has 24 bits");
-        out[start..start + HEADER_LENGTH].copy_from_slice(&header.octets());
+        out[start..start + HEADER_LENGTH].copy_from_slice(&header.bytes());
     }
 
     /// Appends the payload; gives the header but for its length.

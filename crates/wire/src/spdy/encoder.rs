@@ -26,7 +26,7 @@ impl Effort {
     pub const NONE: Self = Self::Zlib(0);
     /// Least work of those that compress.
     pub const FAST: Self = Self::Fields;
-    /// Fewest octets.
+    /// Fewest bytes.
     pub const BEST: Self = Self::Zlib(9);
 }
 
@@ -52,7 +52,7 @@ impl Encoder {
             Effort::Fields => Coder::Fields(FieldCoder::new()),
             Effort::Zlib(level) => {
                 let mut deflate = Compress::new(Compression::new(u32::from(level.min(9))), true);
-                // It cannot fail before the first octet.
+                // It cannot fail before the first byte.
                 let set = deflate.set_dictionary(DICTIONARY);
                 debug_assert!(set.is_ok());
                 Coder::Zlib(deflate)
@@ -129,7 +129,7 @@ impl Encoder {
         }
     }
 
-    /// Octets of the list so far, before compression.
+    /// Bytes of the list so far, before compression.
     pub fn plain_size(&self) -> usize {
         self.plain.len()
     }

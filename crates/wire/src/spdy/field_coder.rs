@@ -5,9 +5,9 @@
 //!
 //! A pair that was sent before is a copy of it, and pairs that were neighbours then are one copy. A name
 //! with a new value is a copy up to where the value differs from the last one, and from where it is the
-//! same again. New text is looked through for four octets that were new text before. Each of the
+//! same again. New text is looked through for four bytes that were new text before. Each of the
 //! three is a lookup with a comparison of what it finds; where two things share a bucket the older is
-//! forgotten, which costs octets and not time.
+//! forgotten, which costs bytes and not time.
 
 use super::fixed_code::{FixedBlock, LEAST_COPY, MOST_COPY};
 use super::window::{Place, Window};
@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 /// RFC 1950 §2.2: DEFLATE with a window of 32 KiB, of least effort, with a dictionary.
 const STREAM_HEADER: [u8; 2] = [0x78, 0x3f];
 
-/// Fewest octets that new text is looked up by, and that are copied of a value's end.
+/// Fewest bytes that new text is looked up by, and that are copied of a value's end.
 const GRAM: usize = 4;
 
 /// Buckets of each kind.
@@ -26,7 +26,7 @@ const NAMES: usize = 512;
 const PAIRS: usize = 1024;
 const GRAMS: usize = 2048;
 
-/// Octets of a length in a header block.
+/// Bytes of a length in a header block.
 const LENGTH: usize = 4;
 
 /// What may be told of a field by the size of its block.
@@ -68,7 +68,7 @@ struct Places {
     names: [Place; NAMES],
     /// Pairs that another value has followed, by name and value.
     pairs: [Place; PAIRS],
-    /// New text, by four octets.
+    /// New text, by four bytes.
     grams: [Place; GRAMS],
 }
 
@@ -80,7 +80,7 @@ impl FieldCoder {
 
     /// Appends the block of these pairs to `out`, flushed.
     pub(super) fn block(&mut self, plain: &[u8], pairs: &[Pair], out: &mut Vec<u8>) {
-        // What is copied takes little, what is not takes nine bits an octet at most.
+        // What is copied takes little, what is not takes nine bits a byte at most.
         out.reserve(64 + plain.len() / 4);
         if self.last.is_none() {
             out.extend_from_slice(&STREAM_HEADER);
@@ -197,7 +197,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A name that stood at `old` last, with something else behind it; so many octets are the same.
+    /// A name that stood at `old` last, with something else behind it; so many bytes are the same.
     fn new_value(&mut self, spot: &Spot, old: usize, same: usize) {
         let Spot { begin, name_end, end, .. } = *spot;
         let old_end = self.replaced(old, old + name_end - begin, begin);
@@ -264,8 +264,8 @@ impl Turn<'_> {
         if !range.is_empty() {
             self.write_copy();
         }
-        for octet in &self.window.text()[range] {
-            self.block.literal(*octet);
+        for byte in &self.window.text()[range] {
+            self.block.literal(*byte);
         }
     }
 
@@ -291,26 +291,26 @@ impl Turn<'_> {
     }
 }
 
-/// What tells octets apart, eight a step: the two halves of a product, folded.
-fn hash(octets: &[u8]) -> u64 {
+/// What tells bytes apart, eight a step: the two halves of a product, folded.
+fn hash(bytes: &[u8]) -> u64 {
     const FACTOR: u128 = 0x9e37_79b9_7f4a_7c15;
     let mix = |hash: u64, word: u64| {
         let product = u128::from(hash ^ word) * FACTOR;
         (product >> 64) as u64 ^ product as u64
     };
-    let mut hash = octets.len() as u64;
-    let mut rest = octets;
+    let mut hash = bytes.len() as u64;
+    let mut rest = bytes;
     while let Some((eight, more)) = rest.split_first_chunk() {
         hash = mix(hash, u64::from_le_bytes(*eight));
         rest = more;
     }
-    // The last octets, some of them twice, but for short ones.
-    let tail = match (octets.last_chunk(), rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
+    // The last bytes, some of them twice, but for short ones.
+    let tail = match (bytes.last_chunk(), rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
         (Some(eight), ..) => u64::from_le_bytes(*eight),
         (None, Some(first), Some(last)) => {
             u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last))
         }
-        _ => rest.iter().fold(0, |word, &octet| word << 8 | u64::from(octet)),
+        _ => rest.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)),
     };
     mix(hash, tail)
 }

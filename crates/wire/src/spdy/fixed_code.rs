@@ -13,7 +13,7 @@ pub(super) const LEAST_COPY: usize = 3;
 /// The longest copy.
 pub(super) const MOST_COPY: usize = 258;
 
-/// Of each literal octet.
+/// Of each literal byte.
 static LITERALS: [Code; 256] = literals();
 /// Of each length, from the shortest copy on.
 static LENGTHS: [Code; MOST_COPY - LEAST_COPY + 1] = lengths();
@@ -32,19 +32,19 @@ pub(super) struct FixedBlock<'o> {
 }
 
 impl<'o> FixedBlock<'o> {
-    /// Begins a block behind whole octets. It is never the last one.
+    /// Begins a block behind whole bytes. It is never the last one.
     pub(super) fn begin(out: &'o mut Vec<u8>) -> Self {
         // RFC 1951 §3.2.3: BFINAL 0, BTYPE 01.
         Self { out, held: 0b010, count: 3 }
     }
 
-    /// An octet as it is.
-    pub(super) fn literal(&mut self, octet: u8) {
-        let Code { bits, count } = LITERALS[usize::from(octet)];
+    /// A byte as it is.
+    pub(super) fn literal(&mut self, byte: u8) {
+        let Code { bits, count } = LITERALS[usize::from(byte)];
         self.put(u32::from(bits), u32::from(count));
     }
 
-    /// A copy of `length` octets, 3 to 258, from `distance` octets before, 1 to 32,768.
+    /// A copy of `length` bytes, 3 to 258, from `distance` bytes before, 1 to 32,768.
     pub(super) fn copy(&mut self, length: usize, distance: usize) {
         let Code { bits, count } = LENGTHS[length - LEAST_COPY];
         self.put(u32::from(bits), u32::from(count));
@@ -61,7 +61,7 @@ impl<'o> FixedBlock<'o> {
         self.put(code | (past & ((1 << extra) - 1)) << 5, 5 + extra);
     }
 
-    /// Ends the block and flushes: an empty stored block brings what went before to an octet's end.
+    /// Ends the block and flushes: an empty stored block brings what went before to a byte's end.
     pub(super) fn end(mut self) {
         // Seven zeros end the block; BFINAL 0, BTYPE 00 begin the other.
         self.put(0, 10);
@@ -150,11 +150,11 @@ mod tests {
     }
 
     #[test]
-    fn every_octet_is_read_as_it_was_written() {
+    fn every_byte_is_read_as_it_was_written() {
         let every: Vec<u8> = (0..=255).collect();
         let mut out = Vec::new();
         let mut block = FixedBlock::begin(&mut out);
-        every.iter().for_each(|octet| block.literal(*octet));
+        every.iter().for_each(|byte| block.literal(*byte));
         block.end();
         assert_eq!(inflate(&out, 256), every);
         assert_eq!(out[out.len() - 4..], FLUSHED);
@@ -167,7 +167,7 @@ mod tests {
             for length in (LEAST_COPY..=MOST_COPY).step_by(if distance < 9 { 1 } else { 37 }) {
                 let mut out = Vec::new();
                 let mut block = FixedBlock::begin(&mut out);
-                noise.iter().for_each(|octet| block.literal(*octet));
+                noise.iter().for_each(|byte| block.literal(*byte));
                 block.copy(length, distance);
                 block.end();
                 let mut expected = noise.clone();

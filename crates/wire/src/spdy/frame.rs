@@ -18,7 +18,7 @@ impl SettingId {
     pub const MAX_CONCURRENT_STREAMS: Self = Self(4);
     /// TCP's congestion window, packets.
     pub const CURRENT_CWND: Self = Self(5);
-    /// Retransmitted octets of all, per cent.
+    /// Retransmitted bytes of all, per cent.
     pub const DOWNLOAD_RETRANS_RATE: Self = Self(6);
     /// Credit of new streams.
     pub const INITIAL_WINDOW_SIZE: Self = Self(7);
@@ -48,17 +48,17 @@ pub struct Setting {
     pub persistence: Persistence,
 }
 
-/// The parameters of SETTINGS, eight octets each.
+/// The parameters of SETTINGS, eight bytes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SettingsList<'a>(pub(super) &'a [u8]);
 
 impl<'a> SettingsList<'a> {
     /// The parameters in order.
     pub fn iter(self) -> impl ExactSizeIterator<Item = Setting> + 'a {
-        self.0.chunks_exact(8).map(|octets| Setting {
-            id: SettingId(u32::from_be_bytes([0, octets[1], octets[2], octets[3]])),
-            value: u32::from_be_bytes([octets[4], octets[5], octets[6], octets[7]]),
-            persistence: match octets[0] & 3 {
+        self.0.chunks_exact(8).map(|bytes| Setting {
+            id: SettingId(u32::from_be_bytes([0, bytes[1], bytes[2], bytes[3]])),
+            value: u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
+            persistence: match bytes[0] & 3 {
                 0 => Persistence::Session,
                 1 => Persistence::Persist,
                 _ => Persistence::Persisted,
@@ -70,11 +70,11 @@ impl<'a> SettingsList<'a> {
 /// A frame. `fin` is FLAG_FIN: the sender's side of the stream ends. A block is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// Body octets.
+    /// Body bytes.
     Data {
         /// Their stream.
         stream: u32,
-        /// The octets.
+        /// The bytes.
         data: &'a [u8],
         /// FLAG_FIN.
         fin: bool,
@@ -139,7 +139,7 @@ pub enum Frame<'a> {
     WindowUpdate {
         /// Its stream; 0 for the session, in SPDY/3.1.
         stream: u32,
-        /// Octets, 1 to 2^31 - 1.
+        /// Bytes, 1 to 2^31 - 1.
         increment: u32,
     },
     /// A type that is not known, to be ignored (SPDY §2.2.1).

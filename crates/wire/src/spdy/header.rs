@@ -1,8 +1,8 @@
-//! The eight octets before every frame (SPDY §2.2).
+//! The eight bytes before every frame (SPDY §2.2).
 
 use super::VERSION;
 
-/// Octets of a frame header.
+/// Bytes of a frame header.
 pub const HEADER_LENGTH: usize = 8;
 
 /// DATA, SYN_STREAM, SYN_REPLY, HEADERS: the sender's side of the stream ends.
@@ -66,7 +66,7 @@ pub enum Subject {
         /// Type.
         kind: FrameKind,
     },
-    /// Body octets.
+    /// Body bytes.
     Data {
         /// Their stream, 31 bits.
         stream: u32,
@@ -80,7 +80,7 @@ pub struct FrameHeader {
     pub subject: Subject,
     /// Flags, as the type has them.
     pub flags: u8,
-    /// Octets of payload, 24 bits.
+    /// Bytes of payload, 24 bits.
     pub length: u32,
 }
 
@@ -90,9 +90,9 @@ impl FrameHeader {
         Self { subject: Subject::Control { version: VERSION, kind }, flags, length }
     }
 
-    /// Reads a header; every eight octets are one.
-    pub fn parse(octets: &[u8; HEADER_LENGTH]) -> Self {
-        let [a, b, c, d, flags, length @ ..] = *octets;
+    /// Reads a header; every eight bytes are one.
+    pub fn parse(bytes: &[u8; HEADER_LENGTH]) -> Self {
+        let [a, b, c, d, flags, length @ ..] = *bytes;
         let subject = if a & 0x80 == 0 {
             Subject::Data { stream: u32::from_be_bytes([a, b, c, d]) }
         } else {
@@ -103,8 +103,8 @@ impl FrameHeader {
         Self { subject, flags, length: u32::from_be_bytes([0, e, f, g]) }
     }
 
-    /// The eight octets.
-    pub fn octets(self) -> [u8; HEADER_LENGTH] {
+    /// The eight bytes.
+    pub fn bytes(self) -> [u8; HEADER_LENGTH] {
         let first = match self.subject {
             Subject::Data { stream } => stream & 0x7fff_ffff,
             Subject::Control { version, kind } => {

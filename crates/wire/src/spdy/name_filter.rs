@@ -7,7 +7,7 @@ pub(super) struct NameFilter(u64);
 impl NameFilter {
     /// Adds a name; false where neither it nor one that differs from it in case was there before.
     pub(super) fn add(&mut self, name: &[u8]) -> bool {
-        let at = |index: usize| name.get(index).map_or(0, |octet| u32::from(octet | 0x20));
+        let at = |index: usize| name.get(index).map_or(0, |byte| u32::from(byte | 0x20));
         let length = name.len();
         let ends = at(0) ^ at(length.wrapping_sub(1)) << 8 ^ at(length / 2) << 16;
         let mixed = (ends ^ (length as u32) << 24).wrapping_mul(0x9e37_79b9);

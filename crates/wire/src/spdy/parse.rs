@@ -1,4 +1,4 @@
-//! Octets to frames. The one rule: what can be known wrong from the frame alone is found here; what
+//! Bytes to frames. The one rule: what can be known wrong from the frame alone is found here; what
 //! depends on the stream or the session is not.
 
 use super::header::{FLAG_CLEAR_SETTINGS, FLAG_FIN, FLAG_UNIDIRECTIONAL, Subject};
@@ -52,15 +52,15 @@ impl FrameHeader {
             };
         };
         let (least, rule) = match kind {
-            FrameKind::SYN_STREAM => (10, "SPDY §2.6.1: SYN_STREAM has 10 octets or more"),
-            FrameKind::SYN_REPLY => (4, "SPDY §2.6.2: SYN_REPLY has 4 octets or more"),
+            FrameKind::SYN_STREAM => (10, "SPDY §2.6.1: SYN_STREAM has 10 bytes or more"),
+            FrameKind::SYN_REPLY => (4, "SPDY §2.6.2: SYN_REPLY has 4 bytes or more"),
             // The draft says 8; node-spdy may add words for a log.
-            FrameKind::RST_STREAM => (8, "SPDY §2.6.3: RST_STREAM has 8 octets"),
-            FrameKind::SETTINGS => (4, "SPDY §2.6.4: SETTINGS has 4 octets or more"),
-            FrameKind::PING => (4, "SPDY §2.6.5: PING has 4 octets"),
-            FrameKind::GOAWAY => (8, "SPDY §2.6.6: GOAWAY has 8 octets"),
-            FrameKind::HEADERS => (4, "SPDY §2.6.7: HEADERS has 4 octets or more"),
-            FrameKind::WINDOW_UPDATE => (8, "SPDY §2.6.8: WINDOW_UPDATE has 8 octets"),
+            FrameKind::RST_STREAM => (8, "SPDY §2.6.3: RST_STREAM has 8 bytes"),
+            FrameKind::SETTINGS => (4, "SPDY §2.6.4: SETTINGS has 4 bytes or more"),
+            FrameKind::PING => (4, "SPDY §2.6.5: PING has 4 bytes"),
+            FrameKind::GOAWAY => (8, "SPDY §2.6.6: GOAWAY has 8 bytes"),
+            FrameKind::HEADERS => (4, "SPDY §2.6.7: HEADERS has 4 bytes or more"),
+            FrameKind::WINDOW_UPDATE => (8, "SPDY §2.6.8: WINDOW_UPDATE has 8 bytes"),
             _ => return Ok(()),
         };
         let exact = matches!(kind, FrameKind::PING | FrameKind::GOAWAY | FrameKind::WINDOW_UPDATE);
@@ -117,7 +117,7 @@ impl<'a> Frame<'a> {
             FrameKind::SETTINGS => {
                 let count = rest.u32()?;
                 if u64::from(count) * 8 != rest.0.len() as u64 {
-                    return Err(session("SPDY §2.6.4: SETTINGS has 8 octets an entry"));
+                    return Err(session("SPDY §2.6.4: SETTINGS has 8 bytes an entry"));
                 }
                 let clear = header.has(FLAG_CLEAR_SETTINGS);
                 Self::Settings { clear, list: SettingsList(rest.0) }

@@ -7,17 +7,17 @@ use super::DICTIONARY;
 /// and what it looks at beside it; nobody was ever sent a longer distance by it.
 const REACH: usize = 32 * 1024 - 262;
 
-/// Octets at which what is out of reach is dropped.
+/// Bytes at which what is out of reach is dropped.
 const FULL: usize = 64 * 1024;
 
-/// An octet's number in all that was ever sent, modulo 2^32.
+/// A byte's number in all that was ever sent, modulo 2^32.
 pub(super) type Place = u32;
 
 /// What was sent.
 #[derive(Debug)]
 pub(super) struct Window {
     text: Vec<u8>,
-    /// The place of the first octet of `text`.
+    /// The place of the first byte of `text`.
     first: Place,
 }
 
@@ -61,12 +61,12 @@ impl Window {
         at - from <= REACH
     }
 
-    /// The four octets at `at`.
+    /// The four bytes at `at`.
     pub(super) fn four(&self, at: usize) -> Option<[u8; 4]> {
         self.text.get(at..)?.first_chunk().copied()
     }
 
-    /// How many octets are the same from `old` and from `new` on, up to `end` of the new ones.
+    /// How many bytes are the same from `old` and from `new` on, up to `end` of the new ones.
     pub(super) fn same(&self, old: usize, new: usize, end: usize) -> usize {
         let (old, new) = (&self.text[old..], &self.text[new..end]);
         let mut same = 0;
@@ -80,7 +80,7 @@ impl Window {
         same + rest.take_while(|(a, b)| a == b).count()
     }
 
-    /// How many octets are the same before `old_end` and before `new_end`, `most` at most.
+    /// How many bytes are the same before `old_end` and before `new_end`, `most` at most.
     pub(super) fn same_before(&self, old_end: usize, new_end: usize, most: usize) -> usize {
         let (old, new) = (&self.text[..old_end], &self.text[new_end - most..new_end]);
         old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count()

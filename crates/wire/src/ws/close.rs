@@ -4,7 +4,7 @@ use super::error::Error;
 use super::frame::MAX_CONTROL;
 use std::fmt;
 
-/// Octets of the longest reason.
+/// Bytes of the longest reason.
 pub const MAX_REASON: usize = MAX_CONTROL - 2;
 
 /// Why a WebSocket ends (RFC 6455 §7.4).
@@ -78,7 +78,7 @@ impl fmt::Display for CloseCode {
 pub struct CloseFrame {
     /// Why.
     pub code: CloseCode,
-    /// In words, not for people: 123 octets at most.
+    /// In words, not for people: 123 bytes at most.
     pub reason: String,
 }
 
@@ -88,7 +88,7 @@ impl CloseFrame {
         let (code, reason) = match payload {
             [] => return Ok(None),
             [_] => {
-                return Err(Error::protocol(0, "a close code has two octets (RFC 6455 §5.5.1)"));
+                return Err(Error::protocol(0, "a close code has two bytes (RFC 6455 §5.5.1)"));
             }
             [high, low, reason @ ..] => (u16::from_be_bytes([*high, *low]), reason),
         };
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_of_one_octet_and_a_reason_that_is_no_text_are_refused() {
+    fn a_payload_of_one_byte_and_a_reason_that_is_no_text_are_refused() {
         assert_eq!(CloseFrame::parse(&[3]).map_err(|error| error.code.code()), Err(1002));
         let error = CloseFrame::parse(&[3, 0xe8, b'a', 0xff]);
         assert_eq!(error.map_err(|error| (error.code.code(), error.position)), Err((1007, 3)));

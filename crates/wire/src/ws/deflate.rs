@@ -11,7 +11,7 @@ pub const TAIL: [u8; 4] = [0x00, 0x00, 0xff, 0xff];
 /// An empty message, compressed (RFC 7692 §7.2.3.6).
 const EMPTY: u8 = 0x00;
 
-/// Octets that an output grows by.
+/// Bytes that an output grows by.
 const STEP: std::ops::RangeInclusive<usize> = 1024..=1024 * 1024;
 
 /// Compresses messages.
@@ -82,11 +82,11 @@ impl Inflater {
         }
     }
 
-    /// Appends to `out` what the next octets of a message give. `out` never holds more than about
-    /// `limit` octets, and holds them only on the way to the error.
+    /// Appends to `out` what the next bytes of a message give. `out` never holds more than about
+    /// `limit` bytes, and holds them only on the way to the error.
     pub fn take(
         &mut self,
-        mut octets: &[u8],
+        mut bytes: &[u8],
         out: &mut Vec<u8>,
         limit: usize,
     ) -> Result<(), InflateError> {
@@ -98,10 +98,10 @@ impl Inflater {
             let (before_in, before_out) = (self.decompress.total_in(), out.len());
             let status = self
                 .decompress
-                .decompress_vec(octets, out, FlushDecompress::Sync)
+                .decompress_vec(bytes, out, FlushDecompress::Sync)
                 .map_err(|_| InflateError::Broken)?;
             let taken = (self.decompress.total_in() - before_in) as usize;
-            octets = octets.get(taken..).ok_or(InflateError::Broken)?;
+            bytes = bytes.get(taken..).ok_or(InflateError::Broken)?;
             if out.len() > limit {
                 return Err(InflateError::TooBig);
             }
@@ -110,7 +110,7 @@ impl Inflater {
                 // zlib began anew after it, so nothing points back across it.
                 self.decompress.reset(false);
             }
-            if octets.is_empty() && out.len() < out.capacity() {
+            if bytes.is_empty() && out.len() < out.capacity() {
                 return Ok(());
             }
             if taken == 0 && out.len() == before_out && status != Status::StreamEnd {
@@ -152,9 +152,9 @@ mod tests {
         WindowBits::new(bits).unwrap()
     }
 
-    fn inflate(inflater: &mut Inflater, octets: &[u8]) -> Result<Vec<u8>, InflateError> {
+    fn inflate(inflater: &mut Inflater, bytes: &[u8]) -> Result<Vec<u8>, InflateError> {
         let mut out = Vec::new();
-        inflater.take(octets, &mut out, LIMIT)?;
+        inflater.take(bytes, &mut out, LIMIT)?;
         inflater.end(&mut out, LIMIT)?;
         Ok(out)
     }
@@ -237,9 +237,9 @@ mod tests {
             let mut deflater = Deflater::new(level, window(bits), forgets).unwrap();
             let mut inflater = Inflater::new(window(bits), forgets);
             for message in messages {
-                let octets = deflater.message(&message).unwrap();
+                let bytes = deflater.message(&message).unwrap();
                 let mut out = Vec::new();
-                for piece in octets.chunks(size) {
+                for piece in bytes.chunks(size) {
                     prop_assert_eq!(inflater.take(piece, &mut out, LIMIT), Ok(()));
                 }
                 prop_assert_eq!(inflater.end(&mut out, LIMIT), Ok(()));
@@ -248,9 +248,9 @@ mod tests {
         }
 
         #[test]
-        fn any_octets_are_inflated_or_refused(octets in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn any_bytes_are_inflated_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let mut inflater = Inflater::new(WindowBits::MAX, false);
-            let _either = inflate(&mut inflater, &octets);
+            let _either = inflate(&mut inflater, &bytes);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Error {
     /// What the peer is told (RFC 6455 §7.4.1).
     pub code: CloseCode,
-    /// Octets from the start of the frame, or of a Close frame's payload, to where it was noticed.
+    /// Bytes from the start of the frame, or of a Close frame's payload, to where it was noticed.
     pub position: usize,
     /// The rule broken, with its RFC section.
     pub rule: &'static str,
@@ -22,7 +22,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (at octet {})", self.rule, self.position)
+        write!(f, "{} (at byte {})", self.rule, self.position)
     }
 }
 

@@ -227,7 +227,7 @@ struct Reader<'v>(&'v [u8]);
 impl Reader<'_> {
     fn token(&mut self) -> Option<String> {
         self.0 = self.0.trim_ascii_start();
-        let end = self.0.iter().position(|octet| !is_tchar(*octet)).unwrap_or(self.0.len());
+        let end = self.0.iter().position(|byte| !is_tchar(*byte)).unwrap_or(self.0.len());
         let (token, rest) = self.0.split_at(end);
         self.0 = rest.trim_ascii_start();
         if token.is_empty() { None } else { String::from_utf8(token.to_vec()).ok() }
@@ -294,8 +294,8 @@ fn put_window(text: &mut String, name: &str, bits: Option<WindowBits>) {
 }
 
 /// RFC 9110 §5.6.2: tchar.
-fn is_tchar(octet: u8) -> bool {
-    octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&octet)
+fn is_tchar(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 #[cfg(test)]
@@ -424,7 +424,7 @@ mod tests {
         }
 
         #[test]
-        fn any_octets_are_read_or_refused(value in proptest::collection::vec(any::<u8>(), 0..60)) {
+        fn any_bytes_are_read_or_refused(value in proptest::collection::vec(any::<u8>(), 0..60)) {
             for extension in parse_extensions(&value).unwrap_or_default() {
                 let _read_or_not = DeflateOffer::of(&extension);
             }

@@ -1,12 +1,12 @@
 //! Frame headers (RFC 6455 §5.2). The one rule: what a header says wrong by itself is refused here,
-//! as soon as its octet is there; what is wrong by its role or its turn is the connection's affair.
+//! as soon as its byte is there; what is wrong by its role or its turn is the connection's affair.
 
 use super::error::Error;
 
-/// Octets of the longest header.
+/// Bytes of the longest header.
 pub const MAX_HEADER: usize = 14;
 
-/// Octets of the longest payload of a control frame (RFC 6455 §5.5).
+/// Bytes of the longest payload of a control frame (RFC 6455 §5.5).
 pub const MAX_CONTROL: usize = 125;
 
 const FIN: u8 = 0x80;
@@ -86,15 +86,15 @@ pub struct FrameHeader {
     pub op_code: OpCode,
     /// The key that the payload is masked with, where it is.
     pub mask: Option<[u8; 4]>,
-    /// Octets of payload, below 2^63.
+    /// Bytes of payload, below 2^63.
     pub length: u64,
 }
 
 impl FrameHeader {
-    /// Reads a header off the front of `octets`; gives it and its own length, or None where more are
-    /// needed. Faults are told by the first two octets, where these are enough.
-    pub fn parse(octets: &[u8]) -> Result<Option<(Self, usize)>, Error> {
-        let Some(&first) = octets.first() else { return Ok(None) };
+    /// Reads a header off the front of `bytes`; gives it and its own length, or None where more are
+    /// needed. Faults are told by the first two bytes, where these are enough.
+    pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Error> {
+        let Some(&first) = bytes.first() else { return Ok(None) };
         if first & RSV2_AND_3 != 0 {
             return Err(Error::protocol(0, "RSV2 and RSV3 are 0 (RFC 6455 §5.2)"));
         }
@@ -104,17 +104,17 @@ impl FrameHeader {
         if op_code.is_control() && !fin {
             return Err(Error::protocol(0, "control frames are not fragmented (RFC 6455 §5.5)"));
         }
-        let Some(&second) = octets.get(1) else { return Ok(None) };
+        let Some(&second) = bytes.get(1) else { return Ok(None) };
         let (masked, short) = (second & MASKED != 0, second & !MASKED);
         if op_code.is_control() && usize::from(short) > MAX_CONTROL {
             return Err(Error::protocol(
                 1,
-                "control frames have 125 octets at most (RFC 6455 §5.5)",
+                "control frames have 125 bytes at most (RFC 6455 §5.5)",
             ));
         }
-        let Some((length, key_at)) = parse_length(octets, short)? else { return Ok(None) };
+        let Some((length, key_at)) = parse_length(bytes, short)? else { return Ok(None) };
         let end = if masked { key_at + 4 } else { key_at };
-        let Some(key) = octets.get(key_at..end) else { return Ok(None) };
+        let Some(key) = bytes.get(key_at..end) else { return Ok(None) };
         Ok(Some((Self { fin, rsv1, op_code, mask: key.try_into().ok(), length }, end)))
     }
 
@@ -122,40 +122,40 @@ impl FrameHeader {
     pub fn put(&self, out: &mut Vec<u8>) {
         let flags = if self.fin { FIN } else { 0 } | if self.rsv1 { RSV1 } else { 0 };
         let masked = if self.mask.is_some() { MASKED } else { 0 };
-        let mut octets = [0; MAX_HEADER];
-        octets[0] = flags | self.op_code.number();
+        let mut bytes = [0; MAX_HEADER];
+        bytes[0] = flags | self.op_code.number();
         let mut end = match self.length {
             0..=125 => {
-                octets[1] = masked | self.length as u8;
+                bytes[1] = masked | self.length as u8;
                 2
             }
             126..=0xffff => {
-                octets[1] = masked | LENGTH_16;
-                octets[2..4].copy_from_slice(&(self.length as u16).to_be_bytes());
+                bytes[1] = masked | LENGTH_16;
+                bytes[2..4].copy_from_slice(&(self.length as u16).to_be_bytes());
                 4
             }
             _ => {
-                octets[1] = masked | LENGTH_64;
-                octets[2..10].copy_from_slice(&self.length.to_be_bytes());
+                bytes[1] = masked | LENGTH_64;
+                bytes[2..10].copy_from_slice(&self.length.to_be_bytes());
                 10
             }
         };
         if let Some(key) = self.mask {
-            octets[end..end + 4].copy_from_slice(&key);
+            bytes[end..end + 4].copy_from_slice(&key);
             end += 4;
         }
-        out.extend_from_slice(&octets[..end]);
+        out.extend_from_slice(&bytes[..end]);
     }
 }
 
 /// The payload's length and where it ends to be told.
-fn parse_length(octets: &[u8], short: u8) -> Result<Option<(u64, usize)>, Error> {
+fn parse_length(bytes: &[u8], short: u8) -> Result<Option<(u64, usize)>, Error> {
     let (length, end, least) = match short {
-        LENGTH_16 => match octets.get(2..4).and_then(|part| part.try_into().ok()) {
+        LENGTH_16 => match bytes.get(2..4).and_then(|part| part.try_into().ok()) {
             Some(part) => (u64::from(u16::from_be_bytes(part)), 4, 126),
             None => return Ok(None),
         },
-        LENGTH_64 => match octets.get(2..10).and_then(|part| part.try_into().ok()) {
+        LENGTH_64 => match bytes.get(2..10).and_then(|part| part.try_into().ok()) {
             Some(part) => (u64::from_be_bytes(part), 10, 0x1_0000),
             None => return Ok(None),
         },
@@ -175,8 +175,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn rule(octets: &[u8]) -> Option<usize> {
-        FrameHeader::parse(octets).err().map(|error| error.position)
+    fn rule(bytes: &[u8]) -> Option<usize> {
+        FrameHeader::parse(bytes).err().map(|error| error.position)
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
         let data =
             |fin, op_code, length| FrameHeader { fin, rsv1: false, op_code, mask: None, length };
         // RFC 6455 §5.7
-        for (octets, expected) in [
+        for (bytes, expected) in [
             (&[0x81, 0x05][..], data(true, OpCode::Text, 5)),
             (&[0x01, 0x03], data(false, OpCode::Text, 3)),
             (&[0x80, 0x02], data(true, OpCode::Continuation, 2)),
@@ -192,10 +192,10 @@ mod tests {
             (&[0x82, 0x7e, 0x01, 0x00], data(true, OpCode::Binary, 256)),
             (&[0x82, 0x7f, 0, 0, 0, 0, 0, 1, 0, 0], data(true, OpCode::Binary, 65_536)),
         ] {
-            assert_eq!(FrameHeader::parse(octets), Ok(Some((expected, octets.len()))));
+            assert_eq!(FrameHeader::parse(bytes), Ok(Some((expected, bytes.len()))));
             let mut out = Vec::new();
             expected.put(&mut out);
-            assert_eq!(out, octets);
+            assert_eq!(out, bytes);
         }
     }
 
@@ -234,20 +234,20 @@ mod tests {
             let control = op_code.is_control();
             let length = if control { length % 126 } else { length };
             let header = FrameHeader { fin: fin || control, rsv1, op_code, mask, length };
-            let mut octets = Vec::new();
-            header.put(&mut octets);
-            prop_assert_eq!(FrameHeader::parse(&octets), Ok(Some((header, octets.len()))));
-            for cut in 0..octets.len() {
-                prop_assert_eq!(FrameHeader::parse(&octets[..cut]), Ok(None));
+            let mut bytes = Vec::new();
+            header.put(&mut bytes);
+            prop_assert_eq!(FrameHeader::parse(&bytes), Ok(Some((header, bytes.len()))));
+            for cut in 0..bytes.len() {
+                prop_assert_eq!(FrameHeader::parse(&bytes[..cut]), Ok(None));
             }
         }
 
         #[test]
-        fn what_is_read_is_what_would_be_written(octets in proptest::collection::vec(any::<u8>(), 0..20)) {
-            if let Ok(Some((header, length))) = FrameHeader::parse(&octets) {
+        fn what_is_read_is_what_would_be_written(bytes in proptest::collection::vec(any::<u8>(), 0..20)) {
+            if let Ok(Some((header, length))) = FrameHeader::parse(&bytes) {
                 let mut out = Vec::new();
                 header.put(&mut out);
-                prop_assert_eq!(&out[..], &octets[..length]);
+                prop_assert_eq!(&out[..], &bytes[..length]);
             }
         }
     }

@@ -14,7 +14,7 @@ impl Key {
         base64(&self.0)
     }
 
-    /// Whether a field's value is the base64 of 16 octets (RFC 6455 §4.2.1).
+    /// Whether a field's value is the base64 of 16 bytes (RFC 6455 §4.2.1).
     pub fn is_encoded(value: &[u8]) -> bool {
         let (Some(digits), Some(b"==")) = (value.get(..22), value.get(22..)) else { return false };
         digits.iter().all(|digit| ALPHABET.contains(digit))
@@ -30,13 +30,13 @@ pub fn accept(key: &[u8]) -> String {
 }
 
 /// RFC 4648 §4.
-fn base64(octets: &[u8]) -> String {
-    let mut text = String::with_capacity(octets.len().div_ceil(3) * 4);
-    for group in octets.chunks(3) {
+fn base64(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
         let bits = group
             .iter()
             .enumerate()
-            .fold(0_u32, |bits, (index, octet)| bits | u32::from(*octet) << (16 - 8 * index));
+            .fold(0_u32, |bits, (index, byte)| bits | u32::from(*byte) << (16 - 8 * index));
         for digit in 0..4 {
             let is_padding = digit > group.len();
             let value = (bits >> (18 - 6 * digit)) as usize & 63;
@@ -60,15 +60,15 @@ mod tests {
     #[test]
     fn base64_is_that_of_its_rfc() {
         // RFC 4648 §10
-        for (octets, text) in
+        for (bytes, text) in
             [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
         {
-            assert_eq!(base64(octets.as_bytes()), text);
+            assert_eq!(base64(bytes.as_bytes()), text);
         }
     }
 
     #[test]
-    fn a_key_has_sixteen_octets() {
+    fn a_key_has_sixteen_bytes() {
         assert!(Key::is_encoded(b"dGhlIHNhbXBsZSBub25jZQ=="));
         for value in [
             "",

@@ -1,17 +1,17 @@
-//! Masking (RFC 6455 §5.3): eight octets a step, which compilers turn into vector code.
+//! Masking (RFC 6455 §5.3): eight bytes a step, which compilers turn into vector code.
 
-/// Masks or unmasks `octets`, of which the first is the `offset`th of the frame's payload.
-pub fn mask(octets: &mut [u8], key: [u8; 4], offset: usize) {
+/// Masks or unmasks `bytes`, of which the first is the `offset`th of the frame's payload.
+pub fn mask(bytes: &mut [u8], key: [u8; 4], offset: usize) {
     let [a, b, c, d] = std::array::from_fn(|index| key[(offset + index) % 4]);
     let word = u64::from_ne_bytes([a, b, c, d, a, b, c, d]);
-    let mut words = octets.chunks_exact_mut(8);
+    let mut words = bytes.chunks_exact_mut(8);
     for chunk in &mut words {
         if let Ok(eight) = <[u8; 8]>::try_from(&*chunk) {
             chunk.copy_from_slice(&(u64::from_ne_bytes(eight) ^ word).to_ne_bytes());
         }
     }
-    for (octet, key) in words.into_remainder().iter_mut().zip(word.to_ne_bytes()) {
-        *octet ^= key;
+    for (byte, key) in words.into_remainder().iter_mut().zip(word.to_ne_bytes()) {
+        *byte ^= key;
     }
 }
 
@@ -27,15 +27,15 @@ mod tests {
             key in any::<[u8; 4]>(),
             cut in any::<prop::sample::Index>(),
         ) {
-            // RFC 6455 §5.3: j = i MOD 4; transformed-octet-i = original-octet-i XOR masking-key-octet-j
+            // RFC 6455 §5.3: j = i MOD 4; transformed-byte-i = original-byte-i XOR masking-key-byte-j
             let expected: Vec<u8> =
-                plain.iter().enumerate().map(|(i, octet)| octet ^ key[i % 4]).collect();
-            let mut octets = plain.clone();
+                plain.iter().enumerate().map(|(i, byte)| byte ^ key[i % 4]).collect();
+            let mut bytes = plain.clone();
             let cut = cut.index(plain.len() + 1);
-            let (front, back) = octets.split_at_mut(cut);
+            let (front, back) = bytes.split_at_mut(cut);
             mask(front, key, 0);
             mask(back, key, cut);
-            prop_assert_eq!(octets, expected);
+            prop_assert_eq!(bytes, expected);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Text that is checked as it arrives (RFC 6455 §8.1). The one rule: a fault is told with the octet
+//! Text that is checked as it arrives (RFC 6455 §8.1). The one rule: a fault is told with the byte
 //! that makes it one, however the text is cut.
 
 /// A check under way.
@@ -9,21 +9,21 @@ pub struct Utf8 {
     length: usize,
 }
 
-/// The octets are not UTF-8.
+/// The bytes are not UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotUtf8;
 
 impl Utf8 {
-    /// No octets so far.
+    /// No bytes so far.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next octets. The standard library's check runs over ASCII by the word.
-    pub fn take(&mut self, mut octets: &[u8]) -> Result<(), NotUtf8> {
+    /// Takes the next bytes. The standard library's check runs over ASCII by the word.
+    pub fn take(&mut self, mut bytes: &[u8]) -> Result<(), NotUtf8> {
         while self.length > 0 {
-            let Some((&first, rest)) = octets.split_first() else { return Ok(()) };
-            octets = rest;
+            let Some((&first, rest)) = bytes.split_first() else { return Ok(()) };
+            bytes = rest;
             self.begun[self.length] = first;
             self.length += 1;
             match std::str::from_utf8(&self.begun[..self.length]) {
@@ -32,11 +32,11 @@ impl Utf8 {
                 Err(_) => {}
             }
         }
-        if let Err(error) = std::str::from_utf8(octets) {
+        if let Err(error) = std::str::from_utf8(bytes) {
             if error.error_len().is_some() {
                 return Err(NotUtf8);
             }
-            let begun = &octets[error.valid_up_to()..];
+            let begun = &bytes[error.valid_up_to()..];
             self.begun[..begun.len()].copy_from_slice(begun);
             self.length = begun.len();
         }
@@ -55,9 +55,9 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_fault_shows_with_the_octet_that_makes_it_one() {
+    fn a_fault_shows_with_the_byte_that_makes_it_one() {
         // After F4, 90 is already beyond U+10FFFF; after ED, A0 begins a surrogate.
-        for (octets, faulty) in [
+        for (bytes, faulty) in [
             (&[0xf4, 0x90, 0x80, 0x80][..], 1),
             (&[0xed, 0xa0, 0x80], 1),
             (&[0xc0, 0x80], 0),
@@ -65,9 +65,9 @@ mod tests {
             (&[0xf8], 0),
         ] {
             let mut check = Utf8::new();
-            for (index, octet) in octets.iter().enumerate() {
-                let taken = check.take(&[*octet]);
-                assert_eq!(taken.is_err(), index == faulty, "{octets:x?} at {index}");
+            for (index, byte) in bytes.iter().enumerate() {
+                let taken = check.take(&[*byte]);
+                assert_eq!(taken.is_err(), index == faulty, "{bytes:x?} at {index}");
                 if taken.is_err() {
                     break;
                 }
@@ -84,8 +84,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_verdict_is_the_standard_librarys_however_the_octets_are_cut(
-            octets in prop_oneof![
+        fn the_verdict_is_the_standard_librarys_however_the_bytes_are_cut(
+            bytes in prop_oneof![
                 proptest::collection::vec(any::<u8>(), 0..40),
                 "\\PC*".prop_map(String::into_bytes),
                 proptest::collection::vec(prop::sample::select(vec![
@@ -95,8 +95,8 @@ mod tests {
             size in 1..9_usize,
         ) {
             let mut check = Utf8::new();
-            let taken = octets.chunks(size).try_for_each(|piece| check.take(piece));
-            prop_assert_eq!(taken.and_then(|()| check.end()).is_ok(), std::str::from_utf8(&octets).is_ok());
+            let taken = bytes.chunks(size).try_for_each(|piece| check.take(piece));
+            prop_assert_eq!(taken.and_then(|()| check.end()).is_ok(), std::str::from_utf8(&bytes).is_ok());
         }
     }
 }

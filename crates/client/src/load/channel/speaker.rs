@@ -1,4 +1,4 @@
-//! Who turns requests into octets, and octets into what was heard: a machine of HTTP's, or a WebSocket.
+//! Who turns requests into bytes, and bytes into what was heard: a machine of HTTP's, or a WebSocket.
 
 use super::tickets::Tickets;
 use super::{Ready, Ticket};
@@ -38,7 +38,7 @@ impl From<Fault> for Loss {
     }
 }
 
-/// Who turns requests into octets.
+/// Who turns requests into bytes.
 pub(super) enum Speaker {
     Http(Box<dyn ClientConnection>),
     Echo(Box<Echoes>),
@@ -95,11 +95,11 @@ fn hear_http(
                 (fin == Fin::Last).then_some(stream)
             }
             Event::Data { stream, data, fin } => {
-                let octets = data.len();
+                let bytes = data.len();
                 if let Some(ticket) = tickets.find(stream) {
-                    ticket.body += octets as u64;
+                    ticket.body += bytes as u64;
                 }
-                machine.consume(stream, octets);
+                machine.consume(stream, bytes);
                 (fin == Fin::Last).then_some(stream)
             }
             Event::Trailers { stream, .. } => Some(stream),

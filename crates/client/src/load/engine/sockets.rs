@@ -38,12 +38,12 @@ impl EndPoint for Load {
         self.settle(now, socket.0);
     }
 
-    fn handle_bytes(&mut self, now: Instant, socket: SocketId, octets: &[u8]) {
+    fn handle_bytes(&mut self, now: Instant, socket: SocketId, bytes: &[u8]) {
         if self.live(socket).is_none() {
             return;
         }
-        self.book.tally.received += octets.len() as u64;
-        if let Err(loss) = self.feed(now, socket.0, octets) {
+        self.book.tally.received += bytes.len() as u64;
+        if let Err(loss) = self.feed(now, socket.0, bytes) {
             return self.close(now, socket.0, loss);
         }
         if self.channels[socket.0].layer.peer_closed() {
@@ -210,9 +210,9 @@ impl Load {
         }
     }
 
-    /// Takes octets up to the requests.
-    fn feed(&mut self, now: Instant, number: usize, octets: &[u8]) -> Result<(), Loss> {
-        let mut cipher = octets;
+    /// Takes bytes up to the requests.
+    fn feed(&mut self, now: Instant, number: usize, bytes: &[u8]) -> Result<(), Loss> {
+        let mut cipher = bytes;
         loop {
             let Self { channels, servers, book, ready, .. } = self;
             let channel = &mut channels[number];

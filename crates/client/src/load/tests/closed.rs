@@ -57,8 +57,8 @@ fn without_keep_alive_each_request_has_a_connection_of_its_own() {
     struct Closing;
     impl Peer for Closing {
         fn request(&mut self, now: Instant, _nth: usize, _own: usize) -> Vec<(Instant, Deed)> {
-            let octets = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-            vec![(now + ms(1), Deed::Says(octets.to_vec())), (now + ms(1), Deed::Ends)]
+            let bytes = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+            vec![(now + ms(1), Deed::Says(bytes.to_vec())), (now + ms(1), Deed::Ends)]
         }
     }
     let mut closing = LoadPlan { connections: 2, requests: Some(10), ..plan() };

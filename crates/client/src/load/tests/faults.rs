@@ -54,7 +54,7 @@ fn silence_is_a_time_out_that_ends_the_connection() {
     assert!(tally.connects.opened >= 40);
 }
 
-/// Octets that come one a time and never make a head are bounded too: by the head's limit and by the time-out.
+/// Bytes that come one a time and never make a head are bounded too: by the head's limit and by the time-out.
 #[test]
 fn an_endless_head_is_no_answer() {
     let endless = format!("HTTP/1.1 200 OK\r\nx: {}", "y".repeat(1 << 20));
@@ -62,7 +62,7 @@ fn an_endless_head_is_no_answer() {
 }
 
 #[test]
-fn octets_that_nobody_asked_for_end_the_connection_and_cost_no_request() {
+fn bytes_that_nobody_asked_for_end_the_connection_and_cost_no_request() {
     let answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
     let mut world = World::new(forty(), Always(vec![says(&format!("{answer}{answer}"))]));
     world.go();

@@ -1,10 +1,10 @@
-//! Octets gathered for one write, where O_DIRECT wants them: at an address that is a multiple of the block.
+//! Bytes gathered for one write, where O_DIRECT wants them: at an address that is a multiple of the block.
 
 /// What O_DIRECT's addresses, lengths and places in the file are multiples of. 512 would do on most disks; a
 /// page does on all.
 pub(super) const BLOCK: usize = 4096;
 
-/// A buffer whose first octet is aligned. It never grows, for then it would move.
+/// A buffer whose first byte is aligned. It never grows, for then it would move.
 #[derive(Debug)]
 pub(super) struct Buffer {
     memory: Vec<u8>,
@@ -14,7 +14,7 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// Room for `capacity` octets, rounded up to whole blocks.
+    /// Room for `capacity` bytes, rounded up to whole blocks.
     pub(super) fn new(capacity: usize) -> Self {
         let capacity = capacity.next_multiple_of(BLOCK);
         let memory = vec![0; capacity + BLOCK];
@@ -30,11 +30,11 @@ impl Buffer {
         self.length
     }
 
-    /// Appends `octets`, for which there must be room.
-    pub(super) fn extend(&mut self, octets: &[u8]) {
+    /// Appends `bytes`, for which there must be room.
+    pub(super) fn extend(&mut self, bytes: &[u8]) {
         let from = self.start + self.length;
-        self.memory[from..from + octets.len()].copy_from_slice(octets);
-        self.length += octets.len();
+        self.memory[from..from + bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len();
     }
 
     /// The room after what is there, up to `length` in all.
@@ -42,12 +42,12 @@ impl Buffer {
         &mut self.memory[self.start + self.length..self.start + length.max(self.length)]
     }
 
-    /// So many octets of the spare room are filled.
-    pub(super) fn filled(&mut self, octets: usize) {
-        self.length = (self.length + octets).min(self.capacity);
+    /// So many bytes of the spare room are filled.
+    pub(super) fn filled(&mut self, bytes: usize) {
+        self.length = (self.length + bytes).min(self.capacity);
     }
 
-    pub(super) fn octets(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         &self.memory[self.start..self.start + self.length]
     }
 
@@ -62,12 +62,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_octet_is_aligned_wherever_the_buffer_goes() {
+    fn the_first_byte_is_aligned_wherever_the_buffer_goes() {
         for capacity in [1, 4096, 80_000, 1 << 20] {
             let mut buffer = Buffer::new(capacity);
             buffer.extend(b"x");
             let moved = Box::new(buffer);
-            assert!(moved.octets().as_ptr().addr().is_multiple_of(BLOCK));
+            assert!(moved.bytes().as_ptr().addr().is_multiple_of(BLOCK));
             assert!(moved.capacity() >= capacity);
         }
     }

@@ -26,7 +26,7 @@ pub(super) enum Order {
     Leave { id: PartId },
 }
 
-/// Octets written without a note, at most.
+/// Bytes written without a note, at most.
 const NOTED_AT_LEAST: u64 = 8 << 20;
 
 /// Time between two notes, where so many have not come.
@@ -95,7 +95,7 @@ impl Disk {
     fn write(&mut self, id: PartId, at: u64, mut buffer: Buffer) {
         if let Some((broken, Some(part))) = self.parts.get_mut(&id)
             && broken.get().is_none()
-            && let Err(error) = part.write(at, buffer.octets())
+            && let Err(error) = part.write(at, buffer.bytes())
         {
             let _first = broken.set(error);
         }
@@ -181,18 +181,18 @@ impl Part {
         Ok(Self { spec, file, direct, note: None, ranges, noted, hash })
     }
 
-    fn write(&mut self, at: u64, octets: &[u8]) -> Result<(), WriteError> {
-        if octets.is_empty() {
+    fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), WriteError> {
+        if bytes.is_empty() {
             return Ok(());
         }
-        self.put(at, octets).map_err(|error| {
+        self.put(at, bytes).map_err(|error| {
             WriteError::system(format!("write {}", self.spec.target.display()), error)
         })?;
-        let end = at + octets.len() as u64;
+        let end = at + bytes.len() as u64;
         if self.spec.digest.is_wanted() {
             match &mut self.hash {
                 Some((hash, next)) if *next == at => {
-                    hash.update(octets);
+                    hash.update(bytes);
                     *next = end;
                 }
                 // Out of order: it is read again at the end.
@@ -210,19 +210,19 @@ impl Part {
     }
 
     /// Whole blocks go past the cache where they may, the rest through it.
-    fn put(&mut self, at: u64, octets: &[u8]) -> io::Result<()> {
+    fn put(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
         let Some(direct) = self.direct.as_ref().filter(|_| at.is_multiple_of(BLOCK as u64)) else {
-            return self.file.write_all_at(octets, at);
+            return self.file.write_all_at(bytes, at);
         };
-        let blocks = octets.len() / BLOCK * BLOCK;
-        match direct.write_all_at(&octets[..blocks], at) {
+        let blocks = bytes.len() / BLOCK * BLOCK;
+        match direct.write_all_at(&bytes[..blocks], at) {
             // The file system opened it so and refuses all the same: it is not asked again.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 self.direct = None;
-                self.file.write_all_at(octets, at)
+                self.file.write_all_at(bytes, at)
             }
             Err(error) => Err(error),
-            Ok(()) => self.file.write_all_at(&octets[blocks..], at + blocks as u64),
+            Ok(()) => self.file.write_all_at(&bytes[blocks..], at + blocks as u64),
         }
     }
 

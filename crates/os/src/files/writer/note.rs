@@ -1,5 +1,5 @@
 //! The note beside a part: what of it is there, and the caller's own lines on where it comes from. The one
-//! rule: a note never claims an octet that a later run would not find.
+//! rule: a note never claims a byte that a later run would not find.
 //!
 //! It is written after each write, in place. What a process wrote stands even if it is killed, so the note is
 //! true as long as the machine was not started anew; what may be lost with the machine counts only where
@@ -20,7 +20,7 @@ const LONGEST: u64 = 1 << 20;
 /// What an earlier run has left of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
-    /// Which octets are there.
+    /// Which bytes are there.
     pub ranges: Ranges,
     /// The lines of who wrote it.
     pub label: String,
@@ -50,7 +50,7 @@ pub fn take_over(target: &Path) -> io::Result<()> {
     fs::rename(target, part_of(target))
 }
 
-/// Where the octets lie until they are whole.
+/// Where the bytes lie until they are whole.
 pub(super) fn part_of(target: &Path) -> PathBuf {
     beside(target, "part")
 }

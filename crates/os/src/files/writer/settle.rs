@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 /// Files settled at a time.
 const AT_A_TIME: usize = 8;
 
-/// Octets read at once for a digest.
+/// Bytes read at once for a digest.
 const READ: usize = 256 * 1024;
 
 /// A file that has its name.
@@ -49,7 +49,7 @@ impl Settler {
         self.done.push((id, Err(why)));
     }
 
-    /// Settles `part`, which is whole with so many octets.
+    /// Settles `part`, which is whole with so many bytes.
     pub(super) fn settle(&mut self, id: PartId, part: Part, length: u64) {
         self.folders.entry(folder(&part.spec.target)).or_default().push(id);
         if self.threads.len() < AT_A_TIME {

@@ -27,13 +27,13 @@ impl Drop for Folder {
     }
 }
 
-fn octets(length: usize) -> Vec<u8> {
+fn bytes(length: usize) -> Vec<u8> {
     (0..length).map(|index| (index * 7 + index / 251) as u8).collect()
 }
 
-fn digest(octets: &[u8]) -> Digest {
+fn digest(bytes: &[u8]) -> Digest {
     let mut hash = secure::Sha256::new();
-    hash.update(octets);
+    hash.update(bytes);
     hash.finish()
 }
 
@@ -63,7 +63,7 @@ fn a_file_is_whole_whatever_the_pieces_that_it_came_in() {
         (Cache::Past, 262_144, 100_000),
         (Cache::Past, 4_095, 4_095),
     ] {
-        let content = octets(length);
+        let content = bytes(length);
         let target = folder.0.join("file");
         let mut writer = Writer::start(settings(cache)).unwrap();
         let part = writer.open(spec(&target, &content));
@@ -83,7 +83,7 @@ fn a_file_is_whole_whatever_the_pieces_that_it_came_in() {
 #[test]
 fn ranges_that_arrive_side_by_side_make_one_file() {
     let folder = Folder::new("ranges");
-    let content = octets(500_001);
+    let content = bytes(500_001);
     let target = folder.0.join("file");
     let mut writer = Writer::start(settings(Cache::Past)).unwrap();
     let part = writer.open(spec(&target, &content));
@@ -104,7 +104,7 @@ fn ranges_that_arrive_side_by_side_make_one_file() {
 #[test]
 fn a_part_that_is_left_is_gone_on_from() {
     let folder = Folder::new("resume");
-    let content = octets(300_000);
+    let content = bytes(300_000);
     let target = folder.0.join("file");
     for cut in [70_001, 200_000] {
         let left = inspect(&target);
@@ -138,7 +138,7 @@ fn a_part_that_is_not_to_stay_is_removed() {
     let leave = WriterSettings { leave: Leave::Remove, ..settings(Cache::Through) };
     let mut writer = Writer::start(leave).unwrap();
     let part = writer.open(PartSpec::new(target, None));
-    writer.write(part, 0, &octets(100_000)).unwrap();
+    writer.write(part, 0, &bytes(100_000)).unwrap();
     // Nobody says what shall become of it: it is left.
     assert!(matches!(only(writer), Err(WriteError::Unfinished(_))));
     assert_eq!(folder.names(), Vec::<String>::new());
@@ -165,7 +165,7 @@ fn beginning_anew_keeps_nothing_of_before() {
     let target = folder.0.join("file");
     let mut writer = Writer::start(settings(Cache::Through)).unwrap();
     let part = writer.open(PartSpec::new(target.clone(), Some(200_000)));
-    writer.write(part, 0, &octets(150_000)).unwrap();
+    writer.write(part, 0, &bytes(150_000)).unwrap();
     writer.reopen(part, spec(&target, b"short"));
     writer.write(part, 0, b"short").unwrap();
     writer.finish(part, 5);
@@ -180,9 +180,9 @@ fn two_writers_of_one_file_do_not_mix() {
     let target = folder.0.join("file");
     let mut first = Writer::start(settings(Cache::Through)).unwrap();
     let part = first.open(PartSpec::new(target.clone(), None));
-    first.write(part, 0, &octets(65_536)).unwrap();
+    first.write(part, 0, &bytes(65_536)).unwrap();
     // The second order waits until the first is carried out.
-    first.write(part, 65_536, &octets(131_072)).unwrap();
+    first.write(part, 65_536, &bytes(131_072)).unwrap();
     let mut second = Writer::start(settings(Cache::Through)).unwrap();
     let other = second.open(PartSpec::new(target.clone(), None));
     second.finish(other, 0);
@@ -197,7 +197,7 @@ fn a_folder_that_is_not_there_is_told_by_the_files_name() {
     let mut writer = Writer::start(settings(Cache::Through)).unwrap();
     let part = writer.open(PartSpec::new("/nowhere/file".into(), None));
     let error = loop {
-        if let Err(error) = writer.write(part, 0, &octets(65_536)) {
+        if let Err(error) = writer.write(part, 0, &bytes(65_536)) {
             break error.to_string();
         }
     };

@@ -16,7 +16,7 @@ impl Forwarder<'_> {
         let arrival = self.wall.arrival(packet.stamp, now);
         let direction = self.ports.direction(packet.device);
         let (id, length) = (packet.id, packet.length);
-        if is_to_many(packet.octets) {
+        if is_to_many(packet.bytes) {
             self.way(direction).beside += 1;
             self.ports.decide(id, Verdict::Accept);
             return;
@@ -27,7 +27,7 @@ impl Forwarder<'_> {
         }
         if self.record.is_some() {
             let unread = Seen { length: length as u32, flow: None, tcp: None, udp: None };
-            self.note(arrival, (direction, fate), seen(packet.octets).unwrap_or(unread));
+            self.note(arrival, (direction, fate), seen(packet.bytes).unwrap_or(unread));
         }
     }
 
@@ -40,7 +40,7 @@ impl Forwarder<'_> {
 
 /// Whether a packet goes to a group or to everybody: such ones are beside the link, as frames to group addresses are.
 fn is_to_many(packet: &[u8]) -> bool {
-    let destination = match packet.first().map(|octet| octet >> 4) {
+    let destination = match packet.first().map(|byte| byte >> 4) {
         Some(4) => {
             packet.get(16..20).and_then(<[u8]>::first_chunk::<4>).map(|v4| IpAddr::from(*v4))
         }

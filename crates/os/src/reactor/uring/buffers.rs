@@ -16,14 +16,14 @@ pub(super) const GROUP: u16 = 0;
 /// are used in turn, so more of them would not stay in the processor's caches.
 const COUNT: u16 = 128;
 
-/// Octets in each: an odd number of cache lines, since the beginnings of buffers that are a power of two apart share a
+/// Bytes in each: an odd number of cache lines, since the beginnings of buffers that are a power of two apart share a
 /// few sets of the cache.
 const LENGTH: usize = 131 * 64;
 
 /// What io_uring_register(2) asks of the ring's address.
 const PAGE: usize = 4096;
 
-/// A part of a buffer, which holds octets that arrived.
+/// A part of a buffer, which holds bytes that arrived.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Filled {
     number: u16,
@@ -34,7 +34,7 @@ pub(super) struct Filled {
 #[derive(Debug)]
 pub(super) struct Buffers {
     entries: NonNull<BufRingEntry>,
-    octets: NonNull<u8>,
+    bytes: NonNull<u8>,
     /// How many were ever given, as the kernel counts them.
     tail: u16,
 }
@@ -43,11 +43,11 @@ impl Buffers {
     /// Makes them and hands them all to `ring`.
     pub(super) fn register(ring: &IoUring) -> io::Result<Self> {
         let entries: NonNull<BufRingEntry> = allocate(entries_layout())?.cast();
-        let octets = allocate(octets_layout()).inspect_err(|_refused| {
+        let bytes = allocate(bytes_layout()).inspect_err(|_refused| {
             // SAFETY: allocated above with this layout, and handed to nobody.
             unsafe { alloc::dealloc(entries.as_ptr().cast(), entries_layout()) };
         })?;
-        let mut buffers = Self { entries, octets, tail: 0 };
+        let mut buffers = Self { entries, bytes, tail: 0 };
         // SAFETY: COUNT entries at the address, which live as long as `buffers`; whoever owns both drops it only when
         // the kernel no longer receives (`Ring::drop`).
         unsafe {
@@ -65,12 +65,12 @@ impl Buffers {
         (number < COUNT && length <= LENGTH).then_some(Filled { number, length })
     }
 
-    /// The octets that arrived.
-    pub(super) fn octets(&self, filled: Filled) -> &[u8] {
+    /// The bytes that arrived.
+    pub(super) fn bytes(&self, filled: Filled) -> &[u8] {
         let at = usize::from(filled.number) * LENGTH;
         // SAFETY: within the allocation (`filled` checks both); the buffer is not the kernel's until it is given
         // again, which takes `&mut self`.
-        unsafe { std::slice::from_raw_parts(self.octets.as_ptr().add(at), filled.length) }
+        unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().add(at), filled.length) }
     }
 
     /// Gives a buffer back to the kernel.
@@ -86,7 +86,7 @@ impl Buffers {
         // the kernel as an atomic.
         unsafe {
             let entry = &mut *self.entries.as_ptr().add(place);
-            entry.set_addr(self.octets.as_ptr().add(usize::from(number) * LENGTH) as u64);
+            entry.set_addr(self.bytes.as_ptr().add(usize::from(number) * LENGTH) as u64);
             entry.set_len(LENGTH as u32);
             entry.set_bid(number);
             let tail = BufRingEntry::tail(self.entries.as_ptr());
@@ -100,7 +100,7 @@ impl Drop for Buffers {
         // SAFETY: both were allocated with these layouts and are freed once.
         unsafe {
             alloc::dealloc(self.entries.as_ptr().cast(), entries_layout());
-            alloc::dealloc(self.octets.as_ptr(), octets_layout());
+            alloc::dealloc(self.bytes.as_ptr(), bytes_layout());
         }
     }
 }
@@ -109,7 +109,7 @@ fn entries_layout() -> Layout {
     layout(usize::from(COUNT) * size_of::<BufRingEntry>())
 }
 
-fn octets_layout() -> Layout {
+fn bytes_layout() -> Layout {
     layout(usize::from(COUNT) * LENGTH)
 }
 

@@ -33,13 +33,13 @@ pub(super) struct Completion {
     pub(super) name: Name,
     /// A count, or the bits of poll(2).
     pub(super) result: Result<u32, i32>,
-    /// Octets that arrived, where the operation receives.
+    /// Bytes that arrived, where the operation receives.
     pub(super) filled: Option<Filled>,
     /// The operation goes on.
     pub(super) more: bool,
 }
 
-/// Octets in the kernel's hands.
+/// Bytes in the kernel's hands.
 pub(super) struct Sending {
     pub(super) token: Token,
     pub(super) owed: SendBuf,
@@ -99,7 +99,7 @@ impl Ring {
         self.push(entry, name)
     }
 
-    /// Sends octets up to a file's part, of which there must be some; all of them, unless it fails in between.
+    /// Sends bytes up to a file's part, of which there must be some; all of them, unless it fails in between.
     pub(super) fn send(
         &mut self,
         fd: BorrowedFd<'_>,
@@ -179,9 +179,9 @@ impl Ring {
         Completion { name, result, filled, more }
     }
 
-    /// Octets that arrived.
-    pub(super) fn octets(&self, filled: Filled) -> &[u8] {
-        self.buffers.as_ref().map_or(&[], |buffers| buffers.octets(filled))
+    /// Bytes that arrived.
+    pub(super) fn bytes(&self, filled: Filled) -> &[u8] {
+        self.buffers.as_ref().map_or(&[], |buffers| buffers.bytes(filled))
     }
 
     /// Gives their buffer back.
@@ -263,7 +263,7 @@ impl Drop for Ring {
 }
 
 impl Sending {
-    /// The operation. What it points to does not move with `self`: the octets stand on the heap, and so does the message.
+    /// The operation. What it points to does not move with `self`: the bytes stand on the heap, and so does the message.
     fn entry(&mut self, fd: Fd) -> squeue::Entry {
         // MSG_WAITALL: what does not fit is sent when there is room, as one operation.
         let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;

@@ -26,13 +26,13 @@ impl RequestPlan {
         }
         let is_path =
             head.path.starts_with('/') || (head.path == "*" && head.method == Method::Options);
-        if !is_path || !head.path.bytes().all(|octet| octet.is_ascii_graphic() && octet != b'#') {
+        if !is_path || !head.path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
             return Err("the path begins with / and is printable ASCII (RFC 9112 §3.2.1)");
         }
         if !h1::is_field_name(head.method.as_str().as_bytes()) {
             return Err("a method is a token (RFC 9110 §9.1)");
         }
-        if !head.authority.bytes().all(|octet| octet.is_ascii_graphic()) {
+        if !head.authority.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err("an authority is printable ASCII (RFC 9110 §7.2)");
         }
         let declared = head::declared_length(&head.fields)?;
@@ -40,7 +40,7 @@ impl RequestPlan {
         let anticipates = matches!(head.method, Method::Post | Method::Put | Method::Patch);
         let (framing, length) = match (fin, declared) {
             (Fin::Last, Some(length)) if length > 0 => {
-                return Err("fewer octets than Content-Length said");
+                return Err("fewer bytes than Content-Length said");
             }
             (Fin::Last, None) if !anticipates => (None, None),
             (Fin::Last, _) => (None, Some(0)),
@@ -81,7 +81,7 @@ impl RequestPlan {
 #[derive(Debug, Clone)]
 pub(crate) struct Written {
     pub(super) plan: RequestPlan,
-    pub(super) octets: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     pub(super) expects_continue: bool,
 }
 
@@ -89,9 +89,9 @@ impl Written {
     /// The error says why the request cannot be written.
     pub(crate) fn new(head: &RequestHead, fin: Fin) -> Result<Self, &'static str> {
         let plan = RequestPlan::new(head, fin)?;
-        let mut octets = Vec::new();
-        plan.write(head, KeepAlive::On, &mut octets);
-        Ok(Self { plan, octets, expects_continue: expects_continue(&head.fields) })
+        let mut bytes = Vec::new();
+        plan.write(head, KeepAlive::On, &mut bytes);
+        Ok(Self { plan, bytes, expects_continue: expects_continue(&head.fields) })
     }
 }
 

@@ -9,7 +9,7 @@ use wire::h1::BodyLength;
 impl Client {
     pub(super) fn take_whole(&mut self, now: Instant, input: &mut &[u8]) -> Option<Repeated> {
         let (known, exchange) = (self.known.as_ref()?, self.exchange.as_ref()?);
-        let rest = input.strip_prefix(&known.octets[..])?;
+        let rest = input.strip_prefix(&known.bytes[..])?;
         let is_plain = self.state == ConnectionState::Open
             && self.input == Input::Open
             && self.reader.is_empty()
@@ -17,7 +17,7 @@ impl Client {
             && matches!(exchange.response, Response::Awaited)
             && exchange.asked == Asked::Body
             && exchange.out.is_over();
-        let (head, status) = (known.octets.len(), known.response.head.status);
+        let (head, status) = (known.bytes.len(), known.response.head.status);
         let has_body = !status.is_informational() && !status.forbids_body();
         if !is_plain || !has_body || !known.response.persists {
             return None;

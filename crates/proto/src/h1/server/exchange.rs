@@ -17,7 +17,7 @@ pub(super) struct Exchange {
     expect: Continue,
     owner: Owner,
     then: Then,
-    /// Body octets that the application has got and not consumed.
+    /// Body bytes that the application has got and not consumed.
     unconsumed: usize,
 }
 
@@ -120,14 +120,14 @@ impl Exchange {
         self.unconsumed
     }
 
-    /// Counts body octets that the application gets.
-    pub(super) fn give(&mut self, octets: usize) {
-        self.unconsumed += octets;
+    /// Counts body bytes that the application gets.
+    pub(super) fn give(&mut self, bytes: usize) {
+        self.unconsumed += bytes;
     }
 
-    /// Counts body octets that it has dealt with; tells how many of them were owed.
-    pub(super) fn consume(&mut self, octets: usize) -> usize {
-        let consumed = octets.min(self.unconsumed);
+    /// Counts body bytes that it has dealt with; tells how many of them were owed.
+    pub(super) fn consume(&mut self, bytes: usize) -> usize {
+        let consumed = bytes.min(self.unconsumed);
         self.unconsumed -= consumed;
         consumed
     }
@@ -140,7 +140,7 @@ impl Exchange {
         self.expect
     }
 
-    /// Whether the octets after the request may turn out to be another protocol's.
+    /// Whether the bytes after the request may turn out to be another protocol's.
     pub(super) fn may_switch(&self) -> bool {
         matches!(self.asked, Asked::Tunnel | Asked::Upgrade) && self.out.awaits_head()
     }
@@ -279,7 +279,7 @@ impl Exchange {
         let framing = match (length, fin) {
             (_, Fin::Last) if self.asked == Asked::Head || status.forbids_body() => None,
             (Length::Known(length), Fin::Last) if length > 0 => {
-                return Err(Misuse::OutOfOrder("fewer octets than Content-Length said"));
+                return Err(Misuse::OutOfOrder("fewer bytes than Content-Length said"));
             }
             (_, Fin::Last) => None,
             _ if self.asked == Asked::Head => Some(Framing::Unsent),

@@ -1,4 +1,4 @@
-//! Field lines that were read before. Clients repeat them from request to request, octet for octet, and to read them
+//! Field lines that were read before. Clients repeat them from request to request, byte for byte, and to read them
 //! again would find nothing new: only the request line is read. The one rule: what is not plainly the same is left to
 //! the whole reader. They go from connection to connection with the room that they stand in, so lines with secrets are
 //! never kept.
@@ -14,7 +14,7 @@ const LONGEST: usize = 2048;
 #[derive(Debug, Default)]
 pub(super) struct KnownLines {
     /// From the first field line to the empty line, both included; empty where none are known.
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     /// What they were held to.
     limits: Limits,
     /// Its path is empty, and its method and scheme are of no interest.
@@ -34,7 +34,7 @@ impl KnownLines {
             return None;
         }
         let plain = plain_request(input)?;
-        let rest = plain.rest.strip_prefix(&self.octets[..])?;
+        let rest = plain.rest.strip_prefix(&self.bytes[..])?;
         let method = Method::parse(plain.method.as_bytes())?;
         if plain.line > limits.line || self.limits != limits || method == Method::Connect {
             return None;
@@ -50,7 +50,7 @@ impl KnownLines {
 
     /// Whether none are known.
     pub(super) fn is_empty(&self) -> bool {
-        self.octets.is_empty()
+        self.bytes.is_empty()
     }
 
     /// Keeps what was read of `head`, where others may be read by it.
@@ -62,8 +62,8 @@ impl KnownLines {
             return;
         }
         debug_assert_eq!(request.version, Version::Http11, "the line says so");
-        self.octets.clear();
-        self.octets.extend_from_slice(plain.rest);
+        self.bytes.clear();
+        self.bytes.extend_from_slice(plain.rest);
         self.limits = limits;
         let mut head = std::mem::take(&mut self.request.head);
         head.copy_from(&request.head);

@@ -15,7 +15,7 @@ pub(super) enum Phase {
     Open,
     /// It takes no further requests; answers still go out.
     Finishing { error: Option<Error>, peer: Peer },
-    /// All is sent; what still comes, up to so many octets, is dropped until the peer's FIN.
+    /// All is sent; what still comes, up to so many bytes, is dropped until the peer's FIN.
     Lingering { error: Option<Error>, left: usize },
     /// It is over.
     Closed,
@@ -76,7 +76,7 @@ impl Server {
         }
     }
 
-    /// Takes no further octets, and expects some to come all the same.
+    /// Takes no further bytes, and expects some to come all the same.
     pub(super) fn finish_lingering(&mut self, error: Option<Error>) {
         self.receiving = Receiving::Nothing;
         self.backlog = Vec::new();
@@ -167,11 +167,11 @@ impl Server {
         }
     }
 
-    /// Octets came that belong to nothing.
-    pub(super) fn linger_over(&mut self, octets: &[u8]) {
+    /// Bytes came that belong to nothing.
+    pub(super) fn linger_over(&mut self, bytes: &[u8]) {
         match &mut self.phase {
-            Phase::Finishing { peer, .. } if !octets.is_empty() => *peer = Peer::Sending,
-            Phase::Lingering { left, error } => match left.checked_sub(octets.len()) {
+            Phase::Finishing { peer, .. } if !bytes.is_empty() => *peer = Peer::Sending,
+            Phase::Lingering { left, error } => match left.checked_sub(bytes.len()) {
                 Some(rest) => *left = rest,
                 None => {
                     let error = error.take();

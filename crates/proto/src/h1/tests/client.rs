@@ -82,17 +82,17 @@ fn a_response_that_has_no_body_is_whole_with_its_head() {
 
 #[test]
 fn a_truncated_response_is_an_error() {
-    for (octets, within) in [
+    for (bytes, within) in [
         ("", "the wait for a response"),
         ("HTTP/1.1 2", "a response head"),
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", "a response body"),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n", "a response body"),
     ] {
         let mut client = asking(&get());
-        hear(&mut client, &[octets.as_bytes()]);
+        hear(&mut client, &[bytes.as_bytes()]);
         client.handle_eof(NOW);
         let closed = Told::Closed(Some(Error::Truncated { within }));
-        assert_eq!(hear(&mut client, &[b""]), [closed], "{octets}");
+        assert_eq!(hear(&mut client, &[b""]), [closed], "{bytes}");
     }
 }
 
@@ -113,7 +113,7 @@ fn an_idle_connection_that_ends_is_no_error() {
 }
 
 #[test]
-fn octets_that_nobody_asked_for_end_the_connection() {
+fn bytes_that_nobody_asked_for_end_the_connection() {
     let mut idle = client(ClientSettings::default());
     let told = hear(&mut idle, &[b"HTTP/1.1 200 OK\r\n\r\n"]);
     assert!(matches!(&told[..], [Told::Closed(Some(error))] if code(error) == 502), "{told:?}");
@@ -159,15 +159,15 @@ fn informational_responses_are_bounded() {
 
 #[test]
 fn switching_protocols_is_for_who_asked() {
-    let octets =
+    let bytes =
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n\x01";
-    let told = hear(&mut asking(&get()), &[octets]);
+    let told = hear(&mut asking(&get()), &[bytes]);
     assert!(matches!(told[..], [Told::Closed(Some(_))]), "{told:?}");
     let mut client = client(ClientSettings::default());
     let head = RequestHead { fields: Fields::new().with("upgrade", "x"), ..get() };
     client.request(NOW, &head, Fin::Last).unwrap();
     assert!(say(&mut client).contains("upgrade: x\r\nconnection: upgrade\r\n"));
-    let told = hear(&mut client, &[octets]);
+    let told = hear(&mut client, &[bytes]);
     assert_eq!(told[1], Told::Data(0, vec![1], Fin::More));
     client.send(StreamId(0), Bytes::from_static(b"raw"), Fin::More).unwrap();
     assert_eq!(say(&mut client), "raw");
@@ -257,7 +257,7 @@ fn a_target_cannot_smuggle_a_line() {
     assert!(client.request(NOW, &head, Fin::Last).is_err());
 }
 
-/// A head that comes again octet for octet is not read again, one that differs is, wherever it is cut.
+/// A head that comes again byte for byte is not read again, one that differs is, wherever it is cut.
 #[test]
 fn a_head_that_is_known_is_heard_as_one_that_is_read() {
     let mut client = client(ClientSettings::default());
@@ -268,8 +268,8 @@ fn a_head_that_is_known_is_heard_as_one_that_is_read() {
         let (date, length) = (round / 7 % 10, if round % 5 == 4 { 3 } else { 2 });
         let text = format!("HTTP/1.1 200 OK\r\nDate: {date}\r\nContent-Length: {length}\r\n\r\n");
         let body = &b"abc"[..length];
-        let octets = [text.as_bytes(), body].concat();
-        let (first, second) = octets.split_at(round * 2 % octets.len());
+        let bytes = [text.as_bytes(), body].concat();
+        let (first, second) = bytes.split_at(round * 2 % bytes.len());
         let told = hear(&mut client, &[first, second]);
         let fields =
             Fields::new().with("Date", date.to_string()).with("Content-Length", length.to_string());
@@ -319,7 +319,7 @@ fn an_answer_with_a_known_head_is_taken_whole_or_left_to_its_events() {
 }
 
 #[test]
-fn an_answer_that_is_more_than_octets_is_never_taken_whole() {
+fn an_answer_that_is_more_than_bytes_is_never_taken_whole() {
     for (asked, answer) in [
         (get(), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
         (get(), "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"),

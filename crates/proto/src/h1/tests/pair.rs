@@ -1,4 +1,4 @@
-//! A client and a server that talk over a byte stream in virtual time, and servers under arbitrary octets.
+//! A client and a server that talk over a byte stream in virtual time, and servers under arbitrary bytes.
 
 use super::*;
 use crate::connection::{ClientConnection, ConnectionState, ServerConnection};
@@ -96,7 +96,7 @@ impl Message {
     }
 }
 
-/// The stream between the two: octets arrive 10 ms after they leave, in pieces of the given sizes.
+/// The stream between the two: bytes arrive 10 ms after they leave, in pieces of the given sizes.
 struct Pair {
     now: Instant,
     client: Client,
@@ -113,8 +113,8 @@ const DELAY: Duration = Duration::from_millis(10);
 
 impl Pair {
     fn pieces(&mut self, out: &SendBuf) -> Vec<Vec<u8>> {
-        let octets = out.to_vec();
-        let mut rest = &octets[..];
+        let bytes = out.to_vec();
+        let mut rest = &bytes[..];
         let mut pieces = Vec::new();
         while !rest.is_empty() {
             let size = self.cuts[self.cut % self.cuts.len()].min(rest.len());
@@ -164,10 +164,8 @@ fn extend(all: &mut Vec<Told>, told: Vec<Told>) {
     for next in told {
         match (all.last_mut(), next) {
             (_, Told::Writable(_)) => {}
-            (Some(Told::Data(a, octets, fin @ Fin::More)), Told::Data(b, more, next))
-                if *a == b =>
-            {
-                octets.extend(more);
+            (Some(Told::Data(a, bytes, fin @ Fin::More)), Told::Data(b, more, next)) if *a == b => {
+                bytes.extend(more);
                 *fin = next;
             }
             (_, next) => all.push(next),
@@ -270,7 +268,7 @@ proptest! {
     }
 
     #[test]
-    fn pipelined_requests_are_the_same_however_their_octets_are_cut(
+    fn pipelined_requests_are_the_same_however_their_bytes_are_cut(
         kinds in prop::collection::vec(0..4_usize, 1..8),
         mut cuts in prop::collection::vec(0..600_usize, 0..30),
     ) {
@@ -280,16 +278,16 @@ proptest! {
             b"POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n3;x\r\n!!!\r\n0\r\nT: u\r\n\r\n",
             b"\r\nHEAD /h HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
         ];
-        let octets: Vec<u8> = kinds.iter().flat_map(|&kind| KINDS[kind]).copied().collect();
-        cuts.push(octets.len());
+        let bytes: Vec<u8> = kinds.iter().flat_map(|&kind| KINDS[kind]).copied().collect();
+        cuts.push(bytes.len());
         cuts.sort_unstable();
         let mut whole = Vec::new();
-        extend(&mut whole, hear(&mut server(ServerSettings::default()), &[&octets]));
+        extend(&mut whole, hear(&mut server(ServerSettings::default()), &[&bytes]));
         let mut cut_up = server(ServerSettings::default());
         let (mut told, mut from) = (Vec::new(), 0);
         for cut in cuts {
-            let to = cut.min(octets.len());
-            extend(&mut told, hear(&mut cut_up, &[&octets[from..to]]));
+            let to = cut.min(bytes.len());
+            extend(&mut told, hear(&mut cut_up, &[&bytes[from..to]]));
             from = to;
         }
         prop_assert_eq!(told.iter().filter(|told| matches!(told, Told::Request(..))).count(), kinds.len());
@@ -297,8 +295,8 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_octets_end_in_an_answer_or_a_wait(
-        octets in prop_oneof![
+    fn arbitrary_bytes_end_in_an_answer_or_a_wait(
+        bytes in prop_oneof![
             prop::collection::vec(any::<u8>(), 0..400),
             "(GET|POST) [/a*] HTTP/1.[012](\r\n|\n|\r)(Host: h\r\n)?((Content-Length|Transfer-Encoding|Connection|Upgrade|Expect)( |:){1,3}(chunked|3|close|upgrade|x)(\r\n| ,)){0,4}\r\n[0-9a-f]{0,3}\r\n[ -~]{0,10}"
                 .prop_map(String::into_bytes),
@@ -308,7 +306,7 @@ proptest! {
         let mut server = server(ServerSettings::default());
         let mut client = client(ClientSettings::default());
         client.request(NOW, &RequestHead::get(Scheme::Http, "h", "/"), Fin::Last).unwrap();
-        for piece in octets.chunks(size) {
+        for piece in bytes.chunks(size) {
             for told in hear(&mut server, &[piece]) {
                 if let Told::Request(stream, ..) = told {
                     server.respond(StreamId(stream), &ok(), Fin::Last).unwrap();

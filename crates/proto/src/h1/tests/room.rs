@@ -7,10 +7,10 @@ use proptest::prelude::*;
 type Rooms = Vec<Box<Room>>;
 
 /// A server in a room of its own, or in one that was lent.
-fn in_room(rooms: &mut Rooms, octets: &[u8]) -> (Vec<Told>, String) {
+fn in_room(rooms: &mut Rooms, bytes: &[u8]) -> (Vec<Told>, String) {
     let mut server = server(ServerSettings::default());
     server.lend(rooms);
-    let told = hear(&mut server, &[octets]);
+    let told = hear(&mut server, &[bytes]);
     for event in &told {
         if let Told::Request(stream, _, Fin::Last) = event {
             // Refused where the machine has answered already.
@@ -30,13 +30,13 @@ fn in_room(rooms: &mut Rooms, octets: &[u8]) -> (Vec<Told>, String) {
 #[test]
 fn room_goes_from_one_connection_to_the_next_once_nothing_is_under_way() {
     let mut rooms = Vec::new();
-    let octets = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
-    in_room(&mut rooms, octets);
+    let bytes = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
+    in_room(&mut rooms, bytes);
     assert_eq!(rooms.len(), 1);
     let mut server = server(ServerSettings::default());
     server.lend(&mut rooms);
     assert!(rooms.is_empty());
-    hear(&mut server, &[octets]);
+    hear(&mut server, &[bytes]);
     assert!(server.give_back().is_none(), "a request is under way");
     server.respond(StreamId(0), &ok(), Fin::Last).unwrap();
     say(&mut server);
@@ -49,9 +49,9 @@ fn a_request_that_differs_in_its_line_alone_is_read_as_if_it_were_the_first() {
     for line in
         ["GET /a", "HEAD /a?b=c", "DELETE /%20", "CONNECT /", "GET http://x/", "GET *", "GET /#"]
     {
-        let octets = format!("{line} HTTP/1.1\r\nHost: h\r\nAccept: */*\r\n\r\n").into_bytes();
-        let known = in_room(&mut rooms, &octets);
-        assert_eq!(known, in_room(&mut Vec::new(), &octets), "{line}");
+        let bytes = format!("{line} HTTP/1.1\r\nHost: h\r\nAccept: */*\r\n\r\n").into_bytes();
+        let known = in_room(&mut rooms, &bytes);
+        assert_eq!(known, in_room(&mut Vec::new(), &bytes), "{line}");
     }
 }
 
@@ -108,8 +108,8 @@ proptest! {
         let mut rooms = Vec::new();
         for (line, lines) in requests {
             let body = if lines.contains("Content-Length") { "ab" } else { "" };
-            let octets = format!("{line}\r\n{lines}\r\n{body}").into_bytes();
-            prop_assert_eq!(in_room(&mut rooms, &octets), in_room(&mut Vec::new(), &octets));
+            let bytes = format!("{line}\r\n{lines}\r\n{body}").into_bytes();
+            prop_assert_eq!(in_room(&mut rooms, &bytes), in_room(&mut Vec::new(), &bytes));
         }
     }
 }

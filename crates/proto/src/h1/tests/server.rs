@@ -11,10 +11,10 @@ fn default() -> Server {
     server(ServerSettings::default())
 }
 
-/// A server that has heard `octets`.
-fn after(octets: &[u8]) -> Server {
+/// A server that has heard `bytes`.
+fn after(bytes: &[u8]) -> Server {
     let mut server = default();
-    hear(&mut server, &[octets]);
+    hear(&mut server, &[bytes]);
     server
 }
 
@@ -260,16 +260,16 @@ fn a_bad_chunk_resets_the_request_and_is_answered() {
 
 #[test]
 fn limits_have_statuses_of_their_own() {
-    for (octets, status) in [
+    for (bytes, status) in [
         (format!("GET /{} HTTP/1.1\r\n", "a".repeat(9000)), "414"),
         (format!("GET / HTTP/1.1\r\nHost: h\r\na: {}\r\n", "b".repeat(9000)), "431"),
         (format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "a: b\r\n".repeat(101)), "431"),
         ("GET / HTTP/2.0\r\nHost: h\r\n\r\n".to_owned(), "505"),
         ("PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n".to_owned(), "501"),
     ] {
-        let mut server = after(octets.as_bytes());
+        let mut server = after(bytes.as_bytes());
         let said = say(&mut server);
-        assert_eq!(&said[9..12], status, "{octets:.40}");
+        assert_eq!(&said[9..12], status, "{bytes:.40}");
     }
 }
 
@@ -387,11 +387,11 @@ fn a_client_that_ended_its_side_still_gets_its_answer() {
 
 #[test]
 fn a_request_cut_off_is_an_error() {
-    for (octets, within) in [
+    for (bytes, within) in [
         (&GET[..9], "a request head"),
         (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n1", "a request body"),
     ] {
-        let mut server = after(octets);
+        let mut server = after(bytes);
         server.handle_eof(NOW);
         let closed = Told::Closed(Some(Error::Truncated { within }));
         assert_eq!(hear(&mut server, &[b""]), [closed]);

@@ -1,4 +1,4 @@
-//! The vectors in `vectors/h1`: what is refused, with which status, however its octets are cut.
+//! The vectors in `vectors/h1`: what is refused, with which status, however its bytes are cut.
 
 use super::*;
 use crate::connection::ServerConnection;
@@ -9,12 +9,12 @@ const VECTORS: &str = include_str!("../../../../../vectors/h1/requests.txt");
 fn every_vector_gets_its_verdict_however_it_is_cut() {
     let mut cases = 0;
     for line in VECTORS.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        let [verdict, name, octets] = line.splitn(3, " | ").collect::<Vec<_>>()[..] else {
+        let [verdict, name, bytes] = line.splitn(3, " | ").collect::<Vec<_>>()[..] else {
             panic!("not a case: {line}");
         };
-        let octets = unescape(octets);
-        assert_eq!(judge(&[&octets]), verdict, "{name}");
-        assert_eq!(judge(&octets.chunks(1).collect::<Vec<_>>()), verdict, "{name}, octet by octet");
+        let bytes = unescape(bytes);
+        assert_eq!(judge(&[&bytes]), verdict, "{name}");
+        assert_eq!(judge(&bytes.chunks(1).collect::<Vec<_>>()), verdict, "{name}, byte by byte");
         cases += 1;
     }
     assert!(cases > 90, "the vectors are read: {cases}");
@@ -52,10 +52,10 @@ fn unescape(text: &str) -> Vec<u8> {
         Some(rest) => format!("POST / HTTP/1.1\\r\\nHost: h\\r\\n{rest}"),
         None => text.to_owned(),
     };
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     let mut rest = text.bytes();
-    while let Some(octet) = rest.next() {
-        octets.push(match octet {
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
             b'\\' => match rest.next().unwrap() {
                 b'r' => b'\r',
                 b'n' => b'\n',
@@ -71,5 +71,5 @@ fn unescape(text: &str) -> Vec<u8> {
             other => other,
         });
     }
-    octets
+    bytes
 }

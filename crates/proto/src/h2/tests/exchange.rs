@@ -43,7 +43,7 @@ fn get() -> RequestHead {
 }
 
 #[test]
-fn an_extended_connect_carries_octets_both_ways() {
+fn an_extended_connect_carries_bytes_both_ways() {
     let far = Settings { enable_connect_protocol: true, ..Settings::server() };
     let mut both = Both::new(Settings::client(), far);
     let head = RequestHead { method: Method::Connect, protocol: Some("websocket".into()), ..get() };
@@ -88,7 +88,7 @@ fn a_promise_is_kept_or_refused() {
 fn heads_larger_than_a_frame_go_on_in_continuation() {
     let mut both = Both::new(Settings::client(), Settings::server());
     let mut head = get();
-    // 40,000 octets that Huffman makes no shorter: three frames each way.
+    // 40,000 bytes that Huffman makes no shorter: three frames each way.
     let long = "{}^".repeat(13_000);
     head.fields.push(b"X-Long", long.as_bytes());
     let stream = both.near.request(Instant::ZERO, &head, Fin::Last).unwrap();
@@ -171,8 +171,8 @@ fn what_is_known_again_is_what_was_said() {
         both.far.respond(stream, &answer, Fin::Last).unwrap();
         let mut out = SendBuf::new();
         both.far.poll_transmit(Instant::ZERO, &mut out, 1 << 20);
-        let (octets, mut heads) = (out.to_vec(), 0);
-        let mut input = &octets[..];
+        let (bytes, mut heads) = (out.to_vec(), 0);
+        let mut input = &bytes[..];
         while let Some(event) = both.near.handle_bytes(Instant::ZERO, &mut input) {
             if let Event::Response { head, .. } = event {
                 assert_eq!(head, answer, "{round}");
@@ -182,7 +182,7 @@ fn what_is_known_again_is_what_was_said() {
         }
         assert_eq!(heads, 1);
     }
-    let (near, far) = (both.near.header_octets(), both.far.header_octets());
+    let (near, far) = (both.near.header_bytes(), both.far.header_bytes());
     assert_eq!((near.sent, near.received), (far.received, far.sent), "both sides count alike");
     assert!(near.received.coded < near.received.plain / 2, "{near:?}");
 }
@@ -210,6 +210,6 @@ fn a_request_that_comes_again_and_again_is_told_like_the_first() {
     assert!(told[4].contains("/other"), "{}", told[4]);
     told[4] = told[4].replace("/other", "/");
     assert!(told.iter().all(|events| *events == first), "{told:#?}");
-    let octets = both.far.header_octets().received;
-    assert_eq!(octets, both.near.header_octets().sent, "{octets:?}");
+    let bytes = both.far.header_bytes().received;
+    assert_eq!(bytes, both.near.header_bytes().sent, "{bytes:?}");
 }

@@ -85,9 +85,9 @@ fn floods_of_frames_that_want_an_answer_end_the_connection() {
 
     let mut hand = ByHand::greeted(Settings::server());
     until_closed(&mut hand, 2_000, |hand, _| {
-        let mut octets = Vec::new();
-        Setting::encode_all(&[], &mut octets);
-        hand.give(&octets);
+        let mut bytes = Vec::new();
+        Setting::encode_all(&[], &mut bytes);
+        hand.give(&bytes);
     });
     assert_eq!(hand.goaway(), CALM);
 }
@@ -116,7 +116,7 @@ fn floods_of_frames_without_effect_end_the_connection() {
 #[test]
 fn a_peer_that_never_reads_cannot_make_the_queue_grow_without_end() {
     let mut settings = Settings::server();
-    settings.limits.queued_octets = 100_000;
+    settings.limits.queued_bytes = 100_000;
     let mut hand = ByHand::greeted(settings);
     let mut head = ResponseHead::new(Status::OK);
     head.fields.push(b"x-long", &[b'v'; 1000]);
@@ -132,7 +132,7 @@ fn a_peer_that_never_reads_cannot_make_the_queue_grow_without_end() {
 #[test]
 fn a_header_bomb_is_answered_with_431_and_never_copied() {
     let mut hand = ByHand::greeted(Settings::server());
-    // One entry of 2900 octets in the table, then 12,000 references to it: 35 MB of header list.
+    // One entry of 2900 bytes in the table, then 12,000 references to it: 35 MB of header list.
     let mut block = hand.block(&[
         (":method", "GET"),
         (":scheme", "http"),

@@ -1,5 +1,5 @@
 //! A client and a server in virtual time, with random chunks, windows, bodies and resets. At the end no
-//! octet is lost and every window is whole again.
+//! byte is lost and every window is whole again.
 
 use super::*;
 use crate::connection::{ClientConnection, ConnectionState, Fin, ServerConnection, StreamId};
@@ -13,13 +13,13 @@ use unit::{Random, Seed};
 /// What one side does with its streams.
 #[derive(Default)]
 struct App {
-    /// Octets left to queue.
+    /// Bytes left to queue.
     to_send: HashMap<StreamId, u64>,
     sent: HashMap<StreamId, u64>,
     received: HashMap<StreamId, u64>,
     ended: Vec<StreamId>,
     reset: Vec<StreamId>,
-    /// Octets that were not given back yet.
+    /// Bytes that were not given back yet.
     held: Vec<(StreamId, usize)>,
 }
 
@@ -32,7 +32,7 @@ impl App {
                 let Some(left) = self.to_send.get_mut(&stream) else { break };
                 let size = (*left).min(1 + random.below(9_000));
                 let at = self.sent.entry(stream).or_default();
-                let body: Vec<u8> = (*at..*at + size).map(octet).collect();
+                let body: Vec<u8> = (*at..*at + size).map(byte).collect();
                 *at += size;
                 *left -= size;
                 let fin = if *left == 0 { Fin::Last } else { Fin::More };
@@ -46,7 +46,7 @@ impl App {
     fn on_data(&mut self, stream: StreamId, data: &[u8], fin: Fin) {
         let at = self.received.entry(stream).or_default();
         for &got in data {
-            assert_eq!(got, octet(*at), "octet {at} of {stream:?}");
+            assert_eq!(got, byte(*at), "byte {at} of {stream:?}");
             *at += 1;
         }
         self.held.push((stream, data.len()));
@@ -56,13 +56,13 @@ impl App {
     }
 
     fn give_back(&mut self, connection: &mut impl Connection) {
-        for (stream, octets) in self.held.drain(..) {
-            connection.consume(stream, octets);
+        for (stream, bytes) in self.held.drain(..) {
+            connection.consume(stream, bytes);
         }
     }
 }
 
-fn octet(at: u64) -> u8 {
+fn byte(at: u64) -> u8 {
     (at.wrapping_mul(0x9e37_79b9) >> 11) as u8
 }
 
@@ -200,7 +200,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_octet_is_lost_and_every_window_comes_back(seed in any::<u64>(), resets in any::<bool>()) {
+    fn no_byte_is_lost_and_every_window_comes_back(seed in any::<u64>(), resets in any::<bool>()) {
         let mut pair = Pair::new(seed);
         let mut asked = 0;
         for turn in 0..40_000 {
@@ -246,22 +246,22 @@ proptest! {
     }
 
     #[test]
-    fn random_octets_after_the_greeting_never_panic(
-        octets in proptest::collection::vec(any::<u8>(), 0..600),
+    fn random_bytes_after_the_greeting_never_panic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..600),
         kinds in proptest::collection::vec((0_u8..12, any::<u8>(), 0_u32..6, 0_usize..60), 0..30),
     ) {
         let mut hand = ByHand::greeted(Settings::server());
         let mut near = client(Settings { enable_push: true, ..Settings::client() });
         let head = RequestHead::get(Scheme::Http, "a", "/");
         near.request(Instant::ZERO, &head, Fin::More).unwrap();
-        let mut rest = &octets[..];
+        let mut rest = &bytes[..];
         let mut stream = Vec::new();
         Setting::encode_all(&[], &mut stream);
         for (kind, flags, id, length) in kinds {
             let (payload, tail) = rest.split_at(length.min(rest.len()));
             let kind = wire::h2::FrameKind(kind);
             let header = FrameHeader { length: payload.len() as u32, kind, flags, stream: id };
-            stream.extend(header.octets());
+            stream.extend(header.bytes());
             stream.extend(payload);
             rest = tail;
         }

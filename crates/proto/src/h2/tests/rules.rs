@@ -56,7 +56,7 @@ fn a_content_length_that_the_body_does_not_keep_resets_the_stream() {
 }
 
 #[test]
-fn splitting_the_octets_differently_changes_no_event() {
+fn splitting_the_bytes_differently_changes_no_event() {
     let mut hand = ByHand::greeted(Settings::server());
     hand.request(1, false, &[("x-name", "value"), ("cookie", "a=1")]);
     hand.frame(Frame::Data { stream: 1, data: &[5; 300], end_stream: false, padding: Some(9) });
@@ -74,7 +74,7 @@ fn splitting_the_octets_differently_changes_no_event() {
         padding,
     });
     hand.frame(Frame::Continuation { stream: 1, block: tail, end_headers: true });
-    let octets = std::mem::take(&mut hand.sent);
+    let bytes = std::mem::take(&mut hand.sent);
 
     let merge = |events: Vec<Owned>| {
         let mut merged: Vec<Owned> = Vec::new();
@@ -92,11 +92,11 @@ fn splitting_the_octets_differently_changes_no_event() {
     let fresh = || {
         Server::new(Instant::ZERO, Settings::server(), Box::new(RoundRobin::new()), Tracer::off())
     };
-    let whole = merge(events(&mut fresh(), Instant::ZERO, &octets));
+    let whole = merge(events(&mut fresh(), Instant::ZERO, &bytes));
     assert_eq!(whole.len(), 3, "{whole:?}");
     for size in [1, 2, 3, 7, 10, 64] {
         let mut server = fresh();
-        let chunks = octets.chunks(size);
+        let chunks = bytes.chunks(size);
         let seen = chunks.flat_map(|chunk| events(&mut server, Instant::ZERO, chunk)).collect();
         assert_eq!(merge(seen), whole, "chunks of {size}");
     }
@@ -147,10 +147,10 @@ fn a_client_may_retry_what_goaway_excludes() {
     for _ in 0..3 {
         client.request(Instant::ZERO, &head, Fin::Last).unwrap();
     }
-    let mut octets = Vec::new();
-    Setting::encode_all(&[], &mut octets);
-    Frame::GoAway { last: 3, code: ErrorCode::NO_ERROR, debug: b"" }.encode(&mut octets);
-    let seen = format!("{:?}", events(&mut client, Instant::ZERO, &octets));
+    let mut bytes = Vec::new();
+    Setting::encode_all(&[], &mut bytes);
+    Frame::GoAway { last: 3, code: ErrorCode::NO_ERROR, debug: b"" }.encode(&mut bytes);
+    let seen = format!("{:?}", events(&mut client, Instant::ZERO, &bytes));
     assert!(seen.contains("Draining { last: Some(StreamId(3)) }"), "{seen}");
     assert!(seen.contains("stream: StreamId(5), error: Unprocessed"), "{seen}");
     assert!(!seen.contains("stream: StreamId(3), error"), "{seen}");
@@ -161,10 +161,10 @@ fn a_client_may_retry_what_goaway_excludes() {
 #[test]
 fn a_client_fills_the_room_that_the_server_leaves() {
     let mut client = client(Settings::client());
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     let (id, value) = (wire::h2::SettingId::MAX_CONCURRENT_STREAMS, 2);
-    Setting::encode_all(&[Setting { id, value }], &mut octets);
-    events(&mut client, Instant::ZERO, &octets);
+    Setting::encode_all(&[Setting { id, value }], &mut bytes);
+    events(&mut client, Instant::ZERO, &bytes);
     let head = RequestHead::get(Scheme::Http, "a", "/");
     assert_eq!(client.room(), 2);
     client.request(Instant::ZERO, &head, Fin::Last).unwrap();
@@ -178,13 +178,13 @@ fn a_client_fills_the_room_that_the_server_leaves() {
 fn a_promise_to_a_client_that_takes_none_is_fatal() {
     let mut client = client(Settings::client());
     client.request(Instant::ZERO, &RequestHead::get(Scheme::Http, "a", "/"), Fin::Last).unwrap();
-    let mut octets = Vec::new();
-    Setting::encode_all(&[], &mut octets);
-    Frame::SettingsAck.encode(&mut octets);
+    let mut bytes = Vec::new();
+    Setting::encode_all(&[], &mut bytes);
+    Frame::SettingsAck.encode(&mut bytes);
     let (end_headers, padding) = (true, None);
     let block = &[0x82, 0x84, 0x86];
-    Frame::PushPromise { stream: 1, promised: 2, block, end_headers, padding }.encode(&mut octets);
-    let seen = format!("{:?}", events(&mut client, Instant::ZERO, &octets));
+    Frame::PushPromise { stream: 1, promised: 2, block, end_headers, padding }.encode(&mut bytes);
+    let seen = format!("{:?}", events(&mut client, Instant::ZERO, &bytes));
     assert!(seen.contains("RFC 9113 §6.6"), "{seen}");
 }
 
@@ -213,8 +213,8 @@ impl crate::schedule::Scheduler for Spy {
     fn next(&mut self) -> Option<StreamId> {
         self.turns.next()
     }
-    fn sent(&mut self, stream: StreamId, octets: usize) {
-        self.turns.sent(stream, octets);
+    fn sent(&mut self, stream: StreamId, bytes: usize) {
+        self.turns.sent(stream, bytes);
     }
 }
 

@@ -119,11 +119,11 @@ fn the_tracer_hears_of_every_frame_in_order() {
     let turns = Box::new(RoundRobin::new());
     let mut near = Client::new(Instant::ZERO, Settings::client(), turns, tracer);
     near.request(Instant::ZERO, &RequestHead::get(Scheme::Http, "a", "/"), Fin::Last).unwrap();
-    let mut octets = Vec::new();
-    Setting::encode_all(&[], &mut octets);
+    let mut bytes = Vec::new();
+    Setting::encode_all(&[], &mut bytes);
     let data = Frame::Data { stream: 1, data: b"early", end_stream: true, padding: None };
-    data.encode(&mut octets);
-    events(&mut near, Instant::ZERO, &octets);
+    data.encode(&mut bytes);
+    events(&mut near, Instant::ZERO, &bytes);
     assert_eq!(
         *log.0.borrow(),
         [

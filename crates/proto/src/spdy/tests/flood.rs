@@ -76,7 +76,7 @@ fn floods_of_pings_settings_and_empty_frames_end_the_session() {
 fn a_peer_that_does_not_read_its_pongs_is_bounded() {
     let limits = crate::spdy::Limits {
         replies: crate::spdy::Allowance { burst: u32::MAX, per_second: 1000 },
-        queued_octets: 10_000,
+        queued_bytes: 10_000,
         ..Default::default()
     };
     let mut hand = server(Settings { limits, ..Settings::server(Version::V3_1) });
@@ -138,7 +138,7 @@ fn trailers_without_end_end_their_stream_and_are_dropped() {
 }
 
 #[test]
-fn what_breaks_the_session_does_so_an_octet_at_a_time_too() {
+fn what_breaks_the_session_does_so_a_byte_at_a_time_too() {
     let bomb = "\u{1}".repeat(4 << 20);
     let hand = || server(Settings::server(Version::V3_1));
     let mut scribe = hand();
@@ -146,7 +146,7 @@ fn what_breaks_the_session_does_so_an_octet_at_a_time_too() {
     let bomb = std::mem::take(&mut scribe.sent);
     let mut noise = vec![0x80, 3, 0, 1, 1, 0, 0, 20, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
     noise.extend(*b"no header\n");
-    for (octets, last) in [
+    for (bytes, last) in [
         (bomb, 1),
         (noise, 1),
         (vec![0x80, 3, 0, 1, 0, 0xff, 0xff, 0xff], 0),
@@ -155,10 +155,10 @@ fn what_breaks_the_session_does_so_an_octet_at_a_time_too() {
         (vec![0x80, 3, 0, 6, 0, 0, 0, 5, 0, 0, 0, 1, 0], 0),
     ] {
         let mut hand = hand();
-        for octet in octets.chunks(1) {
-            hand.give(octet);
+        for byte in bytes.chunks(1) {
+            hand.give(byte);
         }
-        assert_eq!(hand.goaway(), Some((last, 1)), "{octets:x?}");
+        assert_eq!(hand.goaway(), Some((last, 1)), "{bytes:x?}");
         assert_eq!(hand.subject.state(), ConnectionState::Closed);
     }
 }

@@ -41,7 +41,7 @@ fn a_push_goes_from_a_server_to_a_client_that_takes_it() {
         from.poll_transmit(now, &mut out, 1 << 20);
         to(&out.to_vec())
     };
-    carry(&mut near, &mut |octets| events(&mut far, now, octets));
+    carry(&mut near, &mut |bytes| events(&mut far, now, bytes));
     let pushed = RequestHead::get(Scheme::Http, "a.test", "/style.css");
     let stream = far.promise(parent, &pushed).unwrap();
     assert_eq!(stream, StreamId(2));
@@ -50,7 +50,7 @@ fn a_push_goes_from_a_server_to_a_client_that_takes_it() {
     far.respond(stream, &answer, Fin::More).unwrap();
     far.send(stream, Bytes::from_static(b"a {}"), Fin::Last).unwrap();
     far.respond(parent, &ResponseHead::new(Status::OK), Fin::Last).unwrap();
-    let seen = carry(&mut far, &mut |octets| events(&mut near, now, octets));
+    let seen = carry(&mut far, &mut |bytes| events(&mut near, now, bytes));
     let text = format!("{seen:?}");
     assert!(text.contains("Promise { parent: StreamId(1), stream: StreamId(2)"), "{text}");
     assert!(text.contains("/style.css") && text.contains("Response { stream: StreamId(2)"));

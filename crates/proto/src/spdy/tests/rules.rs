@@ -24,9 +24,9 @@ fn ask(hand: &mut ByHand<Client>, fin: Fin) -> StreamId {
 fn settings(list: &[(SettingId, u32)]) -> Vec<u8> {
     let persistence = Persistence::Session;
     let list: Vec<_> = list.iter().map(|&(id, value)| Setting { id, value, persistence }).collect();
-    let mut octets = Vec::new();
-    Setting::encode_all(&list, &mut octets);
-    octets
+    let mut bytes = Vec::new();
+    Setting::encode_all(&list, &mut bytes);
+    bytes
 }
 
 #[test]
@@ -335,11 +335,11 @@ fn what_is_told_back_is_marked_and_not_taken_for_the_clients_own() {
     assert_eq!((cwnd.value, cwnd.persistence), (42, Persistence::Persisted));
     assert_eq!(list.iter().filter(|setting| setting.id == id).count(), 1);
     let mut hand = server(v3_1());
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     let persistence = Persistence::Persisted;
     let told = Setting { id: SettingId::INITIAL_WINDOW_SIZE, value: 1, persistence };
-    Setting::encode_all(&[told], &mut octets);
-    hand.give(&octets);
+    Setting::encode_all(&[told], &mut bytes);
+    hand.give(&bytes);
     assert_eq!(hand.subject.core.peer.initial_window, 65_536);
 }
 
@@ -387,13 +387,13 @@ fn the_end_of_input_amid_a_frame_or_a_stream_is_told() {
 }
 
 #[test]
-fn splitting_the_octets_differently_changes_no_event() {
+fn splitting_the_bytes_differently_changes_no_event() {
     let mut hand = server(v3_1());
     hand.request(1, false, &[("x-name", "value"), ("cookie", "a=1")]);
     hand.data(1, &[5; 300], false);
     hand.frame(Frame::Ping(1));
     hand.headers(1, true, &[("x-sum", "1")]);
-    let octets = std::mem::take(&mut hand.sent);
+    let bytes = std::mem::take(&mut hand.sent);
     let merge = |events: Vec<Owned>| {
         let mut merged: Vec<Owned> = Vec::new();
         for event in events {
@@ -408,11 +408,11 @@ fn splitting_the_octets_differently_changes_no_event() {
         merged
     };
     let mut whole = server(v3_1());
-    let expected = merge(whole.give(&octets));
+    let expected = merge(whole.give(&bytes));
     assert_eq!(expected.len(), 3, "{expected:?}");
     for size in [1, 2, 3, 7, 64] {
         let mut other = server(v3_1());
-        let seen: Vec<_> = octets.chunks(size).flat_map(|piece| other.give(piece)).collect();
+        let seen: Vec<_> = bytes.chunks(size).flat_map(|piece| other.give(piece)).collect();
         assert_eq!(merge(seen), expected, "pieces of {size}");
     }
 }

@@ -63,7 +63,7 @@ impl ServerHandshake {
                 .flatten()
                 .filter(|key| Key::is_encoded(key))
                 .map(accept)
-                .ok_or(Refusal::Broken("Sec-WebSocket-Key has 16 octets (RFC 6455 §4.2.1)"))?,
+                .ok_or(Refusal::Broken("Sec-WebSocket-Key has 16 bytes (RFC 6455 §4.2.1)"))?,
             // RFC 8441 §5: key and its answer are not used.
             Via::Connect => String::new(),
         };

@@ -38,8 +38,8 @@ fn a_close_by_the_server_is_answered_by_the_client_after_what_it_still_sends() {
     let (mut client, mut server) = (client(), server());
     server.close(CloseCode::GOING_AWAY, "").unwrap();
     client.send(MessageKind::Text, "on its way".into()).unwrap();
-    let octets = say(&mut server);
-    assert!(matches!(hear(&mut client, &octets)[..], [Event::Close { .. }]));
+    let bytes = say(&mut server);
+    assert!(matches!(hear(&mut client, &bytes)[..], [Event::Close { .. }]));
     let events = hear(&mut server, &say(&mut client));
     assert!(matches!(
         events[..],

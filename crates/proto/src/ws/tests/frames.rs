@@ -13,9 +13,9 @@ fn deflate() -> Agreed {
     Agreed { deflate: Some(DeflateParameters::default()), ..Agreed::default() }
 }
 
-/// The code that a server fails with on these octets, and that it says so on the wire.
-fn failure(mut server: Connection, octets: &[u8]) -> Option<u16> {
-    let code = hear(&mut server, octets).into_iter().find_map(|event| match event {
+/// The code that a server fails with on these bytes, and that it says so on the wire.
+fn failure(mut server: Connection, bytes: &[u8]) -> Option<u16> {
+    let code = hear(&mut server, bytes).into_iter().find_map(|event| match event {
         Event::Closed { error: Some(Error::PeerViolation { code, .. }) } => {
             u16::try_from(code).ok()
         }
@@ -46,10 +46,9 @@ fn the_examples_of_the_rfc_are_understood() {
 #[test]
 fn control_frames_stand_between_fragments_and_are_answered_at_once() {
     let mut server = server();
-    let octets =
-        [masked(0x01, b"Hel"), masked(0x89, b"?"), masked(0x8a, b"!"), masked(0x80, b"lo")]
-            .concat();
-    let events = hear(&mut server, &octets);
+    let bytes = [masked(0x01, b"Hel"), masked(0x89, b"?"), masked(0x8a, b"!"), masked(0x80, b"lo")]
+        .concat();
+    let events = hear(&mut server, &bytes);
     let (ping, pong) = (Event::Ping { payload: "?".into() }, Event::Pong { payload: "!".into() });
     assert_eq!(events, [ping, pong, text("Hello")]);
     assert_eq!(say(&mut server), frame(0x8a, b"?"));
@@ -57,7 +56,7 @@ fn control_frames_stand_between_fragments_and_are_answered_at_once() {
 
 #[test]
 fn frames_out_of_turn_and_by_the_wrong_side_are_a_protocol_error() {
-    for (octets, what) in [
+    for (bytes, what) in [
         (frame(0x81, b"x"), "an unmasked frame"),
         (masked(0x80, b"x"), "a continuation of nothing"),
         ([masked(0x01, b"x"), masked(0x81, b"y")].concat(), "a message within a message"),
@@ -69,7 +68,7 @@ fn frames_out_of_turn_and_by_the_wrong_side_are_a_protocol_error() {
         (masked(0x88, &[3]), "half a close code"),
         (masked(0x88, &[3, 0xed]), "1005 on the wire"),
     ] {
-        assert_eq!(failure(server(), &octets), Some(1002), "{what}");
+        assert_eq!(failure(server(), &bytes), Some(1002), "{what}");
     }
     let mut client = client();
     let events = hear(&mut client, &masked(0x81, b"x"));
@@ -87,20 +86,20 @@ fn rsv1_stands_on_the_first_frame_of_a_message_alone() {
     assert_eq!(failure(with(), &masked(0xc9, b"")), Some(1002));
     let mut server = with();
     // RFC 7692 §7.2.3.1: the compressed message in two fragments.
-    let octets =
+    let bytes =
         [masked(0x41, &[0xf2, 0x48, 0xcd]), masked(0x80, &[0xc9, 0xc9, 0x07, 0x00])].concat();
-    assert_eq!(hear(&mut server, &octets), [text("Hello")]);
+    assert_eq!(hear(&mut server, &bytes), [text("Hello")]);
     assert_eq!(hear(&mut server, &masked(0x81, b"plain")), [text("plain")]);
 }
 
 #[test]
 fn a_text_that_is_no_utf_8_fails_before_its_message_is_whole() {
-    for octets in [
+    for bytes in [
         [masked(0x01, b"\xce\xba\xe1\xbd"), masked(0x00, b"\xb9\xf4\x90")].concat(),
         masked(0x81, &[b"abc\xff".to_vec(), vec![b'x'; 1000]].concat())[..20].to_vec(),
         masked(0x81, b"\xe2\x82"),
     ] {
-        assert_eq!(failure(server(), &octets), Some(1007), "{octets:x?}");
+        assert_eq!(failure(server(), &bytes), Some(1007), "{bytes:x?}");
     }
     assert_eq!(failure(server(), &masked(0x82, b"\xff")), None);
 }
@@ -125,11 +124,11 @@ fn what_is_too_big_ends_with_1009_before_room_is_taken() {
     assert_eq!(failure(server(), &bomb), Some(1009), "a bomb");
 }
 
-/// Gives octets one by one; what was told, and the most room that was taken on the way.
-fn trickle(connection: &mut Connection, octets: &[u8]) -> (Vec<Event>, usize) {
+/// Gives bytes one by one; what was told, and the most room that was taken on the way.
+fn trickle(connection: &mut Connection, bytes: &[u8]) -> (Vec<Event>, usize) {
     let (mut events, mut most) = (Vec::new(), 0);
-    for octet in octets.chunks(1) {
-        events.extend(hear(connection, octet));
+    for byte in bytes.chunks(1) {
+        events.extend(hear(connection, byte));
         most = most.max(connection.held());
     }
     (events, most)
@@ -156,7 +155,7 @@ fn fragments_without_end_are_ended_in_time_whatever_is_in_them() {
         (first(0x02), masked(0x00, b"")),
         (first(0x02), masked(0x00, b"x")),
         (first(0x01), [masked(0x00, b"x"), masked(0x89, b"?")].concat()),
-        // Compressed, each a stored block of one octet (RFC 1951 §3.2.4).
+        // Compressed, each a stored block of one byte (RFC 1951 §3.2.4).
         (first(0x42), masked(0x00, &[0, 1, 0, 0xfe, 0xff, b'x'])),
     ] {
         let mut server = server_with(Settings::default(), &deflate());
@@ -198,8 +197,8 @@ fn a_bomb_takes_no_more_room_than_the_limit_however_it_is_cut() {
 }
 
 #[test]
-fn what_breaks_a_rule_does_so_an_octet_at_a_time_too() {
-    for (octets, code) in [
+fn what_breaks_a_rule_does_so_a_byte_at_a_time_too() {
+    for (bytes, code) in [
         (frame(0x81, b"x"), 1002),
         (masked(0x80, b"x"), 1002),
         (masked(0xc1, b"x"), 1002),
@@ -210,8 +209,8 @@ fn what_breaks_a_rule_does_so_an_octet_at_a_time_too() {
         (vec![0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0], 1009),
     ] {
         let mut server = server();
-        trickle(&mut server, &octets);
-        assert_eq!(close_code(&say(&mut server)), Some(code), "{octets:x?}");
+        trickle(&mut server, &bytes);
+        assert_eq!(close_code(&say(&mut server)), Some(code), "{bytes:x?}");
         assert!(server.wants_end());
     }
 }
@@ -240,11 +239,11 @@ fn a_long_message_goes_in_fragments_and_a_ping_between_them() {
     server.poll_transmit(NOW, &mut out, 1);
     server.ping(Bytes::from_static(b"?")).unwrap();
     assert_eq!(server.unsent(), 1300);
-    let mut octets = out.to_vec();
-    octets.extend(say(&mut server));
+    let mut bytes = out.to_vec();
+    bytes.extend(say(&mut server));
     let expected =
         [frame(0x02, &[7; 700]), frame(0x89, b"?"), frame(0x00, &[7; 700]), frame(0x80, &[7; 600])];
-    assert_eq!(octets, expected.concat());
+    assert_eq!(bytes, expected.concat());
 }
 
 #[test]
@@ -263,14 +262,14 @@ fn messages_that_are_not_worth_it_or_shall_not_are_not_compressed() {
     server.send(MessageKind::Text, "Hello".into()).unwrap();
     server.send_plain(MessageKind::Text, "Hello again".into()).unwrap();
     server.send(MessageKind::Text, "HelloHello".into()).unwrap();
-    let octets = say(&mut server);
+    let bytes = say(&mut server);
     let plain = [frame(0x81, b"Hello"), frame(0x81, b"Hello again")].concat();
-    assert_eq!(octets[..plain.len()], plain);
-    assert_eq!(octets[plain.len()], 0xc1);
+    assert_eq!(bytes[..plain.len()], plain);
+    assert_eq!(bytes[plain.len()], 0xc1);
 }
 
 #[test]
-fn in_two_writes_each_part_of_a_frame_leaves_when_asked_for_and_no_octet_differs() {
+fn in_two_writes_each_part_of_a_frame_leaves_when_asked_for_and_no_byte_differs() {
     let settings = Settings { writes: Writes::Two, fragment: 4, ..Settings::default() };
     for role in [Role::Server, Role::Client { masks: Seed(5) }] {
         let agreed = Agreed::default();

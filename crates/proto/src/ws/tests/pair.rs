@@ -45,10 +45,10 @@ prop_compose! {
     }
 }
 
-/// Carries octets in pieces; gives the events.
+/// Carries bytes in pieces; gives the events.
 fn carry(from: &mut Connection, to: &mut Connection, piece: usize) -> Vec<Event> {
-    let octets = say(from);
-    octets.chunks(piece).flat_map(|piece| hear(to, piece)).collect()
+    let bytes = say(from);
+    bytes.chunks(piece).flat_map(|piece| hear(to, piece)).collect()
 }
 
 proptest! {
@@ -98,9 +98,9 @@ proptest! {
     }
 
     #[test]
-    fn any_octets_in_any_pieces_are_taken_and_end_alike(
+    fn any_bytes_in_any_pieces_are_taken_and_end_alike(
         agreed in agreed(),
-        octets in proptest::collection::vec(prop_oneof![
+        bytes in proptest::collection::vec(prop_oneof![
             any::<u8>(),
             prop::sample::select(vec![0x00, 0x01, 0x02, 0x41, 0x80, 0x81, 0x82, 0x88, 0x89, 0x8a, 0xc1, 0x83, 0xfe]),
         ], 0..200),
@@ -112,8 +112,8 @@ proptest! {
             false => client_with(Settings::default(), &agreed),
         };
         let (mut whole, mut cut) = (make(), make());
-        let mut expected = hear(&mut whole, &octets);
-        let mut events: Vec<Event> = octets.chunks(piece).flat_map(|piece| hear(&mut cut, piece)).collect();
+        let mut expected = hear(&mut whole, &bytes);
+        let mut events: Vec<Event> = bytes.chunks(piece).flat_map(|piece| hear(&mut cut, piece)).collect();
         for (connection, events) in [(&mut whole, &mut expected), (&mut cut, &mut events)] {
             connection.handle_eof(NOW);
             events.extend(hear(connection, b""));

@@ -35,7 +35,7 @@ impl Reader<'_> {
             Some(field) => {
                 let sizes = self.sizes(&file, "a message", span)?;
                 if !sizes.iter().all(|size| (1..=LARGEST_MESSAGE.0).contains(&size.0.0)) {
-                    let message = format!("a message has from 1 octet to {LARGEST_MESSAGE}");
+                    let message = format!("a message has from 1 byte to {LARGEST_MESSAGE}");
                     return Err(self.fault(field.span(), message));
                 }
                 sizes.into_iter().map(|size| Some(size.0)).collect()
@@ -237,7 +237,7 @@ mod tests {
         let none = "kind = \"echo\"\npattern = \"serial\"";
         assert_eq!(fault("ws", "", none), "an echo needs `count`");
         for more in ["bytes = 0", "bytes = \"2MB\""] {
-            assert!(fault("ws", "", &format!("{SERIAL}\n{more}")).contains("from 1 octet to"));
+            assert!(fault("ws", "", &format!("{SERIAL}\n{more}")).contains("from 1 byte to"));
         }
         let images = format!("{SERIAL}\nimages = 3");
         assert_eq!(fault("ws", "", &images), "`images` belongs to kind \"page\"");

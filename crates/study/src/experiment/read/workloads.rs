@@ -157,7 +157,7 @@ impl Reader<'_> {
         if let Some(field) =
             file.files.as_ref().filter(|_| !sizes.iter().all(|size| possible.contains(&size.0)))
         {
-            let message = format!("a file has at least one octet and at most {LARGEST_FILE}");
+            let message = format!("a file has at least one byte and at most {LARGEST_FILE}");
             return Err(self.fault(field.span(), message));
         }
         let counts = match &file.count {

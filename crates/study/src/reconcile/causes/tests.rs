@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use trace::{ConnectionRecord, FetchOutcome, FetchRecord, Phases};
 
 const MSS: u32 = 1448;
-/// Of the server's octets: they wrap within each log, and lie far from a SYN's empty acknowledgement.
+/// Of the server's bytes: they wrap within each log, and lie far from a SYN's empty acknowledgement.
 const FIRST: u32 = u32::MAX - 500;
 const NEAR: &str = "10.0.0.1:5000";
 const FAR: &str = "10.0.0.2:443";
@@ -79,7 +79,7 @@ impl Log {
         came
     }
 
-    /// The next octets, sent at `ms`; when they came.
+    /// The next bytes, sent at `ms`; when they came.
     fn down(&mut self, ms: f64, payload: u32) -> f64 {
         let sequence = self.next(payload);
         self.down_at(ms, sequence, payload)
@@ -92,21 +92,21 @@ impl Log {
         }
     }
 
-    /// The next octets, sent at `ms`, that find the queue full; their sequence number.
+    /// The next bytes, sent at `ms`, that find the queue full; their sequence number.
     fn dropped(&mut self, ms: f64, payload: u32) -> u32 {
         let sequence = self.next(payload);
         self.packet((Direction::Down, ms), (sequence, payload, 0x10), None);
         sequence
     }
 
-    /// Takes the sequence numbers of the next octets; gives the first.
+    /// Takes the sequence numbers of the next bytes; gives the first.
     fn next(&mut self, payload: u32) -> u32 {
         let sequence = self.sequence;
         self.sequence = sequence.wrapping_add(payload);
         sequence
     }
 
-    /// The parts of a fetch on a connection ready at 100 ms: its first octet and its last. Those from its sending on are
+    /// The parts of a fetch on a connection ready at 100 ms: its first byte and its last. Those from its sending on are
     /// told: request, window growth, serialisation, loss recovery, server, client, in milliseconds.
     fn parts(self, protocol: &str, first: f64, last: f64, server: Option<u64>) -> [f64; 6] {
         let fetch = FetchRecord {
@@ -198,12 +198,12 @@ fn credit_that_the_client_gives_is_a_wait_for_the_client() {
     log.up(260.0, 13, FIRST);
     let came = log.down(262.0, 700);
     let [_, window, _, _, server, _] = log.parts("h2", came, came, None);
-    // From 200.5 to 310 ms, but for the credit's own 65 octets; the server took two more.
+    // From 200.5 to 310 ms, but for the credit's own 65 bytes; the server took two more.
     assert_eq!((window, server), (109.46, 2.0));
 }
 
 #[test]
-fn slow_starts_overshoot_is_loss_recovery_from_the_queues_last_octet_to_the_repetitions_first() {
+fn slow_starts_overshoot_is_loss_recovery_from_the_queues_last_byte_to_the_repetitions_first() {
     let mut log = Log::begun(150.0);
     log.flight(10);
     let missing = [log.dropped(150.0, MSS), log.dropped(150.0, MSS)];

@@ -7,7 +7,7 @@ fn at(ms: u64) -> Instant {
     Instant::from_nanos(1_000_000_000 + ms * 1_000_000)
 }
 
-/// A trial of one fetch of 5,000 octets over one connection, and all that was said of it.
+/// A trial of one fetch of 5,000 bytes over one connection, and all that was said of it.
 struct World {
     transport: &'static str,
     fetches: Vec<FetchRecord>,
@@ -169,7 +169,7 @@ fn a_claim_that_a_witness_contradicts_fails_the_trial() {
         ("opened 2 connections", |w| w.connections = Some(2)),
         ("tells 2 connections apart", |w| (w.connections, w.named) = (None, 2)),
         ("the server saw 0", |w| w.resumed = Some(1)),
-        ("has 4999 octets", |w| w.told = [(0, 4999)].into()),
+        ("has 4999 bytes", |w| w.told = [(0, 4999)].into()),
         ("only 3000 came out", |w| w.packets.as_mut().unwrap().truncate(2)),
         ("after 60.0 ms, when only 3000", |w| w.fetches[0].phases.last_byte = Some(at(60))),
         ("the server sent 4999", |w| {
@@ -211,7 +211,7 @@ fn a_key_log_tells_each_handshake_once() {
     assert_eq!(facts.handshakes, [("TLSv1.2".to_owned(), 1), ("TLSv1.3".to_owned(), 2)].into());
 }
 
-/// A datagram of `payload` octets, with a handshake's packet of a connection that its sender calls `sender`.
+/// A datagram of `payload` bytes, with a handshake's packet of a connection that its sender calls `sender`.
 fn datagram(ms: u64, direction: Direction, (payload, sender): (u32, Option<u64>)) -> PacketRecord {
     let like = packet(ms, direction, 0, (0, payload));
     let quic = sender.map(|sender| QuicMark { sender });

@@ -60,12 +60,12 @@ final class OkHttpBody {
             return RequestBody.create(parameter.getFile(), type);
         }
         try (InputStream stream = parameter.getFileBody()) {
-            ByteArrayOutputStream octets = new ByteArrayOutputStream();
+            ByteArrayOutputStream bytes = new ByteArrayOutputStream();
             byte[] buffer = new byte[8192];
             for (int read = stream.read(buffer); read >= 0; read = stream.read(buffer)) {
-                octets.write(buffer, 0, read);
+                bytes.write(buffer, 0, read);
             }
-            return RequestBody.create(octets.toByteArray(), type);
+            return RequestBody.create(bytes.toByteArray(), type);
         }
     }
 

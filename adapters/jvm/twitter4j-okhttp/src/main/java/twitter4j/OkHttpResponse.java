@@ -25,12 +25,12 @@ final class OkHttpResponse extends HttpResponse {
         }
     }
 
-    /** The library asks for gzip itself, and OkHttp then leaves the octets as they came. */
+    /** The library asks for gzip itself, and OkHttp then leaves the bytes as they came. */
     private InputStream body(Request request) throws IOException {
-        InputStream octets = response.body().byteStream();
+        InputStream bytes = response.body().byteStream();
         boolean isCoded = "gzip".equalsIgnoreCase(response.header("Content-Encoding"));
         boolean hasBody = !request.method().equals("HEAD") && response.body().contentLength() != 0;
-        return isCoded && hasBody ? new StreamingGZIPInputStream(octets) : octets;
+        return isCoded && hasBody ? new StreamingGZIPInputStream(bytes) : bytes;
     }
 
     String protocol() {

@@ -217,12 +217,12 @@ class Http2SupportTest {
         api.answerStatuses(2);
         Twitter twitter = api.twitter();
         twitter.showStatus(20);
-        ByteArrayOutputStream octets = new ByteArrayOutputStream();
-        try (ObjectOutputStream out = new ObjectOutputStream(octets)) {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
             out.writeObject(twitter);
         }
         Twitter again;
-        try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(octets.toByteArray()))) {
+        try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(bytes.toByteArray()))) {
             again = (Twitter) in.readObject();
         }
         again.showStatus(20);

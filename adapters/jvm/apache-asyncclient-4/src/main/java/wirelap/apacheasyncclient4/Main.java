@@ -108,9 +108,9 @@ public final class Main implements Subject {
         }
 
         @Override
-        protected void onByteReceived(ByteBuffer octets, IOControl control) {
-            received += octets.remaining();
-            octets.position(octets.limit());
+        protected void onByteReceived(ByteBuffer bytes, IOControl control) {
+            received += bytes.remaining();
+            bytes.position(bytes.limit());
         }
 
         @Override

@@ -11,7 +11,7 @@ import org.apache.hc.core5.http.HttpResponse;
 import org.apache.hc.core5.http.HttpVersion;
 import wirelap.contract.Exchange;
 
-/** Writes a body as its octets come. */
+/** Writes a body as its bytes come. */
 final class Receiver extends AbstractBinResponseConsumer<Void> implements AutoCloseable {
     /** As much as may wait here: nothing does. */
     private static final int CAPACITY = 64 * 1024;
@@ -39,9 +39,9 @@ final class Receiver extends AbstractBinResponseConsumer<Void> implements AutoCl
     }
 
     @Override
-    protected void data(ByteBuffer octets, boolean isLast) throws IOException {
-        while (octets.hasRemaining()) {
-            received += channel.write(octets);
+    protected void data(ByteBuffer bytes, boolean isLast) throws IOException {
+        while (bytes.hasRemaining()) {
+            received += channel.write(bytes);
         }
     }
 

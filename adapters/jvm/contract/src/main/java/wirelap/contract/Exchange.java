@@ -74,7 +74,7 @@ public final class Exchange {
         tell("tls", version);
     }
 
-    /** Octets of the body, for clients that write their files themselves. */
+    /** Bytes of the body, for clients that write their files themselves. */
     public void received(long bytes) {
         tell("bytes", bytes);
     }
@@ -91,12 +91,12 @@ public final class Exchange {
         receive(answer.getResponseCode() < 400 ? answer.getInputStream() : answer.getErrorStream());
     }
 
-    /** Where a client that pushes octets puts them: the fetch's file, else nowhere. */
+    /** Where a client that pushes bytes puts them: the fetch's file, else nowhere. */
     public OutputStream target() throws IOException {
         return fetch.file() == null ? OutputStream.nullOutputStream() : Files.newOutputStream(fetch.file());
     }
 
-    /** Counts the octets of the file that the client wrote itself. */
+    /** Counts the bytes of the file that the client wrote itself. */
     public void wroteFile() throws IOException {
         received(Files.size(fetch.file()));
     }

@@ -3,7 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use proto::h1::{Client, ClientSettings};
-use proto::{ClientConnection, Connection, ConnectionState, Fin, RequestHead, Scheme, SendBuf};
+use endpoint::SendBuf;
+use proto::{ClientConnection, Connection, ConnectionState, Fin, RequestHead, Scheme};
 use trace::Tracer;
 use unit::Instant;
 

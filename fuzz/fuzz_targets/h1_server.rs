@@ -3,7 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use proto::h1::{Server, ServerSettings};
-use proto::{Connection, Event, Fin, ResponseHead, SendBuf, ServerConnection, Status};
+use endpoint::SendBuf;
+use proto::{Connection, Event, Fin, ResponseHead, ServerConnection, Status};
 use trace::Tracer;
 use unit::Instant;
 

@@ -6,9 +6,8 @@ use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use proto::h2::{Client, Settings};
 use proto::schedule::RoundRobin;
-use proto::{
-    ClientConnection, Connection, ConnectionState, Event, Fin, RequestHead, Scheme, SendBuf,
-};
+use endpoint::SendBuf;
+use proto::{ClientConnection, Connection, ConnectionState, Event, Fin, RequestHead, Scheme};
 use trace::Tracer;
 use unit::Instant;
 

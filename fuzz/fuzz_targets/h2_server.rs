@@ -6,9 +6,8 @@ use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use proto::h2::{Server, Settings};
 use proto::schedule::RoundRobin;
-use proto::{
-    Connection, ConnectionState, Event, Fin, ResponseHead, SendBuf, ServerConnection, Status,
-};
+use endpoint::SendBuf;
+use proto::{Connection, ConnectionState, Event, Fin, ResponseHead, ServerConnection, Status};
 use trace::Tracer;
 use unit::Instant;
 use wire::h2::{FrameHeader, HEADER_LENGTH, PREFACE};

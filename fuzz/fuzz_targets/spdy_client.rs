@@ -5,9 +5,8 @@
 use libfuzzer_sys::fuzz_target;
 use proto::schedule::RoundRobin;
 use proto::spdy::{Client, Settings, Version};
-use proto::{
-    ClientConnection, Connection, ConnectionState, Event, Fin, RequestHead, Scheme, SendBuf,
-};
+use endpoint::SendBuf;
+use proto::{ClientConnection, Connection, ConnectionState, Event, Fin, RequestHead, Scheme};
 use trace::Tracer;
 use unit::Instant;
 

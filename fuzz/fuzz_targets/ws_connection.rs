@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use proto::SendBuf;
+use endpoint::SendBuf;
 use proto::ws::{Agreed, Connection, DeflateParameters, Event, Role, Settings};
 use trace::Tracer;
 use unit::{Instant, Seed};

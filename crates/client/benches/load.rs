@@ -5,7 +5,8 @@
 
 use client::Transport;
 use client::load::{Access, Exchange, Load, LoadPlan, Target};
-use proto::{Action, EndPoint, Fields, Method, SendBuf, SocketId};
+use endpoint::{Action, EndPoint, SendBuf, SocketId};
+use proto::{Fields, Method};
 use std::time::Duration;
 use unit::Instant;
 

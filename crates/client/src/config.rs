@@ -3,7 +3,7 @@
 use crate::hosts::Hosts;
 use crate::profile::Profile;
 use crate::transport::Transport;
-use proto::SocketSettings;
+use endpoint::SocketSettings;
 use secure::ClientTls;
 use std::time::Duration;
 use trace::Tracer;

@@ -1,6 +1,6 @@
 //! Why a fetch came to nothing, in words that name the place and, where there is one, the way out.
 
-use proto::SocketError;
+use endpoint::SocketError;
 use secure::TlsError;
 use std::net::SocketAddr;
 use std::time::Duration;

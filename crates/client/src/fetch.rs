@@ -5,8 +5,9 @@ use crate::failure::Failure;
 use crate::redirect;
 use crate::transport::Protocol;
 use bytes::Bytes;
+use endpoint::SocketId;
 use page::{Kind, Priority, Url};
-use proto::{Fields, Method, ResponseHead, SocketId, StreamId};
+use proto::{Fields, Method, ResponseHead, StreamId};
 use trace::{FetchOutcome, FetchRecord, Phases};
 use unit::{ByteSize, Instant};
 

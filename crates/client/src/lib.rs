@@ -1,13 +1,13 @@
 //! Our client as a sans-IO end point: a pool of connections as browsers keep it, and fetches with the
 //! times of their phases.
 //!
-//! [`Client`] is driven like every end point (`proto::EndPoint`); what it is for is a [`Work`]:
+//! [`Client`] is driven like every end point (`endpoint::EndPoint`); what it is for is a [`Work`]:
 //! [`FetchList`], [`PageLoad`], [`Calls`] or [`Download`]. What speaks over a WebSocket is a [`Conversation`], driven by
 //! a [`WebSocketClient`]. Neither knows a resolver, a file or a clock.
 //!
 //! ```
 //! use client::{Bodies, Client, ClientConfig, FetchId, FetchList, FetchSpec, Transport};
-//! use proto::{Action, EndPoint, SendBuf};
+//! use endpoint::{Action, EndPoint, SendBuf};
 //! use unit::Instant;
 //!
 //! let list = FetchList::new([FetchSpec::get("http://10.0.0.2/hello".parse()?)], Bodies::Keep);

@@ -8,7 +8,8 @@
 //! ```
 //! use client::Transport;
 //! use client::load::{Access, Exchange, Load, LoadPlan, Target};
-//! use proto::{Action, EndPoint, Fields, Method, SendBuf};
+//! use endpoint::{Action, EndPoint, SendBuf};
+//! use proto::{Fields, Method};
 //! use unit::Instant;
 //!
 //! let exchange = Exchange::Http { method: Method::Get, fields: Fields::new(), body: Default::default() };

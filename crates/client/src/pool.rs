@@ -17,8 +17,8 @@
 use crate::config::PoolLimits;
 use crate::fetch::FetchId;
 use crate::transport::Protocol;
+use endpoint::SocketId;
 use page::Scheme;
-use proto::SocketId;
 use std::collections::{BTreeSet, HashMap};
 
 /// Whose connections are shared.

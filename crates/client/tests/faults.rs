@@ -5,7 +5,7 @@
 mod world;
 
 use client::{Bodies, Client, ClientConfig, FetchList, FetchSpec, Hosts, Surplus, Transport};
-use proto::EndPoint;
+use endpoint::EndPoint;
 use secure::{ClientTlsOptions, Trust};
 use std::time::Duration;
 use trace::{FetchOutcome, FetchRecord};

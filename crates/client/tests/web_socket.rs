@@ -8,9 +8,9 @@ use client::{
     ClientConfig, EchoSocket, Message, Pattern, Security, Transport, WebSocketClient,
     WebSocketConfig,
 };
+use endpoint::{Accepted, Action, EndPoint, SendBuf, SocketId};
 use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock, WebSocketSettings};
 use proto::ws::{DeflateOffer, Writes};
-use proto::{Accepted, Action, EndPoint, SendBuf, SocketId};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use trace::{FetchOutcome, FetchRecord};

@@ -4,11 +4,11 @@
 #![allow(clippy::print_stdout, reason = "its output is its purpose")]
 
 use bytes::Bytes;
+use endpoint::{Accepted, EndPoint, SendBuf, SocketId};
 use link::{Link, LinkSpec, no_traces};
 use origin::{
     File, FileFacts, Files, FilesError, Found, ListenerKind, Origin, OriginConfig, Parts, WallClock,
 };
-use proto::{Accepted, EndPoint, SendBuf, SocketId};
 use std::hint::black_box;
 use std::rc::Rc;
 use std::time::Duration;

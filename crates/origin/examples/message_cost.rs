@@ -4,16 +4,14 @@
 //! kind for each.
 #![allow(clippy::print_stdout, reason = "an example is a program")]
 
+use endpoint::{Accepted, EndPoint, SendBuf, SocketId};
 use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
 use proto::Connection as _;
 use proto::schedule::RoundRobin;
 use proto::ws::{
     Agreed, ClientHandshake, DeflateOffer, Event as WsEvent, Key, MessageKind, Offer, Role, Via,
 };
-use proto::{
-    Accepted, ClientConnection, EndPoint, Event, Fin, Method, RequestHead, Scheme, SendBuf,
-    SocketId, StreamId, h1, h2, ws,
-};
+use proto::{ClientConnection, Event, Fin, Method, RequestHead, Scheme, StreamId, h1, h2, ws};
 use std::error::Error;
 use std::time::Duration;
 use trace::Tracer;

@@ -2,7 +2,7 @@
 
 use crate::files::File;
 use bytes::Bytes;
-use proto::FilePart;
+use endpoint::FilePart;
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;

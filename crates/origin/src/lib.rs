@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
-//! use proto::{Accepted, EndPoint, SendBuf};
+//! use endpoint::{Accepted, EndPoint, SendBuf};
 //! use std::time::Duration;
 //! use unit::Instant;
 //!

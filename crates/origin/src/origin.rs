@@ -10,9 +10,8 @@ use crate::shelf::Ready;
 use crate::site::Site;
 use crate::timers::{Key, Timers};
 use crate::wall_clock::DateField;
-use proto::{
-    Accepted, Action, EndPoint, Fields, ResponseHead, SendBuf, SocketError, SocketId, Status,
-};
+use endpoint::{Accepted, Action, EndPoint, SendBuf, SocketError, SocketId};
+use proto::{Fields, ResponseHead, Status};
 use secure::{Layer, Tls};
 use slab::Slab;
 use std::collections::VecDeque;

@@ -1,8 +1,9 @@
 //! The protocols that an origin can speak, by name. Another one joins by a constant of its own.
 
 use crate::config::Limits;
+use endpoint::FilePart;
 use proto::schedule::RoundRobin;
-use proto::{FilePart, Fin, Misuse, Scheme, ServerConnection, StreamId, h1, h2, spdy};
+use proto::{Fin, Misuse, Scheme, ServerConnection, StreamId, h1, h2, spdy};
 use trace::Tracer;
 use unit::Instant;
 

@@ -3,11 +3,12 @@
 
 use crate::config::WebSocketSettings;
 use bytes::Bytes;
+use endpoint::SendBuf;
 use proto::ws::{
     CloseCode, Connection, Event, MessageKind, Refusal, Role, ServerHandshake, Settings, Wish,
     Writes,
 };
-use proto::{Fin, RequestHead, ResponseHead, SendBuf};
+use proto::{Fin, RequestHead, ResponseHead};
 use std::time::Duration;
 use trace::Tracer;
 use unit::Instant;

@@ -5,10 +5,10 @@
 mod support;
 
 use bytes::Bytes;
+use endpoint::SendBuf;
 use proto::schedule::RoundRobin;
 use proto::{
-    Connection, Event, Fin, RequestHead, ResponseHead, Scheme, SendBuf, ServerConnection, Status,
-    h2,
+    Connection, Event, Fin, RequestHead, ResponseHead, Scheme, ServerConnection, Status, h2,
 };
 use secure::{Authority, AuthoritySpec, Layer, ServerTls, ServerTlsOptions, Tls};
 use std::io::{Read, Write};

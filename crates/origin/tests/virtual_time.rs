@@ -1,13 +1,12 @@
 //! The origin without sockets, in virtual time.
 #![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
 
+use endpoint::{Accepted, Action, EndPoint, SendBuf, SocketId};
 use origin::{
     AccessLog, AccessRecord, ExchangeEnd, Limits, ListenerKind, Origin, OriginConfig, Parts,
     Policy, WallClock,
 };
-use proto::{
-    Accepted, Action, EndPoint, Fields, RequestHead, ResponseHead, SendBuf, SocketId, Status,
-};
+use proto::{Fields, RequestHead, ResponseHead, Status};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -175,7 +174,7 @@ fn connections_beyond_the_limit_are_refused_until_one_is_gone() {
     let first = bench.accept().unwrap();
     assert!(bench.accept().is_some());
     assert_eq!(bench.accept(), None);
-    bench.origin.handle_error(bench.now, first, proto::SocketError::Reset);
+    bench.origin.handle_error(bench.now, first, endpoint::SocketError::Reset);
     assert_eq!(bench.accept(), Some(first), "numbers are used again");
 }
 

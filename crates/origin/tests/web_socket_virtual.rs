@@ -1,9 +1,9 @@
 //! WebSockets of the origin without sockets and in virtual time: what waits, what stops, what is silent.
 #![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
 
+use endpoint::{Accepted, Action, EndPoint, SendBuf, SocketId};
 use origin::{Limits, ListenerKind, Origin, OriginConfig, Parts, WallClock};
 use proto::ws::{Agreed, CloseCode, CloseFrame, Connection, Event, MessageKind, Role, Settings};
-use proto::{Accepted, Action, EndPoint, SendBuf, SocketId};
 use std::time::Duration;
 use trace::Tracer;
 use unit::{Instant, Seed};

@@ -8,11 +8,11 @@
 //! ```no_run
 //! use os::reactor::{Reactor, ReactorSettings, Stop};
 //! use os::tcp::{Listener, Sharing};
-//! # fn serve(mut end_point: impl proto::EndPoint) -> Result<(), os::error::Os> {
+//! # fn serve(mut end_point: impl endpoint::EndPoint) -> Result<(), os::error::Os> {
 //! let stop = Stop::new()?;
 //! let mut reactor = Reactor::new(ReactorSettings::default(), stop.clone())?;
 //! let address = ([127, 0, 0, 1], 8080).into();
-//! reactor.listen(Listener::bind(address, Sharing::Found, &proto::SocketSettings::default())?)?;
+//! reactor.listen(Listener::bind(address, Sharing::Found, &endpoint::SocketSettings::default())?)?;
 //! reactor.run(&mut end_point) // until `stop.stop()` is called from elsewhere and the work is done
 //! # }
 //! ```
@@ -40,8 +40,8 @@ use crate::error::Os;
 use crate::process;
 use crate::tcp::{Listener, TcpFacts};
 use backend::{Carrier, Ready};
+use endpoint::{Accepted, EndPoint, SocketError, SocketId};
 use lag::LagWatch;
-use proto::{Accepted, EndPoint, SocketError, SocketId};
 use rooms::Rooms;
 use socket::{Input, Output, Phase, Socket};
 use std::cmp::Reverse;
@@ -177,6 +177,7 @@ impl Reactor {
         }
         self.finishing = false;
         self.lag = (self.settings.timing == Timing::On).then(LagWatch::begin);
+        end_point.handle_start(clock::now());
         self.act(end_point);
         while !self.is_done() {
             let timeout = self.next_wake(end_point);

@@ -17,9 +17,9 @@ pub(crate) use stream::{
 };
 
 use crate::error::Os;
+use endpoint::{Acks, SocketSettings};
 pub(crate) use option::{acknowledge_quickly, set_unsent_low_water};
 use option::{apply, set};
-use proto::{Acks, SocketSettings};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};

@@ -4,8 +4,8 @@
 
 mod script;
 
+use endpoint::Action;
 use os::reactor::Backend;
-use proto::Action;
 use script::{Script, Seen, is_there, listening};
 use std::io::Read;
 use std::net::TcpStream;

@@ -4,10 +4,10 @@
 
 mod script;
 
+use endpoint::{Action, SocketError, SocketId, SocketSettings};
 use os::error::Os;
 use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
 use os::tcp::{Listener, Sharing};
-use proto::{Action, SocketError, SocketId, SocketSettings};
 use script::{Script, Seen, listening};
 use std::cell::RefCell;
 use std::io::{ErrorKind, Read, Write};

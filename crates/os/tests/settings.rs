@@ -3,9 +3,9 @@
 
 mod script;
 
+use endpoint::{Action, CongestionControl, Nagle, SocketSettings};
 use os::reactor::{Backend, Moment, Reactor, ReactorSettings, Stop};
 use os::tcp::{Listener, Sharing, TcpFacts, probe_congestion_control};
-use proto::{Action, CongestionControl, Nagle, SocketSettings};
 use script::{Script, Seen};
 use std::cell::RefCell;
 use std::fs;

@@ -7,10 +7,11 @@
 #![allow(clippy::print_stdout, reason = "its output is its purpose")]
 
 use bytes::Bytes;
+use endpoint::SendBuf;
 use proto::schedule::RoundRobin;
 use proto::{
-    ClientConnection, Connection, Event, Fin, RequestHead, ResponseHead, Scheme, SendBuf,
-    ServerConnection, Status, h2, spdy, ws,
+    ClientConnection, Connection, Event, Fin, RequestHead, ResponseHead, Scheme, ServerConnection,
+    Status, h2, spdy, ws,
 };
 use std::time::Duration;
 use trace::Tracer;

@@ -5,18 +5,24 @@
 //! behind a reactor, in a test without sleeps, under a fuzzer and in virtual time.
 //!
 //! ```
-//! use proto::SendBuf;
+//! use proto::{ClientConnection, Connection, Event, Fin, RequestHead, Scheme, h1};
+//! use trace::Tracer;
+//! use unit::Instant;
 //!
-//! let mut out = SendBuf::new();
-//! out.put(b"HTTP/1.1 200 OK\r\n\r\n");
-//! out.put_shared(bytes::Bytes::from_static(b"hello"));
-//! assert_eq!(out.len(), 24);
-//! out.advance(19);
-//! assert_eq!(out.to_vec(), b"hello");
+//! let now = Instant::ZERO;
+//! let mut client = h1::Client::new(now, h1::ClientSettings::default(), Tracer::off());
+//! let request = RequestHead::get(Scheme::Http, "a.test", "/");
+//! let stream = client.request(now, &request, Fin::Last)?;
+//! let mut out = endpoint::SendBuf::new();
+//! client.poll_transmit(now, &mut out, 65_536);
+//! assert!(out.to_vec().starts_with(b"GET / HTTP/1.1\r\n"));
+//! let mut input = &b"HTTP/1.1 204 No Content\r\n\r\n"[..];
+//! let event = client.handle_bytes(now, &mut input);
+//! assert!(matches!(event, Some(Event::Response { stream: s, fin: Fin::Last, .. }) if s == stream));
+//! # Ok::<(), proto::Refused>(())
 //! ```
 
 mod connection;
-mod end_point;
 mod error;
 pub mod h1;
 pub mod h2;
@@ -25,20 +31,14 @@ mod message;
 mod multiplex;
 mod prepared;
 pub mod schedule;
-mod send_buf;
 pub mod spdy;
 pub mod ws;
 
 pub use connection::{
     ClientConnection, Connection, ConnectionState, Event, Fin, Repeated, ServerConnection, StreamId,
 };
-pub use end_point::{
-    Accepted, Acks, Action, CongestionControl, EndPoint, FastOpen, Nagle, SocketError, SocketId,
-    SocketSettings,
-};
 pub use error::{Error, Misuse, Refused, Scope};
 pub use id_map::{IdHasher, IdMap};
 pub use message::{Method, RequestHead, ResponseHead, Scheme, Status};
 pub use prepared::Prepared;
-pub use send_buf::{FilePart, SendBuf};
 pub use wire::{Field, Fields};

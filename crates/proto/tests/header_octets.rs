@@ -6,10 +6,11 @@
 mod support;
 
 use bytes::Bytes;
+use endpoint::SendBuf;
 use proto::schedule::RoundRobin;
 use proto::{
-    ClientConnection, Connection, Event, Fin, RequestHead, ResponseHead, Scheme, SendBuf,
-    ServerConnection, Status, h1, h2, spdy,
+    ClientConnection, Connection, Event, Fin, RequestHead, ResponseHead, Scheme, ServerConnection,
+    Status, h1, h2, spdy,
 };
 use std::net::TcpListener;
 use std::process::Command;

@@ -3,6 +3,7 @@
 
 mod support;
 
+use endpoint::SendBuf;
 use proto::h1::{Client, ClientSettings};
 use proto::ws::{
     ClientHandshake, ClientWindow, CloseCode, Connection, DeflateOffer, Event, Key, MessageKind,
@@ -10,7 +11,7 @@ use proto::ws::{
 };
 use proto::{
     ClientConnection, Connection as _, ConnectionState, Event as Http, Fin, RequestHead, Scheme,
-    SendBuf, StreamId,
+    StreamId,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

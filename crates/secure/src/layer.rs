@@ -3,7 +3,7 @@
 
 use crate::error::TlsError;
 use crate::tls::{Negotiated, RECORD, Tls};
-use proto::SendBuf;
+use endpoint::SendBuf;
 
 /// A clear or a secured byte stream.
 #[derive(Debug)]

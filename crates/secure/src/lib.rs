@@ -6,7 +6,7 @@
 //! files are read by the caller and come in as [`Pem`].
 //!
 //! ```
-//! use proto::SendBuf;
+//! use endpoint::SendBuf;
 //! use secure::{Authority, AuthoritySpec, ClientTls, ClientTlsOptions, ServerTls, ServerTlsOptions, Tls};
 //!
 //! let authority = Authority::new(AuthoritySpec::default())?;

@@ -4,7 +4,7 @@
 use crate::client_tls::ClientTls;
 use crate::error::TlsError;
 use crate::server_tls::ServerTls;
-use proto::SendBuf;
+use endpoint::SendBuf;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, Connection, HandshakeKind, ServerConnection};
 use std::io::{BufRead, IoSlice, Write};

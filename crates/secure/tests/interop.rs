@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "the helpers of a test fail with it")]
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
-use proto::SendBuf;
+use endpoint::SendBuf;
 use secure::{
     Authority, AuthoritySpec, ClientTls, ClientTlsOptions, Identity, Layer, ServerTls,
     ServerTlsOptions, Tls, Versions,

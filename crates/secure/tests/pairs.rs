@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test fail with it")]
 
-use proto::SendBuf;
+use endpoint::SendBuf;
 use secure::{
     Authority, AuthoritySpec, Ciphers, ClientTls, ClientTlsOptions, Distrust, FixedTime, Identity,
     KeyLog, Layer, Pem, Resumption, ServerTls, ServerTlsOptions, Tls, TlsError, Trust, UnixTime,

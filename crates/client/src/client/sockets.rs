@@ -7,8 +7,9 @@ use crate::fetch::{Acted, FetchId};
 use crate::pool::{Load, OriginId, Standing};
 use crate::transport::Protocol;
 use crate::work::Work;
+use endpoint::{Accepted, Action, EndPoint, SendBuf, SocketError, SocketId};
 use page::Scheme;
-use proto::{Accepted, Action, ConnectionState, EndPoint, SendBuf, SocketError, SocketId};
+use proto::ConnectionState;
 use secure::{Layer, Tls, TlsError};
 use std::net::SocketAddr;
 use unit::Instant;
@@ -47,7 +48,7 @@ impl<W: Work> EndPoint for Client<W> {
         self.pump(now);
     }
 
-    fn poll_room(&mut self, socket: SocketId) -> Option<&mut [u8]> {
+    fn poll_receive_buffer(&mut self, socket: SocketId) -> Option<&mut [u8]> {
         let slot = self.slots.get_mut(socket.0)?.as_mut()?;
         let is_plain = slot.life == Life::Live && matches!(slot.layer, Layer::Clear);
         if !is_plain || self.config.longest_body.is_some() {
@@ -58,7 +59,7 @@ impl<W: Work> EndPoint for Client<W> {
         self.fetches.contains_key(&id).then(|| self.work.poll_room(id, left))?
     }
 
-    fn handle_filled(&mut self, now: Instant, socket: SocketId, bytes: usize) {
+    fn handle_received(&mut self, now: Instant, socket: SocketId, bytes: usize) {
         let Some(mut slot) = self.take(socket) else { return };
         slot.carrier.heard = now;
         slot.carrier.record.bytes_received += bytes as u64;

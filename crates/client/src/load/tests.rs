@@ -6,7 +6,8 @@ mod open;
 
 use super::*;
 use crate::Transport;
-use proto::{Action, EndPoint, Fields, Method, SendBuf, SocketError, SocketId};
+use endpoint::{Action, EndPoint, SendBuf, SocketError, SocketId};
+use proto::{Fields, Method};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;

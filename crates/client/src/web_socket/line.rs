@@ -6,12 +6,13 @@ use crate::config::ClientConfig;
 use crate::profile;
 use crate::transport::Protocol;
 use bytes::Bytes;
+use endpoint::SendBuf;
 use page::Url;
 use proto::ws::{
     ClientHandshake, CloseCode, CloseFrame, Connection, Event, Key, MessageKind, Offer, Role,
     Settings, Via, Writes,
 };
-use proto::{ClientConnection, Error, Event as Http, Fields, Fin, RequestHead, SendBuf, StreamId};
+use proto::{ClientConnection, Error, Event as Http, Fields, Fin, RequestHead, StreamId};
 use std::collections::VecDeque;
 use trace::Tracer;
 use unit::{Instant, Seed};

@@ -6,10 +6,11 @@
 
 use bytes::Bytes;
 use client::{Client, ClientConfig, FetchSpec, Place, Transport, Work};
+use endpoint::{Action, EndPoint, SendBuf, SocketError, SocketId};
 use proto::schedule::RoundRobin;
 use proto::{
-    Action, ConnectionState, EndPoint, Event, Fields, Fin, RequestHead, ResponseHead, Scheme,
-    SendBuf, ServerConnection, SocketError, SocketId, Status, StreamId, h1, h2, spdy,
+    ConnectionState, Event, Fields, Fin, RequestHead, ResponseHead, Scheme, ServerConnection,
+    Status, StreamId, h1, h2, spdy,
 };
 use secure::{
     Authority, AuthoritySpec, ClientTls, ClientTlsOptions, Layer, ServerTls, ServerTlsOptions, Tls,
@@ -223,6 +224,7 @@ impl World {
                     self.plan(DELAY, Happening::UpEnd(far));
                 }
                 Action::Pause(_) | Action::Resume(_) => {}
+                Action::Bind { .. } | Action::AwaitDrained(_) => panic!("{action:?} in this world"),
                 Action::Finish => return true,
             }
         }
@@ -464,12 +466,12 @@ impl World {
 
 /// Bytes reach the client as a driver brings them: into its own room, where it has some.
 fn receive<W: Work>(client: &mut Client<W>, now: Instant, (socket, mut bytes): (SocketId, &[u8])) {
-    while let Some(room) = client.poll_room(socket).filter(|room| !room.is_empty()) {
+    while let Some(room) = client.poll_receive_buffer(socket).filter(|room| !room.is_empty()) {
         let count = room.len().min(bytes.len());
         room[..count].copy_from_slice(&bytes[..count]);
         bytes = &bytes[count..];
         if count > 0 {
-            client.handle_filled(now, socket, count);
+            client.handle_received(now, socket, count);
         }
         if bytes.is_empty() {
             return;

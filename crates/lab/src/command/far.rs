@@ -7,6 +7,7 @@ use crate::files_adapter::FilesAdapter;
 use crate::job::{FarJob, FarReady, FarReport, IdentityPem};
 use crate::key_log;
 use crate::trouble::Trouble;
+use endpoint::{Acks, FastOpen, Nagle, SocketSettings};
 use origin::{
     AccessLog, AccessRecord, Files, ListenerKind, OpenedRecord, Origin, OriginConfig, Parts,
     Protocol, WallClock, WebSocketSettings,
@@ -15,7 +16,6 @@ use os::files::{CacheSettings, Root};
 use os::reactor::{Reactor, Stop};
 use os::signal::Interrupts;
 use os::tcp::{Listener, Sharing, TcpFacts};
-use proto::{Acks, FastOpen, Nagle, SocketSettings};
 use secure::{Identity, Pem, Resumption, ServerTls, ServerTlsOptions, Versions};
 use std::cell::RefCell;
 use std::collections::BTreeMap;

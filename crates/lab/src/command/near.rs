@@ -11,10 +11,11 @@ use client::{
     Calls, Client, ClientConfig, EchoRequests, EchoSocket, FetchSpec, Hosts, KeepAlive, PageLoad,
     Place, PoolLimits, Timeouts, Transport, WebSocketClient, Work,
 };
+use endpoint::EndPoint;
 use os::reactor::{LoopTimes, Moment, Reactor, ReactorSettings, Stop, Timing};
 use os::tcp::TcpFacts;
 use page::{Browser, Counts, Kind, Load, Page, ResourceId};
-use proto::{EndPoint, h2};
+use proto::h2;
 use secure::{ClientTls, ClientTlsOptions, Pem};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

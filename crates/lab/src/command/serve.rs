@@ -4,6 +4,7 @@ use crate::cli::ServeArgs;
 use crate::files_adapter::FilesAdapter;
 use crate::trouble::{self, Trouble};
 use crate::{environment, host, key_log};
+use endpoint::{CongestionControl, SocketSettings};
 use origin::{
     AccessLog, AccessRecord, ListenerKind, Origin, OriginConfig, Parts, Protocol, WallClock,
 };
@@ -12,7 +13,6 @@ use os::files::{CacheSettings, Root};
 use os::reactor::{Backend, Depth, Reactor, ReactorSettings, Stop};
 use os::signal::Interrupts;
 use os::tcp::{Listener, probe_congestion_control};
-use proto::{CongestionControl, SocketSettings};
 use secure::{
     Authority, AuthoritySpec, Ciphers, Identity, Pem, ServerTls, ServerTlsOptions, UnixTime,
     Validity,

@@ -158,7 +158,7 @@ impl Secured {
 
     /// The bytes that say it.
     fn seal(&mut self, mut plain: &[u8]) -> Vec<u8> {
-        let mut out = proto::SendBuf::new();
+        let mut out = endpoint::SendBuf::new();
         self.layer.poll_transmit(&mut out, 1 << 20, |into, _| {
             if !plain.is_empty() {
                 into.put(std::mem::take(&mut plain));

@@ -5,12 +5,12 @@
 #[path = "../../../lab/src/files_adapter.rs"]
 mod files_adapter;
 
+use endpoint::SocketSettings;
 use files_adapter::FilesAdapter;
 use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
 use os::files::{CacheSettings, Root};
 use os::reactor::{Depth, Reactor, ReactorSettings, Stop};
 use os::tcp::Listener;
-use proto::SocketSettings;
 use secure::{Authority, AuthoritySpec, Ciphers, ServerTls, ServerTlsOptions};
 use std::error::Error;
 use std::net::SocketAddr;

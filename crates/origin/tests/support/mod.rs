@@ -6,6 +6,7 @@
 #[path = "../../../lab/src/files_adapter.rs"]
 mod files_adapter;
 
+use endpoint::SocketSettings;
 use files_adapter::FilesAdapter;
 use origin::{
     AccessLog, AccessRecord, ExchangeEnd, Limits, ListenerKind, Origin, OriginConfig, Parts,
@@ -14,7 +15,6 @@ use origin::{
 use os::files::{CacheSettings, Root};
 use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
 use os::tcp::Listener;
-use proto::SocketSettings;
 use secure::{Authority, AuthoritySpec, ServerTls, ServerTlsOptions};
 use std::io::Write;
 use std::net::SocketAddr;

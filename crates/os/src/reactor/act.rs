@@ -6,7 +6,7 @@ use super::table::Token;
 use super::{Moment, Reactor, socket_error};
 use crate::clock;
 use crate::tcp::{self, Connect};
-use proto::{Action, EndPoint, SocketId, SocketSettings};
+use endpoint::{Action, EndPoint, SocketId, SocketSettings};
 use std::cmp::Reverse;
 use std::io;
 use std::net::SocketAddr;
@@ -53,6 +53,9 @@ impl Reactor {
             }
             Action::Pause(id) => self.pause(end_point, id, true),
             Action::Resume(id) => self.pause(end_point, id, false),
+            Action::Bind { .. } | Action::AwaitDrained(_) => {
+                debug_assert!(false, "no end point asks for these yet");
+            }
             Action::Finish => self.finishing = true,
         }
     }

@@ -5,7 +5,7 @@ use super::socket::Phase;
 use super::table::Token;
 use super::{Reactor, socket_error};
 use crate::{clock, tcp};
-use proto::{Acks, EndPoint};
+use endpoint::{Acks, EndPoint};
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
 
@@ -24,7 +24,7 @@ impl Reactor {
                 return;
             }
             let id = socket.id;
-            let room = end_point.poll_room(id).filter(|room| !room.is_empty());
+            let room = end_point.poll_receive_buffer(id).filter(|room| !room.is_empty());
             let received = self.carrier.receive(token, socket, room);
             let came = matches!(received, Ok(Received::Bytes(_) | Received::Filled(_)));
             if came && socket.input.acks == Acks::Quick {
@@ -37,7 +37,7 @@ impl Reactor {
                     return self.act(end_point);
                 }
                 Ok(Received::Bytes(bytes)) => end_point.handle_bytes(clock::now(), id, bytes),
-                Ok(Received::Filled(count)) => end_point.handle_filled(clock::now(), id, count),
+                Ok(Received::Filled(count)) => end_point.handle_received(clock::now(), id, count),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return self.fail(end_point, token, socket_error(&error)),

@@ -6,7 +6,7 @@ use super::socket::{Phase, Socket};
 use super::table::Token;
 use super::{Reactor, socket_error};
 use crate::{clock, tcp};
-use proto::EndPoint;
+use endpoint::EndPoint;
 use std::cmp::Reverse;
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
@@ -111,7 +111,7 @@ fn refill<E: EndPoint + ?Sized>(
     if !room || !output.wanted || socket.phase != Phase::Open {
         return false;
     }
-    if output.owed.room() == 0 {
+    if output.owed.capacity() == 0 {
         rooms.lend(&mut output.owed);
     }
     end_point.poll_transmit(clock::now(), socket.id, &mut output.owed, output.least);

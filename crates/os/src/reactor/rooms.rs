@@ -1,7 +1,7 @@
 //! Room for what is on its way to the kernel. The one rule: a socket has some only while it owes bytes, so that what
 //! idle connections hold does not grow with what they once sent, and that the room used next was used a moment ago.
 
-use proto::SendBuf;
+use endpoint::SendBuf;
 
 /// Rooms that wait, at most: sockets that the kernel takes nothing from hold theirs.
 const WAITING: usize = 16;
@@ -21,7 +21,7 @@ impl Rooms {
 
     /// Takes the room of a queue that has become empty.
     pub(super) fn take_back(&mut self, owed: &mut SendBuf) {
-        if owed.is_empty() && owed.room() > 0 {
+        if owed.is_empty() && owed.capacity() > 0 {
             let room = std::mem::take(owed);
             if self.0.len() < WAITING {
                 self.0.push(room);
@@ -42,9 +42,9 @@ mod tests {
         assert_eq!(one.len(), 100_000, "bytes that are owed stay");
         one.advance(100_000);
         rooms.take_back(&mut one);
-        assert_eq!(one.room(), 0);
+        assert_eq!(one.capacity(), 0);
         rooms.lend(&mut other);
-        assert!(other.room() >= 100_000);
+        assert!(other.capacity() >= 100_000);
     }
 
     #[test]

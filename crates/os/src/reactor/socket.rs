@@ -1,6 +1,6 @@
 //! One stream socket of a reactor: what is known of it and what it still owes.
 
-use proto::{Acks, SendBuf, SocketId};
+use endpoint::{Acks, SendBuf, SocketId};
 use std::os::fd::OwnedFd;
 use unit::Instant;
 

@@ -2,7 +2,7 @@
 //! again at once; a generation in the token keeps events of a socket that is gone from its successor.
 
 use super::socket::Socket;
-use proto::SocketId;
+use endpoint::SocketId;
 use slab::Slab;
 
 /// Names a socket: its place in the low half, its generation (from 1) in the high half.

@@ -6,7 +6,7 @@ use super::stream::{Connect, connect, receive, send_fin, take_error};
 use crate::clock;
 use crate::error::Os;
 use crate::process::wait_for;
-use proto::{FastOpen, SocketSettings};
+use endpoint::{FastOpen, SocketSettings};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};

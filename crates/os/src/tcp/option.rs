@@ -1,7 +1,7 @@
 //! Socket options, set and read.
 
 use crate::error::Os;
-use proto::{Nagle, SocketSettings};
+use endpoint::{Nagle, SocketSettings};
 use std::io;
 use std::mem;
 use std::net::SocketAddr;

@@ -4,7 +4,7 @@ use super::address::{self, with_sockaddr};
 use super::fast_open;
 use super::option::{apply, read_int, set};
 use crate::files::OpenFile;
-use proto::{FilePart, SendBuf, SocketSettings};
+use endpoint::{FilePart, SendBuf, SocketSettings};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};

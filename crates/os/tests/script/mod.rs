@@ -1,10 +1,10 @@
 //! An end point that does what a test's closure says.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+use endpoint::{Accepted, Action, EndPoint, SendBuf, SocketError, SocketId, SocketSettings};
 use os::error::Os;
 use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
 use os::tcp::{Listener, Sharing};
-use proto::{Accepted, Action, EndPoint, SendBuf, SocketError, SocketId, SocketSettings};
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 use std::net::SocketAddr;

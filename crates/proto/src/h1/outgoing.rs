@@ -3,8 +3,8 @@
 use super::head::check_fields;
 use crate::connection::Fin;
 use crate::error::Misuse;
-use crate::send_buf::{FilePart, SendBuf};
 use bytes::Bytes;
+use endpoint::{FilePart, SendBuf};
 use wire::Fields;
 use wire::h1;
 

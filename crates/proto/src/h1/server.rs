@@ -14,8 +14,8 @@ use crate::connection::{Connection, ConnectionState, Event, Fin, ServerConnectio
 use crate::error::{Error, Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead};
 use crate::schedule::Priority;
-use crate::send_buf::{FilePart, SendBuf};
 use bytes::Bytes;
+use endpoint::{FilePart, SendBuf};
 use exchange::Exchange;
 use life::{Phase, Timer};
 pub use room::Room;

@@ -11,7 +11,7 @@ use super::*;
 use crate::connection::{Connection, Event, Fin, StreamId};
 use crate::error::Error;
 use crate::message::{RequestHead, ResponseHead, Status};
-use crate::send_buf::SendBuf;
+use endpoint::SendBuf;
 use std::time::Duration;
 use trace::Tracer;
 use unit::Instant;

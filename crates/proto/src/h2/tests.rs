@@ -9,7 +9,7 @@ mod times;
 use super::{Client, Server, Settings};
 use crate::connection::{Connection, Event};
 use crate::schedule::RoundRobin;
-use crate::send_buf::SendBuf;
+use endpoint::SendBuf;
 use trace::Tracer;
 use unit::Instant;
 use wire::Field;

@@ -9,7 +9,7 @@ use crate::message::ResponseHead;
 use crate::multiplex::outgoing::Ending;
 use crate::multiplex::state::Step;
 use crate::multiplex::timers::Timer;
-use crate::send_buf::SendBuf;
+use endpoint::SendBuf;
 use std::sync::Arc;
 use unit::Instant;
 use wire::h2::{FLAG_END_HEADERS, FLAG_END_STREAM, FrameHeader, FrameKind, HEADER_LENGTH};

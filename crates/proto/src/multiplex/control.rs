@@ -1,6 +1,6 @@
 //! Frames other than DATA, in the order they were made, on their way to `poll_transmit`.
 
-use crate::send_buf::SendBuf;
+use endpoint::SendBuf;
 
 /// Room that an empty queue keeps.
 const KEEP: usize = 64 * 1024;

@@ -2,8 +2,8 @@
 //! not known here.
 
 use super::flow::SendWindow;
-use crate::send_buf::SendBuf;
 use bytes::Bytes;
+use endpoint::SendBuf;
 use std::collections::VecDeque;
 use wire::Fields;
 

@@ -27,7 +27,7 @@ macro_rules! impl_connection {
             fn poll_transmit(
                 &mut self,
                 now: unit::Instant,
-                out: &mut crate::send_buf::SendBuf,
+                out: &mut endpoint::SendBuf,
                 room: usize,
             ) {
                 self.core.poll_transmit(now, out, room);

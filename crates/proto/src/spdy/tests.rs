@@ -8,7 +8,7 @@ mod rules;
 use super::{Client, Effort, Server, Settings, Version};
 use crate::connection::{Connection, Event};
 use crate::schedule::RoundRobin;
-use crate::send_buf::SendBuf;
+use endpoint::SendBuf;
 use trace::Tracer;
 use unit::Instant;
 use wire::spdy::{Encoder, Frame, FrameHeader, HEADER_LENGTH, ResetCode, Subject};

@@ -8,7 +8,7 @@ use crate::message::ResponseHead;
 use crate::multiplex::outgoing::Ending;
 use crate::multiplex::state::Step;
 use crate::multiplex::timers::Timer;
-use crate::send_buf::SendBuf;
+use endpoint::SendBuf;
 use unit::Instant;
 use wire::spdy::{FLAG_FIN, FrameHeader, FrameKind, HEADER_LENGTH, Subject};
 

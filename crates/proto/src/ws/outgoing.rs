@@ -2,8 +2,8 @@
 //! frame of a message, and Close goes after all of them.
 
 use super::settings::Writes;
-use crate::send_buf::SendBuf;
 use bytes::Bytes;
+use endpoint::SendBuf;
 use std::collections::VecDeque;
 use trace::Tracer;
 use unit::{Instant, Random};

@@ -6,7 +6,7 @@ mod handshake;
 mod pair;
 
 use super::{Agreed, Connection, Event, Role, Settings};
-use crate::send_buf::SendBuf;
+use endpoint::SendBuf;
 use trace::Tracer;
 use unit::{Instant, Seed};
 use wire::ws::{FrameHeader, OpCode, mask};

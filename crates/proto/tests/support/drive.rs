@@ -1,6 +1,7 @@
 //! Drives one connection over a TCP stream: a thread reads, the caller's thread does all else.
 
-use proto::{Connection, ConnectionState, Event, SendBuf};
+use endpoint::SendBuf;
+use proto::{Connection, ConnectionState, Event};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::OnceLock;

@@ -2,10 +2,11 @@
 //! aloud, past the test harness's capture.
 
 use bytes::Bytes;
+use endpoint::SendBuf;
 use proto::h1::{Client, ClientSettings, Server, ServerSettings};
 use proto::{
     ClientConnection, Connection, ConnectionState, Event, Fields, Fin, RequestHead, ResponseHead,
-    SendBuf, ServerConnection, Status, StreamId,
+    ServerConnection, Status, StreamId,
 };
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};

@@ -1,32 +1,19 @@
-//! What a reactor drives: an end point, which is many connections and what they are for. Our client
-//! and our server are end points; sockets, files and clocks stay with the driver.
-//!
-//! The end point names its sockets: it gives an id to each accepted one and asks for connects under
-//! ids of its own choosing (small, dense, reused: the driver keeps a table by them). Datagram
-//! sockets join this contract with HTTP/3: one socket there is many connections, and a transmit
-//! carries its destination, ECN mark and segment size.
+//! What names a socket and a connection, and what a stream socket is set to.
 
-use crate::send_buf::SendBuf;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::time::Duration;
-use unit::Instant;
 
-/// A stream socket, by the end point's own number for it.
+/// A socket, by the end point's own number for it: small, dense and used again, since the driver keeps a table by it.
+/// A stream socket carries one connection, a datagram socket many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SocketId(pub usize);
 
-/// A connection that a listener took.
-#[derive(Debug, Clone, Copy)]
-pub struct Accepted {
-    /// Which of the driver's listeners, counted in the order they were given to it.
-    pub listener: usize,
-    /// This side's address.
-    pub local: SocketAddr,
-    /// The peer's address.
-    pub remote: SocketAddr,
-}
+/// A connection, by the end point's own number for it. Over TCP it lives as long as its socket. Over QUIC many share a
+/// socket, and one may change sockets (RFC 9000 §9). The driver never sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConnectionId(pub usize);
 
-/// What a socket is set to before it connects.
+/// What a stream socket is set to before it connects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SocketSettings {
     /// Bytes that may wait unsent in the kernel before the socket counts as writable
@@ -143,85 +130,6 @@ impl std::fmt::Display for SocketError {
             Self::Os(errno) => write!(f, "{}", std::io::Error::from_raw_os_error(*errno)),
         }
     }
-}
-
-/// What the end point wants of its driver.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
-    /// Connect a new socket under this id.
-    Connect {
-        /// The id that it shall have.
-        socket: SocketId,
-        /// Where to.
-        remote: SocketAddr,
-        /// Its options.
-        settings: SocketSettings,
-    },
-    /// `poll_transmit` would give bytes for this socket.
-    Transmit(SocketId),
-    /// Send what is owed (what `poll_transmit` has already given), then FIN; go on reading.
-    Shutdown(SocketId),
-    /// Send what is owed (what `poll_transmit` has already given), then close. The id is free for reuse
-    /// at once, and gets no further calls.
-    Close(SocketId),
-    /// Close at once with RST. The id is free for reuse at once, and gets no further calls.
-    Abort(SocketId),
-    /// Read no more from this socket until `Resume`: back-pressure.
-    Pause(SocketId),
-    /// Read on.
-    Resume(SocketId),
-    /// The end point's work is over: the driver returns.
-    Finish,
-}
-
-/// Many connections and what they are for, without sockets.
-pub trait EndPoint {
-    /// A listener took a connection: name it, or refuse it with None (it is closed then).
-    fn handle_accepted(&mut self, now: Instant, accepted: Accepted) -> Option<SocketId>;
-
-    /// A connect asked for has succeeded, from this local address.
-    fn handle_connected(&mut self, now: Instant, socket: SocketId, local: SocketAddr);
-
-    /// Bytes arrived. All of them are taken.
-    fn handle_bytes(&mut self, now: Instant, socket: SocketId, bytes: &[u8]);
-
-    /// Room for what comes next on this socket, where the end point knows what that is without seeing it: the
-    /// driver receives into it, which saves a copy, and tells by `handle_filled`. None for `handle_bytes`.
-    fn poll_room(&mut self, _socket: SocketId) -> Option<&mut [u8]> {
-        None
-    }
-
-    /// So many bytes arrived, and stand in the room that `poll_room` gave.
-    fn handle_filled(&mut self, _now: Instant, _socket: SocketId, _bytes: usize) {}
-
-    /// The peer will send nothing more.
-    fn handle_eof(&mut self, now: Instant, socket: SocketId);
-
-    /// The socket (or the attempt to connect it) failed and is gone; its id is free.
-    fn handle_error(&mut self, now: Instant, socket: SocketId, error: SocketError);
-
-    /// Appends bytes to send, about `room` at most. Called when the socket can take them, after
-    /// `Action::Transmit` and from then on until it gives nothing, or `wants_transmit` says that it would.
-    fn poll_transmit(&mut self, now: Instant, socket: SocketId, out: &mut SendBuf, room: usize);
-
-    /// Whether `poll_transmit`, which has just given bytes, may give more of them now. Who knows that it will not
-    /// spares itself a call that brings nothing; it asks by `Action::Transmit` for what comes later.
-    fn wants_transmit(&self, _socket: SocketId) -> bool {
-        true
-    }
-
-    /// The time that `poll_timeout` told has come.
-    fn handle_timeout(&mut self, now: Instant);
-
-    /// The driver is asked to stop; no more connections will be accepted. Take no new work, finish
-    /// what was begun, then give `Action::Finish`. Told again: give it up and finish at once.
-    fn handle_stop(&mut self, now: Instant);
-
-    /// When to call `handle_timeout`.
-    fn poll_timeout(&mut self) -> Option<Instant>;
-
-    /// What the end point wants next. Called until None after every other call.
-    fn poll_action(&mut self) -> Option<Action>;
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ const COPY_BELOW: usize = 512;
 /// Bytes that must have been sent from the arena's front before the rest is moved over them.
 const COMPACT_FROM: usize = 4 * 1024;
 
-/// Room that an empty queue keeps for the next bytes.
+/// Capacity that an empty queue keeps for the next bytes.
 const KEEP: usize = 256 * 1024;
 
 /// A queue of bytes to send, in order.
@@ -106,8 +106,8 @@ impl SendBuf {
         self.length == 0
     }
 
-    /// Bytes that it has room for without asking the system: what an empty queue is worth keeping for.
-    pub fn room(&self) -> usize {
+    /// Bytes that it can hold without asking the system: what an empty queue is worth keeping for.
+    pub fn capacity(&self) -> usize {
         self.arena.capacity()
     }
 
@@ -194,10 +194,10 @@ impl SendBuf {
         self.compact();
     }
 
-    /// Moves about the first `room` bytes to the end of `out`; returns how many. References stay
+    /// Moves about the first `limit` bytes to the end of `out`; returns how many. References stay
     /// references.
-    pub fn move_to(&mut self, out: &mut Self, room: usize) -> usize {
-        let total = room.min(self.length);
+    pub fn move_to(&mut self, out: &mut Self, limit: usize) -> usize {
+        let total = limit.min(self.length);
         let mut left = total;
         while left > 0 {
             let Some(chunk) = self.chunks.front_mut() else { break };

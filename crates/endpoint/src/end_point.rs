@@ -1,0 +1,172 @@
+//! What a driver drives, and the order in which it calls. The one rule: the end point decides, the driver only carries.
+//!
+//! As in quinn-proto there are four kinds of methods:
+//!
+//! - `handle_*` take input: what arrived, what became of a socket, that time has passed.
+//! - `poll_*` give output: what to do with sockets, bytes to send, when to come back.
+//! - The end point's own commands (what to fetch, when to shut down) are its application's business, not the driver's.
+//! - Queries (`wants_transmit`) change nothing.
+//!
+//! The order, which [`Checked`](crate::Checked) holds a driver to:
+//!
+//! 1. [`EndPoint::handle_start`] comes first, once.
+//! 2. After every `handle_*`, `poll_transmit` and `poll_datagrams`, [`EndPoint::poll_action`] is called until it gives None,
+//!    before the next `handle_*` or `poll_timeout`. What an action itself brings about may come sooner: `poll_transmit`,
+//!    and `handle_connected` or `handle_error` where a connect or a send is decided at once.
+//! 3. `poll_transmit` and `poll_datagrams` are called for a socket after [`Action::Transmit`] named it, when the kernel
+//!    can take its bytes, until they give nothing or `wants_transmit` denies. Then the next `Transmit` is awaited.
+//! 4. [`EndPoint::poll_timeout`] is asked when nothing else is to be done; [`EndPoint::handle_timeout`] is called at that
+//!    time or later, never before.
+//! 5. A socket gets calls from when it has its id (`handle_accepted` and `handle_bound` gave it, `handle_connected` told
+//!    that it is connected) until `handle_error`, [`Action::Close`] or [`Action::Abort`]. A connect that fails gets
+//!    `handle_error` alone. Nothing arrives after `handle_eof`.
+//! 6. Nothing follows [`Action::Finish`].
+
+use crate::datagram::{DatagramSettings, DatagramTransmit, ReceivedDatagrams};
+use crate::send_buf::SendBuf;
+use crate::socket::{SocketError, SocketId, SocketSettings};
+use std::net::SocketAddr;
+use unit::Instant;
+
+/// A connection that a listener took.
+#[derive(Debug, Clone, Copy)]
+pub struct Accepted {
+    /// Which of the driver's listeners, counted in the order in which they were given to it.
+    pub listener: usize,
+    /// This side's address.
+    pub local: SocketAddr,
+    /// The peer's address.
+    pub remote: SocketAddr,
+}
+
+/// A datagram socket that the driver was given to listen on.
+#[derive(Debug, Clone, Copy)]
+pub struct Bound {
+    /// Which of the driver's listeners, counted in the order in which they were given to it.
+    pub listener: usize,
+    /// Its address.
+    pub local: SocketAddr,
+}
+
+/// What the end point wants of its driver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Connect a new stream socket under this id.
+    Connect {
+        /// The id that it shall have.
+        socket: SocketId,
+        /// Where to.
+        remote: SocketAddr,
+        /// Its options.
+        settings: SocketSettings,
+    },
+    /// Open a new datagram socket under this id.
+    Bind {
+        /// The id that it shall have.
+        socket: SocketId,
+        /// Its address; port 0 for any.
+        local: SocketAddr,
+        /// Its options.
+        settings: DatagramSettings,
+    },
+    /// `poll_transmit`, or `poll_datagrams` for a datagram socket, would give bytes.
+    Transmit(SocketId),
+    /// Send what `poll_transmit` has already given, then FIN; go on reading.
+    Shutdown(SocketId),
+    /// Send what `poll_transmit` has already given, then close. The id is free for reuse at once, and gets no further
+    /// calls.
+    Close(SocketId),
+    /// Close at once with RST. The id is free for reuse at once, and gets no further calls.
+    Abort(SocketId),
+    /// Read no more from this socket until `Resume`: back-pressure.
+    Pause(SocketId),
+    /// Read on.
+    Resume(SocketId),
+    /// Call `handle_drained` once a read of this socket has found nothing more. A socket that is closed or fails first
+    /// gets no such call.
+    AwaitDrained(SocketId),
+    /// The end point's work is over: the driver returns.
+    Finish,
+}
+
+/// Many connections and what they are for, without sockets and without a clock.
+pub trait EndPoint {
+    /// The driver begins. Always the first call, and the only one of its kind.
+    fn handle_start(&mut self, _now: Instant) {}
+
+    /// A listener took a connection: give it an id, or refuse it with None (it is closed then).
+    fn handle_accepted(&mut self, now: Instant, accepted: Accepted) -> Option<SocketId>;
+
+    /// A connect asked for has succeeded, from this local address.
+    fn handle_connected(&mut self, now: Instant, socket: SocketId, local: SocketAddr);
+
+    /// Bytes arrived on a stream socket. All of them are taken.
+    fn handle_bytes(&mut self, now: Instant, socket: SocketId, bytes: &[u8]);
+
+    /// Direct receive: a buffer for what comes next on this stream socket, where the end point knows what that is
+    /// without seeing it. The driver receives into it, which saves a copy, and tells by `handle_received`. None for
+    /// `handle_bytes`.
+    fn poll_receive_buffer(&mut self, _socket: SocketId) -> Option<&mut [u8]> {
+        None
+    }
+
+    /// So many bytes arrived, and stand at the start of the buffer that `poll_receive_buffer` gave.
+    fn handle_received(&mut self, _now: Instant, _socket: SocketId, _bytes: usize) {}
+
+    /// The driver was given a datagram socket to listen on: give it an id, or refuse it with None (it is closed then).
+    fn handle_bound(&mut self, _now: Instant, _bound: Bound) -> Option<SocketId> {
+        None
+    }
+
+    /// Datagrams arrived.
+    fn handle_datagrams(
+        &mut self,
+        _now: Instant,
+        _socket: SocketId,
+        _datagrams: ReceivedDatagrams,
+    ) {
+    }
+
+    /// The peer will send nothing more on this stream socket.
+    fn handle_eof(&mut self, now: Instant, socket: SocketId);
+
+    /// The answer to [`Action::AwaitDrained`]: all that had arrived on this socket has been handed in.
+    fn handle_drained(&mut self, _now: Instant, _socket: SocketId) {}
+
+    /// The socket (or the attempt to connect it) failed and is gone; its id is free.
+    fn handle_error(&mut self, now: Instant, socket: SocketId, error: SocketError);
+
+    /// Appends bytes to send on a stream socket, about `limit` at most: a frame is not cut for it.
+    fn poll_transmit(&mut self, now: Instant, socket: SocketId, out: &mut SendBuf, limit: usize);
+
+    /// Writes datagrams to send on a datagram socket to the end of `out`: at most `max_datagrams`, all to one
+    /// destination. None where there is nothing to send now.
+    fn poll_datagrams(
+        &mut self,
+        _now: Instant,
+        _socket: SocketId,
+        _out: &mut Vec<u8>,
+        _max_datagrams: usize,
+    ) -> Option<DatagramTransmit> {
+        None
+    }
+
+    /// Whether `poll_transmit`, which has just given bytes, may give more of them now. An end point that knows that it
+    /// will not saves a call that brings nothing; it asks by `Action::Transmit` for what comes later.
+    fn wants_transmit(&self, _socket: SocketId) -> bool {
+        true
+    }
+
+    /// The time that `poll_timeout` told has come.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// The driver is asked to stop; no more connections will be accepted. Take no new work, finish what was begun, then
+    /// give `Action::Finish`. Told again: give it up and finish at once.
+    fn handle_stop(&mut self, now: Instant);
+
+    /// When to call `handle_timeout`; None for never.
+    fn poll_timeout(&mut self) -> Option<Instant>;
+
+    /// What the end point wants next.
+    fn poll_action(&mut self) -> Option<Action>;
+}

@@ -183,6 +183,9 @@ pub struct Settings {
     /// Whether the first bytes go with the SYN (TCP Fast Open, RFC 7413); the cookie is fetched before the trial begins.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fast_open: bool,
+    /// Who sends next where responses share a connection: wirelap's own origin over HTTP/2 and SPDY.
+    #[serde(default, skip_serializing_if = "Priorities::is_default")]
+    pub priorities: Priorities,
     /// What the client's side does.
     #[serde(default)]
     pub client: Side,
@@ -210,10 +213,53 @@ impl Settings {
             mtu: ETHERNET_MTU,
             slow_start_after_idle: true,
             fast_open: false,
+            priorities: Priorities::Auto,
             client: Side::default(),
             server: Side::default(),
             server_time: Duration::ZERO,
         }
+    }
+}
+
+/// The policy by which a server picks the response that sends next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Priorities {
+    /// What the client's signals ask for: the dependency tree where it sends dependencies (RFC 7540), urgency and
+    /// incremental delivery where it sends these alone (RFC 9218), SPDY's levels over SPDY.
+    #[default]
+    Auto,
+    /// Urgency and incremental delivery (RFC 9218).
+    Rfc9218,
+    /// The dependency tree with weights (RFC 7540 §5.3).
+    Rfc7540,
+    /// SPDY's levels, 0 to 7.
+    Spdy,
+    /// One response after another, in the order of the requests.
+    Fifo,
+    /// A frame of each response in turn, whatever the client says.
+    RoundRobin,
+}
+
+impl Priorities {
+    /// Every policy.
+    pub const ALL: [Self; 6] =
+        [Self::Auto, Self::Rfc9218, Self::Rfc7540, Self::Spdy, Self::Fifo, Self::RoundRobin];
+
+    /// The name in files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Rfc9218 => "rfc9218",
+            Self::Rfc7540 => "rfc7540",
+            Self::Spdy => "spdy",
+            Self::Fifo => "fifo",
+            Self::RoundRobin => "round-robin",
+        }
+    }
+
+    fn is_default(&self) -> bool {
+        *self == Self::default()
     }
 }
 
@@ -282,5 +328,8 @@ mod tests {
             assert_eq!(json, transport.name());
         }
         assert_eq!(serde_json::to_value(CongestionControl::Bbr).unwrap(), "bbr");
+        for policy in Priorities::ALL {
+            assert_eq!(serde_json::to_value(policy).unwrap(), policy.name());
+        }
     }
 }

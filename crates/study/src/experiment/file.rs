@@ -1,6 +1,6 @@
 //! The TOML form of an experiment. Every field that can be wrong keeps its position; what is right, `read` knows.
 
-use super::contender::{CongestionControl, Negotiation, Transport};
+use super::contender::{CongestionControl, Negotiation, Priorities, Transport};
 use super::download::Processes;
 use super::fast::Fast;
 use super::quantity::{SizeField, SpanField};
@@ -146,6 +146,9 @@ pub(super) struct SettingsFile {
     /// begins; wirelap's own client and server alone.
     #[schemars(with = "Option<bool>")]
     pub(super) fast_open: Option<Spanned<bool>>,
+    /// h2 and SPDY: how the origin picks the response that sends next (default "auto"); wirelap's own origin alone.
+    #[schemars(with = "Option<Priorities>")]
+    pub(super) priorities: Option<Spanned<Priorities>>,
     /// TCP_NODELAY of the client's sockets (default true): without it a small segment waits until what was sent
     /// before it is acknowledged (Nagle).
     pub(super) client_nodelay: Option<bool>,

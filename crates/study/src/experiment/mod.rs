@@ -21,7 +21,8 @@ mod workload;
 
 pub use calls::{CallsWorkload, Pattern, ServerTime};
 pub use contender::{
-    ClientSubject, CongestionControl, Contender, Negotiation, ORIGIN, Settings, Tls, Transport,
+    ClientSubject, CongestionControl, Contender, Negotiation, ORIGIN, Priorities, Settings, Tls,
+    Transport,
 };
 pub use download::{DownloadWorkload, Processes};
 pub use echo::{EchoPattern, EchoWorkload};

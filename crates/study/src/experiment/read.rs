@@ -4,7 +4,9 @@
 mod echo;
 mod workloads;
 
-use super::contender::{ClientSubject, Contender, Negotiation, ORIGIN, Settings, Tls, Transport};
+use super::contender::{
+    ClientSubject, Contender, Negotiation, ORIGIN, Priorities, Settings, Tls, Transport,
+};
 use super::fast::Fast;
 use super::file::{
     ContenderFile, ExperimentFile, KindFile, LinkFile, SettingsFile, TlsFile, WorkloadFile,
@@ -135,6 +137,7 @@ impl Reader<'_> {
                 .slow_start_after_idle
                 .unwrap_or(usual.slow_start_after_idle),
             fast_open: self.fast_open(&given.fast_open, (&file.client, &file.server))?,
+            priorities: self.priorities(transport, &given.priorities, &file.server)?,
             client,
             server,
             server_time: given
@@ -169,6 +172,28 @@ impl Reader<'_> {
             }
             asked => Ok(*asked),
         }
+    }
+
+    /// Only our origin can be told, and only where responses share a connection.
+    fn priorities(
+        &self,
+        transport: Transport,
+        field: &Option<Spanned<Priorities>>,
+        server: &Option<Spanned<String>>,
+    ) -> Result<Priorities, ExperimentError> {
+        let Some(field) = field else { return Ok(Priorities::default()) };
+        if server.as_ref().is_some_and(|name| name.get_ref() != ORIGIN) {
+            let words =
+                "`priorities` is of wirelap's own origin, and this contender has another server";
+            return Err(self.fault(field.span(), words));
+        }
+        if !matches!(transport, Transport::H2 | Transport::Spdy | Transport::Spdy3) {
+            let words = format!(
+                "`priorities` is for responses that share a connection, and `{transport}` has one at a time"
+            );
+            return Err(self.fault(field.span(), words));
+        }
+        Ok(*field.get_ref())
     }
 
     fn client(

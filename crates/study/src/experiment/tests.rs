@@ -288,3 +288,22 @@ fn http3_is_over_tls_13_and_nothing_else() {
         assert_eq!(place(&error), (7, 13));
     }
 }
+
+#[test]
+fn priorities_are_of_the_origin_and_of_transports_that_multiplex() {
+    let with = |transport: &str, rest: &str| {
+        SMALL.replace("\"http/1.1\"", &format!("\"{transport}\"\n{rest}"))
+    };
+    for policy in Priorities::ALL {
+        let rest = format!("settings = {{ priorities = \"{}\" }}", policy.name());
+        let experiment: Experiment = with("h2", &rest).parse().unwrap();
+        assert_eq!(experiment.contenders[0].settings.priorities, policy);
+    }
+    let refused = |text: String| text.parse::<Experiment>().unwrap_err().message;
+    let fifo = "settings = { priorities = \"fifo\" }";
+    assert!(refused(with("http/1.1", fifo)).contains("has one at a time"));
+    let foreign = refused(with("h2", &format!("server = \"nginx\"\n{fifo}")));
+    assert!(foreign.contains("another server"), "{foreign}");
+    let unknown = refused(with("h2", "settings = { priorities = \"lifo\" }"));
+    assert!(unknown.contains("round-robin"), "{unknown}");
+}

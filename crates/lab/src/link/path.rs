@@ -1,0 +1,102 @@
+//! What is between the two ends of a trial: an emulated link, or the loopback device that both share. Either way
+//! there is a packet log.
+
+use crate::race::experiments;
+use crate::trial::subject_process::Carrier;
+use link::LinkSpec;
+use os::error::Os;
+use os::net::{
+    Core, ForwardSpec, Forwarder, Frames, LinkCounters, Observers, Reception, Segmentation,
+    Settings, Stop, Stopped, Topology, TopologySpec, Watch,
+};
+use std::collections::BTreeSet;
+use study::experiment::LinkChoice;
+use study::plan::Placement;
+use trace::PacketRecord;
+
+/// Whose the link's core is, and where the kernel receives for the ends, where everybody has the place that `places`
+/// gives.
+pub(crate) fn cores(
+    places: &Placement,
+    (link, segmentation): (&LinkSpec, Segmentation),
+) -> (Core, Option<Reception>) {
+    if places.link == places.client || places.link == places.origin {
+        return (Core::Shared, None);
+    }
+    let ends = Reception { near: places.client as usize, far: places.origin as usize };
+    (Core::Own, Reception::over(link, segmentation, ends))
+}
+
+/// What carries the packets of a trial, or looks on while they pass.
+pub(crate) enum Path<'a> {
+    /// A link between two namespaces. In a box, for its buffers are many.
+    Link(Box<Forwarder<'a>>),
+    /// One namespace.
+    Loopback(Box<Watch<'a>>),
+}
+
+impl<'a> Path<'a> {
+    /// The namespaces of a trial over `link`.
+    pub(crate) fn topology(link: &LinkChoice, spec: &TopologySpec) -> Result<Topology, Os> {
+        match experiments::is_loopback(link) {
+            true => Topology::build_loopback(spec),
+            false => Topology::build(spec),
+        }
+    }
+
+    /// Opens what is between the ends; the far side listens on `ports`. Each packet's record goes to `record`, and at
+    /// both ends it is shown to `frames`.
+    pub(crate) fn open(
+        link: &LinkChoice,
+        topology: &Topology,
+        (forward, ports): (&ForwardSpec, &BTreeSet<u16>),
+        (record, frames): (&'a mut dyn FnMut(PacketRecord), Option<Frames<'a>>),
+    ) -> Result<Self, Os> {
+        Ok(match experiments::is_loopback(link) {
+            true => {
+                let watch = Watch::new(topology, ports.clone(), record)?;
+                Self::Loopback(Box::new(match frames {
+                    Some(frames) => watch.with_frames(frames),
+                    None => watch,
+                }))
+            }
+            false => {
+                let observers = Observers { records: Some(record), frames };
+                Self::Link(Box::new(Forwarder::new(topology, forward, observers)?))
+            }
+        })
+    }
+
+    /// What was counted so far.
+    pub(crate) fn counters(&mut self) -> LinkCounters {
+        match self {
+            Self::Link(forwarder) => forwarder.counters(),
+            Self::Loopback(watch) => watch.counters(),
+        }
+    }
+
+    /// Packets that passed and are not in the log. On a link they did not pass, and its counters have them.
+    pub(crate) fn missed(&mut self) -> u64 {
+        match self {
+            Self::Link(_) => 0,
+            Self::Loopback(watch) => watch.missed(),
+        }
+    }
+
+    /// How it gets at packets.
+    pub(crate) fn settings(&self) -> Settings {
+        match self {
+            Self::Link(forwarder) => forwarder.settings(),
+            Self::Loopback(watch) => watch.settings(),
+        }
+    }
+}
+
+impl Carrier for Path<'_> {
+    fn carry(&mut self, stop: Stop<'_>) -> Result<Stopped, Os> {
+        match self {
+            Self::Link(forwarder) => forwarder.run(stop),
+            Self::Loopback(watch) => watch.run(stop),
+        }
+    }
+}

@@ -1,68 +1,140 @@
-//! The plan of the house: which room may use which. A new edge is a decision, made in ARCHITECTURE.md
-//! and here, not in passing.
+//! Holds the plan of crates and folders that ARCHITECTURE.md shows. A new edge is decided there and here, not in passing.
+//!
+//! - [`PLAN`] lists for each crate the crates that it may use. An edge that is not listed fails, and so does a listed
+//!   one that Cargo.toml lacks or that no source file uses.
+//! - Within a crate, no circle of imports goes through a folder beside lib.rs: its folders can be read one after another.
+//!   [`KNOWN_CIRCLES`] lists those that are still there. A listed one that is gone fails.
+//! - `unsafe` code is in `os` alone.
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "architecture/imports.rs"]
+mod imports;
+
+use imports::Modules;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Each crate, and the crates that it may use.
 const PLAN: &[(&str, &[&str])] = &[
     ("unit", &[]),
     ("trace", &["unit"]),
-    ("wire", &["trace", "unit"]),
+    ("wire", &["trace"]),
     ("link", &["trace", "unit"]),
-    ("page", &["trace", "unit"]),
+    ("page", &["unit"]),
     ("study", &["trace", "unit"]),
     ("endpoint", &["unit"]),
     ("proto", &["wire", "endpoint", "trace", "unit"]),
     ("secure", &["endpoint", "trace", "unit"]),
-    ("client", &["proto", "secure", "page", "trace", "unit"]),
-    ("origin", &["proto", "secure", "page", "trace", "unit"]),
-    ("os", &["wire", "proto", "secure", "link", "trace", "unit"]),
+    ("client", &["proto", "secure", "page", "endpoint", "trace", "unit"]),
+    ("origin", &["proto", "secure", "page", "endpoint", "trace", "unit"]),
+    ("os", &["wire", "secure", "link", "endpoint", "trace", "unit"]),
     ("report", &["study", "trace", "unit"]),
-    ("subject", &["os", "client", "study", "trace", "unit"]),
+    ("subject", &["os", "study", "unit"]),
     (
         "lab",
         &[
-            "client", "link", "origin", "os", "page", "proto", "report", "secure", "study",
-            "subject", "trace", "unit", "wire",
+            "client", "endpoint", "link", "origin", "os", "page", "proto", "report", "secure",
+            "study", "subject", "trace", "unit", "wire",
         ],
     ),
 ];
 
+/// Top-level modules that import each other in a circle today. Take a line away with its circle; add none.
+const KNOWN_CIRCLES: &[(&str, &[&str])] = &[
+    ("wire", &["fields", "h1"]),
+    (
+        "study",
+        &[
+            "audit",
+            "blocks",
+            "experiment",
+            "family",
+            "plan",
+            "published",
+            "reconcile",
+            "record",
+            "result",
+        ],
+    ),
+    ("proto", &["connection", "error", "h1", "prepared", "schedule"]),
+    ("origin", &["origin", "peer", "talk"]),
+    ("os", &["cgroup", "process"]),
+];
+
 #[test]
-fn every_room_uses_only_the_rooms_that_the_plan_gives_it() {
-    let edges = edges();
-    let plan: BTreeMap<&str, BTreeSet<&str>> =
-        PLAN.iter().map(|(room, uses)| (*room, uses.iter().copied().collect())).collect();
+fn crates_use_exactly_the_crates_that_the_plan_gives_them() {
+    let declared = declared_dependencies();
     let mut faults = Vec::new();
-    for (room, uses) in &edges {
-        let Some(allowed) = plan.get(room.as_str()) else {
-            faults.push(format!("{room} is not in the plan"));
+    for (krate, uses) in &declared {
+        let Some(planned) = planned(krate) else {
+            faults.push(format!("{krate} is not in the plan"));
             continue;
         };
-        for used in uses.iter().filter(|used| !allowed.contains(used.as_str())) {
-            faults.push(format!("{room} -> {used} is not in the plan"));
+        let unplanned = uses.iter().filter(|used| !planned.contains(used.as_str()));
+        faults.extend(unplanned.map(|used| format!("{krate} -> {used} is not in the plan")));
+    }
+    for (krate, uses) in PLAN {
+        let Some(declared) = declared.get(*krate) else {
+            faults.push(format!("the plan has {krate}, and there is no such crate"));
+            continue;
+        };
+        let modules = Modules::read(&source_folder(krate));
+        for used in uses.iter() {
+            if !declared.contains(*used) || !modules.name_crate(used) {
+                faults.push(format!("the plan allows {krate} -> {used}, and nothing uses it"));
+            }
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
-    assert_eq!(edges.len(), plan.len(), "a room of the plan is missing: {:?}", edges.keys());
+}
+
+#[test]
+fn no_circle_of_imports_goes_through_a_folder() {
+    let mut faults = Vec::new();
+    for (krate, _) in PLAN {
+        let modules = Modules::read(&source_folder(krate));
+        let circles = modules.circles();
+        let known: Vec<Vec<&str>> = KNOWN_CIRCLES
+            .iter()
+            .filter(|(of, _)| of == krate)
+            .map(|(_, circle)| circle.to_vec())
+            .collect();
+        for circle in circles.iter().filter(|circle| !known.contains(circle)) {
+            let imports = modules.imports_within(circle).join("\n  ");
+            faults.push(format!("{krate}: {} import each other:\n  {imports}", circle.join(", ")));
+        }
+        for gone in known.iter().filter(|known| !circles.contains(known)) {
+            let gone = gone.join(", ");
+            faults.push(format!("{krate}: {gone} are no circle any more: mend KNOWN_CIRCLES"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 #[test]
 fn unsafe_code_is_allowed_in_os_alone() {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    for (room, _) in PLAN.iter().filter(|(room, _)| *room != "os") {
-        for file in rust_files(&format!("{root}/crates/{room}/src")) {
-            let text = std::fs::read_to_string(&file).unwrap();
-            assert!(!text.contains("allow(unsafe_code)"), "{file} lifts the ban on unsafe code");
+    for (krate, _) in PLAN.iter().filter(|(krate, _)| *krate != "os") {
+        for (file, text) in imports::sources(&source_folder(krate)) {
+            let file = file.display();
+            assert!(!text.contains("allow(unsafe_code)"), "{krate}: {file} allows unsafe code");
         }
     }
 }
 
-/// Normal and build dependencies between rooms; dev-dependencies are free.
-fn edges() -> BTreeMap<String, BTreeSet<String>> {
+fn planned(krate: &str) -> Option<BTreeSet<&'static str>> {
+    let (_, uses) = PLAN.iter().find(|(name, _)| *name == krate)?;
+    Some(uses.iter().copied().collect())
+}
+
+fn source_folder(krate: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(krate).join("src")
+}
+
+/// What each crate's Cargo.toml depends on within the workspace; dev-dependencies are free.
+fn declared_dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -70,32 +142,11 @@ fn edges() -> BTreeMap<String, BTreeSet<String>> {
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let packages = metadata["packages"].as_array().unwrap();
-    packages
-        .iter()
-        .map(|package| {
-            let uses = package["dependencies"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .filter(|dependency| dependency["kind"] != "dev" && !dependency["path"].is_null())
-                .map(|dependency| dependency["name"].as_str().unwrap().to_owned())
-                .collect();
-            (package["name"].as_str().unwrap().to_owned(), uses)
-        })
-        .collect()
-}
-
-fn rust_files(folder: &str) -> Vec<String> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.to_string_lossy().into_owned();
-        if path.is_dir() {
-            files.extend(rust_files(&name));
-        } else if name.ends_with(".rs") {
-            files.push(name);
-        }
-    }
-    files
+    let name = |value: &Value| value["name"].as_str().unwrap().to_owned();
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    let dependencies = |package: &Value| {
+        let all = package["dependencies"].as_array().unwrap().iter();
+        all.filter(|one| one["kind"] != "dev" && !one["path"].is_null()).map(name).collect()
+    };
+    packages.map(|package| (name(package), dependencies(package))).collect()
 }

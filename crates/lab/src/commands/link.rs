@@ -5,8 +5,8 @@ use crate::cli::LinkArgs;
 use crate::console;
 use crate::environment;
 use crate::error::{self, Trouble};
+use crate::inputs::links;
 use crate::link::capture::{self, Capture};
-use crate::race::experiments;
 use ::link::LinkSpec;
 use os::net::{
     Core, ForwardSpec, Frame, Frames, LinkCounters, Observers, PairSpec, Ready, Reception,
@@ -27,7 +27,7 @@ const LISTEN_WAIT: Duration = Duration::from_secs(2);
 
 /// Runs them; the exit code is near's.
 pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, Trouble> {
-    let link = experiments::read_link(&args.link, |file| PathBuf::from(file))?;
+    let link = links::read_link(&args.link, |file| PathBuf::from(file))?;
     os::net::probe().map_err(console::lacking)?;
     if !args.no_calibration && calibrate::is_daring(&link) {
         let calibration = calibrate(Form::Short)?;

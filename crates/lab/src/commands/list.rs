@@ -4,9 +4,9 @@ use crate::cli::ListArgs;
 use crate::console;
 use crate::environment;
 use crate::error::Trouble;
+use crate::inputs::links;
 use crate::inputs::servers::Servers;
 use crate::inputs::subjects;
-use crate::race::experiments;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -114,7 +114,7 @@ impl Listed {
             let _ = writeln!(text, "  {:<14}{}", profile.name, profile.spec());
             let _ = writeln!(text, "  {:<14}from: {}", "", profile.source);
         }
-        let _ = writeln!(text, "  {:<14}loopback: no link between the ends", experiments::LOOPBACK);
+        let _ = writeln!(text, "  {:<14}loopback: no link between the ends", links::LOOPBACK);
         text.push_str("\nContenders (--contenders NAME,NAME; an experiment's own come first)\n");
         for known in KNOWN_CONTENDERS {
             let _ = writeln!(text, "  {:<14}{}", known.name, spoken(known));

@@ -5,6 +5,7 @@ use crate::cli::RaceArgs;
 use crate::console;
 use crate::environment;
 use crate::error::{self, Trouble};
+use crate::inputs::links;
 use crate::inputs::servers;
 use crate::inputs::subjects;
 use crate::machine;
@@ -92,13 +93,13 @@ fn start(args: &RaceArgs, chosen: Chosen, interrupts: &Interrupts) -> Result<(),
 /// What links are worth here now. A link that this machine cannot hold is refused before anything runs.
 fn calibrated(chosen: &Chosen) -> Result<Calibration, Trouble> {
     let calibration = calibrate(Measured::Short)?;
-    let emulated = |choice: &&LinkChoice| !experiments::is_loopback(choice);
+    let emulated = |choice: &&LinkChoice| !links::is_loopback(choice);
     for choice in chosen.experiment.links.iter().filter(emulated) {
         let file = |name: &str| {
             let own = chosen.files.iter().find(|(_, called)| called == name);
             own.map_or_else(|| PathBuf::from(name), |(file, _)| file.clone())
         };
-        check_link(&calibration, &choice.name, &experiments::link_spec(choice, file)?)?;
+        check_link(&calibration, &choice.name, &links::link_spec(choice, file)?)?;
     }
     Ok(calibration)
 }
@@ -202,7 +203,7 @@ fn plan(
     let mut surroundings = Surroundings { cores: machine::cores(), ..Surroundings::default() };
     let mut least = Duration::MAX;
     for choice in &experiment.links {
-        let spec = experiments::link_spec(choice, &file)?;
+        let spec = links::link_spec(choice, &file)?;
         least = least.min(spec.rtt());
         let rates = [&spec.up, &spec.down].map(|path| path.bottleneck.mean_rate());
         if let [Some(up), Some(down)] = rates {

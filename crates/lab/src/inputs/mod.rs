@@ -2,5 +2,6 @@
 
 pub(crate) mod files;
 pub(crate) mod har;
+pub(crate) mod links;
 pub(crate) mod servers;
 pub(crate) mod subjects;

@@ -1,8 +1,7 @@
 //! What is between the two ends of a trial: an emulated link, or the loopback device that both share. Either way
 //! there is a packet log.
 
-use crate::race::experiments;
-use crate::trial::subject_process::Carrier;
+use crate::inputs::links;
 use link::LinkSpec;
 use os::error::Os;
 use os::net::{
@@ -28,17 +27,17 @@ pub(crate) fn cores(
 }
 
 /// What carries the packets of a trial, or looks on while they pass.
-pub(crate) enum Path<'a> {
+pub(crate) enum NetworkPath<'a> {
     /// A link between two namespaces. In a box, for its buffers are many.
     Link(Box<Forwarder<'a>>),
     /// One namespace.
     Loopback(Box<Watch<'a>>),
 }
 
-impl<'a> Path<'a> {
+impl<'a> NetworkPath<'a> {
     /// The namespaces of a trial over `link`.
     pub(crate) fn topology(link: &LinkChoice, spec: &TopologySpec) -> Result<Topology, Os> {
-        match experiments::is_loopback(link) {
+        match links::is_loopback(link) {
             true => Topology::build_loopback(spec),
             false => Topology::build(spec),
         }
@@ -52,7 +51,7 @@ impl<'a> Path<'a> {
         (forward, ports): (&ForwardSpec, &BTreeSet<u16>),
         (record, frames): (&'a mut dyn FnMut(PacketRecord), Option<Frames<'a>>),
     ) -> Result<Self, Os> {
-        Ok(match experiments::is_loopback(link) {
+        Ok(match links::is_loopback(link) {
             true => {
                 let watch = Watch::new(topology, ports.clone(), record)?;
                 Self::Loopback(Box::new(match frames {
@@ -90,10 +89,9 @@ impl<'a> Path<'a> {
             Self::Loopback(watch) => watch.settings(),
         }
     }
-}
 
-impl Carrier for Path<'_> {
-    fn carry(&mut self, stop: Stop<'_>) -> Result<Stopped, Os> {
+    /// Passes packets on until `stop`.
+    pub(crate) fn run_until(&mut self, stop: Stop<'_>) -> Result<Stopped, Os> {
         match self {
             Self::Link(forwarder) => forwarder.run(stop),
             Self::Loopback(watch) => watch.run(stop),

@@ -4,14 +4,14 @@
 use crate::cli::RaceArgs;
 use crate::error::{self, Trouble};
 use crate::inputs::files;
+use crate::inputs::links::link_spec;
 use crate::inputs::servers::{Servers, Source};
 use crate::inputs::subjects;
-use link::{LinkSpec, SpecError};
 use std::fs;
 use std::path::{Path, PathBuf};
 use study::experiment::{
-    Dependencies, Experiment, ExperimentError, Extent, HarWorkload, LinkChoice, Overrides,
-    Stopping, Think, builtin,
+    Dependencies, Experiment, ExperimentError, Extent, HarWorkload, Overrides, Stopping, Think,
+    builtin,
 };
 use subject::Catalogue;
 
@@ -46,45 +46,6 @@ pub(crate) fn choose(name: &str, args: &RaceArgs) -> Result<Chosen, Trouble> {
     let subjects = subjects::known(beside, &args.subjects)?;
     subjects::check(&experiment, &subjects)?;
     Ok(Chosen { experiment, files, subjects, servers })
-}
-
-/// The link that a choice stands for; `place` tells where a file that it names is.
-pub(crate) fn link_spec(
-    choice: &LinkChoice,
-    place: impl Fn(&str) -> PathBuf,
-) -> Result<LinkSpec, Trouble> {
-    match is_loopback(choice) {
-        true => Ok(LinkSpec::default()),
-        false => read_link(choice.text(), place),
-    }
-}
-
-/// The link that is none: both ends on the loopback device of one fresh namespace.
-pub(crate) const LOOPBACK: &str = "none";
-
-/// Whether a choice is no link at all.
-pub(crate) fn is_loopback(choice: &LinkChoice) -> bool {
-    choice.text() == LOOPBACK
-}
-
-/// Reads a link, with its trace files.
-pub(crate) fn read_link(text: &str, place: impl Fn(&str) -> PathBuf) -> Result<LinkSpec, Trouble> {
-    let load = |file: &str| fs::read_to_string(place(file)).map_err(|error| error.to_string());
-    LinkSpec::parse(text, load).map_err(|error| {
-        let known: Vec<&str> = link::profiles().iter().map(|profile| profile.name).collect();
-        let remedy = match &error {
-            SpecError::UnknownProfile { .. } => format!(
-                "links with a name: {}; or give figures, such as rtt=60ms,down=10mbit,up=2mbit,loss=0.5%",
-                known.join(", ")
-            ),
-            SpecError::Unreadable { .. } => "check the path".to_owned(),
-            SpecError::BadTrace { .. } => {
-                "a trace has a whole number of milliseconds on each line, none less than the one before".to_owned()
-            }
-            _ => "such as rtt=60ms,down=10mbit,up=2mbit,loss=0.5%,queue=64kB".to_owned(),
-        };
-        Trouble::misuse(error).remedy(remedy)
-    })
 }
 
 fn read(name: &str) -> Result<Experiment, Trouble> {

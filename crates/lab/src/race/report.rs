@@ -1,7 +1,7 @@
 //! From rows to verdict, report and text: the end of a run, and all of `wirelap report`.
 
 use crate::error::Trouble;
-use crate::race::experiments;
+use crate::inputs::links;
 use crate::race::run_folder::RunFolder;
 use crate::race::store::Rows;
 use report::{Colour, LinkText, Report, Style};
@@ -75,9 +75,9 @@ fn style() -> Style {
 /// Each link in words. A link that can no longer be read (its trace file is gone) keeps its own text.
 fn link_texts(folder: &RunFolder, header: &RunHeader) -> BTreeMap<String, LinkText> {
     let text = |choice: &study::experiment::LinkChoice| {
-        let figures = experiments::link_spec(choice, |file| folder.inputs().join(file))
+        let figures = links::link_spec(choice, |file| folder.inputs().join(file))
             .map_or_else(|_| choice.text().to_owned(), |spec| spec.to_string());
-        let figures = match experiments::is_loopback(choice) {
+        let figures = match links::is_loopback(choice) {
             true => "loopback: no link between the ends".to_owned(),
             false => figures,
         };

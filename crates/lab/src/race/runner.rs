@@ -2,10 +2,10 @@
 //! as it comes. Nothing of a trial is kept here that a resumed run would miss.
 
 use crate::error::Trouble;
-use crate::link::capture;
 use crate::race::progress::Progress;
 use crate::race::schedule::{Manner, Schedule};
 use crate::race::store::Store;
+use crate::trial::capture;
 use crate::trial::job::TrialOrder;
 use os::signal::Interrupts;
 use std::collections::BTreeMap;

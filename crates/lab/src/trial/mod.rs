@@ -1,6 +1,7 @@
 //! One trial, from its preparation to its row.
 
 pub(crate) mod audit;
+pub(crate) mod capture;
 pub(crate) mod download_files;
 pub(crate) mod echo;
 pub(crate) mod far;

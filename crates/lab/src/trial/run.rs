@@ -1,15 +1,15 @@
 //! The two sides of a trial while they run: far is started and listens, near does its work, the link carries their
 //! packets meanwhile, and both are ended.
 
-use crate::link::capture;
-use crate::race::experiments;
+use crate::inputs::links;
+use crate::link::path::NetworkPath;
+use crate::trial::capture;
 use crate::trial::job::{FarJob, FarReady, IdentityPem, NearJob, NearReport, TrialOrder};
 use crate::trial::observed::{Client, Ran, end_use};
 use crate::trial::outcome::failed;
 use crate::trial::server_process::{FarEnd, FarSide, Order};
 use crate::trial::setup::{Server, Work, address};
 use crate::trial::subject_client::{Sittings, SubjectTrial};
-use crate::trial::subject_process::Carrier;
 use crate::trial::task::Task;
 use os::net::{Placement, Side, Stop, Topology};
 use os::process::Child;
@@ -66,16 +66,16 @@ impl Sides<'_> {
     /// Runs them to their end.
     pub(crate) fn go(
         &self,
-        carrier: &mut dyn Carrier,
+        path: &mut NetworkPath<'_>,
         subject: Option<&SubjectTrial<'_>>,
     ) -> Result<Ran, Outcome> {
-        let mut far = self.start_far(carrier)?;
+        let mut far = self.start_far(path)?;
         let worked = match subject {
             None => {
                 let mut near = self.start("near", Side::Near)?;
                 let deadline = os::clock::now() + self.order.plan.timeout + NEAR_GRACE;
                 hand_over(&mut near, &self.near_job())?;
-                let report = await_report(&mut near, &mut far, carrier, deadline);
+                let report = await_report(&mut near, &mut far, path, deadline);
                 capture::share_keys(self.order);
                 let report = report?;
                 let usage = near.end(NEAR_END).map_err(failed)?.usage;
@@ -83,14 +83,14 @@ impl Sides<'_> {
             }
             Some(subject) => {
                 let cpus = self.cpus(Side::Near);
-                Worked::Subject(subject, subject.run(carrier, self.topology, far.as_fd(), &cpus)?)
+                Worked::Subject(subject, subject.run(path, self.topology, far.as_fd(), &cpus)?)
             }
         };
         if let Some(end) = far.died() {
             return Err(failed(end));
         }
         let FarEnd { usage: far_use, settings: mut far_settings, log: server, times: far_times } =
-            far.end(carrier)?;
+            far.end(path)?;
         far_settings.extend(self.work.server.iter().flat_map(Server::facts));
         let server_use = end_use(far_use);
         let own = end_use(os::process::own_usage());
@@ -105,11 +105,11 @@ impl Sides<'_> {
     }
 
     /// Starts whoever serves, and waits until it listens.
-    fn start_far(&self, carrier: &mut dyn Carrier) -> Result<FarSide<'_>, Outcome> {
+    fn start_far(&self, path: &mut NetworkPath<'_>) -> Result<FarSide<'_>, Outcome> {
         let Some(server) = &self.work.server else {
             let mut far = self.start("far", Side::Far)?;
             hand_over(&mut far, &self.far_job()?)?;
-            let (ready, words) = await_ready(&mut far, carrier)?;
+            let (ready, words) = await_ready(&mut far, path)?;
             return Ok(FarSide::Origin(far, words, ready.settings));
         };
         // A task without a record asks one host on one port.
@@ -221,7 +221,7 @@ impl Sides<'_> {
 /// Trials that run side by side share all cores; the kernel spreads them better than a plan made
 /// beforehand. Without a link there is nobody who needs a core of his own.
 pub(crate) fn is_pinned(plan: &TrialPlan) -> bool {
-    !plan.is_light() && !experiments::is_loopback(&plan.cell.link)
+    !plan.is_light() && !links::is_loopback(&plan.cell.link)
 }
 
 /// Gives a child its job and closes its standard input.
@@ -238,14 +238,14 @@ fn hand_over<J: serde::Serialize>(child: &mut Child, job: &J) -> Result<(), Outc
 /// Waits for far's first line; gives it, and what its last one will come from.
 fn await_ready(
     far: &mut Child,
-    carrier: &mut dyn Carrier,
+    path: &mut NetworkPath<'_>,
 ) -> Result<(FarReady, ChildStdout), Outcome> {
     let Some(stdout) = far.stdout.take() else { return Err(failed("far has no standard output")) };
     let stop = Stop {
         readable: &[stdout.as_fd(), far.as_fd()],
         deadline: Some(os::clock::now() + FAR_START),
     };
-    carrier.carry(stop).map_err(failed)?;
+    path.run_until(stop).map_err(failed)?;
     if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {
         return Err(failed(format!(
             "the far side did not listen within {} s",
@@ -266,14 +266,14 @@ fn await_ready(
 fn await_report(
     near: &mut Child,
     far: &mut FarSide<'_>,
-    carrier: &mut dyn Carrier,
+    path: &mut NetworkPath<'_>,
     deadline: Instant,
 ) -> Result<NearReport, Outcome> {
     let Some(mut stdout) = near.stdout.take() else {
         return Err(failed("near has no standard output"));
     };
     let readable = [stdout.as_fd(), near.as_fd(), far.as_fd()];
-    carrier.carry(Stop { readable: &readable, deadline: Some(deadline) }).map_err(failed)?;
+    path.run_until(Stop { readable: &readable, deadline: Some(deadline) }).map_err(failed)?;
     if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {
         if let Some(end) = far.died() {
             return Err(failed(end));

@@ -1,9 +1,9 @@
 //! The far side of a trial, whoever serves it: our own origin, or a server that is declared.
 
+use crate::link::path::NetworkPath;
 use crate::trial::job::{FarReport, IdentityPem};
 use crate::trial::outcome::{failed, faulty};
 use crate::trial::static_files::{self, Materials};
-use crate::trial::subject_process::Carrier;
 use os::net::{Stop, Topology};
 use os::process::{Child, Usage};
 use os::reactor::LoopTimes;
@@ -99,10 +99,10 @@ impl<'d> FarSide<'d> {
     }
 
     /// Ends it and hears what it did.
-    pub(crate) fn end(self, carrier: &mut dyn Carrier) -> Result<FarEnd, Outcome> {
+    pub(crate) fn end(self, path: &mut NetworkPath<'_>) -> Result<FarEnd, Outcome> {
         match self {
             Self::Origin(mut child, words, settings) => {
-                let report = last_words(&child, words, carrier)?;
+                let report = last_words(&child, words, path)?;
                 let exit = child.end(ORIGIN_END).map_err(failed)?;
                 let times = report.as_ref().and_then(|report| report.times);
                 let log = report.map(|report| report.log);
@@ -152,14 +152,14 @@ fn seen(log: &ServerLog) -> reconcile::ServerLog {
 fn last_words(
     far: &Child,
     mut stdout: ChildStdout,
-    carrier: &mut dyn Carrier,
+    path: &mut NetworkPath<'_>,
 ) -> Result<Option<FarReport>, Outcome> {
     far.ask_to_end();
     let deadline = Some(os::clock::now() + ORIGIN_END);
     let mut text = Vec::new();
     let mut piece = [0; 16 * 1024];
     loop {
-        carrier.carry(Stop { readable: &[stdout.as_fd()], deadline }).map_err(failed)?;
+        path.run_until(Stop { readable: &[stdout.as_fd()], deadline }).map_err(failed)?;
         if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {
             return Ok(None);
         }

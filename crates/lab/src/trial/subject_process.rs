@@ -2,6 +2,7 @@
 //! meanwhile, and what it says is kept with the time at which it came. The one rule: whatever it does, it costs
 //! bounded memory and bounded time, and every way out but the good one carries the subject's own words.
 
+use crate::link::path::NetworkPath;
 use crate::trial::outcome::failed;
 use os::net::{Stop, Stopped};
 use os::process::{Child, Exit, Usage};
@@ -23,12 +24,6 @@ const WORDS: usize = 4 * 1024;
 
 /// As much of it as a reason quotes.
 const QUOTED: usize = 400;
-
-/// What carries packets while a process is waited for.
-pub(crate) trait Carrier {
-    /// Carries until `stop`.
-    fn carry(&mut self, stop: Stop<'_>) -> Result<Stopped, os::error::Os>;
-}
 
 /// A process of a subject that is to be heard.
 pub(crate) struct Sitting<'a> {
@@ -76,7 +71,7 @@ impl Sitting<'_> {
     /// Hears the process that `spawn` starts, to its end.
     pub(crate) fn hear(
         &self,
-        carrier: &mut dyn Carrier,
+        path: &mut NetworkPath<'_>,
         spawn: impl FnOnce() -> Result<Child, Outcome>,
     ) -> Result<Sat, Outcome> {
         let started = os::clock::now();
@@ -90,7 +85,7 @@ impl Sitting<'_> {
             spent: None,
             last: None,
         };
-        let exit = self.listen(carrier, &mut child, &mut ears)?;
+        let exit = self.listen(path, &mut child, &mut ears)?;
         let ended = os::clock::now();
         let (words, spent) = (ears.words(), ears.spent);
         if exit.status.code() == Some(UNSUPPORTED) {
@@ -119,7 +114,7 @@ impl Sitting<'_> {
     /// Until the process has ended by itself. Dropping the child on the way out ends it.
     fn listen(
         &self,
-        carrier: &mut dyn Carrier,
+        path: &mut NetworkPath<'_>,
         child: &mut Child,
         ears: &mut Ears,
     ) -> Result<Exit, Outcome> {
@@ -130,7 +125,7 @@ impl Sitting<'_> {
             readable.extend(ears.stdout.as_ref().map(AsFd::as_fd));
             readable.extend(ears.stderr.as_ref().map(AsFd::as_fd));
             let stop = Stop { readable: &readable, deadline: Some(deadline) };
-            let stopped = carrier.carry(stop).map_err(failed)?;
+            let stopped = path.run_until(stop).map_err(failed)?;
             // The bytes first: what it said before it ended counts.
             let now = os::clock::now();
             ears.read(now).map_err(|rubbish| {

@@ -4,10 +4,10 @@
 
 use crate::console;
 use crate::error::Trouble;
-use crate::link::capture;
-use crate::link::path::{self, Path};
-use crate::race::experiments;
+use crate::inputs::links;
+use crate::link::path::{self, NetworkPath};
 use crate::trial::audit::{self, MachineWatch};
+use crate::trial::capture;
 use crate::trial::download_files::Digest;
 use crate::trial::job::TrialOrder;
 use crate::trial::outcome::{failed, unsupported};
@@ -45,8 +45,8 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
 
 fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     let work = Work::of(order)?;
-    let spec = experiments::link_spec(&order.plan.cell.link, |file| order.inputs.join(file))
-        .map_err(failed)?;
+    let spec =
+        links::link_spec(&order.plan.cell.link, |file| order.inputs.join(file)).map_err(failed)?;
     if run::is_pinned(&order.plan) {
         os::process::pin(&[order.plan.placement.link as usize]).map_err(failed)?;
     }
@@ -57,7 +57,7 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     let link = &order.plan.cell.link;
     // The fastest that a download can go where nothing has a rate is what its ends can do.
     let is_of_ends = matches!(work.task, Task::Download { .. }) && spec.is_unlimited();
-    let has_link = !experiments::is_loopback(link) && !is_of_ends;
+    let has_link = !links::is_loopback(link) && !is_of_ends;
     // Whole frames are copied to us in any case.
     let segmentation = match order.capture {
         Some(_) => Segmentation::CopyWhereUnlimited,
@@ -69,7 +69,7 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     };
     let own_cores = core == Core::Own;
     let ends = TopologySpec { reception, ..work.topology(&order.plan.cell.contender) };
-    let topology = Path::topology(link, &ends).map_err(unsupported)?;
+    let topology = NetworkPath::topology(link, &ends).map_err(unsupported)?;
     let forward =
         ForwardSpec { link: spec.clone(), seed: Seed(order.plan.seed), segmentation, core };
     let mut packets: Vec<PacketRecord> = Vec::new();
@@ -79,7 +79,7 @@ fn trial(order: &TrialOrder) -> Result<TrialRecord, Outcome> {
     let mut show = |frame: Frame<'_>| captured.iter_mut().for_each(|capture| capture.take(frame));
     let frames = order.capture.is_some().then_some(&mut show as Frames<'_>);
     let mut path =
-        Path::open(link, &topology, between, (&mut keep, frames)).map_err(unsupported)?;
+        NetworkPath::open(link, &topology, between, (&mut keep, frames)).map_err(unsupported)?;
     let run = Sides { order, work: &work, topology: &topology, authority: &authority };
     let machine = MachineWatch::begin(order, &topology).map_err(unsupported)?;
     let ran = run.go(&mut path, subject.as_ref());

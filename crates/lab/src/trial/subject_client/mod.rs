@@ -6,12 +6,13 @@ mod report;
 pub(crate) use report::SubjectReport;
 
 use crate::inputs::subjects;
-use crate::link::capture;
+use crate::link::path::NetworkPath;
+use crate::trial::capture;
 use crate::trial::download_files::{self, Digest};
 use crate::trial::job::TrialOrder;
 use crate::trial::outcome::{failed, lacking};
 use crate::trial::run::NEAR_GRACE;
-use crate::trial::subject_process::{self, Carrier, Sat, Sitting};
+use crate::trial::subject_process::{self, Sat, Sitting};
 use crate::trial::task::Task;
 use os::net::{Placement, Side, Topology};
 use std::collections::BTreeMap;
@@ -93,7 +94,7 @@ impl<'a> SubjectTrial<'a> {
     /// Does all of the work, one process or several.
     pub(crate) fn run(
         &self,
-        carrier: &mut dyn Carrier,
+        path: &mut NetworkPath<'_>,
         topology: &Topology,
         far: BorrowedFd<'_>,
         cpus: &[usize],
@@ -107,7 +108,7 @@ impl<'a> SubjectTrial<'a> {
                 subject_process::command(&self.words, job, &self.order.scratch).map_err(failed)?;
             let placement = Placement { cpus: cpus.to_vec(), ..Placement::at(Side::Near) };
             let spawn = || topology.spawn(command, placement).map_err(failed);
-            sat.push(sitting.hear(carrier, spawn)?);
+            sat.push(sitting.hear(path, spawn)?);
         }
         Ok(Sittings { jobs, sat })
     }

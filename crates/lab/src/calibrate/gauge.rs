@@ -54,7 +54,7 @@ impl Path {
         let link = link::LinkSpec::parse(text, link::no_traces).map_err(Trouble::failed)?;
         let segmentation =
             if *split { Segmentation::Split } else { Segmentation::KeepWhereUnlimited };
-        let (core, reception) = crate::link::path::cores(cores, (&link, segmentation));
+        let (core, reception) = crate::link::path::cores(cores, &link, segmentation);
         Ok(Some((ForwardSpec { link, seed: Seed(SEED), segmentation, core }, reception)))
     }
 }

@@ -17,7 +17,8 @@ use trace::PacketRecord;
 /// gives.
 pub(crate) fn cores(
     places: &Placement,
-    (link, segmentation): (&LinkSpec, Segmentation),
+    link: &LinkSpec,
+    segmentation: Segmentation,
 ) -> (Core, Option<Reception>) {
     if places.link == places.client || places.link == places.origin {
         return (Core::Shared, None);
@@ -34,6 +35,25 @@ pub(crate) enum NetworkPath<'a> {
     Loopback(Box<Watch<'a>>),
 }
 
+/// What is to be opened.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PathSpec<'s> {
+    /// As the experiment names it.
+    pub(crate) link: &'s LinkChoice,
+    /// How packets are forwarded, where it is a link.
+    pub(crate) forward: &'s ForwardSpec,
+    /// Where far listens: over loopback only their packets are the trial's.
+    pub(crate) ports: &'s BTreeSet<u16>,
+}
+
+/// Who is told of packets.
+pub(crate) struct PathObservers<'a> {
+    /// Takes the record of each.
+    pub(crate) record: &'a mut dyn FnMut(PacketRecord),
+    /// Sees each at both ends.
+    pub(crate) frames: Option<Frames<'a>>,
+}
+
 impl<'a> NetworkPath<'a> {
     /// The namespaces of a trial over `link`.
     pub(crate) fn topology(link: &LinkChoice, spec: &TopologySpec) -> Result<Topology, Os> {
@@ -43,17 +63,16 @@ impl<'a> NetworkPath<'a> {
         }
     }
 
-    /// Opens what is between the ends; the far side listens on `ports`. Each packet's record goes to `record`, and at
-    /// both ends it is shown to `frames`.
+    /// Opens what is between the ends.
     pub(crate) fn open(
-        link: &LinkChoice,
+        spec: PathSpec<'_>,
         topology: &Topology,
-        (forward, ports): (&ForwardSpec, &BTreeSet<u16>),
-        (record, frames): (&'a mut dyn FnMut(PacketRecord), Option<Frames<'a>>),
+        observers: PathObservers<'a>,
     ) -> Result<Self, Os> {
-        Ok(match links::is_loopback(link) {
+        let PathObservers { record, frames } = observers;
+        Ok(match links::is_loopback(spec.link) {
             true => {
-                let watch = Watch::new(topology, ports.clone(), record)?;
+                let watch = Watch::new(topology, spec.ports.clone(), record)?;
                 Self::Loopback(Box::new(match frames {
                     Some(frames) => watch.with_frames(frames),
                     None => watch,
@@ -61,7 +80,7 @@ impl<'a> NetworkPath<'a> {
             }
             false => {
                 let observers = Observers { records: Some(record), frames };
-                Self::Link(Box::new(Forwarder::new(topology, forward, observers)?))
+                Self::Link(Box::new(Forwarder::new(topology, spec.forward, observers)?))
             }
         })
     }

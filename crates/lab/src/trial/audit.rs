@@ -2,7 +2,7 @@
 //! judges; `study::audit` does.
 
 use crate::trial::job::TrialOrder;
-use crate::trial::observed::{Client, Ran};
+use crate::trial::observed::{ClientReport, Ends};
 use os::error::Os;
 use os::machine::{CpuTimes, cpu_pressure};
 use os::net::{LinkCounters, Topology};
@@ -89,8 +89,8 @@ pub(crate) fn surroundings(machine: &MachineFigures, counters: &LinkCounters) ->
 }
 
 /// What the two ends say; `call_ms` is the mean time of the calls, where any were made.
-pub(crate) fn note_ends(audit: &mut Audit, ran: &Ran, call_ms: Option<f64>) {
-    let near = ran.near();
+pub(crate) fn note_ends(audit: &mut Audit, ends: &Ends, call_ms: Option<f64>) {
+    let near = ends.near();
     let ratio = |part: Duration, times: &LoopTimes| part.as_secs_f64() / times.span.as_secs_f64();
     // Where the ends share a core, each waits while the other works: that is the trial's own work. Of somebody else's
     // server nobody knows when it worked, so all that its processes used counts as that.
@@ -102,17 +102,18 @@ pub(crate) fn note_ends(audit: &mut Audit, ran: &Ran, call_ms: Option<f64>) {
     if let Some(times) = &near.times {
         audit.set(AuditFigure::ClientLagMs, millis(times.late));
         audit.set(AuditFigure::ClientLagCpuMs, millis(times.late_cpu));
-        audit.set(AuditFigure::ClientKept, kept(times, ran.far_times.as_ref(), ran.cpu.origin_ms));
+        audit
+            .set(AuditFigure::ClientKept, kept(times, ends.far_times.as_ref(), ends.cpu.origin_ms));
         audit.set(AuditFigure::ClientBusy, ratio(times.working, times));
         audit.set(AuditFigure::ClientCpu, ratio(times.cpu, times));
     }
-    if let Client::Subject(report) = &ran.client {
+    if let ClientReport::Subject(report) = &ends.client {
         note(audit, AuditFigure::ClientCpu, report.busy);
     }
-    if let Some(times) = &ran.far_times {
+    if let Some(times) = &ends.far_times {
         audit.set(AuditFigure::OriginLagMs, millis(times.late));
         audit.set(AuditFigure::OriginLagCpuMs, millis(times.late_cpu));
-        audit.set(AuditFigure::OriginKept, kept(times, near.times.as_ref(), ran.cpu.client_ms));
+        audit.set(AuditFigure::OriginKept, kept(times, near.times.as_ref(), ends.cpu.client_ms));
     }
     let late = near.schedule_lag.map(millis);
     note(audit, AuditFigure::ScheduleLagMs, late);

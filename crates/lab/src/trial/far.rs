@@ -5,33 +5,33 @@ use crate::console;
 use crate::error::Trouble;
 use crate::files_adapter::FilesAdapter;
 use crate::key_log;
-use crate::trial::echo;
-use crate::trial::job::{FarJob, FarReady, FarReport, IdentityPem};
+use crate::trial::contender::socket_settings;
+use crate::trial::job::{FarJob, FarReady, FarReport};
 use crate::trial::near::timed;
-use endpoint::{Acks, FastOpen, Nagle, SocketSettings};
+use crate::trial::origin_config::{OriginSpec, origin_config, server_tls};
 use origin::{
-    AccessLog, AccessRecord, Files, ListenerKind, OpenedRecord, Origin, OriginConfig, Parts,
-    Protocol, WallClock, WebSocketSettings,
+    AccessLog, AccessRecord, Files, ListenerKind, OpenedRecord, Origin, Parts, WallClock,
 };
 use os::files::{CacheSettings, Root};
 use os::reactor::{Reactor, Stop};
 use os::signal::Interrupts;
 use os::tcp::{Listener, Sharing, TcpFacts};
-use secure::{Identity, Pem, Resumption, ServerTls, ServerTlsOptions, Versions};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
-use study::experiment::{Contender, Side, Tls, Transport};
 use study::reconcile::{ServerConnection, ServerLog};
 
 /// Serves the job.
 pub(crate) fn run() -> Result<ExitCode, Trouble> {
     let Some(job) = console::read_job::<FarJob>()? else { return Ok(ExitCode::FAILURE) };
-    let tls = server_tls(&job)?;
+    let key_log = key_log::open(job.key_log.as_deref())?;
+    let tls = match job.listen_tls.is_empty() {
+        true => None,
+        false => Some(server_tls(&job.contender, &job.identities, key_log)?),
+    };
     let mut kinds = Vec::new();
     let mut settings = BTreeMap::new();
     let stop = Stop::new().map_err(console::lacking)?;
@@ -53,17 +53,8 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
         kinds.push(kind);
     }
     let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
-    let mut config = OriginConfig::new(kinds, wall_clock);
-    config.protocols = vec![protocol(&job.contender)?];
-    config.table = job.table.map(Arc::new);
-    let side = job.contender.settings.server;
-    config.web_socket = WebSocketSettings {
-        deflate: echo::deflate(side),
-        writes: echo::writes(side),
-        compression_level: echo::COMPRESSION_LEVEL,
-    };
-    // Who is still there when the trial has ended is not waited for.
-    config.limits.drain = Duration::ZERO;
+    let spec = OriginSpec { listeners: kinds, table: job.table.map(Arc::new), wall_clock };
+    let config = origin_config(&job.contender, spec)?;
     let files = job.root.map(|root| Root::open(&root, CacheSettings::default())).transpose();
     let files =
         files.map_err(console::lacking)?.map(|root| Box::new(FilesAdapter(root)) as Box<dyn Files>);
@@ -113,65 +104,4 @@ impl AccessLog for ConnectionLog {
         };
         self.0.borrow_mut().insert(opened.connection, connection);
     }
-}
-
-fn server_tls(job: &FarJob) -> Result<Option<ServerTls>, Trouble> {
-    if job.listen_tls.is_empty() {
-        return Ok(None);
-    }
-    let identities = job.identities.iter().map(identity).collect::<Result<_, _>>()?;
-    let options = ServerTlsOptions {
-        alpn: vec![protocol(&job.contender)?.name.to_owned()],
-        versions: versions(&job.contender),
-        resumption: resumption(&job.contender),
-        key_log: key_log::open(job.key_log.as_deref())?,
-        ..ServerTlsOptions::new(identities)
-    };
-    ServerTls::new(options).map(Some).map_err(Trouble::failed)
-}
-
-fn identity(pem: &IdentityPem) -> Result<Identity, Trouble> {
-    let chain = Pem::new("the trial's chain", pem.chain.as_bytes());
-    let key = Pem::new("the trial's key", pem.key.as_bytes());
-    Identity::from_pem(&chain, &key).map_err(Trouble::failed)
-}
-
-/// The one protocol that a contender speaks, whether the client knows that beforehand or not.
-fn protocol(contender: &Contender) -> Result<Protocol, Trouble> {
-    Ok(match contender.transport {
-        // A WebSocket begins as a request.
-        Transport::Http1 | Transport::WebSocket => Protocol::HTTP_1_1,
-        Transport::H2 => Protocol::HTTP_2,
-        Transport::Spdy => Protocol::SPDY_3_1,
-        Transport::Spdy3 => Protocol::SPDY_3,
-        other @ Transport::H3 => return Err(unspoken("server", other)),
-    })
-}
-
-/// What neither end of wirelap's own speaks; a trial that asks for it is unsupported before it begins.
-pub(crate) fn unspoken(end: &str, transport: Transport) -> Trouble {
-    Trouble::failed(format!("wirelap's own {end} does not speak {transport}"))
-}
-
-/// How a side's sockets send and acknowledge.
-pub(crate) fn socket_settings(contender: &Contender, side: Side) -> SocketSettings {
-    SocketSettings {
-        fast_open: if contender.settings.fast_open { FastOpen::On } else { FastOpen::Off },
-        nagle: if side.nodelay { Nagle::Off } else { Nagle::On },
-        acks: if side.quickack { Acks::Quick } else { Acks::Delayed },
-        ..SocketSettings::default()
-    }
-}
-
-/// Exactly the TLS version that a contender names; both sides are held to it.
-pub(crate) fn versions(contender: &Contender) -> Versions {
-    match contender.tls {
-        Tls::V1_2 => Versions::Tls12,
-        Tls::None | Tls::V1_3 => Versions::Tls13,
-    }
-}
-
-/// Whether tickets are given and taken; both sides are held to it.
-pub(crate) fn resumption(contender: &Contender) -> Resumption {
-    if contender.settings.resumption { Resumption::On } else { Resumption::Off }
 }

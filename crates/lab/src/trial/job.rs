@@ -116,3 +116,29 @@ pub(crate) struct NearReport {
     #[serde(default)]
     pub(crate) before: Vec<SocketAddr>,
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use study::experiment::Experiment;
+    use study::plan::{Surroundings, trials};
+
+    /// The order of a trial of one workload by one contender, both in the words of an experiment's file.
+    pub(crate) fn order(workload: &str, contender: &str) -> TrialOrder {
+        let toml = format!(
+            "name = \"t\"\ntitle = \"\"\nquestion = \"\"\nbaseline = \"c\"\n\
+             [[workloads]]\n{workload}\n[[contenders]]\nname = \"c\"\n{contender}\n[[links]]\nname = \"lan\"\n"
+        );
+        let experiment: Experiment = toml.parse().unwrap();
+        let folder = PathBuf::from("folder");
+        TrialOrder {
+            plan: trials(&experiment, &Surroundings::default()).swap_remove(0),
+            inputs: folder.clone(),
+            key_log: None,
+            capture: None,
+            scratch: folder.join("scratch"),
+            served: folder.join("served"),
+            run_by: 1,
+        }
+    }
+}

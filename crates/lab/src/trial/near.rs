@@ -3,34 +3,38 @@
 use crate::console;
 use crate::error::Trouble;
 use crate::key_log;
+use crate::trial::client_config::{ClientSpec, client_config};
 use crate::trial::echo::EchoTask;
-use crate::trial::far::{resumption, socket_settings, unspoken, versions};
 use crate::trial::job::{NearJob, NearReport};
 use crate::trial::task::{Call, Task};
 use crate::trial::tcp_settings;
 use client::{
-    Calls, Client, ClientConfig, EchoRequests, EchoSocket, FetchSpec, Hosts, KeepAlive, PageLoad,
-    Place, PoolLimits, Timeouts, Transport, WebSocketClient, Work,
+    Calls, Client, ClientConfig, EchoRequests, EchoSocket, FetchSpec, PageLoad, WebSocketClient,
+    Work,
 };
 use endpoint::EndPoint;
 use os::reactor::{LoopTimes, Moment, Reactor, ReactorSettings, Stop, Timing};
 use os::tcp::TcpFacts;
 use page::{Browser, Counts, Kind, Load, Page, ResourceId};
-use proto::h2;
-use secure::{ClientTls, ClientTlsOptions, Pem};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 use std::rc::Rc;
-use study::experiment::{Contender, Negotiation, Tls, Transport as Asked};
+use study::experiment::{Contender, Tls, Transport as Asked};
 use trace::{ConnectionRecord, FetchRecord};
 use unit::ByteSize;
 
 /// Does the job.
 pub(crate) fn run() -> Result<ExitCode, Trouble> {
     let Some(job) = console::read_job::<NearJob>()? else { return Ok(ExitCode::FAILURE) };
-    let config = config(&job)?;
+    let spec = ClientSpec {
+        hosts: &job.hosts,
+        root: &job.root,
+        timeout: job.timeout,
+        key_log: key_log::open(job.key_log.as_deref())?,
+    };
+    let config = client_config(&job.contender, spec)?;
     let before = cookies(&job)?;
     let report = match job.task {
         Task::Page { page, .. } => {
@@ -122,65 +126,6 @@ fn request(call: &Call) -> FetchSpec {
         expected: Some(ByteSize(call.bytes)),
         ..FetchSpec::get(call.url.clone())
     }
-}
-
-fn config(job: &NearJob) -> Result<ClientConfig, Trouble> {
-    let contender = &job.contender;
-    let transport = transport(contender)?;
-    let tls = ClientTls::new(ClientTlsOptions {
-        roots: vec![Pem::new("the trial's root certificate", job.root.as_bytes())],
-        alpn: transport.alpn(),
-        versions: versions(contender),
-        resumption: resumption(contender),
-        key_log: key_log::open(job.key_log.as_deref())?,
-        ..ClientTlsOptions::default()
-    })
-    .map_err(Trouble::failed)?;
-    let settings = &contender.settings;
-    let mut config = ClientConfig::new(transport, tls);
-    config.hosts = hosts(job);
-    config.socket = socket_settings(contender, settings.client);
-    config.keep_alive = if settings.keep_alive { KeepAlive::On } else { KeepAlive::Off };
-    config.limits =
-        PoolLimits { per_origin: settings.connections as usize, ..PoolLimits::default() };
-    config.timeouts =
-        Timeouts { connect: job.timeout, stall: job.timeout, whole: Some(job.timeout) };
-    config.spdy.stream_window = settings.stream_window.0 as u32;
-    config.spdy.session_window = settings.connection_window.0 as u32;
-    config.h2 = h2::Settings {
-        stream_window: settings.stream_window.0 as u32,
-        connection_window: settings.connection_window.0 as u32,
-        ..h2::Settings::client()
-    };
-    Ok(config)
-}
-
-fn transport(contender: &Contender) -> Result<Transport, Trouble> {
-    use client::{Offer, Security};
-    Ok(Transport {
-        offer: match (contender.settings.negotiation, contender.transport) {
-            (Negotiation::Alpn, Asked::Http1 | Asked::H2) => Offer::Negotiate,
-            (Negotiation::Alpn, Asked::Spdy) => Offer::NegotiateSpdy,
-            (Negotiation::Alpn, Asked::Spdy3) => Offer::NegotiateSpdy3,
-            (Negotiation::Known, Asked::Spdy) => Offer::Spdy,
-            (Negotiation::Known, Asked::Spdy3) => Offer::Spdy3,
-            (Negotiation::Known, Asked::Http1) | (_, Asked::WebSocket) => Offer::Http1,
-            (Negotiation::Known, Asked::H2) => Offer::Http2,
-            (_, other @ Asked::H3) => return Err(unspoken("client", other)),
-        },
-        security: match contender.tls {
-            Tls::None => Security::Clear,
-            Tls::V1_2 | Tls::V1_3 => Security::Tls,
-        },
-    })
-}
-
-fn hosts(job: &NearJob) -> Hosts {
-    let mut hosts = Hosts::new();
-    for (name, address) in &job.hosts {
-        hosts.insert(name, Place::Address(*address));
-    }
-    hosts
 }
 
 /// What the kernel says of a connection: the same for all of them, so the last one's word is kept. A connection that

@@ -1,9 +1,11 @@
-//! What the two sides of a trial came to: the client's word, the server's and what their processes used.
+//! What was observed of a trial: by the client, by the server, by the link and by the machine.
 
+use crate::trial::audit::MachineFigures;
 use crate::trial::job::NearReport;
 use crate::trial::outcome::failed;
 use crate::trial::subject_client::SubjectReport;
 use os::cgroup::Version;
+use os::net::LinkCounters;
 use os::process::Usage;
 use os::reactor::LoopTimes;
 use std::collections::BTreeMap;
@@ -15,9 +17,29 @@ use study::reconcile::{
 use study::record::{Counter, CpuUse, EndUse, GroupMemory, Outcome, Resources, metric};
 use trace::PacketRecord;
 
-/// What a run came to.
-pub(crate) struct Ran {
-    pub(crate) client: Client,
+/// What the run of a trial gives to be judged.
+pub(super) struct Observed {
+    /// What both ends say; else why the trial has no figures.
+    pub(super) ends: Result<Ends, Outcome>,
+    /// The log of the packets that passed.
+    pub(super) packets: Vec<PacketRecord>,
+    /// Packets that passed and are not in the log.
+    pub(super) missed: u64,
+    /// What the link counted.
+    pub(super) counters: LinkCounters,
+    /// What the machine did meanwhile.
+    pub(super) machine: MachineFigures,
+    /// What the namespaces were set to, as it was read back.
+    pub(super) namespace_settings: BTreeMap<String, String>,
+    /// How the link gets at packets.
+    pub(super) link_settings: BTreeMap<String, String>,
+    /// Why the packets that were to be kept could not be.
+    pub(super) capture: Result<(), String>,
+}
+
+/// What both ends say, and what their processes used.
+pub(crate) struct Ends {
+    pub(crate) client: ClientReport,
     pub(crate) server: Option<ServerLog>,
     /// The times of our origin's event loop.
     pub(crate) far_times: Option<LoopTimes>,
@@ -27,17 +49,17 @@ pub(crate) struct Ran {
 }
 
 /// Who did the work, and what it says.
-pub(crate) enum Client {
+pub(crate) enum ClientReport {
     Own(Box<NearReport>),
     Subject(Box<SubjectReport>),
 }
 
-impl Ran {
+impl Ends {
     /// What the client did.
     pub(crate) fn near(&self) -> &NearReport {
         match &self.client {
-            Client::Own(near) => near,
-            Client::Subject(report) => &report.near,
+            ClientReport::Own(near) => near,
+            ClientReport::Subject(report) => &report.near,
         }
     }
 
@@ -49,7 +71,7 @@ impl Ran {
         link: LinkFacts,
     ) -> (Finding, Vec<Evidence>) {
         match &self.client {
-            Client::Own(near) => {
+            ClientReport::Own(near) => {
                 let mut finding = reconcile(&Testimony {
                     fetches: &near.fetches,
                     connections: &near.connections,
@@ -66,7 +88,7 @@ impl Ran {
                 }
                 (finding, Vec::new())
             }
-            Client::Subject(report) => {
+            ClientReport::Subject(report) => {
                 let case = Case { packets, server: self.server.as_ref(), ..report.case(contender) };
                 let (mut finding, evidence) = reconcile_subject(&case);
                 if let (Outcome::Measured, Some(reason)) = (&finding.outcome, &report.wrong_file) {
@@ -89,7 +111,7 @@ impl Ran {
         if let Some(group) = client.group_memory {
             metrics.insert(metric::GROUP_MEMORY.to_owned(), group.peak_bytes as f64);
         }
-        if let Client::Subject(report) = &self.client {
+        if let ClientReport::Subject(report) = &self.client {
             metrics.extend(report.metrics.clone());
         }
         metrics

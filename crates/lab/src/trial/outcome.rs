@@ -28,3 +28,11 @@ pub(crate) fn faulty(fault: Fault) -> Outcome {
         Fault::Failed { reason } => Outcome::Failed { reason },
     }
 }
+
+/// Packets that cannot be kept are the disk's fault, and no contender's.
+pub(crate) fn unsaved_capture(error: impl std::fmt::Display) -> Outcome {
+    Outcome::Unsupported {
+        reason: format!("the packets could not be kept: {error}"),
+        remedy: "free some space on that disk, or race without --capture".to_owned(),
+    }
+}

@@ -3,7 +3,7 @@
 use crate::link::path::NetworkPath;
 use crate::trial::job::{FarReport, IdentityPem};
 use crate::trial::outcome::{failed, faulty};
-use crate::trial::static_files::{self, Materials};
+use crate::trial::static_files::{self, StaticFile, StaticFiles};
 use os::net::{Stop, Topology};
 use os::process::{Child, Usage};
 use os::reactor::LoopTimes;
@@ -40,16 +40,23 @@ const KEPT: &str = "materials";
 
 /// Whoever serves.
 #[derive(Debug)]
-pub(crate) enum FarSide<'d> {
-    /// Our own origin, what its last line will come from, and what it said of its sockets.
-    Origin(Child, ChildStdout, BTreeMap<String, String>),
+pub(crate) enum ServerProcess<'d> {
+    /// Our own origin.
+    Origin {
+        /// Its process.
+        child: Child,
+        /// Its last line will come from here.
+        stdout: ChildStdout,
+        /// What it said of its sockets.
+        settings: BTreeMap<String, String>,
+    },
     /// Somebody else's server.
     Server(Box<Running<'d>>),
 }
 
 /// What a far side leaves behind.
 #[derive(Debug, Default)]
-pub(crate) struct FarEnd {
+pub(crate) struct ServerReport {
     /// What it used.
     pub(crate) usage: Usage,
     /// What it said of itself, by name.
@@ -62,10 +69,10 @@ pub(crate) struct FarEnd {
 
 /// What a server that is not ours is started with.
 #[derive(Debug)]
-pub(crate) struct Order<'a> {
+pub(crate) struct ServerSpec<'a> {
     pub(crate) declaration: &'a ServerDeclaration,
     pub(crate) contender: &'a Contender,
-    pub(crate) materials: &'a Materials,
+    pub(crate) files: &'a StaticFiles,
     /// Where it listens, and the name that it is asked for by.
     pub(crate) address: SocketAddr,
     pub(crate) host: &'a str,
@@ -75,14 +82,14 @@ pub(crate) struct Order<'a> {
     pub(crate) inputs: &'a Path,
 }
 
-impl<'d> FarSide<'d> {
+impl<'d> ServerProcess<'d> {
     /// Starts a server that is not ours, and waits until it listens.
-    pub(crate) fn serve(order: Order<'d>, topology: &Topology) -> Result<Self, Outcome> {
+    pub(crate) fn start(spec: ServerSpec<'d>, topology: &Topology) -> Result<Self, Outcome> {
         let programs = crate::environment::program_folders();
-        let place = lay_out(&order, topology)?;
-        let quarters = Quarters { topology, cpus: order.cpus, programs: &programs };
+        let place = lay_out(&spec, topology)?;
+        let quarters = Quarters { topology, cpus: spec.cpus, programs: &programs };
         let mut running =
-            Running::start(order.declaration, order.contender, &place, quarters).map_err(faulty)?;
+            Running::start(spec.declaration, spec.contender, &place, quarters).map_err(faulty)?;
         running.await_ready(topology).map_err(faulty)?;
         Ok(Self::Server(Box::new(running)))
     }
@@ -90,7 +97,7 @@ impl<'d> FarSide<'d> {
     /// What became of it, where it has ended too early.
     pub(crate) fn died(&mut self) -> Option<String> {
         match self {
-            Self::Origin(child, ..) => {
+            Self::Origin { child, .. } => {
                 let exit = child.wait(Some(Duration::ZERO)).ok()??;
                 Some(format!("the far side died ({})", exit.status))
             }
@@ -99,14 +106,14 @@ impl<'d> FarSide<'d> {
     }
 
     /// Ends it and hears what it did.
-    pub(crate) fn end(self, path: &mut NetworkPath<'_>) -> Result<FarEnd, Outcome> {
+    pub(crate) fn end(self, path: &mut NetworkPath<'_>) -> Result<ServerReport, Outcome> {
         match self {
-            Self::Origin(mut child, words, settings) => {
-                let report = last_words(&child, words, path)?;
+            Self::Origin { mut child, stdout, settings } => {
+                let report = last_words(&child, stdout, path)?;
                 let exit = child.end(ORIGIN_END).map_err(failed)?;
                 let times = report.as_ref().and_then(|report| report.times);
                 let log = report.map(|report| report.log);
-                Ok(FarEnd { usage: exit.usage, settings, log, times })
+                Ok(ServerReport { usage: exit.usage, settings, log, times })
             }
             Self::Server(running) => {
                 let stopped = running.stop().map_err(faulty)?;
@@ -114,17 +121,17 @@ impl<'d> FarSide<'d> {
                 let peak = ByteSize(stopped.peak_resident).to_string();
                 settings.insert("server peak memory".to_owned(), peak);
                 let log = stopped.log.as_ref().map(seen);
-                Ok(FarEnd { usage: stopped.usage, settings, log, times: None })
+                Ok(ServerReport { usage: stopped.usage, settings, log, times: None })
             }
         }
     }
 }
 
-impl AsFd for FarSide<'_> {
+impl AsFd for ServerProcess<'_> {
     /// Readable once it has ended.
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Origin(child, ..) => child.as_fd(),
+            Self::Origin { child, .. } => child.as_fd(),
             Self::Server(running) => running.as_fd(),
         }
     }
@@ -191,15 +198,15 @@ fn told(log: &ServerLog) -> BTreeMap<String, String> {
 }
 
 /// Makes a server's folder, the files that it serves, its chain and its key.
-fn lay_out(order: &Order<'_>, topology: &Topology) -> Result<Place, Outcome> {
+fn lay_out(spec: &ServerSpec<'_>, topology: &Topology) -> Result<Place, Outcome> {
     topology.scratch(Path::new(MEMORY), MEMORY_ROOM).map_err(|error| Outcome::Unsupported {
         reason: error.to_string(),
         remedy: "race against wirelap's own origin".to_owned(),
     })?;
     let memory = Path::new(MEMORY).join("wirelap");
     let place = Place {
-        address: order.address,
-        host: order.host.to_owned(),
+        address: spec.address,
+        host: spec.host.to_owned(),
         root: memory.join("root"),
         chain: memory.join("chain.pem"),
         key: memory.join("key.pem"),
@@ -211,15 +218,15 @@ fn lay_out(order: &Order<'_>, topology: &Topology) -> Result<Place, Outcome> {
     for folder in [&place.root, &place.folder] {
         fs::create_dir_all(folder).map_err(made("a server's folder"))?;
     }
-    if let Some(identity) = &order.identity {
+    if let Some(identity) = &spec.identity {
         fs::write(&place.chain, &identity.chain).map_err(made("a server's chain"))?;
         fs::write(&place.key, &identity.key).map_err(made("a server's key"))?;
     }
-    let total: u64 = order.materials.values().map(static_files::Material::bytes).sum();
-    let kept = (ByteSize(total) > MOST_IN_MEMORY).then(|| kept(order.inputs));
+    let total: u64 = spec.files.values().map(StaticFile::bytes).sum();
+    let kept = (ByteSize(total) > MOST_IN_MEMORY).then(|| kept(spec.inputs));
     let folder = kept.as_ref().unwrap_or(&place.root);
     fs::create_dir_all(folder).map_err(made("the folder of files"))?;
-    static_files::materialise(order.materials, folder).map_err(made("the files to be served"))?;
+    static_files::write_all(spec.files, folder).map_err(made("the files to be served"))?;
     if let Some(kept) = &kept {
         topology.show(kept, &place.root).map_err(failed)?;
     }

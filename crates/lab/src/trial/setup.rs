@@ -5,7 +5,7 @@ use crate::inputs::servers::Servers;
 use crate::trial::job::TrialOrder;
 use crate::trial::outcome::{failed, faulty};
 use crate::trial::server_process::low_ports;
-use crate::trial::static_files::{self, Materials};
+use crate::trial::static_files::{self, StaticFiles};
 use crate::trial::task::Task;
 use crate::trial::tcp_settings;
 use os::net::{NamesFor, Topology, TopologySpec};
@@ -17,22 +17,22 @@ use subject::server::ServerDeclaration;
 use unit::Seed;
 
 /// What is done, and with which hosts.
-pub(crate) struct Work {
+pub(crate) struct Setup {
     pub(crate) task: Task,
     pub(crate) hosts: Vec<String>,
     pub(crate) ports: BTreeSet<u16>,
     /// Who serves, where that is not our origin.
-    pub(crate) server: Option<Server>,
+    pub(crate) server: Option<DeclaredServer>,
 }
 
-impl Work {
+impl Setup {
     /// What `order` asks for.
     pub(crate) fn of(order: &TrialOrder) -> Result<Self, Outcome> {
         let cell = &order.plan.cell;
         let task = Task::of(cell, &order.inputs, Seed(order.plan.seed)).map_err(failed)?;
         let usual_port = if cell.contender.tls == Tls::None { 80 } else { 443 };
         let (hosts, ports) = (task.hosts(), task.ports(usual_port));
-        let server = Server::of(order, &task)?;
+        let server = DeclaredServer::of(order, &task)?;
         Ok(Self { task, hosts, ports, server })
     }
 
@@ -61,13 +61,13 @@ impl Work {
 }
 
 /// A server that is not ours, and what it is to serve.
-pub(crate) struct Server {
+pub(crate) struct DeclaredServer {
     pub(crate) declaration: ServerDeclaration,
-    pub(crate) materials: Materials,
+    pub(crate) files: StaticFiles,
     version: String,
 }
 
-impl Server {
+impl DeclaredServer {
     fn of(order: &TrialOrder, task: &Task) -> Result<Option<Self>, Outcome> {
         let contender = &order.plan.cell.contender;
         let Some(name) = contender.foreign_server() else { return Ok(None) };
@@ -76,13 +76,13 @@ impl Server {
             return Err(failed(format!("no server is called `{name}`")));
         };
         declaration.supports(contender).map_err(faulty)?;
-        let materials = static_files::of(task).map_err(|reason| Outcome::Unsupported {
+        let files = static_files::of(task).map_err(|reason| Outcome::Unsupported {
             reason: format!("{name} cannot serve this: {reason}"),
             remedy: format!("set the contender's server to \"{ORIGIN}\" for this workload"),
         })?;
         let programs = environment::program_folders();
         let version = declaration.version(&programs).unwrap_or_else(|| "unknown".to_owned());
-        Ok(Some(Self { declaration, materials, version }))
+        Ok(Some(Self { declaration, files, version }))
     }
 
     /// Who it is, for the row.

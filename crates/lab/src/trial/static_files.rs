@@ -2,7 +2,7 @@
 //! while it answers.
 
 use crate::trial::download_files;
-use crate::trial::task::Task;
+use crate::trial::task::{Asset, Call, Task};
 use page::{Synthetic, SyntheticImage};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -12,7 +12,7 @@ use unit::Seed;
 
 /// A file to be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Material {
+pub(crate) enum StaticFile {
     /// Its text.
     Text(String),
     /// So many bytes of noise.
@@ -32,9 +32,9 @@ pub(crate) enum Material {
 }
 
 /// Files by their paths below the root: a file server finds them by the path alone, whatever the query is.
-pub(crate) type Materials = BTreeMap<String, Material>;
+pub(crate) type StaticFiles = BTreeMap<String, StaticFile>;
 
-impl Material {
+impl StaticFile {
     /// Bytes of the file.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
@@ -62,7 +62,7 @@ impl Material {
 }
 
 /// The files that a task asks for; else why files are not enough.
-pub(crate) fn of(task: &Task) -> Result<Materials, String> {
+pub(crate) fn of(task: &Task) -> Result<StaticFiles, String> {
     match task {
         Task::Page { recorded: true, .. } => {
             Err("a recorded page is answered from its record, and a file server has files alone"
@@ -77,9 +77,9 @@ pub(crate) fn of(task: &Task) -> Result<Materials, String> {
                 .to_owned(),
         ),
         Task::Download { files, .. } => {
-            let file = |file: &crate::trial::task::Asset| {
-                let material = Material::Download { name: file.name.clone(), bytes: file.bytes };
-                (path_of(&file.url.path), material)
+            let file = |asset: &Asset| {
+                let file = StaticFile::Download { name: asset.name.clone(), bytes: asset.bytes };
+                (path_of(&asset.url.path), file)
             };
             Ok(files.iter().map(file).collect())
         }
@@ -88,9 +88,9 @@ pub(crate) fn of(task: &Task) -> Result<Materials, String> {
         }
         Task::Calls { calls, .. } => {
             // All calls have one path, and one size.
-            let file = |call: &crate::trial::task::Call| {
+            let file = |call: &Call| {
                 let seed = Seed(0).child(&call.url.path);
-                (path_of(&call.url.path), Material::Noise { seed, bytes: call.bytes })
+                (path_of(&call.url.path), StaticFile::Noise { seed, bytes: call.bytes })
             };
             Ok(calls.iter().map(file).collect())
         }
@@ -98,15 +98,15 @@ pub(crate) fn of(task: &Task) -> Result<Materials, String> {
 }
 
 /// The document or an image of a synthetic page.
-fn of_page(target: &str) -> Result<(String, Material), String> {
-    let material = match target.parse::<Synthetic>() {
-        Ok(page) => Material::Text(page.html()),
+fn of_page(target: &str) -> Result<(String, StaticFile), String> {
+    let file = match target.parse::<Synthetic>() {
+        Ok(page) => StaticFile::Text(page.html()),
         Err(_) => {
             let image: SyntheticImage = target.parse().map_err(|error| format!("{error}"))?;
-            Material::Noise { seed: image.seed, bytes: image.body.0 }
+            StaticFile::Noise { seed: image.seed, bytes: image.body.0 }
         }
     };
-    Ok((path_of(target), material))
+    Ok((path_of(target), file))
 }
 
 fn path_of(target: &str) -> String {
@@ -115,10 +115,10 @@ fn path_of(target: &str) -> String {
 
 /// Writes the files below `folder`, which is there. One that is there in its full length is left as it is, and each
 /// appears whole or not at all: trials that run side by side may share a folder.
-pub(crate) fn materialise(materials: &Materials, folder: &Path) -> io::Result<()> {
-    for (path, material) in materials {
+pub(crate) fn write_all(files: &StaticFiles, folder: &Path) -> io::Result<()> {
+    for (path, file) in files {
         let place = folder.join(path);
-        if fs::metadata(&place).is_ok_and(|facts| facts.len() == material.bytes()) {
+        if fs::metadata(&place).is_ok_and(|facts| facts.len() == file.bytes()) {
             continue;
         }
         if let Some(parent) = place.parent() {
@@ -126,7 +126,7 @@ pub(crate) fn materialise(materials: &Materials, folder: &Path) -> io::Result<()
         }
         let beside = folder.join(format!(".part-{}", std::process::id()));
         let mut out = BufWriter::with_capacity(256 * 1024, File::create(&beside)?);
-        material.write(&mut out)?;
+        file.write(&mut out)?;
         out.flush()?;
         fs::rename(&beside, &place)?;
     }
@@ -157,10 +157,10 @@ mod tests {
     fn a_page_becomes_files_of_the_lengths_that_its_graph_says() {
         let page = PageWorkload { images: 3, bytes: ByteSize(70_000), think: Duration::ZERO };
         let task = task(&Workload::page(page));
-        let materials = of(&task).unwrap();
-        let folder = std::env::temp_dir().join(format!("wirelap-materials-{}", std::process::id()));
+        let files = of(&task).unwrap();
+        let folder = std::env::temp_dir().join(format!("wirelap-files-{}", std::process::id()));
         fs::create_dir(&folder).unwrap();
-        materialise(&materials, &folder).unwrap();
+        write_all(&files, &folder).unwrap();
         let Task::Page { page, .. } = task else { panic!("a page is one") };
         for resource in page.resources() {
             let bytes = fs::read(folder.join(path_of(&resource.url.path))).unwrap();
@@ -171,7 +171,7 @@ mod tests {
         let start = page::noise(image.seed, 0, bytes.len());
         assert_eq!(&bytes[..start.len()], start, "the very bytes that the origin gives");
         fs::write(folder.join("image/1"), "cut").unwrap();
-        materialise(&materials, &folder).unwrap();
+        write_all(&files, &folder).unwrap();
         assert_eq!(fs::metadata(folder.join("image/1")).unwrap().len(), 70_000);
         fs::remove_dir_all(folder).unwrap();
     }

@@ -26,7 +26,7 @@ const WORDS: usize = 4 * 1024;
 const QUOTED: usize = 400;
 
 /// A process of a subject that is to be heard.
-pub(crate) struct Sitting<'a> {
+pub(crate) struct SubjectProcess<'a> {
     /// What the subject is called in reasons.
     pub(crate) name: &'a str,
     /// What it has to do.
@@ -34,11 +34,11 @@ pub(crate) struct Sitting<'a> {
     /// When it has failed for taking too long.
     pub(crate) deadline: Instant,
     /// The server, whose end ends the trial.
-    pub(crate) far: BorrowedFd<'a>,
+    pub(crate) server: BorrowedFd<'a>,
 }
 
 /// What a process came to that did its work.
-pub(crate) struct Sat {
+pub(crate) struct ProcessRun {
     /// What it said.
     pub(crate) transcript: Transcript,
     /// When it was started.
@@ -67,17 +67,17 @@ pub(crate) fn command(words: &[String], job: &Job, folder: &Path) -> io::Result<
     Ok(command)
 }
 
-impl Sitting<'_> {
-    /// Hears the process that `spawn` starts, to its end.
-    pub(crate) fn hear(
+impl SubjectProcess<'_> {
+    /// Starts the process by `spawn` and reads what it says, to its end.
+    pub(crate) fn run(
         &self,
         path: &mut NetworkPath<'_>,
         spawn: impl FnOnce() -> Result<Child, Outcome>,
-    ) -> Result<Sat, Outcome> {
+    ) -> Result<ProcessRun, Outcome> {
         let started = os::clock::now();
         let mut child = spawn()?;
         let hearing = Hearing::new(self.job.fetches.iter().map(|fetch| fetch.id));
-        let mut ears = Ears {
+        let mut output = Output {
             stdout: child.stdout.take(),
             stderr: child.stderr.take(),
             hearing,
@@ -85,14 +85,14 @@ impl Sitting<'_> {
             spent: None,
             last: None,
         };
-        let exit = self.listen(path, &mut child, &mut ears)?;
+        let exit = self.listen(path, &mut child, &mut output)?;
         let ended = os::clock::now();
-        let (words, spent) = (ears.words(), ears.spent);
+        let (words, spent) = (output.words(), output.spent);
         if exit.status.code() == Some(UNSUPPORTED) {
-            return Err(unsupported(self.name, ears.hearing.transcript(), &words));
+            return Err(unsupported(self.name, output.hearing.transcript(), &words));
         }
-        let missing = ears.hearing.missing();
-        let transcript = ears
+        let missing = output.hearing.missing();
+        let transcript = output
             .hearing
             .end(ended)
             .map_err(|rubbish| self.failed(&format!("talks nonsense: {rubbish}"), &words))?;
@@ -108,7 +108,7 @@ impl Sitting<'_> {
             };
             return Err(self.failed(&early, &words));
         }
-        Ok(Sat { transcript, started, ended, usage: exit.usage, spent })
+        Ok(ProcessRun { transcript, started, ended, usage: exit.usage, spent })
     }
 
     /// Until the process has ended by itself. Dropping the child on the way out ends it.
@@ -116,48 +116,48 @@ impl Sitting<'_> {
         &self,
         path: &mut NetworkPath<'_>,
         child: &mut Child,
-        ears: &mut Ears,
+        output: &mut Output,
     ) -> Result<Exit, Outcome> {
         loop {
-            let end = ears.last.map(|last| last + END);
+            let end = output.last.map(|last| last + END);
             let deadline = end.map_or(self.deadline, |end| end.min(self.deadline));
-            let mut readable = vec![child.as_fd(), self.far];
-            readable.extend(ears.stdout.as_ref().map(AsFd::as_fd));
-            readable.extend(ears.stderr.as_ref().map(AsFd::as_fd));
+            let mut readable = vec![child.as_fd(), self.server];
+            readable.extend(output.stdout.as_ref().map(AsFd::as_fd));
+            readable.extend(output.stderr.as_ref().map(AsFd::as_fd));
             let stop = Stop { readable: &readable, deadline: Some(deadline) };
             let stopped = path.run_until(stop).map_err(failed)?;
             // The bytes first: what it said before it ended counts.
             let now = os::clock::now();
-            ears.read(now).map_err(|rubbish| {
-                self.failed(&format!("talks nonsense: {rubbish}"), &ears.words())
+            output.read(now).map_err(|rubbish| {
+                self.failed(&format!("talks nonsense: {rubbish}"), &output.words())
             })?;
-            if ears.spent.is_none() && ears.hearing.transcript().ready.is_some() {
-                ears.spent = child.cpu_time();
+            if output.spent.is_none() && output.hearing.transcript().ready.is_some() {
+                output.spent = child.cpu_time();
             }
             if let Some(exit) = child.wait(Some(Duration::ZERO)).map_err(failed)? {
-                ears.drain(now).map_err(|rubbish| {
-                    self.failed(&format!("talks nonsense: {rubbish}"), &ears.words())
+                output.drain(now).map_err(|rubbish| {
+                    self.failed(&format!("talks nonsense: {rubbish}"), &output.words())
                 })?;
                 return Ok(exit);
             }
-            if os::process::is_readable(self.far).map_err(failed)? {
-                return Err(self.failed("was left alone: the far side died", &ears.words()));
+            if os::process::is_readable(self.server).map_err(failed)? {
+                return Err(self.failed("was left alone: the far side died", &output.words()));
             }
             if stopped == Stopped::Deadline {
-                return Err(self.overdue(ears, end.is_some_and(|end| end <= deadline)));
+                return Err(self.overdue(output, end.is_some_and(|end| end <= deadline)));
             }
         }
     }
 
-    fn overdue(&self, ears: &Ears, after_its_end: bool) -> Outcome {
-        let missing = ears.hearing.missing();
+    fn overdue(&self, output: &Output, after_its_end: bool) -> Outcome {
+        let missing = output.hearing.missing();
         let (told, all) = (self.job.fetches.len() - missing, self.job.fetches.len());
-        let what = match (&ears.hearing.transcript().ready, after_its_end) {
+        let what = match (&output.hearing.transcript().ready, after_its_end) {
             (_, true) => format!("did not end within {} s of its last line", END.as_secs()),
             (None, false) => "was not ready in time".to_owned(),
             (Some(_), false) => format!("did not end in time, after {told} of {all} fetches"),
         };
-        self.failed(&what, &ears.words())
+        self.failed(&what, &output.words())
     }
 
     fn failed(&self, what: &str, words: &str) -> Outcome {
@@ -168,7 +168,7 @@ impl Sitting<'_> {
 }
 
 /// What listens to a subject.
-struct Ears {
+struct Output {
     stdout: Option<std::process::ChildStdout>,
     stderr: Option<std::process::ChildStderr>,
     hearing: Hearing,
@@ -179,7 +179,7 @@ struct Ears {
     last: Option<Instant>,
 }
 
-impl Ears {
+impl Output {
     /// Takes what is there, a piece of each at most, so that packets are not kept waiting.
     fn read(&mut self, now: Instant) -> Result<bool, subject::contract::Rubbish> {
         let mut piece = [0; 16 * 1024];

@@ -181,7 +181,7 @@ impl Task {
 
 impl CallPattern {
     /// As a client subject is told it.
-    pub(crate) fn told(self) -> subject::contract::Pattern {
+    pub(crate) fn in_contract(self) -> subject::contract::Pattern {
         use subject::contract::Pattern;
         match self {
             Self::Serial => Pattern::Serial,

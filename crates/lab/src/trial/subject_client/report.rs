@@ -1,13 +1,11 @@
 //! What a client subject said, put into the words of rows. Nothing here judges what it says; `study` does.
 
-use super::{Sittings, SubjectTrial};
+use super::{OUTPUT, ProcessRun, ServedFile, SubjectClient};
 use crate::trial::audit::LEAST_TICKS;
 use crate::trial::download_files;
 use crate::trial::job::NearReport;
 use crate::trial::observed::end_use;
 use crate::trial::outcome::failed;
-use crate::trial::subject_process::Sat;
-use crate::trial::task::{Asset, Task};
 use os::machine::CpuTimes;
 use os::process::Counter;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,14 +41,12 @@ pub(crate) struct SubjectReport {
     since: Option<Instant>,
 }
 
-impl SubjectTrial<'_> {
+impl SubjectClient {
     /// What they came to. It takes its time (files are digested, programs asked for their version): the link has to be
     /// done by then.
-    pub(crate) fn report(
-        &self,
-        Sittings { jobs, sat }: &Sittings,
-    ) -> Result<SubjectReport, Outcome> {
-        let urls: BTreeMap<u32, &str> = jobs
+    pub(crate) fn report(&self, processes: &[ProcessRun]) -> Result<SubjectReport, Outcome> {
+        let urls: BTreeMap<u32, &str> = self
+            .jobs
             .iter()
             .flat_map(|job| &job.fetches)
             .map(|fetch| (fetch.id, fetch.url.as_str()))
@@ -61,30 +57,32 @@ impl SubjectTrial<'_> {
                 connections: Vec::new(),
                 uncounted: BTreeSet::new(),
                 server_time: BTreeMap::new(),
-                settings: self.settings(sat),
+                settings: self.settings(processes),
                 times: None,
                 schedule_lag: None,
                 before: Vec::new(),
             },
-            usage: sat.iter().map(client_use).reduce(EndUse::with).unwrap_or_default(),
+            usage: processes.iter().map(client_use).reduce(EndUse::with).unwrap_or_default(),
             metrics: BTreeMap::new(),
             // Of a download, what its client costs is the contest, from the start of its process on.
-            busy: busy(sat).filter(|_| !matches!(self.task, Task::Download { .. })),
+            busy: busy(processes).filter(|_| self.files.is_none()),
             wrong_file: None,
-            expected: (0..).zip(self.task.bodies()).map(|(id, (_, bytes))| (id, bytes)).collect(),
+            expected: self.expected.clone(),
             told: BTreeMap::new(),
-            connections: sum(sat.iter().map(|sat| done(sat).connections.map(u64::from))),
+            connections: sum(processes
+                .iter()
+                .map(|process| done(process).connections.map(u64::from))),
             named_connections: 0,
             resumed: None,
             tls_told: Vec::new(),
-            key_log: self.key_log_facts(sat),
-            since: sat.first().filter(|_| self.client.warmup > 0).map(ready_at),
+            key_log: self.key_log_facts(processes),
+            since: processes.first().filter(|_| self.client.warmup > 0).map(ready_at),
         };
         let mut named = Named::default();
-        for (process, sat) in (0..).zip(sat) {
-            let zero = ready_at(sat);
-            for told in &sat.transcript.fetches {
-                named.note(process, &told.line);
+        for (number, process) in (0..).zip(processes) {
+            let zero = ready_at(process);
+            for told in &process.transcript.fetches {
+                named.note(number, &told.line);
                 let url = urls.get(&told.line.id).copied().unwrap_or_default();
                 report.near.fetches.push(record(zero, url, &told.line));
                 if let Some(bytes) = told.line.bytes.filter(|_| told.line.status == Some(200)) {
@@ -96,8 +94,8 @@ impl SubjectTrial<'_> {
         report.named_connections = named.connections.len() as u64;
         report.resumed = named.resumed();
         report.tls_told = named.tls.into_iter().collect();
-        report.metrics = metrics(sat, report.usage, self.client.warmup > 0);
-        if let Task::Download { files, .. } = self.task {
+        report.metrics = metrics(processes, report.usage, self.client.warmup > 0);
+        if let Some(files) = &self.files {
             let gib = report.expected.values().sum::<u64>() as f64 / GIB;
             let seconds = report.usage.cpu_ms() / 1e3;
             report.metrics.insert(metric::CPU_PER_GIB.to_owned(), seconds / gib);
@@ -108,7 +106,7 @@ impl SubjectTrial<'_> {
         Ok(report)
     }
 
-    fn settings(&self, sat: &[Sat]) -> BTreeMap<String, String> {
+    fn settings(&self, processes: &[ProcessRun]) -> BTreeMap<String, String> {
         let mut settings = BTreeMap::new();
         let mut note = |what: &str, value: &Option<String>| {
             if let Some(value) = value {
@@ -116,7 +114,8 @@ impl SubjectTrial<'_> {
             }
         };
         note("subject", &Some(self.client.name.clone()));
-        if let Some(ready) = sat.first().and_then(|sat| sat.transcript.ready.as_ref()) {
+        if let Some(ready) = processes.first().and_then(|process| process.transcript.ready.as_ref())
+        {
             note("name", &ready.line.name);
             // A runtime takes its time to start: it is asked only where nothing was told.
             let asked = || {
@@ -130,14 +129,15 @@ impl SubjectTrial<'_> {
     }
 
     /// What its key log tells, where it says that it wrote one; the user's own is given the same lines.
-    fn key_log_facts(&self, sat: &[Sat]) -> Option<KeyLogFacts> {
-        let writes =
-            |sat: &Sat| sat.transcript.ready.as_ref().is_some_and(|told| told.line.key_log);
-        if !sat.iter().any(writes) {
+    fn key_log_facts(&self, processes: &[ProcessRun]) -> Option<KeyLogFacts> {
+        let writes = |process: &ProcessRun| {
+            process.transcript.ready.as_ref().is_some_and(|told| told.line.key_log)
+        };
+        if !processes.iter().any(writes) {
             return None;
         }
-        let text = fs::read_to_string(self.keys()).unwrap_or_default();
-        if let Some(path) = &self.order.key_log {
+        let text = fs::read_to_string(&self.keys).unwrap_or_default();
+        if let Some(path) = &self.user_keys {
             let appended = fs::OpenOptions::new().create(true).append(true).open(path);
             // The user's key log is for looking at packets; no figure hangs on it.
             let _ =
@@ -147,21 +147,21 @@ impl SubjectTrial<'_> {
     }
 
     /// The first file that is not what was served, and how it differs.
-    fn wrong_file(&self, files: &[Asset]) -> std::io::Result<Option<String>> {
-        for (id, asset) in files.iter().enumerate() {
-            let path = self.order.scratch.join("out").join(id.to_string());
-            let name = &asset.name;
+    fn wrong_file(&self, files: &[ServedFile]) -> std::io::Result<Option<String>> {
+        for (id, file) in files.iter().enumerate() {
+            let path = self.scratch.join(OUTPUT).join(id.to_string());
+            let name = &file.name;
             let (digest, bytes) = match download_files::digest(&path) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     return Ok(Some(format!("it left no file of {name}")));
                 }
                 read => read?,
             };
-            if bytes != asset.bytes {
-                let expected = asset.bytes;
+            if bytes != file.bytes {
+                let expected = file.bytes;
                 return Ok(Some(format!("its file of {name} has {bytes} bytes, not {expected}")));
             }
-            if self.digests.get(name) != Some(&digest) {
+            if digest != file.digest {
                 return Ok(Some(format!("the SHA-256 of its file of {name} is wrong")));
             }
         }
@@ -201,16 +201,16 @@ struct Named {
 }
 
 impl Named {
-    fn note(&mut self, process: u32, line: &FetchLine) {
+    fn note(&mut self, number_of_process: u32, line: &FetchLine) {
         self.tls.extend(line.tls.clone());
         self.tells_resumption |= line.resumed.is_some();
         let Some(number) = line.connection else {
             self.nameless |= line.error.is_none();
             return;
         };
-        self.connections.insert((process, number));
+        self.connections.insert((number_of_process, number));
         if line.resumed == Some(true) {
-            self.taken_up.insert((process, number));
+            self.taken_up.insert((number_of_process, number));
         }
     }
 
@@ -248,21 +248,21 @@ fn record(zero: Instant, url: &str, line: &FetchLine) -> FetchRecord {
     }
 }
 
-fn metrics(sat: &[Sat], usage: EndUse, is_warm: bool) -> BTreeMap<String, f64> {
+fn metrics(processes: &[ProcessRun], usage: EndUse, is_warm: bool) -> BTreeMap<String, f64> {
     let mut metrics = BTreeMap::new();
     let mut set = |name: &str, value: f64| metrics.insert(name.to_owned(), value);
-    let of_all = |span: &dyn Fn(&Sat) -> Duration| {
-        sat.iter().map(span).sum::<Duration>().as_secs_f64() * 1e3
+    let of_all = |span: &dyn Fn(&ProcessRun) -> Duration| {
+        processes.iter().map(span).sum::<Duration>().as_secs_f64() * 1e3
     };
     // Whoever asks for a warm client asks about a process that runs already.
-    let begun = |sat: &Sat| if is_warm { ready_at(sat) } else { begun(sat) };
-    set(metric::WALL_MS, of_all(&|sat| sat.ended.since(begun(sat))));
+    let begun = |process: &ProcessRun| if is_warm { ready_at(process) } else { begun(process) };
+    set(metric::WALL_MS, of_all(&|process| process.ended.since(begun(process))));
     // An adapter whose client tells no time before its first request cannot tell its start from its work.
     if let startup @ 0.001.. = of_all(&startup) {
         set(metric::STARTUP_MS, startup);
     }
-    let transfer = |sat: &Sat| {
-        let lines = sat.transcript.fetches.iter().map(|told| &told.line);
+    let transfer = |process: &ProcessRun| {
+        let lines = process.transcript.fetches.iter().map(|told| &told.line);
         let end = lines.clone().map(|line| line.ended_ms).fold(0.0, f64::max);
         let start = lines.map(|line| line.started_ms).fold(end, f64::min);
         Duration::from_secs_f64((end - start) / 1e3)
@@ -271,9 +271,9 @@ fn metrics(sat: &[Sat], usage: EndUse, is_warm: bool) -> BTreeMap<String, f64> {
     set(metric::CLIENT_CPU_MS, usage.cpu_ms());
     set(metric::PEAK_MEMORY, usage.peak_memory_bytes as f64);
     let told = |name, value: Option<u64>| value.map(|value| (name, value as f64));
-    let collections = sum(sat.iter().map(|sat| done(sat).gc_count));
-    let pauses = sat.iter().map(|sat| done(sat).gc_ms).sum::<Option<f64>>();
-    let heap = sat.iter().map(|sat| done(sat).heap_peak_bytes).max().flatten();
+    let collections = sum(processes.iter().map(|process| done(process).gc_count));
+    let pauses = processes.iter().map(|process| done(process).gc_ms).sum::<Option<f64>>();
+    let heap = processes.iter().map(|process| done(process).heap_peak_bytes).max().flatten();
     let managed = [
         told(metric::GC_COUNT, collections),
         pauses.map(|ms| (metric::GC_MS, ms)),
@@ -286,27 +286,27 @@ fn metrics(sat: &[Sat], usage: EndUse, is_warm: bool) -> BTreeMap<String, f64> {
 }
 
 /// When the client was started: an adapter's own start is not the client's.
-fn begun(sat: &Sat) -> Instant {
-    let adapter = sat.transcript.ready.as_ref().filter(|told| told.line.adapter);
-    adapter.map_or(sat.started, |told| told.at)
+fn begun(process: &ProcessRun) -> Instant {
+    let adapter = process.transcript.ready.as_ref().filter(|told| told.line.adapter);
+    adapter.map_or(process.started, |told| told.at)
 }
 
 /// From the client's start to its work, but for its warm-up.
-fn startup(sat: &Sat) -> Duration {
-    let first = sat.transcript.fetches.iter().map(|told| told.line.started_ms);
+fn startup(process: &ProcessRun) -> Duration {
+    let first = process.transcript.fetches.iter().map(|told| told.line.started_ms);
     let first = Duration::from_secs_f64(first.reduce(f64::min).unwrap_or(0.0) / 1e3);
-    let warmup = sat.transcript.ready.as_ref().and_then(|told| told.line.warmup_ms);
+    let warmup = process.transcript.ready.as_ref().and_then(|told| told.line.warmup_ms);
     let warmup = Duration::from_secs_f64(warmup.unwrap_or(0.0) / 1e3);
-    match begun(sat) == sat.started {
-        true => ready_at(sat).since(sat.started).saturating_sub(warmup),
+    match begun(process) == process.started {
+        true => ready_at(process).since(process.started).saturating_sub(warmup),
         false => first,
     }
 }
 
 /// What a client used: an adapter's own processor time is not the client's.
-fn client_use(sat: &Sat) -> EndUse {
-    let usage = end_use(sat.usage);
-    let adapter = done(sat).adapter_cpu_ms.unwrap_or(0.0);
+fn client_use(process: &ProcessRun) -> EndUse {
+    let usage = end_use(process.usage);
+    let adapter = done(process).adapter_cpu_ms.unwrap_or(0.0);
     let share = if usage.cpu_ms() > 0.0 { (adapter / usage.cpu_ms()).min(1.0) } else { 0.0 };
     EndUse {
         user_ms: usage.user_ms * (1.0 - share),
@@ -316,28 +316,29 @@ fn client_use(sat: &Sat) -> EndUse {
 }
 
 /// The share of one core that its work took, without its start; None where that is too short to be told by what counts.
-fn busy(sat: &[Sat]) -> Option<f64> {
+fn busy(processes: &[ProcessRun]) -> Option<f64> {
     let (mut cpu_ms, mut span) = (0.0, Duration::ZERO);
-    for sat in sat {
-        let usage = client_use(sat);
+    for process in processes {
+        let usage = client_use(process);
         // An adapter starts its client when it is ready itself.
-        let before = if begun(sat) == sat.started { sat.spent? } else { Duration::ZERO };
+        let before =
+            if begun(process) == process.started { process.spent? } else { Duration::ZERO };
         cpu_ms += (usage.cpu_ms() - before.as_secs_f64() * 1e3).max(0.0);
-        span += sat.ended.since(ready_at(sat));
+        span += process.ended.since(ready_at(process));
     }
-    let by_ticks = sat.iter().any(|sat| sat.usage.counted_by == Counter::Wait4);
+    let by_ticks = processes.iter().any(|process| process.usage.counted_by == Counter::Wait4);
     let least = if by_ticks { CpuTimes::TICK * LEAST_TICKS } else { CpuTimes::TICK };
     (span >= least).then(|| cpu_ms / (span.as_secs_f64() * 1e3))
 }
 
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 
-fn ready_at(sat: &Sat) -> Instant {
-    sat.transcript.ready.as_ref().map_or(sat.started, |told| told.at)
+fn ready_at(process: &ProcessRun) -> Instant {
+    process.transcript.ready.as_ref().map_or(process.started, |told| told.at)
 }
 
-fn done(sat: &Sat) -> contract::Done {
-    sat.transcript.done.as_ref().map(|told| told.line.clone()).unwrap_or_default()
+fn done(process: &ProcessRun) -> contract::Done {
+    process.transcript.done.as_ref().map(|told| told.line.clone()).unwrap_or_default()
 }
 
 /// The sum of what all of them tell; None where one does not.

@@ -1,7 +1,7 @@
 //! The file that SSLKEYLOGFILE names: a line a secret, appended whole, so that several processes can
 //! share it.
 
-use crate::trouble::{self, Trouble};
+use crate::error::{self, Trouble};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
@@ -21,7 +21,7 @@ impl secure::KeyLog for KeyLogFile {
 pub(crate) fn open(path: Option<&Path>) -> Result<Option<Arc<dyn secure::KeyLog>>, Trouble> {
     let Some(path) = path else { return Ok(None) };
     let file = OpenOptions::new().create(true).append(true).open(path).map_err(|error| {
-        trouble::file(format!("opening SSLKEYLOGFILE {}", path.display()), &error)
+        error::file(format!("opening SSLKEYLOGFILE {}", path.display()), &error)
     })?;
     Ok(Some(Arc::new(KeyLogFile(file))))
 }

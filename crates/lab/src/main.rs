@@ -1,76 +1,52 @@
 //! `wirelap`: the command line of the web transport laboratory. Each command has a file under
-//! `command/`; this is the programme.
+//! `commands/`; this is the programme.
 
-mod again;
-mod audit;
 mod calibrate;
-mod capture;
-mod choice;
 mod cli;
-mod command;
-mod conclude;
-mod echo;
+mod commands;
+mod console;
 mod environment;
-mod far_side;
+mod error;
 mod files_adapter;
 mod get;
-mod har;
-mod host;
 mod inputs;
-mod job;
 mod key_log;
+mod link;
 mod load;
-mod materials;
-mod path;
-mod progress;
-mod ran;
-mod run_folder;
-mod runner;
-mod schedule;
-mod served;
-mod servers;
-mod sides;
-mod sitting;
-mod store;
-mod subject_trial;
-mod subjects;
-mod synthetic;
-mod task;
-mod tcp_settings;
-mod trouble;
-mod unmade;
-mod work;
+mod machine;
+mod race;
+mod trial;
 
 use clap::Parser;
 use cli::{Cli, Command};
+use error::Trouble;
 use std::process::ExitCode;
-use trouble::Trouble;
 
 /// How requests of ours name their client.
 const VERSION_FIELD: &str = concat!("wirelap/", env!("CARGO_PKG_VERSION"));
 
 fn main() -> ExitCode {
     let done: Result<ExitCode, Trouble> = match Cli::parse().command {
-        Command::Race(args) => command::race::run(&args),
-        Command::Get(args) => command::get::run(&args),
-        Command::Serve(args) => command::serve::run(&args),
-        Command::Link(args) => command::link::run(&args),
-        Command::Load(args) => command::load::run(&args),
-        Command::List(args) => command::list::run(&args),
-        Command::Doctor(args) => command::doctor::run(&args),
-        Command::Report(args) => command::report::run(&args),
-        Command::Compare(args) => command::compare::run(&args),
-        Command::Completions(args) => command::completions::run(&args),
-        Command::Man(args) => command::man::run(&args),
-        Command::Trial => command::trial::run(),
-        Command::Near => command::near::run(),
-        Command::Far => command::far::run(),
-        Command::Subject(args) => command::subject::run(&args),
+        Command::Race(args) => commands::race::run(&args),
+        Command::Get(args) => commands::get::run(&args),
+        Command::Serve(args) => commands::serve::run(&args),
+        Command::Link(args) => commands::link::run(&args),
+        Command::Load(args) => commands::load::run(&args),
+        Command::List(args) => commands::list::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Report(args) => commands::report::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
+        Command::Completions(args) => commands::completions::run(&args),
+        Command::Man(args) => commands::man::run(&args),
+        Command::Trial => trial::worker::run(),
+        Command::Near => trial::near::run(),
+        Command::Far => trial::far::run(),
+        Command::Subject(args) => commands::subject::run(&args),
         Command::Gauge => calibrate::gauge::run(),
         Command::Probe => calibrate::probe::run(),
     };
     done.unwrap_or_else(|trouble| {
-        command::print_error(&trouble);
+        console::print_error(&trouble);
         trouble.exit_code()
     })
 }

@@ -2,7 +2,7 @@
 //! their packets where there is a link, and hands on what the probes say.
 
 use super::probe::{ProbeJob, ProbeReport};
-use crate::trouble::Trouble;
+use crate::error::Trouble;
 use os::net::{
     ForwardSpec, Forwarder, Observers, Placement, Reception, Segmentation, Side, Stop,
     SuperPackets, Topology, TopologySpec, Wiring,
@@ -54,7 +54,7 @@ impl Path {
         let link = link::LinkSpec::parse(text, link::no_traces).map_err(Trouble::failed)?;
         let segmentation =
             if *split { Segmentation::Split } else { Segmentation::KeepWhereUnlimited };
-        let (core, reception) = crate::path::cores(cores, (&link, segmentation));
+        let (core, reception) = crate::link::path::cores(cores, &link, segmentation);
         Ok(Some((ForwardSpec { link, seed: Seed(SEED), segmentation, core }, reception)))
     }
 }
@@ -84,18 +84,18 @@ const END: Duration = Duration::from_millis(500);
 /// Does the job.
 pub(crate) fn run() -> Result<ExitCode, Trouble> {
     os::process::die_with_parent();
-    let Some(job) = crate::command::read_job::<GaugeJob>()? else { return Ok(ExitCode::FAILURE) };
+    let Some(job) = crate::console::read_job::<GaugeJob>()? else { return Ok(ExitCode::FAILURE) };
     let wiring = match &job.path {
         Path::Bare(super_packets) => Wiring::Bare(*super_packets),
         Path::Link { .. } => Wiring::Link,
     };
     // As trials are placed: the link has a core of its own where there are two.
-    let cores = study::plan::Placement::on(crate::host::cores());
-    os::process::pin(&[cores.link as usize]).map_err(crate::command::lacking)?;
+    let cores = study::plan::Placement::on(crate::machine::cores());
+    os::process::pin(&[cores.link as usize]).map_err(crate::console::lacking)?;
     let forward = job.path.forward(&cores)?;
     let reception = forward.as_ref().and_then(|(_, reception)| *reception);
     let spec = TopologySpec { wiring, reception, ..TopologySpec::default() };
-    let topology = Topology::build(&spec).map_err(crate::command::lacking)?;
+    let topology = Topology::build(&spec).map_err(crate::console::lacking)?;
     let mut carrier = Carrier::new(&topology, forward.map(|(spec, _)| spec))?;
     let ends = Ends { topology: &topology, core: cores.client as usize };
     let far = match &job.far {
@@ -107,7 +107,7 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
         near: near.report(&mut carrier)?,
         far: far.map(|mut far| far.report(&mut carrier)).transpose()?,
     };
-    crate::command::print_job(&report)?;
+    crate::console::print_job(&report)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -123,7 +123,7 @@ impl Carrier {
     fn new(topology: &Topology, forward: Option<ForwardSpec>) -> Result<Self, Trouble> {
         let Some(spec) = forward else { return Ok(Self::Kernel) };
         let forwarder = Forwarder::new(topology, &spec, Observers::default())
-            .map_err(crate::command::lacking)?;
+            .map_err(crate::console::lacking)?;
         Ok(Self::Link(Box::new(forwarder)))
     }
 
@@ -132,8 +132,8 @@ impl Carrier {
         // A read from the pipe waits by itself; only a link needs us meanwhile.
         let Self::Link(forwarder) = self else { return Ok(()) };
         let stop = Stop { readable: &[pipe.as_fd()], deadline: Some(os::clock::now() + LIMIT) };
-        forwarder.run(stop).map_err(crate::command::lacking)?;
-        match os::process::is_readable(pipe.as_fd()).map_err(crate::command::lacking)? {
+        forwarder.run(stop).map_err(crate::console::lacking)?;
+        match os::process::is_readable(pipe.as_fd()).map_err(crate::console::lacking)? {
             true => Ok(()),
             false => Err(Trouble::failed("a probe did not answer in time")),
         }
@@ -158,7 +158,7 @@ impl Ends<'_> {
         let mut command = Command::new(program);
         command.arg("probe").stdin(Stdio::piped()).stdout(Stdio::piped());
         let placement = Placement { cpus: vec![self.core], ..Placement::at(side) };
-        let mut child = self.topology.spawn(command, placement).map_err(crate::command::lacking)?;
+        let mut child = self.topology.spawn(command, placement).map_err(crate::console::lacking)?;
         if let Some(mut stdin) = child.stdin.take() {
             stdin
                 .write_all(&serde_json::to_vec(job).map_err(Trouble::failed)?)
@@ -185,7 +185,7 @@ impl Probe {
         }
         let mut text = Vec::new();
         self.output.read_to_end(&mut text).map_err(Trouble::failed)?;
-        self.child.end(END).map_err(crate::command::lacking)?;
+        self.child.end(END).map_err(crate::console::lacking)?;
         serde_json::from_slice(&text).map_err(|_| Trouble::failed("a probe ended without a word"))
     }
 }

@@ -4,7 +4,7 @@
 pub(crate) mod gauge;
 pub(crate) mod probe;
 
-use crate::trouble::Trouble;
+use crate::error::Trouble;
 use ::link::LinkSpec;
 use gauge::{GaugeJob, GaugeReport, Path};
 use os::machine::CpuTimes;
@@ -314,7 +314,7 @@ fn spare_since(before: Option<CpuTimes>, own: Duration, elapsed: Duration) -> f6
         return 1.0;
     }
     let idle = times.idle.as_secs_f64() / times.all().as_secs_f64();
-    let cores = f64::from(crate::host::cores().max(1));
+    let cores = f64::from(crate::machine::cores().max(1));
     let own = own.as_secs_f64() / elapsed.as_secs_f64() / cores;
     (idle + own).min(1.0)
 }

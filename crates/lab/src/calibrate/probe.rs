@@ -1,7 +1,7 @@
 //! `wirelap probe` (hidden): one end of a calibration's measurement. Takes its job, says that it is ready, does it,
 //! and tells what came.
 
-use crate::trouble::Trouble;
+use crate::error::Trouble;
 use os::net::probe::{Arrival, PingSpec, Receiver, StreamSpec, held_up, ping, send_stream};
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
@@ -49,21 +49,21 @@ const BUFFER: usize = 256 * 1024;
 
 /// Does the job.
 pub(crate) fn run() -> Result<ExitCode, Trouble> {
-    let Some(job) = crate::command::read_job::<ProbeJob>()? else { return Ok(ExitCode::FAILURE) };
+    let Some(job) = crate::console::read_job::<ProbeJob>()? else { return Ok(ExitCode::FAILURE) };
     let report = match job {
         ProbeJob::Ping(spec) => {
             ready()?;
-            ProbeReport::Pinged(ping(&spec).map_err(crate::command::lacking)?)
+            ProbeReport::Pinged(ping(&spec).map_err(crate::console::lacking)?)
         }
         ProbeJob::Send(spec) => {
             ready()?;
-            send_stream(&spec).map_err(crate::command::lacking)?;
+            send_stream(&spec).map_err(crate::console::lacking)?;
             ProbeReport::Sent
         }
         ProbeJob::Receive { port, quiet } => {
-            let receiver = Receiver::bind(port).map_err(crate::command::lacking)?;
+            let receiver = Receiver::bind(port).map_err(crate::console::lacking)?;
             ready()?;
-            let arrivals = receiver.receive(PATIENCE, quiet).map_err(crate::command::lacking)?;
+            let arrivals = receiver.receive(PATIENCE, quiet).map_err(crate::console::lacking)?;
             ProbeReport::Received(arrivals)
         }
         ProbeJob::Push { to, span } => {
@@ -78,12 +78,12 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
         ProbeJob::Drain { port } => drain(port)
             .map_err(|error| Trouble::failed(format!("taking in on port {port}: {error}")))?,
     };
-    crate::command::print_job(&report)?;
+    crate::console::print_job(&report)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn ready() -> Result<(), Trouble> {
-    crate::command::print("ready\n")
+    crate::console::print("ready\n")
 }
 
 fn push(to: SocketAddr, span: Duration) -> std::io::Result<()> {

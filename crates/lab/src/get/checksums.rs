@@ -1,6 +1,6 @@
 //! Files of checksums, as sha256sum writes them and reads them with `-c`.
 
-use crate::trouble::{self, Trouble};
+use crate::error::{self, Trouble};
 use secure::Digest;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ impl Checksums {
     pub(crate) fn read(path: &Path) -> Result<Self, Trouble> {
         let place = path.display();
         let text = std::fs::read_to_string(path)
-            .map_err(|error| trouble::file(format!("reading {place}"), &error))?;
+            .map_err(|error| error::file(format!("reading {place}"), &error))?;
         Self::parse(&text).map_err(|(line, wrong)| {
             Trouble::misuse(format!("{place}, line {line}: {wrong}"))
                 .remedy("lines as sha256sum prints them are expected: DIGEST  NAME")

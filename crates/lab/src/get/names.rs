@@ -1,7 +1,7 @@
 //! Which file a URL becomes.
 
 use crate::cli::GetArgs;
-use crate::trouble::{self, Trouble};
+use crate::error::{self, Trouble};
 use page::Url;
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,7 +37,7 @@ pub(crate) fn targets(args: &GetArgs) -> Result<Vec<Target>, Trouble> {
     let folder = args.output_dir.as_deref().unwrap_or(Path::new(""));
     if !folder.as_os_str().is_empty() && !folder.is_dir() {
         return Err(Trouble::misuse(format!("{} is no folder", folder.display()))
-            .remedy(format!("make it: mkdir -p {}", trouble::quoted(folder))));
+            .remedy(format!("make it: mkdir -p {}", error::quoted(folder))));
     }
     let mut targets = Vec::with_capacity(args.urls.len());
     let mut seen: BTreeMap<PathBuf, &Url> = BTreeMap::new();
@@ -89,7 +89,7 @@ fn placed(path: &Path) -> Result<Target, Trouble> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
         return Err(Trouble::misuse(format!("{} is no folder", folder.display()))
-            .remedy(format!("make it: mkdir -p {}", trouble::quoted(folder))));
+            .remedy(format!("make it: mkdir -p {}", error::quoted(folder))));
     }
     match fs::metadata(&path) {
         Ok(there) if there.is_dir() => {

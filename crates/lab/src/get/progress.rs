@@ -55,8 +55,8 @@ impl Meter {
     /// A line above the bar.
     pub(crate) fn say(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| crate::command::note(line)),
-            None => crate::command::note(line),
+            Some(bar) => bar.suspend(|| crate::console::note(line)),
+            None => crate::console::note(line),
         }
     }
 

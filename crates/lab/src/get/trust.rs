@@ -1,8 +1,9 @@
 //! The authorities that the system believes. They are read when a certificate is to be judged and not before:
 //! most of what a short download costs is its start.
 
-use crate::trouble::{self, Trouble};
-use crate::{environment, key_log};
+use crate::environment;
+use crate::error::{self, Trouble};
+use crate::key_log;
 use secure::{ClientTls, ClientTlsOptions, Pem, Resumption, RootsLater, Trust};
 use std::path::{Path, PathBuf};
 
@@ -31,7 +32,7 @@ pub(crate) fn client_tls(
 ) -> Result<ClientTls, Trouble> {
     let read = |file: &Path| {
         let text = std::fs::read(file)
-            .map_err(|error| trouble::file(format!("reading {}", name(file)), &error))?;
+            .map_err(|error| error::file(format!("reading {}", name(file)), &error))?;
         Ok(Pem::new(name(file), text))
     };
     let options = ClientTlsOptions {

@@ -2,7 +2,7 @@
 
 use super::run::{Moment, Ran};
 use super::targets::is_echo;
-use crate::host;
+use crate::machine;
 use client::load::{Exchange, Fault, Faults, LoadPlan, Pace, Part, Spacing, Stage, Tally};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub(crate) fn result(
         schema: LOAD_SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: study::calendar::rfc3339(started.as_millis() as u64),
-        host: host::facts(),
+        host: machine::facts(),
         command_line: std::env::args().collect(),
         setting: setting(plan, threads, seed),
         protocol: tally.protocol.map(str::to_owned),

@@ -2,8 +2,8 @@
 
 use super::live::Live;
 use super::outcome;
-use crate::host;
-use crate::trouble::Trouble;
+use crate::error::Trouble;
+use crate::machine;
 use client::load::{Interval, Load, LoadPlan, Part, Share, Tally, Watch};
 use os::error::Os;
 use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
@@ -52,7 +52,7 @@ pub(crate) fn run(
         .map(|index| {
             let worker = Worker {
                 plan: share(plan, index, threads),
-                core: (threads > 1).then(|| index % host::cores() as usize),
+                core: (threads > 1).then(|| index % machine::cores() as usize),
                 backend,
                 stop: stop.clone(),
                 news: sender.clone(),
@@ -68,7 +68,7 @@ pub(crate) fn run(
         let tally = worker
             .join()
             .map_err(|_| Trouble::failed("a thread of the load broke"))?
-            .map_err(crate::command::lacking)?;
+            .map_err(crate::console::lacking)?;
         match &mut whole {
             None => whole = Some(tally),
             Some(whole) => whole.add(&tally),

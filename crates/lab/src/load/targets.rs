@@ -1,7 +1,7 @@
 //! The command line and its files as targets.
 
 use crate::cli::{LoadArgs, TargetUrl, parse_target};
-use crate::trouble::{self, Trouble};
+use crate::error::{self, Trouble};
 use bytes::Bytes;
 use client::load::{Exchange, Target};
 use proto::{Fields, Method};
@@ -35,7 +35,7 @@ pub(crate) fn is_echo(target: &Target) -> bool {
 fn script(file: &Path, args: &LoadArgs) -> Result<Vec<Target>, Trouble> {
     let name = file.display();
     let text = std::fs::read_to_string(file)
-        .map_err(|error| trouble::file(format!("reading {name}"), &error))?;
+        .map_err(|error| error::file(format!("reading {name}"), &error))?;
     let script: Script =
         text.parse().map_err(|error| Trouble::misuse(format!("{name}: {error}")))?;
     let folder = file.parent().unwrap_or(Path::new("."));
@@ -109,5 +109,5 @@ fn data(text: &str) -> Result<Bytes, Trouble> {
 fn bytes(file: &Path) -> Result<Bytes, Trouble> {
     std::fs::read(file)
         .map(Bytes::from)
-        .map_err(|error| trouble::file(format!("reading {}", file.display()), &error))
+        .map_err(|error| error::file(format!("reading {}", file.display()), &error))
 }

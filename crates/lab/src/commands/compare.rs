@@ -1,0 +1,95 @@
+//! `wirelap compare`: two runs against each other, for people and for CI systems.
+
+use crate::cli::CompareArgs;
+use crate::console;
+use crate::error::{self, Trouble};
+use crate::race::run_folder::RunFolder;
+use crate::race::store::{Rows, Store};
+use report::{Colour, Style};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::ExitCode;
+use study::compare::{Run, RunComparison, Wanted, compare};
+use study::record::RunHeader;
+
+/// Compares, writes what was asked for, prints; 1 where a gate is broken.
+pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, Trouble> {
+    let (a, b) = (Folder::read(&args.a)?, Folder::read(&args.b)?);
+    let wanted =
+        Wanted { gates: args.gate.clone(), metrics: args.metric.clone(), margin: args.margin };
+    check_metrics(&wanted, &[&a, &b])?;
+    let comparison = compare(a.run(), b.run(), &wanted);
+    if comparison.changes.is_empty() {
+        return Err(Trouble::misuse("the two runs have no cell in common")
+            .remedy("compare runs of one experiment: workload, link and contender go by name"));
+    }
+    write(args, &b, &comparison)?;
+    Ok(if comparison.is_broken() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn write(args: &CompareArgs, b: &Folder, comparison: &RunComparison) -> Result<(), Trouble> {
+    let page = args.html.clone().unwrap_or_else(|| b.folder.path().join("compare.html"));
+    let html = report::comparison_html(comparison, env!("CARGO_PKG_VERSION"));
+    b.folder.write(&page, &html).map_err(|trouble| match args.html {
+        Some(_) => trouble,
+        None => trouble.and("or name another place for the page by --html"),
+    })?;
+    if let Some(path) = &args.junit {
+        b.folder.write(path, &report::comparison_junit(comparison))?;
+    }
+    if let Some(path) = &args.markdown {
+        b.folder.write(path, &report::comparison_markdown(comparison))?;
+    }
+    if args.json {
+        let text = serde_json::to_string_pretty(comparison).map_err(Trouble::failed)?;
+        return console::print(&(text + "\n"));
+    }
+    let colour = if console::colour() { Colour::On } else { Colour::Off };
+    let text = report::comparison_terminal(comparison, Style { colour, width: console::width() });
+    console::print(&format!("{text}page  {}\n", error::quoted(&page)))
+}
+
+/// A run as it was read.
+struct Folder {
+    name: String,
+    folder: RunFolder,
+    header: RunHeader,
+    rows: Rows,
+}
+
+impl Folder {
+    fn read(path: &Path) -> Result<Self, Trouble> {
+        let folder = RunFolder::open(path);
+        let store = Store::open(&folder.rows())?;
+        let (header, rows) = (store.header()?, store.records()?);
+        let name = name(path);
+        for damaged in &rows.damaged {
+            console::note(&format!("a row of {name} is damaged and left out: {damaged}"));
+        }
+        Ok(Self { name, folder, header, rows })
+    }
+
+    fn run(&self) -> Run<'_> {
+        Run { name: &self.name, header: &self.header, rows: &self.rows.records }
+    }
+}
+
+fn name(path: &Path) -> String {
+    path.display().to_string().trim_end_matches('/').to_owned()
+}
+
+/// A metric that no trial has would pass every gate: that is a slip, not a success.
+fn check_metrics(wanted: &Wanted, folders: &[&Folder]) -> Result<(), Trouble> {
+    let rows = || folders.iter().flat_map(|folder| &folder.rows.records);
+    let known: BTreeSet<&str> =
+        rows().flat_map(|row| row.metrics.keys().map(String::as_str)).collect();
+    let mut asked = wanted.gates.iter().map(|gate| &gate.metric).chain(&wanted.metrics);
+    let Some(metric) = asked.find(|metric| !known.contains(metric.as_str())) else {
+        return Ok(());
+    };
+    let remedy = match study::nearest(metric, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("there are {}", known.into_iter().collect::<Vec<_>>().join(", ")),
+    };
+    Err(Trouble::misuse(format!("no trial has the metric `{metric}`")).remedy(remedy))
+}

@@ -1,0 +1,158 @@
+//! `wirelap link`: two programs of the user's across an emulated link.
+
+use crate::calibrate::{self, Form, calibrate};
+use crate::cli::LinkArgs;
+use crate::console;
+use crate::environment;
+use crate::error::{self, Trouble};
+use crate::inputs::links;
+use crate::link::capture::{self, Capture};
+use ::link::LinkSpec;
+use os::net::{
+    Core, ForwardSpec, Frame, Frames, LinkCounters, Observers, PairSpec, Ready, Reception,
+    Segmentation, TopologySpec, run_pair,
+};
+use std::fmt::Write as _;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+use study::audit::LATE_MS;
+
+/// How long far may take to listen on the port that `--ready-port` names.
+const PORT_WAIT: Duration = Duration::from_secs(30);
+
+/// How long a far side that names no port is given to listen anywhere.
+const LISTEN_WAIT: Duration = Duration::from_secs(2);
+
+/// Runs them; the exit code is near's.
+pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, Trouble> {
+    let link = links::read_link(&args.link, |file| PathBuf::from(file))?;
+    os::net::probe().map_err(console::lacking)?;
+    if !args.no_calibration && calibrate::is_daring(&link) {
+        let calibration = calibrate(Form::Short)?;
+        calibrate::check_link(&calibration, &args.link, &link)?;
+        if !calibration.knows_bounds() {
+            console::note(
+                "note: others keep the processors busy: whether they hold this link is not known",
+            );
+        }
+    }
+    os::process::die_with_parent();
+    // Ctrl-C belongs to the near program; when it ends, all ends.
+    os::process::ignore_terminal_signals();
+    let cpus = os::process::allowed_cpus();
+    // Whole frames are copied to us in any case.
+    let segmentation = match args.capture {
+        Some(_) => Segmentation::CopyWhereUnlimited,
+        None => Segmentation::KeepWhereUnlimited,
+    };
+    let (core, reception) = take_core(&cpus, (&link, segmentation))?;
+    let forward = ForwardSpec { link, seed: args.seed, segmentation, core };
+    let ready = match args.ready_port {
+        Some(port) => Ready::Port(port, PORT_WAIT),
+        None => Ready::Listening(LISTEN_WAIT),
+    };
+    let spec = PairSpec {
+        topology: TopologySpec { reception, ..TopologySpec::default() },
+        forward,
+        far: args.far.clone(),
+        near: args.command.iter().map(Into::into).collect(),
+        cpus,
+        ready,
+        timeout: None,
+    };
+    let mut kept = args.capture.as_deref().map(Kept::begin).transpose()?;
+    let mut show = |frame: Frame<'_>| kept.iter_mut().for_each(|kept| kept.capture.take(frame));
+    let frames = args.capture.is_some().then_some(&mut show as Frames<'_>);
+    let ran = run_pair(&spec, Observers { frames, ..Observers::default() });
+    let kept = kept.map_or(Ok(()), |kept| kept.finish(&spec.forward));
+    let report = ran.map_err(console::lacking)?;
+    kept?;
+    if args.verbose {
+        console::note(&describe(&spec.forward, &report.counters));
+    }
+    if let Some(doubt) = doubt(&report.counters) {
+        console::note(&format!("note: {doubt}; figures taken over this link may be off"));
+    }
+    if let Some(far) = report.far.filter(|far| !far.status.success()) {
+        console::note(&format!("far ended by itself: {}", far.status));
+    }
+    let Some(near) = report.near else { return Err(Trouble::failed("near did not end")) };
+    // A signal's number over 128, as shells have it.
+    let code = near.status.code().unwrap_or_else(|| 128 + near.status.signal().unwrap_or(0));
+    Ok(ExitCode::from(code as u8))
+}
+
+/// Puts the link on the first of `cpus` where there are several. The programs may use all of them: the scheduler
+/// keeps them off one that is busy.
+fn take_core(
+    cpus: &[usize],
+    (link, segmentation): (&LinkSpec, Segmentation),
+) -> Result<(Core, Option<Reception>), Trouble> {
+    let [first, second, ..] = *cpus else { return Ok((Core::Shared, None)) };
+    os::process::pin(&[first]).map_err(console::lacking)?;
+    Ok((Core::Own, Reception::over(link, segmentation, Reception { near: second, far: second })))
+}
+
+/// The packets that a link carries, on their way into the user's file.
+struct Kept<'a> {
+    to: &'a Path,
+    capture: Capture,
+    /// The user's key log, and what of it was there before.
+    keys: Option<(PathBuf, u64)>,
+}
+
+impl<'a> Kept<'a> {
+    fn begin(to: &'a Path) -> Result<Self, Trouble> {
+        let capture = Capture::begin(capture::beside(to, ".packets"))
+            .map_err(|error| error::file(format!("writing {}", to.display()), &error))?;
+        let keys = environment::ssl_key_log_file().map(|path| {
+            let before = std::fs::metadata(&path).map_or(0, |data| data.len());
+            (path, before)
+        });
+        Ok(Self { to, capture, keys })
+    }
+
+    fn finish(self, forward: &ForwardSpec) -> Result<(), Trouble> {
+        // A program may have written the file anew.
+        let keys = self.keys.and_then(|(path, before)| {
+            let text = std::fs::read_to_string(path).ok()?;
+            Some(text.get(before as usize..).unwrap_or(&text).to_owned())
+        });
+        let about = format!("link {}, seed {}", forward.link, forward.seed.0);
+        self.capture
+            .finish(self.to, &about, &keys.unwrap_or_default())
+            .map_err(|error| error::file(format!("writing {}", self.to.display()), &error))
+    }
+}
+
+/// In what the link did not keep its word, where a trial over it would not count either.
+fn doubt(counters: &LinkCounters) -> Option<String> {
+    let late = counters.lateness.max();
+    match counters.unplanned() {
+        0 if late.as_secs_f64() * 1e3 > LATE_MS => {
+            Some(format!("the machine was busy, and a packet left {late:?} after its time"))
+        }
+        0 => None,
+        dropped => Some(format!("the kernel dropped {dropped} packets that the link did not")),
+    }
+}
+
+fn describe(forward: &ForwardSpec, counters: &LinkCounters) -> String {
+    let mut text = format!("link {}, seed {}\n", forward.link, forward.seed.0);
+    for (name, way) in [("up", counters.up), ("down", counters.down)] {
+        let _ = writeln!(
+            text,
+            "{name:<5}{} packets, {} bytes in; {} lost by plan, {} found the queue full; {} dropped unplanned",
+            way.packets,
+            way.bytes,
+            way.lost,
+            way.queue_full,
+            way.missed + way.unsent,
+        );
+    }
+    let late = &counters.lateness;
+    let _ = write!(text, "late  mean {:?}, at most {:?}", late.mean(), late.max());
+    text
+}

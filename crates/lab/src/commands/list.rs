@@ -1,0 +1,238 @@
+//! `wirelap list`: what can be named on the command line, and what this machine can run.
+
+use crate::cli::ListArgs;
+use crate::console;
+use crate::environment;
+use crate::error::Trouble;
+use crate::inputs::links;
+use crate::inputs::servers::Servers;
+use crate::inputs::subjects;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use study::experiment::{
+    Contender, Experiment, KNOWN_CONTENDERS, KnownContender, Tls, Transport, builtin,
+};
+use subject::server::ServerDeclaration;
+use subject::{Catalogue, PEERS};
+
+/// Prints the list.
+pub(crate) fn run(args: &ListArgs) -> Result<ExitCode, Trouble> {
+    let listed = Listed::new();
+    let text = if args.json { listed.json() } else { listed.text() };
+    console::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+struct Listed {
+    experiments: Vec<Experiment>,
+    /// Each peer's name, role, and version where it is here.
+    /// Client subjects: the name of each, what it speaks, and why it cannot run; None where it can.
+    clients: Vec<(String, String, Option<String>)>,
+    peers: Vec<(&'static str, &'static str, Option<String>)>,
+    servers: Vec<ListedServer>,
+    /// Why no trial can run here; None where they can.
+    lacking: Option<String>,
+}
+
+/// A server that a contender may name.
+#[derive(Serialize)]
+struct ListedServer {
+    name: String,
+    speaks: String,
+    /// Where it is here.
+    version: Option<String>,
+    remedy: String,
+}
+
+impl ListedServer {
+    fn of(declaration: &ServerDeclaration, folders: &[PathBuf]) -> Self {
+        let unknown = || "version unknown".to_owned();
+        let here = declaration.find(folders).is_some();
+        Self {
+            name: declaration.name().to_owned(),
+            speaks: declaration.ways(),
+            version: here.then(|| declaration.version(folders).unwrap_or_else(unknown)),
+            remedy: declaration.remedy().to_owned(),
+        }
+    }
+
+    /// Its version, or how to get it.
+    fn state(&self) -> String {
+        match &self.version {
+            Some(version) => brief(version).to_owned(),
+            None => format!("not here: {}", self.remedy),
+        }
+    }
+}
+
+impl Listed {
+    fn new() -> Self {
+        let folders = environment::program_folders();
+        let version = |peer: &subject::Peer| {
+            let path = peer.find(&folders)?;
+            Some(peer.version_of(&path).unwrap_or_else(|| "version unknown".to_owned()))
+        };
+        Self {
+            experiments: builtin().iter().filter_map(|builtin| builtin.toml.parse().ok()).collect(),
+            peers: PEERS
+                .iter()
+                .map(|peer| (peer.program, peer.role.as_str(), version(peer)))
+                .collect(),
+            clients: clients(),
+            servers: Servers::builtin()
+                .all()
+                .map(|declaration| ListedServer::of(declaration, &folders))
+                .collect(),
+            lacking: os::net::probe().err().map(|error| error.to_string()),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::from("Experiments (wirelap race NAME)\n");
+        for experiment in &self.experiments {
+            let contenders: Vec<&str> =
+                experiment.contenders.iter().map(|c| c.name.as_str()).collect();
+            let links: Vec<&str> = experiment.links.iter().map(|l| l.name.as_str()).collect();
+            let _ = writeln!(text, "  {:<14}{}", experiment.name, experiment.question);
+            let _ =
+                writeln!(text, "  {:<14}{} over {}", "", contenders.join(", "), links.join(", "));
+        }
+        text.push_str("  published     all of these that run a published measurement again\n");
+        text.push_str(
+            "  FILE.toml     an experiment of your own (docs/schema/experiment.schema.json)\n",
+        );
+        text.push_str(
+            "  FILE.har      a page of your own, as a browser's developer tools save it\n",
+        );
+        text.push_str(
+            "\nLinks (--links NAME,NAME or rtt=60ms,down=10mbit,up=2mbit,loss=0.5%,queue=64kB)\n",
+        );
+        for profile in link::profiles() {
+            let _ = writeln!(text, "  {:<14}{}", profile.name, profile.spec());
+            let _ = writeln!(text, "  {:<14}from: {}", "", profile.source);
+        }
+        let _ = writeln!(text, "  {:<14}loopback: no link between the ends", links::LOOPBACK);
+        text.push_str("\nContenders (--contenders NAME,NAME; an experiment's own come first)\n");
+        for known in KNOWN_CONTENDERS {
+            let _ = writeln!(text, "  {:<14}{}", known.name, spoken(known));
+        }
+        text.push_str("\nTransports\n");
+        for transport in Transport::ALL {
+            let _ = writeln!(text, "  {:<14}{}", transport.name(), transport_ways(transport));
+        }
+        text.push_str("\nClients (client = \"NAME\" of a contender; docs/subjects.md)\n");
+        for (name, speaks, lacking) in &self.clients {
+            let lacking = lacking.as_ref().map_or_else(String::new, |why| format!("; {why}"));
+            let _ = writeln!(text, "  {name:<14}{speaks}{lacking}");
+        }
+        text.push_str(
+            "\nServers (server = \"NAME\" of a contender; wirelap's own is \"origin\")\n",
+        );
+        for server in &self.servers {
+            let _ = writeln!(text, "  {:<14}{}", server.name, server.speaks);
+            let _ = writeln!(text, "  {:<14}{}", "", server.state());
+        }
+        text.push_str("\nThis machine\n");
+        match &self.lacking {
+            None => text.push_str("  trials        yes: namespaces and links can be made\n"),
+            Some(why) => {
+                let _ = writeln!(text, "  trials        no: {why} (see wirelap doctor)");
+            }
+        }
+        for (program, role, version) in &self.peers {
+            let version = version.as_deref().map_or("not installed", brief);
+            let _ = writeln!(text, "  {program:<14}{role:<11} {version}");
+        }
+        text
+    }
+
+    fn json(&self) -> String {
+        let links: Vec<Value> = link::profiles()
+            .iter()
+            .map(|profile| {
+                json!({
+                    "name": profile.name,
+                    "down_bits_per_second": profile.down.bits_per_second(),
+                    "up_bits_per_second": profile.up.bits_per_second(),
+                    "rtt_ms": profile.rtt.as_secs_f64() * 1e3,
+                    "queue_bytes": profile.queue.0,
+                    "source": profile.source,
+                })
+            })
+            .collect();
+        let peers: Vec<Value> = self
+            .peers
+            .iter()
+            .map(|(program, role, version)| json!({"program": program, "role": role, "version": version}))
+            .collect();
+        let clients: Vec<Value> = self
+            .clients
+            .iter()
+            .map(|(name, speaks, lacking)| json!({"name": name, "transports": speaks, "lacking": lacking}))
+            .collect();
+        let transports: Vec<&str> =
+            Transport::ALL.iter().map(|transport| transport.name()).collect();
+        let contenders: Vec<Contender> =
+            KNOWN_CONTENDERS.iter().map(KnownContender::contender).collect();
+        let listed = json!({
+            "experiments": self.experiments,
+            "links": links,
+            "contenders": contenders,
+            "transports": transports,
+            "clients": clients,
+            "servers": self.servers,
+            "machine": {"trials": self.lacking.is_none(), "lacking": self.lacking, "peers": peers},
+        });
+        format!("{listed:#}\n")
+    }
+}
+
+/// The built-in client subjects, and why one cannot run here.
+fn clients() -> Vec<(String, String, Option<String>)> {
+    let (Ok(catalogue), Ok(places)) = (Catalogue::builtin(), subjects::places()) else {
+        return Vec::new();
+    };
+    catalogue
+        .clients()
+        .map(|client| {
+            let speaks: Vec<&str> = client.transports.iter().map(|one| one.name()).collect();
+            let lacking = client.command_line(&places).err();
+            let lacking = lacking.map(|lacking| format!("{} ({})", lacking.reason, lacking.remedy));
+            (client.name.clone(), speaks.join(", "), lacking)
+        })
+        .collect()
+}
+
+/// Some programs list every library of theirs in their version.
+fn brief(version: &str) -> &str {
+    const WIDTH: usize = 60;
+    let end = version.char_indices().nth(WIDTH).map_or(version.len(), |(end, _)| end);
+    let cut = if end < version.len() { version[..end].rfind(' ') } else { None };
+    &version[..cut.unwrap_or(end)]
+}
+
+/// `h2 over TLS 1.3`.
+fn spoken(known: &KnownContender) -> String {
+    let security = match known.tls {
+        Tls::None => "in the clear",
+        Tls::V1_2 => "over TLS 1.2",
+        Tls::V1_3 => "over TLS 1.3",
+    };
+    format!("{} {security}", known.transport)
+}
+
+fn transport_ways(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Http1 => {
+            "clear, TLS 1.2 or TLS 1.3; six connections an origin, as browsers keep"
+        }
+        Transport::H2 => "TLS by ALPN, or clear by prior knowledge; one connection an origin",
+        Transport::H3 => "over QUIC; between other people's clients and servers that speak it",
+        Transport::Spdy => "as h2; flow control of streams and of the session",
+        Transport::Spdy3 => "as spdy/3.1, with flow control of streams alone",
+        Transport::WebSocket => "clear or TLS (wss), by HTTP/1.1's Upgrade; carries echo alone",
+    }
+}

@@ -1,0 +1,243 @@
+//! `wirelap load`: requests as many, or as often, as the user says.
+
+use crate::cli::LoadArgs;
+use crate::console;
+use crate::error::{self, Trouble};
+use crate::get::resolve;
+use crate::get::trust::{self, Trusted};
+use crate::load::live::Live;
+use crate::load::run::{Ran, run as run_plan};
+use crate::load::targets::{is_echo, targets};
+use crate::load::{hdr, outcome};
+use crate::race::report::Form;
+use client::load::{Access, LoadPlan, Pace, Spacing, Stage};
+use client::{KeepAlive, Offer, Security, Transport};
+use os::reactor::{Backend, Stop};
+use page::Url;
+use report::{Colour, Style};
+use secure::Resumption;
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+use study::load::{LoadResult, Search, Slo, SloResult};
+
+/// How long requests are made where nothing else is said: for each run, and for each rate of a search.
+const DURATION: Duration = Duration::from_secs(10);
+
+/// The rate that a search begins at.
+const FIRST_RATE: f64 = 1_000.0;
+
+/// Makes the load, and tells what came of it.
+pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, Trouble> {
+    let plan = plan(args)?;
+    os::process::raise_descriptors();
+    Backend::from(args.reactor).probe().map_err(console::lacking)?;
+    let stop = Stop::new().map_err(console::lacking)?;
+    let interrupts = console::stop_on_interrupt(&stop)?;
+    let live = if args.json || args.csv || !std::io::stderr().is_terminal() {
+        Live::hidden()
+    } else {
+        Live::new()
+    };
+    let mut bench = Bench { args, plan, stop, live };
+    let (result, ran) = match &args.slo {
+        None => bench.run()?,
+        Some(slo) => bench.search(slo, || interrupts.count() > 0)?,
+    };
+    drop(bench);
+    tell(args, &result)?;
+    if let Some(file) = &args.hdr {
+        let span = Duration::from_secs_f64(result.seconds);
+        let started = os::clock::realtime().saturating_sub(span);
+        let name = file.display();
+        let file =
+            File::create(file).map_err(|error| error::file(format!("writing {name}"), &error))?;
+        let mut out = BufWriter::new(file);
+        hdr::write(&mut out, &ran.tally, (started, span))
+            .and_then(|()| Ok(out.flush()?))
+            .map_err(|error| Trouble::failed(format!("writing {name}: {error}")))?;
+    }
+    let is_kept = result.slo.as_ref().is_none_or(|slo| slo.rate.is_some());
+    let was_connected = result.connects.opened > 0;
+    Ok(if is_kept && was_connected { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+struct Bench<'a> {
+    args: &'a LoadArgs,
+    plan: LoadPlan,
+    stop: Stop,
+    live: Live,
+}
+
+impl Bench<'_> {
+    /// Runs the plan once.
+    fn run(&mut self) -> Result<(LoadResult, Ran), Trouble> {
+        let threads = self.args.threads as usize;
+        let started = os::clock::realtime();
+        let ran = run_plan(
+            &self.plan,
+            (threads, self.args.reactor.into()),
+            (&self.stop, &mut self.live),
+        )?;
+        let told = (threads, self.args.seed.0, started);
+        Ok((outcome::result(&self.plan, &ran, told), ran))
+    }
+
+    /// Looks for the highest rate that holds `slo`; the run that is told is that of the rate found.
+    fn search(
+        &mut self,
+        slo: &Slo,
+        is_stopped: impl Fn() -> bool,
+    ) -> Result<(LoadResult, Ran), Trouble> {
+        let mut search = Search::new(self.first_rate());
+        let mut best: Option<(LoadResult, Ran)> = None;
+        while let Some(rate) = search.next() {
+            self.pace(rate);
+            self.live.entitle(format!("{slo} at {rate:.0} requests/s\n"));
+            let (mut result, ran) = self.run()?;
+            let checked =
+                slo.check(ran.tally.whole().latency.histogram(), result.whole.error_share());
+            let held = checked.iter().all(|condition| condition.holds);
+            let is_last = is_stopped() || result.connects.opened == 0;
+            if !is_last {
+                search.heard(held);
+            }
+            let (objective, probes) = (slo.to_string(), Vec::new());
+            result.slo = Some(SloResult { objective, rate: None, probes, conditions: checked });
+            if best.is_none() || held && !is_last || search.best().is_none() {
+                best = Some((result, ran));
+            }
+            if is_last {
+                break;
+            }
+        }
+        let (mut result, ran) = best.ok_or_else(|| Trouble::failed("no rate was tried"))?;
+        if let Some(slo) = &mut result.slo {
+            slo.rate = search.best();
+            slo.probes = search.probes().to_vec();
+        }
+        Ok((result, ran))
+    }
+
+    fn first_rate(&self) -> f64 {
+        match &self.plan.pace {
+            Pace::Open { stages, .. } => stages.first().map_or(FIRST_RATE, |stage| stage.from),
+            Pace::Closed => FIRST_RATE,
+        }
+    }
+
+    fn pace(&mut self, rate: f64) {
+        self.plan.pace =
+            Pace::Open { stages: vec![Stage::constant(rate, None)], spacing: spacing(self.args) };
+    }
+}
+
+fn spacing(args: &LoadArgs) -> Spacing {
+    if args.poisson { Spacing::Poisson(args.seed) } else { Spacing::Even }
+}
+
+fn tell(args: &LoadArgs, result: &LoadResult) -> Result<(), Trouble> {
+    let colour = if console::colour() { Colour::On } else { Colour::Off };
+    match Form::of(args.json, args.csv) {
+        Form::Json => console::print(&report::load_json(result)),
+        Form::Csv => console::print(&report::load_csv(result)),
+        Form::Text => {
+            console::print(&report::load(result, Style { colour, width: console::width() }))
+        }
+    }
+}
+
+/// What the command line asks for, checked.
+fn plan(args: &LoadArgs) -> Result<LoadPlan, Trouble> {
+    let targets = targets(args)?;
+    let is_echo = targets.iter().any(is_echo);
+    if args.threads > args.connections {
+        return Err(Trouble::misuse("each thread has a connection at least")
+            .remedy("raise -c, or lower -t"));
+    }
+    if args.http1_1 && args.streams.is_some_and(|streams| streams > 1) {
+        return Err(Trouble::misuse("HTTP/1.1 has one request at a time on each connection")
+            .remedy("raise -c instead of -m"));
+    }
+    if args.poisson && args.rate.is_empty() && args.slo.is_none() {
+        return Err(
+            Trouble::misuse("--poisson spaces the requests of a --rate").remedy("add --rate RATE")
+        );
+    }
+    let urls: Vec<Url> = targets.iter().map(|target| target.url.clone()).collect();
+    let access = access(args, &urls, is_echo)?;
+    let mut plan = LoadPlan::new(targets, access);
+    plan.connections = args.connections as usize;
+    plan.streams = args.streams.unwrap_or(1) as usize;
+    plan.requests = args.requests;
+    plan.warm_up = args.warm_up.unwrap_or_default();
+    plan.timeout = args.timeout;
+    plan.seed = args.seed;
+    if !args.rate.is_empty() {
+        plan.pace = Pace::Open { stages: schedule(args)?, spacing: spacing(args) };
+    }
+    plan.duration = duration(args);
+    let servers = servers(&plan);
+    if servers > plan.connections / args.threads as usize {
+        return Err(Trouble::misuse(format!(
+            "{servers} servers need a connection each from every thread"
+        ))
+        .remedy(format!("raise -c to {} at least", servers * args.threads as usize)));
+    }
+    Ok(plan)
+}
+
+/// The rates, of which all but the last have an end.
+fn schedule(args: &LoadArgs) -> Result<Vec<Stage>, Trouble> {
+    let mut followed = args.rate.iter().take(args.rate.len().saturating_sub(1));
+    if followed.any(|stage| stage.lasts.is_none()) {
+        return Err(Trouble::misuse("a rate that another one follows has an end")
+            .remedy("write it as RATE:TIME"));
+    }
+    Ok(args.rate.clone())
+}
+
+/// For how long requests are begun.
+fn duration(args: &LoadArgs) -> Option<Duration> {
+    let scheduled: Option<Duration> = match args.rate.is_empty() || args.slo.is_some() {
+        true => None,
+        false => args.rate.iter().map(|stage| stage.lasts).sum(),
+    };
+    match (args.duration, scheduled, args.requests) {
+        (Some(asked), Some(scheduled), _) => Some(asked.min(scheduled)),
+        (asked, scheduled, Some(_)) => asked.or(scheduled),
+        (asked, scheduled, None) => Some(asked.or(scheduled).unwrap_or(DURATION)),
+    }
+}
+
+/// How many servers the targets are on; each WebSocket's URL is one.
+fn servers(plan: &LoadPlan) -> usize {
+    let place = |target: &client::load::Target| {
+        let url = &target.url;
+        let path = is_echo(target).then(|| url.path.clone());
+        (url.scheme, url.host.clone(), url.port(), path)
+    };
+    let places: std::collections::BTreeSet<_> = plan.targets.iter().map(place).collect();
+    places.len()
+}
+
+fn access(args: &LoadArgs, urls: &[Url], is_echo: bool) -> Result<Access, Trouble> {
+    let is_secured = || urls.iter().all(|url| url.scheme == page::Scheme::Https);
+    let offer = match () {
+        () if args.http1_1 || is_echo => Offer::Http1,
+        () if args.http2_prior_knowledge => Offer::Http2,
+        () if args.spdy => Offer::Spdy,
+        () if args.http2 && is_secured() => Offer::Http2,
+        () => Offer::Negotiate,
+    };
+    let transport = Transport { offer, security: Security::AsUrl };
+    let trusted = Trusted { cacert: args.cacert.as_deref(), insecure: args.insecure };
+    // Each handshake is a full one, so that their times are of one kind.
+    let tls = trust::client_tls(&trusted, transport.alpn(), Resumption::Off)?;
+    let mut access = Access::new(transport, tls);
+    access.hosts.ask(resolve::resolver(urls));
+    access.connect_timeout = args.connect_timeout;
+    access.keep_alive = if args.close { KeepAlive::Off } else { KeepAlive::On };
+    Ok(access)
+}

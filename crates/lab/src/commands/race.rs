@@ -1,0 +1,266 @@
+//! `wirelap race`: plan, run, judge.
+
+use crate::calibrate::{Form as Measured, calibrate, check_link};
+use crate::cli::RaceArgs;
+use crate::console;
+use crate::environment;
+use crate::error::{self, Trouble};
+use crate::inputs::links;
+use crate::inputs::servers;
+use crate::inputs::subjects;
+use crate::machine;
+use crate::race::again;
+use crate::race::experiments::{self, Chosen};
+use crate::race::progress::Progress;
+use crate::race::report::{Form, conclude};
+use crate::race::run_folder::RunFolder;
+use crate::race::runner::{RunContext, Runner, SIDE_BY_SIDE};
+use crate::race::schedule::{Manner, Schedule};
+use crate::race::store::Store;
+use os::signal::Interrupts;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use study::calibration::Calibration;
+use study::experiment::{Experiment, LinkChoice, WorkloadKind};
+use study::family::carried;
+use study::plan::{Surroundings, TrialPlan, WorkFacts};
+use study::record::{HostFacts, ROWS_SCHEMA, RunHeader};
+
+/// Runs every experiment named, one after another.
+pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
+    if let Some(dir) = &args.resume {
+        let folder = RunFolder::open(dir);
+        let store = Store::open_whole(&folder.rows())?;
+        let _lock = folder.lock()?;
+        let header = store.header()?;
+        race(args, &folder, store, &header, &interrupts()?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    // All of them are read before the first one runs: a slip in the last one shows at once.
+    let names = args.experiments.iter().flat_map(|name| experiments::expand(name));
+    let mut chosen: Vec<Chosen> =
+        names.map(|name| experiments::choose(name, args)).collect::<Result<_, _>>()?;
+    if let Some(dir) = &args.again {
+        chosen.push(again::choose(dir)?);
+    }
+    if args.out.is_some() && chosen.len() > 1 {
+        return Err(Trouble::misuse(
+            "--out names one folder, and each experiment needs one of its own",
+        )
+        .remedy("leave --out away, or race one experiment at a time"));
+    }
+    if args.dry_run {
+        let plans: String = chosen.iter().map(describe).collect::<Result<_, _>>()?;
+        crate::console::print(&plans)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(key) = &args.capture {
+        // Before a folder is made, too.
+        chosen.iter().try_for_each(|one| check_key(&one.experiment, &planned(one)?, key))?;
+    }
+    os::net::probe().map_err(console::lacking)?;
+    // Before a folder is made: from then on, Ctrl-C says how to go on.
+    let interrupts = interrupts()?;
+    for chosen in chosen {
+        start(args, chosen, &interrupts)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn interrupts() -> Result<Interrupts, Trouble> {
+    Interrupts::take().map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))
+}
+
+fn start(args: &RaceArgs, chosen: Chosen, interrupts: &Interrupts) -> Result<(), Trouble> {
+    // What A/A compares it takes by the handful.
+    let judged = chosen.experiment.same.is_none();
+    for short in carried(&chosen.experiment).iter().filter(|one| judged && !one.is_all()) {
+        console::note(&short.to_string());
+    }
+    let calibration = match args.no_calibration {
+        true => None,
+        false => Some(calibrated(&chosen)?),
+    };
+    let folder = RunFolder::create(args.out.as_deref(), &chosen.experiment.name)?;
+    let _lock = folder.lock()?;
+    // A folder without a header is no run that could be gone on with.
+    let (store, header) = lay_out(&folder, chosen, calibration).inspect_err(|_| folder.remove())?;
+    race(args, &folder, store, &header, interrupts)
+}
+
+/// What links are worth here now. A link that this machine cannot hold is refused before anything runs.
+fn calibrated(chosen: &Chosen) -> Result<Calibration, Trouble> {
+    let calibration = calibrate(Measured::Short)?;
+    let emulated = |choice: &&LinkChoice| !links::is_loopback(choice);
+    for choice in chosen.experiment.links.iter().filter(emulated) {
+        let file = |name: &str| {
+            let own = chosen.files.iter().find(|(_, called)| called == name);
+            own.map_or_else(|| PathBuf::from(name), |(file, _)| file.clone())
+        };
+        check_link(&calibration, &choice.name, &links::link_spec(choice, file)?)?;
+    }
+    Ok(calibration)
+}
+
+/// Copies what the experiment reads into the folder and writes down what the run is.
+fn lay_out(
+    folder: &RunFolder,
+    chosen: Chosen,
+    calibration: Option<Calibration>,
+) -> Result<(Store, RunHeader), Trouble> {
+    for (file, called) in &chosen.files {
+        std::fs::copy(file, folder.inputs().join(called)).map_err(|error| {
+            error::file(format!("copying {} into the run's folder", file.display()), &error)
+        })?;
+    }
+    servers::keep(&chosen.servers, &folder.inputs())?;
+    let header = RunHeader {
+        schema: ROWS_SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        experiment: chosen.experiment,
+        started_unix_ms: os::clock::realtime().as_millis() as u64,
+        host: HostFacts { calibration, ..machine::facts() },
+        command_line: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+    };
+    subjects::keep(&header.experiment, &chosen.subjects, &folder.inputs())?;
+    let store = Store::create(&folder.rows(), &header)?;
+    Ok((store, header))
+}
+
+/// Runs what is not yet in the store, then judges all that is.
+fn race(
+    args: &RaceArgs,
+    folder: &RunFolder,
+    mut store: Store,
+    header: &RunHeader,
+    interrupts: &Interrupts,
+) -> Result<(), Trouble> {
+    let mut plan = plan(&header.experiment, |name| folder.inputs().join(name))?;
+    if let Some(key) = &args.capture {
+        check_key(&header.experiment, &plan, key)?;
+        let chosen = plan.iter_mut().filter(|trial| trial.key.starts_with(key));
+        chosen.for_each(|trial| trial.capture = true);
+        let captures = folder.captures();
+        std::fs::create_dir_all(&captures)
+            .map_err(|error| error::file(format!("making {}", captures.display()), &error))?;
+    }
+    let manner = if args.serial { Manner::Serial } else { Manner::SideBySide };
+    let schedule = Schedule::new(&header.experiment, &plan, &store.records()?.records, manner);
+    if schedule.waiting().next().is_some() {
+        os::net::probe().map_err(console::lacking)?;
+    }
+    let context = RunContext {
+        program: std::env::current_exe().map_err(|error| {
+            Trouble::failed(format!("finding this program's own file: {error}"))
+        })?,
+        inputs: std::path::absolute(folder.inputs()).unwrap_or_else(|_| folder.inputs()),
+        key_log: environment::ssl_key_log_file(),
+        captures: std::path::absolute(folder.captures()).unwrap_or_else(|_| folder.captures()),
+        scratch: std::path::absolute(folder.scratch()).unwrap_or_else(|_| folder.scratch()),
+        manner,
+    };
+    let side_by_side = if args.serial { 1 } else { SIDE_BY_SIDE };
+    let mut progress = Progress::new(schedule.waiting(), side_by_side, args.verbose);
+    let runs = (header, schedule);
+    let whole = Runner::new(context, runs, &mut store, &mut progress, interrupts).run();
+    progress.clear();
+    // A trial that was killed removed nothing.
+    os::cgroup::sweep();
+    let ended = |trouble: Trouble| trouble.and(how_to_go_on(folder));
+    if !whole.map_err(ended)? {
+        let kept = store.records().map_or(0, |rows| rows.records.len());
+        let trials = if kept == 1 { "trial is" } else { "trials are" };
+        let what = format!("{kept} {trials} kept in {}", folder.path().display());
+        return Err(ended(Trouble::interrupted(what)));
+    }
+    conclude(folder, header, &store.records()?, Form::of(args.json, args.csv)).map_err(ended)
+}
+
+/// A slip in `--capture=KEY` would keep nothing.
+fn check_key(experiment: &Experiment, plan: &[TrialPlan], key: &str) -> Result<(), Trouble> {
+    match plan.iter().any(|trial| trial.key.starts_with(key)) {
+        true => Ok(()),
+        false => Err(Trouble::misuse(format!(
+            "no trial of {} has a key that begins with `{key}`",
+            experiment.name
+        ))
+        .remedy("--dry-run prints the keys; --capture alone keeps the packets of every trial")),
+    }
+}
+
+fn how_to_go_on(folder: &RunFolder) -> String {
+    let dir = error::quoted(folder.path());
+    format!("go on with: wirelap race --resume {dir}\njudge what is there: wirelap report {dir}")
+}
+
+/// The trials of an experiment on this machine; `file` tells where a file that a workload names is.
+fn plan(
+    experiment: &Experiment,
+    file: impl Fn(&str) -> PathBuf,
+) -> Result<Vec<TrialPlan>, Trouble> {
+    let mut surroundings = Surroundings { cores: machine::cores(), ..Surroundings::default() };
+    let mut least = Duration::MAX;
+    for choice in &experiment.links {
+        let spec = links::link_spec(choice, &file)?;
+        least = least.min(spec.rtt());
+        let rates = [&spec.up, &spec.down].map(|path| path.bottleneck.mean_rate());
+        if let [Some(up), Some(down)] = rates {
+            surroundings.rates.insert(choice.name.clone(), up.max(down));
+        }
+    }
+    for workload in &experiment.workloads {
+        let facts = match &workload.kind {
+            WorkloadKind::Har(har) => {
+                let page = crate::inputs::har::read(&file(&har.file), har)?.page;
+                WorkFacts { bytes: page.total_bytes(), waiting: page.least_time() }
+            }
+            WorkloadKind::Calls(calls) => crate::trial::task::call_facts(calls),
+            WorkloadKind::Echo(echo) => crate::trial::echo::echo_facts(echo, least),
+            WorkloadKind::Page(_) | WorkloadKind::Download(_) => continue,
+        };
+        surroundings.works.insert(workload.name.clone(), facts);
+    }
+    Ok(study::plan::trials(experiment, &surroundings))
+}
+
+/// The trials of an experiment that has no folder yet.
+fn planned(chosen: &Chosen) -> Result<Vec<TrialPlan>, Trouble> {
+    let here = |name: &str| {
+        let called = chosen.files.iter().find(|(_, called)| called == name);
+        called.map_or_else(|| PathBuf::from(name), |(path, _)| path.clone())
+    };
+    plan(&chosen.experiment, here)
+}
+
+fn describe(chosen: &Chosen) -> Result<String, Trouble> {
+    let experiment = &chosen.experiment;
+    let mut text =
+        format!("{}: {}\n{}\n\n", experiment.name, experiment.title, experiment.question);
+    let plan = planned(chosen)?;
+    for (place, trial) in plan.iter().enumerate() {
+        let manner = if trial.is_light() { "side by side" } else { "alone" };
+        let warmup = if trial.warmup { ", warm-up" } else { "" };
+        let _ = writeln!(
+            text,
+            "{:4}  {:<40} seed {:<20} {manner}{warmup}",
+            place + 1,
+            trial.key,
+            trial.seed
+        );
+    }
+    text.push('\n');
+    for carried in carried(experiment) {
+        let _ = writeln!(text, "{carried}");
+    }
+    let _ = writeln!(
+        text,
+        "{} trials; baseline {}, margin {} %, seed {}",
+        plan.len(),
+        experiment.baseline,
+        experiment.margin * 100.0,
+        experiment.seed
+    );
+    Ok(text)
+}

@@ -1,0 +1,281 @@
+//! `wirelap serve`: the origin on this machine's own addresses.
+
+use crate::cli::ServeArgs;
+use crate::console;
+use crate::environment;
+use crate::error::{self, Trouble};
+use crate::files_adapter::FilesAdapter;
+use crate::key_log;
+use crate::machine;
+use endpoint::{CongestionControl, SocketSettings};
+use origin::{
+    AccessLog, AccessRecord, ListenerKind, Origin, OriginConfig, Parts, Protocol, WallClock,
+};
+use os::error::Os;
+use os::files::{CacheSettings, Root};
+use os::reactor::{Backend, Depth, Reactor, ReactorSettings, Stop};
+use os::signal::Interrupts;
+use os::tcp::{Listener, probe_congestion_control};
+use secure::{
+    Authority, AuthoritySpec, Ciphers, Identity, Pem, ServerTls, ServerTlsOptions, UnixTime,
+    Validity,
+};
+use std::fs;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::thread;
+
+/// Serves until interrupted: the first interrupt ends it in good order, the second one at once.
+pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
+    // Opened here first, so that a wrong folder is told before anything listens.
+    Root::open(&args.dir, CacheSettings::default()).map_err(misuse)?;
+    let backend = backend(args)?;
+    let settings = SocketSettings {
+        unsent_low_water: UNSENT_LOW_WATER,
+        congestion_control: congestion_control(args)?,
+        ..SocketSettings::default()
+    };
+    let threads = args.threads.unwrap_or_else(machine::cores) as usize;
+    let identity = identity(args)?;
+    // Before the addresses are told: from then on somebody may know whom to interrupt.
+    let interrupts = Interrupts::take()
+        .map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))?;
+    let (kinds, shares) = listen(args, identity, (threads, &settings))?;
+    let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
+    let mut config = OriginConfig::new(kinds, wall_clock);
+    config.protocols = protocols(args);
+    config.limits = args.patience.limits();
+    let stop = Stop::new().map_err(console::lacking)?;
+    let workers: Vec<_> = shares
+        .into_iter()
+        .enumerate()
+        .map(|(core, listeners)| {
+            let worker = Worker {
+                config: config.clone(),
+                stop: stop.clone(),
+                dir: args.dir.clone(),
+                core,
+                backend,
+                listeners,
+                verbose: args.verbose,
+            };
+            thread::spawn(move || worker.run())
+        })
+        .collect();
+    await_interrupt(&interrupts, &workers);
+    stop.stop();
+    while !workers.iter().all(thread::JoinHandle::is_finished) {
+        if interrupts.count() > 1 {
+            return Ok(ExitCode::SUCCESS);
+        }
+        thread::sleep(LOOK_UP);
+    }
+    for worker in workers {
+        worker
+            .join()
+            .map_err(|_| Trouble::failed("a thread of the server broke"))?
+            .map_err(console::lacking)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The backend that was asked for, else the better one of those that are there (docs/performance.md, "Two reactors").
+fn backend(args: &ServeArgs) -> Result<Backend, Trouble> {
+    if let Some(name) = args.reactor {
+        let backend = Backend::from(name);
+        return backend.probe().map(|()| backend).map_err(console::lacking);
+    }
+    Ok(if Backend::IoUring.probe().is_ok() { Backend::IoUring } else { Backend::Epoll })
+}
+
+/// The congestion control that was asked for, else the host's own, but on loopback the one that does least: there is
+/// no path for BBR to estimate and pace for (docs/performance.md, "What helped").
+fn congestion_control(args: &ServeArgs) -> Result<CongestionControl, Trouble> {
+    let Some(name) = &args.congestion else {
+        let least = probe_congestion_control(LEAST);
+        return Ok(least.map_or(CongestionControl::Host, |()| {
+            CongestionControl::OnLoopback(LEAST.to_owned())
+        }));
+    };
+    probe_congestion_control(name).map_err(|error| {
+        let (what, list) = match error.source.kind() {
+            ErrorKind::PermissionDenied => ("without privilege there are", "allowed"),
+            _ => ("there are", "available"),
+        };
+        let file = format!("/proc/sys/net/ipv4/tcp_{list}_congestion_control");
+        let names = machine::read(&file).unwrap_or_default().replace(' ', ", ");
+        Trouble::misuse(error).remedy(format!("name one of those in {file}: {what} {names}"))
+    })?;
+    Ok(CongestionControl::Named(name.clone()))
+}
+
+/// The congestion control that neither paces nor estimates; every Linux has it.
+const LEAST: &str = "reno";
+
+/// Bytes that may wait unsent in the kernel, at first. A trial's server decides later; whoever only serves files saves
+/// a call for each 16 KiB.
+const UNSENT_LOW_WATER: u32 = 128 * 1024;
+
+/// How often the main thread, which serves nobody, looks up.
+const LOOK_UP: std::time::Duration = std::time::Duration::from_millis(50);
+
+fn await_interrupt(interrupts: &Interrupts, workers: &[thread::JoinHandle<Result<(), Os>>]) {
+    while interrupts.count() == 0 && !workers.iter().any(thread::JoinHandle::is_finished) {
+        // Waits for an interrupt; wakes now and then for a worker that has failed.
+        let _ = os::process::wait_readable(interrupts.as_fd(), Some(20 * LOOK_UP));
+    }
+}
+
+/// One thread: its reactor, its origin, its files.
+struct Worker {
+    config: OriginConfig,
+    stop: Stop,
+    dir: PathBuf,
+    core: usize,
+    backend: Backend,
+    listeners: Vec<Listener>,
+    verbose: bool,
+}
+
+impl Worker {
+    fn run(self) -> Result<(), Os> {
+        let root = Root::open(&self.dir, CacheSettings::default())?;
+        let core = self.core % machine::cores() as usize;
+        let (core, backend, depth) = (Some(core), self.backend, Depth::ByPath);
+        let settings = ReactorSettings { core, backend, depth, ..ReactorSettings::default() };
+        let mut reactor = Reactor::new(settings, self.stop)?;
+        for listener in self.listeners {
+            reactor.listen(listener)?;
+        }
+        let log: Option<Rc<dyn AccessLog>> =
+            if self.verbose { Some(Rc::new(PrintedLog)) } else { None };
+        let parts = Parts { files: Some(Box::new(FilesAdapter(root))), log, ..Parts::default() };
+        reactor.run(&mut Origin::new(self.config, parts))
+    }
+}
+
+/// A line an exchange, on standard output.
+struct PrintedLog;
+
+impl AccessLog for PrintedLog {
+    fn record(&self, record: &AccessRecord<'_>) {
+        let status = record.status.map_or("-".to_owned(), |status| status.to_string());
+        let took = unit::format_duration(record.finished.since(record.received));
+        let (protocol, method, authority) = (record.protocol, record.method, record.authority);
+        let line = format!(
+            "{protocol} {method} {authority}{} {status} {} bytes {took}\n",
+            record.path, record.sent_bytes
+        );
+        let _ = console::print(&line);
+    }
+}
+
+/// The user's certificate, or one made for this run; None where nothing is served over TLS.
+fn identity(args: &ServeArgs) -> Result<Option<Identity>, Trouble> {
+    if args.listen_tls.is_empty() {
+        return Ok(None);
+    }
+    if let (Some(cert), Some(key)) = (&args.cert, &args.key) {
+        let identity =
+            Identity::from_pem(&read_pem(cert)?, &read_pem(key)?).map_err(Trouble::misuse)?;
+        return Ok(Some(identity));
+    }
+    let now = UnixTime::since_unix_epoch(os::clock::realtime());
+    let spec = AuthoritySpec { validity: Validity::around(now), ..AuthoritySpec::default() };
+    let authority = Authority::new(spec).map_err(Trouble::failed)?;
+    let mut names: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
+    let others =
+        args.listen_tls.iter().map(|address| address.ip()).filter(|ip| !ip.is_unspecified());
+    names.extend(others.map(|ip| ip.to_string()));
+    names.sort_unstable();
+    names.dedup();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    if let Some(path) = &args.ca_out {
+        fs::write(path, &authority.root_pem().text)
+            .map_err(|error| error::file(format!("writing {}", path.display()), &error))?;
+    }
+    authority.issue(&names).map(Some).map_err(Trouble::failed)
+}
+
+fn read_pem(path: &Path) -> Result<Pem, Trouble> {
+    let name = path.display().to_string();
+    let text = fs::read(path).map_err(|error| error::file(format!("reading {name}"), &error))?;
+    Ok(Pem::new(name, text))
+}
+
+type Shares = Vec<Vec<Listener>>;
+
+/// Binds everything before anything is served, and says where.
+fn listen(
+    args: &ServeArgs,
+    identity: Option<Identity>,
+    (threads, settings): (usize, &SocketSettings),
+) -> Result<(Vec<ListenerKind>, Shares), Trouble> {
+    let key_log = key_log::open(environment::ssl_key_log_file().as_deref())?;
+    let tls = match identity {
+        Some(identity) => {
+            let alpn = protocols(args).iter().map(|protocol| protocol.name.to_owned()).collect();
+            let ciphers = Ciphers::Cheapest;
+            let options = ServerTlsOptions {
+                key_log,
+                alpn,
+                ciphers,
+                ..ServerTlsOptions::new(vec![identity])
+            };
+            Some(ServerTls::new(options).map_err(Trouble::misuse)?)
+        }
+        None => None,
+    };
+    let mut kinds = Vec::new();
+    let mut shares: Shares = (0..threads).map(|_| Vec::new()).collect();
+    let clear = args.listen.iter().map(|address| (*address, ListenerKind::Clear));
+    let secure = args.listen_tls.iter().zip(tls.iter().cycle());
+    let secure = secure.map(|(address, tls)| (*address, ListenerKind::Tls(tls.clone())));
+    for (address, kind) in clear.chain(secure) {
+        let scheme = if matches!(kind, ListenerKind::Clear) { "http" } else { "https" };
+        let local = bind(address, settings, &mut shares)?;
+        console::print(&format!("{scheme}://{local}/\n"))?;
+        kinds.push(kind);
+    }
+    Ok((kinds, shares))
+}
+
+/// What is spoken, best first.
+fn protocols(args: &ServeArgs) -> Vec<Protocol> {
+    let spdy = if args.spdy { &[Protocol::SPDY_3_1, Protocol::SPDY_3][..] } else { &[] };
+    [&[Protocol::HTTP_2], spdy, &[Protocol::HTTP_1_1]].concat()
+}
+
+fn bind(
+    address: SocketAddr,
+    settings: &SocketSettings,
+    shares: &mut Shares,
+) -> Result<SocketAddr, Trouble> {
+    let listeners = Listener::bind_all(address, shares.len(), settings).map_err(misuse)?;
+    let local = listeners.first().map_or(address, Listener::local);
+    for (share, listener) in shares.iter_mut().zip(listeners) {
+        share.push(listener);
+    }
+    Ok(local)
+}
+
+/// What the system refused of what the user named.
+fn misuse(error: Os) -> Trouble {
+    let trouble = Trouble::misuse(&error);
+    match error.remedy() {
+        Some(remedy) => trouble.remedy(remedy),
+        None => match error.source.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => {
+                trouble.remedy("name a folder that is there")
+            }
+            ErrorKind::PermissionDenied => {
+                trouble.remedy("choose a folder that you may read, or change its permissions")
+            }
+            _ => trouble,
+        },
+    }
+}

@@ -1,0 +1,104 @@
+//! The files that an experiment reads: which they are, and what they are called in a run's folder, which is
+//! whole by itself. Recorded pages and links' trace files.
+
+use crate::error::Trouble;
+use std::path::{Path, PathBuf};
+use study::experiment::{Experiment, WorkloadKind};
+
+/// Takes the files that an experiment's file names as standing beside it, in `folder`.
+pub(crate) fn rebase(experiment: &mut Experiment, folder: &Path) {
+    let beside = |file: &str| folder.join(file).to_string_lossy().into_owned();
+    for workload in &mut experiment.workloads {
+        if let WorkloadKind::Har(har) = &mut workload.kind {
+            har.file = beside(&har.file);
+        }
+    }
+    for link in &mut experiment.links {
+        if traces(link.text()).next().is_some() {
+            link.figures = Some(with_traces(link.text(), beside));
+        }
+    }
+}
+
+/// Every file to copy into the run's folder, with its name there; the experiment names them so afterwards.
+/// Recorded pages are checked to be such.
+pub(crate) fn gather(experiment: &mut Experiment) -> Result<Vec<(PathBuf, String)>, Trouble> {
+    let mut files = Vec::new();
+    for workload in &mut experiment.workloads {
+        let WorkloadKind::Har(har) = &mut workload.kind else { continue };
+        let path = PathBuf::from(&har.file);
+        if !files.iter().any(|(known, _)| *known == path) {
+            crate::inputs::har::read(&path, har)?;
+        }
+        har.file = call(&mut files, &har.file)?;
+    }
+    for link in &mut experiment.links {
+        let named: Vec<String> = traces(link.text()).map(str::to_owned).collect();
+        for file in &named {
+            call(&mut files, file)?;
+        }
+        if !named.is_empty() {
+            link.figures = Some(with_traces(link.text(), base_name));
+        }
+    }
+    Ok(files)
+}
+
+/// Notes a file, once, and gives its name in the run's folder.
+fn call(files: &mut Vec<(PathBuf, String)>, file: &str) -> Result<String, Trouble> {
+    let (path, called) = (PathBuf::from(file), base_name(file));
+    if !files.iter().any(|(known, _)| *known == path) {
+        if files.iter().any(|(_, other)| *other == called) {
+            return Err(Trouble::misuse(format!(
+                "two files of the experiment are called {called}"
+            ))
+            .remedy("rename one of them"));
+        }
+        files.push((path, called.clone()));
+    }
+    Ok(called)
+}
+
+fn base_name(file: &str) -> String {
+    Path::new(file).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+/// The trace files in a link's text.
+fn traces(link: &str) -> impl Iterator<Item = &str> {
+    link.split(',').filter_map(trace)
+}
+
+fn trace(item: &str) -> Option<&str> {
+    let (key, file) = item.split_once('=')?;
+    key.trim().starts_with("trace").then_some(file.trim())
+}
+
+fn with_traces(link: &str, name: impl Fn(&str) -> String) -> String {
+    let renamed = |item: &str| match (trace(item), item.split_once('=')) {
+        (Some(file), Some((key, _))) => format!("{}={}", key.trim(), name(file)),
+        _ => item.to_owned(),
+    };
+    link.split(',').map(renamed).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_files_of_a_link_are_renamed() {
+        let link = "3g,trace_up=traces/lte.up, trace_down = /far/lte.down,loss=1%";
+        assert_eq!(traces(link).collect::<Vec<_>>(), ["traces/lte.up", "/far/lte.down"]);
+        assert_eq!(with_traces(link, base_name), "3g,trace_up=lte.up,trace_down=lte.down,loss=1%");
+        assert_eq!(with_traces("rtt=60ms,rate=1mbit", base_name), "rtt=60ms,rate=1mbit");
+    }
+
+    #[test]
+    fn two_files_of_one_name_are_refused_and_one_file_named_twice_is_not() {
+        let mut files = Vec::new();
+        assert_eq!(call(&mut files, "a/lte.up").unwrap(), "lte.up");
+        assert_eq!(call(&mut files, "a/lte.up").unwrap(), "lte.up");
+        assert_eq!(files.len(), 1);
+        assert!(call(&mut files, "b/lte.up").unwrap_err().to_string().contains("rename one"));
+    }
+}

@@ -1,0 +1,46 @@
+//! Links by name, by figures, or with the trace files that they name.
+
+use crate::error::Trouble;
+use link::{LinkSpec, SpecError};
+use std::fs;
+use std::path::PathBuf;
+use study::experiment::LinkChoice;
+
+/// The link that a choice stands for; `place` tells where a file that it names is.
+pub(crate) fn link_spec(
+    choice: &LinkChoice,
+    place: impl Fn(&str) -> PathBuf,
+) -> Result<LinkSpec, Trouble> {
+    match is_loopback(choice) {
+        true => Ok(LinkSpec::default()),
+        false => read_link(choice.text(), place),
+    }
+}
+
+/// The link that is none: both ends on the loopback device of one fresh namespace.
+pub(crate) const LOOPBACK: &str = "none";
+
+/// Whether a choice is no link at all.
+pub(crate) fn is_loopback(choice: &LinkChoice) -> bool {
+    choice.text() == LOOPBACK
+}
+
+/// Reads a link, with its trace files.
+pub(crate) fn read_link(text: &str, place: impl Fn(&str) -> PathBuf) -> Result<LinkSpec, Trouble> {
+    let load = |file: &str| fs::read_to_string(place(file)).map_err(|error| error.to_string());
+    LinkSpec::parse(text, load).map_err(|error| {
+        let known: Vec<&str> = link::profiles().iter().map(|profile| profile.name).collect();
+        let remedy = match &error {
+            SpecError::UnknownProfile { .. } => format!(
+                "links with a name: {}; or give figures, such as rtt=60ms,down=10mbit,up=2mbit,loss=0.5%",
+                known.join(", ")
+            ),
+            SpecError::Unreadable { .. } => "check the path".to_owned(),
+            SpecError::BadTrace { .. } => {
+                "a trace has a whole number of milliseconds on each line, none less than the one before".to_owned()
+            }
+            _ => "such as rtt=60ms,down=10mbit,up=2mbit,loss=0.5%,queue=64kB".to_owned(),
+        };
+        Trouble::misuse(error).remedy(remedy)
+    })
+}

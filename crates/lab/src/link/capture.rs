@@ -1,0 +1,161 @@
+//! The packets of a trial, or of a link, as pcapng with the TLS secrets inside. The one rule: each packet is there once,
+//! as the near end saw it: what near sent when it entered the link, what it was sent when it left. Packets that the
+//! link did not let through say so. Those that near never saw have the far end's stamp, and the place in the file where
+//! they would have come: a reader that takes the packets as they stand has every stream whole and in order.
+//!
+//! Packets go to a file as they pass, and memory stays small. Secrets are known at the end alone and belong before the
+//! packets that need them, which is why the packets have a file of their own until then.
+
+use os::net::{Frame, Passing};
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use trace::{Direction, Fate};
+use wire::pcapng::{Block, Captured, Interface, Section, Way};
+
+/// Bytes that are written at a time: a page cache takes them in less than the link's own lateness.
+const PIECE: usize = 64 << 10;
+
+const NEAR: u32 = 0;
+const FAR: u32 = 1;
+
+/// A capture under way.
+pub(crate) struct Capture {
+    packets: PathBuf,
+    out: BufWriter<File>,
+    /// What went wrong first; nothing is written from then on.
+    trouble: Option<io::Error>,
+    /// Realtime less our clock, in nanoseconds.
+    shift: u64,
+    frame: Vec<u8>,
+    /// Packets to near that are in the link, or were, in their order.
+    coming: VecDeque<Coming>,
+}
+
+/// A packet to near.
+enum Coming {
+    /// It will leave the link.
+    Due,
+    /// It will not: its block.
+    Never(Vec<u8>),
+}
+
+impl Capture {
+    /// Begins one whose packets wait in the file `packets`.
+    pub(crate) fn begin(packets: PathBuf) -> io::Result<Self> {
+        let out = BufWriter::with_capacity(PIECE, File::create(&packets)?);
+        let (realtime, now) = (os::clock::realtime().as_nanos() as u64, os::clock::now().nanos());
+        let shift = realtime.wrapping_sub(now);
+        Ok(Self { packets, out, trouble: None, shift, frame: Vec::new(), coming: VecDeque::new() })
+    }
+
+    /// Takes a frame where near saw it, or should have.
+    pub(crate) fn take(&mut self, frame: Frame<'_>) {
+        match (frame.direction, frame.passing) {
+            (Direction::Up, Passing::Entered(fate)) => {
+                let block = self.block(frame, (NEAR, Way::Outbound), comment(fate));
+                self.put(&block);
+            }
+            (Direction::Up, Passing::Left) => {}
+            (Direction::Down, Passing::Entered(Fate::Delivered { .. })) => {
+                self.coming.push_back(Coming::Due);
+            }
+            (Direction::Down, Passing::Entered(fate)) => {
+                let block = self.block(frame, (FAR, Way::Outbound), comment(fate));
+                self.coming.push_back(Coming::Never(block));
+            }
+            (Direction::Down, Passing::Left) => {
+                self.put_missing();
+                let block = self.block(frame, (NEAR, Way::Inbound), None);
+                self.put(&block);
+            }
+        }
+    }
+
+    /// What was to come before the packet that comes now.
+    fn put_missing(&mut self) {
+        while let Some(Coming::Never(block)) = self.coming.pop_front() {
+            self.put(&block);
+        }
+    }
+
+    fn block(
+        &mut self,
+        frame: Frame<'_>,
+        (interface, way): (u32, Way),
+        comment: Option<&str>,
+    ) -> Vec<u8> {
+        self.frame.clear();
+        frame.write_to(&mut self.frame);
+        let at = frame.at.nanos().wrapping_add(self.shift);
+        let mut block = Vec::with_capacity(self.frame.len() + 64);
+        Block::Packet(Captured { interface, at, way, frame: &self.frame, comment })
+            .encode(&mut block);
+        block
+    }
+
+    fn put(&mut self, block: &[u8]) {
+        if self.trouble.is_none() {
+            self.trouble = self.out.write_all(block).err();
+        }
+    }
+
+    /// Writes the whole file: what it is, the secrets, the packets. It is there whole or not at all.
+    pub(crate) fn finish(mut self, to: &Path, about: &str, keys: &str) -> io::Result<()> {
+        let part = beside(to, ".part");
+        let written = self.write(&part, about, keys).and_then(|()| fs::rename(&part, to));
+        let _ = fs::remove_file(&self.packets);
+        written.inspect_err(|_| {
+            let _ = fs::remove_file(&part);
+        })
+    }
+
+    fn write(&mut self, to: &Path, about: &str, keys: &str) -> io::Result<()> {
+        for coming in std::mem::take(&mut self.coming) {
+            if let Coming::Never(block) = coming {
+                self.put(&block);
+            }
+        }
+        if let Some(trouble) = self.trouble.take() {
+            return Err(trouble);
+        }
+        self.out.flush()?;
+        let mut file = File::create(to)?;
+        file.write_all(&before_packets(about, keys))?;
+        io::copy(&mut File::open(&self.packets)?, &mut file)?;
+        Ok(())
+    }
+}
+
+/// A file's name with `mark` behind it.
+pub(crate) fn beside(path: &Path, mark: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(mark);
+    PathBuf::from(name)
+}
+
+/// What stands before the packets.
+fn before_packets(about: &str, keys: &str) -> Vec<u8> {
+    let application = concat!("wirelap ", env!("CARGO_PKG_VERSION"));
+    let mut out = Vec::new();
+    Block::Section(Section { application: Some(application), comment: Some(about) })
+        .encode(&mut out);
+    let interface = |name, description| {
+        Block::Interface(Interface { name: Some(name), description: Some(description) })
+    };
+    interface("near", "the client's end of the link").encode(&mut out);
+    interface("far", "the server's end: only what the link did not let through").encode(&mut out);
+    if !keys.is_empty() {
+        Block::TlsKeys(keys.as_bytes()).encode(&mut out);
+    }
+    out
+}
+
+fn comment(fate: Fate) -> Option<&'static str> {
+    match fate {
+        Fate::Delivered { .. } => None,
+        Fate::Lost => Some("lost by the link's plan"),
+        Fate::QueueFull => Some("dropped: the link's queue was full"),
+    }
+}

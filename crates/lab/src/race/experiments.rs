@@ -1,0 +1,234 @@
+//! From what the user named to the experiments that run: built-in names, files, pages, and the flags
+//! that change them. Everything is read and checked here, before anything runs.
+
+use crate::cli::RaceArgs;
+use crate::error::{self, Trouble};
+use crate::inputs::files;
+use crate::inputs::links::link_spec;
+use crate::inputs::servers::{Servers, Source};
+use crate::inputs::subjects;
+use std::fs;
+use std::path::{Path, PathBuf};
+use study::experiment::{
+    Dependencies, Experiment, ExperimentError, Extent, HarWorkload, Overrides, Stopping, Think,
+    builtin,
+};
+use subject::Catalogue;
+
+/// An experiment ready to be planned.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    /// The experiment, every flag applied. Workloads name their files as they are called in the run's folder.
+    pub(crate) experiment: Experiment,
+    /// Files to copy into the run's folder: where each is, and what it is called there.
+    pub(crate) files: Vec<(PathBuf, String)>,
+    /// The client subjects that are known to it.
+    pub(crate) subjects: Catalogue,
+    /// Servers of the user's that it names.
+    pub(crate) servers: Vec<Source>,
+}
+
+/// Reads what `name` stands for and applies the flags.
+pub(crate) fn choose(name: &str, args: &RaceArgs) -> Result<Chosen, Trouble> {
+    let mut experiment = read(name)?;
+    let beside = if name.ends_with(".toml") { Path::new(name).parent() } else { None };
+    if let Some(folder) = beside {
+        files::rebase(&mut experiment, folder);
+    }
+    // Links that a flag names read their files from here.
+    let mut experiment = experiment.with(&overrides(args)?).map_err(Trouble::misuse)?;
+    for link in &experiment.links {
+        let here = |file: &str| PathBuf::from(file);
+        link_spec(link, here).map_err(|trouble| trouble.within(named_at(name, link.text())))?;
+    }
+    let servers = Servers::of_experiment(beside, &args.subjects)?.used_by(&experiment)?;
+    let files = files::gather(&mut experiment)?;
+    let subjects = subjects::known(beside, &args.subjects)?;
+    subjects::check(&experiment, &subjects)?;
+    Ok(Chosen { experiment, files, subjects, servers })
+}
+
+fn read(name: &str) -> Result<Experiment, Trouble> {
+    let scheme = name.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    if matches!(scheme.as_deref(), Some("http" | "https")) {
+        return Err(how_to_record(name));
+    }
+    if let Some(builtin) = builtin().iter().find(|builtin| builtin.name == name) {
+        return parse(name, builtin.toml);
+    }
+    match Path::new(name).extension().and_then(|extension| extension.to_str()) {
+        Some(har) if har.eq_ignore_ascii_case("har") => recorded(name),
+        Some("toml") => parse(name, &read_toml(name)?),
+        _ => Err(unknown_experiment(name)),
+    }
+}
+
+fn read_toml(name: &str) -> Result<String, Trouble> {
+    let bytes = fs::read(name)
+        .map_err(|error| error::file(format!("reading the experiment {name}"), &error))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let (line, column) = position(&String::from_utf8_lossy(valid));
+        Trouble::misuse(format!("{name}, line {line}, column {column}: not UTF-8"))
+            .remedy("an experiment is a text file in TOML (see `wirelap list`)")
+    })
+}
+
+/// Line and column of what follows `before`.
+fn position(before: &str) -> (usize, usize) {
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// Where an experiment's file names a link; None where a flag or something built in does.
+fn named_at(name: &str, link: &str) -> Option<String> {
+    let text = if name.ends_with(".toml") { fs::read_to_string(name).ok()? } else { return None };
+    let places = [format!("\"{link}\""), format!("'{link}'")];
+    let place = places.iter().find_map(|quoted| text.rfind(quoted.as_str()))?;
+    let (line, column) = position(&text[..place]);
+    Some(format!("{name}, line {line}, column {column}"))
+}
+
+/// The contenders and links of `quick`, loading the recorded page.
+fn recorded(name: &str) -> Result<Experiment, Trouble> {
+    let quick = builtin().iter().find(|builtin| builtin.name == "quick");
+    let quick = parse("quick", quick.map_or("", |builtin| builtin.toml))?;
+    let page = HarWorkload {
+        file: name.to_owned(),
+        think: Think::Recorded,
+        dependencies: Dependencies::Inferred,
+    };
+    let mut experiment = quick.over_pages(vec![page]);
+    experiment.timeout = RECORDED_TIMEOUT;
+    for link in &mut experiment.links {
+        // Each trial takes long, and warms up what the next one needs by itself.
+        link.warmup = 0;
+        link.trials = link.trials.min(RECORDED_TRIALS);
+    }
+    Ok(experiment)
+}
+
+/// A page of some megabytes takes half a minute on 3G, and as much again when connections compete.
+const RECORDED_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(180);
+
+/// The fewest with which every pair on three links can be decided.
+const RECORDED_TRIALS: u32 = 9;
+
+fn parse(name: &str, toml: &str) -> Result<Experiment, Trouble> {
+    toml.parse().map_err(|error: ExperimentError| {
+        let line = toml.lines().nth(error.line - 1).unwrap_or_default();
+        let pointer = " ".repeat(error.column - 1);
+        let trouble = Trouble::misuse(format!("{name}, {error}"));
+        if line.is_empty() { trouble } else { trouble.remedy(format!("{line}\n{pointer}^")) }
+    })
+}
+
+fn overrides(args: &RaceArgs) -> Result<Overrides, Trouble> {
+    let links = split_links(&args.links);
+    if links.is_empty() && !args.links.is_empty() {
+        return Err(Trouble::misuse("--links names no link")
+            .remedy("such as --links 3g,wifi (see `wirelap list`)"));
+    }
+    Ok(Overrides {
+        seed: args.seed.map(|seed| seed.0),
+        trials: args.trials,
+        margin: args.margin,
+        baseline: args.baseline.clone(),
+        contenders: args.contenders.clone(),
+        links,
+        extent: if args.fast { Extent::Fast } else { Extent::Whole },
+        stopping: args.sequential.then_some(Stopping::Sequential),
+    })
+}
+
+/// `3g,wifi` are two links; `3g,loss=1%` is one: a piece with `=` belongs to the link before it.
+fn split_links(asked: &[String]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for argument in asked {
+        let mut pieces = argument.split(',').map(str::trim).filter(|piece| !piece.is_empty());
+        names.extend(pieces.next().map(str::to_owned));
+        for piece in pieces {
+            match names.last_mut() {
+                Some(link) if piece.contains('=') => {
+                    link.push(',');
+                    link.push_str(piece);
+                }
+                _ => names.push(piece.to_owned()),
+            }
+        }
+    }
+    names
+}
+
+fn how_to_record(url: &str) -> Trouble {
+    Trouble::misuse(format!("`{url}` is a URL, and wirelap sends nothing into the internet")).remedy(
+        "record the page once, then race the recording:\n\
+         1. open the page in a browser with the developer tools' Network panel open (F12), and reload it\n\
+         2. save the recording: \"Save all as HAR\" (Chrome, Edge, Firefox) or \"Export\" (Safari)\n\
+         3. wirelap race FILE.har",
+    )
+}
+
+/// What a name on the command line stands for: `published` is every built-in experiment that runs a published
+/// measurement again.
+pub(crate) fn expand(name: &str) -> Vec<&str> {
+    if name != PUBLISHED {
+        return vec![name];
+    }
+    let published = |toml: &str| toml.parse().is_ok_and(|e: Experiment| e.published.is_some());
+    builtin().iter().filter(|builtin| published(builtin.toml)).map(|builtin| builtin.name).collect()
+}
+
+const PUBLISHED: &str = "published";
+
+fn unknown_experiment(name: &str) -> Trouble {
+    let known = builtin().iter().map(|builtin| builtin.name);
+    let known: Vec<&str> = known.chain([PUBLISHED]).collect();
+    let guess = study::nearest(name, known.iter().copied());
+    let guess = guess.map_or_else(String::new, |guess| format!("did you mean `{guess}`? "));
+    Trouble::misuse(format!("there is no experiment `{name}`")).remedy(format!(
+        "{guess}built in: {}; else give a file that ends in .toml or .har",
+        known.join(", ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_with_an_equals_sign_belongs_to_the_link_before_it() {
+        let asked = ["3g,wifi", "lan,loss=1%", "rtt=60ms,down=10mbit"].map(str::to_owned);
+        assert_eq!(split_links(&asked), ["3g", "wifi", "lan,loss=1%", "rtt=60ms,down=10mbit"]);
+    }
+
+    #[test]
+    fn a_url_is_told_how_to_become_a_recording() {
+        let trouble = read("https://example.org/").unwrap_err();
+        assert!(trouble.to_string().contains("wirelap race FILE.har"), "{trouble}");
+    }
+
+    #[test]
+    fn an_unknown_experiment_suggests_the_nearest() {
+        let trouble = read("qiuck").unwrap_err();
+        assert!(trouble.to_string().contains("did you mean `quick`?"), "{trouble}");
+    }
+
+    #[test]
+    fn published_is_every_experiment_that_runs_a_published_one_again() {
+        let all = ["spdy-images", "twitter-api", "websocket-echo", "jvm-downloads"];
+        assert_eq!(expand("published"), all);
+        assert_eq!(expand("quick"), ["quick"]);
+    }
+
+    #[test]
+    fn every_built_in_experiment_can_be_chosen() {
+        for builtin in builtin() {
+            let experiment = read(builtin.name).unwrap();
+            experiment
+                .links
+                .iter()
+                .for_each(|link| drop(link_spec(link, |file| PathBuf::from(file)).unwrap()));
+        }
+    }
+}

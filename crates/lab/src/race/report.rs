@@ -1,0 +1,117 @@
+//! From rows to verdict, report and text: the end of a run, and all of `wirelap report`.
+
+use crate::error::Trouble;
+use crate::inputs::links;
+use crate::race::run_folder::RunFolder;
+use crate::race::store::Rows;
+use report::{Colour, LinkText, Report, Style};
+use std::collections::BTreeMap;
+use study::experiment::WorkloadKind;
+use study::record::RunHeader;
+
+/// In which form the result is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// For people.
+    Text,
+    /// result.json.
+    Json,
+    /// The trials' figures.
+    Csv,
+}
+
+impl Form {
+    /// The form that two flags ask for.
+    pub(crate) fn of(json: bool, csv: bool) -> Self {
+        match (json, csv) {
+            (true, _) => Self::Json,
+            (_, true) => Self::Csv,
+            _ => Self::Text,
+        }
+    }
+}
+
+/// Judges the rows, writes result.json and report.html, and prints.
+pub(crate) fn conclude(
+    folder: &RunFolder,
+    header: &RunHeader,
+    rows: &Rows,
+    form: Form,
+) -> Result<(), Trouble> {
+    for damaged in &rows.damaged {
+        crate::console::note(&format!("a row is damaged and left out: {damaged}"));
+    }
+    let result = study::analyse(header, &rows.records);
+    let name = folder.path().display().to_string();
+    let links = link_texts(folder, header);
+    let assumptions = assumptions(folder, header);
+    let next = next_command(header);
+    let report = Report {
+        result: &result,
+        rows: &rows.records,
+        folder: &name,
+        links: &links,
+        assumptions: &assumptions,
+        next: Some(&next),
+    };
+    let json = report::json(&result);
+    let wrote = folder
+        .write(&folder.result(), &json)
+        .and_then(|()| folder.write(&folder.report(), &report::html(&report)));
+    // What was found is told all the same.
+    match form {
+        Form::Json => crate::console::print(&json),
+        Form::Csv => crate::console::print(&report::csv(&rows.records)),
+        Form::Text => crate::console::print(&report::terminal(&report, style())),
+    }?;
+    wrote
+}
+
+fn style() -> Style {
+    let colour = if crate::console::colour() { Colour::On } else { Colour::Off };
+    Style { colour, width: crate::console::width() }
+}
+
+/// Each link in words. A link that can no longer be read (its trace file is gone) keeps its own text.
+fn link_texts(folder: &RunFolder, header: &RunHeader) -> BTreeMap<String, LinkText> {
+    let text = |choice: &study::experiment::LinkChoice| {
+        let figures = links::link_spec(choice, |file| folder.inputs().join(file))
+            .map_or_else(|_| choice.text().to_owned(), |spec| spec.to_string());
+        let figures = match links::is_loopback(choice) {
+            true => "loopback: no link between the ends".to_owned(),
+            false => figures,
+        };
+        let source =
+            link::find(choice.text()).map_or_else(String::new, |profile| profile.source.to_owned());
+        (choice.name.clone(), LinkText { figures, source })
+    };
+    header.experiment.links.iter().map(text).collect()
+}
+
+/// What the recorded pages needed assuming, read from the run's own copies.
+fn assumptions(folder: &RunFolder, header: &RunHeader) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for workload in &header.experiment.workloads {
+        let WorkloadKind::Har(har) = &workload.kind else { continue };
+        if workload.check_of.is_some() {
+            continue;
+        }
+        match crate::inputs::har::read(&folder.inputs().join(&har.file), har) {
+            Ok(recorded) => sentences.extend(crate::inputs::har::sentences(&har.file, &recorded)),
+            Err(trouble) => {
+                sentences.push(format!("what {} needed assuming is not known: {trouble}", har.file))
+            }
+        }
+    }
+    sentences
+}
+
+fn next_command(header: &RunHeader) -> String {
+    let recorded =
+        header.experiment.workloads.iter().any(|w| matches!(w.kind, WorkloadKind::Har(_)));
+    if recorded {
+        "wirelap race quick".to_owned()
+    } else {
+        "wirelap race my.har --links 4g,3g".to_owned()
+    }
+}

@@ -1,0 +1,154 @@
+//! The folder of a run: what is in it, and under which name.
+
+use crate::error::{self, Trouble};
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+/// A run's folder.
+#[derive(Debug, Clone)]
+pub(crate) struct RunFolder {
+    path: PathBuf,
+}
+
+/// As long as it lives, no other process runs trials into the folder.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    /// The lock is the kernel's, on the open folder, so that it ends with the process however that ends.
+    _handle: File,
+}
+
+impl RunFolder {
+    /// Makes the folder new: `asked`, or `wirelap-NAME-N` here with the first N that is free.
+    pub(crate) fn create(asked: Option<&Path>, name: &str) -> Result<Self, Trouble> {
+        let folder = match asked {
+            Some(path) => Self::create_at(path)?,
+            None => Self::create_numbered(name)?,
+        };
+        fs::create_dir(folder.inputs()).map_err(|error| {
+            error::file(format!("making {}", folder.inputs().display()), &error)
+        })?;
+        Ok(folder)
+    }
+
+    /// Takes the folder for this process alone, until the lock is dropped. A file system that knows no locks
+    /// gives one that keeps nobody out.
+    pub(crate) fn lock(&self) -> Result<Lock, Trouble> {
+        let handle = File::open(&self.path).map_err(|error| {
+            error::file(format!("opening the folder {}", self.path.display()), &error)
+        })?;
+        match handle.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                Err(Trouble::misuse(format!("another wirelap runs in {}", self.path.display()))
+                    .remedy("wait until it has ended, or end it with Ctrl-C"))
+            }
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Lock { _handle: handle }),
+        }
+    }
+
+    /// Takes away a folder in which nothing has run yet.
+    pub(crate) fn remove(&self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+
+    /// The folder of an earlier run.
+    pub(crate) fn open(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
+    /// The folder itself.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The rows.
+    pub(crate) fn rows(&self) -> PathBuf {
+        self.path.join("rows.sqlite")
+    }
+
+    /// Copies of the files that the experiment reads, so that the folder is whole by itself.
+    pub(crate) fn inputs(&self) -> PathBuf {
+        self.path.join("inputs")
+    }
+
+    /// Where trials have folders of their own while they run.
+    pub(crate) fn scratch(&self) -> PathBuf {
+        self.path.join("scratch")
+    }
+
+    /// The packets of trials, a file each.
+    pub(crate) fn captures(&self) -> PathBuf {
+        self.path.join("captures")
+    }
+
+    /// The judgement.
+    pub(crate) fn result(&self) -> PathBuf {
+        self.path.join("result.json")
+    }
+
+    /// The report.
+    pub(crate) fn report(&self) -> PathBuf {
+        self.path.join("report.html")
+    }
+
+    /// Writes a file whole or not at all: beside its place first, then in one step into it.
+    pub(crate) fn write(&self, path: &Path, text: &str) -> Result<(), Trouble> {
+        let beside = path.with_extension("part");
+        fs::write(&beside, text).and_then(|()| fs::rename(&beside, path)).map_err(|error| {
+            let _ = fs::remove_file(&beside);
+            error::file(format!("writing {}", path.display()), &error)
+        })
+    }
+
+    fn create_at(path: &Path) -> Result<Self, Trouble> {
+        match fs::create_dir(path) {
+            Ok(()) => Ok(Self::open(path)),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(
+                Trouble::misuse(format!("{} is there already", path.display())).remedy(format!(
+                    "choose another --out, or go on with that run: wirelap race --resume {}",
+                    error::quoted(path)
+                )),
+            ),
+            Err(error) => Err(error::file(format!("making the folder {}", path.display()), &error)),
+        }
+    }
+
+    fn create_numbered(name: &str) -> Result<Self, Trouble> {
+        let plain: String = name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' })
+            .collect();
+        for number in 1_u32.. {
+            let path = PathBuf::from(format!("wirelap-{plain}-{number}"));
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Self { path }),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
+                Err(error) => {
+                    let here = format!("making the folder {} here", path.display());
+                    return Err(error::file(here, &error).remedy("name another place by --out"));
+                }
+            }
+        }
+        Err(Trouble::failed("every number for a run's folder is taken"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_there_is_not_written_into() {
+        let here = std::env::temp_dir().join(format!("wirelap-run-folder-{}", std::process::id()));
+        let first = RunFolder::create(Some(&here), "quick").unwrap();
+        assert!(first.inputs().is_dir());
+        let again = RunFolder::create(Some(&here), "quick").unwrap_err();
+        assert!(again.to_string().contains("--resume"), "{again}");
+        let lock = first.lock().unwrap();
+        assert!(first.lock().unwrap_err().to_string().contains("another wirelap"));
+        drop(lock);
+        assert!(first.lock().is_ok());
+        first.write(&first.result(), "{}").unwrap();
+        assert_eq!(fs::read_to_string(first.result()).unwrap(), "{}");
+        fs::remove_dir_all(here).unwrap();
+    }
+}

@@ -1,0 +1,249 @@
+//! Runs the trials of a plan: a worker process each, the light ones side by side, every row stored
+//! as it comes. Nothing of a trial is kept here that a resumed run would miss.
+
+use crate::error::Trouble;
+use crate::race::progress::Progress;
+use crate::race::schedule::{Manner, Schedule};
+use crate::race::store::Store;
+use crate::trial::capture;
+use crate::trial::job::TrialOrder;
+use os::signal::Interrupts;
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+use study::plan::TrialPlan;
+use study::record::{Outcome, RunHeader, TrialRecord, without_figures};
+use unit::Instant;
+
+/// Trials at most that run side by side. A page on a slow link takes two or three hundredths of a core in all, client and
+/// origin with it: with eight on two cores a trial still finds one free nearly always. Load times and lateness with eight
+/// were those with four; what needs more is held back by [`SHARED_CPU`] sooner.
+pub(crate) const SIDE_BY_SIDE: usize = 8;
+
+/// Share of one core that all trials side by side may need together.
+const SHARED_CPU: f64 = 0.4;
+
+/// What a worker may take beyond its trial's own time-out, to set up and clear away.
+const WORKER_GRACE: Duration = Duration::from_secs(20);
+
+/// How long the kernel may take to end what killed workers leave behind.
+const ORPHANS_WAIT: Duration = Duration::from_secs(5);
+
+/// How often the runner looks up while trials run.
+const LOOK_UP: Duration = Duration::from_millis(100);
+
+/// What every trial of the run shares.
+#[derive(Debug, Clone)]
+pub(crate) struct RunContext {
+    /// The program to start workers from.
+    pub(crate) program: PathBuf,
+    /// Where the files that workloads name are kept.
+    pub(crate) inputs: PathBuf,
+    /// Where TLS secrets are appended to.
+    pub(crate) key_log: Option<PathBuf>,
+    /// Where the packets of trials are kept that are to keep them.
+    pub(crate) captures: PathBuf,
+    /// Where trials have folders of their own while they run; taken away at the end.
+    pub(crate) scratch: PathBuf,
+    /// How the trials run.
+    pub(crate) manner: Manner,
+}
+
+/// The trials still to run and those that run.
+pub(crate) struct Runner<'a> {
+    context: RunContext,
+    header: &'a RunHeader,
+    schedule: Schedule,
+    running: BTreeMap<u64, Running>,
+    started: u64,
+    store: &'a mut Store,
+    progress: &'a mut Progress,
+    interrupts: &'a Interrupts,
+}
+
+struct Running {
+    plan: TrialPlan,
+    child: Child,
+    started_unix_ms: u64,
+    deadline: Instant,
+    overdue: bool,
+}
+
+/// What a worker's reader thread hands over: the trial's number and all that the worker printed.
+struct Printed {
+    number: u64,
+    output: Vec<u8>,
+}
+
+impl<'a> Runner<'a> {
+    /// A runner of `schedule`. Trials that need the CPU run alone and first, in their order; the light ones follow
+    /// side by side, in theirs: contenders of a block stay neighbours either way.
+    pub(crate) fn new(
+        context: RunContext,
+        (header, schedule): (&'a RunHeader, Schedule),
+        store: &'a mut Store,
+        progress: &'a mut Progress,
+        interrupts: &'a Interrupts,
+    ) -> Self {
+        let (running, started) = (BTreeMap::new(), 0);
+        Self { context, header, schedule, running, started, store, progress, interrupts }
+    }
+
+    /// Runs all of them. An interrupt ends the running ones, keeps the finished rows and returns false.
+    /// However it ends, no process that it started is left.
+    pub(crate) fn run(mut self) -> Result<bool, Trouble> {
+        os::process::adopt_orphans();
+        let whole = self.run_all();
+        self.end_all();
+        // What a worker leaves behind when it is killed, the kernel kills; it is waited for here.
+        os::process::reap_orphans(ORPHANS_WAIT);
+        let _ = std::fs::remove_dir_all(&self.context.scratch);
+        whole
+    }
+
+    fn run_all(&mut self) -> Result<bool, Trouble> {
+        let (sender, printed) = mpsc::channel();
+        loop {
+            if self.interrupts.count() > 0 {
+                return Ok(false);
+            }
+            self.take_looks()?;
+            while let Some(plan) = self.next_plan() {
+                self.start(plan, &sender)?;
+            }
+            if self.running.is_empty() {
+                return Ok(true);
+            }
+            match printed.recv_timeout(LOOK_UP) {
+                Ok(done) => self.finish(done)?,
+                Err(RecvTimeoutError::Timeout) => self.end_overdue(),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Trouble::failed("the readers of the workers are gone"));
+                }
+            }
+            self.progress.tick();
+        }
+    }
+
+    /// Judges what a look is due for, and takes what is decided out of the queue.
+    fn take_looks(&mut self) -> Result<(), Trouble> {
+        while let Some(place) = self.schedule.look_due() {
+            let rows = self.store.records()?;
+            if study::is_settled(self.header, &rows.records, &place.0, &place.1) {
+                let stopped = self.schedule.stop(&place);
+                self.progress.stopped(&place, &stopped);
+            } else {
+                self.schedule.go_on(&place);
+            }
+        }
+        Ok(())
+    }
+
+    fn next_plan(&mut self) -> Option<TrialPlan> {
+        if self.running.is_empty() {
+            return self.schedule.next_alone().or_else(|| self.schedule.next_light(|_| true));
+        }
+        let serial = self.context.manner == Manner::Serial;
+        if serial || self.running.values().any(|running| !running.plan.is_light()) {
+            return None;
+        }
+        if self.running.len() >= SIDE_BY_SIDE || self.schedule.has_alone() {
+            return None;
+        }
+        let share: f64 = self.running.values().map(|running| running.plan.cpu_share).sum();
+        self.schedule.next_light(|next| share + next.cpu_share <= SHARED_CPU)
+    }
+
+    fn start(&mut self, plan: TrialPlan, printed: &mpsc::Sender<Printed>) -> Result<(), Trouble> {
+        let trouble =
+            |error: &dyn std::fmt::Display| Trouble::failed(format!("starting a worker: {error}"));
+        let file = || self.context.captures.join(capture::file_name(&plan.key));
+        let order = TrialOrder {
+            capture: plan.capture.then(file),
+            plan,
+            inputs: self.context.inputs.clone(),
+            key_log: self.context.key_log.clone(),
+            scratch: self.scratch(self.started),
+            served: self.context.scratch.join("served"),
+            run_by: std::process::id(),
+        };
+        let text = serde_json::to_string(&order).map_err(|error| trouble(&error))?;
+        let mut command = Command::new(&self.context.program);
+        command.arg("trial").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        // A process group of its own: Ctrl-C at the terminal reaches the runner alone, who ends the workers.
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn().map_err(|error| trouble(&error))?;
+        let number = self.started;
+        self.started += 1;
+        if let Some(mut stdin) = child.stdin.take() {
+            // A worker that died at once is told by its empty output.
+            let _ = stdin.write_all(text.as_bytes());
+        }
+        if let Some(stdout) = child.stdout.take() {
+            let printed = printed.clone();
+            std::thread::spawn(move || read_all(stdout, number, &printed));
+        }
+        self.progress.begin(&order.plan);
+        let deadline = os::clock::now() + order.plan.timeout + WORKER_GRACE;
+        let running = Running {
+            plan: order.plan,
+            child,
+            started_unix_ms: os::clock::realtime().as_millis() as u64,
+            deadline,
+            overdue: false,
+        };
+        self.running.insert(number, running);
+        Ok(())
+    }
+
+    fn finish(&mut self, printed: Printed) -> Result<(), Trouble> {
+        let Some(mut running) = self.running.remove(&printed.number) else { return Ok(()) };
+        let status = running.child.wait();
+        // Most trials have put nothing there.
+        let _ = std::fs::remove_dir_all(self.scratch(printed.number));
+        let record = serde_json::from_slice::<TrialRecord>(&printed.output).unwrap_or_else(|_| {
+            let reason = match (running.overdue, status) {
+                (true, _) => "the worker hung and was ended".to_owned(),
+                (false, Ok(status)) => format!("the worker ended without a row ({status})"),
+                (false, Err(error)) => format!("the worker was lost: {error}"),
+            };
+            without_figures(running.plan, Outcome::Failed { reason }, running.started_unix_ms)
+        });
+        self.progress.done(&record);
+        self.store.put(&record)?;
+        let again = self.schedule.finished(&record, self.context.manner);
+        self.progress.again(&again);
+        Ok(())
+    }
+
+    fn scratch(&self, number: u64) -> PathBuf {
+        self.context.scratch.join(number.to_string())
+    }
+
+    fn end_overdue(&mut self) {
+        let now = os::clock::now();
+        for running in self.running.values_mut().filter(|running| now >= running.deadline) {
+            running.overdue = true;
+            // Its children die with it; what it printed ends, and `finish` follows.
+            let _ = running.child.kill();
+        }
+    }
+
+    fn end_all(&mut self) {
+        for running in self.running.values_mut() {
+            let _ = running.child.kill();
+            let _ = running.child.wait();
+        }
+        self.running.clear();
+    }
+}
+
+fn read_all(mut stdout: impl Read, number: u64, printed: &mpsc::Sender<Printed>) {
+    let mut output = Vec::new();
+    let _ = stdout.read_to_end(&mut output);
+    // The runner may be gone already, after an interrupt.
+    let _ = printed.send(Printed { number, output });
+}

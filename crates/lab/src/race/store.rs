@@ -1,0 +1,362 @@
+//! The rows of a run, in SQLite: one table of trials, each with its whole record as JSON, and views
+//! that lay its metrics, fetches and connections out for `sqlite3`. One fact, one home: the views
+//! read the record. One writer; what is committed survives whatever happens next.
+
+use crate::error::{self, Trouble};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use study::record::{Outcome, ROWS_SCHEMA, RunHeader, TrialRecord};
+
+/// The file of rows, open for writing.
+pub(crate) struct Store {
+    connection: Connection,
+    path: PathBuf,
+    /// Whether it is damaged so that it can be read in parts, and not be written to.
+    maimed: bool,
+    /// Whether it, or the folder that it is in, takes no writing.
+    closed: bool,
+}
+
+impl Store {
+    /// Makes the file new.
+    pub(crate) fn create(path: &Path, header: &RunHeader) -> Result<Self, Trouble> {
+        let store = Self::open_file(path)?;
+        store
+            .connection
+            .execute_batch(SCHEMA)
+            .map_err(|error| store.trouble("laying out", &error))?;
+        store
+            .connection
+            .execute("INSERT INTO run (header) VALUES (?1)", params![json(header)?])
+            .map_err(|error| store.trouble("writing to", &error))?;
+        Ok(store)
+    }
+
+    /// Opens the file of an earlier run, to go on with it.
+    pub(crate) fn open_whole(path: &Path) -> Result<Self, Trouble> {
+        let store = Self::open(path)?;
+        match (store.maimed, store.closed) {
+            (true, _) => Err(store.damaged("a part of it is missing, and it takes no more rows")),
+            (false, true) => Err(unwritable(format!("opening {}", path.display()))),
+            (false, false) => Ok(store),
+        }
+    }
+
+    /// Opens the file of an earlier run, to read what it holds.
+    pub(crate) fn open(path: &Path) -> Result<Self, Trouble> {
+        if !path.is_file() {
+            return Err(Trouble::misuse(format!("{} is not there", path.display()))
+                .remedy("give the folder of a run, as `wirelap race` made it"));
+        }
+        Self::open_file(path)
+    }
+
+    /// What the run is.
+    pub(crate) fn header(&self) -> Result<RunHeader, Trouble> {
+        let text: Option<String> = self
+            .connection
+            .query_row("SELECT header FROM run", [], |row| row.get(0))
+            .optional()
+            .map_err(|error| match self.maimed {
+                true => self.damaged("its header cannot be read"),
+                false => self.unread("the run", &error),
+            })?;
+        let text = text.ok_or_else(|| self.damaged("it has no header"))?;
+        let broken = |error| self.damaged(&format!("its header: {error}"));
+        let header: serde_json::Value = serde_json::from_str(&text).map_err(broken)?;
+        match header["schema"].as_str() {
+            None | Some(ROWS_SCHEMA) => serde_json::from_value(header).map_err(broken),
+            Some(other) => Err(self.of_another_version(&format!("`{other}`"), &header)),
+        }
+    }
+
+    /// Adds a row, in place of an earlier one of the same trial.
+    pub(crate) fn put(&mut self, record: &TrialRecord) -> Result<(), Trouble> {
+        let (outcome, reason) = match &record.outcome {
+            Outcome::Measured => ("measured", None),
+            Outcome::Invalid { reason } => ("invalid", Some(reason)),
+            Outcome::Failed { reason } => ("failed", Some(reason)),
+            Outcome::Unsupported { reason, .. } => ("unsupported", Some(reason)),
+        };
+        let plan = &record.plan;
+        self.connection
+            .execute(
+                "INSERT OR REPLACE INTO trials (key, workload, link, contender, block, place, warmup, \
+                 seed, outcome, reason, started_unix_ms, duration_ms, record) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+                params![
+                    plan.key,
+                    plan.cell.workload.name,
+                    plan.cell.link.name,
+                    plan.cell.contender.name,
+                    plan.block,
+                    plan.order,
+                    plan.warmup,
+                    // SQLite's integers are signed: a seed above 2^63 stands as text.
+                    plan.seed.to_string(),
+                    outcome,
+                    reason,
+                    record.started_unix_ms as i64,
+                    record.duration_ms,
+                    json(record)?,
+                ],
+            )
+            .map(|_| ())
+            .map_err(|error| self.trouble("writing to", &error))
+    }
+
+    /// Every row, in the order of running. What cannot be read is named, and the rest is given: rows before a
+    /// damaged place of the file, and those behind it.
+    pub(crate) fn records(&self) -> Result<Rows, Trouble> {
+        let mut rows = Rows::default();
+        let mut seen = BTreeSet::new();
+        if let Err(error) = self.scan("ASC", &mut rows, &mut seen) {
+            if !self.is_damage(&error) {
+                return Err(self.unread("trials", &error));
+            }
+            rows.damaged.push(format!("a place in {}: {error}", self.path.display()));
+            // From the other end up to the same place; that it is met again is known.
+            let _ = self.scan("DESC", &mut rows, &mut seen);
+        }
+        let started = |record: &TrialRecord| (record.started_unix_ms, record.plan.key.clone());
+        rows.records.sort_by_cached_key(started);
+        Ok(rows)
+    }
+
+    /// Adds the rows that are not `seen` yet, by key up or down, as far as the file can be read. A row of which a
+    /// part is missing is stepped over.
+    fn scan(
+        &self,
+        way: &str,
+        rows: &mut Rows,
+        seen: &mut BTreeSet<String>,
+    ) -> rusqlite::Result<()> {
+        let mut done = 0;
+        while let Err(error) = self.scan_from(way, &mut done, rows, seen) {
+            let query = format!("SELECT key FROM trials ORDER BY key {way} LIMIT 1 OFFSET ?1");
+            let key: Option<String> =
+                self.connection.query_row(&query, [done], |row| row.get(0)).optional()?;
+            let Some(key) = key.filter(|_| self.is_damage(&error)) else { return Err(error) };
+            done += 1;
+            if seen.insert(key.clone()) {
+                rows.damaged.push(format!("{key}: {error}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on behind the first `done` rows, and counts on.
+    fn scan_from(
+        &self,
+        way: &str,
+        done: &mut i64,
+        rows: &mut Rows,
+        seen: &mut BTreeSet<String>,
+    ) -> rusqlite::Result<()> {
+        let query = format!("SELECT key, record FROM trials ORDER BY key {way} LIMIT -1 OFFSET ?1");
+        let mut statement = self.connection.prepare(&query)?;
+        let mut found = statement.query([*done])?;
+        while let Some(row) = found.next()? {
+            let text = |column| -> rusqlite::Result<String> {
+                Ok(String::from_utf8_lossy(row.get_ref(column)?.as_bytes()?).into_owned())
+            };
+            let (key, record) = (text(0)?, text(1)?);
+            *done += 1;
+            if !seen.insert(key.clone()) {
+                continue;
+            }
+            match serde_json::from_str(&record) {
+                Ok(record) => rows.records.push(record),
+                Err(error) => rows.damaged.push(format!("{key}: {error}")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the file is at fault, and not the system. Of one that is cut short anything may be wrong.
+    fn is_damage(&self, error: &rusqlite::Error) -> bool {
+        self.maimed || is_damage(error)
+    }
+
+    fn open_file(path: &Path) -> Result<Self, Trouble> {
+        let open = || -> rusqlite::Result<Connection> {
+            let connection = Connection::open(path)?;
+            connection.pragma_update(None, "journal_mode", "WAL")?;
+            // With WAL this loses nothing that a crash of the process could lose.
+            connection.pragma_update(None, "synchronous", "NORMAL")?;
+            Ok(connection)
+        };
+        // One that is cut short is refused as a whole, unless its first page's word on its size is let pass
+        // (https://www.sqlite.org/pragma.html#pragma_writable_schema).
+        let open_maimed = || -> rusqlite::Result<Connection> {
+            let connection = Connection::open(path)?;
+            connection.pragma_update(None, "writable_schema", "ON")?;
+            connection.pragma_update(None, "query_only", "ON")?;
+            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+            Ok(connection)
+        };
+        let opened = match open() {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
+                open_maimed().map(|connection| (connection, true))
+            }
+            opened => opened.map(|connection| (connection, false)),
+        };
+        let whole = |(connection, maimed)| Self {
+            connection,
+            path: path.to_owned(),
+            maimed,
+            closed: false,
+        };
+        match opened {
+            Err(error) if is_closed(&error) => match open_closed(path) {
+                Some(connection) => Ok(Self { closed: true, ..whole((connection, false)) }),
+                None => Err(trouble_with(path, "opening", &error)),
+            },
+            opened => opened.map(whole).map_err(|error| trouble_with(path, "opening", &error)),
+        }
+    }
+
+    /// Why a query of ours brought nothing.
+    fn unread(&self, table: &str, error: &rusqlite::Error) -> Trouble {
+        match error.sqlite_error_code() {
+            // It is right elsewhere: there is no such table.
+            Some(ErrorCode::Unknown) => self.damaged(&format!("it has no table of {table}")),
+            _ => self.trouble("reading", error),
+        }
+    }
+
+    fn trouble(&self, attempted: &str, error: &rusqlite::Error) -> Trouble {
+        trouble_with(&self.path, attempted, error)
+    }
+
+    /// Nothing is wrong with rows that another wirelap wrote, and nothing may be read into them.
+    fn of_another_version(&self, layout: &str, header: &serde_json::Value) -> Trouble {
+        let maker = match header["version"].as_str() {
+            Some(version) => format!("wirelap {version}, which made it"),
+            None => "the wirelap that made it".to_owned(),
+        };
+        let file = self.path.display();
+        Trouble::failed(format!("{file} follows {layout}, and this wirelap reads `{ROWS_SCHEMA}`"))
+            .remedy(format!("read it with {maker}"))
+    }
+
+    fn damaged(&self, what: &str) -> Trouble {
+        Trouble::failed(format!("{} is damaged: {what}", self.path.display()))
+            .remedy("run the experiment again, or restore the file")
+    }
+}
+
+/// What a file of rows holds.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    /// Rows that were read.
+    pub(crate) records: Vec<TrialRecord>,
+    /// Rows that could not be, each with the reason.
+    pub(crate) damaged: Vec<String>,
+}
+
+/// `PRAGMA user_version` 1. The views give times in milliseconds since the trial's first fetch was wished for.
+const SCHEMA: &str = "
+PRAGMA user_version = 1;
+CREATE TABLE run (header TEXT NOT NULL);
+CREATE TABLE trials (
+  key TEXT PRIMARY KEY,
+  workload TEXT NOT NULL, link TEXT NOT NULL, contender TEXT NOT NULL,
+  block INTEGER NOT NULL, place INTEGER NOT NULL, warmup INTEGER NOT NULL, seed TEXT NOT NULL,
+  outcome TEXT NOT NULL, reason TEXT,
+  started_unix_ms INTEGER NOT NULL, duration_ms REAL NOT NULL,
+  record TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE VIEW metrics AS
+  SELECT t.key, t.workload, t.link, t.contender, t.block, t.warmup, t.outcome, m.key AS metric, m.value
+  FROM trials t, json_each(t.record, '$.metrics') m;
+CREATE VIEW fetches AS
+  WITH origin AS (
+    SELECT t.key AS trial, min(f.value ->> '$.phases.queued') AS zero
+    FROM trials t, json_each(t.record, '$.fetches') f GROUP BY t.key)
+  SELECT t.key, t.link, t.contender, f.value ->> '$.id' AS id, f.value ->> '$.url' AS url,
+    f.value ->> '$.connection' AS connection, f.value ->> '$.stream' AS stream,
+    f.value ->> '$.protocol' AS protocol, f.value ->> '$.status' AS status,
+    f.value ->> '$.body_bytes' AS body_bytes,
+    (f.value ->> '$.phases.queued' - zero) / 1e6 AS queued_ms,
+    (f.value ->> '$.phases.connect_start' - zero) / 1e6 AS connect_start_ms,
+    (f.value ->> '$.phases.connected' - zero) / 1e6 AS connected_ms,
+    (f.value ->> '$.phases.secured' - zero) / 1e6 AS secured_ms,
+    (f.value ->> '$.phases.sent' - zero) / 1e6 AS sent_ms,
+    (f.value ->> '$.phases.first_byte' - zero) / 1e6 AS first_byte_ms,
+    (f.value ->> '$.phases.last_byte' - zero) / 1e6 AS last_byte_ms,
+    f.value -> '$.outcome' AS outcome
+  FROM trials t JOIN origin ON origin.trial = t.key, json_each(t.record, '$.fetches') f;
+CREATE VIEW connections AS
+  SELECT t.key, t.link, t.contender, c.value ->> '$.id' AS id, c.value ->> '$.authority' AS authority,
+    c.value ->> '$.protocol' AS protocol, c.value ->> '$.tls.version' AS tls,
+    c.value ->> '$.tls.resumed' AS resumed, c.value ->> '$.requests' AS requests,
+    c.value ->> '$.pushed' AS pushed,
+    c.value ->> '$.headers.sent.plain' AS header_bytes_sent_plain,
+    c.value ->> '$.headers.sent.coded' AS header_bytes_sent,
+    c.value ->> '$.headers.received.plain' AS header_bytes_received_plain,
+    c.value ->> '$.headers.received.coded' AS header_bytes_received,
+    c.value ->> '$.rounds' AS rounds, c.value ->> '$.bytes_sent' AS bytes_sent,
+    c.value ->> '$.bytes_received' AS bytes_received
+  FROM trials t, json_each(t.record, '$.connections') c;
+";
+
+fn json<T: serde::Serialize>(value: &T) -> Result<String, Trouble> {
+    serde_json::to_string(value).map_err(|error| Trouble::failed(format!("writing a row: {error}")))
+}
+
+fn trouble_with(path: &Path, attempted: &str, error: &rusqlite::Error) -> Trouble {
+    use std::io::ErrorKind;
+    let attempted = format!("{attempted} {}", path.display());
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => error::file(attempted, &ErrorKind::StorageFull.into()),
+        _ if is_closed(error) => unwritable(attempted),
+        _ if is_damage(error) => {
+            Trouble::failed(format!("{attempted}: the file is damaged or is not a run's rows"))
+                .remedy("run the experiment again, or restore the file")
+        }
+        // A full disk shows as this too where SQLite does not look at the cause.
+        Some(ErrorCode::SystemIoFailure) if is_full(path) => {
+            error::file(attempted, &ErrorKind::StorageFull.into())
+        }
+        _ => Trouble::failed(format!("{attempted}: {error}")),
+    }
+}
+
+/// Opens a file of which the system allows reading alone, in a folder that may take no file beside it; None where it
+/// cannot be read either. Where a log of rows stands beside it that were not folded into it, SQLite needs that folder.
+fn open_closed(path: &Path) -> Option<Connection> {
+    let log = std::fs::metadata(format!("{}-wal", path.to_str()?));
+    let immutable = if log.is_ok_and(|log| log.len() > 0) { "" } else { "&immutable=1" };
+    // https://www.sqlite.org/uri.html, "URI Path"
+    let place = path.to_str()?.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let name = format!("file:{place}?mode=ro{immutable}");
+    let connection = Connection::open_with_flags(name, flags).ok()?;
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).ok()?;
+    Some(connection)
+}
+
+/// Whether the system, or whoever set the file's rights, forbids what was tried.
+fn is_closed(error: &rusqlite::Error) -> bool {
+    use ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
+    matches!(error.sqlite_error_code(), Some(CannotOpen | PermissionDenied | ReadOnly))
+}
+
+fn unwritable(attempted: String) -> Trouble {
+    error::file(attempted, &std::io::ErrorKind::PermissionDenied.into())
+}
+
+/// Whether the file is at fault, and not the system.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}
+
+/// Whether the disk below `path` takes no more.
+fn is_full(path: &Path) -> bool {
+    let probe = path.with_extension("probe");
+    let written = std::fs::write(&probe, [0; 64 * 1024]);
+    let _ = std::fs::remove_file(&probe);
+    written.is_err_and(|error| error.kind() == std::io::ErrorKind::StorageFull)
+}

@@ -1,0 +1,136 @@
+//! Our client, as a contender asks for it. Nothing here does IO.
+
+use super::contender::{resumption, socket_settings, unspoken, versions};
+use crate::error::Trouble;
+use client::{
+    ClientConfig, Hosts, KeepAlive, Offer, Place, PoolLimits, Security, Timeouts, Transport,
+};
+use proto::h2;
+use secure::{ClientTls, ClientTlsOptions, KeyLog, Pem};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use study::experiment::{Contender, Negotiation, Tls, Transport as Asked};
+
+/// What the client has to know of a trial, beside its contender.
+pub(super) struct ClientSpec<'a> {
+    /// Where each host is.
+    pub(super) hosts: &'a BTreeMap<String, IpAddr>,
+    /// The root certificate to trust, in PEM.
+    pub(super) root: &'a str,
+    /// When a connection or a fetch has taken too long.
+    pub(super) timeout: Duration,
+    /// Who is told TLS secrets.
+    pub(super) key_log: Option<Arc<dyn KeyLog>>,
+}
+
+/// The configuration of our client for a contender. An error says which of its settings our client does not have.
+pub(super) fn client_config(
+    contender: &Contender,
+    trial: ClientSpec<'_>,
+) -> Result<ClientConfig, Trouble> {
+    let transport = transport(contender)?;
+    let tls = ClientTls::new(ClientTlsOptions {
+        roots: vec![Pem::new("the trial's root certificate", trial.root.as_bytes())],
+        alpn: transport.alpn(),
+        versions: versions(contender),
+        resumption: resumption(contender),
+        key_log: trial.key_log,
+        ..ClientTlsOptions::default()
+    })
+    .map_err(Trouble::failed)?;
+    let settings = &contender.settings;
+    let mut config = ClientConfig::new(transport, tls);
+    config.hosts = hosts(trial.hosts);
+    config.socket = socket_settings(contender, settings.client);
+    config.keep_alive = if settings.keep_alive { KeepAlive::On } else { KeepAlive::Off };
+    config.limits =
+        PoolLimits { per_origin: settings.connections as usize, ..PoolLimits::default() };
+    config.timeouts =
+        Timeouts { connect: trial.timeout, stall: trial.timeout, whole: Some(trial.timeout) };
+    config.spdy.stream_window = settings.stream_window.0 as u32;
+    config.spdy.session_window = settings.connection_window.0 as u32;
+    config.h2 = h2::Settings {
+        stream_window: settings.stream_window.0 as u32,
+        connection_window: settings.connection_window.0 as u32,
+        ..h2::Settings::client()
+    };
+    Ok(config)
+}
+
+fn transport(contender: &Contender) -> Result<Transport, Trouble> {
+    Ok(Transport {
+        offer: match (contender.settings.negotiation, contender.transport) {
+            (Negotiation::Alpn, Asked::Http1 | Asked::H2) => Offer::Negotiate,
+            (Negotiation::Alpn, Asked::Spdy) => Offer::NegotiateSpdy,
+            (Negotiation::Alpn, Asked::Spdy3) => Offer::NegotiateSpdy3,
+            (Negotiation::Known, Asked::Spdy) => Offer::Spdy,
+            (Negotiation::Known, Asked::Spdy3) => Offer::Spdy3,
+            (Negotiation::Known, Asked::Http1) | (_, Asked::WebSocket) => Offer::Http1,
+            (Negotiation::Known, Asked::H2) => Offer::Http2,
+            (_, other @ Asked::H3) => return Err(unspoken("client", other)),
+        },
+        security: match contender.tls {
+            Tls::None => Security::Clear,
+            Tls::V1_2 | Tls::V1_3 => Security::Tls,
+        },
+    })
+}
+
+fn hosts(addresses: &BTreeMap<String, IpAddr>) -> Hosts {
+    let mut hosts = Hosts::new();
+    for (name, address) in addresses {
+        hosts.insert(name, Place::Address(*address));
+    }
+    hosts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::job::tests::order;
+    use secure::{Authority, AuthoritySpec};
+
+    fn config(contender: &str) -> Result<ClientConfig, Trouble> {
+        let order = order("kind = \"page\"\nimages = 1\nbytes = 10", contender);
+        let authority = Authority::new(AuthoritySpec::default()).unwrap();
+        let root = String::from_utf8(authority.root_pem().text.to_vec()).unwrap();
+        let address = IpAddr::from([10, 0, 0, 1]);
+        let hosts = BTreeMap::from([("origin.test".to_owned(), address)]);
+        let timeout = Duration::from_secs(7);
+        let spec = ClientSpec { hosts: &hosts, root: &root, timeout, key_log: None };
+        client_config(&order.plan.cell.contender, spec)
+    }
+
+    #[test]
+    fn every_setting_of_a_contender_reaches_its_client() {
+        let config = config(
+            "transport = \"h2\"\n[contenders.settings]\nconnections = 2\nkeep_alive = false\n\
+             stream_window = \"100kB\"\nconnection_window = \"1MB\"",
+        )
+        .unwrap();
+        assert_eq!(config.limits.per_origin, 2);
+        assert_eq!(config.keep_alive, KeepAlive::Off);
+        assert_eq!((config.h2.stream_window, config.h2.connection_window), (100_000, 1_000_000));
+        assert_eq!(config.timeouts.whole, Some(Duration::from_secs(7)));
+    }
+
+    #[test]
+    fn negotiation_offers_what_a_browser_does_and_prior_knowledge_one_protocol_alone() {
+        let offer = |contender: &str| config(contender).unwrap().transport;
+        let negotiated = offer("transport = \"h2\"\n[contenders.settings]\nnegotiation = \"alpn\"");
+        assert_eq!((negotiated.offer, negotiated.security), (Offer::Negotiate, Security::Tls));
+        let known = offer(
+            "transport = \"h2\"\ntls = \"none\"\n[contenders.settings]\nnegotiation = \"known\"",
+        );
+        assert_eq!((known.offer, known.security), (Offer::Http2, Security::Clear));
+    }
+
+    #[test]
+    fn what_our_client_does_not_speak_is_an_error() {
+        let error =
+            config("transport = \"h3\"\nclient = \"curl\"\nserver = \"caddy\"").unwrap_err();
+        assert!(error.to_string().contains("client does not speak h3"), "{error}");
+    }
+}

@@ -1,0 +1,34 @@
+//! What a contender's settings ask of either end of ours.
+
+use crate::error::Trouble;
+use endpoint::{Acks, FastOpen, Nagle, SocketSettings};
+use secure::{Resumption, Versions};
+use study::experiment::{Contender, Side, Tls, Transport};
+
+/// What neither end of wirelap's own speaks; a trial that asks for it is unsupported before it begins.
+pub(crate) fn unspoken(end: &str, transport: Transport) -> Trouble {
+    Trouble::failed(format!("wirelap's own {end} does not speak {transport}"))
+}
+
+/// How a side's sockets send and acknowledge.
+pub(crate) fn socket_settings(contender: &Contender, side: Side) -> SocketSettings {
+    SocketSettings {
+        fast_open: if contender.settings.fast_open { FastOpen::On } else { FastOpen::Off },
+        nagle: if side.nodelay { Nagle::Off } else { Nagle::On },
+        acks: if side.quickack { Acks::Quick } else { Acks::Delayed },
+        ..SocketSettings::default()
+    }
+}
+
+/// Exactly the TLS version that a contender names; both sides are held to it.
+pub(crate) fn versions(contender: &Contender) -> Versions {
+    match contender.tls {
+        Tls::V1_2 => Versions::Tls12,
+        Tls::None | Tls::V1_3 => Versions::Tls13,
+    }
+}
+
+/// Whether tickets are given and taken; both sides are held to it.
+pub(crate) fn resumption(contender: &Contender) -> Resumption {
+    if contender.settings.resumption { Resumption::On } else { Resumption::Off }
+}

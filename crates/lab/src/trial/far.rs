@@ -1,0 +1,107 @@
+//! `wirelap far` (hidden): the server's side of a trial. Takes its job, says when it listens, and
+//! answers until it is told to stop.
+
+use crate::console;
+use crate::error::Trouble;
+use crate::files_adapter::FilesAdapter;
+use crate::key_log;
+use crate::trial::contender::socket_settings;
+use crate::trial::job::{FarJob, FarReady, FarReport};
+use crate::trial::near::timed;
+use crate::trial::origin_config::{OriginSpec, origin_config, server_tls};
+use origin::{
+    AccessLog, AccessRecord, Files, ListenerKind, OpenedRecord, Origin, Parts, WallClock,
+};
+use os::files::{CacheSettings, Root};
+use os::reactor::{Reactor, Stop};
+use os::signal::Interrupts;
+use os::tcp::{Listener, Sharing, TcpFacts};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::sync::Arc;
+use study::reconcile::{ServerConnection, ServerLog};
+
+/// Serves the job.
+pub(crate) fn run() -> Result<ExitCode, Trouble> {
+    let Some(job) = console::read_job::<FarJob>()? else { return Ok(ExitCode::FAILURE) };
+    let key_log = key_log::open(job.key_log.as_deref())?;
+    let tls = match job.listen_tls.is_empty() {
+        true => None,
+        false => Some(server_tls(&job.contender, &job.identities, key_log)?),
+    };
+    let mut kinds = Vec::new();
+    let mut settings = BTreeMap::new();
+    let stop = Stop::new().map_err(console::lacking)?;
+    stop_when_told(stop.clone())?;
+    let mut reactor = Reactor::new(timed(), stop).map_err(console::lacking)?;
+    let clear = job.listen.iter().map(|address| (address, ListenerKind::Clear));
+    let secure = tls.iter().flat_map(|tls| {
+        job.listen_tls.iter().map(move |address| (address, ListenerKind::Tls(tls.clone())))
+    });
+    for (address, kind) in clear.chain(secure) {
+        let socket = socket_settings(&job.contender, job.contender.settings.server);
+        let listener =
+            Listener::bind(*address, Sharing::Found, &socket).map_err(console::lacking)?;
+        if let Ok(facts) = TcpFacts::read(listener.as_fd()) {
+            // What it accepts inherits it.
+            settings.insert("far socket nodelay".to_owned(), facts.no_delay.to_string());
+        }
+        reactor.listen(listener).map_err(console::lacking)?;
+        kinds.push(kind);
+    }
+    let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
+    let spec = OriginSpec { listeners: kinds, table: job.table.map(Arc::new), wall_clock };
+    let config = origin_config(&job.contender, spec)?;
+    let files = job.root.map(|root| Root::open(&root, CacheSettings::default())).transpose();
+    let files =
+        files.map_err(console::lacking)?.map(|root| Box::new(FilesAdapter(root)) as Box<dyn Files>);
+    let log = Rc::new(ConnectionLog::default());
+    let parts = Parts { files, log: Some(log.clone()), ..Parts::default() };
+    let mut origin = Origin::new(config, parts);
+    console::print_job(&FarReady { settings })?;
+    reactor.run(&mut origin).map_err(console::lacking)?;
+    console::print_job(&FarReport { log: log.report(), times: reactor.loop_times() })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// SIGTERM is how the worker ends this process; its last word is what it saw.
+fn stop_when_told(stop: Stop) -> Result<(), Trouble> {
+    let interrupts = Interrupts::take().map_err(Trouble::failed)?;
+    std::thread::spawn(move || {
+        let _ = os::process::wait_readable(interrupts.as_fd(), None);
+        stop.stop();
+    });
+    Ok(())
+}
+
+/// Keeps a line a connection.
+#[derive(Default)]
+struct ConnectionLog(RefCell<BTreeMap<u64, ServerConnection>>);
+
+impl ConnectionLog {
+    fn report(&self) -> ServerLog {
+        ServerLog { connections: self.0.borrow().values().cloned().collect() }
+    }
+}
+
+impl AccessLog for ConnectionLog {
+    fn record(&self, record: &AccessRecord<'_>) {
+        if let Some(connection) = self.0.borrow_mut().get_mut(&record.connection) {
+            connection.requests += 1;
+            connection.body_bytes += record.sent_bytes;
+        }
+    }
+
+    fn opened(&self, opened: &OpenedRecord<'_>) {
+        let connection = ServerConnection {
+            id: opened.connection,
+            protocol: opened.protocol.to_owned(),
+            tls: opened.tls.clone(),
+            ..ServerConnection::default()
+        };
+        self.0.borrow_mut().insert(opened.connection, connection);
+    }
+}

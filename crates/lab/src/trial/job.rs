@@ -1,0 +1,144 @@
+//! What the runner, the worker and its two sides say to each other: one JSON value each way.
+
+use crate::trial::task::Task;
+use os::reactor::LoopTimes;
+use page::Table;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+use study::experiment::Contender;
+use study::plan::TrialPlan;
+use study::reconcile::ServerLog;
+use trace::{ConnectionRecord, FetchRecord};
+
+/// Runner to worker: run this trial.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct TrialOrder {
+    /// The trial.
+    pub(crate) plan: TrialPlan,
+    /// Where the files that the plan's workload names are kept.
+    pub(crate) inputs: PathBuf,
+    /// Where TLS secrets are appended to.
+    pub(crate) key_log: Option<PathBuf>,
+    /// The file that its packets are kept in.
+    #[serde(default)]
+    pub(crate) capture: Option<PathBuf>,
+    /// A folder of this trial's own, which whoever gives the order makes and takes away.
+    pub(crate) scratch: PathBuf,
+    /// A folder for the files that are served, which the trials of a run share.
+    pub(crate) served: PathBuf,
+    /// The process that runs this trial and others beside it: what it and all below it take is no other load.
+    pub(crate) run_by: u32,
+}
+
+/// Worker to far: answer like this until told to stop.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FarJob {
+    /// Clear listeners.
+    pub(crate) listen: Vec<SocketAddr>,
+    /// TLS listeners.
+    pub(crate) listen_tls: Vec<SocketAddr>,
+    /// Certificate chains and keys in PEM, one for each host.
+    pub(crate) identities: Vec<IdentityPem>,
+    /// What the hosts of a recorded page answer; None serves what the origin makes itself.
+    pub(crate) table: Option<Table>,
+    /// The folder whose files are served; None: none are.
+    pub(crate) root: Option<PathBuf>,
+    /// Where TLS secrets are appended to.
+    #[serde(default)]
+    pub(crate) key_log: Option<PathBuf>,
+    /// Whose ways the origin takes on.
+    pub(crate) contender: Contender,
+}
+
+/// A host's certificate chain and key.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct IdentityPem {
+    /// Leaf first.
+    pub(crate) chain: String,
+    /// Its private key.
+    pub(crate) key: String,
+}
+
+/// Far to worker, once: it listens.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FarReady {
+    /// Settings read back from the server's sockets.
+    pub(crate) settings: BTreeMap<String, String>,
+}
+
+/// Far to worker, when it was asked to end: what it saw.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct FarReport {
+    /// Connection by connection.
+    pub(crate) log: ServerLog,
+    /// The times of its event loop.
+    pub(crate) times: Option<LoopTimes>,
+}
+
+/// Worker to near: do this.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct NearJob {
+    /// How.
+    pub(crate) contender: Contender,
+    /// What.
+    pub(crate) task: Task,
+    /// Where each host is.
+    pub(crate) hosts: BTreeMap<String, IpAddr>,
+    /// The root certificate to trust, in PEM.
+    pub(crate) root: String,
+    /// When a fetch has taken too long.
+    pub(crate) timeout: Duration,
+    /// Where TLS secrets are appended to.
+    pub(crate) key_log: Option<PathBuf>,
+}
+
+/// Near to worker: what happened.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct NearReport {
+    /// Every fetch.
+    pub(crate) fetches: Vec<FetchRecord>,
+    /// Every connection.
+    pub(crate) connections: Vec<ConnectionRecord>,
+    /// Fetches that began after the load, by number.
+    pub(crate) uncounted: BTreeSet<u32>,
+    /// The server time that each fetch was to meet, by number.
+    pub(crate) server_time: BTreeMap<u32, Duration>,
+    /// Settings read back from the client's sockets.
+    pub(crate) settings: BTreeMap<String, String>,
+    /// The times of its event loop; None of a client that is not ours.
+    pub(crate) times: Option<LoopTimes>,
+    /// How much later than planned calls were made, on average, where they had a plan.
+    pub(crate) schedule_lag: Option<Duration>,
+    /// The addresses of connections that it made before the work began, to fetch cookies.
+    #[serde(default)]
+    pub(crate) before: Vec<SocketAddr>,
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use study::experiment::Experiment;
+    use study::plan::{Surroundings, trials};
+
+    /// The order of a trial of one workload by one contender, both in the words of an experiment's file.
+    pub(crate) fn order(workload: &str, contender: &str) -> TrialOrder {
+        let toml = format!(
+            "name = \"t\"\ntitle = \"\"\nquestion = \"\"\nbaseline = \"c\"\n\
+             [[workloads]]\n{workload}\n[[contenders]]\nname = \"c\"\n{contender}\n[[links]]\nname = \"lan\"\n"
+        );
+        let experiment: Experiment = toml.parse().unwrap();
+        let folder = PathBuf::from("folder");
+        TrialOrder {
+            plan: trials(&experiment, &Surroundings::default()).swap_remove(0),
+            inputs: folder.clone(),
+            key_log: None,
+            capture: None,
+            scratch: folder.join("scratch"),
+            served: folder.join("served"),
+            run_by: 1,
+        }
+    }
+}

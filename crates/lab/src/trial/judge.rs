@@ -1,0 +1,146 @@
+//! The last part of a trial: from what was observed to its row. Nothing here starts, reads or waits.
+
+use super::audit;
+use super::observed::{Ends, Observed};
+use super::outcome::unsaved_capture;
+use super::task::Task;
+use super::{Trial, tcp_settings};
+use os::net::LinkCounters;
+use std::collections::BTreeMap;
+use study::audit::{Audit, Trial as AuditedTrial};
+use study::reconcile::{Finding, LinkFacts, call_metrics, echo_metrics};
+use study::record::{self, Outcome, TrialRecord, metric, without_figures};
+use trace::PacketRecord;
+
+impl Trial<'_> {
+    /// The row. When it was run, and for how long, the worker fills in.
+    pub(super) fn judge(&self, observed: Observed) -> TrialRecord {
+        let plan = || self.order.plan.clone();
+        let link = link_counters(&observed.counters, observed.machine.dropped);
+        let mut audit = audit::surroundings(&observed.machine, &observed.counters);
+        let ends = match (observed.ends, observed.capture) {
+            (Ok(ends), Ok(())) => ends,
+            (Ok(_), Err(error)) => return without_figures(plan(), unsaved_capture(error), 0),
+            (Err(outcome), _) => {
+                // What broke the link may have failed the ends too.
+                let outcome = audit.judge(outcome, self.audited(None));
+                return TrialRecord { link, audit, ..without_figures(plan(), outcome, 0) };
+            }
+        };
+        let mut packets = observed.packets;
+        tcp_settings::forget(&mut packets, &ends.near().before);
+        // A log with gaps is no witness.
+        let log = (observed.missed == 0).then_some(packets.as_slice());
+        let mut settings = self.settings(&ends, observed.namespace_settings);
+        settings.extend(observed.link_settings);
+        if observed.missed > 0 {
+            settings.insert("packets missing from the log".to_owned(), observed.missed.to_string());
+        }
+        let (mut finding, evidence) =
+            ends.find(&self.order.plan.cell.contender, log, self.link_facts());
+        let told = ends.near();
+        match self.setup.task {
+            Task::Calls { .. } => finding.metrics.extend(call_metrics(&told.fetches)),
+            Task::Echo(_) => finding.metrics.extend(echo_metrics(&told.fetches, &told.connections)),
+            Task::Page { .. } | Task::Download { .. } => {}
+        }
+        let outcome = self.outcome(&finding, log, &mut settings);
+        let outcome = self.audit(&ends, &finding, outcome, &mut audit);
+        finding.metrics.extend(ends.metrics());
+        let (near, cpu, resources) = (ends.near(), ends.cpu, ends.resources);
+        TrialRecord {
+            plan: plan(),
+            outcome,
+            started_unix_ms: 0,
+            duration_ms: 0.0,
+            metrics: finding.metrics,
+            parts: finding.parts,
+            fetches: near.fetches.clone(),
+            connections: near.connections.clone(),
+            link,
+            packets: finding.packets,
+            settings,
+            cpu,
+            resources,
+            evidence,
+            audit,
+        }
+    }
+
+    /// What was set and read back, of the namespaces and of both ends.
+    fn settings(
+        &self,
+        ends: &Ends,
+        namespaces: BTreeMap<String, String>,
+    ) -> BTreeMap<String, String> {
+        let mut settings = namespaces;
+        settings.extend(ends.near().settings.clone());
+        settings.extend(ends.far_settings.clone());
+        settings.insert("cores".to_owned(), self.cores());
+        settings
+    }
+
+    /// The finding's outcome, unless TCP did not do what the contender asked of it. What the wire shows of Fast Open
+    /// joins the settings.
+    fn outcome(
+        &self,
+        finding: &Finding,
+        log: Option<&[PacketRecord]>,
+        settings: &mut BTreeMap<String, String>,
+    ) -> Outcome {
+        let contender = &self.order.plan.cell.contender;
+        let fast_open = log.and_then(|log| tcp_settings::seen(contender, log));
+        if let Some((fact, _)) = &fast_open {
+            settings.insert("near fast open".to_owned(), fact.clone());
+        }
+        if finding.outcome != Outcome::Measured {
+            return finding.outcome.clone();
+        }
+        let refused = tcp_settings::refused(contender, settings);
+        refused.or_else(|| fast_open?.1).unwrap_or(Outcome::Measured)
+    }
+
+    /// Adds the figures of both ends to the audit; the outcome, unless the audit spoils it.
+    fn audit(
+        &self,
+        ends: &Ends,
+        finding: &Finding,
+        outcome: Outcome,
+        audit: &mut Audit,
+    ) -> Outcome {
+        let figure = |name: &str| finding.metrics.get(name).copied();
+        audit::note_ends(audit, ends, figure(metric::MEAN_MS));
+        audit.judge(outcome, self.audited(figure(metric::LOAD_MS)))
+    }
+
+    fn audited(&self, load_ms: Option<f64>) -> AuditedTrial {
+        let own_cores = self.network.has_own_core();
+        AuditedTrial { load_ms, has_link: self.network.limits, own_cores }
+    }
+
+    fn link_facts(&self) -> LinkFacts {
+        let link = &self.network.forward.link;
+        LinkFacts {
+            rtt: link.rtt(),
+            down: link.down.bottleneck.mean_rate(),
+            up: link.up.bottleneck.mean_rate(),
+        }
+    }
+}
+
+/// `dropped` by the devices at both ends of the link.
+fn link_counters(counters: &LinkCounters, dropped: u64) -> record::LinkCounters {
+    let way = |way: os::net::WayCounters| record::DirectionCounters {
+        packets: way.packets,
+        bytes: way.bytes,
+        lost: way.lost,
+        queue_full: way.queue_full,
+    };
+    record::LinkCounters {
+        down: way(counters.down),
+        up: way(counters.up),
+        kernel_drops: counters.unplanned() + dropped,
+        lateness_max_us: counters.lateness.max().as_secs_f64() * 1e6,
+        lateness_p99_us: counters.lateness.quantile_bound(0.99).as_secs_f64() * 1e6,
+    }
+}

@@ -1,0 +1,189 @@
+//! `wirelap near` (hidden): the client's side of a trial. Takes its job, does it, and tells what happened.
+
+use crate::console;
+use crate::error::Trouble;
+use crate::key_log;
+use crate::trial::client_config::{ClientSpec, client_config};
+use crate::trial::echo::EchoTask;
+use crate::trial::job::{NearJob, NearReport};
+use crate::trial::task::{Call, Task};
+use crate::trial::tcp_settings;
+use client::{
+    Calls, Client, ClientConfig, EchoRequests, EchoSocket, FetchSpec, PageLoad, WebSocketClient,
+    Work,
+};
+use endpoint::EndPoint;
+use os::reactor::{LoopTimes, Moment, Reactor, ReactorSettings, Stop, Timing};
+use os::tcp::TcpFacts;
+use page::{Browser, Counts, Kind, Load, Page, ResourceId};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::process::ExitCode;
+use std::rc::Rc;
+use study::experiment::{Contender, Tls, Transport as Asked};
+use trace::{ConnectionRecord, FetchRecord};
+use unit::ByteSize;
+
+/// Does the job.
+pub(crate) fn run() -> Result<ExitCode, Trouble> {
+    let Some(job) = console::read_job::<NearJob>()? else { return Ok(ExitCode::FAILURE) };
+    let spec = ClientSpec {
+        hosts: &job.hosts,
+        root: &job.root,
+        timeout: job.timeout,
+        key_log: key_log::open(job.key_log.as_deref())?,
+    };
+    let config = client_config(&job.contender, spec)?;
+    let before = cookies(&job)?;
+    let report = match job.task {
+        Task::Page { page, .. } => {
+            let replayed = page.clone();
+            let work = PageLoad::new(move |now| Load::replay(&replayed, Browser::Chromium, now));
+            let (load, said) = drive(config, work)?;
+            page_report(&page, &load, said)
+        }
+        Task::Calls { pattern, calls } => {
+            let work = Calls::new(calls.iter().map(request), pattern.into());
+            let (done, said) = drive(config, work)?;
+            calls_report(&calls, &done, said)
+        }
+        Task::Download { .. } => {
+            return Err(Trouble::misuse("files go to disk by a client subject"));
+        }
+        Task::Echo(task) => echo(config, &job.contender, &task)?,
+    };
+    console::print_job(&NearReport { before, ..report })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Fetches what a contender needs that says its first bytes with its SYN: one cookie an address.
+fn cookies(job: &NearJob) -> Result<Vec<SocketAddr>, Trouble> {
+    let usual = if job.contender.tls == Tls::None { 80 } else { 443 };
+    let port = job.task.ports(usual).first().copied().unwrap_or(usual);
+    let hosts: BTreeSet<IpAddr> = job.hosts.values().copied().collect();
+    let hosts = hosts.into_iter().map(|host| SocketAddr::new(host, port));
+    tcp_settings::fetch_cookies(&job.contender, hosts, job.timeout).map_err(console::lacking)
+}
+
+/// Sends the messages by what the contender speaks.
+fn echo(
+    config: ClientConfig,
+    contender: &Contender,
+    task: &EchoTask,
+) -> Result<NearReport, Trouble> {
+    if contender.transport == Asked::WebSocket {
+        let own = task.web_socket(contender.settings.client);
+        let talk = EchoSocket::new(task.messages(), task.pattern());
+        let mut client = WebSocketClient::new(config, own, talk);
+        let said = run_client(&mut client)?;
+        let done = client.into_conversation();
+        return Ok(report(done.fetches(), done.connections(), said));
+    }
+    let work = EchoRequests::new(task.requests(), task.pattern());
+    let (done, said) = drive(config, work)?;
+    Ok(report(done.fetches(), done.connections(), said))
+}
+
+/// What is told of a client's run beside its work.
+struct Said {
+    /// By its sockets.
+    settings: BTreeMap<String, String>,
+    /// By its reactor.
+    times: Option<LoopTimes>,
+}
+
+/// Does `work` to its end; gives it back, with what was said beside it.
+fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, Said), Trouble> {
+    let mut client = Client::new(config, work);
+    let said = run_client(&mut client)?;
+    Ok((client.into_work(), said))
+}
+
+/// Runs a client to its end.
+fn run_client<E: EndPoint>(client: &mut E) -> Result<Said, Trouble> {
+    let settings = Rc::new(RefCell::new(BTreeMap::new()));
+    let mut reactor =
+        Reactor::new(timed(), Stop::new().map_err(console::lacking)?).map_err(console::lacking)?;
+    let witness = settings.clone();
+    reactor.observe(Box::new(move |_, moment, facts| {
+        note_facts(&mut witness.borrow_mut(), moment, facts)
+    }));
+    reactor.run(client).map_err(console::lacking)?;
+    let times = reactor.loop_times();
+    drop(reactor);
+    Ok(Said { settings: settings.take(), times })
+}
+
+/// A reactor of a trial keeps its own time, for the audit.
+pub(crate) fn timed() -> ReactorSettings {
+    ReactorSettings { timing: Timing::On, ..ReactorSettings::default() }
+}
+
+fn request(call: &Call) -> FetchSpec {
+    FetchSpec {
+        kind: Kind::Xhr,
+        expected: Some(ByteSize(call.bytes)),
+        ..FetchSpec::get(call.url.clone())
+    }
+}
+
+/// What the kernel says of a connection: the same for all of them, so the last one's word is kept. A connection that
+/// begins with its first bytes (Fast Open) gets its congestion control with them: it is asked again at the end.
+fn note_facts(settings: &mut BTreeMap<String, String>, moment: Moment, facts: &TcpFacts) {
+    settings.insert("near socket congestion control".to_owned(), facts.congestion_control.clone());
+    if moment == Moment::Opened {
+        settings.insert("near socket nodelay".to_owned(), facts.no_delay.to_string());
+        settings.insert("near socket segment size".to_owned(), facts.segment_size.to_string());
+        settings
+            .insert("near socket initial window".to_owned(), facts.congestion_window.to_string());
+    }
+}
+
+fn page_report(page: &Page, load: &PageLoad, said: Said) -> NearReport {
+    let resource = |id: u32| {
+        let id: ResourceId = load.resource(client::FetchId(id))?;
+        page.resource(id)
+    };
+    let mut report = report(load.fetches(), load.connections(), said);
+    for fetch in &report.fetches {
+        let Some(resource) = resource(fetch.id) else { continue };
+        if resource.counts == Counts::AfterLoad {
+            report.uncounted.insert(fetch.id);
+        }
+        if !resource.server_time.is_zero() {
+            report.server_time.insert(fetch.id, resource.server_time);
+        }
+    }
+    report
+}
+
+fn calls_report(calls: &[Call], done: &Calls, said: Said) -> NearReport {
+    let mut report = report(done.fetches(), done.connections(), said);
+    report.schedule_lag = done.mean_lateness();
+    // A call's number is its place in the list.
+    report.server_time = (0..).zip(calls).map(|(id, call)| (id, call.server_time)).collect();
+    report
+}
+
+fn report(fetches: &[FetchRecord], connections: &[ConnectionRecord], said: Said) -> NearReport {
+    let Said { mut settings, times } = said;
+    let mut fetches = fetches.to_vec();
+    fetches.sort_by_key(|fetch| fetch.id);
+    let mut connections = connections.to_vec();
+    connections.sort_by_key(|connection| connection.id);
+    let carried = fetches.iter().filter(|fetch| fetch.phases.sent.is_some());
+    if let Some(last) = carried.max_by_key(|fetch| fetch.phases.sent) {
+        settings.insert("transport last selected".to_owned(), last.protocol.clone());
+    }
+    NearReport {
+        fetches,
+        connections,
+        uncounted: BTreeSet::new(),
+        server_time: BTreeMap::new(),
+        settings,
+        times,
+        schedule_lag: None,
+        before: Vec::new(),
+    }
+}

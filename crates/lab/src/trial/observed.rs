@@ -1,0 +1,144 @@
+//! What was observed of a trial: by the client, by the server, by the link and by the machine.
+
+use crate::trial::audit::MachineFigures;
+use crate::trial::job::NearReport;
+use crate::trial::outcome::failed;
+use crate::trial::subject_client::SubjectReport;
+use os::cgroup::Version;
+use os::net::LinkCounters;
+use os::process::Usage;
+use os::reactor::LoopTimes;
+use std::collections::BTreeMap;
+use study::experiment::Contender;
+use study::reconcile::{
+    Case, Evidence, Finding, LinkFacts, ServerLog, Testimony, departure, reconcile,
+    reconcile_subject,
+};
+use study::record::{Counter, CpuUse, EndUse, GroupMemory, Outcome, Resources, metric};
+use trace::PacketRecord;
+
+/// What the run of a trial gives to be judged.
+pub(super) struct Observed {
+    /// What both ends say; else why the trial has no figures.
+    pub(super) ends: Result<Ends, Outcome>,
+    /// The log of the packets that passed.
+    pub(super) packets: Vec<PacketRecord>,
+    /// Packets that passed and are not in the log.
+    pub(super) missed: u64,
+    /// What the link counted.
+    pub(super) counters: LinkCounters,
+    /// What the machine did meanwhile.
+    pub(super) machine: MachineFigures,
+    /// What the namespaces were set to, as it was read back.
+    pub(super) namespace_settings: BTreeMap<String, String>,
+    /// How the link gets at packets.
+    pub(super) link_settings: BTreeMap<String, String>,
+    /// Why the packets that were to be kept could not be.
+    pub(super) capture: Result<(), String>,
+}
+
+/// What both ends say, and what their processes used.
+pub(crate) struct Ends {
+    pub(crate) client: ClientReport,
+    pub(crate) server: Option<ServerLog>,
+    /// The times of our origin's event loop.
+    pub(crate) far_times: Option<LoopTimes>,
+    pub(crate) far_settings: BTreeMap<String, String>,
+    pub(crate) cpu: CpuUse,
+    pub(crate) resources: Resources,
+}
+
+/// Who did the work, and what it says.
+pub(crate) enum ClientReport {
+    Own(Box<NearReport>),
+    Subject(Box<SubjectReport>),
+}
+
+impl Ends {
+    /// What the client did.
+    pub(crate) fn near(&self) -> &NearReport {
+        match &self.client {
+            ClientReport::Own(near) => near,
+            ClientReport::Subject(report) => &report.near,
+        }
+    }
+
+    /// Weighs its word against the witnesses.
+    pub(crate) fn find(
+        &self,
+        contender: &Contender,
+        packets: Option<&[PacketRecord]>,
+        link: LinkFacts,
+    ) -> (Finding, Vec<Evidence>) {
+        match &self.client {
+            ClientReport::Own(near) => {
+                let mut finding = reconcile(&Testimony {
+                    fetches: &near.fetches,
+                    connections: &near.connections,
+                    packets,
+                    link,
+                    server_time: &near.server_time,
+                    uncounted: &near.uncounted,
+                });
+                if finding.outcome == Outcome::Measured
+                    && let Some(other) =
+                        departure(contender, &near.connections, self.server.as_ref())
+                {
+                    finding.outcome = other;
+                }
+                (finding, Vec::new())
+            }
+            ClientReport::Subject(report) => {
+                let case = Case { packets, server: self.server.as_ref(), ..report.case(contender) };
+                let (mut finding, evidence) = reconcile_subject(&case);
+                if let (Outcome::Measured, Some(reason)) = (&finding.outcome, &report.wrong_file) {
+                    finding.outcome = failed(reason);
+                }
+                (finding, evidence)
+            }
+        }
+    }
+
+    /// Figures of the processes.
+    pub(crate) fn metrics(&self) -> BTreeMap<String, f64> {
+        let (client, server) = (self.resources.client, self.resources.server);
+        let mut metrics = BTreeMap::from([
+            (metric::CLIENT_CPU_MS.to_owned(), client.cpu_ms()),
+            (metric::SERVER_CPU_MS.to_owned(), server.cpu_ms()),
+            (metric::CPU_MS.to_owned(), client.cpu_ms() + server.cpu_ms()),
+            (metric::PEAK_MEMORY.to_owned(), client.peak_memory_bytes as f64),
+        ]);
+        if let Some(group) = client.group_memory {
+            metrics.insert(metric::GROUP_MEMORY.to_owned(), group.peak_bytes as f64);
+        }
+        if let ClientReport::Subject(report) = &self.client {
+            metrics.extend(report.metrics.clone());
+        }
+        metrics
+    }
+}
+
+/// What a process used, as a row has it.
+pub(crate) fn end_use(usage: Usage) -> EndUse {
+    EndUse {
+        user_ms: usage.user.as_secs_f64() * 1e3,
+        system_ms: usage.system.as_secs_f64() * 1e3,
+        peak_memory_bytes: usage.max_rss,
+        voluntary_switches: usage.voluntary_switches,
+        involuntary_switches: usage.involuntary_switches,
+        cpu_counter: match usage.counted_by {
+            os::process::Counter::Wait4 => Counter::Wait4,
+            os::process::Counter::Cgroup(version) => counter(version),
+        },
+        group_memory: usage
+            .group_peak
+            .map(|(peak_bytes, version)| GroupMemory { peak_bytes, counter: counter(version) }),
+    }
+}
+
+fn counter(version: Version) -> Counter {
+    match version {
+        Version::V1 => Counter::CgroupV1,
+        Version::V2 => Counter::CgroupV2,
+    }
+}

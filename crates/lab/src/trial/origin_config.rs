@@ -1,0 +1,112 @@
+//! Our origin, as a contender asks for it. Nothing here does IO.
+
+use super::contender::{resumption, unspoken, versions};
+use super::echo;
+use super::job::IdentityPem;
+use crate::error::Trouble;
+use origin::{ListenerKind, OriginConfig, Protocol, WallClock, WebSocketSettings};
+use page::Table;
+use secure::{Identity, KeyLog, Pem, ServerTls, ServerTlsOptions};
+use std::sync::Arc;
+use std::time::Duration;
+use study::experiment::{Contender, Transport};
+
+/// What the origin has to know of a trial, beside its contender.
+pub(super) struct OriginSpec {
+    /// What lies between HTTP and each listening socket, in the order of the sockets.
+    pub(super) listeners: Vec<ListenerKind>,
+    /// What the hosts of a recorded page answer; None serves what the origin makes itself.
+    pub(super) table: Option<Arc<Table>>,
+    /// The time, for the Date field.
+    pub(super) wall_clock: WallClock,
+}
+
+/// The configuration of our origin for a contender. An error says which of its settings our origin does not have.
+pub(super) fn origin_config(
+    contender: &Contender,
+    trial: OriginSpec,
+) -> Result<OriginConfig, Trouble> {
+    let side = contender.settings.server;
+    let mut config = OriginConfig::new(trial.listeners, trial.wall_clock);
+    config.protocols = vec![protocol(contender)?];
+    config.table = trial.table;
+    config.web_socket = WebSocketSettings {
+        deflate: echo::deflate(side),
+        writes: echo::writes(side),
+        compression_level: echo::COMPRESSION_LEVEL,
+    };
+    // Who is still there when the trial has ended is not waited for.
+    config.limits.drain = Duration::ZERO;
+    Ok(config)
+}
+
+/// TLS of our origin for a contender.
+pub(super) fn server_tls(
+    contender: &Contender,
+    identities: &[IdentityPem],
+    key_log: Option<Arc<dyn KeyLog>>,
+) -> Result<ServerTls, Trouble> {
+    let identities = identities.iter().map(identity).collect::<Result<_, _>>()?;
+    let options = ServerTlsOptions {
+        alpn: vec![protocol(contender)?.name.to_owned()],
+        versions: versions(contender),
+        resumption: resumption(contender),
+        key_log,
+        ..ServerTlsOptions::new(identities)
+    };
+    ServerTls::new(options).map_err(Trouble::failed)
+}
+
+fn identity(pem: &IdentityPem) -> Result<Identity, Trouble> {
+    let chain = Pem::new("the trial's chain", pem.chain.as_bytes());
+    let key = Pem::new("the trial's key", pem.key.as_bytes());
+    Identity::from_pem(&chain, &key).map_err(Trouble::failed)
+}
+
+/// The one protocol that a contender speaks, whether the client knows that beforehand or not.
+fn protocol(contender: &Contender) -> Result<Protocol, Trouble> {
+    Ok(match contender.transport {
+        // A WebSocket begins as a request.
+        Transport::Http1 | Transport::WebSocket => Protocol::HTTP_1_1,
+        Transport::H2 => Protocol::HTTP_2,
+        Transport::Spdy => Protocol::SPDY_3_1,
+        Transport::Spdy3 => Protocol::SPDY_3,
+        other @ Transport::H3 => return Err(unspoken("server", other)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::job::tests::order;
+    use unit::Instant;
+
+    fn config(contender: &str) -> Result<OriginConfig, Trouble> {
+        let order = order("kind = \"echo\"\npattern = \"serial\"\ncount = 2", contender);
+        let wall_clock = WallClock { at: Instant::ZERO, unix: Duration::ZERO };
+        let spec = OriginSpec { listeners: vec![ListenerKind::Clear], table: None, wall_clock };
+        origin_config(&order.plan.cell.contender, spec)
+    }
+
+    #[test]
+    fn the_origin_speaks_the_one_protocol_of_its_contender() {
+        let speaks = |contender: &str| -> Vec<&str> {
+            config(contender).unwrap().protocols.iter().map(|protocol| protocol.name).collect()
+        };
+        assert_eq!(speaks("transport = \"h2\""), ["h2"]);
+        assert_eq!(speaks("transport = \"spdy/3.1\""), ["spdy/3.1"]);
+        assert_eq!(speaks("transport = \"ws\""), ["http/1.1"]);
+    }
+
+    #[test]
+    fn nobody_is_waited_for_when_a_trial_has_ended() {
+        assert_eq!(config("transport = \"http/1.1\"").unwrap().limits.drain, Duration::ZERO);
+    }
+
+    #[test]
+    fn what_our_origin_does_not_speak_is_an_error() {
+        let error =
+            config("transport = \"h3\"\nclient = \"curl\"\nserver = \"caddy\"").unwrap_err();
+        assert!(error.to_string().contains("server does not speak h3"), "{error}");
+    }
+}

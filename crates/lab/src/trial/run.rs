@@ -1,0 +1,323 @@
+//! The middle part of a trial: the server is started and listens, the client does its work, the link passes their
+//! packets on meanwhile, and both are ended.
+
+use super::audit::MachineWatch;
+use super::job::{FarJob, FarReady, IdentityPem, NearJob, NearReport};
+use super::observed::{ClientReport, Ends, Observed, end_use};
+use super::outcome::{failed, unsaved_capture, unsupported};
+use super::server_process::{ServerProcess, ServerReport, ServerSpec};
+use super::setup::{DeclaredServer, address};
+use super::subject_client::{ProcessRun, SubjectClient};
+use super::task::Task;
+use super::{Trial, capture};
+use crate::inputs::links;
+use crate::link::path::{NetworkPath, PathObservers, PathSpec};
+use os::net::{Frame, Frames, Placement, Side, Stop, Topology};
+use os::process::Child;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
+use std::process::{ChildStdout, Command, Stdio};
+use std::time::Duration;
+use study::experiment::Tls;
+use study::plan::TrialPlan;
+use study::record::{CpuUse, EndUse, Outcome, Resources};
+use unit::Instant;
+
+/// What near may take beyond its trial's time-out, to write down that it came. A subject is told the same time-out for
+/// each fetch, and its word for one that took longer is worth more than that it was ended.
+pub(super) const NEAR_GRACE: Duration = Duration::from_secs(2);
+
+/// How long far may take to listen.
+const FAR_START: Duration = Duration::from_secs(10);
+
+/// How long near may take to end when it has reported.
+const NEAR_END: Duration = Duration::from_millis(500);
+
+impl Trial<'_> {
+    /// Runs both ends over the link. An error is how the trial ends where it could not even begin.
+    pub(super) fn run(&self) -> Result<Observed, Outcome> {
+        let plan = &self.order.plan;
+        if is_pinned(plan) {
+            os::process::pin(&[plan.placement.link as usize]).map_err(failed)?;
+        }
+        let link = &plan.cell.link;
+        let topology = NetworkPath::topology(link, &self.network.topology).map_err(unsupported)?;
+        let mut packets = Vec::new();
+        let mut record = |packet| packets.push(packet);
+        let mut captured = capture::begin(self.order).map_err(unsaved_capture)?;
+        let mut show =
+            |frame: Frame<'_>| captured.iter_mut().for_each(|capture| capture.take(frame));
+        let frames = self.order.capture.is_some().then_some(&mut show as Frames<'_>);
+        let spec = PathSpec { link, forward: &self.network.forward, ports: &self.setup.ports };
+        let observers = PathObservers { record: &mut record, frames };
+        let mut path = NetworkPath::open(spec, &topology, observers).map_err(unsupported)?;
+        let machine = MachineWatch::begin(self.order, &topology).map_err(unsupported)?;
+        let ends = BothEnds { trial: self, topology: &topology }.run(&mut path);
+        let machine = machine.end(&topology).map_err(failed)?;
+        let (counters, missed, link_settings) = (path.counters(), path.missed(), path.settings());
+        drop(path);
+        // A trial that failed is the one that people look into.
+        let capture = capture::keep(captured, self.order);
+        let namespace_settings = topology.settings().clone();
+        Ok(Observed {
+            ends,
+            packets,
+            missed,
+            counters,
+            machine,
+            namespace_settings,
+            link_settings,
+            capture,
+        })
+    }
+
+    /// Which cores each has, for the row.
+    pub(super) fn cores(&self) -> String {
+        let places = &self.order.plan.placement;
+        match is_pinned(&self.order.plan) {
+            true => {
+                format!("link {}, client {}, origin {}", places.link, places.client, places.origin)
+            }
+            false => "any".to_owned(),
+        }
+    }
+}
+
+/// Trials that run side by side share all cores; the kernel spreads them better than a plan made
+/// beforehand. Without a link there is nobody who needs a core of his own.
+pub(super) fn is_pinned(plan: &TrialPlan) -> bool {
+    !plan.is_light() && !links::is_loopback(&plan.cell.link)
+}
+
+/// The client and the server of a trial while they run.
+struct BothEnds<'a> {
+    trial: &'a Trial<'a>,
+    topology: &'a Topology,
+}
+
+/// A client whose work is done.
+enum FinishedClient<'a> {
+    Own(Box<NearReport>, EndUse),
+    Subject(&'a SubjectClient, Vec<ProcessRun>),
+}
+
+impl FinishedClient<'_> {
+    /// What it says, and what it used.
+    fn report(self) -> Result<(ClientReport, EndUse), Outcome> {
+        Ok(match self {
+            Self::Own(report, usage) => (ClientReport::Own(report), usage),
+            Self::Subject(subject, processes) => {
+                let report = subject.report(&processes)?;
+                let usage = report.usage;
+                (ClientReport::Subject(Box::new(report)), usage)
+            }
+        })
+    }
+}
+
+impl BothEnds<'_> {
+    /// Runs them to their end.
+    fn run(&self, path: &mut NetworkPath<'_>) -> Result<Ends, Outcome> {
+        let mut server = self.start_server(path)?;
+        let client = match &self.trial.subject {
+            None => self.run_own_client(&mut server, path)?,
+            Some(subject) => {
+                let cpus = self.cpus(Side::Near);
+                let processes = subject.run(path, self.topology, server.as_fd(), &cpus)?;
+                FinishedClient::Subject(subject, processes)
+            }
+        };
+        if let Some(end) = server.died() {
+            return Err(failed(end));
+        }
+        let ServerReport { usage, settings: mut far_settings, log: server, times: far_times } =
+            server.end(path)?;
+        far_settings.extend(self.trial.setup.server.iter().flat_map(DeclaredServer::facts));
+        let server_use = end_use(usage);
+        let own = end_use(os::process::own_usage());
+        let (client, client_use) = client.report()?;
+        let cpu = CpuUse {
+            client_ms: client_use.cpu_ms(),
+            origin_ms: server_use.cpu_ms(),
+            link_ms: own.cpu_ms(),
+        };
+        let resources = Resources { client: client_use, server: server_use };
+        Ok(Ends { client, server, far_times, far_settings, cpu, resources })
+    }
+
+    fn run_own_client(
+        &self,
+        server: &mut ServerProcess<'_>,
+        path: &mut NetworkPath<'_>,
+    ) -> Result<FinishedClient<'_>, Outcome> {
+        let mut near = self.start("near", Side::Near)?;
+        let deadline = os::clock::now() + self.trial.order.plan.timeout + NEAR_GRACE;
+        hand_over(&mut near, &self.near_job())?;
+        let report = await_report(&mut near, server, path, deadline);
+        capture::share_keys(self.trial.order);
+        let report = report?;
+        let usage = near.end(NEAR_END).map_err(failed)?.usage;
+        Ok(FinishedClient::Own(Box::new(report), end_use(usage)))
+    }
+
+    /// Starts whoever serves, and waits until it listens.
+    fn start_server(&self, path: &mut NetworkPath<'_>) -> Result<ServerProcess<'_>, Outcome> {
+        let setup = &self.trial.setup;
+        let Some(server) = &setup.server else {
+            let mut far = self.start("far", Side::Far)?;
+            hand_over(&mut far, &self.far_job()?)?;
+            let (ready, stdout) = await_ready(&mut far, path)?;
+            return Ok(ServerProcess::Origin { child: far, stdout, settings: ready.settings });
+        };
+        // A task without a record asks one host on one port.
+        let (Some(host), Some(address)) = (setup.hosts.first(), setup.listeners().pop()) else {
+            return Err(failed("the workload asks nobody"));
+        };
+        let contender = &self.trial.order.plan.cell.contender;
+        let identity = match contender.tls {
+            Tls::None => None,
+            Tls::V1_2 | Tls::V1_3 => Some(self.identity(host)?),
+        };
+        let spec = ServerSpec {
+            declaration: &server.declaration,
+            contender,
+            files: &server.files,
+            address,
+            host,
+            identity,
+            cpus: self.cpus(Side::Far),
+            inputs: &self.trial.order.inputs,
+        };
+        ServerProcess::start(spec, self.topology)
+    }
+
+    fn start(&self, role: &str, side: Side) -> Result<Child, Outcome> {
+        let program = std::env::current_exe().map_err(failed)?;
+        let mut command = Command::new(program);
+        command.arg(role).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let placement = Placement { cpus: self.cpus(side), ..Placement::at(side) };
+        self.topology.spawn(command, placement).map_err(failed)
+    }
+
+    /// The cores of a side; none: any.
+    fn cpus(&self, side: Side) -> Vec<usize> {
+        let plan = &self.trial.order.plan;
+        let core = match side {
+            Side::Near => plan.placement.client,
+            Side::Far => plan.placement.origin,
+        };
+        if is_pinned(plan) { vec![core as usize] } else { Vec::new() }
+    }
+
+    fn identity(&self, host: &str) -> Result<IdentityPem, Outcome> {
+        let identity = self.trial.authority.issue(&[host]).map_err(failed)?;
+        let text = |pem: &[u8]| String::from_utf8_lossy(pem).into_owned();
+        Ok(IdentityPem { chain: text(identity.chain_pem()), key: text(identity.key_pem()) })
+    }
+
+    fn far_job(&self) -> Result<FarJob, Outcome> {
+        let Trial { order, setup, .. } = self.trial;
+        let contender = &order.plan.cell.contender;
+        let (listen, listen_tls) = match contender.tls {
+            Tls::None => (setup.listeners(), Vec::new()),
+            Tls::V1_2 | Tls::V1_3 => (Vec::new(), setup.listeners()),
+        };
+        let identity = |host: &String| self.identity(host);
+        let identities = match listen_tls.is_empty() {
+            true => Vec::new(),
+            false => setup.hosts.iter().map(identity).collect::<Result<_, _>>()?,
+        };
+        let table = setup.task.table();
+        let root = match setup.task {
+            Task::Download { .. } => Some(order.served.clone()),
+            Task::Page { .. } | Task::Calls { .. } | Task::Echo(_) => None,
+        };
+        let key_log = order.capture.as_ref().map(|_| capture::far_keys(order));
+        let contender = contender.clone();
+        Ok(FarJob { listen, listen_tls, identities, table, root, key_log, contender })
+    }
+
+    fn near_job(&self) -> NearJob {
+        let Trial { order, setup, authority, .. } = self.trial;
+        let hosts = setup.hosts.iter().enumerate();
+        NearJob {
+            contender: order.plan.cell.contender.clone(),
+            task: setup.task.clone(),
+            hosts: hosts.map(|(index, name)| (name.clone(), address(index))).collect(),
+            root: String::from_utf8_lossy(&authority.root_pem().text).into_owned(),
+            timeout: order.plan.timeout,
+            key_log: match order.capture {
+                Some(_) => Some(capture::near_keys(order)),
+                None => order.key_log.clone(),
+            },
+        }
+    }
+}
+
+/// Gives a child its job and closes its standard input.
+fn hand_over<J: serde::Serialize>(child: &mut Child, job: &J) -> Result<(), Outcome> {
+    let text = serde_json::to_vec(job).map_err(failed)?;
+    let Some(mut stdin) = child.stdin.take() else {
+        return Err(failed("a child has no standard input"));
+    };
+    stdin
+        .write_all(&text)
+        .map_err(|error| failed(format!("a child does not take its job: {error}")))
+}
+
+/// Waits for far's first line; gives it, and what its last one will come from.
+fn await_ready(
+    far: &mut Child,
+    path: &mut NetworkPath<'_>,
+) -> Result<(FarReady, ChildStdout), Outcome> {
+    let Some(stdout) = far.stdout.take() else { return Err(failed("far has no standard output")) };
+    let stop = Stop {
+        readable: &[stdout.as_fd(), far.as_fd()],
+        deadline: Some(os::clock::now() + FAR_START),
+    };
+    path.run_until(stop).map_err(failed)?;
+    if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {
+        return Err(failed(format!(
+            "the far side did not listen within {} s",
+            FAR_START.as_secs()
+        )));
+    }
+    let mut line = String::new();
+    let mut reader = BufReader::new(stdout);
+    reader.read_line(&mut line).map_err(failed)?;
+    match serde_json::from_str::<FarReady>(&line) {
+        // Its next line comes when it is asked to end: nothing of it can be in the buffer.
+        Ok(ready) => Ok((ready, reader.into_inner())),
+        Err(_) => Err(failed(died("far", far))),
+    }
+}
+
+/// Forwards until near reports, or a side dies, or the time is up.
+fn await_report(
+    near: &mut Child,
+    server: &mut ServerProcess<'_>,
+    path: &mut NetworkPath<'_>,
+    deadline: Instant,
+) -> Result<NearReport, Outcome> {
+    let Some(mut stdout) = near.stdout.take() else {
+        return Err(failed("near has no standard output"));
+    };
+    let readable = [stdout.as_fd(), near.as_fd(), server.as_fd()];
+    path.run_until(Stop { readable: &readable, deadline: Some(deadline) }).map_err(failed)?;
+    if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {
+        if let Some(end) = server.died() {
+            return Err(failed(end));
+        }
+        return Err(failed("the near side did not end in time"));
+    }
+    let mut text = Vec::new();
+    stdout.read_to_end(&mut text).map_err(failed)?;
+    serde_json::from_slice(&text).map_err(|_| failed(died("near", near)))
+}
+
+fn died(side: &str, child: &mut Child) -> String {
+    match child.wait(Some(NEAR_END)) {
+        Ok(Some(exit)) => format!("the {side} side died ({})", exit.status),
+        _ => format!("the {side} side talks nonsense"),
+    }
+}

@@ -1,0 +1,244 @@
+//! The far side of a trial, whoever serves it: our own origin, or a server that is declared.
+
+use crate::link::path::NetworkPath;
+use crate::trial::job::{FarReport, IdentityPem};
+use crate::trial::outcome::{failed, faulty};
+use crate::trial::static_files::{self, StaticFile, StaticFiles};
+use os::net::{Stop, Topology};
+use os::process::{Child, Usage};
+use os::reactor::LoopTimes;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::process::ChildStdout;
+use std::time::Duration;
+use study::experiment::Contender;
+use study::reconcile::{self, ServerConnection};
+use study::record::Outcome;
+use subject::server::{Place, Quarters, Running, ServerDeclaration, ServerLog};
+use trace::TlsRecord;
+use unit::ByteSize;
+
+/// How long our own origin may take to end when asked to.
+const ORIGIN_END: Duration = Duration::from_millis(500);
+
+/// Covered by a folder in memory that the trial alone sees. Every Linux has it, its name needs no quotes in any
+/// configuration, and nobody keeps programs there.
+const MEMORY: &str = "/dev/shm";
+
+/// For a server's folder, and for files that are made anew for each trial.
+const MEMORY_ROOM: ByteSize = ByteSize(512 << 20);
+
+/// Files that take more are made once a run, on disk.
+const MOST_IN_MEMORY: ByteSize = ByteSize(64 << 20);
+
+/// What a run's folder calls them.
+const KEPT: &str = "materials";
+
+/// Whoever serves.
+#[derive(Debug)]
+pub(crate) enum ServerProcess<'d> {
+    /// Our own origin.
+    Origin {
+        /// Its process.
+        child: Child,
+        /// Its last line will come from here.
+        stdout: ChildStdout,
+        /// What it said of its sockets.
+        settings: BTreeMap<String, String>,
+    },
+    /// Somebody else's server.
+    Server(Box<Running<'d>>),
+}
+
+/// What a far side leaves behind.
+#[derive(Debug, Default)]
+pub(crate) struct ServerReport {
+    /// What it used.
+    pub(crate) usage: Usage,
+    /// What it said of itself, by name.
+    pub(crate) settings: BTreeMap<String, String>,
+    /// What it saw; None where it does not tell.
+    pub(crate) log: Option<reconcile::ServerLog>,
+    /// The times of its event loop, where it is our own origin.
+    pub(crate) times: Option<LoopTimes>,
+}
+
+/// What a server that is not ours is started with.
+#[derive(Debug)]
+pub(crate) struct ServerSpec<'a> {
+    pub(crate) declaration: &'a ServerDeclaration,
+    pub(crate) contender: &'a Contender,
+    pub(crate) files: &'a StaticFiles,
+    /// Where it listens, and the name that it is asked for by.
+    pub(crate) address: SocketAddr,
+    pub(crate) host: &'a str,
+    pub(crate) identity: Option<IdentityPem>,
+    pub(crate) cpus: Vec<usize>,
+    /// The run's inputs, beside which large files are kept.
+    pub(crate) inputs: &'a Path,
+}
+
+impl<'d> ServerProcess<'d> {
+    /// Starts a server that is not ours, and waits until it listens.
+    pub(crate) fn start(spec: ServerSpec<'d>, topology: &Topology) -> Result<Self, Outcome> {
+        let programs = crate::environment::program_folders();
+        let place = lay_out(&spec, topology)?;
+        let quarters = Quarters { topology, cpus: spec.cpus, programs: &programs };
+        let mut running =
+            Running::start(spec.declaration, spec.contender, &place, quarters).map_err(faulty)?;
+        running.await_ready(topology).map_err(faulty)?;
+        Ok(Self::Server(Box::new(running)))
+    }
+
+    /// What became of it, where it has ended too early.
+    pub(crate) fn died(&mut self) -> Option<String> {
+        match self {
+            Self::Origin { child, .. } => {
+                let exit = child.wait(Some(Duration::ZERO)).ok()??;
+                Some(format!("the far side died ({})", exit.status))
+            }
+            Self::Server(running) => running.end_by_itself(),
+        }
+    }
+
+    /// Ends it and hears what it did.
+    pub(crate) fn end(self, path: &mut NetworkPath<'_>) -> Result<ServerReport, Outcome> {
+        match self {
+            Self::Origin { mut child, stdout, settings } => {
+                let report = last_words(&child, stdout, path)?;
+                let exit = child.end(ORIGIN_END).map_err(failed)?;
+                let times = report.as_ref().and_then(|report| report.times);
+                let log = report.map(|report| report.log);
+                Ok(ServerReport { usage: exit.usage, settings, log, times })
+            }
+            Self::Server(running) => {
+                let stopped = running.stop().map_err(faulty)?;
+                let mut settings = stopped.log.as_ref().map_or_else(BTreeMap::new, told);
+                let peak = ByteSize(stopped.peak_resident).to_string();
+                settings.insert("server peak memory".to_owned(), peak);
+                let log = stopped.log.as_ref().map(seen);
+                Ok(ServerReport { usage: stopped.usage, settings, log, times: None })
+            }
+        }
+    }
+}
+
+impl AsFd for ServerProcess<'_> {
+    /// Readable once it has ended.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Origin { child, .. } => child.as_fd(),
+            Self::Server(running) => running.as_fd(),
+        }
+    }
+}
+
+/// What a server's own log says, connection by connection. It counts each kind alone, so that which connection had
+/// which is not known; their numbers and kinds are.
+fn seen(log: &ServerLog) -> reconcile::ServerLog {
+    let protocols = log.connections.iter().flat_map(|(name, count)| (0..*count).map(move |_| name));
+    let mut versions = log.tls.iter().flat_map(|(name, count)| (0..*count).map(move |_| name));
+    let connections = (1..).zip(protocols).map(|(id, protocol)| {
+        let tls = versions.next().map(|version| TlsRecord {
+            version: format!("TLSv{version}"),
+            cipher: String::new(),
+            alpn: protocol.clone(),
+            resumed: id <= log.resumed,
+        });
+        let body_bytes = if id == 1 { log.bytes } else { 0 };
+        ServerConnection { id, protocol: protocol.clone(), tls, requests: 1, body_bytes }
+    });
+    reconcile::ServerLog { connections: connections.collect() }
+}
+
+/// Asks far to end and takes what it saw; None where it does not tell in time.
+fn last_words(
+    far: &Child,
+    mut stdout: ChildStdout,
+    path: &mut NetworkPath<'_>,
+) -> Result<Option<FarReport>, Outcome> {
+    far.ask_to_end();
+    let deadline = Some(os::clock::now() + ORIGIN_END);
+    let mut text = Vec::new();
+    let mut piece = [0; 16 * 1024];
+    loop {
+        path.run_until(Stop { readable: &[stdout.as_fd()], deadline }).map_err(failed)?;
+        if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {
+            return Ok(None);
+        }
+        match stdout.read(&mut piece).map_err(failed)? {
+            0 => break,
+            count => text.extend_from_slice(&piece[..count]),
+        }
+    }
+    Ok(serde_json::from_slice(&text).ok())
+}
+
+/// What a server's own log says, as a row keeps it.
+fn told(log: &ServerLog) -> BTreeMap<String, String> {
+    let mut facts = vec![
+        ("requests".to_owned(), log.requests),
+        ("refused requests".to_owned(), log.refused),
+        ("body bytes".to_owned(), log.bytes),
+        ("resumed connections".to_owned(), log.resumed),
+    ];
+    let by = |kind: &'static str| {
+        move |(name, count): (&String, &u64)| (format!("{kind} {name}"), *count)
+    };
+    facts.extend(log.connections.iter().map(by("connections of")));
+    facts.extend(log.tls.iter().map(by("connections over TLS")));
+    facts
+        .into_iter()
+        .map(|(name, count)| (format!("server log: {name}"), count.to_string()))
+        .collect()
+}
+
+/// Makes a server's folder, the files that it serves, its chain and its key.
+fn lay_out(spec: &ServerSpec<'_>, topology: &Topology) -> Result<Place, Outcome> {
+    topology.scratch(Path::new(MEMORY), MEMORY_ROOM).map_err(|error| Outcome::Unsupported {
+        reason: error.to_string(),
+        remedy: "race against wirelap's own origin".to_owned(),
+    })?;
+    let memory = Path::new(MEMORY).join("wirelap");
+    let place = Place {
+        address: spec.address,
+        host: spec.host.to_owned(),
+        root: memory.join("root"),
+        chain: memory.join("chain.pem"),
+        key: memory.join("key.pem"),
+        folder: memory.join("server"),
+    };
+    let made = |what: &'static str| {
+        move |error: std::io::Error| failed(format!("{what} could not be made: {error}"))
+    };
+    for folder in [&place.root, &place.folder] {
+        fs::create_dir_all(folder).map_err(made("a server's folder"))?;
+    }
+    if let Some(identity) = &spec.identity {
+        fs::write(&place.chain, &identity.chain).map_err(made("a server's chain"))?;
+        fs::write(&place.key, &identity.key).map_err(made("a server's key"))?;
+    }
+    let total: u64 = spec.files.values().map(StaticFile::bytes).sum();
+    let kept = (ByteSize(total) > MOST_IN_MEMORY).then(|| kept(spec.inputs));
+    let folder = kept.as_ref().unwrap_or(&place.root);
+    fs::create_dir_all(folder).map_err(made("the folder of files"))?;
+    static_files::write_all(spec.files, folder).map_err(made("the files to be served"))?;
+    if let Some(kept) = &kept {
+        topology.show(kept, &place.root).map_err(failed)?;
+    }
+    Ok(place)
+}
+
+/// Where large files are kept for a run's next trials.
+fn kept(inputs: &Path) -> PathBuf {
+    inputs.parent().unwrap_or(inputs).join(KEPT)
+}
+
+/// The setting that lets somebody who is not root listen where servers usually do.
+pub(crate) fn low_ports() -> (String, String) {
+    ("net.ipv4.ip_unprivileged_port_start".to_owned(), "0".to_owned())
+}

@@ -1,0 +1,98 @@
+//! What a trial does, with which hosts, and who serves it: all that is known before anything is started.
+
+use crate::environment;
+use crate::inputs::servers::Servers;
+use crate::trial::job::TrialOrder;
+use crate::trial::outcome::{failed, faulty};
+use crate::trial::server_process::low_ports;
+use crate::trial::static_files::{self, StaticFiles};
+use crate::trial::task::Task;
+use crate::trial::tcp_settings;
+use os::net::{NamesFor, Topology, TopologySpec};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use study::experiment::{Contender, ORIGIN, Tls};
+use study::record::Outcome;
+use subject::server::ServerDeclaration;
+use unit::Seed;
+
+/// What is done, and with which hosts.
+pub(crate) struct Setup {
+    pub(crate) task: Task,
+    pub(crate) hosts: Vec<String>,
+    pub(crate) ports: BTreeSet<u16>,
+    /// Who serves, where that is not our origin.
+    pub(crate) server: Option<DeclaredServer>,
+}
+
+impl Setup {
+    /// What `order` asks for.
+    pub(crate) fn of(order: &TrialOrder) -> Result<Self, Outcome> {
+        let cell = &order.plan.cell;
+        let task = Task::of(cell, &order.inputs, Seed(order.plan.seed)).map_err(failed)?;
+        let usual_port = if cell.contender.tls == Tls::None { 80 } else { 443 };
+        let (hosts, ports) = (task.hosts(), task.ports(usual_port));
+        let server = DeclaredServer::of(order, &task)?;
+        Ok(Self { task, hosts, ports, server })
+    }
+
+    /// Every address that far listens on: each host has its own.
+    pub(crate) fn listeners(&self) -> Vec<SocketAddr> {
+        let pairs =
+            (0..self.hosts.len()).flat_map(|host| self.ports.iter().map(move |port| (host, *port)));
+        pairs.map(|(host, port)| SocketAddr::new(address(host), port)).collect()
+    }
+
+    /// The namespaces that it is done in.
+    pub(crate) fn topology(&self, contender: &Contender) -> TopologySpec {
+        let mut spec = TopologySpec::default();
+        spec.tcp.congestion = contender.settings.congestion_control.name().to_owned();
+        spec.tcp.initial_window = contender.settings.initial_window;
+        spec.mtu = contender.settings.mtu;
+        // Far listens on no other.
+        spec.names = NamesFor::Ipv4;
+        spec.tcp.further = tcp_settings::sysctls(contender);
+        if self.server.is_some() {
+            spec.tcp.further.push(low_ports());
+        }
+        spec.hosts = self.hosts.iter().map(|name| vec![name.clone()]).collect();
+        spec
+    }
+}
+
+/// A server that is not ours, and what it is to serve.
+pub(crate) struct DeclaredServer {
+    pub(crate) declaration: ServerDeclaration,
+    pub(crate) files: StaticFiles,
+    version: String,
+}
+
+impl DeclaredServer {
+    fn of(order: &TrialOrder, task: &Task) -> Result<Option<Self>, Outcome> {
+        let contender = &order.plan.cell.contender;
+        let Some(name) = contender.foreign_server() else { return Ok(None) };
+        let servers = Servers::of_run(&order.inputs).map_err(failed)?;
+        let Some(declaration) = servers.named(name).cloned() else {
+            return Err(failed(format!("no server is called `{name}`")));
+        };
+        declaration.supports(contender).map_err(faulty)?;
+        let files = static_files::of(task).map_err(|reason| Outcome::Unsupported {
+            reason: format!("{name} cannot serve this: {reason}"),
+            remedy: format!("set the contender's server to \"{ORIGIN}\" for this workload"),
+        })?;
+        let programs = environment::program_folders();
+        let version = declaration.version(&programs).unwrap_or_else(|| "unknown".to_owned());
+        Ok(Some(Self { declaration, files, version }))
+    }
+
+    /// Who it is, for the row.
+    pub(crate) fn facts(&self) -> BTreeMap<String, String> {
+        let facts = [("server", self.declaration.name()), ("server version", &self.version)];
+        facts.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+    }
+}
+
+/// The address of a host, by its place in the list.
+pub(crate) fn address(host: usize) -> IpAddr {
+    IpAddr::V4(Topology::host(host).v4)
+}

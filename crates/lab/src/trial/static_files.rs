@@ -1,0 +1,197 @@
+//! The files of a workload, made for servers that serve nothing but files: the very bytes that the origin makes
+//! while it answers.
+
+use crate::trial::download_files;
+use crate::trial::task::{Asset, Call, Task};
+use page::{Synthetic, SyntheticImage};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use unit::Seed;
+
+/// A file to be served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum StaticFile {
+    /// Its text.
+    Text(String),
+    /// So many bytes of noise.
+    Noise {
+        /// Where in the noise it begins.
+        seed: Seed,
+        /// How many.
+        bytes: u64,
+    },
+    /// A file of a download: what follows from its name and its length.
+    Download {
+        /// Its name.
+        name: String,
+        /// Its bytes.
+        bytes: u64,
+    },
+}
+
+/// Files by their paths below the root: a file server finds them by the path alone, whatever the query is.
+pub(crate) type StaticFiles = BTreeMap<String, StaticFile>;
+
+impl StaticFile {
+    /// Bytes of the file.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::Text(text) => text.len() as u64,
+            Self::Noise { bytes, .. } | Self::Download { bytes, .. } => *bytes,
+        }
+    }
+
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        match self {
+            Self::Text(text) => out.write_all(text.as_bytes()),
+            Self::Download { name, bytes } => download_files::write(out, name, *bytes).map(drop),
+            Self::Noise { seed, bytes } => {
+                let mut position = 0;
+                while position < *bytes {
+                    let limit = usize::try_from(bytes - position).unwrap_or(usize::MAX);
+                    let piece = page::noise(*seed, position, limit);
+                    out.write_all(piece)?;
+                    position += piece.len() as u64;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The files that a task asks for; else why files are not enough.
+pub(crate) fn of(task: &Task) -> Result<StaticFiles, String> {
+    match task {
+        Task::Page { recorded: true, .. } => {
+            Err("a recorded page is answered from its record, and a file server has files alone"
+                .to_owned())
+        }
+        Task::Page { page, recorded: false } => {
+            let targets = page.resources().iter().map(|resource| resource.url.path.as_str());
+            targets.map(of_page).collect()
+        }
+        Task::Calls { calls, .. } if calls.iter().any(|call| !call.server_time.is_zero()) => Err(
+            "calls with a server time are answered by a program, and a file server has files alone"
+                .to_owned(),
+        ),
+        Task::Download { files, .. } => {
+            let file = |asset: &Asset| {
+                let file = StaticFile::Download { name: asset.name.clone(), bytes: asset.bytes };
+                (path_of(&asset.url.path), file)
+            };
+            Ok(files.iter().map(file).collect())
+        }
+        Task::Echo(_) => {
+            Err("echoes are answered by a program, and a file server has files alone".to_owned())
+        }
+        Task::Calls { calls, .. } => {
+            // All calls have one path, and one size.
+            let file = |call: &Call| {
+                let seed = Seed(0).child(&call.url.path);
+                (path_of(&call.url.path), StaticFile::Noise { seed, bytes: call.bytes })
+            };
+            Ok(calls.iter().map(file).collect())
+        }
+    }
+}
+
+/// The document or an image of a synthetic page.
+fn of_page(target: &str) -> Result<(String, StaticFile), String> {
+    let file = match target.parse::<Synthetic>() {
+        Ok(page) => StaticFile::Text(page.html()),
+        Err(_) => {
+            let image: SyntheticImage = target.parse().map_err(|error| format!("{error}"))?;
+            StaticFile::Noise { seed: image.seed, bytes: image.body.0 }
+        }
+    };
+    Ok((path_of(target), file))
+}
+
+fn path_of(target: &str) -> String {
+    target.split('?').next().unwrap_or_default().trim_start_matches('/').to_owned()
+}
+
+/// Writes the files below `folder`, which is there. One that is there in its full length is left as it is, and each
+/// appears whole or not at all: trials that run side by side may share a folder.
+pub(crate) fn write_all(files: &StaticFiles, folder: &Path) -> io::Result<()> {
+    for (path, file) in files {
+        let place = folder.join(path);
+        if fs::metadata(&place).is_ok_and(|facts| facts.len() == file.bytes()) {
+            continue;
+        }
+        if let Some(parent) = place.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        let beside = folder.join(format!(".part-{}", std::process::id()));
+        let mut out = BufWriter::with_capacity(256 * 1024, File::create(&beside)?);
+        file.write(&mut out)?;
+        out.flush()?;
+        fs::rename(&beside, &place)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use study::experiment::{
+        CallsWorkload, Experiment, PageWorkload, Pattern, ServerTime, Workload,
+    };
+    use study::plan::Cell;
+    use unit::ByteSize;
+
+    fn task(workload: &Workload) -> Task {
+        let experiment: Experiment = study::experiment::builtin()[0].toml.parse().unwrap();
+        let cell = Cell {
+            workload: workload.clone(),
+            contender: experiment.contenders[0].clone(),
+            link: experiment.links[0].clone(),
+        };
+        Task::of(&cell, Path::new("."), Seed(1)).unwrap()
+    }
+
+    #[test]
+    fn a_page_becomes_files_of_the_lengths_that_its_graph_says() {
+        let page = PageWorkload { images: 3, bytes: ByteSize(70_000), think: Duration::ZERO };
+        let task = task(&Workload::page(page));
+        let files = of(&task).unwrap();
+        let folder = std::env::temp_dir().join(format!("wirelap-files-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        write_all(&files, &folder).unwrap();
+        let Task::Page { page, .. } = task else { panic!("a page is one") };
+        for resource in page.resources() {
+            let bytes = fs::read(folder.join(path_of(&resource.url.path))).unwrap();
+            assert_eq!(bytes.len() as u64, resource.body.0, "{}", resource.url.path);
+        }
+        let image: SyntheticImage = page.resources()[1].url.path.parse().unwrap();
+        let bytes = fs::read(folder.join("image/0")).unwrap();
+        let start = page::noise(image.seed, 0, bytes.len());
+        assert_eq!(&bytes[..start.len()], start, "the very bytes that the origin gives");
+        fs::write(folder.join("image/1"), "cut").unwrap();
+        write_all(&files, &folder).unwrap();
+        assert_eq!(fs::metadata(folder.join("image/1")).unwrap().len(), 70_000);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_needs_a_program_is_refused_with_the_reason() {
+        let calls = |server_time| {
+            Workload::calls(CallsWorkload {
+                pattern: Pattern::Serial,
+                count: 3,
+                bytes: ByteSize(2_000),
+                server_time,
+            })
+        };
+        let thinking = task(&calls(ServerTime::Fixed(Duration::from_millis(1))));
+        assert!(of(&thinking).unwrap_err().contains("answered by a program"));
+        let prompt = of(&task(&calls(ServerTime::Fixed(Duration::ZERO)))).unwrap();
+        assert_eq!(
+            prompt.iter().map(|(path, file)| (path.as_str(), file.bytes())).collect::<Vec<_>>(),
+            [("api", 2_000)]
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! What each process of a subject is told: a trial in the contract's words. Nothing here does IO.
+
+use super::{OUTPUT, ROOT};
+use crate::trial::capture;
+use crate::trial::job::TrialOrder;
+use crate::trial::task::Task;
+use study::experiment::{Processes, Tls, Transport};
+use subject::contract::{self, Fetch, Job};
+
+/// What is asked of the subject, as its declaration supports it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) workload: contract::Workload,
+    pub(super) transport: contract::Transport,
+    /// Fetches that it makes before its work counts.
+    pub(super) warmup: u32,
+}
+
+/// One job for each process.
+pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked) -> Vec<Job> {
+    let contender = &order.plan.cell.contender;
+    let settings = &contender.settings;
+    let is_clear = contender.tls == Tls::None;
+    let is_download = matches!(task, Task::Download { .. });
+    let whole = Job {
+        contract: contract::CONTRACT,
+        workload: asked.workload,
+        transport: asked.transport,
+        tls: contender.tls,
+        negotiation: settings.negotiation,
+        pattern: pattern(task),
+        connections: connections(task).unwrap_or(settings.connections),
+        keep_alive: settings.keep_alive,
+        resumption: settings.resumption && !is_clear,
+        fetches: fetches(task, is_clear),
+        trust: (!is_clear).then(|| order.scratch.join(ROOT)),
+        output: is_download.then(|| order.scratch.join(OUTPUT)),
+        key_log: (!is_clear).then(|| capture::near_keys(order)),
+        warmup: asked.warmup,
+        timeout_ms: order.plan.timeout.as_millis() as u64,
+    };
+    match task {
+        Task::Download { processes: Processes::Each, .. } => {
+            let one = |fetch: &Fetch| Job { fetches: vec![fetch.clone()], ..whole.clone() };
+            whole.fetches.iter().map(one).collect()
+        }
+        _ => vec![whole],
+    }
+}
+
+/// A task in the contract's words; None where it has none.
+pub(super) fn workload(task: &Task) -> Option<contract::Workload> {
+    match task {
+        Task::Download { .. } => Some(contract::Workload::Download),
+        Task::Calls { .. } => Some(contract::Workload::Calls),
+        Task::Page { .. } => Some(contract::Workload::Page),
+        Task::Echo(_) => None,
+    }
+}
+
+/// A transport in the contract's words; None where it has none.
+pub(super) fn transport(transport: Transport) -> Option<contract::Transport> {
+    match transport {
+        Transport::Http1 => Some(contract::Transport::Http1),
+        Transport::H2 => Some(contract::Transport::H2),
+        Transport::H3 => Some(contract::Transport::H3),
+        Transport::Spdy => Some(contract::Transport::Spdy31),
+        Transport::Spdy3 => Some(contract::Transport::Spdy3),
+        Transport::WebSocket => None,
+    }
+}
+
+fn pattern(task: &Task) -> contract::Pattern {
+    match task {
+        Task::Calls { pattern, .. } => pattern.in_contract(),
+        Task::Download { .. } | Task::Page { .. } | Task::Echo(_) => contract::Pattern::Parallel,
+    }
+}
+
+/// What the workload says of connections; None leaves it to the contender.
+fn connections(task: &Task) -> Option<u32> {
+    match task {
+        Task::Download { connections, .. } => *connections,
+        Task::Calls { .. } | Task::Page { .. } | Task::Echo(_) => None,
+    }
+}
+
+fn fetches(task: &Task, is_clear: bool) -> Vec<Fetch> {
+    let scheme = if is_clear { page::Scheme::Http } else { page::Scheme::Https };
+    let is_download = matches!(task, Task::Download { .. });
+    let fetch = |(id, (mut url, _)): (u32, (page::Url, u64))| {
+        url.scheme = scheme;
+        Fetch { id, url: url.to_string(), file: is_download.then(|| id.to_string()) }
+    };
+    (0..).zip(task.bodies()).map(fetch).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::job::tests::order;
+
+    const DOWNLOAD: &str = "kind = \"download\"\nfiles = [\"1MB\"]\ncount = 3";
+
+    fn told(workload: &str, contender: &str) -> Vec<Job> {
+        let order = order(workload, contender);
+        let seed = unit::Seed(order.plan.seed);
+        let task = Task::of(&order.plan.cell, &order.inputs, seed).unwrap();
+        let asked = Asked {
+            workload: workload_of(&task),
+            transport: transport(order.plan.cell.contender.transport).unwrap(),
+            warmup: 0,
+        };
+        jobs(&order, &task, asked)
+    }
+
+    fn workload_of(task: &Task) -> contract::Workload {
+        workload(task).unwrap()
+    }
+
+    #[test]
+    fn a_client_that_takes_a_process_for_each_file_is_told_one_at_a_time() {
+        let jobs = told(&format!("{DOWNLOAD}\nprocesses = \"each\""), "transport = \"h2\"");
+        assert_eq!(jobs.len(), 3);
+        assert!(jobs.iter().all(|job| job.fetches.len() == 1 && job.output.is_some()));
+        let ids: Vec<u32> = jobs.iter().map(|job| job.fetches[0].id).collect();
+        assert_eq!(ids, [0, 1, 2]);
+        assert_eq!(told(DOWNLOAD, "transport = \"h2\"").len(), 1);
+    }
+
+    #[test]
+    fn over_clear_connections_nothing_is_trusted_and_no_secret_is_kept() {
+        let clear = &told(DOWNLOAD, "transport = \"http/1.1\"\ntls = \"none\"")[0];
+        assert!(clear.trust.is_none() && clear.key_log.is_none() && !clear.resumption);
+        assert!(clear.fetches[0].url.starts_with("http://"), "{}", clear.fetches[0].url);
+        let secure = &told(DOWNLOAD, "transport = \"http/1.1\"\ntls = \"1.3\"")[0];
+        assert!(secure.trust.is_some() && secure.key_log.is_some());
+        assert!(secure.fetches[0].url.starts_with("https://"), "{}", secure.fetches[0].url);
+    }
+}

@@ -1,0 +1,164 @@
+//! A trial's work, done by somebody else's client: what the subject is told ([`jobs`]), the processes that do it, and
+//! what they say put into the words of rows ([`report`]). Nothing here judges what it says; `study` does.
+
+mod jobs;
+mod report;
+
+pub(super) use super::subject_process::ProcessRun;
+pub(crate) use report::SubjectReport;
+
+use super::download_files::{self, Digest};
+use super::job::TrialOrder;
+use super::outcome::{failed, lacking};
+use super::run::NEAR_GRACE;
+use super::subject_process::{self, SubjectProcess};
+use super::task::{Asset, Task};
+use crate::inputs::subjects;
+use crate::link::path::NetworkPath;
+use os::net::{Placement, Side, Topology};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use study::experiment::{ClientSubject, Contender};
+use study::record::Outcome;
+use subject::contract::Job;
+use subject::{ClientDeclaration, Lacking};
+
+/// What does downloads where no other client is named.
+const OWN_DOWNLOADER: &str = "wirelap-get";
+
+/// The file in a trial's folder that holds the root certificate.
+const ROOT: &str = "root.pem";
+
+/// The folder in a trial's folder that files are downloaded to.
+const OUTPUT: &str = "out";
+
+/// A subject that can be started.
+pub(super) struct SubjectClient {
+    client: ClientSubject,
+    /// Its command line.
+    command: Vec<String>,
+    /// The command that prints its version, where it has one.
+    version: Option<Vec<String>>,
+    /// What each of its processes is told, one after another.
+    jobs: Vec<Job>,
+    /// The bytes of each body, by the fetch's number.
+    expected: BTreeMap<u32, u64>,
+    /// The files that it is to leave, by the fetch's number; None where its workload is no download.
+    files: Option<Vec<ServedFile>>,
+    /// The root certificate in PEM.
+    root: Vec<u8>,
+    /// The trial's own folder.
+    scratch: PathBuf,
+    /// Where its TLS secrets go, and the user's own file for them.
+    keys: PathBuf,
+    user_keys: Option<PathBuf>,
+    timeout: Duration,
+}
+
+/// A file that is served, and what a right copy of it is.
+struct ServedFile {
+    name: String,
+    bytes: u64,
+    digest: Digest,
+}
+
+impl SubjectClient {
+    /// Whose client does the work of a contender; None: the one in this program.
+    pub(super) fn of_contender(contender: &Contender, task: &Task) -> Option<ClientSubject> {
+        match (&contender.client, task) {
+            (Some(client), _) => Some(client.clone()),
+            (None, Task::Download { .. }) => {
+                Some(ClientSubject { name: OWN_DOWNLOADER.to_owned(), warmup: 0 })
+            }
+            (None, _) => None,
+        }
+    }
+
+    /// Finds the subject, and makes the files that it is to download; None where the client in this program does the
+    /// work. What the subject lacks makes the trial unsupported before anything is started. `root` is the certificate
+    /// that it is to trust, in PEM.
+    pub(super) fn prepare(
+        order: &TrialOrder,
+        task: &Task,
+        root: Vec<u8>,
+    ) -> Result<Option<Self>, Outcome> {
+        let contender = &order.plan.cell.contender;
+        let Some(client) = Self::of_contender(contender, task) else { return Ok(None) };
+        let catalogue = subjects::of_run(&order.inputs).map_err(failed)?;
+        let declared = declaration(&catalogue, &client.name)?;
+        let (workload, transport) = (jobs::workload(task), jobs::transport(contender.transport));
+        let (Some(workload), Some(transport)) = (workload, transport) else {
+            return Err(lacking(Lacking {
+                reason: format!("{} is asked for fetches alone, and not for messages", client.name),
+                remedy: "leave the contender's client away for this workload".to_owned(),
+            }));
+        };
+        declared.supports(transport, workload).map_err(lacking)?;
+        let places = subjects::places().map_err(failed)?;
+        let files = match task {
+            Task::Download { files, .. } => Some(make_files(files, &order.served).map_err(failed)?),
+            Task::Page { .. } | Task::Calls { .. } | Task::Echo(_) => None,
+        };
+        let asked = jobs::Asked { workload, transport, warmup: client.warmup };
+        Ok(Some(Self {
+            command: declared.command_line(&places).map_err(lacking)?,
+            version: declared.version_command(&places),
+            jobs: jobs::jobs(order, task, asked),
+            expected: (0..).zip(task.bodies()).map(|(id, (_, bytes))| (id, bytes)).collect(),
+            files,
+            root,
+            scratch: order.scratch.clone(),
+            keys: super::capture::near_keys(order),
+            user_keys: order.key_log.clone(),
+            timeout: order.plan.timeout,
+            client,
+        }))
+    }
+
+    /// Does all of the work, one process or several. `server` becomes readable when the server has ended.
+    pub(super) fn run(
+        &self,
+        path: &mut NetworkPath<'_>,
+        topology: &Topology,
+        server: BorrowedFd<'_>,
+        cpus: &[usize],
+    ) -> Result<Vec<ProcessRun>, Outcome> {
+        fs::create_dir_all(self.scratch.join(OUTPUT)).map_err(failed)?;
+        fs::write(self.scratch.join(ROOT), &self.root).map_err(failed)?;
+        let deadline = os::clock::now() + self.timeout + NEAR_GRACE;
+        let mut processes = Vec::new();
+        for job in &self.jobs {
+            let process = SubjectProcess { name: &self.client.name, job, deadline, server };
+            let command =
+                subject_process::command(&self.command, job, &self.scratch).map_err(failed)?;
+            let placement = Placement { cpus: cpus.to_vec(), ..Placement::at(Side::Near) };
+            let spawn = || topology.spawn(command, placement).map_err(failed);
+            processes.push(process.run(path, spawn)?);
+        }
+        Ok(processes)
+    }
+}
+
+fn declaration<'c>(
+    catalogue: &'c subject::Catalogue,
+    name: &str,
+) -> Result<&'c ClientDeclaration, Outcome> {
+    catalogue.client(name).ok_or_else(|| {
+        lacking(Lacking {
+            reason: format!("no client `{name}` is declared"),
+            remedy: "name a declared one, see wirelap list".to_owned(),
+        })
+    })
+}
+
+/// Makes sure that the files of a download are in `folder`, from which they are served.
+fn make_files(files: &[Asset], folder: &Path) -> std::io::Result<Vec<ServedFile>> {
+    let file = |file: &Asset| {
+        let digest = download_files::lay_out(folder, &file.name, file.bytes)?;
+        Ok(ServedFile { name: file.name.clone(), bytes: file.bytes, digest })
+    };
+    files.iter().map(file).collect()
+}

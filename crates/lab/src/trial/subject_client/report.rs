@@ -1,0 +1,347 @@
+//! What a client subject said, put into the words of rows. Nothing here judges what it says; `study` does.
+
+use super::{OUTPUT, ProcessRun, ServedFile, SubjectClient};
+use crate::trial::audit::LEAST_TICKS;
+use crate::trial::download_files;
+use crate::trial::job::NearReport;
+use crate::trial::observed::end_use;
+use crate::trial::outcome::failed;
+use os::machine::CpuTimes;
+use os::process::Counter;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::time::Duration;
+use study::experiment::Contender;
+use study::reconcile::{Case, KeyLogFacts};
+use study::record::{EndUse, Outcome, metric};
+use subject::contract::{self, FetchLine};
+use trace::{FetchOutcome, FetchRecord, Phases};
+use unit::Instant;
+
+/// What the subject came to.
+pub(crate) struct SubjectReport {
+    /// Its fetches, and what it says of itself.
+    pub(crate) near: NearReport,
+    /// What its processes used.
+    pub(crate) usage: EndUse,
+    /// Figures of the processes.
+    pub(crate) metrics: BTreeMap<String, f64>,
+    /// Its processor time from when it was ready to its end, as a share of one core.
+    pub(crate) busy: Option<f64>,
+    /// A file that is not what was served.
+    pub(crate) wrong_file: Option<String>,
+    expected: BTreeMap<u32, u64>,
+    told: BTreeMap<u32, u64>,
+    connections: Option<u64>,
+    named_connections: u64,
+    resumed: Option<u64>,
+    tls_told: Vec<String>,
+    key_log: Option<KeyLogFacts>,
+    /// When the measured work began, where it was warmed up.
+    since: Option<Instant>,
+}
+
+impl SubjectClient {
+    /// What they came to. It takes its time (files are digested, programs asked for their version): the link has to be
+    /// done by then.
+    pub(crate) fn report(&self, processes: &[ProcessRun]) -> Result<SubjectReport, Outcome> {
+        let urls: BTreeMap<u32, &str> = self
+            .jobs
+            .iter()
+            .flat_map(|job| &job.fetches)
+            .map(|fetch| (fetch.id, fetch.url.as_str()))
+            .collect();
+        let mut report = SubjectReport {
+            near: NearReport {
+                fetches: Vec::new(),
+                connections: Vec::new(),
+                uncounted: BTreeSet::new(),
+                server_time: BTreeMap::new(),
+                settings: self.settings(processes),
+                times: None,
+                schedule_lag: None,
+                before: Vec::new(),
+            },
+            usage: processes.iter().map(client_use).reduce(EndUse::with).unwrap_or_default(),
+            metrics: BTreeMap::new(),
+            // Of a download, what its client costs is the contest, from the start of its process on.
+            busy: busy(processes).filter(|_| self.files.is_none()),
+            wrong_file: None,
+            expected: self.expected.clone(),
+            told: BTreeMap::new(),
+            connections: sum(processes
+                .iter()
+                .map(|process| done(process).connections.map(u64::from))),
+            named_connections: 0,
+            resumed: None,
+            tls_told: Vec::new(),
+            key_log: self.key_log_facts(processes),
+            since: processes.first().filter(|_| self.client.warmup > 0).map(ready_at),
+        };
+        let mut named = Named::default();
+        for (number, process) in (0..).zip(processes) {
+            let zero = ready_at(process);
+            for told in &process.transcript.fetches {
+                named.note(number, &told.line);
+                let url = urls.get(&told.line.id).copied().unwrap_or_default();
+                report.near.fetches.push(record(zero, url, &told.line));
+                if let Some(bytes) = told.line.bytes.filter(|_| told.line.status == Some(200)) {
+                    report.told.insert(told.line.id, bytes);
+                }
+            }
+        }
+        report.near.fetches.sort_by_key(|fetch| fetch.id);
+        report.named_connections = named.connections.len() as u64;
+        report.resumed = named.resumed();
+        report.tls_told = named.tls.into_iter().collect();
+        report.metrics = metrics(processes, report.usage, self.client.warmup > 0);
+        if let Some(files) = &self.files {
+            let gib = report.expected.values().sum::<u64>() as f64 / GIB;
+            let seconds = report.usage.cpu_ms() / 1e3;
+            report.metrics.insert(metric::CPU_PER_GIB.to_owned(), seconds / gib);
+            report.wrong_file = self.wrong_file(files).map_err(failed)?;
+            let right = f64::from(u8::from(report.wrong_file.is_none()));
+            report.metrics.insert(metric::SHA256_OK.to_owned(), right);
+        }
+        Ok(report)
+    }
+
+    fn settings(&self, processes: &[ProcessRun]) -> BTreeMap<String, String> {
+        let mut settings = BTreeMap::new();
+        let mut note = |what: &str, value: &Option<String>| {
+            if let Some(value) = value {
+                settings.insert(format!("client {what}"), value.clone());
+            }
+        };
+        note("subject", &Some(self.client.name.clone()));
+        if let Some(ready) = processes.first().and_then(|process| process.transcript.ready.as_ref())
+        {
+            note("name", &ready.line.name);
+            // A runtime takes its time to start: it is asked only where nothing was told.
+            let asked = || {
+                let (program, arguments) = self.version.as_deref()?.split_first()?;
+                subject::version(program.as_ref(), arguments)
+            };
+            note("version", &ready.line.version.clone().or_else(asked));
+            note("runtime", &ready.line.runtime);
+        }
+        settings
+    }
+
+    /// What its key log tells, where it says that it wrote one; the user's own is given the same lines.
+    fn key_log_facts(&self, processes: &[ProcessRun]) -> Option<KeyLogFacts> {
+        let writes = |process: &ProcessRun| {
+            process.transcript.ready.as_ref().is_some_and(|told| told.line.key_log)
+        };
+        if !processes.iter().any(writes) {
+            return None;
+        }
+        let text = fs::read_to_string(&self.keys).unwrap_or_default();
+        if let Some(path) = &self.user_keys {
+            let appended = fs::OpenOptions::new().create(true).append(true).open(path);
+            // The user's key log is for looking at packets; no figure hangs on it.
+            let _ =
+                appended.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
+        }
+        Some(KeyLogFacts::read(&text))
+    }
+
+    /// The first file that is not what was served, and how it differs.
+    fn wrong_file(&self, files: &[ServedFile]) -> std::io::Result<Option<String>> {
+        for (id, file) in files.iter().enumerate() {
+            let path = self.scratch.join(OUTPUT).join(id.to_string());
+            let name = &file.name;
+            let (digest, bytes) = match download_files::digest(&path) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    return Ok(Some(format!("it left no file of {name}")));
+                }
+                read => read?,
+            };
+            if bytes != file.bytes {
+                let expected = file.bytes;
+                return Ok(Some(format!("its file of {name} has {bytes} bytes, not {expected}")));
+            }
+            if digest != file.digest {
+                return Ok(Some(format!("the SHA-256 of its file of {name} is wrong")));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl SubjectReport {
+    /// The case to be judged, but for the witnesses.
+    pub(crate) fn case<'a>(&'a self, contender: &'a Contender) -> Case<'a> {
+        Case {
+            transport: contender.transport.name(),
+            tls: contender.tls.version(),
+            fetches: &self.near.fetches,
+            expected: &self.expected,
+            told: &self.told,
+            connections: self.connections,
+            named_connections: self.named_connections,
+            tls_told: self.tls_told.clone(),
+            resumed: self.resumed,
+            packets: None,
+            since: self.since,
+            server: None,
+            key_log: self.key_log.as_ref(),
+        }
+    }
+}
+
+/// What is told of connections, over all processes.
+#[derive(Default)]
+struct Named {
+    connections: BTreeSet<(u32, u32)>,
+    taken_up: BTreeSet<(u32, u32)>,
+    tells_resumption: bool,
+    nameless: bool,
+    tls: BTreeSet<String>,
+}
+
+impl Named {
+    fn note(&mut self, number_of_process: u32, line: &FetchLine) {
+        self.tls.extend(line.tls.clone());
+        self.tells_resumption |= line.resumed.is_some();
+        let Some(number) = line.connection else {
+            self.nameless |= line.error.is_none();
+            return;
+        };
+        self.connections.insert((number_of_process, number));
+        if line.resumed == Some(true) {
+            self.taken_up.insert((number_of_process, number));
+        }
+    }
+
+    /// How many connections took up a session; None where that cannot be counted.
+    fn resumed(&self) -> Option<u64> {
+        (self.tells_resumption && !self.nameless).then_some(self.taken_up.len() as u64)
+    }
+}
+
+/// A fetch's line as a row.
+fn record(zero: Instant, url: &str, line: &FetchLine) -> FetchRecord {
+    let at = |ms: f64| zero + Duration::from_secs_f64(ms / 1e3);
+    let wished = FetchRecord::wished(line.id, url.to_owned(), at(line.started_ms));
+    FetchRecord {
+        connection: line.connection,
+        protocol: line.protocol.clone().unwrap_or_default(),
+        status: line.status,
+        body_bytes: line.bytes.unwrap_or(0),
+        phases: Phases {
+            connected: line.connected_ms.map(at),
+            secured: line.secured_ms.map(at),
+            sent: line.sent_ms.map(at),
+            first_byte: line.first_byte_ms.map(at),
+            last_byte: Some(at(line.ended_ms)),
+            ..wished.phases
+        },
+        outcome: match (&line.error, line.status) {
+            (Some(error), _) => FetchOutcome::Failed(error.clone()),
+            (None, Some(status)) if status >= 400 => {
+                FetchOutcome::Failed(format!("status {status}"))
+            }
+            (None, _) => FetchOutcome::Done,
+        },
+        ..wished
+    }
+}
+
+fn metrics(processes: &[ProcessRun], usage: EndUse, is_warm: bool) -> BTreeMap<String, f64> {
+    let mut metrics = BTreeMap::new();
+    let mut set = |name: &str, value: f64| metrics.insert(name.to_owned(), value);
+    let of_all = |span: &dyn Fn(&ProcessRun) -> Duration| {
+        processes.iter().map(span).sum::<Duration>().as_secs_f64() * 1e3
+    };
+    // Whoever asks for a warm client asks about a process that runs already.
+    let begun = |process: &ProcessRun| if is_warm { ready_at(process) } else { begun(process) };
+    set(metric::WALL_MS, of_all(&|process| process.ended.since(begun(process))));
+    // An adapter whose client tells no time before its first request cannot tell its start from its work.
+    if let startup @ 0.001.. = of_all(&startup) {
+        set(metric::STARTUP_MS, startup);
+    }
+    let transfer = |process: &ProcessRun| {
+        let lines = process.transcript.fetches.iter().map(|told| &told.line);
+        let end = lines.clone().map(|line| line.ended_ms).fold(0.0, f64::max);
+        let start = lines.map(|line| line.started_ms).fold(end, f64::min);
+        Duration::from_secs_f64((end - start) / 1e3)
+    };
+    set(metric::TRANSFER_MS, of_all(&transfer));
+    set(metric::CLIENT_CPU_MS, usage.cpu_ms());
+    set(metric::PEAK_MEMORY, usage.peak_memory_bytes as f64);
+    let told = |name, value: Option<u64>| value.map(|value| (name, value as f64));
+    let collections = sum(processes.iter().map(|process| done(process).gc_count));
+    let pauses = processes.iter().map(|process| done(process).gc_ms).sum::<Option<f64>>();
+    let heap = processes.iter().map(|process| done(process).heap_peak_bytes).max().flatten();
+    let managed = [
+        told(metric::GC_COUNT, collections),
+        pauses.map(|ms| (metric::GC_MS, ms)),
+        told(metric::HEAP_PEAK, heap),
+    ];
+    for (name, value) in managed.into_iter().flatten() {
+        set(name, value);
+    }
+    metrics
+}
+
+/// When the client was started: an adapter's own start is not the client's.
+fn begun(process: &ProcessRun) -> Instant {
+    let adapter = process.transcript.ready.as_ref().filter(|told| told.line.adapter);
+    adapter.map_or(process.started, |told| told.at)
+}
+
+/// From the client's start to its work, but for its warm-up.
+fn startup(process: &ProcessRun) -> Duration {
+    let first = process.transcript.fetches.iter().map(|told| told.line.started_ms);
+    let first = Duration::from_secs_f64(first.reduce(f64::min).unwrap_or(0.0) / 1e3);
+    let warmup = process.transcript.ready.as_ref().and_then(|told| told.line.warmup_ms);
+    let warmup = Duration::from_secs_f64(warmup.unwrap_or(0.0) / 1e3);
+    match begun(process) == process.started {
+        true => ready_at(process).since(process.started).saturating_sub(warmup),
+        false => first,
+    }
+}
+
+/// What a client used: an adapter's own processor time is not the client's.
+fn client_use(process: &ProcessRun) -> EndUse {
+    let usage = end_use(process.usage);
+    let adapter = done(process).adapter_cpu_ms.unwrap_or(0.0);
+    let share = if usage.cpu_ms() > 0.0 { (adapter / usage.cpu_ms()).min(1.0) } else { 0.0 };
+    EndUse {
+        user_ms: usage.user_ms * (1.0 - share),
+        system_ms: usage.system_ms * (1.0 - share),
+        ..usage
+    }
+}
+
+/// The share of one core that its work took, without its start; None where that is too short to be told by what counts.
+fn busy(processes: &[ProcessRun]) -> Option<f64> {
+    let (mut cpu_ms, mut span) = (0.0, Duration::ZERO);
+    for process in processes {
+        let usage = client_use(process);
+        // An adapter starts its client when it is ready itself.
+        let before =
+            if begun(process) == process.started { process.spent? } else { Duration::ZERO };
+        cpu_ms += (usage.cpu_ms() - before.as_secs_f64() * 1e3).max(0.0);
+        span += process.ended.since(ready_at(process));
+    }
+    let by_ticks = processes.iter().any(|process| process.usage.counted_by == Counter::Wait4);
+    let least = if by_ticks { CpuTimes::TICK * LEAST_TICKS } else { CpuTimes::TICK };
+    (span >= least).then(|| cpu_ms / (span.as_secs_f64() * 1e3))
+}
+
+const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
+
+fn ready_at(process: &ProcessRun) -> Instant {
+    process.transcript.ready.as_ref().map_or(process.started, |told| told.at)
+}
+
+fn done(process: &ProcessRun) -> contract::Done {
+    process.transcript.done.as_ref().map(|told| told.line.clone()).unwrap_or_default()
+}
+
+/// The sum of what all of them tell; None where one does not.
+fn sum(told: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    told.sum()
+}

@@ -1,0 +1,152 @@
+//! Holds the plan of crates and folders that ARCHITECTURE.md shows. A new edge is decided there and here, not in passing.
+//!
+//! - [`PLAN`] lists for each crate the crates that it may use. An edge that is not listed fails, and so does a listed
+//!   one that Cargo.toml lacks or that no source file uses.
+//! - Within a crate, no circle of imports goes through a folder beside lib.rs: its folders can be read one after another.
+//!   [`KNOWN_CIRCLES`] lists those that are still there. A listed one that is gone fails.
+//! - `unsafe` code is in `os` alone.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "architecture/imports.rs"]
+mod imports;
+
+use imports::Modules;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Each crate, and the crates that it may use.
+const PLAN: &[(&str, &[&str])] = &[
+    ("unit", &[]),
+    ("trace", &["unit"]),
+    ("wire", &["trace"]),
+    ("link", &["trace", "unit"]),
+    ("page", &["unit"]),
+    ("study", &["trace", "unit"]),
+    ("endpoint", &["unit"]),
+    ("proto", &["wire", "endpoint", "trace", "unit"]),
+    ("secure", &["endpoint", "trace", "unit"]),
+    ("client", &["proto", "secure", "page", "endpoint", "trace", "unit"]),
+    ("origin", &["proto", "secure", "page", "endpoint", "trace", "unit"]),
+    ("os", &["wire", "secure", "link", "endpoint", "trace", "unit"]),
+    ("report", &["study", "trace", "unit"]),
+    ("subject", &["os", "study", "unit"]),
+    (
+        "lab",
+        &[
+            "client", "endpoint", "link", "origin", "os", "page", "proto", "report", "secure",
+            "study", "subject", "trace", "unit", "wire",
+        ],
+    ),
+];
+
+/// Top-level modules that import each other in a circle today. Take a line away with its circle; add none.
+const KNOWN_CIRCLES: &[(&str, &[&str])] = &[
+    ("wire", &["fields", "h1"]),
+    (
+        "study",
+        &[
+            "audit",
+            "blocks",
+            "experiment",
+            "family",
+            "plan",
+            "published",
+            "reconcile",
+            "record",
+            "result",
+        ],
+    ),
+    ("proto", &["connection", "error", "h1", "prepared", "schedule"]),
+    ("origin", &["origin", "peer", "talk"]),
+    ("os", &["cgroup", "process"]),
+];
+
+#[test]
+fn crates_use_exactly_the_crates_that_the_plan_gives_them() {
+    let declared = declared_dependencies();
+    let mut faults = Vec::new();
+    for (krate, uses) in &declared {
+        let Some(planned) = planned(krate) else {
+            faults.push(format!("{krate} is not in the plan"));
+            continue;
+        };
+        let unplanned = uses.iter().filter(|used| !planned.contains(used.as_str()));
+        faults.extend(unplanned.map(|used| format!("{krate} -> {used} is not in the plan")));
+    }
+    for (krate, uses) in PLAN {
+        let Some(declared) = declared.get(*krate) else {
+            faults.push(format!("the plan has {krate}, and there is no such crate"));
+            continue;
+        };
+        let modules = Modules::read(&source_folder(krate));
+        for used in uses.iter() {
+            if !declared.contains(*used) || !modules.name_crate(used) {
+                faults.push(format!("the plan allows {krate} -> {used}, and nothing uses it"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn no_circle_of_imports_goes_through_a_folder() {
+    let mut faults = Vec::new();
+    for (krate, _) in PLAN {
+        let modules = Modules::read(&source_folder(krate));
+        let circles = modules.circles();
+        let known: Vec<Vec<&str>> = KNOWN_CIRCLES
+            .iter()
+            .filter(|(of, _)| of == krate)
+            .map(|(_, circle)| circle.to_vec())
+            .collect();
+        for circle in circles.iter().filter(|circle| !known.contains(circle)) {
+            let imports = modules.imports_within(circle).join("\n  ");
+            faults.push(format!("{krate}: {} import each other:\n  {imports}", circle.join(", ")));
+        }
+        for gone in known.iter().filter(|known| !circles.contains(known)) {
+            let gone = gone.join(", ");
+            faults.push(format!("{krate}: {gone} are no circle any more: mend KNOWN_CIRCLES"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn unsafe_code_is_allowed_in_os_alone() {
+    for (krate, _) in PLAN.iter().filter(|(krate, _)| *krate != "os") {
+        for (file, text) in imports::sources(&source_folder(krate)) {
+            let file = file.display();
+            assert!(!text.contains("allow(unsafe_code)"), "{krate}: {file} allows unsafe code");
+        }
+    }
+}
+
+fn planned(krate: &str) -> Option<BTreeSet<&'static str>> {
+    let (_, uses) = PLAN.iter().find(|(name, _)| *name == krate)?;
+    Some(uses.iter().copied().collect())
+}
+
+fn source_folder(krate: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(krate).join("src")
+}
+
+/// What each crate's Cargo.toml depends on within the workspace; dev-dependencies are free.
+fn declared_dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let name = |value: &Value| value["name"].as_str().unwrap().to_owned();
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    let dependencies = |package: &Value| {
+        let all = package["dependencies"].as_array().unwrap().iter();
+        all.filter(|one| one["kind"] != "dev" && !one["path"].is_null()).map(name).collect()
+    };
+    packages.map(|package| (name(package), dependencies(package))).collect()
+}

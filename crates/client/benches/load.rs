@@ -48,7 +48,7 @@ impl Driven {
         };
         let (load, now) = (Load::new(plan), Instant::from_nanos(1));
         let mut driven = Self { load, sockets: Vec::new(), now, out: SendBuf::new() };
-        driven.load.handle_timeout(now);
+        driven.load.handle_start(now);
         let mut sockets = Vec::new();
         while let Some(action) = driven.load.poll_action() {
             let Action::Connect { socket, .. } = action else { continue };

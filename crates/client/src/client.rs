@@ -1,37 +1,41 @@
 //! The client: fetches wait in the pool, go out on connections, and end as records.
 //!
-//! This file holds the fetches' way; `sockets` holds the connections' way, `events` what the
-//! protocols' machines tell, and `settling` when a whole response counts. The one rule: whatever
+//! This file holds the fetches' way; `connections` holds the connections' way, `events` what the
+//! protocols' machines tell, and `drained` when a whole response counts. The one rule: whatever
 //! happened, `pump` follows, and after it nothing that could be begun is left.
 
+mod connections;
+mod drained;
 mod events;
-mod settling;
-mod sockets;
 
-use crate::carrier::{Carrier, Life, Slot, Told};
 use crate::config::{ClientConfig, KeepAlive, Priorities};
+use crate::connection::PooledConnection;
 use crate::failure::Failure;
-use crate::fetch::{Acted, Carried, Fetch, FetchId, Retried, State};
+use crate::fetch::{Acted, Assignment, Fetch, FetchId, Retried, State};
 use crate::pool::{Origin, OriginId, Pool, Step};
 use crate::profile;
 use crate::timers::Wake;
-use crate::transport::Protocol;
+use crate::transport_choice::connection_settings;
 use crate::work::Work;
-use endpoint::{Action, SocketId};
+use endpoint::{Action, ConnectionId, SocketId};
 use page::Url;
 use proto::{Fin, Refused, RequestHead, StreamId};
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::rc::Rc;
 use std::time::Duration;
+use transport::{ClientSettings, Protocol};
 use unit::Instant;
 
 /// An end point that does the work `W` over connections of its own.
 #[derive(Debug)]
 pub struct Client<W> {
     config: ClientConfig,
+    settings: Rc<ClientSettings>,
     work: W,
     phase: Phase,
     pool: Pool,
-    slots: Vec<Option<Slot>>,
+    /// By `ConnectionId`.
+    connections: Vec<Option<PooledConnection>>,
     free: Vec<usize>,
     fetches: BTreeMap<FetchId, Fetch>,
     wake: Wake,
@@ -44,8 +48,6 @@ pub struct Client<W> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Nobody has told the time yet.
-    Idle,
     Running,
     /// All is done, but connections still have to say why they close; until then at most.
     Leaving {
@@ -62,10 +64,11 @@ impl<W: Work> Client<W> {
     pub fn new(config: ClientConfig, work: W) -> Self {
         Self {
             pool: Pool::new(config.limits),
+            settings: connection_settings(&config, config.transport.offer),
             config,
             work,
-            phase: Phase::Idle,
-            slots: Vec::new(),
+            phase: Phase::Running,
+            connections: Vec::new(),
             free: Vec::new(),
             fetches: BTreeMap::new(),
             wake: Wake::default(),
@@ -96,7 +99,6 @@ impl<W: Work> Client<W> {
         if self.is_ending() {
             return;
         }
-        self.phase = Phase::Running;
         loop {
             while let Some(id) = self.work.poll_cancel() {
                 self.abandon(now, id, Failure::Cancelled);
@@ -110,10 +112,10 @@ impl<W: Work> Client<W> {
             }
             match self.pool.next_step() {
                 Some(Step::Open(origin)) => self.open(now, origin),
-                Some(Step::Send(fetch, socket)) => self.send(now, fetch, socket),
-                Some(Step::Evict(socket)) => {
-                    if let Some(slot) = self.take(socket) {
-                        self.retire(now, slot);
+                Some(Step::Send(fetch, connection)) => self.send(now, fetch, connection),
+                Some(Step::Evict(connection)) => {
+                    if let Some(connection) = self.take(connection) {
+                        self.retire(now, connection);
                     }
                 }
                 None => break,
@@ -147,58 +149,68 @@ impl<W: Work> Client<W> {
         Origin { scheme, host: url.host.clone(), port: url.port.unwrap_or(scheme.default_port()) }
     }
 
-    fn place_in_pool(&mut self, url: &Url) -> OriginId {
+    fn pool_origin(&mut self, url: &Url) -> OriginId {
         let origin = self.origin_of(url);
         let known = self.config.transport.known(origin.scheme);
         self.pool.enter(origin, known)
     }
 
-    /// Makes the request of `id` on `socket`.
-    fn send(&mut self, now: Instant, id: FetchId, socket: SocketId) {
-        let Some(mut slot) = self.take(socket) else { return };
+    /// Makes the request of `id` on a connection.
+    fn send(&mut self, now: Instant, id: FetchId, connection: ConnectionId) {
+        let Some(mut connection) = self.take(connection) else { return };
         if let Some(fetch) = self.fetches.get(&id) {
-            let head = self.head(fetch, &slot.carrier);
+            let head = self.head(fetch, connection.exchanges.protocol);
             let fin = if fetch.spec.body.is_empty() { Fin::Last } else { Fin::More };
-            let asked = match slot.carrier.machine() {
+            let asked = match connection.transport.machine() {
                 Some(machine) => machine.request(now, &head, fin),
                 None => Err(Refused::Draining),
             };
             match asked {
-                Ok(stream) => self.sent(now, id, &mut slot.carrier, stream),
+                Ok(stream) => self.sent(now, id, &mut connection, stream),
                 Err(Refused::Full | Refused::Draining) => self.admit(now, id),
                 Err(refused @ (Refused::Unsendable(_) | Refused::NotAllowed)) => {
-                    let place = slot.carrier.place.clone();
+                    let destination = connection.exchanges.destination.clone();
                     let reason = refused.to_string();
-                    self.end(now, id, Err(Failure::Unsendable { place, reason }));
+                    self.end(now, id, Err(Failure::Unsendable { destination, reason }));
                 }
             }
         }
-        self.put_back(now, slot);
+        self.put_back(now, connection);
     }
 
     /// The request of `id` is in the machine's hands.
-    fn sent(&mut self, now: Instant, id: FetchId, carrier: &mut Carrier, stream: StreamId) {
+    fn sent(
+        &mut self,
+        now: Instant,
+        id: FetchId,
+        connection: &mut PooledConnection,
+        stream: StreamId,
+    ) {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        fetch.sent(now, carried(carrier, stream, fetch.asked));
+        let opening = connection.opening_for(fetch.asked);
+        let PooledConnection { transport, exchanges, .. } = connection;
+        let (Some(protocol), Some(machine)) = (exchanges.protocol, transport.machine()) else {
+            return;
+        };
+        let (connection, number) = (exchanges.connection, exchanges.record.id);
+        fetch.sent(now, Assignment { connection, number, stream, protocol, opening });
         if self.config.priorities == Priorities::Chromium {
-            let rank = carrier.place_in_tree(fetch.spec.priority.urgency);
-            if let Some(machine) = carrier.machine() {
-                machine.prioritise(stream, rank);
-            }
+            machine.prioritise(stream, exchanges.dependency(fetch.spec.priority.urgency));
         }
-        carrier.begin(stream, id, &fetch.spec);
+        exchanges.begin(stream, id, &fetch.spec);
+        exchanges.upload(machine, stream);
         if let Some(due) = self.due(id) {
             self.wake.by(due);
         }
     }
 
-    fn head(&self, fetch: &Fetch, carrier: &Carrier) -> RequestHead {
+    fn head(&self, fetch: &Fetch, protocol: Option<Protocol>) -> RequestHead {
         let url = &fetch.spec.url;
         let scheme = self.config.transport.scheme(url.scheme);
         let mut fields = self.config.profile.fields(&fetch.spec, url);
         // Chromium sends the field over HTTP/2 (RFC 9218 §5); in SPDY's time there was none.
         if self.config.priorities != Priorities::Silent
-            && carrier.record.protocol == Protocol::Http2.name()
+            && protocol == Some(Protocol::Http2)
             && let Some(value) = profile::priority_value(fetch.spec.priority)
             && fields.find(b"priority").is_none()
         {
@@ -217,10 +229,10 @@ impl<W: Work> Client<W> {
         let whole = self.config.timeouts.whole.map(|limit| fetch.queued() + limit);
         match fetch.state {
             State::Waiting => whole,
-            State::Active { socket, .. } => {
+            State::Active { connection, .. } => {
                 // Responses that share a connection take turns: one that waits for others has not stalled.
-                let heard = self.slots.get(socket.0).and_then(Option::as_ref);
-                let heard = heard.map_or(fetch.progress, |slot| slot.carrier.heard);
+                let connection = self.connections.get(connection.0).and_then(Option::as_ref);
+                let heard = connection.map_or(fetch.progress, |open| open.exchanges.heard);
                 let stall = heard.max(fetch.progress) + self.config.timeouts.stall;
                 Some(whole.map_or(stall, |whole| whole.min(stall)))
             }
@@ -236,10 +248,10 @@ impl<W: Work> Client<W> {
         let Some(fetch) = self.fetches.get(&id) else { return };
         let failure = match (self.config.timeouts.whole, fetch.state) {
             (Some(limit), _) if fetch.queued() + limit <= now => Failure::TooSlow { limit },
-            (_, State::Active { socket, .. }) => {
-                let Some(Some(slot)) = self.slots.get(socket.0) else { return };
+            (_, State::Active { connection, .. }) => {
+                let Some(Some(connection)) = self.connections.get(connection.0) else { return };
                 Failure::Stalled {
-                    place: slot.carrier.place.clone(),
+                    destination: connection.exchanges.destination.clone(),
                     span: self.config.timeouts.stall,
                 }
             }
@@ -251,14 +263,14 @@ impl<W: Work> Client<W> {
     /// Ends a fetch before its time, wherever it is.
     fn abandon(&mut self, now: Instant, id: FetchId, failure: Failure) {
         let Some(fetch) = self.fetches.get(&id) else { return };
-        if let State::Active { socket, stream } = fetch.state
-            && let Some(mut slot) = self.take(socket)
+        if let State::Active { connection, stream } = fetch.state
+            && let Some(mut connection) = self.take(connection)
         {
-            slot.carrier.exchanges.remove(&stream);
-            if let Some(machine) = slot.carrier.machine() {
+            connection.exchanges.streams.remove(&stream);
+            if let Some(machine) = connection.transport.machine() {
                 machine.reset(now, stream);
             }
-            self.put_back(now, slot);
+            self.put_back(now, connection);
         }
         self.end(now, id, Err(failure));
     }
@@ -268,7 +280,7 @@ impl<W: Work> Client<W> {
         let Some(fetch) = self.fetches.remove(&id) else { return };
         if fetch.state == State::Waiting {
             let urgency = fetch.spec.priority.urgency;
-            let origin = self.place_in_pool(&fetch.spec.url);
+            let origin = self.pool_origin(&fetch.spec.url);
             self.pool.forget(origin, urgency, id);
         }
         let outcome = outcome.and_then(|()| fetch.check());
@@ -290,71 +302,40 @@ impl<W: Work> Client<W> {
         if acted == Acted::Perhaps {
             // What was kept as long as the dead one is likely to be dead too.
             let url = fetch.spec.url.clone();
-            let origin = self.place_in_pool(&url);
+            let origin = self.pool_origin(&url);
             self.close_idle(now, origin);
         }
         self.admit(now, id);
     }
 
-    /// Puts a connection back, tells the pool how it stands and the driver what it wants.
-    fn put_back(&mut self, now: Instant, mut slot: Slot) {
-        let Slot { layer, carrier, .. } = &mut slot;
-        self.events(now, carrier, &mut &[][..]);
-        if carrier.is_over(layer) || self.has_served(carrier) {
-            return self.retire(now, slot);
+    /// Puts a connection back, tells the pool what it takes and the driver what it wants.
+    fn put_back(&mut self, now: Instant, mut connection: PooledConnection) {
+        self.drive(now, &mut connection, |transport, events| transport.drain_events(now, events));
+        if connection.is_over() || self.has_served(&connection) {
+            return self.retire(now, connection);
         }
-        self.rank(carrier);
-        let socket = carrier.socket;
-        if let Some(due) = carrier.due(self.config.timeouts.connect) {
+        let PooledConnection { transport, exchanges, socket } = &mut connection;
+        if let Some(machine) = transport.machine() {
+            self.tell_pool(exchanges, machine);
+        }
+        if let Some(due) = transport.poll_timeout() {
             self.wake.by(due);
         }
-        if carrier.told == Told::No && carrier.may_transmit(layer) {
-            carrier.told = Told::Yes;
+        if let Some(socket) = *socket
+            && transport.poll_wants_transmit()
+        {
             self.actions.push_back(Action::Transmit(socket));
         }
-        self.slots[socket.0] = Some(slot);
+        self.keep(connection);
     }
 
     /// Whether the client closes a connection that it could go on with. HTTP/1.1 says so in the request, and
     /// its machine ends by itself.
-    fn has_served(&self, carrier: &Carrier) -> bool {
+    fn has_served(&self, connection: &PooledConnection) -> bool {
         self.config.keep_alive == KeepAlive::Off
-            && carrier.record.requests > 0
-            && carrier.is_idle()
-            && carrier.record.protocol != Protocol::Http1.name()
-    }
-
-    /// All is done: closes what is open, and tells the driver once the last words are out.
-    fn finish(&mut self, now: Instant) {
-        self.phase = Phase::Leaving { until: now + LAST_WORDS };
-        for index in 0..self.slots.len() {
-            if let Some(slot) = self.slots[index].take() {
-                match slot.life {
-                    // It was closed before, for a reason that the peer is to hear: a GOAWAY, an alert.
-                    Life::Closing => self.slots[index] = Some(slot),
-                    Life::Live | Life::Gone => self.retire(now, slot),
-                }
-            }
-        }
-        self.leave();
-    }
-
-    /// Tells the driver, where no connection is left.
-    fn leave(&mut self) {
-        let leaving = matches!(self.phase, Phase::Leaving { .. });
-        if leaving && self.slots.iter().all(Option::is_none) {
-            self.phase = Phase::Finished;
-            self.actions.push_back(Action::Finish);
-        }
-    }
-
-    /// Whoever has not heard why by now is not told.
-    fn leave_at_once(&mut self) {
-        for index in 0..self.slots.len() {
-            if let Some(slot) = self.slots[index].take() {
-                self.release(slot);
-            }
-        }
+            && connection.exchanges.record.requests > 0
+            && connection.is_idle()
+            && connection.exchanges.protocol != Some(Protocol::Http1)
     }
 
     fn is_ending(&self) -> bool {
@@ -362,15 +343,12 @@ impl<W: Work> Client<W> {
     }
 }
 
-/// How the connection took a fetch that was asked for at `asked`.
-fn carried(carrier: &Carrier, stream: StreamId, asked: Instant) -> Carried<'_> {
-    let record = &carrier.record;
-    let opened_for_it = record.requests == 0 && record.opened >= asked;
-    Carried {
-        socket: carrier.socket,
-        connection: record.id,
-        stream,
-        protocol: &record.protocol,
-        opening: opened_for_it.then_some((record.opened, record.connected, record.secured)),
-    }
+/// The connection that a socket carries. Over TCP each has its own, and they share a number.
+fn connection_of(socket: SocketId) -> ConnectionId {
+    ConnectionId(socket.0)
+}
+
+/// The socket that carries a connection.
+fn socket_of(connection: ConnectionId) -> SocketId {
+    SocketId(connection.0)
 }

@@ -2,7 +2,7 @@
 
 use crate::hosts::Hosts;
 use crate::profile::Profile;
-use crate::transport::Transport;
+use crate::transport_choice::Transport;
 use endpoint::SocketSettings;
 use secure::ClientTls;
 use std::time::Duration;

@@ -12,32 +12,34 @@ use unit::format_duration;
 pub(crate) enum Failure {
     #[error("the address of {host} is not known; is the name right, and the network up?")]
     UnknownHost { host: String },
-    #[error("no connection to {place}: {error}{}", connect_hint(error))]
-    Connect { place: Place, error: SocketError },
-    #[error("no connection to {place} within {}: {missing} did not answer", format_duration(*.within))]
-    ConnectTime { place: Place, within: Duration, missing: &'static str },
-    #[error("no secured connection to {place}: {error}")]
-    Handshake { place: Place, error: TlsError },
-    #[error("{place} did not agree to the protocol asked for (ALPN {offered}): it chose {chosen}")]
-    NoAgreement { place: Place, offered: String, chosen: String },
-    #[error("the connection to {place} broke: {error}")]
-    Socket { place: Place, error: SocketError },
-    #[error("the connection to {place} broke: {error}")]
-    Tls { place: Place, error: TlsError },
-    #[error("{place}: {error}")]
-    Protocol { place: Place, error: proto::Error },
-    #[error("{place} closed the connection before its response was whole")]
-    Closed { place: Place },
+    #[error("no connection to {destination}: {error}{}", connect_hint(error))]
+    Connect { destination: Destination, error: SocketError },
+    #[error("no connection to {destination} within {}: {missing} did not answer", format_duration(*.within))]
+    ConnectTime { destination: Destination, within: Duration, missing: &'static str },
+    #[error("no secured connection to {destination}: {error}")]
+    Handshake { destination: Destination, error: TlsError },
     #[error(
-        "{place} sent more after the end of the body: its Content-Length is too small, or its framing is broken"
+        "{destination} did not agree to the protocol asked for (ALPN {offered}): it chose {chosen}"
     )]
-    Surplus { place: Place },
-    #[error("the request cannot be sent to {place}: {reason}")]
-    Unsendable { place: Place, reason: String },
-    #[error("{place}: {reason}")]
-    Refused { place: Place, reason: String },
-    #[error("nothing came from {place} for {}", format_duration(*.span))]
-    Stalled { place: Place, span: Duration },
+    NoAgreement { destination: Destination, offered: String, chosen: String },
+    #[error("the connection to {destination} broke: {error}")]
+    Socket { destination: Destination, error: SocketError },
+    #[error("the connection to {destination} broke: {error}")]
+    Tls { destination: Destination, error: TlsError },
+    #[error("{destination}: {error}")]
+    Protocol { destination: Destination, error: proto::Error },
+    #[error("{destination} closed the connection before its response was whole")]
+    Closed { destination: Destination },
+    #[error(
+        "{destination} sent more after the end of the body: its Content-Length is too small, or its framing is broken"
+    )]
+    Surplus { destination: Destination },
+    #[error("the request cannot be sent to {destination}: {reason}")]
+    Unsendable { destination: Destination, reason: String },
+    #[error("{destination}: {reason}")]
+    Refused { destination: Destination, reason: String },
+    #[error("nothing came from {destination} for {}", format_duration(*.span))]
+    Stalled { destination: Destination, span: Duration },
     #[error("the fetch was not done within {}", format_duration(*.limit))]
     TooSlow { limit: Duration },
     #[error("more than {limit} redirects, the last one to {to}")]
@@ -107,14 +109,14 @@ impl Failure {
     }
 }
 
-/// A name and where it led.
+/// Where a connection goes: the name asked for, and the address that it led to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Destination {
     pub(crate) authority: String,
     pub(crate) remote: SocketAddr,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for Destination {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let remote = self.remote.to_string();
         if self.authority == remote {

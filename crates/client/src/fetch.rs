@@ -3,12 +3,12 @@
 
 use crate::failure::Failure;
 use crate::redirect;
-use crate::transport::Protocol;
 use bytes::Bytes;
-use endpoint::SocketId;
+use endpoint::ConnectionId;
 use page::{Kind, Priority, Url};
 use proto::{Fields, Method, ResponseHead, StreamId};
 use trace::{FetchOutcome, FetchRecord, Phases};
+use transport::{Protocol, Timings};
 use unit::{ByteSize, Instant};
 
 /// A fetch's number within the trial, in the order of asking.
@@ -74,7 +74,7 @@ pub(crate) enum State {
     /// In the pool's queue.
     Waiting,
     /// On a connection.
-    Active { socket: SocketId, stream: StreamId },
+    Active { connection: ConnectionId, stream: StreamId },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,13 +84,14 @@ pub(crate) enum Retried {
 }
 
 /// Which connection took the request.
-pub(crate) struct Carried<'a> {
-    pub(crate) socket: SocketId,
-    pub(crate) connection: u32,
+pub(crate) struct Assignment {
+    pub(crate) connection: ConnectionId,
+    /// The connection's number in records.
+    pub(crate) number: u32,
     pub(crate) stream: StreamId,
-    pub(crate) protocol: &'a str,
-    /// Connect start, connected and secured, where the connection was opened for this fetch.
-    pub(crate) opening: Option<(Instant, Option<Instant>, Option<Instant>)>,
+    pub(crate) protocol: Protocol,
+    /// How the connection was opened, where that was for this fetch.
+    pub(crate) opening: Option<Timings>,
 }
 
 impl Fetch {
@@ -114,16 +115,16 @@ impl Fetch {
     }
 
     /// The request went out.
-    pub(crate) fn sent(&mut self, now: Instant, carried: Carried<'_>) {
-        self.state = State::Active { socket: carried.socket, stream: carried.stream };
+    pub(crate) fn sent(&mut self, now: Instant, assigned: Assignment) {
+        let Assignment { connection, number, stream, protocol, opening } = assigned;
+        self.state = State::Active { connection, stream };
         self.progress = now;
-        self.record.connection = Some(carried.connection);
+        self.record.connection = Some(number);
         // HTTP/1.1 has no streams; its machine counts exchanges.
-        self.record.stream =
-            if carried.protocol == Protocol::Http1.name() { 0 } else { carried.stream.0 };
-        carried.protocol.clone_into(&mut self.record.protocol);
-        if let Some((start, connected, secured)) = carried.opening {
-            self.record.phases.connect_start = Some(start);
+        self.record.stream = if protocol == Protocol::Http1 { 0 } else { stream.0 };
+        protocol.name().clone_into(&mut self.record.protocol);
+        if let Some(Timings { opened, connected, secured }) = opening {
+            self.record.phases.connect_start = Some(opened);
             self.record.phases.connected = connected;
             self.record.phases.secured = secured;
         }

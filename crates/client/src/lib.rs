@@ -13,7 +13,7 @@
 //! let list = FetchList::new([FetchSpec::get("http://10.0.0.2/hello".parse()?)], Bodies::Keep);
 //! let tls = secure::ClientTls::new(Default::default())?;
 //! let mut client = Client::new(ClientConfig::new(Transport::H1, tls), list);
-//! client.handle_timeout(Instant::ZERO);
+//! client.handle_start(Instant::ZERO);
 //! let Some(Action::Connect { socket, .. }) = client.poll_action() else { panic!("no connect") };
 //! client.handle_connected(Instant::ZERO, socket, "10.0.0.1:50000".parse()?);
 //! let mut sent = SendBuf::new();
@@ -26,9 +26,9 @@
 //! ```
 
 mod calls;
-mod carrier;
 mod client;
 mod config;
+mod connection;
 mod download;
 mod echo;
 mod failure;
@@ -41,7 +41,7 @@ mod pool;
 mod profile;
 mod redirect;
 mod timers;
-mod transport;
+mod transport_choice;
 mod web_socket;
 mod work;
 
@@ -59,6 +59,7 @@ pub use fetch_list::{Answer, Bodies, FetchList};
 pub use hosts::{Hosts, Place, Resolver};
 pub use page_load::PageLoad;
 pub use profile::Profile;
-pub use transport::{Offer, Protocol, Security, Transport};
+pub use transport::{Offer, Protocol};
+pub use transport_choice::{Security, Transport};
 pub use web_socket::{Conversation, WebSocketClient, WebSocketConfig};
 pub use work::Work;

@@ -16,7 +16,7 @@
 //! let target = Target { url: "http://10.0.0.2/hello".parse()?, exchange, weight: 1 };
 //! let access = Access::new(Transport::H1, secure::ClientTls::new(Default::default())?);
 //! let mut load = Load::new(LoadPlan { requests: Some(2), ..LoadPlan::new(vec![target], access) });
-//! load.handle_timeout(Instant::ZERO);
+//! load.handle_start(Instant::ZERO);
 //! let Some(Action::Connect { socket, .. }) = load.poll_action() else { panic!("no connect") };
 //! load.handle_connected(Instant::ZERO, socket, "10.0.0.1:50000".parse()?);
 //! for _ in 0..2 {
@@ -30,9 +30,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod book;
-mod channel;
+mod connection;
 mod engine;
+mod ledger;
 mod pace;
 mod plan;
 mod server;

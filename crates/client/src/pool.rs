@@ -16,10 +16,10 @@
 
 use crate::config::PoolLimits;
 use crate::fetch::FetchId;
-use crate::transport::Protocol;
-use endpoint::SocketId;
+use endpoint::ConnectionId;
 use page::Scheme;
 use std::collections::{BTreeSet, HashMap};
+use transport::Protocol;
 
 /// Whose connections are shared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -36,12 +36,12 @@ pub(crate) struct OriginId(usize);
 /// What is to be done next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Open a connection; tell its socket with `opened`.
+    /// Open a connection; tell its number with `opened`.
     Open(OriginId),
     /// Make this request on this connection. It has left the queue.
-    Send(FetchId, SocketId),
+    Send(FetchId, ConnectionId),
     /// Close this idle connection: another origin needs its place.
-    Evict(SocketId),
+    Evict(ConnectionId),
 }
 
 #[derive(Debug)]
@@ -75,17 +75,17 @@ enum Attempts {
 
 #[derive(Debug)]
 struct Member {
-    socket: SocketId,
-    state: Standing,
+    connection: ConnectionId,
+    state: MemberState,
 }
 
-/// How a connection stands in its pool.
+/// What a connection takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum MemberState {
     /// Connecting or shaking hands.
     Opening,
     /// Takes this many more requests now.
-    Open { room: usize, load: Load },
+    Open { available: usize, load: Load },
     /// Takes no more requests, ever.
     Draining,
 }
@@ -142,8 +142,8 @@ impl Pool {
     }
 
     /// A connection was begun, as `Step::Open` asked.
-    pub(crate) fn opened(&mut self, id: OriginId, socket: SocketId) {
-        self.origins[id.0].members.push(Member { socket, state: Standing::Opening });
+    pub(crate) fn opened(&mut self, id: OriginId, connection: ConnectionId) {
+        self.origins[id.0].members.push(Member { connection, state: MemberState::Opening });
         self.total += 1;
         self.restless.insert(id.0);
     }
@@ -154,18 +154,20 @@ impl Pool {
         self.restless.insert(id.0);
     }
 
-    /// A connection stands otherwise than before.
-    pub(crate) fn stands(&mut self, id: OriginId, socket: SocketId, state: Standing) {
+    /// A connection takes more or less than before.
+    pub(crate) fn changed(&mut self, id: OriginId, connection: ConnectionId, state: MemberState) {
         let origin = &mut self.origins[id.0];
         let members = &mut origin.members;
-        let Some(place) = members.iter().position(|member| member.socket == socket) else { return };
+        let Some(place) = members.iter().position(|member| member.connection == connection) else {
+            return;
+        };
         if members[place].state == state {
             return;
         }
-        if members[place].state == Standing::Opening {
+        if members[place].state == MemberState::Opening {
             origin.attempts = Attempts::Succeed;
         }
-        if matches!(state, Standing::Open { load: Load::Idle, .. }) {
+        if matches!(state, MemberState::Open { load: Load::Idle, .. }) {
             // It may make way for another origin.
             self.restless.extend(self.crowded.iter());
         }
@@ -177,10 +179,10 @@ impl Pool {
     }
 
     /// A connection is gone.
-    pub(crate) fn closed(&mut self, id: OriginId, socket: SocketId) {
+    pub(crate) fn closed(&mut self, id: OriginId, connection: ConnectionId) {
         let members = &mut self.origins[id.0].members;
         let before = members.len();
-        members.retain(|member| member.socket != socket);
+        members.retain(|member| member.connection != connection);
         self.total -= before - members.len();
         self.restless.extend(self.crowded.iter());
         self.restless.insert(id.0);
@@ -188,10 +190,10 @@ impl Pool {
 
     /// An attempt to connect failed: its connection is to be forgotten. Gives the requests that will
     /// get none.
-    pub(crate) fn failed(&mut self, id: OriginId, socket: SocketId) -> Vec<FetchId> {
-        self.closed(id, socket);
+    pub(crate) fn failed(&mut self, id: OriginId, connection: ConnectionId) -> Vec<FetchId> {
+        self.closed(id, connection);
         let origin = &mut self.origins[id.0];
-        if origin.members.iter().any(|member| member.state != Standing::Draining) {
+        if origin.members.iter().any(|member| member.state != MemberState::Draining) {
             origin.attempts = Attempts::Fail;
             return Vec::new();
         }
@@ -217,9 +219,9 @@ impl Pool {
     fn step_of(&mut self, place: usize) -> Option<Step> {
         let origin = &mut self.origins[place];
         let &(_, fetch) = origin.waiting.first()?;
-        if let Some(socket) = origin.take_room() {
+        if let Some(connection) = origin.take_stream() {
             origin.waiting.pop_first();
-            return Some(Step::Send(fetch, socket));
+            return Some(Step::Send(fetch, connection));
         }
         if !origin.wants_another(self.limits.per_origin) {
             return None;
@@ -233,23 +235,23 @@ impl Pool {
     }
 
     /// The connection that another origin needs least: any idle one, the one used longest ago there.
-    fn idle_elsewhere(&self, place: usize) -> Option<SocketId> {
+    fn idle_elsewhere(&self, place: usize) -> Option<ConnectionId> {
         let others = self.origins.iter().enumerate().filter(|(other, _)| *other != place);
         let mut members = others.flat_map(|(_, origin)| &origin.members);
         let idle =
-            |member: &&Member| matches!(member.state, Standing::Open { load: Load::Idle, .. });
-        members.find(idle).map(|member| member.socket)
+            |member: &&Member| matches!(member.state, MemberState::Open { load: Load::Idle, .. });
+        members.find(idle).map(|member| member.connection)
     }
 }
 
 impl Members {
-    /// Takes a place on the connection that was used last of those that have one.
-    fn take_room(&mut self) -> Option<SocketId> {
+    /// Takes a stream of the connection that was used last of those that have one.
+    fn take_stream(&mut self) -> Option<ConnectionId> {
         self.members.iter_mut().rev().find_map(|member| match &mut member.state {
-            Standing::Open { room, load } if *room > 0 => {
-                *room -= 1;
+            MemberState::Open { available, load } if *available > 0 => {
+                *available -= 1;
                 *load = Load::Busy;
-                Some(member.socket)
+                Some(member.connection)
             }
             _ => None,
         })
@@ -259,16 +261,16 @@ impl Members {
         if self.attempts == Attempts::Fail && !self.members.is_empty() {
             return false;
         }
-        let count = |wanted: fn(&Standing) -> bool| {
+        let count = |wanted: fn(&MemberState) -> bool| {
             self.members.iter().filter(|member| wanted(&member.state)).count()
         };
-        let opening = count(|state| *state == Standing::Opening);
+        let opening = count(|state| *state == MemberState::Opening);
         match self.protocol {
             Some(protocol) if !protocol.multiplexes() => {
                 opening < self.waiting.len() && self.members.len() < per_origin
             }
             // A draining connection finishes what it has; its successor takes the rest.
-            Some(_) | None => count(|state| *state != Standing::Draining) == 0,
+            Some(_) | None => count(|state| *state != MemberState::Draining) == 0,
         }
     }
 }

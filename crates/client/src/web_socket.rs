@@ -2,20 +2,24 @@
 //! as a page asks for; a conversation has one. The one rule: whatever happened, `settle` follows, and after it nothing
 //! that could be said is left.
 
-pub(crate) mod line;
+pub(crate) mod stream;
 
 use crate::config::ClientConfig;
-use crate::failure::{Failure, Place};
+use crate::connection::failure_at;
+use crate::failure::{Destination, Failure};
 use crate::fetch::FetchSpec;
+use crate::profile;
+use crate::transport_choice::connection_settings;
 use bytes::Bytes;
 use endpoint::{Accepted, Action, EndPoint, SendBuf, SocketError, SocketId};
-use line::{Heard, Line};
 use page::{Scheme, Url};
+use proto::RequestHead;
 use proto::ws::{DeflateOffer, MessageKind, Writes};
-use secure::{Layer, Tls, TlsError};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use stream::{StreamEvents, WebSocketEvent, WebSocketSpec, WebSocketStream};
 use trace::{ConnectionRecord, FetchOutcome, FetchRecord};
+use transport::{Client, ClientSecurity, ClientSpec, Connection, Offer, Phase as Of, Truncation};
 use unit::{Instant, Seed};
 
 /// What is said over a WebSocket.
@@ -70,15 +74,14 @@ pub struct WebSocketClient<C> {
     config: ClientConfig,
     own: WebSocketConfig,
     conversation: C,
-    began: Instant,
     phase: Phase,
     actions: VecDeque<Action>,
 }
 
 #[derive(Debug)]
 enum Phase {
-    /// Nobody has told the time yet.
-    Idle,
+    /// `handle_start` has not been called.
+    Waiting,
     Running(Box<Running>),
     Finished,
 }
@@ -86,25 +89,21 @@ enum Phase {
 /// What there is while the connection lives.
 #[derive(Debug)]
 struct Running {
-    layer: Layer,
-    line: Line,
+    began: Instant,
+    transport: Connection<Client>,
+    stream: WebSocketStream,
     stage: Stage,
-    place: Place,
+    destination: Destination,
     connection: ConnectionRecord,
     opening: FetchRecord,
     /// Messages sent and not answered yet.
     unanswered: u32,
-    /// Whether the driver has been told that there is something to send.
-    told: bool,
 }
 
+/// How far the WebSocket has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// TCP's handshake.
-    Connecting,
-    /// TLS's handshake.
-    Securing,
-    /// The WebSocket's handshake.
+    /// Its connection's handshakes, then its own.
     Opening,
     /// Messages.
     Open,
@@ -116,17 +115,10 @@ enum Stage {
 const SOCKET: SocketId = SocketId(0);
 
 impl<C: Conversation> WebSocketClient<C> {
-    /// A client that begins as soon as it is driven. Of `config`, what concerns pools and other protocols does not
+    /// A client that begins when it is started. Of `config`, what concerns pools and other protocols does not
     /// count.
     pub fn new(config: ClientConfig, own: WebSocketConfig, conversation: C) -> Self {
-        Self {
-            config,
-            own,
-            conversation,
-            began: Instant::ZERO,
-            phase: Phase::Idle,
-            actions: VecDeque::new(),
-        }
+        Self { config, own, conversation, phase: Phase::Waiting, actions: VecDeque::new() }
     }
 
     /// The conversation, taken out.
@@ -140,37 +132,72 @@ impl<C: Conversation> WebSocketClient<C> {
     }
 
     fn begin(&mut self, now: Instant) {
-        self.began = now;
         let scheme = self.config.transport.scheme(self.own.url.scheme);
         let url = Url { scheme, ..self.own.url.clone() };
-        let (opening, authority) = (opening(now, &url), format!("{}:{}", url.host, url.port()));
-        let remote = self.config.hosts.find(&url.host, url.port());
-        let layer = match (remote, scheme) {
-            (None, _) => Err(Failure::UnknownHost { host: url.host.clone() }),
-            (Some(remote), Scheme::Http) => Ok((remote, Layer::Clear)),
-            (Some(remote), Scheme::Https) => match Tls::client(&self.config.tls, &url.host) {
-                Ok(tls) => Ok((remote, Layer::secured(tls))),
-                Err(error) => {
-                    let place = Place { authority: authority.clone(), remote };
-                    Err(Failure::Handshake { place, error })
-                }
-            },
+        let opening = opening(now, &url);
+        let Some(remote) = self.config.hosts.find(&url.host, url.port()) else {
+            let failure = Failure::UnknownHost { host: url.host };
+            return self.never_opened(now, opening, &failure);
         };
-        let (remote, layer) = match layer {
-            Ok(layer) => layer,
-            Err(failure) => return self.never_opened(now, opening, &failure),
+        let destination = Destination { authority: format!("{}:{}", url.host, url.port()), remote };
+        let transport = match self.transport_to(now, &url) {
+            Ok(transport) => transport,
+            Err(failure) => {
+                let failure = self.failure(&destination, failure);
+                return self.never_opened(now, opening, &failure);
+            }
         };
-        let spec = FetchSpec { kind: page::Kind::Xhr, ..FetchSpec::get(url.clone()) };
-        let fields = self.config.profile.fields(&spec, &url);
-        let line = Line::new(now, (&self.config, &self.own), (&url, fields));
-        let connection = connection(now, &authority, remote);
-        let place = Place { authority, remote };
-        let (stage, unanswered, told) = (Stage::Connecting, 0, false);
-        let running = Running { layer, line, stage, place, connection, opening, unanswered, told };
+        let authority = destination.authority.clone();
+        let running = Running {
+            began: now,
+            transport,
+            stream: WebSocketStream::new(self.spec(&url), self.config.tracer.for_connection(0)),
+            stage: Stage::Opening,
+            destination,
+            connection: ConnectionRecord::begun(0, authority, remote.to_string(), now),
+            opening,
+            unanswered: 0,
+        };
         self.phase = Phase::Running(Box::new(running));
         let mut settings = self.config.socket.clone();
         settings.connect_timeout = self.config.timeouts.connect;
         self.actions.push_back(Action::Connect { socket: SOCKET, remote, settings });
+    }
+
+    fn transport_to(
+        &self,
+        now: Instant,
+        url: &Url,
+    ) -> Result<Connection<Client>, transport::Failure> {
+        let security = match url.scheme {
+            Scheme::Http => ClientSecurity::Clear,
+            Scheme::Https => {
+                ClientSecurity::Tls { settings: &self.config.tls, server_name: &url.host }
+            }
+        };
+        let settings = connection_settings(&self.config, Offer::Http1);
+        let tracer = self.config.tracer.for_connection(0);
+        Connection::open(now, ClientSpec { security, settings, tracer })
+    }
+
+    fn spec(&self, url: &Url) -> WebSocketSpec {
+        let spec = FetchSpec { kind: page::Kind::Xhr, ..FetchSpec::get(url.clone()) };
+        let fields = self.config.profile.fields(&spec, url);
+        let (scheme, authority) = (profile::scheme(url.scheme), url.authority());
+        WebSocketSpec {
+            request: RequestHead {
+                fields,
+                ..RequestHead::get(scheme, authority, url.path.clone())
+            },
+            deflate: self.own.deflate,
+            writes: self.own.writes,
+            compression_level: self.own.compression_level,
+            seed: self.own.seed,
+        }
+    }
+
+    fn failure(&self, destination: &Destination, failure: transport::Failure) -> Failure {
+        failure_at(destination, failure, self.config.timeouts.connect, Offer::Http1)
     }
 
     fn never_opened(&mut self, now: Instant, mut opening: FetchRecord, failure: &Failure) {
@@ -187,15 +214,20 @@ impl<C: Conversation> WebSocketClient<C> {
         let Phase::Running(running) = std::mem::replace(&mut self.phase, Phase::Finished) else {
             return;
         };
-        let Running { stage, mut connection, mut opening, .. } = *running;
+        let Running { stage, transport, mut connection, mut opening, .. } = *running;
         if let Some(failure) = failure {
             let reason = failure.to_string();
-            if !matches!(stage, Stage::Open | Stage::Closing) {
+            if stage == Stage::Opening {
                 opening.phases.last_byte = Some(now);
                 opening.outcome = FetchOutcome::Failed(reason.clone());
                 self.conversation.handle_opening(opening);
             }
             self.conversation.handle_failure(now, &reason);
+        }
+        transport.complete(&mut connection);
+        connection.protocol.clear();
+        if stage != Stage::Opening {
+            connection.protocol.push_str(WEBSOCKET);
         }
         connection.closed = Some(now);
         self.conversation.handle_connection_end(connection);
@@ -207,231 +239,196 @@ impl<C: Conversation> WebSocketClient<C> {
         self.end(now, Some(failure), Some(Action::Close(SOCKET)));
     }
 
-    /// Takes bytes from the socket up through the layer and the line.
-    fn feed(&mut self, now: Instant, bytes: &[u8]) -> Result<(), Failure> {
-        let Phase::Running(running) = &mut self.phase else { return Ok(()) };
-        running.connection.bytes_received += bytes.len() as u64;
-        let mut cipher = bytes;
-        loop {
-            let Running { layer, line, place, stage, .. } = &mut **running;
-            let plain = match layer.handle_bytes(&mut cipher) {
-                Ok(plain) => plain,
-                Err(error) => return Err(tls_failure(place, *stage, error)),
-            };
-            let Some(plain) = plain else { break };
-            line.take(now, plain);
+    /// Has the transport do something, deals with what comes of it, and says what there is to say.
+    fn drive(
+        &mut self,
+        now: Instant,
+        act: impl FnOnce(
+            &mut Connection<Client>,
+            &mut StreamEvents<'_>,
+        ) -> Result<(), transport::Failure>,
+    ) {
+        let Phase::Running(running) = &mut self.phase else { return };
+        let Running { transport, stream, .. } = &mut **running;
+        let done = act(transport, &mut StreamEvents { now, stream });
+        running.note_phases(now);
+        let told = self.handle_events(now);
+        let Phase::Running(running) = &self.phase else { return };
+        // What was heard before a failure goes before it.
+        let failed = done.map_err(|failure| self.failure(&running.destination, failure));
+        match told.and(failed) {
+            Ok(()) => self.settle(now),
+            Err(failure) => self.fail(now, &failure),
         }
-        self.secured(now)
     }
 
-    /// TLS is done, or there was none: the WebSocket is asked for.
-    fn secured(&mut self, now: Instant) -> Result<(), Failure> {
-        let Phase::Running(running) = &mut self.phase else { return Ok(()) };
-        if running.stage != Stage::Securing || running.layer.is_handshaking() {
-            return Ok(());
-        }
-        if let Some(agreed) = running.layer.negotiated() {
-            running.connection.secured = Some(now);
-            running.connection.tls = Some(agreed.record());
-            running.opening.phases.secured = Some(now);
-        }
-        running.stage = Stage::Opening;
-        running.opening.phases.sent = Some(now);
-        running.connection.requests = 1;
-        running.connection.rounds = 1;
-        let asked = running.line.ask(now);
-        asked.map_err(|reason| Failure::Unsendable { place: running.place.clone(), reason })
-    }
-
-    /// Deals with what the line has heard.
-    fn hear(&mut self, now: Instant) -> Result<(), Failure> {
+    /// Deals with the WebSocket's events.
+    fn handle_events(&mut self, now: Instant) -> Result<(), Failure> {
         loop {
             let Phase::Running(running) = &mut self.phase else { return Ok(()) };
-            let Some(heard) = running.line.hear(now) else { return Ok(()) };
-            let place = || running.place.clone();
-            match heard {
-                Heard::Opened => {
+            let Some(event) = running.stream.poll_event(now) else { return Ok(()) };
+            let destination = || running.destination.clone();
+            match event {
+                WebSocketEvent::Opened => {
                     running.stage = Stage::Open;
-                    WEBSOCKET.clone_into(&mut running.connection.protocol);
                     let opening = &mut running.opening;
                     opening.status = Some(101);
                     opening.phases.first_byte = Some(now);
                     opening.phases.last_byte = Some(now);
                     self.conversation.handle_opening(opening.clone());
                 }
-                Heard::Message(kind, data) => {
+                WebSocketEvent::Message(kind, data) => {
                     running.unanswered = running.unanswered.saturating_sub(1);
                     if let Err(reason) = self.conversation.handle_message(now, kind, data) {
-                        return Err(Failure::Refused { place: place(), reason });
+                        return Err(Failure::Refused { destination: destination(), reason });
                     }
                 }
-                Heard::Close(Some(frame)) if running.stage != Stage::Closing => {
+                WebSocketEvent::Unsendable(reason) => {
+                    return Err(Failure::Unsendable { destination: destination(), reason });
+                }
+                WebSocketEvent::Close(Some(frame)) if running.stage != Stage::Closing => {
                     let code = frame.code.code();
                     let reason = format!("it closed the WebSocket with {code}: {}", frame.reason);
-                    return Err(Failure::Refused { place: place(), reason });
+                    return Err(Failure::Refused { destination: destination(), reason });
                 }
-                Heard::Close(_) => {}
-                Heard::Failed(error) => return Err(Failure::Protocol { place: place(), error }),
-                Heard::Over if running.stage == Stage::Closing => {
+                WebSocketEvent::Close(_) => {}
+                WebSocketEvent::Failed(error) => {
+                    return Err(Failure::Protocol { destination: destination(), error });
+                }
+                WebSocketEvent::Over if running.stage == Stage::Closing => {
                     self.end(now, None, Some(Action::Close(SOCKET)));
                 }
-                Heard::Over => return Err(Failure::Closed { place: place() }),
+                WebSocketEvent::Over => {
+                    return Err(Failure::Closed { destination: destination() });
+                }
             }
         }
     }
 
     /// Says what there is to say, and tells the driver.
     fn settle(&mut self, now: Instant) {
-        if let Err(failure) = self.hear(now) {
-            return self.fail(now, &failure);
-        }
         let Phase::Running(running) = &mut self.phase else { return };
-        if running.stage == Stage::Open {
-            while running.line.has_room()
+        let Running { transport, stream, stage, connection, unanswered, .. } = &mut **running;
+        if *stage == Stage::Open {
+            while stream.takes_messages()
                 && let Some((kind, data)) = self.conversation.poll_message(now)
             {
-                running.connection.requests += 1;
-                running.connection.rounds += u32::from(running.unanswered == 0);
-                running.unanswered += 1;
-                running.line.say(kind, data);
+                connection.requests += 1;
+                connection.rounds += u32::from(*unanswered == 0);
+                *unanswered += 1;
+                stream.send(kind, data);
             }
             if self.conversation.is_finished() {
-                running.stage = Stage::Closing;
-                running.line.close();
+                *stage = Stage::Closing;
+                stream.close();
             }
         }
-        let may = running.stage != Stage::Connecting;
-        let wants = running.layer.wants_transmit() || running.line.wants_transmit();
-        if may && wants && !running.told {
-            running.told = true;
+        if let Some(machine) = transport.machine() {
+            stream.write_frames(now, machine);
+        }
+        if transport.poll_wants_transmit() {
             self.actions.push_back(Action::Transmit(SOCKET));
         }
     }
 
-    /// When patience ends: with the connect, or with the whole.
+    /// When patience with the whole ends.
     fn deadline(&self) -> Option<Instant> {
         let Phase::Running(running) = &self.phase else { return None };
-        let timeouts = &self.config.timeouts;
-        let whole = timeouts.whole.map(|limit| self.began + limit);
-        match running.stage {
-            Stage::Connecting | Stage::Securing => {
-                let connect = self.began + timeouts.connect;
-                Some(whole.map_or(connect, |whole| whole.min(connect)))
-            }
-            Stage::Opening | Stage::Open | Stage::Closing => whole,
-        }
+        self.config.timeouts.whole.map(|limit| running.began + limit)
     }
+}
 
-    fn too_late(&self) -> Option<Failure> {
-        let Phase::Running(running) = &self.phase else { return None };
-        let within = self.config.timeouts.connect;
-        let missing = match running.stage {
-            Stage::Connecting => "TCP",
-            Stage::Securing => "TLS",
-            Stage::Opening | Stage::Open | Stage::Closing => {
-                return self.config.timeouts.whole.map(|limit| Failure::TooSlow { limit });
-            }
-        };
-        Some(Failure::ConnectTime { place: running.place.clone(), within, missing })
+impl Running {
+    /// Fills in the times of the connection's phases.
+    fn note_phases(&mut self, now: Instant) {
+        let (timings, phases) = (self.transport.timings(), &mut self.opening.phases);
+        phases.connected = timings.connected;
+        phases.secured = timings.secured;
+        if phases.sent.is_none() && self.transport.protocol().is_some() {
+            phases.sent = Some(now);
+            self.connection.requests = 1;
+            self.connection.rounds = 1;
+        }
     }
 }
 
 impl<C: Conversation> EndPoint for WebSocketClient<C> {
+    fn handle_start(&mut self, now: Instant) {
+        self.begin(now);
+    }
+
     fn handle_accepted(&mut self, _now: Instant, _accepted: Accepted) -> Option<SocketId> {
         None
     }
 
     fn handle_connected(&mut self, now: Instant, _socket: SocketId, _local: SocketAddr) {
-        let Phase::Running(running) = &mut self.phase else { return };
-        running.stage = Stage::Securing;
-        running.connection.connected = Some(now);
-        running.opening.phases.connected = Some(now);
-        if let Err(failure) = self.secured(now) {
-            return self.fail(now, &failure);
-        }
-        self.settle(now);
+        self.drive(now, |transport, events| transport.handle_connected(now, events));
     }
 
     fn handle_bytes(&mut self, now: Instant, _socket: SocketId, bytes: &[u8]) {
-        match self.feed(now, bytes) {
-            Ok(()) => self.settle(now),
-            Err(failure) => self.fail(now, &failure),
-        }
+        self.drive(now, |transport, events| transport.handle_bytes(now, bytes, events));
     }
 
     fn handle_eof(&mut self, now: Instant, _socket: SocketId) {
-        let Phase::Running(running) = &mut self.phase else { return };
         // What is cut off within TLS is cut off within the WebSocket too, which tells.
-        let _cut = running.layer.handle_eof();
-        running.line.end(now);
-        self.settle(now);
+        self.drive(now, |transport, events| transport.handle_eof(now, Truncation::Ignored, events));
         if let Phase::Running(running) = &self.phase {
-            let place = running.place.clone();
-            self.fail(now, &Failure::Closed { place });
+            let destination = running.destination.clone();
+            self.fail(now, &Failure::Closed { destination });
         }
     }
 
     fn handle_error(&mut self, now: Instant, _socket: SocketId, error: SocketError) {
         let Phase::Running(running) = &self.phase else { return };
-        let place = running.place.clone();
-        let failure = match running.stage {
-            Stage::Connecting if error == SocketError::TimedOut => {
+        let destination = running.destination.clone();
+        let failure = match running.transport.phase() {
+            Of::Connecting if error == SocketError::TimedOut => {
                 let within = self.config.timeouts.connect;
-                Failure::ConnectTime { place, within, missing: "TCP" }
+                Failure::ConnectTime { destination, within, missing: "TCP" }
             }
-            Stage::Connecting => Failure::Connect { place, error },
-            _ => Failure::Socket { place, error },
+            Of::Connecting => Failure::Connect { destination, error },
+            _ => Failure::Socket { destination, error },
         };
         self.end(now, Some(&failure), None);
     }
 
-    fn poll_transmit(&mut self, now: Instant, _socket: SocketId, out: &mut SendBuf, room: usize) {
-        let Phase::Running(running) = &mut self.phase else { return };
-        let before = out.len();
-        let Running { layer, line, connection, told, .. } = &mut **running;
-        line.prepare(now);
-        layer.poll_transmit(out, room, |plain, room| line.poll_transmit(now, plain, room));
-        connection.bytes_sent += (out.len() - before) as u64;
-        *told = out.len() > before;
-        self.settle(now);
+    fn poll_transmit(&mut self, now: Instant, _socket: SocketId, out: &mut SendBuf, limit: usize) {
+        self.drive(now, |transport, events| {
+            transport.poll_transmit(now, out, limit);
+            transport.drain_events(now, events);
+            Ok(())
+        });
+    }
+
+    fn wants_transmit(&self, _socket: SocketId) -> bool {
+        matches!(&self.phase, Phase::Running(running) if running.transport.is_transmitting())
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        if let Phase::Idle = self.phase {
-            self.begin(now);
-        }
+        self.drive(now, |transport, events| {
+            let timed = transport.handle_timeout(now, events);
+            events.stream.handle_timeout(now);
+            timed
+        });
         if self.deadline().is_some_and(|at| at <= now)
-            && let Some(failure) = self.too_late()
+            && let Some(limit) = self.config.timeouts.whole
         {
-            return self.fail(now, &failure);
+            self.fail(now, &Failure::TooSlow { limit });
         }
-        if let Phase::Running(running) = &mut self.phase {
-            running.line.handle_timeout(now);
-        }
-        self.settle(now);
     }
 
     fn handle_stop(&mut self, now: Instant) {
-        if let Phase::Idle = self.phase {
-            self.began = now;
-            let opening = opening(now, &self.own.url);
-            return self.never_opened(now, opening, &Failure::Stopped);
-        }
         self.fail(now, &Failure::Stopped);
     }
 
     fn poll_timeout(&mut self) -> Option<Instant> {
-        match &self.phase {
-            Phase::Idle => Some(Instant::ZERO),
-            Phase::Running(running) => {
-                let next = match running.stage {
-                    Stage::Open if running.line.has_room() => self.conversation.poll_timeout(),
-                    _ => None,
-                };
-                [self.deadline(), running.line.poll_timeout(), next].into_iter().flatten().min()
-            }
-            Phase::Finished => None,
-        }
+        let Phase::Running(running) = &self.phase else { return None };
+        let next = match running.stage {
+            Stage::Open if running.stream.takes_messages() => self.conversation.poll_timeout(),
+            _ => None,
+        };
+        let own = [running.transport.poll_timeout(), running.stream.poll_timeout()];
+        [self.deadline(), next].into_iter().chain(own).flatten().min()
     }
 
     fn poll_action(&mut self) -> Option<Action> {
@@ -450,16 +447,4 @@ fn opening(now: Instant, url: &Url) -> FetchRecord {
     record.connection = Some(0);
     record.protocol = WEBSOCKET.to_owned();
     record
-}
-
-fn connection(now: Instant, authority: &str, remote: SocketAddr) -> ConnectionRecord {
-    ConnectionRecord::begun(0, authority.to_owned(), remote.to_string(), now)
-}
-
-fn tls_failure(place: &Place, stage: Stage, error: TlsError) -> Failure {
-    let place = place.clone();
-    match stage {
-        Stage::Connecting | Stage::Securing => Failure::Handshake { place, error },
-        Stage::Opening | Stage::Open | Stage::Closing => Failure::Tls { place, error },
-    }
 }

@@ -23,12 +23,13 @@ pub trait Work {
     /// Bytes of its body came. They are counted already; what is not copied here is gone.
     fn handle_body(&mut self, now: Instant, id: FetchId, bytes: &[u8]);
 
-    /// Room for the body bytes of a fetch that come next, `at_most` so many; None to see them in `handle_body`.
-    fn poll_room(&mut self, _id: FetchId, _at_most: u64) -> Option<&mut [u8]> {
+    /// Direct receive: a buffer for the body bytes of a fetch that come next, `at_most` so many; None to see them in
+    /// `handle_body`.
+    fn poll_buffer(&mut self, _id: FetchId, _at_most: u64) -> Option<&mut [u8]> {
         None
     }
 
-    /// So many body bytes stand in the room that `poll_room` gave.
+    /// So many body bytes stand at the start of the buffer that `poll_buffer` gave.
     fn handle_filled(&mut self, _now: Instant, _id: FetchId, _bytes: usize) {}
 
     /// A fetch is about to end without a whole response: whether another try may do better.

@@ -168,9 +168,9 @@ fn a_stopped_client_ends_its_fetches_and_finishes() {
     let mut world = World::new(Listener::Void, |_| ok(b""));
     let mut client =
         Client::new(config(Transport::H1), FetchList::new(fetches(9), Bodies::Discard));
-    client.handle_timeout(world.now);
+    client.handle_start(world.now);
     client.handle_stop(world.now);
-    world.run(&mut client);
+    world.go_on(&mut client);
     assert_eq!(client.work().fetches().len(), 9);
     assert!(client.work().fetches().iter().all(|r| why(r) == "the client was stopped"));
     assert_eq!(client.work().connections().len(), 6);

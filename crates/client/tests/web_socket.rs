@@ -65,7 +65,7 @@ impl Pair {
     }
 
     fn run(mut self) -> (EchoSocket, Vec<usize>, Vec<usize>) {
-        self.client.handle_timeout(self.now);
+        self.client.handle_start(self.now);
         while !self.act() {
             let woken = self.client.poll_timeout();
             let at = self.agenda.first_key_value().map(|((at, _), _)| *at);

@@ -28,8 +28,9 @@ const PLAN: &[(&str, &[&str])] = &[
     ("endpoint", &["unit"]),
     ("proto", &["wire", "endpoint", "trace", "unit"]),
     ("secure", &["endpoint", "trace", "unit"]),
-    ("client", &["proto", "secure", "page", "endpoint", "trace", "unit"]),
-    ("origin", &["proto", "secure", "page", "endpoint", "trace", "unit"]),
+    ("transport", &["proto", "secure", "endpoint", "trace", "unit"]),
+    ("client", &["transport", "proto", "secure", "page", "endpoint", "trace", "unit"]),
+    ("origin", &["transport", "proto", "secure", "page", "endpoint", "trace", "unit"]),
     ("os", &["wire", "secure", "link", "endpoint", "trace", "unit"]),
     ("report", &["study", "trace", "unit"]),
     ("subject", &["os", "study", "unit"]),
@@ -37,7 +38,7 @@ const PLAN: &[(&str, &[&str])] = &[
         "lab",
         &[
             "client", "endpoint", "link", "origin", "os", "page", "proto", "report", "secure",
-            "study", "subject", "trace", "unit", "wire",
+            "study", "subject", "trace", "transport", "unit", "wire",
         ],
     ),
 ];

@@ -1,186 +1,212 @@
 //! What the protocols' machines tell, and what becomes of it.
 
 use super::Client;
-use crate::carrier::Carrier;
+use crate::connection::{Exchanges, PooledConnection};
 use crate::failure::Failure;
-use crate::fetch::{Acted, FetchId};
+use crate::fetch::Acted;
 use crate::redirect;
 use crate::work::Work;
 use proto::{Error, Event, Fin, ResponseHead, StreamId};
+use transport::{ClientMachine, Connection, Handler, Negotiated};
 use unit::Instant;
 
-impl<W: Work> Client<W> {
-    /// Has the machine take `plain` and deals with all that it tells.
-    pub(super) fn events(&mut self, now: Instant, carrier: &mut Carrier, plain: &mut &[u8]) {
-        loop {
-            if !plain.is_empty() {
-                self.blame(now, carrier);
-            }
-            let Some(machine) = carrier.machine() else { return };
-            let Some(event) = machine.handle_bytes(now, plain) else { return };
-            self.event(now, carrier, event);
-        }
+/// A connection while its machine takes commands.
+pub(super) struct Ready<'c> {
+    pub(super) now: Instant,
+    pub(super) exchanges: &'c mut Exchanges,
+    pub(super) machine: &'c mut ClientMachine,
+}
+
+/// Hears of the events of one connection.
+pub(super) struct Events<'c, W> {
+    now: Instant,
+    client: &'c mut Client<W>,
+    exchanges: &'c mut Exchanges,
+}
+
+impl<W: Work> Handler<transport::Client> for Events<'_, W> {
+    fn handle_ready(&mut self, _machine: &mut ClientMachine, negotiated: Negotiated<'_>) {
+        self.exchanges.protocol = Some(negotiated.protocol);
+        self.client.pool.learned(self.exchanges.origin, negotiated.protocol);
     }
 
-    fn event(&mut self, now: Instant, carrier: &mut Carrier, event: Event<'_>) {
-        match event {
-            Event::Response { stream, head, fin } => self.answered(now, carrier, stream, head, fin),
-            Event::Data { stream, data, fin } => self.received(now, carrier, stream, (data, fin)),
-            Event::Trailers { stream, .. } => self.complete(now, carrier, stream),
-            Event::Reset { stream, error } => self.reset(now, carrier, stream, error),
-            Event::Writable { stream } => carrier.upload(stream),
-            // Nobody here wants what it did not ask for.
-            Event::Promise { stream, .. } => {
-                carrier.record.pushed += 1;
-                if let Some(machine) = carrier.machine() {
-                    machine.reset(now, stream);
+    fn handle_event(&mut self, machine: &mut ClientMachine, event: Event<'_>) {
+        let Self { now, client, exchanges } = self;
+        client.handle_event(&mut Ready { now: *now, exchanges, machine }, event);
+    }
+
+    fn handle_input(&mut self, _machine: &mut ClientMachine) {
+        self.client.blame(self.now, self.exchanges);
+    }
+}
+
+impl<W: Work> Client<W> {
+    /// Has a connection's transport do something, with this client to hear of its events.
+    pub(super) fn drive<T>(
+        &mut self,
+        now: Instant,
+        connection: &mut PooledConnection,
+        act: impl FnOnce(&mut Connection<transport::Client>, &mut Events<'_, W>) -> T,
+    ) -> T {
+        let PooledConnection { transport, exchanges, .. } = connection;
+        act(transport, &mut Events { now, client: self, exchanges })
+    }
+
+    fn handle_event(&mut self, on: &mut Ready<'_>, event: Event<'_>) {
+        let ended = match event {
+            Event::Response { stream, head, fin } => {
+                self.answered(on, stream, &head);
+                (fin == Fin::Last).then_some(stream)
+            }
+            Event::Data { stream, data, fin } => {
+                on.machine.consume(stream, data.len());
+                match self.received(on, stream, data) {
+                    Ok(()) => (fin == Fin::Last).then_some(stream),
+                    Err(TooLong) => None,
                 }
             }
-            Event::Closed { error } => self.closed(now, carrier, error),
+            Event::Trailers { stream, .. } => Some(stream),
+            Event::Reset { stream, error } => {
+                self.reset(on, stream, error);
+                None
+            }
+            Event::Writable { stream } => {
+                on.exchanges.upload(on.machine, stream);
+                None
+            }
+            // Nobody here wants what it did not ask for.
+            Event::Promise { stream, .. } => {
+                on.exchanges.record.pushed += 1;
+                on.machine.reset(on.now, stream);
+                None
+            }
+            Event::Closed { error } => {
+                self.closed(on, error.as_ref());
+                None
+            }
             // The pool is told of a draining connection when the events are through. Requests come to
             // servers only.
-            Event::Informational { .. } | Event::Draining { .. } | Event::Request { .. } => {}
+            Event::Informational { .. } | Event::Draining { .. } | Event::Request { .. } => None,
+        };
+        if let Some(stream) = ended {
+            self.ended(on, stream);
         }
     }
 
     /// The final head of a response.
-    fn answered(
-        &mut self,
-        now: Instant,
-        carrier: &mut Carrier,
-        stream: StreamId,
-        head: ResponseHead,
-        fin: Fin,
-    ) {
-        let limit = self.config.redirects;
-        if let Some(id) = carrier.fetch(stream)
-            && let Some(fetch) = self.fetches.get_mut(&id)
-        {
-            fetch.answered(now, &head);
-            if limit > 0 && redirect::is_redirect(&head) {
-                // The rest of this response is read, so that the connection lives on, and dropped.
-                carrier.disown(stream);
-                match fetch.redirect(now, &head, limit) {
-                    Ok(()) => self.admit(now, id),
-                    Err(failure) => self.end(now, id, Err(failure)),
-                }
-            } else {
-                self.work.handle_head(now, id, &head);
-            }
+    fn answered(&mut self, on: &mut Ready<'_>, stream: StreamId, head: &ResponseHead) {
+        let (now, limit) = (on.now, self.config.redirects);
+        let Some(id) = on.exchanges.fetch(stream) else { return };
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        fetch.answered(now, head);
+        if limit == 0 || !redirect::is_redirect(head) {
+            return self.work.handle_head(now, id, head);
         }
-        if fin == Fin::Last {
-            self.complete(now, carrier, stream);
+        // The rest of this response is read, so that the connection lives on, and dropped.
+        on.exchanges.disown(stream);
+        match fetch.redirect(now, head, limit) {
+            Ok(()) => self.admit(now, id),
+            Err(failure) => self.end(now, id, Err(failure)),
         }
     }
 
     /// Bytes of a body.
     fn received(
         &mut self,
-        now: Instant,
-        carrier: &mut Carrier,
+        on: &mut Ready<'_>,
         stream: StreamId,
-        (data, fin): (&[u8], Fin),
-    ) {
-        if let Some(machine) = carrier.machine() {
-            machine.consume(stream, data.len());
+        data: &[u8],
+    ) -> Result<(), TooLong> {
+        let Some(id) = on.exchanges.fetch(stream) else { return Ok(()) };
+        let Some(fetch) = self.fetches.get_mut(&id) else { return Ok(()) };
+        fetch.received(on.now, data.len());
+        let limit = self.config.longest_body.map_or(u64::MAX, |size| size.0);
+        if fetch.body_bytes() > limit {
+            on.exchanges.streams.remove(&stream);
+            on.machine.reset(on.now, stream);
+            self.end(on.now, id, Err(Failure::TooLong { limit }));
+            return Err(TooLong);
         }
-        if let Some(id) = carrier.fetch(stream)
-            && let Some(fetch) = self.fetches.get_mut(&id)
-        {
-            fetch.received(now, data.len());
-            let limit = self.config.longest_body.map_or(u64::MAX, |size| size.0);
-            if fetch.body_bytes() > limit {
-                carrier.exchanges.remove(&stream);
-                if let Some(machine) = carrier.machine() {
-                    machine.reset(now, stream);
-                }
-                return self.end(now, id, Err(Failure::TooLong { limit }));
-            }
-            if !data.is_empty() {
-                self.work.handle_body(now, id, data);
-            }
+        if !data.is_empty() {
+            self.work.handle_body(on.now, id, data);
         }
-        if fin == Fin::Last {
-            self.complete(now, carrier, stream);
-        }
+        Ok(())
     }
 
-    /// Bytes of a body stand where the work wanted them.
-    pub(super) fn filled(&mut self, now: Instant, carrier: &mut Carrier, bytes: usize) {
-        let Some(machine) = carrier.machine() else { return };
-        let Some((stream, _)) = machine.plain_body() else { return };
-        let fin = machine.skip_body(now, bytes as u64);
-        if let Some(id) = carrier.fetch(stream)
+    /// Bytes of a body were received into the buffer that the work gave.
+    pub(super) fn received_directly(
+        &mut self,
+        now: Instant,
+        connection: &mut PooledConnection,
+        bytes: usize,
+    ) {
+        let PooledConnection { transport, exchanges, .. } = connection;
+        let Some((stream, _)) = transport.plain_body() else { return };
+        let fin = transport.skip_body(now, bytes as u64);
+        if let Some(id) = exchanges.fetch(stream)
             && let Some(fetch) = self.fetches.get_mut(&id)
         {
             fetch.received(now, bytes);
             self.work.handle_filled(now, id, bytes);
         }
-        if fin == Fin::Last {
-            self.complete(now, carrier, stream);
+        if fin == Fin::Last
+            && let Some(machine) = transport.machine()
+        {
+            self.ended(&mut Ready { now, exchanges, machine }, stream);
+        }
+    }
+
+    /// A response has all that it announced.
+    fn ended(&mut self, on: &mut Ready<'_>, stream: StreamId) {
+        if !self.awaits_drained(on.exchanges, stream) {
+            self.complete(on, stream);
         }
     }
 
     /// A response is whole.
-    pub(super) fn complete(&mut self, now: Instant, carrier: &mut Carrier, stream: StreamId) {
-        if self.waits_for_surplus(carrier, stream) {
-            return self.wake.by(now);
-        }
-        let Some(exchange) = carrier.exchanges.remove(&stream) else { return };
-        if !exchange.upload.is_empty()
-            && let Some(machine) = carrier.machine()
-        {
+    pub(super) fn complete(&mut self, on: &mut Ready<'_>, stream: StreamId) {
+        let Some(exchange) = on.exchanges.streams.remove(&stream) else { return };
+        if !exchange.upload.is_empty() {
             // The server has answered without the rest of the request's body.
-            machine.reset(now, stream);
+            on.machine.reset(on.now, stream);
         }
-        self.rank(carrier);
+        self.tell_pool(on.exchanges, on.machine);
         if let Some(id) = exchange.fetch {
-            self.end(now, id, Ok(()));
+            self.end(on.now, id, Ok(()));
         }
     }
 
     /// A stream ended before its time.
-    fn reset(&mut self, now: Instant, carrier: &mut Carrier, stream: StreamId, error: Error) {
-        let Some(exchange) = carrier.exchanges.remove(&stream) else { return };
+    fn reset(&mut self, on: &mut Ready<'_>, stream: StreamId, error: Error) {
+        let Some(exchange) = on.exchanges.streams.remove(&stream) else { return };
         let Some(id) = exchange.fetch else { return };
         let acted = if error.is_unprocessed() { Acted::No } else { Acted::Certainly };
-        self.rank(carrier);
-        let place = carrier.place.clone();
-        self.let_down(now, id, acted, Failure::Protocol { place, error });
+        self.tell_pool(on.exchanges, on.machine);
+        let destination = on.exchanges.destination.clone();
+        self.let_down(on.now, id, acted, Failure::Protocol { destination, error });
     }
 
     /// The connection is over, and with it all that was under way on it.
-    fn closed(&mut self, now: Instant, carrier: &mut Carrier, error: Option<Error>) {
-        let exchanges = carrier.take_unsettled();
-        self.rank(carrier);
-        for exchange in exchanges.into_values() {
+    fn closed(&mut self, on: &mut Ready<'_>, error: Option<&Error>) {
+        let unfinished = on.exchanges.take_unfinished();
+        self.tell_pool(on.exchanges, on.machine);
+        for exchange in unfinished.into_values() {
             let Some(id) = exchange.fetch else { continue };
-            let acted = match &error {
+            let acted = match error {
                 Some(error) if error.is_unprocessed() => Acted::No,
                 // The server cut the connection; a kept one may have been closed before it was used.
                 Some(Error::Truncated { .. }) | None => exchange.acted(),
                 Some(_) => Acted::Certainly,
             };
-            let place = carrier.place.clone();
-            let failure = match &error {
-                Some(error) => Failure::Protocol { place, error: error.clone() },
-                None => Failure::Closed { place },
+            let destination = on.exchanges.destination.clone();
+            let failure = match error {
+                Some(error) => Failure::Protocol { destination, error: error.clone() },
+                None => Failure::Closed { destination },
             };
-            self.let_down(now, id, acted, failure);
+            self.let_down(on.now, id, acted, failure);
         }
     }
 }
 
-impl Carrier {
-    /// Whom a stream is for.
-    fn fetch(&self, stream: StreamId) -> Option<FetchId> {
-        self.exchanges.get(&stream)?.fetch
-    }
-
-    /// Nobody wants the rest of the stream.
-    fn disown(&mut self, stream: StreamId) {
-        if let Some(exchange) = self.exchanges.get_mut(&stream) {
-            exchange.fetch = None;
-        }
-    }
-}
+/// The body is longer than the client takes; its fetch has failed.
+struct TooLong;

@@ -77,7 +77,7 @@ impl<S: Sink> Work for Download<S> {
         }
     }
 
-    fn poll_room(&mut self, id: FetchId, at_most: u64) -> Option<&mut [u8]> {
+    fn poll_buffer(&mut self, id: FetchId, at_most: u64) -> Option<&mut [u8]> {
         let part = self.parts.get(&id).filter(|part| part.standing == Standing::Body)?;
         let left = part.end.map_or(at_most, |end| at_most.min(end - part.at));
         self.sink.room(FileId(part.file), part.at, left)

@@ -5,22 +5,25 @@
 //! Beside the requests there is one alarm, the look around: it ends what is overdue, wakes machines, and bounds what
 //! waits, so that nothing is set or cancelled for each request.
 
-mod sockets;
+mod connections;
 
-use super::book::{Book, Taken};
-use super::channel::{Channel, Loss, Ready, Stage, Told};
+use super::connection::{LoadConnection, Loss, Outcome, PreparedRequest, Reporting, Stage};
+use super::ledger::{Ledger, Taken};
 use super::pace::Arrivals;
 use super::plan::{Exchange, LoadPlan, Pace};
 use super::server::Server;
 use super::tally::{Fault, Interval, Tally};
 use crate::config::{ClientConfig, KeepAlive};
 use crate::profile;
+use crate::transport_choice::connection_settings;
 use bytes::Bytes;
-use endpoint::{Action, SocketId};
+use endpoint::Action;
 use proto::{Fin, Prepared, RequestHead};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::rc::Rc;
 use std::time::Duration;
+use transport::{ClientSettings, Offer};
 use unit::Instant;
 
 /// Who watches a run. It is told from within the engine's thread, and should be quick.
@@ -39,10 +42,13 @@ pub trait Watch {
 pub struct Load {
     plan: LoadPlan,
     config: ClientConfig,
+    /// What connections for HTTP's requests are set to, and those for WebSockets.
+    settings: Rc<ClientSettings>,
+    web_socket_settings: Rc<ClientSettings>,
     servers: Vec<Server>,
-    channels: Vec<Channel>,
-    ready: Vec<Ready>,
-    book: Book,
+    connections: Vec<LoadConnection>,
+    prepared: Vec<PreparedRequest>,
+    ledger: Ledger,
     arrivals: Option<Arrivals>,
     /// The server of each target.
     homes: Vec<usize>,
@@ -52,37 +58,37 @@ pub struct Load {
     wanted: BinaryHeap<Reverse<(Instant, usize)>>,
     connecting: usize,
     undecided: usize,
-    look: Instant,
+    /// When to look around next; None before the start.
+    look: Option<Instant>,
     watch: Option<Box<dyn Watch>>,
-    interval: Instant,
     actions: VecDeque<Action>,
 }
 
-/// How long an interval is that watchers are told of.
-const INTERVAL: Duration = Duration::from_secs(1);
-
 impl Load {
-    /// An engine that begins as soon as it is driven. The plan has a target and a connection for each server at least.
+    /// An engine that begins when it is started. The plan has a target and a connection for each server at least.
     pub fn new(plan: LoadPlan) -> Self {
         let (servers, homes) = Server::of(&plan);
-        let connections = plan.connections.max(servers.len());
-        let channels = (0..connections).map(|number| Channel::new(number % servers.len().max(1)));
+        let count = plan.connections.max(servers.len());
+        let connections =
+            (0..count).map(|number| LoadConnection::new(number % servers.len().max(1)));
         let weights: Vec<u32> = plan.targets.iter().map(|target| target.weight).collect();
+        let config = plan.access.config();
         Self {
-            config: plan.access.config(),
-            channels: channels.collect(),
-            ready: plan.targets.iter().map(|target| ready(&plan, target)).collect(),
-            book: Book::new(&plan),
+            settings: connection_settings(&config, config.transport.offer),
+            web_socket_settings: connection_settings(&config, Offer::Http1),
+            config,
+            connections: connections.collect(),
+            prepared: plan.targets.iter().map(|target| prepare(&plan, target)).collect(),
+            ledger: Ledger::new(&plan),
             arrivals: None,
             turns: super::plan::turns(&weights),
             servers,
             homes,
             wanted: BinaryHeap::new(),
             connecting: 0,
-            undecided: connections,
-            look: Instant::ZERO,
+            undecided: count,
+            look: None,
             watch: None,
-            interval: Instant::ZERO,
             actions: VecDeque::new(),
             plan,
         }
@@ -95,12 +101,12 @@ impl Load {
 
     /// What was counted.
     pub fn into_tally(self) -> Tally {
-        self.book.tally
+        self.ledger.tally
     }
 
     /// Whether `Action::Finish` was given.
     pub fn is_finished(&self) -> bool {
-        self.book.is_finished()
+        self.ledger.is_finished()
     }
 
     /// Requests under way at a time on a connection.
@@ -113,59 +119,57 @@ impl Load {
 
     /// The first attempt of a connection is over, one way or the other. After the last one the plan's clock begins.
     fn decide(&mut self, now: Instant, number: usize) {
-        if std::mem::replace(&mut self.channels[number].decided, true) {
+        if std::mem::replace(&mut self.connections[number].decided, true) {
             return;
         }
         self.undecided -= 1;
         if self.undecided > 0 {
             return;
         }
-        if !self.channels.iter().any(|channel| channel.stage == Stage::Open) {
+        if !self.connections.iter().any(|connection| connection.stage == Stage::Open) {
             return self.finish(now);
         }
-        self.book.begin(now);
-        self.interval = now + INTERVAL;
+        self.ledger.begin(now);
         if let Pace::Open { stages, spacing } = &self.plan.pace {
-            let stages = self.book.with_warm_up(stages);
+            let stages = self.ledger.with_warm_up(stages);
             self.arrivals = Some(Arrivals::new(&stages, *spacing, self.plan.share));
         }
-        for number in 0..self.channels.len() {
+        for number in 0..self.connections.len() {
             self.settle(now, number);
         }
     }
 
     /// After anything that happened on a connection: it opens up, takes requests, speaks, or is closed.
     fn settle(&mut self, now: Instant, number: usize) {
-        if self.book.is_finished() {
+        if self.ledger.is_finished() {
             return;
         }
         self.note_opened(now, number);
         self.fill(now, number);
         let streams = self.streams();
-        let channel = &mut self.channels[number];
+        let connection = &mut self.connections[number];
         let used_up = self.config.keep_alive == KeepAlive::Off
-            && channel.answers > 0
-            && channel.under_way() == 0;
-        if channel.is_over() || used_up {
+            && connection.answers > 0
+            && connection.under_way() == 0;
+        if connection.is_over() || used_up {
             return self.close(now, number, Loss::Orderly);
         }
-        if self.plan.pace != Pace::Closed && channel.has_room(streams) {
-            self.servers[channel.server].list(number, channel);
+        if self.plan.pace != Pace::Closed && connection.takes_request(streams) {
+            self.servers[connection.server].list(number, connection);
         }
-        if !channel.told && channel.wants_transmit() {
-            channel.told = true;
-            self.actions.push_back(Action::Transmit(SocketId(number)));
+        if connection.poll_wants_transmit(now) {
+            self.actions.push_back(Action::Transmit(connections::socket_of(number)));
         }
         self.finish_if_done(now);
     }
 
     /// Where a connection has just come to where requests can be made.
     fn note_opened(&mut self, now: Instant, number: usize) {
-        let channel = &mut self.channels[number];
-        if channel.stage == Stage::Open && !channel.counted {
-            channel.counted = true;
+        let connection = &mut self.connections[number];
+        if connection.stage == Stage::Open && !connection.counted {
+            connection.counted = true;
             self.connecting -= 1;
-            self.book.tally.connects.opened += 1;
+            self.ledger.tally.connects.opened += 1;
             self.decide(now, number);
             self.open_wanted(now);
         }
@@ -174,17 +178,17 @@ impl Load {
     /// Gives the connection as many requests as it takes.
     fn fill(&mut self, now: Instant, number: usize) {
         let streams = self.streams();
-        let Self { config, channels, servers, book, ready, .. } = self;
-        let channel = &mut channels[number];
-        let server = &mut servers[channel.server];
+        let Self { config, connections, servers, ledger, prepared, .. } = self;
+        let connection = &mut connections[number];
+        let server = &mut servers[connection.server];
         let stays = config.keep_alive == KeepAlive::On;
-        while (stays || channel.answers == 0) && channel.has_room(streams) {
-            let Some(ticket) = book.take(now, server) else { break };
-            let Some(ready) = ready.get(ticket.target) else { break };
-            book.start();
-            if let Err(told) = channel.start(now, ticket, ready) {
-                let again = matches!(told, Told::Unprocessed(_));
-                book.note(now, server, told);
+        while (stays || connection.answers == 0) && connection.takes_request(streams) {
+            let Some(request) = ledger.take(now, server) else { break };
+            let Some(prepared) = prepared.get(request.target) else { break };
+            ledger.start();
+            if let Err(outcome) = connection.start(now, request, prepared) {
+                let again = matches!(outcome, Outcome::Unprocessed(_));
+                ledger.note(now, server, outcome);
                 if again {
                     break;
                 }
@@ -197,70 +201,78 @@ impl Load {
         let streams = self.streams();
         while let Some(arrivals) = &mut self.arrivals
             && let Some(due) = arrivals.next()
-            && let Taken::Ticket(mut ticket) = self.book.arrive(now, due)
+            && let Taken::Due(mut request) = self.ledger.arrive(now, due)
         {
             arrivals.advance();
-            ticket.target = self.turns[(due.number % self.turns.len() as u64) as usize];
-            let server = &mut self.servers[self.homes[ticket.target]];
-            server.waiting.push_back(ticket);
-            if let Some(number) = server.unlist(&mut self.channels, streams) {
+            request.target = self.turns[(due.number % self.turns.len() as u64) as usize];
+            let server = &mut self.servers[self.homes[request.target]];
+            server.waiting.push_back(request);
+            if let Some(number) = server.unlist(&mut self.connections, streams) {
                 self.settle(now, number);
             }
         }
         if self.arrivals.as_ref().is_some_and(|arrivals| arrivals.next().is_none()) {
-            self.book.end_of_schedule();
+            self.ledger.end_of_schedule();
         }
     }
 
     /// The look around.
     fn look_around(&mut self, now: Instant) {
-        self.look = now + look_every(self.plan.timeout);
+        self.look = Some(now + look_every(self.plan.timeout));
         let overdue = now - self.plan.timeout;
         for server in &mut self.servers {
-            while let Some(ticket) = server.pop_overdue(overdue) {
-                self.book.fail_waiting(&ticket, Fault::TimedOut);
+            while let Some(request) = server.pop_overdue(overdue) {
+                self.ledger.fail_waiting(&request, Fault::TimedOut);
             }
         }
-        for number in 0..self.channels.len() {
+        for number in 0..self.connections.len() {
             self.look_at(now, overdue, number);
         }
     }
 
     fn look_at(&mut self, now: Instant, overdue: Instant, number: usize) {
-        let Self { channels, servers, book, .. } = self;
-        let channel = &mut channels[number];
-        match channel.stage {
+        let connection = &self.connections[number];
+        match connection.stage {
             Stage::Shut => return,
             Stage::Connecting | Stage::Securing => {
-                if channel.began + self.config.timeouts.connect <= now {
+                let limit = self.config.timeouts.connect;
+                if connection.timings().is_some_and(|timings| timings.opened + limit <= now) {
                     return self.close(now, number, Fault::ConnectTimedOut.into());
                 }
             }
             Stage::Open => {}
         }
-        let server = &mut servers[channel.server];
-        let mut tell = |told| {
-            book.note(now, server, told);
-        };
-        let looked = channel.look(now, overdue, &mut tell);
-        match looked.and_then(|()| self.hear(now, number, &[])) {
+        match self.look_closely(now, overdue, number) {
             Ok(()) => self.settle(now, number),
             Err(loss) => self.close(now, number, loss),
         }
     }
 
+    fn look_closely(&mut self, now: Instant, overdue: Instant, number: usize) -> Result<(), Loss> {
+        self.drive(now, number, |transport, events| {
+            events.handle_timeout();
+            transport.handle_timeout(now, events)
+        })?;
+        let Self { connections, servers, ledger, prepared, .. } = self;
+        let connection = &mut connections[number];
+        let server = &mut servers[connection.server];
+        connection.expire(now, overdue, &mut Reporting { ledger, server, prepared })?;
+        self.drive(now, number, |transport, events| {
+            transport.drain_events(now, events);
+            Ok(())
+        })
+    }
+
     /// Tells the watcher what it has not been told.
     fn tell_watch(&mut self, now: Instant) {
-        let (began, ended) = self.book.take_news();
+        let (began, ended) = self.ledger.take_news();
         let Some(watch) = &mut self.watch else { return };
         if began {
             watch.handle_began(now);
         }
-        if self.interval <= now {
-            self.interval = now + INTERVAL;
-            let connections = self.channels.iter().filter(|c| c.stage == Stage::Open).count();
-            let interval = self.book.interval(now);
-            interval.connections = connections as u64;
+        if let Some(interval) = self.ledger.due_interval(now) {
+            let open = self.connections.iter().filter(|c| c.stage == Stage::Open).count();
+            interval.connections = open as u64;
             watch.handle_interval(interval);
             interval.restart(now);
         }
@@ -270,22 +282,22 @@ impl Load {
     }
 
     fn finish_if_done(&mut self, now: Instant) {
-        if self.book.is_done() {
+        if self.ledger.is_done() {
             self.finish(now);
         }
     }
 
     fn finish(&mut self, now: Instant) {
-        if self.book.is_finished() {
+        if self.ledger.is_finished() {
             return;
         }
-        self.book.finish(now);
+        self.ledger.finish(now);
         self.tell_watch(now);
-        for (number, channel) in self.channels.iter_mut().enumerate() {
-            if matches!(channel.stage, Stage::Securing | Stage::Open) {
-                channel.say_goodbye(now);
-                self.actions.push_back(Action::Transmit(SocketId(number)));
-                self.actions.push_back(Action::Close(SocketId(number)));
+        for (number, connection) in self.connections.iter_mut().enumerate() {
+            if matches!(connection.stage, Stage::Securing | Stage::Open) {
+                connection.say_goodbye(now);
+                let socket = connections::socket_of(number);
+                self.actions.extend([Action::Transmit(socket), Action::Close(socket)]);
             }
         }
         self.actions.push_back(Action::Finish);
@@ -298,9 +310,9 @@ fn look_every(timeout: Duration) -> Duration {
 }
 
 /// Prepares a target's request.
-fn ready(plan: &LoadPlan, target: &super::plan::Target) -> Ready {
+fn prepare(plan: &LoadPlan, target: &super::plan::Target) -> PreparedRequest {
     match &target.exchange {
-        Exchange::Echo { message, .. } => Ready::Echo { message: message.clone() },
+        Exchange::Echo { message, .. } => PreparedRequest::Echo { message: message.clone() },
         Exchange::Http { method, fields, body } => {
             let scheme = plan.access.transport.scheme(target.url.scheme);
             let mut fields = fields.clone();
@@ -317,7 +329,7 @@ fn ready(plan: &LoadPlan, target: &super::plan::Target) -> Ready {
             };
             let fin = if body.is_empty() { Fin::Last } else { Fin::More };
             let prepared = Box::new(Prepared::new(head, fin));
-            Ready::Http { prepared, body: Bytes::clone(body) }
+            PreparedRequest::Http { prepared, body: Bytes::clone(body) }
         }
     }
 }

@@ -4,7 +4,7 @@ use super::pace::{Share, Spacing, Stage};
 use crate::config::{ClientConfig, KeepAlive, Priorities};
 use crate::hosts::Hosts;
 use crate::profile::Profile;
-use crate::transport::Transport;
+use crate::transport_choice::Transport;
 use bytes::Bytes;
 use page::Url;
 use proto::{Fields, Method};

@@ -1,6 +1,6 @@
 //! A server that load goes to: where it is, what is asked of it, and what waits for one of its connections.
 
-use super::channel::{Channel, Ticket};
+use super::connection::{LoadConnection, PendingRequest};
 use super::plan::{Exchange, LoadPlan, turns};
 use page::{Scheme, Url};
 use std::collections::VecDeque;
@@ -12,17 +12,17 @@ pub(super) struct Server {
     /// Scheme, host and port, of one of the targets there.
     pub(super) url: Url,
     pub(super) scheme: Scheme,
-    /// Where it is; the next attempt goes to the one that `place` names.
+    /// Where it is; the next attempt goes to the one that `next_remote` names.
     pub(super) remotes: Vec<SocketAddr>,
-    pub(super) place: usize,
+    pub(super) next_remote: usize,
     /// The target whose WebSocket is opened there; None where requests are made.
     pub(super) web_socket: Option<usize>,
     /// Targets there, in the order in which they take turns.
     order: Vec<usize>,
     turn: usize,
     /// Requests that are to be made again, then those that are due and wait for a connection.
-    pub(super) again: VecDeque<Ticket>,
-    pub(super) waiting: VecDeque<Ticket>,
+    pub(super) again: VecDeque<PendingRequest>,
+    pub(super) waiting: VecDeque<PendingRequest>,
     /// Connections that could take a request, by number. One that cannot after all is passed over.
     free: VecDeque<usize>,
 }
@@ -37,18 +37,18 @@ impl Server {
             let url = &target.url;
             let web_socket = matches!(target.exchange, Exchange::Echo { .. }).then_some(number);
             // A WebSocket is one URL's; requests share the connections of their origin.
-            let place = |url: &Url| (url.scheme, url.host.clone(), url.port());
+            let origin = |url: &Url| (url.scheme, url.host.clone(), url.port());
             let is_same = |server: &Self| {
                 web_socket.is_none()
                     && server.web_socket.is_none()
-                    && place(&server.url) == place(url)
+                    && origin(&server.url) == origin(url)
             };
             let home = servers.iter().position(is_same).unwrap_or_else(|| {
                 servers.push(Self {
                     url: url.clone(),
                     scheme: plan.access.transport.scheme(url.scheme),
                     remotes: plan.access.hosts.find_all(&url.host, url.port()),
-                    place: 0,
+                    next_remote: 0,
                     web_socket,
                     order: Vec::new(),
                     turn: 0,
@@ -78,19 +78,23 @@ impl Server {
     }
 
     /// A connection could take a request.
-    pub(super) fn list(&mut self, number: usize, channel: &mut Channel) {
-        if !channel.listed {
-            channel.listed = true;
+    pub(super) fn list(&mut self, number: usize, connection: &mut LoadConnection) {
+        if !connection.listed {
+            connection.listed = true;
             self.free.push_back(number);
         }
     }
 
     /// A connection that can take a request of `streams` at a time.
-    pub(super) fn unlist(&mut self, channels: &mut [Channel], streams: usize) -> Option<usize> {
+    pub(super) fn unlist(
+        &mut self,
+        connections: &mut [LoadConnection],
+        streams: usize,
+    ) -> Option<usize> {
         while let Some(number) = self.free.pop_front() {
-            let Some(channel) = channels.get_mut(number) else { continue };
-            channel.listed = false;
-            if channel.has_room(streams) {
+            let Some(connection) = connections.get_mut(number) else { continue };
+            connection.listed = false;
+            if connection.takes_request(streams) {
                 return Some(number);
             }
         }
@@ -98,14 +102,14 @@ impl Server {
     }
 
     /// What waits, the oldest first.
-    pub(super) fn pop(&mut self) -> Option<Ticket> {
+    pub(super) fn pop(&mut self) -> Option<PendingRequest> {
         self.again.pop_front().or_else(|| self.waiting.pop_front())
     }
 
     /// Takes out what was due before `overdue`.
-    pub(super) fn pop_overdue(&mut self, overdue: Instant) -> Option<Ticket> {
+    pub(super) fn pop_overdue(&mut self, overdue: Instant) -> Option<PendingRequest> {
         for queue in [&mut self.again, &mut self.waiting] {
-            if queue.front().is_some_and(|ticket| ticket.due <= overdue) {
+            if queue.front().is_some_and(|request| request.due <= overdue) {
                 return queue.pop_front();
             }
         }

@@ -79,6 +79,7 @@ impl<P: Peer> World<P> {
     }
 
     fn go(&mut self) {
+        self.load.handle_start(self.now);
         for _ in 0..20_000_000 {
             self.act();
             if self.finished || !self.step() {

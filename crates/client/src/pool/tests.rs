@@ -7,8 +7,8 @@ fn pool(protocol: Option<Protocol>) -> (Pool, OriginId) {
     (pool, id)
 }
 
-fn open(room: usize) -> Standing {
-    Standing::Open { room, load: Load::Idle }
+fn open(available: usize) -> MemberState {
+    MemberState::Open { available, load: Load::Idle }
 }
 
 /// Opens every connection that the pool asks for; gives what was sent where.
@@ -17,11 +17,11 @@ fn run(pool: &mut Pool, next_socket: &mut usize) -> Vec<(u32, usize)> {
     while let Some(step) = pool.next_step() {
         match step {
             Step::Open(origin) => {
-                pool.opened(origin, SocketId(*next_socket));
+                pool.opened(origin, ConnectionId(*next_socket));
                 *next_socket += 1;
             }
-            Step::Evict(socket) => panic!("{socket:?}"),
-            Step::Send(fetch, socket) => sent.push((fetch.0, socket.0)),
+            Step::Evict(connection) => panic!("{connection:?}"),
+            Step::Send(fetch, connection) => sent.push((fetch.0, connection.0)),
         }
     }
     sent
@@ -40,11 +40,11 @@ fn http1_opens_a_connection_a_waiting_request_up_to_six() {
         assert_eq!(sockets, expected);
     }
     // Each free connection takes the next request; none more is opened.
-    pool.stands(id, SocketId(4), open(1));
-    pool.stands(id, SocketId(2), open(1));
+    pool.changed(id, ConnectionId(4), open(1));
+    pool.changed(id, ConnectionId(2), open(1));
     assert_eq!(run(&mut pool, &mut sockets), [(0, 2), (1, 4)]);
     assert_eq!(sockets, 6);
-    pool.closed(id, SocketId(4));
+    pool.closed(id, ConnectionId(4));
     run(&mut pool, &mut sockets);
     assert_eq!(sockets, 7);
 }
@@ -59,7 +59,7 @@ fn the_most_urgent_request_goes_first_then_the_oldest() {
     run(&mut pool, &mut sockets);
     let mut order = Vec::new();
     for _ in 0..4 {
-        pool.stands(id, SocketId(0), open(1));
+        pool.changed(id, ConnectionId(0), open(1));
         order.extend(run(&mut pool, &mut sockets).into_iter().map(|(fetch, _)| fetch));
     }
     assert_eq!(order, [2, 3, 0, 1]);
@@ -74,10 +74,10 @@ fn http2_has_one_connection_and_a_successor_once_it_drains() {
     }
     run(&mut pool, &mut sockets);
     assert_eq!(sockets, 1);
-    pool.stands(id, SocketId(0), open(4));
+    pool.changed(id, ConnectionId(0), open(4));
     assert_eq!(run(&mut pool, &mut sockets).len(), 4);
     assert_eq!(sockets, 1, "a full connection is waited for");
-    pool.stands(id, SocketId(0), Standing::Draining);
+    pool.changed(id, ConnectionId(0), MemberState::Draining);
     run(&mut pool, &mut sockets);
     assert_eq!(sockets, 2);
 }
@@ -113,7 +113,7 @@ fn the_limit_on_all_connections_holds_and_room_wakes_other_origins() {
     }
     run(&mut pool, &mut sockets);
     assert_eq!(sockets, 3);
-    pool.closed(ids[0], SocketId(0));
+    pool.closed(ids[0], ConnectionId(0));
     pool.forget(ids[0], 3, FetchId(0));
     run(&mut pool, &mut sockets);
     assert_eq!(sockets, 4);
@@ -130,13 +130,13 @@ fn an_idle_connection_makes_way_for_another_origin_at_the_limit() {
     };
     let (one, other) = (origin(0), origin(1));
     assert_eq!(pool.next_step(), Some(Step::Open(one)));
-    pool.opened(one, SocketId(0));
-    pool.stands(one, SocketId(0), open(1));
-    assert_eq!(pool.next_step(), Some(Step::Send(FetchId(0), SocketId(0))));
+    pool.opened(one, ConnectionId(0));
+    pool.changed(one, ConnectionId(0), open(1));
+    assert_eq!(pool.next_step(), Some(Step::Send(FetchId(0), ConnectionId(0))));
     assert_eq!(pool.next_step(), None, "a busy connection stays");
-    pool.stands(one, SocketId(0), open(1));
-    assert_eq!(pool.next_step(), Some(Step::Evict(SocketId(0))));
-    pool.closed(one, SocketId(0));
+    pool.changed(one, ConnectionId(0), open(1));
+    assert_eq!(pool.next_step(), Some(Step::Evict(ConnectionId(0))));
+    pool.closed(one, ConnectionId(0));
     assert_eq!(pool.next_step(), Some(Step::Open(other)));
 }
 
@@ -149,14 +149,14 @@ fn a_failed_connect_dooms_all_only_where_no_other_is_left() {
     }
     run(&mut pool, &mut sockets);
     assert_eq!(sockets, 6);
-    assert_eq!(pool.failed(id, SocketId(0)), []);
+    assert_eq!(pool.failed(id, ConnectionId(0)), []);
     assert_eq!(run(&mut pool, &mut sockets), []);
     assert_eq!(sockets, 6, "no further attempt before another one has succeeded");
-    pool.stands(id, SocketId(1), open(1));
+    pool.changed(id, ConnectionId(1), open(1));
     assert_eq!(run(&mut pool, &mut sockets), [(0, 1)]);
     assert_eq!(sockets, 7);
     for socket in 1..6 {
-        assert_eq!(pool.failed(id, SocketId(socket)), []);
+        assert_eq!(pool.failed(id, ConnectionId(socket)), []);
     }
-    assert_eq!(pool.failed(id, SocketId(6)).len(), 8);
+    assert_eq!(pool.failed(id, ConnectionId(6)).len(), 8);
 }

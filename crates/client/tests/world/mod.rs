@@ -116,6 +116,8 @@ pub struct World {
     pub last_sent: Vec<u8>,
     /// Whether sockets take no more bytes.
     pub deaf: Rc<Cell<bool>>,
+    /// Sockets whose client wants to know when they are drained.
+    awaited: Vec<SocketId>,
 }
 
 enum Happening {
@@ -153,6 +155,7 @@ impl World {
             finished: false,
             last_sent: Vec::new(),
             deaf: Rc::default(),
+            awaited: Vec::new(),
         }
     }
 
@@ -168,11 +171,25 @@ impl World {
 
     /// Drives `client` to its end.
     pub fn run<W: Work + std::fmt::Debug>(&mut self, client: &mut Client<W>) {
+        client.handle_start(self.now);
+        self.go_on(client);
+    }
+
+    /// Drives a `client` that was started already to its end.
+    pub fn go_on<W: Work + std::fmt::Debug>(&mut self, client: &mut Client<W>) {
         for _ in 0..1_000_000 {
             if self.finished || self.act(client) {
                 return;
             }
             let happens = self.agenda.first_key_value().map(|((at, _), _)| *at);
+            if happens.is_none_or(|at| at > self.now)
+                && let Some(socket) = self.awaited.pop()
+            {
+                if self.by_socket.contains_key(&socket) {
+                    client.handle_drained(self.now, socket);
+                }
+                continue;
+            }
             let wakes = client.poll_timeout();
             match (happens, wakes) {
                 (None, None) => panic!("the client waits for nothing: {client:?}"),
@@ -224,7 +241,8 @@ impl World {
                     self.plan(DELAY, Happening::UpEnd(far));
                 }
                 Action::Pause(_) | Action::Resume(_) => {}
-                Action::Bind { .. } | Action::AwaitDrained(_) => panic!("{action:?} in this world"),
+                Action::AwaitDrained(socket) => self.awaited.push(socket),
+                Action::Bind { .. } => panic!("{action:?} in this world"),
                 Action::Finish => return true,
             }
         }

@@ -95,6 +95,7 @@ fn a_connection_that_is_used_up_is_replaced_without_a_fault() {
 fn an_engine_that_is_stopped_tells_what_it_has_and_what_is_open() {
     let endless = LoadPlan { connections: 3, ..plan() };
     let mut world = World::new(endless, Queue::new(ms(1), NEVER));
+    world.load.handle_start(world.now);
     for _ in 0..500 {
         world.act();
         world.step();

@@ -1,7 +1,7 @@
-//! The book of a run: in which phase it is, which requests may still be made, and what became of those that were. The
-//! one rule: a request leaves the book once, as an answer or as a fault.
+//! The ledger of a run: in which phase it is, which requests may still be made, and what became of those that were. The
+//! one rule: a request leaves the ledger once, as an answer or as a fault.
 
-use super::channel::{Ticket, Told};
+use super::connection::{Outcome, PendingRequest};
 use super::pace::{Due, Stage};
 use super::plan::{LoadPlan, Pace};
 use super::server::Server;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use unit::Instant;
 
 #[derive(Debug)]
-pub(super) struct Book {
+pub(super) struct Ledger {
     pub(super) tally: Tally,
     phase: Phase,
     is_open_loop: bool,
@@ -18,22 +18,30 @@ pub(super) struct Book {
     duration: Option<Duration>,
     /// Requests that count and are still to be made.
     left: Option<u64>,
-    /// When the plan's clock began, what counts begins, and the last request is begun.
-    zero: Instant,
-    counts_from: Instant,
-    ends_at: Option<Instant>,
+    /// None until the plan's clock begins.
+    clock: Option<Clock>,
     under_way: u64,
     /// Requests that are due, or to be made again, and wait for a connection.
     queued: u64,
-    interval: Interval,
     news: News,
     sockets: u64,
 }
 
+/// The plan's clock.
+#[derive(Debug)]
+struct Clock {
+    /// It began.
+    zero: Instant,
+    /// What counts begins.
+    counts_from: Instant,
+    /// The last request is begun; None where no time bounds that.
+    ends_at: Option<Instant>,
+    /// What has happened since the watcher was told last.
+    interval: Interval,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Nobody has told the time yet.
-    Idle,
     /// The connections' first attempts.
     Opening,
     Running,
@@ -59,15 +67,18 @@ enum Telling {
 
 /// Whether a request that the schedule names is to be made.
 pub(super) enum Taken {
-    Ticket(Ticket),
+    Due(PendingRequest),
     /// Its time has not come, or the plan is over before it.
     Not,
 }
 
+/// How long an interval is that watchers are told of.
+const INTERVAL: Duration = Duration::from_secs(1);
+
 /// Attempts at a request that servers say they have not acted on.
 const TRIES: u8 = 5;
 
-impl Book {
+impl Ledger {
     pub(super) fn new(plan: &LoadPlan) -> Self {
         let stages = match &plan.pace {
             Pace::Closed => 1,
@@ -75,39 +86,30 @@ impl Book {
         };
         Self {
             tally: Tally::new(stages, plan.targets.len()),
-            phase: Phase::Idle,
+            phase: Phase::Opening,
             is_open_loop: plan.pace != Pace::Closed,
             warm_up: plan.warm_up,
             duration: plan.duration,
             left: plan.requests.map(|requests| plan.share.part(requests)),
-            zero: Instant::ZERO,
-            counts_from: Instant::ZERO,
-            ends_at: None,
+            clock: None,
             under_way: 0,
             queued: 0,
-            interval: Interval::new(Instant::ZERO),
             news: News::default(),
             sockets: 0,
         }
     }
 
-    /// Whether this is the first that is heard of time.
-    pub(super) fn wake(&mut self) -> bool {
-        let is_first = self.phase == Phase::Idle;
-        if is_first {
-            self.phase = Phase::Opening;
-        }
-        is_first
-    }
-
     /// The plan's clock begins.
     pub(super) fn begin(&mut self, now: Instant) {
         self.phase = Phase::Running;
-        self.zero = now;
-        self.counts_from = now + self.warm_up;
-        self.ends_at = self.duration.map(|duration| self.counts_from + duration);
-        self.tally.began = Some(self.counts_from);
-        self.interval.restart(now);
+        let counts_from = now + self.warm_up;
+        self.tally.began = Some(counts_from);
+        self.clock = Some(Clock {
+            zero: now,
+            counts_from,
+            ends_at: self.duration.map(|duration| counts_from + duration),
+            interval: Interval::new(now),
+        });
     }
 
     /// The stages with the warm-up before them, which goes at the first one's rate.
@@ -115,10 +117,6 @@ impl Book {
         let warm_up = stages.first().filter(|_| !self.warm_up.is_zero());
         let warm_up = warm_up.map(|first| Stage::constant(first.from, Some(self.warm_up)));
         warm_up.into_iter().chain(stages.iter().copied()).collect()
-    }
-
-    pub(super) fn is_running(&self) -> bool {
-        self.phase == Phase::Running
     }
 
     pub(super) fn is_finished(&self) -> bool {
@@ -137,25 +135,25 @@ impl Book {
     }
 
     /// The next request that `server` can be asked: one that waits, or a new one in a closed loop.
-    pub(super) fn take(&mut self, now: Instant, server: &mut Server) -> Option<Ticket> {
-        if let Some(ticket) = server.pop() {
+    pub(super) fn take(&mut self, now: Instant, server: &mut Server) -> Option<PendingRequest> {
+        if let Some(request) = server.pop() {
             self.queued -= 1;
-            return Some(ticket);
+            return Some(request);
         }
         if self.phase != Phase::Running || self.is_open_loop {
             return None;
         }
-        let stage = (now >= self.counts_from).then_some(0);
+        let stage = (now >= self.clock.as_ref()?.counts_from).then_some(0);
         if stage.is_some() && !self.may_begin(now) {
             return None;
         }
         let target = server.next_target();
-        Some(ticket(target, stage, now))
+        Some(request(target, stage, now))
     }
 
     /// The request that the schedule says is `due`. Its target is the caller's to choose.
     pub(super) fn arrive(&mut self, now: Instant, due: Due) -> Taken {
-        let time = self.time_of(due.at);
+        let Some(time) = self.time_of(due.at) else { return Taken::Not };
         if time > now || self.phase != Phase::Running {
             return Taken::Not;
         }
@@ -170,12 +168,12 @@ impl Book {
             self.tally.lateness.record(now.since(time));
         }
         self.queued += 1;
-        Taken::Ticket(ticket(0, stage, time))
+        Taken::Due(request(0, stage, time))
     }
 
     /// Whether one more request that counts may be begun, which is then counted on.
     fn may_begin(&mut self, at: Instant) -> bool {
-        if self.ends_at.is_some_and(|end| at >= end) {
+        if self.ends_at().is_some_and(|end| at >= end) {
             self.close_window(at);
             self.phase = Phase::Ending;
             return false;
@@ -193,9 +191,13 @@ impl Book {
         }
     }
 
-    /// When that is, since the plan's beginning.
-    pub(super) fn time_of(&self, at: Duration) -> Instant {
-        self.zero + at
+    /// When that is, since the plan's beginning; None before it.
+    pub(super) fn time_of(&self, at: Duration) -> Option<Instant> {
+        self.clock.as_ref().map(|clock| clock.zero + at)
+    }
+
+    fn ends_at(&self) -> Option<Instant> {
+        self.clock.as_ref()?.ends_at
     }
 
     /// The schedule names no further request.
@@ -211,76 +213,81 @@ impl Book {
     }
 
     /// What became of a request under way; gives the number of answers, which is 1 or 0.
-    pub(super) fn note(&mut self, now: Instant, server: &mut Server, told: Told) -> u64 {
+    pub(super) fn note(&mut self, now: Instant, server: &mut Server, outcome: Outcome) -> u64 {
         self.under_way -= 1;
-        match told {
-            Told::Answered(ticket) => {
-                self.answer(now, &ticket);
+        match outcome {
+            Outcome::Answered(request) => {
+                self.answer(now, &request);
                 return 1;
             }
-            Told::Failed(ticket, fault) => self.fail(&ticket, fault),
-            Told::Unprocessed(ticket) if ticket.tries + 1 >= TRIES => {
-                self.fail(&ticket, Fault::StreamReset);
+            Outcome::Failed(request, fault) => self.fail(&request, fault),
+            Outcome::Unprocessed(request) if request.tries + 1 >= TRIES => {
+                self.fail(&request, Fault::StreamReset);
             }
-            Told::Unprocessed(ticket) => {
+            Outcome::Unprocessed(request) => {
                 self.tally.again += 1;
                 self.queued += 1;
-                let tries = ticket.tries + 1;
-                server.again.push_back(Ticket { tries, head: None, body: 0, ..ticket });
+                let tries = request.tries + 1;
+                server.again.push_back(PendingRequest { tries, head: None, body: 0, ..request });
             }
         }
         0
     }
 
-    fn answer(&mut self, now: Instant, ticket: &Ticket) {
-        let Some((head, status)) = ticket.head else { return self.fail(ticket, Fault::Protocol) };
-        let (refused, latency) = (status.code() >= 400, now.since(ticket.due));
-        let answer = Answered { refused, body: ticket.body, latency };
-        if ticket.stage.is_some() {
+    fn answer(&mut self, now: Instant, request: &PendingRequest) {
+        let Some((head, status)) = request.head else { return self.fail(request, Fault::Protocol) };
+        let (refused, latency) = (status.code() >= 400, now.since(request.due));
+        let answer = Answered { refused, body: request.body, latency };
+        if request.stage.is_some() {
             self.tally.status(status);
-            self.tally.first_byte.record(head.since(ticket.begun));
+            self.tally.first_byte.record(head.since(request.begun));
         }
-        if let Some(part) = self.target(ticket) {
+        if let Some(part) = self.target(request) {
             part.answer(&answer);
         }
-        self.part(ticket).answer(&answer);
-        self.interval.part.answer(&answer);
+        self.part(request).answer(&answer);
+        if let Some(clock) = &mut self.clock {
+            clock.interval.part.answer(&answer);
+        }
     }
 
     /// A request came to nothing.
-    pub(super) fn fail(&mut self, ticket: &Ticket, fault: Fault) {
-        if let Some(part) = self.target(ticket) {
+    pub(super) fn fail(&mut self, request: &PendingRequest, fault: Fault) {
+        if let Some(part) = self.target(request) {
             part.faults.count(fault);
         }
-        self.part(ticket).faults.count(fault);
-        self.interval.part.faults.count(fault);
+        self.part(request).faults.count(fault);
+        if let Some(clock) = &mut self.clock {
+            clock.interval.part.faults.count(fault);
+        }
     }
 
     /// The same for one that has waited in a queue.
-    pub(super) fn fail_waiting(&mut self, ticket: &Ticket, fault: Fault) {
+    pub(super) fn fail_waiting(&mut self, request: &PendingRequest, fault: Fault) {
         self.queued -= 1;
-        self.fail(ticket, fault);
+        self.fail(request, fault);
     }
 
-    fn part(&mut self, ticket: &Ticket) -> &mut Part {
-        match ticket.stage.and_then(|stage| self.tally.stages.get_mut(stage)) {
+    fn part(&mut self, request: &PendingRequest) -> &mut Part {
+        match request.stage.and_then(|stage| self.tally.stages.get_mut(stage)) {
             Some(part) => part,
             None => &mut self.tally.warm_up,
         }
     }
 
-    fn target(&mut self, ticket: &Ticket) -> Option<&mut Part> {
-        ticket.stage?;
-        self.tally.targets.get_mut(ticket.target)
+    fn target(&mut self, request: &PendingRequest) -> Option<&mut Part> {
+        request.stage?;
+        self.tally.targets.get_mut(request.target)
     }
 
     /// Time goes on: what counts begins, and ends.
     pub(super) fn pass(&mut self, now: Instant) {
-        let counts = self.phase != Phase::Idle && self.phase != Phase::Opening;
-        if counts && self.news.began == Telling::NotYet && self.counts_from <= now {
+        let counts_from = self.clock.as_ref().map(|clock| clock.counts_from);
+        let counts = counts_from.is_some_and(|from| from <= now);
+        if counts && self.news.began == Telling::NotYet {
             self.news.began = Telling::Due;
         }
-        if self.phase == Phase::Running && self.ends_at.is_some_and(|end| end <= now) {
+        if self.phase == Phase::Running && self.ends_at().is_some_and(|end| end <= now) {
             self.close_window(now);
             self.phase = Phase::Ending;
         }
@@ -288,9 +295,11 @@ impl Book {
 
     /// What is counted as the rate of answers ends here.
     fn close_window(&mut self, now: Instant) {
-        if self.tally.ended.is_none() && self.tally.began.is_some() {
-            let end = self.ends_at.map_or(now, |end| end.min(now));
-            self.tally.ended = Some(end.max(self.counts_from.min(now)));
+        if self.tally.ended.is_none()
+            && let Some(clock) = &self.clock
+        {
+            let end = clock.ends_at.map_or(now, |end| end.min(now));
+            self.tally.ended = Some(end.max(clock.counts_from.min(now)));
             self.tally.in_time = self.tally.stages.iter().map(|part| part.answers).sum();
             self.news.ended = Telling::Due;
         }
@@ -308,18 +317,14 @@ impl Book {
         self.phase = Phase::Finished;
     }
 
-    /// The next time at which something is to be done whatever comes from outside; None when all is done, and the
-    /// clock's beginning as long as nobody has told the time.
+    /// The next time at which something is to be done whatever comes from outside.
     pub(super) fn next_time(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Idle => Some(Instant::ZERO),
-            Phase::Finished => None,
-            Phase::Opening => Some(Instant::from_nanos(u64::MAX)),
-            Phase::Running if self.news.began == Telling::NotYet => Some(self.counts_from),
-            Phase::Running | Phase::Ending => {
-                let end = self.ends_at.filter(|_| self.phase == Phase::Running);
-                Some(end.unwrap_or(Instant::from_nanos(u64::MAX)))
+            Phase::Running if self.news.began == Telling::NotYet => {
+                self.clock.as_ref().map(|clock| clock.counts_from)
             }
+            Phase::Running => self.ends_at(),
+            Phase::Opening | Phase::Ending | Phase::Finished => None,
         }
     }
 
@@ -335,15 +340,25 @@ impl Book {
         (take(&mut self.news.began), take(&mut self.news.ended))
     }
 
-    /// What happened since the last call.
-    pub(super) fn interval(&mut self, now: Instant) -> &mut Interval {
-        self.interval.to = now;
-        self.interval.under_way = self.under_way;
-        self.interval.waiting = self.queued;
-        &mut self.interval
+    /// The interval that is to be told, where it has lasted long enough: what has happened since the one before it.
+    pub(super) fn due_interval(&mut self, now: Instant) -> Option<&mut Interval> {
+        let interval = &mut self.clock.as_mut()?.interval;
+        if interval.from + INTERVAL > now {
+            return None;
+        }
+        interval.to = now;
+        interval.under_way = self.under_way;
+        interval.waiting = self.queued;
+        Some(interval)
+    }
+
+    /// When the present interval is to be told; None where none is.
+    pub(super) fn interval_end(&self) -> Option<Instant> {
+        let clock = self.clock.as_ref().filter(|_| self.phase == Phase::Running)?;
+        Some(clock.interval.from + INTERVAL)
     }
 }
 
-fn ticket(target: usize, stage: Option<usize>, due: Instant) -> Ticket {
-    Ticket { target, stage, due, begun: due, head: None, body: 0, tries: 0 }
+fn request(target: usize, stage: Option<usize>, due: Instant) -> PendingRequest {
+    PendingRequest { target, stage, due, begun: due, head: None, body: 0, tries: 0 }
 }

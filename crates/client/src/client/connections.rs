@@ -1,0 +1,434 @@
+//! The connections' way: opened for the pool, driven, and closed.
+
+use super::{Client, LAST_WORDS, Phase, connection_of, socket_of};
+use crate::connection::{Exchanges, PooledConnection, failure_at};
+use crate::failure::{Destination, Failure};
+use crate::fetch::FetchId;
+use crate::pool::{Load, MemberState, OriginId};
+use crate::work::Work;
+use endpoint::{Accepted, Action, ConnectionId, EndPoint, SendBuf, SocketError, SocketId};
+use page::Scheme;
+use proto::ConnectionState;
+use std::net::SocketAddr;
+use transport::{
+    ClientMachine, ClientSecurity, ClientSpec, Connection, Phase as Of, Protocol, Truncation,
+};
+use unit::Instant;
+
+impl<W: Work> EndPoint for Client<W> {
+    fn handle_start(&mut self, now: Instant) {
+        self.pump(now);
+    }
+
+    fn handle_accepted(&mut self, _now: Instant, _accepted: Accepted) -> Option<SocketId> {
+        None
+    }
+
+    fn handle_connected(&mut self, now: Instant, socket: SocketId, _local: SocketAddr) {
+        let Some(mut connection) = self.take(connection_of(socket)) else { return };
+        let connected = self.drive(now, &mut connection, |transport, events| {
+            transport.handle_connected(now, events)
+        });
+        match connected {
+            Ok(()) => self.put_back(now, connection),
+            Err(failure) => self.fail(now, connection, failure),
+        }
+        self.pump(now);
+    }
+
+    fn handle_bytes(&mut self, now: Instant, socket: SocketId, bytes: &[u8]) {
+        let Some(mut connection) = self.take(connection_of(socket)) else { return };
+        if connection.is_closing() {
+            return self.keep(connection);
+        }
+        connection.exchanges.heard = now;
+        let taken = self.drive(now, &mut connection, |transport, events| {
+            transport.handle_bytes(now, bytes, events)
+        });
+        match taken {
+            Ok(()) if connection.transport.peer_closed() => self.end_of_input(now, connection),
+            Ok(()) => self.put_back(now, connection),
+            Err(failure) => self.fail(now, connection, failure),
+        }
+        self.pump(now);
+    }
+
+    fn poll_receive_buffer(&mut self, socket: SocketId) -> Option<&mut [u8]> {
+        let connection = self.connections.get_mut(socket.0)?.as_mut()?;
+        if connection.is_closing() || self.config.longest_body.is_some() {
+            return None;
+        }
+        let (stream, left) = connection.transport.plain_body()?;
+        let id = connection.exchanges.fetch(stream)?;
+        self.fetches.contains_key(&id).then(|| self.work.poll_buffer(id, left))?
+    }
+
+    fn handle_received(&mut self, now: Instant, socket: SocketId, bytes: usize) {
+        let Some(mut connection) = self.take(connection_of(socket)) else { return };
+        connection.exchanges.heard = now;
+        self.received_directly(now, &mut connection, bytes);
+        self.put_back(now, connection);
+        self.pump(now);
+    }
+
+    fn handle_eof(&mut self, now: Instant, socket: SocketId) {
+        let Some(connection) = self.take(connection_of(socket)) else { return };
+        if connection.is_closing() {
+            self.release(connection);
+        } else {
+            self.end_of_input(now, connection);
+        }
+        self.pump(now);
+    }
+
+    fn handle_drained(&mut self, now: Instant, socket: SocketId) {
+        let Some(mut connection) = self.take(connection_of(socket)) else { return };
+        if connection.is_closing() {
+            return self.keep(connection);
+        }
+        self.settle(now, &mut connection);
+        self.put_back(now, connection);
+        self.pump(now);
+    }
+
+    fn handle_error(&mut self, now: Instant, socket: SocketId, error: SocketError) {
+        let Some(mut connection) = self.take(connection_of(socket)) else { return };
+        connection.socket = None;
+        if connection.is_closing() {
+            self.release(connection);
+        } else {
+            let destination = connection.exchanges.destination.clone();
+            let failure = match connection.transport.phase() {
+                Of::Connecting if error == SocketError::TimedOut => Failure::ConnectTime {
+                    destination,
+                    within: self.config.timeouts.connect,
+                    missing: "TCP",
+                },
+                Of::Connecting => Failure::Connect { destination, error },
+                _ => Failure::Socket { destination, error },
+            };
+            self.lose(now, connection, failure);
+        }
+        self.pump(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, socket: SocketId, out: &mut SendBuf, limit: usize) {
+        let Some(mut connection) = self.take(connection_of(socket)) else { return };
+        connection.transport.poll_transmit(now, out, limit);
+        match connection.transport.phase() {
+            Of::Closed => self.release(connection),
+            Of::Closing => self.keep(connection),
+            _ => {
+                self.put_back(now, connection);
+                self.pump(now);
+            }
+        }
+    }
+
+    fn wants_transmit(&self, socket: SocketId) -> bool {
+        let connection = self.connections.get(socket.0).and_then(Option::as_ref);
+        connection.is_some_and(|connection| connection.transport.is_transmitting())
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if matches!(self.phase, Phase::Leaving { until } if until <= now) {
+            return self.leave_at_once();
+        }
+        if self.wake.take(now) {
+            let ids: Vec<_> = self.fetches.keys().copied().collect();
+            for id in ids {
+                self.check_time(now, id);
+            }
+            for index in 0..self.connections.len() {
+                self.check_connection(now, ConnectionId(index));
+            }
+        }
+        if self.work.poll_timeout().is_some_and(|due| due <= now) {
+            self.work.handle_timeout(now);
+        }
+        self.pump(now);
+    }
+
+    fn handle_stop(&mut self, now: Instant) {
+        if self.is_ending() {
+            return self.leave_at_once();
+        }
+        // Nothing is begun any more.
+        self.phase = Phase::Leaving { until: now };
+        let ids: Vec<_> = self.fetches.keys().copied().collect();
+        for id in ids {
+            self.end(now, id, Err(Failure::Stopped));
+        }
+        self.finish(now);
+    }
+
+    fn poll_timeout(&mut self) -> Option<Instant> {
+        match self.phase {
+            Phase::Running => {
+                [self.wake.at(), self.work.poll_timeout()].into_iter().flatten().min()
+            }
+            Phase::Leaving { until } => Some(until),
+            Phase::Finished => None,
+        }
+    }
+
+    fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+}
+
+impl<W: Work> Client<W> {
+    pub(super) fn take(&mut self, id: ConnectionId) -> Option<PooledConnection> {
+        self.connections.get_mut(id.0)?.take()
+    }
+
+    pub(super) fn keep(&mut self, connection: PooledConnection) {
+        let index = connection.exchanges.connection.0;
+        self.connections[index] = Some(connection);
+    }
+
+    /// Begins a connection to an origin.
+    pub(super) fn open(&mut self, now: Instant, id: OriginId) {
+        let origin = self.pool.origin(id).clone();
+        let authority = format!("{}:{}", origin.host, origin.port);
+        let remotes = self.config.hosts.find_all(&origin.host, origin.port);
+        let tried = self.detours.get(&id).copied().unwrap_or(0);
+        let Some(&remote) = remotes.get(tried).or(remotes.first()) else {
+            let doomed = self.pool.waiting(id);
+            return self.doom(now, doomed, Failure::UnknownHost { host: origin.host });
+        };
+        let destination = Destination { authority, remote };
+        let number = self.next_connection;
+        let transport = match self.transport_to(now, &origin.host, origin.scheme) {
+            Ok(transport) => transport,
+            Err(failure) => {
+                let failure = self.failure(&destination, failure);
+                let doomed = self.pool.waiting(id);
+                return self.doom(now, doomed, failure);
+            }
+        };
+        self.next_connection += 1;
+        let connection = ConnectionId(self.free.pop().unwrap_or(self.connections.len()));
+        if connection.0 == self.connections.len() {
+            self.connections.push(None);
+        }
+        let mut exchanges = Exchanges::new(now, connection, id, destination);
+        exchanges.record.id = number;
+        let socket = socket_of(connection);
+        self.keep(PooledConnection { transport, exchanges, socket: Some(socket) });
+        self.pool.opened(id, connection);
+        let within = self.config.timeouts.connect;
+        self.wake.by(now + within);
+        let mut settings = self.config.socket.clone();
+        // A host's addresses share the time, so that a dead one leaves some to the others. RFC 8305 §5 would try
+        // them side by side, a quarter of a second apart; one after another is enough where nobody waits
+        // at a screen.
+        let left = remotes.len().saturating_sub(tried).max(1) as u32;
+        settings.connect_timeout = within / left;
+        self.actions.push_back(Action::Connect { socket, remote, settings });
+    }
+
+    fn transport_to(
+        &self,
+        now: Instant,
+        host: &str,
+        scheme: Scheme,
+    ) -> Result<Connection<transport::Client>, transport::Failure> {
+        let security = match scheme {
+            Scheme::Http => ClientSecurity::Clear,
+            Scheme::Https => ClientSecurity::Tls { settings: &self.config.tls, server_name: host },
+        };
+        let tracer = self.config.tracer.for_connection(u64::from(self.next_connection));
+        Connection::open(now, ClientSpec { security, settings: self.settings.clone(), tracer })
+    }
+
+    /// The server will send nothing more.
+    fn end_of_input(&mut self, now: Instant, mut connection: PooledConnection) {
+        // Where nothing was under way, how the server says goodbye does not matter.
+        let truncation = if connection.is_idle() { Truncation::Ignored } else { Truncation::Fails };
+        let ended = self.drive(now, &mut connection, |transport, events| {
+            transport.handle_eof(now, truncation, events)
+        });
+        match ended {
+            Ok(()) => {
+                self.settle(now, &mut connection);
+                self.retire(now, connection);
+            }
+            Err(failure) => self.fail(now, connection, failure),
+        }
+    }
+
+    /// A connection's transport has failed.
+    fn fail(&mut self, now: Instant, connection: PooledConnection, failure: transport::Failure) {
+        let failure = self.failure(&connection.exchanges.destination, failure);
+        self.lose(now, connection, failure);
+    }
+
+    fn failure(&self, destination: &Destination, failure: transport::Failure) -> Failure {
+        let transport = self.config.transport;
+        failure_at(destination, failure, self.config.timeouts.connect, transport.offer)
+    }
+
+    /// A connection is lost, and `failure` tells why.
+    fn lose(&mut self, now: Instant, mut connection: PooledConnection, failure: Failure) {
+        self.settle(now, &mut connection);
+        let streams = std::mem::take(&mut connection.exchanges.streams);
+        let (origin, id) = (connection.exchanges.origin, connection.exchanges.connection);
+        if self.turns_to_another_address(&connection) {
+            self.pool.closed(origin, id);
+            return self.retire(now, connection);
+        }
+        if !connection.is_ready() {
+            self.detours.remove(&origin);
+            let doomed = self.pool.failed(origin, id);
+            self.retire(now, connection);
+            return self.doom(now, doomed, failure);
+        }
+        self.retire(now, connection);
+        for exchange in streams.into_values() {
+            let acted = exchange.acted();
+            if let Some(fetch) = exchange.fetch {
+                self.let_down(now, fetch, acted, failure.clone());
+            }
+        }
+    }
+
+    /// Whether a connect that failed is followed by one to the host's next address.
+    fn turns_to_another_address(&mut self, connection: &PooledConnection) -> bool {
+        let is_connecting = connection.transport.phase() == Of::Connecting;
+        if !is_connecting || connection.socket.is_some() {
+            return false;
+        }
+        let exchanges = &connection.exchanges;
+        let origin = self.pool.origin(exchanges.origin);
+        let remotes = self.config.hosts.find_all(&origin.host, origin.port);
+        let tried = remotes.iter().position(|remote| *remote == exchanges.destination.remote);
+        let next = tried.map_or(0, |tried| tried + 1);
+        if next >= remotes.len() {
+            return false;
+        }
+        let detour = self.detours.entry(exchanges.origin).or_default();
+        *detour = next.max(*detour);
+        true
+    }
+
+    /// Fails fetches for which there will be no connection.
+    fn doom(&mut self, now: Instant, fetches: Vec<FetchId>, failure: Failure) {
+        for fetch in fetches {
+            self.end(now, fetch, Err(failure.clone()));
+        }
+    }
+
+    /// Ends a connection: records it, and closes its socket once what it owes is out.
+    pub(super) fn retire(&mut self, now: Instant, mut connection: PooledConnection) {
+        let streams = std::mem::take(&mut connection.exchanges.streams);
+        let destination = connection.exchanges.destination.clone();
+        self.work.handle_connection_end(connection.record(now));
+        self.pool.closed(connection.exchanges.origin, connection.exchanges.connection);
+        connection.transport.close();
+        let owes = connection.transport.wants_transmit();
+        match connection.socket {
+            Some(socket) if owes && !self.is_ending() => {
+                if connection.transport.poll_wants_transmit() {
+                    self.actions.push_back(Action::Transmit(socket));
+                }
+                self.keep(connection);
+            }
+            _ => self.release(connection),
+        }
+        for exchange in streams.into_values() {
+            let acted = exchange.acted();
+            if let Some(fetch) = exchange.fetch {
+                let destination = destination.clone();
+                self.let_down(now, fetch, acted, Failure::Closed { destination });
+            }
+        }
+    }
+
+    /// Lets the connection and its socket go; their numbers are free.
+    fn release(&mut self, connection: PooledConnection) {
+        if let Some(socket) = connection.socket {
+            self.actions.push_back(Action::Close(socket));
+        }
+        self.free.push(connection.exchanges.connection.0);
+        self.leave();
+    }
+
+    /// Closes the connections of an origin that wait for a request: one of their kind turned out dead.
+    pub(super) fn close_idle(&mut self, now: Instant, origin: OriginId) {
+        for index in 0..self.connections.len() {
+            let is_idle = self.connections[index].as_ref().is_some_and(|connection| {
+                let exchanges = &connection.exchanges;
+                exchanges.origin == origin
+                    && !connection.is_closing()
+                    && connection.is_idle()
+                    && exchanges.record.requests > 0
+                    && exchanges.protocol == Some(Protocol::Http1)
+            });
+            if is_idle && let Some(connection) = self.connections[index].take() {
+                self.retire(now, connection);
+            }
+        }
+    }
+
+    /// Looks whether a connection's time has come: its machine's time-out, or the end of patience with
+    /// its connect.
+    fn check_connection(&mut self, now: Instant, id: ConnectionId) {
+        let Some(mut connection) = self.take(id) else { return };
+        if connection.is_closing() {
+            return self.keep(connection);
+        }
+        let timed = self
+            .drive(now, &mut connection, |transport, events| transport.handle_timeout(now, events));
+        match timed {
+            Ok(()) => self.put_back(now, connection),
+            Err(failure) => self.fail(now, connection, failure),
+        }
+    }
+
+    /// Tells the pool what a connection takes.
+    pub(super) fn tell_pool(&mut self, exchanges: &Exchanges, machine: &mut ClientMachine) {
+        let state = match machine.state() {
+            ConnectionState::Open => {
+                let available = if exchanges.awaits_drained() { 0 } else { machine.room() };
+                let load = if exchanges.streams.is_empty() { Load::Idle } else { Load::Busy };
+                MemberState::Open { available, load }
+            }
+            ConnectionState::Draining | ConnectionState::Closed => MemberState::Draining,
+        };
+        self.pool.changed(exchanges.origin, exchanges.connection, state);
+    }
+
+    /// All is done: closes what is open, and tells the driver once the last words are out.
+    pub(super) fn finish(&mut self, now: Instant) {
+        self.phase = Phase::Leaving { until: now + LAST_WORDS };
+        for index in 0..self.connections.len() {
+            if let Some(connection) = self.connections[index].take() {
+                // What was closed before has a reason that the peer is to hear: a GOAWAY, an alert.
+                match connection.is_closing() {
+                    true => self.keep(connection),
+                    false => self.retire(now, connection),
+                }
+            }
+        }
+        self.leave();
+    }
+
+    /// Tells the driver, where no connection is left.
+    fn leave(&mut self) {
+        let leaving = matches!(self.phase, Phase::Leaving { .. });
+        if leaving && self.connections.iter().all(Option::is_none) {
+            self.phase = Phase::Finished;
+            self.actions.push_back(Action::Finish);
+        }
+    }
+
+    /// Whoever has not heard why by now is not told.
+    fn leave_at_once(&mut self) {
+        for index in 0..self.connections.len() {
+            if let Some(connection) = self.connections[index].take() {
+                self.release(connection);
+            }
+        }
+    }
+}

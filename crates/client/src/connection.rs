@@ -1,0 +1,262 @@
+//! One connection of the pool: its transport, which fetches it carries, and what will be kept of it.
+
+use crate::failure::{Destination, Failure};
+use crate::fetch::{Acted, FetchId, FetchSpec};
+use crate::pool::OriginId;
+use bytes::Bytes;
+use endpoint::{ConnectionId, SocketId};
+use proto::schedule::{Exclusive, Priority};
+use proto::{ConnectionState, Fin, StreamId};
+use std::collections::BTreeMap;
+use trace::ConnectionRecord;
+use transport::{Client, ClientMachine, Connection, Phase, Protocol, Timings};
+use unit::Instant;
+
+/// A connection. The transport stands apart from what it carries, which hears of its events.
+#[derive(Debug)]
+pub(crate) struct PooledConnection {
+    pub(crate) transport: Connection<Client>,
+    pub(crate) exchanges: Exchanges,
+    /// None once the driver has lost the socket.
+    pub(crate) socket: Option<SocketId>,
+}
+
+/// What a connection carries.
+#[derive(Debug)]
+pub(crate) struct Exchanges {
+    pub(crate) connection: ConnectionId,
+    pub(crate) origin: OriginId,
+    pub(crate) destination: Destination,
+    /// What is counted here of it; the transport adds its part at the end.
+    pub(crate) record: ConnectionRecord,
+    /// None until the connection is ready.
+    pub(crate) protocol: Option<Protocol>,
+    /// When bytes came last, or the connection was begun.
+    pub(crate) heard: Instant,
+    /// Requests and their responses, by stream.
+    pub(crate) streams: BTreeMap<StreamId, Exchange>,
+    /// The last response that was whole before all input was drained; it counts while its exchange is there.
+    pub(crate) awaiting: Option<StreamId>,
+}
+
+/// A request and its response.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    /// Who it is for; None where nobody wants the rest any more.
+    pub(crate) fetch: Option<FetchId>,
+    /// What is left of the request's body.
+    pub(crate) upload: Bytes,
+    /// Whether it was the connection's first.
+    pub(crate) turn: Turn,
+    /// How it ranks.
+    pub(crate) urgency: u8,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    First,
+    Later,
+}
+
+/// Bytes of a request's body that are queued in the machine at a time.
+const UPLOAD: usize = 64 * 1024;
+
+impl PooledConnection {
+    /// Whether nothing that comes on it is heeded any more.
+    pub(crate) fn is_closing(&self) -> bool {
+        matches!(self.transport.phase(), Phase::Closing | Phase::Closed)
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        self.exchanges.protocol.is_some()
+    }
+
+    /// Whether the connection has nothing left to do and takes nothing more.
+    pub(crate) fn is_over(&self) -> bool {
+        let Some(machine) = self.transport.ready_machine() else { return false };
+        match machine.state() {
+            ConnectionState::Closed => !self.exchanges.awaits_drained(),
+            ConnectionState::Draining => {
+                self.exchanges.streams.is_empty() && !self.transport.wants_transmit()
+            }
+            ConnectionState::Open => false,
+        }
+    }
+
+    /// Whether the end of the connection takes nothing away from anybody.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.is_ready() && self.exchanges.streams.is_empty()
+    }
+
+    /// How its opening went, for a fetch that was asked for at `asked`; None where it was not opened for that one.
+    pub(crate) fn opening_for(&self, asked: Instant) -> Option<Timings> {
+        let timings = self.transport.timings();
+        (self.exchanges.record.requests == 0 && timings.opened >= asked).then_some(timings)
+    }
+
+    /// The connection's row, now that it is over.
+    pub(crate) fn record(&mut self, now: Instant) -> ConnectionRecord {
+        let mut record = self.exchanges.record.clone();
+        self.transport.complete(&mut record);
+        // Where it never came to a protocol there were no heads.
+        let headers = self.transport.ready_machine().map(proto::Connection::header_bytes);
+        record.headers = Some(headers.unwrap_or_default());
+        record.closed = Some(now);
+        record
+    }
+}
+
+impl Exchanges {
+    pub(crate) fn new(
+        now: Instant,
+        connection: ConnectionId,
+        origin: OriginId,
+        destination: Destination,
+    ) -> Self {
+        let authority = destination.authority.clone();
+        // The pool numbers its records; this one's number is set by the caller.
+        let record = ConnectionRecord::begun(0, authority, destination.remote.to_string(), now);
+        Self {
+            connection,
+            origin,
+            destination,
+            record,
+            protocol: None,
+            heard: now,
+            streams: BTreeMap::new(),
+            awaiting: None,
+        }
+    }
+
+    /// A request went out on `stream`.
+    pub(crate) fn begin(&mut self, stream: StreamId, fetch: FetchId, spec: &FetchSpec) {
+        let turn = if self.record.requests == 0 { Turn::First } else { Turn::Later };
+        self.record.requests += 1;
+        if self.streams.is_empty() {
+            self.record.rounds += 1;
+        }
+        let (upload, urgency) = (spec.body.clone(), spec.priority.urgency);
+        self.streams.insert(stream, Exchange { fetch: Some(fetch), upload, turn, urgency });
+    }
+
+    /// Whom a stream is for.
+    pub(crate) fn fetch(&self, stream: StreamId) -> Option<FetchId> {
+        self.streams.get(&stream)?.fetch
+    }
+
+    /// Nobody wants the rest of the stream.
+    pub(crate) fn disown(&mut self, stream: StreamId) {
+        if let Some(exchange) = self.streams.get_mut(&stream) {
+            exchange.fetch = None;
+        }
+    }
+
+    /// Where Chromium puts a new stream in the tree (net/spdy/http2_priority_dependencies.cc): alone
+    /// behind the youngest stream of its own urgency, else of the next more urgent one that there is.
+    pub(crate) fn dependency(&self, urgency: u8) -> Priority {
+        let before = self.streams.iter().filter(|(_, exchange)| exchange.urgency <= urgency);
+        let parent = before.max_by_key(|(stream, exchange)| (exchange.urgency, **stream));
+        Priority::Dependency {
+            parent: parent.map_or(StreamId(0), |(stream, _)| *stream),
+            weight: weight(urgency),
+            exclusive: Exclusive::Sole,
+        }
+    }
+
+    /// Hands the machine the next part of a request's body.
+    pub(crate) fn upload(&mut self, machine: &mut ClientMachine, stream: StreamId) {
+        let Some(exchange) = self.streams.get_mut(&stream) else { return };
+        while !exchange.upload.is_empty() && machine.unsent(stream) < UPLOAD {
+            let part = exchange.upload.split_to(exchange.upload.len().min(UPLOAD));
+            let fin = if exchange.upload.is_empty() { Fin::Last } else { Fin::More };
+            if machine.send(stream, part, fin).is_err() {
+                // The server has had enough of the body; its answer comes as an event.
+                exchange.upload.clear();
+            }
+        }
+    }
+
+    /// Whether a whole response waits until all input is drained.
+    pub(crate) fn awaits_drained(&self) -> bool {
+        self.awaiting.is_some_and(|stream| self.streams.contains_key(&stream))
+    }
+}
+
+impl Exchange {
+    /// What is known of a request whose connection went away without a word.
+    pub(crate) fn acted(&self) -> Acted {
+        match self.turn {
+            Turn::First => Acted::Certainly,
+            Turn::Later => Acted::Perhaps,
+        }
+    }
+}
+
+/// What a transport's failure is to the fetches that wait for its connection or are on it. `within` is how long the
+/// handshake was allowed to take, `offer` what was offered.
+pub(crate) fn failure_at(
+    destination: &Destination,
+    failure: transport::Failure,
+    within: std::time::Duration,
+    offer: transport::Offer,
+) -> Failure {
+    use transport::Failure as Of;
+    let destination = destination.clone();
+    match failure {
+        Of::Name(error) | Of::Handshake(error) => Failure::Handshake { destination, error },
+        Of::Tls(error) => Failure::Tls { destination, error },
+        Of::TimedOut { phase } => {
+            let missing = if phase == Phase::Connecting { "TCP" } else { "TLS" };
+            Failure::ConnectTime { destination, within, missing }
+        }
+        Of::NoAgreement { chosen } => Failure::NoAgreement {
+            destination,
+            offered: offer.alpn().join(", "),
+            chosen: chosen.unwrap_or_else(|| "none".to_owned()),
+        },
+        Of::Ended | Of::UnknownProtocol => Failure::Closed { destination },
+    }
+}
+
+/// Levels 0 to 7 spread over 256 to 1 as Chromium does (Spdy3PriorityToHttp2Weight in QUICHE's
+/// spdy_protocol.cc: steps of 255.9 / 7, rounded down).
+fn weight(urgency: u8) -> u16 {
+    1 + 2_559 * (7 - u16::from(urgency.min(7))) / 70
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::PoolLimits;
+    use crate::pool::{Origin, Pool};
+    use page::Scheme;
+
+    #[test]
+    fn weights_are_those_that_chromium_sends() {
+        assert_eq!(std::array::from_fn(|n| weight(n as u8)), [256, 220, 183, 147, 110, 74, 37, 1]);
+    }
+
+    #[test]
+    fn a_stream_depends_on_the_youngest_of_its_own_urgency_or_the_next_more_urgent() {
+        let origin = Origin { scheme: Scheme::Http, host: "a.test".into(), port: 80 };
+        let origin = Pool::new(PoolLimits::default()).enter(origin, None);
+        let remote = ([10, 0, 0, 2], 80).into();
+        let destination = Destination { authority: String::new(), remote };
+        let mut exchanges = Exchanges::new(Instant::ZERO, ConnectionId(0), origin, destination);
+        for (stream, urgency) in [(1, 0), (3, 3), (5, 1), (7, 3)] {
+            let (fetch, upload, turn) = (None, Bytes::new(), Turn::Later);
+            let exchange = Exchange { fetch, upload, turn, urgency };
+            exchanges.streams.insert(StreamId(stream), exchange);
+        }
+        for (urgency, expected) in [(0, 1), (1, 5), (2, 5), (3, 7), (4, 7)] {
+            let Priority::Dependency { parent, exclusive, .. } = exchanges.dependency(urgency)
+            else {
+                panic!("Chromium's places are dependencies");
+            };
+            assert_eq!((parent, exclusive), (StreamId(expected), Exclusive::Sole), "{urgency}");
+        }
+        exchanges.streams.clear();
+        let alone = exchanges.dependency(3);
+        assert!(matches!(alone, Priority::Dependency { parent: StreamId(0), weight: 147, .. }));
+    }
+}

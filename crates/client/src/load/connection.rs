@@ -1,0 +1,300 @@
+//! One connection of the engine, and which requests it carries. It decides nothing: it tells what became of requests,
+//! and takes those that it is given.
+
+mod events;
+mod pending;
+
+pub(super) use events::{Events, Loss, Outcome, Reporting};
+
+use super::tally::Fault;
+use crate::web_socket::stream::{WebSocketSpec, WebSocketStream};
+use bytes::Bytes;
+use endpoint::SendBuf;
+use events::Echoes;
+use pending::PendingRequests;
+use proto::ws::MessageKind;
+use proto::{ConnectionState, Fin, Prepared, Refused, Status, StreamId};
+use std::time::Duration;
+use trace::Tracer;
+use transport::{Client, Connection, Timings};
+use unit::Instant;
+
+/// A request on its way: when it was due, and what has come of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PendingRequest {
+    pub(super) target: usize,
+    /// None for the warm-up.
+    pub(super) stage: Option<usize>,
+    pub(super) due: Instant,
+    pub(super) begun: Instant,
+    pub(super) head: Option<(Instant, Status)>,
+    pub(super) body: u64,
+    /// How often it was begun before.
+    pub(super) tries: u8,
+}
+
+/// How far a connection has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// There is no socket.
+    Shut,
+    /// TCP's handshake.
+    Connecting,
+    /// TLS's handshake, and the WebSocket's.
+    Securing,
+    /// Requests.
+    Open,
+}
+
+#[derive(Debug)]
+pub(super) struct LoadConnection {
+    /// Which server it leads to.
+    pub(super) server: usize,
+    pub(super) stage: Stage,
+    /// None while it is shut.
+    transport: Option<Connection<Client>>,
+    /// The WebSocket over it; None where HTTP's requests are made.
+    echoes: Option<Box<Echoes>>,
+    pending: PendingRequests,
+    /// Whether it stands among the connections that could take a request.
+    pub(super) listed: bool,
+    /// Whether it has come to where requests can be made, and was counted so.
+    pub(super) counted: bool,
+    /// Whether its first attempt is decided.
+    pub(super) decided: bool,
+    /// Answers over the present connection.
+    pub(super) answers: u64,
+    /// How long the next attempt waits.
+    pub(super) rest: Duration,
+}
+
+/// What a request is made of.
+#[derive(Debug)]
+pub(super) enum PreparedRequest {
+    Http { prepared: Box<Prepared>, body: Bytes },
+    Echo { message: Bytes },
+}
+
+impl LoadConnection {
+    pub(super) fn new(server: usize) -> Self {
+        Self {
+            server,
+            stage: Stage::Shut,
+            transport: None,
+            echoes: None,
+            pending: PendingRequests::default(),
+            listed: false,
+            counted: false,
+            decided: false,
+            answers: 0,
+            rest: Duration::ZERO,
+        }
+    }
+
+    /// An attempt begins; with a WebSocket it is one for echoes.
+    pub(super) fn begin(
+        &mut self,
+        transport: Connection<Client>,
+        web_socket: Option<WebSocketSpec>,
+    ) {
+        self.stage = Stage::Connecting;
+        self.transport = Some(transport);
+        self.echoes =
+            web_socket.map(|spec| Box::new(Echoes::new(WebSocketStream::new(spec, Tracer::off()))));
+        self.answers = 0;
+        self.counted = false;
+    }
+
+    /// There is no socket any more; gives what was under way.
+    pub(super) fn shut(&mut self) -> impl Iterator<Item = PendingRequest> + '_ {
+        self.stage = Stage::Shut;
+        self.transport = None;
+        self.echoes = None;
+        self.pending.drain()
+    }
+
+    /// Has the transport do something; `report` tells what became of requests. An error where the connection cannot
+    /// go on.
+    pub(super) fn drive(
+        &mut self,
+        now: Instant,
+        report: Reporting<'_>,
+        act: impl FnOnce(&mut Connection<Client>, &mut Events<'_>) -> Result<(), transport::Failure>,
+    ) -> Result<(), Loss> {
+        let Some(transport) = &mut self.transport else { return Ok(()) };
+        let mut events = Events {
+            now,
+            report,
+            pending: &mut self.pending,
+            echoes: self.echoes.as_deref_mut(),
+            answers: 0,
+            loss: None,
+        };
+        let done = act(transport, &mut events);
+        events.handle_echoes();
+        self.answers += events.answers;
+        let loss = events.loss;
+        let is_open = self.echoes.as_ref().is_none_or(|echoes| echoes.is_open);
+        if self.stage == Stage::Securing && is_open && transport.protocol().is_some() {
+            self.stage = Stage::Open;
+        }
+        match loss {
+            Some(loss) => Err(loss),
+            None => Ok(done?),
+        }
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.transport().is_some_and(|transport| transport.protocol().is_some())
+    }
+
+    pub(super) fn transport(&self) -> Option<&Connection<Client>> {
+        self.transport.as_ref()
+    }
+
+    pub(super) fn timings(&self) -> Option<Timings> {
+        self.transport().map(Connection::timings)
+    }
+
+    /// Requests under way.
+    pub(super) fn under_way(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Whether it could take a request now, of `streams` at a time.
+    pub(super) fn takes_request(&self, streams: usize) -> bool {
+        if self.stage != Stage::Open || self.pending.len() >= streams {
+            return false;
+        }
+        match &self.echoes {
+            Some(echoes) => echoes.over.is_none() && echoes.stream.takes_messages(),
+            None => {
+                let machine = self.transport().and_then(Connection::ready_machine);
+                machine.is_some_and(|machine| machine.room() > 0)
+            }
+        }
+    }
+
+    /// Makes a request. What could not be made comes back.
+    pub(super) fn start(
+        &mut self,
+        now: Instant,
+        mut request: PendingRequest,
+        prepared: &PreparedRequest,
+    ) -> Result<(), Outcome> {
+        request.begun = now;
+        let machine = self.transport.as_mut().and_then(Connection::machine);
+        let stream = match (machine, &mut self.echoes, prepared) {
+            (Some(machine), None, PreparedRequest::Http { prepared, body }) => {
+                match machine.request_prepared(now, prepared) {
+                    Ok(stream) => {
+                        if prepared.fin() == Fin::More {
+                            // Refused where the connection is over, which comes as an event.
+                            let _over = machine.send(stream, body.clone(), Fin::Last);
+                        }
+                        stream
+                    }
+                    Err(Refused::Draining | Refused::Full) => {
+                        return Err(Outcome::Unprocessed(request));
+                    }
+                    Err(Refused::NotAllowed | Refused::Unsendable(_)) => {
+                        return Err(Outcome::Failed(request, Fault::Protocol));
+                    }
+                }
+            }
+            (Some(_), Some(echoes), PreparedRequest::Echo { message }) => {
+                echoes.stream.send(MessageKind::Text, message.clone());
+                echoes.sent += 1;
+                StreamId(echoes.sent)
+            }
+            _ => return Err(Outcome::Unprocessed(request)),
+        };
+        self.pending.insert(stream, request);
+        Ok(())
+    }
+
+    /// Whether the connection has nothing under way and takes nothing more.
+    pub(super) fn is_over(&self) -> bool {
+        let Some(machine) = self.transport().and_then(Connection::ready_machine) else {
+            return false;
+        };
+        match &self.echoes {
+            Some(echoes) => echoes.over.is_some() && self.pending.is_empty(),
+            None => match machine.state() {
+                ConnectionState::Open => false,
+                ConnectionState::Draining => self.pending.is_empty(),
+                ConnectionState::Closed => true,
+            },
+        }
+    }
+
+    /// Appends what is to be sent.
+    pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, limit: usize) {
+        self.write_frames(now);
+        if let Some(transport) = &mut self.transport {
+            transport.poll_transmit(now, out, limit);
+        }
+    }
+
+    /// Whether the driver is to be told now that there is something to send.
+    pub(super) fn poll_wants_transmit(&mut self, now: Instant) -> bool {
+        self.write_frames(now);
+        self.transport.as_mut().is_some_and(Connection::poll_wants_transmit)
+    }
+
+    /// Whether the driver was told, and has not come to the end of what is to be sent.
+    pub(super) fn is_transmitting(&self) -> bool {
+        self.transport().is_some_and(Connection::is_transmitting)
+    }
+
+    fn write_frames(&mut self, now: Instant) {
+        if let Some(echoes) = &mut self.echoes
+            && let Some(machine) = self.transport.as_mut().and_then(Connection::machine)
+        {
+            echoes.stream.write_frames(now, machine);
+        }
+    }
+
+    /// Ends in good order, as far as that can be done by what is sent.
+    pub(super) fn say_goodbye(&mut self, now: Instant) {
+        let Some(transport) = &mut self.transport else { return };
+        match &mut self.echoes {
+            Some(echoes) => echoes.stream.close(),
+            None => {
+                if let Some(machine) = transport.machine() {
+                    machine.shutdown(now);
+                }
+            }
+        }
+        transport.close();
+    }
+
+    /// Ends what was due before `overdue`. An error where the connection cannot go on.
+    pub(super) fn expire(
+        &mut self,
+        now: Instant,
+        overdue: Instant,
+        report: &mut Reporting<'_>,
+    ) -> Result<(), Loss> {
+        if !self.pending.iter().any(|(_, request)| request.due <= overdue) {
+            return Ok(());
+        }
+        let late = self.pending.iter().filter(|(_, request)| request.due <= overdue);
+        let mut late: Vec<StreamId> = late.map(|(stream, _)| *stream).collect();
+        late.sort_unstable();
+        let mut machine = self.transport.as_mut().and_then(Connection::machine);
+        for stream in late {
+            if let Some(request) = self.pending.remove(stream) {
+                report.note(now, Outcome::Failed(request, Fault::TimedOut));
+            }
+            if let (Some(machine), None) = (&mut machine, &self.echoes) {
+                machine.reset(now, stream);
+            }
+        }
+        // What is still to come cannot be told from the answer that is given up, where answers have no names.
+        match (machine, &self.echoes) {
+            (Some(machine), None) if machine.state() == ConnectionState::Open => Ok(()),
+            _ => Err(Fault::Closed.into()),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! What a connection of the engine tells, and what it means for the requests on it.
+
+use super::pending::PendingRequests;
+use super::{PendingRequest, PreparedRequest};
+use crate::load::ledger::Ledger;
+use crate::load::server::Server;
+use crate::load::tally::Fault;
+use crate::web_socket::stream::{WebSocketEvent, WebSocketStream};
+use proto::{Error, Event, Fin, Repeated, Status, StreamId};
+use transport::{Client, ClientMachine, Failure, Handler, Negotiated};
+use unit::Instant;
+
+/// What became of a request.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::load) enum Outcome {
+    /// Its answer is whole.
+    Answered(PendingRequest),
+    /// It came to nothing.
+    Failed(PendingRequest, Fault),
+    /// The peer has not acted on it.
+    Unprocessed(PendingRequest),
+}
+
+/// Why a connection is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::load) enum Loss {
+    /// In good order.
+    Orderly,
+    /// What is under way was not acted on.
+    Unprocessed,
+    Fault(Fault),
+}
+
+/// Where outcomes go.
+pub(in crate::load) struct Reporting<'l> {
+    pub(in crate::load) ledger: &'l mut Ledger,
+    pub(in crate::load) server: &'l mut Server,
+    pub(in crate::load) prepared: &'l [PreparedRequest],
+}
+
+/// Hears of the events of one connection.
+pub(in crate::load) struct Events<'c> {
+    pub(super) now: Instant,
+    pub(super) report: Reporting<'c>,
+    pub(super) pending: &'c mut PendingRequests,
+    pub(super) echoes: Option<&'c mut Echoes>,
+    pub(super) answers: u64,
+    /// Why the connection cannot go on.
+    pub(super) loss: Option<Loss>,
+}
+
+/// A WebSocket, whose echoes come in the order of their messages.
+#[derive(Debug)]
+pub(super) struct Echoes {
+    pub(super) stream: WebSocketStream,
+    pub(super) is_open: bool,
+    pub(super) sent: u64,
+    answered: u64,
+    pub(super) over: Option<Loss>,
+}
+
+impl Echoes {
+    pub(super) fn new(stream: WebSocketStream) -> Self {
+        Self { stream, is_open: false, sent: 0, answered: 0, over: None }
+    }
+}
+
+impl Reporting<'_> {
+    /// What became of a request under way; gives the number of answers, which is 1 or 0.
+    pub(super) fn note(&mut self, now: Instant, outcome: Outcome) -> u64 {
+        self.ledger.note(now, self.server, outcome)
+    }
+}
+
+impl Handler<Client> for Events<'_> {
+    fn handle_ready(&mut self, machine: &mut ClientMachine, _negotiated: Negotiated<'_>) {
+        if let Some(echoes) = &mut self.echoes {
+            echoes.stream.ask(self.now, machine);
+        }
+    }
+
+    fn handle_event(&mut self, machine: &mut ClientMachine, event: Event<'_>) {
+        match &mut self.echoes {
+            Some(echoes) => echoes.stream.handle_event(self.now, machine, event),
+            None => self.handle_http(machine, event),
+        }
+    }
+
+    fn takes_repeated(&self) -> bool {
+        self.echoes.is_none()
+    }
+
+    fn handle_repeated(&mut self, response: Repeated) {
+        if let Some(mut request) = self.pending.remove(response.stream) {
+            request.head = Some((self.now, response.status));
+            request.body = response.body as u64;
+            self.note(Outcome::Answered(request));
+        }
+    }
+}
+
+impl Events<'_> {
+    /// Has the WebSocket's own time-outs looked at.
+    pub(in crate::load) fn handle_timeout(&mut self) {
+        if let Some(echoes) = &mut self.echoes {
+            echoes.stream.handle_timeout(self.now);
+        }
+    }
+
+    fn note(&mut self, outcome: Outcome) {
+        self.answers += self.report.note(self.now, outcome);
+    }
+
+    fn handle_http(&mut self, machine: &mut ClientMachine, event: Event<'_>) {
+        let now = self.now;
+        let whole = match event {
+            Event::Response { stream, head, fin } => {
+                if let Some(request) = self.pending.find(stream) {
+                    request.head = Some((now, head.status));
+                }
+                machine.recycle(head);
+                (fin == Fin::Last).then_some(stream)
+            }
+            Event::Data { stream, data, fin } => {
+                let bytes = data.len();
+                if let Some(request) = self.pending.find(stream) {
+                    request.body += bytes as u64;
+                }
+                machine.consume(stream, bytes);
+                (fin == Fin::Last).then_some(stream)
+            }
+            Event::Trailers { stream, .. } => Some(stream),
+            Event::Informational { head, .. } => {
+                machine.recycle(head);
+                None
+            }
+            Event::Promise { stream, .. } => {
+                machine.reset(now, stream);
+                None
+            }
+            Event::Reset { stream, error } => {
+                if let Some(request) = self.pending.remove(stream) {
+                    self.note(match loss(Some(&error)) {
+                        Loss::Unprocessed => Outcome::Unprocessed(request),
+                        Loss::Fault(fault) => Outcome::Failed(request, fault),
+                        Loss::Orderly => Outcome::Failed(request, Fault::StreamReset),
+                    });
+                }
+                None
+            }
+            Event::Closed { error } => {
+                self.loss.get_or_insert(loss(error.as_ref()));
+                None
+            }
+            Event::Writable { .. } | Event::Draining { .. } | Event::Request { .. } => None,
+        };
+        if let Some(request) = whole.and_then(|stream| self.pending.remove(stream)) {
+            self.note(Outcome::Answered(request));
+        }
+    }
+
+    /// Deals with the WebSocket's events, where there is one.
+    pub(super) fn handle_echoes(&mut self) {
+        while self.loss.is_none()
+            && let Some(echoes) = &mut self.echoes
+            && let Some(event) = echoes.stream.poll_event(self.now)
+        {
+            match event {
+                WebSocketEvent::Opened => echoes.is_open = true,
+                WebSocketEvent::Message(_, data) => {
+                    echoes.answered += 1;
+                    let stream = StreamId(echoes.answered);
+                    self.handle_echo(stream, &data);
+                }
+                WebSocketEvent::Failed(error) => self.loss = Some(loss(Some(&error))),
+                WebSocketEvent::Unsendable(_) => self.loss = Some(Fault::Protocol.into()),
+                WebSocketEvent::Close(_) => echoes.over = Some(Loss::Orderly),
+                WebSocketEvent::Over => self.loss = Some(Loss::Orderly),
+            }
+        }
+    }
+
+    fn handle_echo(&mut self, stream: StreamId, data: &[u8]) {
+        let Some(mut request) = self.pending.remove(stream) else {
+            self.loss = Some(Fault::Protocol.into());
+            return;
+        };
+        request.head = Some((self.now, Status::OK));
+        request.body = data.len() as u64;
+        let sent = self.report.prepared.get(request.target);
+        let is_same = matches!(sent, Some(PreparedRequest::Echo { message }) if *message == data);
+        self.note(match is_same {
+            true => Outcome::Answered(request),
+            false => Outcome::Failed(request, Fault::WrongEcho),
+        });
+    }
+}
+
+/// What an end means for what was under way.
+fn loss(error: Option<&Error>) -> Loss {
+    match error {
+        None => Loss::Orderly,
+        Some(Error::Unprocessed) => Loss::Unprocessed,
+        Some(Error::PeerViolation { .. }) => Fault::Protocol.into(),
+        Some(Error::PeerReset { .. }) => Fault::StreamReset.into(),
+        Some(Error::PeerClosed { .. } | Error::Truncated { .. }) => Fault::Closed.into(),
+        Some(Error::TimedOut { .. }) => Fault::TimedOut.into(),
+    }
+}
+
+impl From<Fault> for Loss {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<Failure> for Loss {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Name(_)
+            | Failure::Handshake(_)
+            | Failure::Tls(_)
+            | Failure::NoAgreement { .. } => Fault::Tls.into(),
+            Failure::TimedOut { .. } => Fault::ConnectTimedOut.into(),
+            Failure::UnknownProtocol => Fault::Protocol.into(),
+            Failure::Ended => Self::Orderly,
+        }
+    }
+}

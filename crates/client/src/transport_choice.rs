@@ -1,0 +1,98 @@
+//! What a contender speaks, and whether its connections are secured.
+
+use crate::config::{ClientConfig, KeepAlive, Priorities};
+use page::Scheme;
+use proto::{h1, h2};
+use std::rc::Rc;
+use transport::{ClientSettings, Offer, Protocol};
+
+/// What is spoken, over what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Transport {
+    /// Which version of HTTP, and how both sides come to it.
+    pub offer: Offer,
+    /// Whether the URL's scheme is kept.
+    pub security: Security,
+}
+
+/// Whether connections are secured: the same page is raced in the clear and over TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Security {
+    /// As the URL says.
+    AsUrl,
+    /// Never; https URLs are fetched as http ones.
+    Clear,
+    /// Always; http URLs are fetched as https ones.
+    Tls,
+}
+
+impl Transport {
+    /// HTTP/1.1 in the clear.
+    pub const H1: Self = Self { offer: Offer::Http1, security: Security::Clear };
+    /// HTTP/1.1 over TLS.
+    pub const H1_TLS: Self = Self { offer: Offer::Http1, security: Security::Tls };
+    /// HTTP/2 over TLS.
+    pub const H2: Self = Self { offer: Offer::Http2, security: Security::Tls };
+    /// HTTP/2 in the clear, by prior knowledge.
+    pub const H2_CLEAR: Self = Self { offer: Offer::Http2, security: Security::Clear };
+    /// SPDY/3.1 over TLS.
+    pub const SPDY: Self = Self { offer: Offer::Spdy, security: Security::Tls };
+    /// SPDY/3 over TLS.
+    pub const SPDY_3: Self = Self { offer: Offer::Spdy3, security: Security::Tls };
+    /// As a browser does: what URL and server say.
+    pub const BROWSER: Self = Self { offer: Offer::Negotiate, security: Security::AsUrl };
+
+    /// The names to offer by ALPN, best first.
+    pub fn alpn(self) -> Vec<String> {
+        self.offer.alpn()
+    }
+
+    /// The scheme that a URL's is fetched under.
+    pub(crate) fn scheme(self, asked: Scheme) -> Scheme {
+        match self.security {
+            Security::AsUrl => asked,
+            Security::Clear => Scheme::Http,
+            Security::Tls => Scheme::Https,
+        }
+    }
+
+    /// What will be spoken under `scheme`, where that is known before anybody has answered.
+    pub(crate) fn known(self, scheme: Scheme) -> Option<Protocol> {
+        match scheme {
+            Scheme::Http => Some(self.offer.in_the_clear()),
+            Scheme::Https => self.offer.known(),
+        }
+    }
+}
+
+/// The settings of all connections of a client, with `offer` instead of its transport's own.
+pub(crate) fn connection_settings(config: &ClientConfig, offer: Offer) -> Rc<ClientSettings> {
+    let keep_alive = match config.keep_alive {
+        KeepAlive::On => h1::KeepAlive::On,
+        KeepAlive::Off => h1::KeepAlive::Off,
+    };
+    let priority_signal = match config.priorities {
+        Priorities::Chromium => h2::PrioritySignal::Dependencies,
+        Priorities::Field | Priorities::Silent => h2::PrioritySignal::Silent,
+    };
+    Rc::new(ClientSettings {
+        offer,
+        handshake_timeout: Some(config.timeouts.connect),
+        h1: h1::ClientSettings { keep_alive, ..Default::default() },
+        h2: h2::Settings { priority_signal, ..config.h2.clone() },
+        spdy: config.spdy.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_the_server_chooses_nothing_is_known_beforehand_but_in_the_clear() {
+        let known = |scheme| Transport::BROWSER.known(scheme);
+        assert_eq!([known(Scheme::Https), known(Scheme::Http)], [None, Some(Protocol::Http1)]);
+        assert_eq!(Transport::H2.known(Scheme::Https), Some(Protocol::Http2));
+        assert_eq!(Transport::H2_CLEAR.known(Scheme::Http), Some(Protocol::Http2));
+    }
+}

@@ -1,0 +1,243 @@
+//! A WebSocket above an HTTP/1.1 connection: the request, the answer 101, then frames as its body. Nothing here knows of
+//! sockets, of TLS or of what the messages are for.
+
+use bytes::Bytes;
+use endpoint::SendBuf;
+use proto::ws::{
+    ClientHandshake, CloseCode, CloseFrame, Connection, DeflateOffer, Event, Key, MessageKind,
+    Offer, Role, Settings, Via, Writes,
+};
+use proto::{Error, Event as Http, Fin, RequestHead, StreamId};
+use std::collections::VecDeque;
+use trace::Tracer;
+use transport::{Client, ClientMachine, Handler, Negotiated};
+use unit::{Instant, Seed};
+
+/// Bytes queued on the stream before frames wait.
+const QUEUE: usize = 64 * 1024;
+
+/// How a WebSocket is opened and spoken.
+#[derive(Debug, Clone)]
+pub(crate) struct WebSocketSpec {
+    /// What asks for it, but for the handshake's own fields.
+    pub(crate) request: RequestHead,
+    /// Compression that is offered; None offers none.
+    pub(crate) deflate: Option<DeflateOffer>,
+    /// How frames leave.
+    pub(crate) writes: Writes,
+    /// zlib's level of compressed messages, 0 to 9.
+    pub(crate) compression_level: u32,
+    /// Where masking keys and the handshake's nonce come from.
+    pub(crate) seed: Seed,
+}
+
+/// What came of a WebSocket.
+#[derive(Debug)]
+pub(crate) enum WebSocketEvent {
+    /// It is open.
+    Opened,
+    /// A message.
+    Message(MessageKind, Bytes),
+    /// It cannot be asked for; why.
+    Unsendable(String),
+    /// The server broke a rule, or opens no WebSocket.
+    Failed(Error),
+    /// The server ends the WebSocket, or agrees to its end.
+    Close(Option<CloseFrame>),
+    /// The WebSocket has ended in good order.
+    Over,
+}
+
+/// A WebSocket, from the request for it on.
+pub(crate) struct WebSocketStream {
+    request: RequestHead,
+    handshake: ClientHandshake,
+    stream: Option<StreamId>,
+    socket: Option<Connection>,
+    settings: Settings,
+    masks: Seed,
+    tracer: Tracer,
+    events: VecDeque<WebSocketEvent>,
+}
+
+/// A WebSocket as the one that hears of its connection's events.
+pub(crate) struct StreamEvents<'s> {
+    pub(crate) now: Instant,
+    pub(crate) stream: &'s mut WebSocketStream,
+}
+
+impl Handler<Client> for StreamEvents<'_> {
+    fn handle_ready(&mut self, machine: &mut ClientMachine, _negotiated: Negotiated<'_>) {
+        self.stream.ask(self.now, machine);
+    }
+
+    fn handle_event(&mut self, machine: &mut ClientMachine, event: Http<'_>) {
+        self.stream.handle_event(self.now, machine, event);
+    }
+}
+
+impl WebSocketStream {
+    pub(crate) fn new(spec: WebSocketSpec, tracer: Tracer) -> Self {
+        let offer = Offer { deflate: spec.deflate.into_iter().collect(), ..Offer::default() };
+        let mut nonce = spec.seed.child("nonce").random();
+        let key = [nonce.next_u64().to_ne_bytes(), nonce.next_u64().to_ne_bytes()].concat();
+        let key = Key(std::array::from_fn(|byte| key[byte]));
+        Self {
+            request: spec.request,
+            handshake: ClientHandshake::new(Via::Upgrade, key, offer),
+            stream: None,
+            socket: None,
+            settings: Settings {
+                writes: spec.writes,
+                compression_level: spec.compression_level,
+                ..Settings::default()
+            },
+            masks: spec.seed.child("masks"),
+            tracer,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Asks for the WebSocket, on a connection that is ready.
+    pub(crate) fn ask(&mut self, now: Instant, machine: &mut ClientMachine) {
+        let request = self.handshake.request(self.request.clone());
+        match machine.request(now, &request, Fin::Last) {
+            Ok(stream) => self.stream = Some(stream),
+            Err(refused) => {
+                self.events.push_back(WebSocketEvent::Unsendable(refused.to_string()));
+            }
+        }
+    }
+
+    /// Takes an event of the connection.
+    pub(crate) fn handle_event(
+        &mut self,
+        now: Instant,
+        machine: &mut ClientMachine,
+        event: Http<'_>,
+    ) {
+        match event {
+            Http::Response { head, .. } => match self.handshake.confirm(&head) {
+                Ok(agreed) => {
+                    let role = Role::Client { masks: self.masks };
+                    let (settings, tracer) = (self.settings.clone(), self.tracer.clone());
+                    self.socket = Some(Connection::new(now, role, settings, &agreed, tracer));
+                    self.events.push_back(WebSocketEvent::Opened);
+                }
+                Err(error) => self.events.push_back(WebSocketEvent::Failed(error)),
+            },
+            Http::Data { data, fin, stream } => {
+                let taken = data.len();
+                if let Some(socket) = &mut self.socket {
+                    if fin == Fin::Last {
+                        socket.handle_eof(now);
+                    }
+                    take(now, socket, &mut self.events, data);
+                }
+                machine.consume(stream, taken);
+            }
+            Http::Reset { error, .. } | Http::Closed { error: Some(error) } => {
+                self.events.push_back(WebSocketEvent::Failed(error));
+            }
+            Http::Closed { error: None }
+            | Http::Informational { .. }
+            | Http::Trailers { .. }
+            | Http::Promise { .. }
+            | Http::Writable { .. }
+            | Http::Draining { .. }
+            | Http::Request { .. } => {}
+        }
+    }
+
+    /// The next event.
+    pub(crate) fn poll_event(&mut self, now: Instant) -> Option<WebSocketEvent> {
+        if let Some(socket) = &mut self.socket {
+            take(now, socket, &mut self.events, &[]);
+        }
+        self.events.pop_front()
+    }
+
+    /// Whether another message may wait.
+    pub(crate) fn takes_messages(&self) -> bool {
+        self.socket.as_ref().is_some_and(|socket| socket.unsent() < QUEUE)
+    }
+
+    /// Queues a message.
+    pub(crate) fn send(&mut self, kind: MessageKind, data: Bytes) {
+        if let Some(socket) = &mut self.socket {
+            // Refused after the server's Close: then its end comes as an event.
+            let _too_late = socket.send(kind, data);
+        }
+    }
+
+    /// Ends the WebSocket in good order.
+    pub(crate) fn close(&mut self) {
+        if let Some(socket) = &mut self.socket {
+            // Refused where the server has closed already.
+            let _too_late = socket.close(CloseCode::NORMAL, "");
+        }
+    }
+
+    /// Hands frames over to the connection. Where header and payload leave apart, the next part waits until the one
+    /// before is out.
+    pub(crate) fn write_frames(&mut self, now: Instant, machine: &mut ClientMachine) {
+        let (Some(stream), Some(socket)) = (self.stream, &mut self.socket) else { return };
+        if !socket.wants_transmit() {
+            return;
+        }
+        let queue = match self.settings.writes {
+            Writes::One => QUEUE,
+            Writes::Two => 1,
+        };
+        let unsent = machine.unsent(stream);
+        if unsent >= queue {
+            return;
+        }
+        let mut frames = SendBuf::new();
+        socket.poll_transmit(now, &mut frames, queue - unsent);
+        while let Some(piece) = frames.take_piece() {
+            // Refused where the connection is over, which comes as an event.
+            let _over = machine.send(stream, piece, Fin::More);
+        }
+    }
+
+    /// The time that `poll_timeout` told may have come.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if let Some(socket) = &mut self.socket {
+            socket.handle_timeout(now);
+        }
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        self.socket.as_ref().and_then(Connection::poll_timeout)
+    }
+}
+
+/// Has the WebSocket take `bytes` and keeps what it tells.
+fn take(
+    now: Instant,
+    socket: &mut Connection,
+    events: &mut VecDeque<WebSocketEvent>,
+    bytes: &[u8],
+) {
+    let mut input = bytes;
+    while let Some(event) = socket.handle_bytes(now, &mut input) {
+        match event {
+            Event::Message { kind, data } => {
+                events.push_back(WebSocketEvent::Message(kind, data));
+            }
+            Event::Closed { error: Some(error) } => {
+                events.push_back(WebSocketEvent::Failed(error));
+            }
+            Event::Closed { error: None } => events.push_back(WebSocketEvent::Over),
+            Event::Close { frame } => events.push_back(WebSocketEvent::Close(frame)),
+            Event::Ping { .. } | Event::Pong { .. } => {}
+        }
+    }
+}
+
+impl std::fmt::Debug for WebSocketStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WebSocketStream").field("socket", &self.socket).finish_non_exhaustive()
+    }
+}

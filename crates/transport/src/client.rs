@@ -1,0 +1,140 @@
+//! The client's side of a connection.
+
+use crate::connection::{Connection, Role};
+use crate::failure::Failure;
+use crate::offer::Offer;
+use crate::protocol::Protocol;
+use proto::{ClientConnection, Fin, Repeated, Scheme, StreamId, h1, h2, spdy};
+use secure::{ClientTls, Layer, Tls};
+use std::rc::Rc;
+use std::time::Duration;
+use trace::Tracer;
+use unit::Instant;
+
+/// What a client's connections offer and are set to. One value serves all connections of a client.
+#[derive(Debug, Clone)]
+pub struct ClientSettings {
+    /// What is offered.
+    pub offer: Offer,
+    /// How long a connection may take until it is ready; None for ever.
+    pub handshake_timeout: Option<Duration>,
+    /// HTTP/1.1's settings.
+    pub h1: h1::ClientSettings,
+    /// HTTP/2's settings.
+    pub h2: h2::Settings,
+    /// SPDY's settings; `version` follows from the protocol.
+    pub spdy: spdy::Settings,
+}
+
+impl ClientSettings {
+    /// The protocols' own defaults, and no limit on the handshake.
+    pub fn new(offer: Offer) -> Self {
+        Self {
+            offer,
+            handshake_timeout: None,
+            h1: h1::ClientSettings::default(),
+            h2: h2::Settings::client(),
+            spdy: spdy::Settings::client(spdy::Version::V3_1),
+        }
+    }
+}
+
+/// How a client's connection is secured.
+#[derive(Debug, Clone, Copy)]
+pub enum ClientSecurity<'a> {
+    /// Not at all.
+    Clear,
+    /// By TLS.
+    Tls {
+        /// TLS settings and the store of sessions. The names in its ALPN list must be those of the offer.
+        settings: &'a ClientTls,
+        /// Whom the certificate must be valid for: a host name or an IP address, without a port.
+        server_name: &'a str,
+    },
+}
+
+/// What a client's connection is made of.
+#[derive(Debug, Clone)]
+pub struct ClientSpec<'a> {
+    /// Whether there is TLS.
+    pub security: ClientSecurity<'a>,
+    /// Offer and settings.
+    pub settings: Rc<ClientSettings>,
+    /// For the machine's events.
+    pub tracer: Tracer,
+}
+
+/// The machine of a client's connection.
+pub type ClientMachine = dyn ClientConnection;
+
+/// The client's role.
+#[derive(Debug)]
+pub struct Client {
+    settings: Rc<ClientSettings>,
+    tracer: Tracer,
+}
+
+impl Role for Client {
+    type Machine = ClientMachine;
+
+    fn choose(
+        &self,
+        alpn: Option<Option<&[u8]>>,
+        _seen: &[u8],
+    ) -> Result<Option<Protocol>, Failure> {
+        let offer = self.settings.offer;
+        let Some(chosen) = alpn else { return Ok(Some(offer.in_the_clear())) };
+        match offer.agreed(chosen) {
+            Some(protocol) => Ok(Some(protocol)),
+            None => {
+                let chosen = chosen.map(|name| String::from_utf8_lossy(name).into_owned());
+                Err(Failure::NoAgreement { chosen })
+            }
+        }
+    }
+
+    fn machine(&self, now: Instant, protocol: Protocol, _scheme: Scheme) -> Box<Self::Machine> {
+        protocol.client(now, &self.settings, self.tracer.clone())
+    }
+
+    fn handshake_timeout(&self) -> Option<Duration> {
+        self.settings.handshake_timeout
+    }
+
+    fn take_repeated(
+        machine: &mut Self::Machine,
+        now: Instant,
+        input: &mut &[u8],
+    ) -> Option<Repeated> {
+        machine.take_repeated(now, input)
+    }
+}
+
+impl Connection<Client> {
+    /// A connection whose socket is being connected.
+    pub fn open(now: Instant, spec: ClientSpec<'_>) -> Result<Self, Failure> {
+        let layer = match spec.security {
+            ClientSecurity::Clear => Layer::Clear,
+            ClientSecurity::Tls { settings, server_name } => {
+                Layer::secured(Tls::client(settings, server_name).map_err(Failure::Name)?)
+            }
+        };
+        let role = Client { settings: spec.settings, tracer: spec.tracer };
+        Ok(Self::connecting(now, role, layer))
+    }
+
+    /// Direct receive: where the bytes that come next on the socket are certainly this stream's body and nothing else,
+    /// how many of them. The driver may then receive them where they belong, and tells by `skip_body`.
+    pub fn plain_body(&self) -> Option<(StreamId, u64)> {
+        if self.is_secured() {
+            return None;
+        }
+        self.ready_machine()?.plain_body()
+    }
+
+    /// So many of the bytes that `plain_body` told were received elsewhere; tells whether the body is whole now.
+    pub fn skip_body(&mut self, now: Instant, bytes: u64) -> Fin {
+        self.count_received(bytes);
+        self.machine().map_or(Fin::More, |machine| machine.skip_body(now, bytes))
+    }
+}

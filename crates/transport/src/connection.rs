@@ -1,0 +1,564 @@
+//! One connection, either role: a byte stream, TLS or none, and the machine of what is spoken. The one rule: the
+//! application hears of a machine's events through its [`Handler`] only, because the plaintext that they borrow belongs
+//! to TLS.
+//!
+//! The order of a connection's phases:
+//!
+//! ```text
+//! client:  Connecting ──────> Securing ──> Ready ──> Closing ──> Closed
+//! server:               Securing ──> Recognising ──> Ready ──> Closing ──> Closed
+//! ```
+//!
+//! Without TLS there is no `Securing`, and with ALPN no `Recognising`. Every phase may lead to `Closing`.
+
+use crate::failure::Failure;
+use crate::protocol::Protocol;
+use endpoint::SendBuf;
+use proto::{Connection as _, Event, Repeated, Scheme};
+use secure::{Layer, TlsError};
+use std::fmt;
+use std::time::Duration;
+use trace::{ConnectionRecord, TlsRecord};
+use unit::Instant;
+
+/// A connection's stack. `R` is [`Client`](crate::Client) or [`Server`](crate::Server).
+pub struct Connection<R: Role> {
+    role: R,
+    layer: Layer,
+    stage: Stage<R::Machine>,
+    end: End,
+    timings: Timings,
+    traffic: Traffic,
+    /// Whether the driver has been told that there is something to send, and has not come to the end of it.
+    is_transmitting: bool,
+}
+
+/// Who hears of what happens on a connection.
+pub trait Handler<R: Role> {
+    /// The protocol is known: commands may be given from now on. Comes once, before any event.
+    fn handle_ready(&mut self, machine: &mut R::Machine, negotiated: Negotiated<'_>);
+
+    /// The machine tells an event.
+    fn handle_event(&mut self, machine: &mut R::Machine, event: Event<'_>);
+
+    /// More bytes of the peer's are about to be given to the machine, whether an event comes of them or not.
+    fn handle_input(&mut self, _machine: &mut R::Machine) {}
+
+    /// Whether whole responses may come by `handle_repeated` instead of events.
+    fn takes_repeated(&self) -> bool {
+        false
+    }
+
+    /// A whole response came whose head equals the previous one. No event tells of it.
+    fn handle_repeated(&mut self, _response: Repeated) {}
+}
+
+/// Where a connection stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Its socket is being connected.
+    Connecting,
+    /// TLS's handshake.
+    Securing,
+    /// A server waits for the first bytes, which tell the protocol.
+    Recognising {
+        /// How many of them are there.
+        seen: usize,
+    },
+    /// The machine takes commands.
+    Ready,
+    /// It is over but for the bytes that are still to be sent.
+    Closing,
+    /// Nothing is left to be sent.
+    Closed,
+}
+
+/// What was negotiated.
+#[derive(Debug, Clone, Copy)]
+pub struct Negotiated<'a> {
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// What TLS agreed on; None on a clear connection.
+    pub tls: Option<secure::Negotiated<'a>>,
+}
+
+/// When the phases of a connection's beginning ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timings {
+    /// It was begun: the connect, or a server's accept.
+    pub opened: Instant,
+    /// The socket was connected.
+    pub connected: Option<Instant>,
+    /// TLS's handshake was over; None on a clear connection.
+    pub secured: Option<Instant>,
+}
+
+/// Bytes of the socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Traffic {
+    /// Taken from it.
+    pub received: u64,
+    /// Given to it.
+    pub sent: u64,
+}
+
+/// Whether it matters that the peer's bytes end without TLS's close_notify.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Truncation {
+    /// It is a failure: something may be missing.
+    Fails,
+    /// It is not: nothing was under way, or messages tell their own length (RFC 9112 §9.8).
+    Ignored,
+}
+
+/// What differs between client and server.
+pub trait Role {
+    /// The machine.
+    type Machine: proto::Connection + ?Sized + 'static;
+
+    /// What is spoken. `alpn` is None on a clear connection, `seen` what the peer has sent so far. `Ok(None)` where
+    /// more bytes are needed to tell.
+    fn choose(&self, alpn: Option<Option<&[u8]>>, seen: &[u8])
+    -> Result<Option<Protocol>, Failure>;
+
+    /// Makes the machine of a protocol.
+    fn machine(&self, now: Instant, protocol: Protocol, scheme: Scheme) -> Box<Self::Machine>;
+
+    /// How long it may take until the connection is ready; None for ever.
+    fn handshake_timeout(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Bytes that came before their turn, which has come now.
+    fn take_backlog(_machine: &mut Self::Machine) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Takes a whole response whose head equals the previous one off the front of `input`, where it is there.
+    fn take_repeated(
+        _machine: &mut Self::Machine,
+        _now: Instant,
+        _input: &mut &[u8],
+    ) -> Option<Repeated> {
+        None
+    }
+}
+
+enum Stage<M: ?Sized> {
+    /// There is no socket yet.
+    Connecting,
+    /// TLS's handshake, then the bytes that came before the protocol was known.
+    Opening(Vec<u8>),
+    Ready(Protocol, Box<M>),
+}
+
+/// How far this side has ended the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// Not at all.
+    Open,
+    /// The peer was told that nothing more will be sent.
+    OutputOver,
+    /// Nothing that comes is heeded.
+    Over,
+    /// As `Over`; TLS says by itself why.
+    Failed,
+}
+
+impl<R: Role> Connection<R> {
+    pub(crate) fn connecting(now: Instant, role: R, layer: Layer) -> Self {
+        Self {
+            role,
+            layer,
+            stage: Stage::Connecting,
+            end: End::Open,
+            timings: Timings { opened: now, connected: None, secured: None },
+            traffic: Traffic::default(),
+            is_transmitting: false,
+        }
+    }
+
+    pub(crate) fn accepted(now: Instant, role: R, layer: Layer) -> Self {
+        let mut connection = Self::connecting(now, role, layer);
+        connection.stage = Stage::Opening(Vec::new());
+        connection.timings.connected = Some(now);
+        connection
+    }
+
+    /// Client: the socket is connected.
+    pub fn handle_connected(
+        &mut self,
+        now: Instant,
+        handler: &mut impl Handler<R>,
+    ) -> Result<(), Failure> {
+        self.timings.connected = Some(now);
+        self.stage = Stage::Opening(Vec::new());
+        let opened = self.become_ready(now, handler);
+        opened.map_err(|failure| self.fail(failure))
+    }
+
+    /// Bytes arrived from the socket. After an error the connection is over; TLS may still owe the peer an alert.
+    pub fn handle_bytes(
+        &mut self,
+        now: Instant,
+        bytes: &[u8],
+        handler: &mut impl Handler<R>,
+    ) -> Result<(), Failure> {
+        self.count_received(bytes.len() as u64);
+        if self.is_over() {
+            return Ok(());
+        }
+        self.take(now, bytes, handler).map_err(|failure| self.fail(failure))
+    }
+
+    /// The peer will send nothing more, by the socket's word or TLS's (`peer_closed`). An error where its bytes
+    /// ended too soon: in a handshake, or as `truncation` has it.
+    pub fn handle_eof(
+        &mut self,
+        now: Instant,
+        truncation: Truncation,
+        handler: &mut impl Handler<R>,
+    ) -> Result<(), Failure> {
+        if self.is_over() {
+            return Ok(());
+        }
+        if let Err(error) = self.layer.handle_eof()
+            && truncation == Truncation::Fails
+        {
+            let failure = self.tls_failure(error);
+            return Err(self.fail(failure));
+        }
+        let Stage::Ready(_, machine) = &mut self.stage else {
+            self.close();
+            return Err(Failure::Ended);
+        };
+        machine.handle_eof(now);
+        self.drain_events(now, handler);
+        Ok(())
+    }
+
+    /// Hands over the events that commands, `poll_transmit` and time-outs have left behind.
+    pub fn drain_events(&mut self, now: Instant, handler: &mut impl Handler<R>) {
+        if let Stage::Ready(_, machine) = &mut self.stage {
+            hand_over::<R>(now, machine, &[], handler);
+            hand_over_backlog::<R>(now, machine, handler);
+        }
+    }
+
+    /// The time that `poll_timeout` told may have come. An error where the connection should be ready by now.
+    pub fn handle_timeout(
+        &mut self,
+        now: Instant,
+        handler: &mut impl Handler<R>,
+    ) -> Result<(), Failure> {
+        if self.poll_timeout().is_none_or(|at| at > now) {
+            return Ok(());
+        }
+        match &mut self.stage {
+            Stage::Connecting | Stage::Opening(_) => {
+                let phase = self.phase();
+                Err(self.fail(Failure::TimedOut { phase }))
+            }
+            Stage::Ready(_, machine) => {
+                machine.handle_timeout(now);
+                self.drain_events(now, handler);
+                Ok(())
+            }
+        }
+    }
+
+    /// When to call `handle_timeout`; None for never.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match &self.stage {
+            _ if self.is_over() => None,
+            Stage::Connecting | Stage::Opening(_) => {
+                self.role.handshake_timeout().map(|limit| self.timings.opened + limit)
+            }
+            Stage::Ready(_, machine) => machine.poll_timeout(),
+        }
+    }
+
+    /// Appends bytes to send to `out`, about `limit` at most. The machine decides late: TLS asks it for one record at a
+    /// time.
+    pub fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, limit: usize) {
+        let before = out.len();
+        let Self { layer, stage, end, .. } = self;
+        if !matches!(stage, Stage::Connecting) {
+            layer.poll_transmit(out, limit, |plain, limit| match stage {
+                // After a failure TLS's alert alone goes out.
+                Stage::Ready(_, machine) if *end != End::Failed => {
+                    machine.poll_transmit(now, plain, limit);
+                }
+                _ => {}
+            });
+        }
+        let sent = out.len() - before;
+        self.traffic.sent += sent as u64;
+        self.is_transmitting = sent > 0 && self.wants_transmit();
+    }
+
+    /// Whether `poll_transmit` would give bytes now.
+    pub fn wants_transmit(&self) -> bool {
+        match &self.stage {
+            Stage::Connecting => false,
+            Stage::Ready(_, machine) if self.end != End::Failed => {
+                self.layer.wants_transmit() || machine.wants_transmit()
+            }
+            Stage::Opening(_) | Stage::Ready(..) => self.layer.wants_transmit(),
+        }
+    }
+
+    /// Whether the driver is to be told now that there are bytes to send. It is told once, and again after
+    /// `poll_transmit` has come to the end of them.
+    pub fn poll_wants_transmit(&mut self) -> bool {
+        let tell = !self.is_transmitting && self.wants_transmit();
+        self.is_transmitting |= tell;
+        tell
+    }
+
+    /// Whether the driver was told of bytes to send, and `poll_transmit` has not come to the end of them.
+    pub fn is_transmitting(&self) -> bool {
+        self.is_transmitting
+    }
+
+    /// Tells the peer, where TLS can, that nothing more will be sent. What it sends is still heeded.
+    pub fn close_output(&mut self) {
+        let is_spoken = !matches!(self.stage, Stage::Connecting) && !self.layer.is_handshaking();
+        if self.end == End::Open && is_spoken {
+            self.end = End::OutputOver;
+            self.layer.close_notify();
+        }
+    }
+
+    /// Ends the connection: nothing that comes is heeded any more, and it is closed once the bytes are sent that it owes
+    /// the peer. A machine that has last words (GOAWAY) is to be told by `shutdown` first.
+    pub fn close(&mut self) {
+        self.close_output();
+        if self.end != End::Failed {
+            self.end = End::Over;
+        }
+    }
+
+    /// The machine, once the connection is ready.
+    pub fn machine(&mut self) -> Option<&mut R::Machine> {
+        match &mut self.stage {
+            Stage::Ready(_, machine) => Some(&mut **machine),
+            Stage::Connecting | Stage::Opening(_) => None,
+        }
+    }
+
+    /// The machine to look at, once the connection is ready.
+    pub fn ready_machine(&self) -> Option<&R::Machine> {
+        match &self.stage {
+            Stage::Ready(_, machine) => Some(&**machine),
+            Stage::Connecting | Stage::Opening(_) => None,
+        }
+    }
+
+    /// Where the connection stands.
+    pub fn phase(&self) -> Phase {
+        match &self.stage {
+            _ if self.is_over() && self.wants_transmit() => Phase::Closing,
+            _ if self.is_over() => Phase::Closed,
+            Stage::Connecting => Phase::Connecting,
+            Stage::Opening(_) if self.layer.is_handshaking() => Phase::Securing,
+            Stage::Opening(seen) => Phase::Recognising { seen: seen.len() },
+            Stage::Ready(..) => Phase::Ready,
+        }
+    }
+
+    /// What is spoken, once that is known.
+    pub fn protocol(&self) -> Option<Protocol> {
+        match &self.stage {
+            Stage::Ready(protocol, _) => Some(*protocol),
+            Stage::Connecting | Stage::Opening(_) => None,
+        }
+    }
+
+    /// What was negotiated, once the connection is ready.
+    pub fn negotiated(&self) -> Option<Negotiated<'_>> {
+        self.protocol().map(|protocol| Negotiated { protocol, tls: self.layer.negotiated() })
+    }
+
+    /// When its phases ended.
+    pub fn timings(&self) -> Timings {
+        self.timings
+    }
+
+    /// Bytes of the socket so far.
+    pub fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
+    /// Whether the peer has said by TLS that it will send nothing more. Follow with `handle_eof`.
+    pub fn peer_closed(&self) -> bool {
+        self.layer.peer_closed()
+    }
+
+    /// Whether there is TLS.
+    pub fn is_secured(&self) -> bool {
+        matches!(self.layer, Layer::Tls(_))
+    }
+
+    /// Fills in what a row of a connection has from its transport.
+    pub fn complete(&self, record: &mut ConnectionRecord) {
+        let Timings { opened, connected, secured } = self.timings;
+        record.opened = opened;
+        record.connected = connected;
+        record.secured = secured;
+        // Also where ALPN came to no agreement.
+        record.tls = self.tls_record();
+        if let Some(protocol) = self.protocol() {
+            protocol.name().clone_into(&mut record.protocol);
+        }
+        record.bytes_sent = self.traffic.sent;
+        record.bytes_received = self.traffic.received;
+    }
+
+    fn tls_record(&self) -> Option<TlsRecord> {
+        self.timings.secured?;
+        self.layer.negotiated().map(|agreed| agreed.record())
+    }
+
+    pub(crate) fn count_received(&mut self, bytes: u64) {
+        self.traffic.received += bytes;
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.end, End::Over | End::Failed)
+    }
+
+    fn take(
+        &mut self,
+        now: Instant,
+        bytes: &[u8],
+        handler: &mut impl Handler<R>,
+    ) -> Result<(), Failure> {
+        let mut input = bytes;
+        loop {
+            let plain = match self.layer.handle_bytes(&mut input) {
+                Ok(Some(plain)) => plain,
+                Ok(None) => break,
+                Err(error) => return Err(self.tls_failure(error)),
+            };
+            match &mut self.stage {
+                Stage::Ready(_, machine) => hand_over::<R>(now, machine, plain, handler),
+                // The peer may speak in the flight that ends the handshake: this piece waits until TLS, from which it
+                // is borrowed, has told what was agreed on.
+                Stage::Opening(seen) => {
+                    seen.extend_from_slice(plain);
+                    self.become_ready(now, handler)?;
+                }
+                Stage::Connecting => {}
+            }
+        }
+        self.become_ready(now, handler)?;
+        if let Stage::Ready(_, machine) = &mut self.stage {
+            hand_over_backlog::<R>(now, machine, handler);
+        }
+        Ok(())
+    }
+
+    /// Makes the machine, where what is spoken is known by now and was not before.
+    fn become_ready(&mut self, now: Instant, handler: &mut impl Handler<R>) -> Result<(), Failure> {
+        let Stage::Opening(seen) = &mut self.stage else { return Ok(()) };
+        if self.layer.is_handshaking() {
+            return Ok(());
+        }
+        let tls = self.layer.negotiated();
+        let scheme = match tls {
+            Some(_) => {
+                self.timings.secured.get_or_insert(now);
+                Scheme::Https
+            }
+            None => Scheme::Http,
+        };
+        let Some(protocol) = self.role.choose(tls.map(|tls| tls.alpn), seen)? else {
+            return Ok(());
+        };
+        let seen = std::mem::take(seen);
+        let mut machine = self.role.machine(now, protocol, scheme);
+        handler.handle_ready(&mut machine, Negotiated { protocol, tls });
+        if !seen.is_empty() {
+            hand_over::<R>(now, &mut machine, &seen, handler);
+        }
+        self.stage = Stage::Ready(protocol, machine);
+        Ok(())
+    }
+
+    fn tls_failure(&self, error: TlsError) -> Failure {
+        match self.stage {
+            Stage::Ready(..) => Failure::Tls(error),
+            Stage::Connecting | Stage::Opening(_) => Failure::Handshake(error),
+        }
+    }
+
+    fn fail(&mut self, failure: Failure) -> Failure {
+        self.end = End::Failed;
+        failure
+    }
+}
+
+/// Has the machine take `plain`, and the handler each event.
+fn hand_over<R: Role>(
+    now: Instant,
+    machine: &mut R::Machine,
+    plain: &[u8],
+    handler: &mut impl Handler<R>,
+) {
+    let mut input = plain;
+    if handler.takes_repeated()
+        && let Some(response) = R::take_repeated(machine, now, &mut input)
+    {
+        handler.handle_repeated(response);
+        if input.is_empty() {
+            return;
+        }
+    }
+    loop {
+        if !input.is_empty() {
+            handler.handle_input(machine);
+        }
+        let Some(event) = machine.handle_bytes(now, &mut input) else { break };
+        handler.handle_event(machine, event);
+    }
+    debug_assert!(input.is_empty(), "a machine takes all bytes");
+}
+
+fn hand_over_backlog<R: Role>(
+    now: Instant,
+    machine: &mut R::Machine,
+    handler: &mut impl Handler<R>,
+) {
+    loop {
+        let backlog = R::take_backlog(machine);
+        if backlog.is_empty() {
+            return;
+        }
+        hand_over::<R>(now, machine, &backlog, handler);
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connecting => "connecting",
+            Self::Securing => "securing",
+            Self::Recognising { .. } => "waiting for the first bytes",
+            Self::Ready => "ready",
+            Self::Closing => "closing",
+            Self::Closed => "closed",
+        })
+    }
+}
+
+impl<R: Role> fmt::Debug for Connection<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("phase", &self.phase())
+            .field("protocol", &self.protocol())
+            .field("timings", &self.timings)
+            .field("traffic", &self.traffic)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,177 @@
+//! The server's side of a connection.
+
+use crate::connection::{Connection, Role};
+use crate::failure::Failure;
+use crate::protocol::Protocol;
+use crate::recognise::{Recognised, recognise};
+use endpoint::FilePart;
+use proto::{Fin, Misuse, Scheme, ServerConnection, StreamId, h1, h2, spdy};
+use secure::{Layer, ServerTls, Tls};
+use std::rc::Rc;
+use trace::Tracer;
+use unit::Instant;
+
+/// What a server's connections speak and are set to. One value serves all connections of a server.
+#[derive(Debug, Clone)]
+pub struct ServerSettings {
+    /// What is spoken over TLS, and which SPDY in the clear: of its two versions, which look alike, the one named
+    /// first. HTTP/1.1 and HTTP/2 are always spoken in the clear.
+    pub protocols: Vec<Protocol>,
+    /// HTTP/1.1's settings; `scheme` follows from the connection.
+    pub h1: h1::ServerSettings,
+    /// HTTP/2's settings.
+    pub h2: h2::Settings,
+    /// SPDY's settings; `version` follows from the protocol.
+    pub spdy: spdy::Settings,
+}
+
+impl ServerSettings {
+    /// The protocols' own defaults.
+    pub fn new(protocols: Vec<Protocol>) -> Self {
+        Self {
+            protocols,
+            h1: h1::ServerSettings::default(),
+            h2: h2::Settings::server(),
+            spdy: spdy::Settings::server(spdy::Version::V3_1),
+        }
+    }
+}
+
+/// What a server's connection is made of.
+#[derive(Debug, Clone)]
+pub struct ServerSpec<'a> {
+    /// TLS settings; None for a clear connection.
+    pub tls: Option<&'a ServerTls>,
+    /// Protocols and settings.
+    pub settings: Rc<ServerSettings>,
+    /// For the machine's events.
+    pub tracer: Tracer,
+}
+
+/// The machine of a server's connection.
+pub type ServerMachine = dyn ServerProtocol;
+
+/// A server's machine, and what a protocol without flow control asks of its socket.
+pub trait ServerProtocol: ServerConnection {
+    /// Whether more bytes are welcome; while not, the socket is not read.
+    fn wants_read(&self) -> bool {
+        true
+    }
+
+    /// Bytes that came before their turn, which has come now: to be handed in again.
+    fn take_backlog(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Whether everything is sent and FIN should follow, while the peer may still be sending.
+    fn wants_shutdown(&self) -> bool {
+        false
+    }
+
+    /// Requests may come: takes buffers for them, where it has none.
+    fn lend(&mut self, _buffers: &mut Vec<Box<h1::Room>>) {}
+
+    /// No request is under way: gives its buffers back, where it can do without.
+    fn give_back(&mut self) -> Option<Box<h1::Room>> {
+        None
+    }
+
+    /// Queues a file's part where the protocol sends a body's bytes as they are; None where it does not.
+    fn send_file(
+        &mut self,
+        _stream: StreamId,
+        _part: FilePart,
+        _fin: Fin,
+    ) -> Option<Result<(), Misuse>> {
+        None
+    }
+}
+
+impl ServerProtocol for h1::Server {
+    fn wants_read(&self) -> bool {
+        self.wants_read()
+    }
+
+    fn take_backlog(&mut self) -> Vec<u8> {
+        self.take_backlog()
+    }
+
+    fn wants_shutdown(&self) -> bool {
+        self.wants_shutdown()
+    }
+
+    fn lend(&mut self, buffers: &mut Vec<Box<h1::Room>>) {
+        self.lend(buffers);
+    }
+
+    fn give_back(&mut self) -> Option<Box<h1::Room>> {
+        self.give_back()
+    }
+
+    fn send_file(
+        &mut self,
+        stream: StreamId,
+        part: FilePart,
+        fin: Fin,
+    ) -> Option<Result<(), Misuse>> {
+        Some(self.send_file(stream, part, fin))
+    }
+}
+
+impl ServerProtocol for h2::Server {}
+
+impl ServerProtocol for spdy::Server {}
+
+/// The server's role.
+#[derive(Debug)]
+pub struct Server {
+    settings: Rc<ServerSettings>,
+    tracer: Tracer,
+}
+
+impl Role for Server {
+    type Machine = ServerMachine;
+
+    fn choose(
+        &self,
+        alpn: Option<Option<&[u8]>>,
+        seen: &[u8],
+    ) -> Result<Option<Protocol>, Failure> {
+        let ours = |fits: &dyn Fn(Protocol) -> bool| {
+            self.settings.protocols.iter().copied().find(|protocol| fits(*protocol))
+        };
+        let chosen = match alpn.flatten() {
+            Some(name) => ours(&|protocol| protocol.alpn().as_bytes() == name),
+            None => match recognise(seen) {
+                Recognised::NotYet => return Ok(None),
+                Recognised::Speaks(protocol) => Some(protocol),
+                // Spoken only by a server that was asked to.
+                Recognised::Spdy => {
+                    ours(&|protocol| matches!(protocol, Protocol::Spdy31 | Protocol::Spdy3))
+                }
+                Recognised::Nothing => None,
+            },
+        };
+        chosen.map(Some).ok_or(Failure::UnknownProtocol)
+    }
+
+    fn machine(&self, now: Instant, protocol: Protocol, scheme: Scheme) -> Box<Self::Machine> {
+        protocol.server(now, scheme, &self.settings, self.tracer.clone())
+    }
+
+    fn take_backlog(machine: &mut Self::Machine) -> Vec<u8> {
+        machine.take_backlog()
+    }
+}
+
+impl Connection<Server> {
+    /// A connection that a listener took.
+    pub fn accept(now: Instant, spec: ServerSpec<'_>) -> Result<Self, Failure> {
+        let layer = match spec.tls {
+            None => Layer::Clear,
+            Some(settings) => Layer::secured(Tls::server(settings).map_err(Failure::Name)?),
+        };
+        let role = Server { settings: spec.settings, tracer: spec.tracer };
+        Ok(Self::accepted(now, role, layer))
+    }
+}

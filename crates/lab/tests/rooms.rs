@@ -26,8 +26,20 @@ const PLAN: &[(&str, &[&str])] = &[
     (
         "lab",
         &[
-            "client", "link", "origin", "os", "page", "proto", "report", "secure", "study",
-            "subject", "trace", "unit", "wire",
+            "client",
+            "link",
+            "origin",
+            "os",
+            "page",
+            "proto",
+            "report",
+            "secure",
+            "study",
+            "subject",
+            "trace",
+            "transport",
+            "unit",
+            "wire",
         ],
     ),
 ];

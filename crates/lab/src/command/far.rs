@@ -10,7 +10,7 @@ use crate::trouble::Trouble;
 use endpoint::{Acks, FastOpen, Nagle, SocketSettings};
 use origin::{
     AccessLog, AccessRecord, Files, ListenerKind, OpenedRecord, Origin, OriginConfig, Parts,
-    Protocol, WallClock, WebSocketSettings,
+    WallClock, WebSocketSettings,
 };
 use os::files::{CacheSettings, Root};
 use os::reactor::{Reactor, Stop};
@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use study::experiment::{Contender, Side, Tls, Transport};
 use study::reconcile::{ServerConnection, ServerLog};
+use transport::Protocol;
 
 /// Serves the job.
 pub(crate) fn run() -> Result<ExitCode, Trouble> {
@@ -102,10 +103,10 @@ impl AccessLog for ConnectionLog {
         }
     }
 
-    fn opened(&self, opened: &OpenedRecord<'_>) {
+    fn opened(&self, opened: &OpenedRecord) {
         let connection = ServerConnection {
             id: opened.connection,
-            protocol: opened.protocol.to_owned(),
+            protocol: opened.protocol.name().to_owned(),
             tls: opened.tls.clone(),
             ..ServerConnection::default()
         };
@@ -119,7 +120,7 @@ fn server_tls(job: &FarJob) -> Result<Option<ServerTls>, Trouble> {
     }
     let identities = job.identities.iter().map(identity).collect::<Result<_, _>>()?;
     let options = ServerTlsOptions {
-        alpn: vec![protocol(&job.contender)?.name.to_owned()],
+        alpn: vec![protocol(&job.contender)?.alpn().to_owned()],
         versions: versions(&job.contender),
         resumption: resumption(&job.contender),
         key_log: key_log::open(job.key_log.as_deref())?,
@@ -138,10 +139,10 @@ fn identity(pem: &IdentityPem) -> Result<Identity, Trouble> {
 fn protocol(contender: &Contender) -> Result<Protocol, Trouble> {
     Ok(match contender.transport {
         // A WebSocket begins as a request.
-        Transport::Http1 | Transport::WebSocket => Protocol::HTTP_1_1,
-        Transport::H2 => Protocol::HTTP_2,
-        Transport::Spdy => Protocol::SPDY_3_1,
-        Transport::Spdy3 => Protocol::SPDY_3,
+        Transport::Http1 | Transport::WebSocket => Protocol::Http1,
+        Transport::H2 => Protocol::Http2,
+        Transport::Spdy => Protocol::Spdy31,
+        Transport::Spdy3 => Protocol::Spdy3,
         other @ Transport::H3 => return Err(unspoken("server", other)),
     })
 }

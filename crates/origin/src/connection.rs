@@ -8,7 +8,6 @@ use endpoint::{Action, SendBuf, SocketId};
 use proto::{ConnectionState, Event};
 use secure::ServerTls;
 use std::rc::Rc;
-use std::time::Duration;
 use transport::{
     Failure, Handler, Negotiated, Phase, Server, ServerMachine, ServerSpec, Truncation,
 };
@@ -105,8 +104,8 @@ impl Connection {
     /// When to look after this connection next.
     pub(crate) fn poll_timeout(&self, limits: &Limits) -> Option<Instant> {
         let session = self.session.as_ref().and_then(Session::poll_timeout);
-        let times = [self.patience(limits), self.transport.poll_timeout(), session];
-        times.into_iter().flatten().min()
+        let own = earlier(self.transport.poll_timeout(), session);
+        earlier(self.patience(limits), own)
     }
 
     pub(crate) fn poll_transmit(
@@ -213,7 +212,7 @@ impl Connection {
     /// When patience with this connection ends.
     fn patience(&self, limits: &Limits) -> Option<Instant> {
         let accepted = self.transport.timings().opened;
-        let (since, span): (Instant, Duration) = match (self.transport.phase(), &self.session) {
+        let (since, span) = match (self.transport.phase(), &self.session) {
             (Phase::Closing | Phase::Closed, _) => (self.progress, limits.stall),
             (_, Some(session)) => match session.quiet_since() {
                 Some(since) => (since, limits.idle),
@@ -227,6 +226,13 @@ impl Connection {
             }
         };
         Some(since + span)
+    }
+}
+
+fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }
 

@@ -37,8 +37,21 @@ const PLAN: &[(&str, &[&str])] = &[
     (
         "lab",
         &[
-            "client", "endpoint", "link", "origin", "os", "page", "proto", "report", "secure",
-            "study", "subject", "trace", "transport", "unit", "wire",
+            "client",
+            "endpoint",
+            "link",
+            "origin",
+            "os",
+            "page",
+            "proto",
+            "report",
+            "secure",
+            "study",
+            "subject",
+            "trace",
+            "transport",
+            "unit",
+            "wire",
         ],
     ),
 ];

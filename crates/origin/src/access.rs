@@ -1,5 +1,6 @@
 //! What is kept of an exchange, for whoever wants to write it down. Nothing here writes.
 
+use transport::Protocol;
 use unit::Instant;
 
 /// Takes a record of each exchange that ends.
@@ -8,16 +9,16 @@ pub trait AccessLog {
     fn record(&self, record: &AccessRecord<'_>);
 
     /// What a connection speaks is known.
-    fn opened(&self, _opened: &OpenedRecord<'_>) {}
+    fn opened(&self, _opened: &OpenedRecord) {}
 }
 
 /// A connection, once it is known what it speaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenedRecord<'a> {
+pub struct OpenedRecord {
     /// Number of the connection, in the order of accepting, from 1.
     pub connection: u64,
-    /// ALPN name of the protocol.
-    pub protocol: &'a str,
+    /// What is spoken on it.
+    pub protocol: Protocol,
     /// What TLS agreed on; None on a clear connection.
     pub tls: Option<trace::TlsRecord>,
 }
@@ -29,8 +30,8 @@ pub struct AccessRecord<'a> {
     pub connection: u64,
     /// Number of the stream on it.
     pub stream: u64,
-    /// ALPN name of the protocol.
-    pub protocol: &'a str,
+    /// What is spoken on it.
+    pub protocol: Protocol,
     /// Method.
     pub method: &'a str,
     /// Host and port asked for.

@@ -1,7 +1,7 @@
 //! What is answered to one request, before any connection has seen it.
 
 use crate::body::Body;
-use crate::shelf::Ready;
+use crate::response_cache::CachedResponse;
 use crate::web_socket::Service;
 use bytes::Bytes;
 use proto::{Fields, RequestHead, Status};
@@ -37,8 +37,8 @@ pub(crate) struct Answer {
 pub(crate) enum Plan {
     /// With an answer that is known beforehand.
     Answer(Answer),
-    /// With a file whose answer stands ready.
-    Ready(Rc<Ready>),
+    /// With a file whose response is kept.
+    Cached(Rc<CachedResponse>),
     /// Its body is sent back as it comes.
     Echo,
     /// Its body is counted; the count is the answer.

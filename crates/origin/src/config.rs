@@ -1,12 +1,13 @@
 //! What an origin is set to. Plain values, so that every thread can have its copy.
 
-use crate::protocol::Protocol;
 use crate::wall_clock::WallClock;
 use page::Table;
 use proto::ws::{DeflateOffer, Settings, Writes};
+use proto::{h1, h2, spdy};
 use secure::ServerTls;
 use std::sync::Arc;
 use std::time::Duration;
+use transport::{Protocol, ServerSettings};
 
 /// Settings of an origin.
 #[derive(Debug, Clone)]
@@ -90,7 +91,7 @@ impl OriginConfig {
     pub fn new(listeners: Vec<ListenerKind>, wall_clock: WallClock) -> Self {
         Self {
             listeners,
-            protocols: vec![Protocol::HTTP_2, Protocol::HTTP_1_1],
+            protocols: vec![Protocol::Http2, Protocol::Http1],
             table: None,
             server: "wirelap".to_owned(),
             wall_clock,
@@ -98,4 +99,38 @@ impl OriginConfig {
             limits: Limits::default(),
         }
     }
+
+    /// What its connections speak and are set to.
+    pub(crate) fn transport(&self) -> ServerSettings {
+        let limits = &self.limits;
+        let h1 = h1::ServerSettings {
+            expect: h1::Expect::Application,
+            header_timeout: Some(limits.head),
+            keep_alive_timeout: Some(limits.idle),
+            body_timeout: Some(limits.stall),
+            ..h1::ServerSettings::default()
+        };
+        let h2 = h2::Settings {
+            send_low_water: LOW_WATER,
+            head_timeout: limits.head,
+            stall_timeout: limits.stall,
+            drain_timeout: limits.drain,
+            enable_connect_protocol: true,
+            ..h2::Settings::server()
+        };
+        let spdy = spdy::Settings {
+            send_low_water: LOW_WATER,
+            head_timeout: limits.head,
+            stall_timeout: limits.stall,
+            // The protocol's own, of which nothing is announced: OkHttp 1.5.1 (Twitter4J's SPDY module) gives credit
+            // back when half of the *server's* window has come in, which its own of 64 KiB never holds where that is
+            // above 128 KiB.
+            stream_window: 65_536,
+            ..spdy::Settings::server(spdy::Version::V3_1)
+        };
+        ServerSettings { h1, h2, spdy, ..ServerSettings::new(self.protocols.clone()) }
+    }
 }
+
+/// Bytes queued on a stream below which more are made. Many streams share a connection: each may wait with little.
+const LOW_WATER: usize = 16 * 1024;

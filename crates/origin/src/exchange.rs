@@ -3,8 +3,9 @@
 use crate::access::{AccessRecord, ExchangeEnd};
 use crate::answer::Answer;
 use crate::body::Body;
-use crate::web_socket::Session;
+use crate::web_socket::WebSocket;
 use proto::{RequestHead, StreamId};
+use transport::Protocol;
 use unit::Instant;
 
 /// A request that is not answered whole.
@@ -27,7 +28,7 @@ pub(crate) enum State {
     /// The response is going out.
     Sending(Body),
     /// Both directions are a WebSocket's.
-    WebSocket(Box<Session>),
+    WebSocket(Box<WebSocket>),
     /// All of it was given to the connection.
     Given,
 }
@@ -57,13 +58,14 @@ impl Ledger {
 }
 
 impl Exchange {
-    /// The record of this exchange, on the connection and in the protocol named.
-    pub(crate) fn record<'a>(
-        &'a self,
+    /// The record of this exchange, on this connection.
+    pub(crate) fn record(
+        &self,
         now: Instant,
-        (connection, protocol): (u64, &'a str),
+        connection: u64,
+        protocol: Protocol,
         end: ExchangeEnd,
-    ) -> AccessRecord<'a> {
+    ) -> AccessRecord<'_> {
         let ledger = &self.ledger;
         AccessRecord {
             connection,

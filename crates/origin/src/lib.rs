@@ -1,8 +1,8 @@
 //! Our server as a sans-IO end point: HTTP/1.1 and HTTP/2, clear and over TLS; files, synthetic pages
 //! and pages replayed from a record.
 //!
-//! Whoever drives an [`Origin`] hands in bytes and the time, and carries away what it gives; files
-//! come from a [`Files`] handed in, exchanges go to an [`AccessLog`].
+//! A driver hands bytes and the time to an [`Origin`], and takes what it gives. Files come from a [`Files`] handed in, a
+//! record of each exchange goes to an [`AccessLog`].
 //!
 //! ```
 //! use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
@@ -26,21 +26,20 @@
 mod access;
 mod answer;
 mod body;
+mod buffer_pool;
 mod conditional;
 mod config;
+mod connection;
 mod exchange;
 mod files;
 mod media_type;
 mod origin;
-mod peer;
 mod policy;
-mod protocol;
 mod range;
-mod rooms;
-mod shelf;
+mod response_cache;
+mod session;
 mod site;
 mod static_files;
-mod talk;
 mod target;
 mod timers;
 mod wall_clock;
@@ -51,5 +50,4 @@ pub use config::{Limits, ListenerKind, OriginConfig, WebSocketSettings};
 pub use files::{File, FileFacts, Files, FilesError, Found};
 pub use origin::{Origin, Parts};
 pub use policy::Policy;
-pub use protocol::{Opening, Protocol, Speaker};
 pub use wall_clock::WallClock;

@@ -1,24 +1,24 @@
 //! The end point: all connections of one thread, their timers, and the way out.
 
 use crate::access::AccessLog;
+use crate::buffer_pool::BufferPool;
 use crate::config::{ListenerKind, OriginConfig};
+use crate::connection::Connection;
 use crate::files::Files;
-use crate::peer::Peer;
 use crate::policy::Policy;
-use crate::rooms::Rooms;
-use crate::shelf::Ready;
+use crate::response_cache::CachedResponse;
 use crate::site::Site;
 use crate::timers::{Key, Timers};
 use crate::wall_clock::DateField;
 use endpoint::{Accepted, Action, EndPoint, SendBuf, SocketError, SocketId};
 use proto::{Fields, ResponseHead, Status};
-use secure::{Layer, Tls};
 use slab::Slab;
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use trace::Tracer;
+use transport::ServerSettings;
 use unit::Instant;
 
 /// What an origin works with that belongs to its thread alone.
@@ -38,7 +38,7 @@ pub struct Parts {
 #[derive(Debug)]
 pub struct Origin {
     shared: Shared,
-    peers: Slab<Peer>,
+    connections: Slab<Connection>,
     timers: Timers,
     actions: VecDeque<Action>,
     /// Connections accepted so far.
@@ -53,7 +53,9 @@ pub(crate) struct Shared {
     pub(crate) log: Option<Rc<dyn AccessLog>>,
     pub(crate) policy: Option<Box<dyn Policy>>,
     pub(crate) tracer: Tracer,
-    pub(crate) rooms: Rooms,
+    pub(crate) buffers: BufferPool,
+    /// What all connections speak and are set to.
+    pub(crate) transport: Rc<ServerSettings>,
     date: DateField,
 }
 
@@ -73,15 +75,16 @@ impl Origin {
         let shared = Shared {
             site: Site::new(parts.files, config.table.clone()),
             date: DateField::new(config.wall_clock),
+            transport: Rc::new(config.transport()),
             config,
             log: parts.log,
             policy: parts.policy,
             tracer: parts.tracer,
-            rooms: Rooms::default(),
+            buffers: BufferPool::default(),
         };
         Self {
             shared,
-            peers: Slab::new(),
+            connections: Slab::new(),
             timers: Timers::default(),
             actions: VecDeque::new(),
             serial: 0,
@@ -91,24 +94,17 @@ impl Origin {
 
     /// Connections at the moment.
     pub fn connections(&self) -> usize {
-        self.peers.len()
-    }
-
-    fn layer(&self, listener: usize) -> Option<Layer> {
-        match self.shared.config.listeners.get(listener)? {
-            ListenerKind::Clear => Some(Layer::Clear),
-            ListenerKind::Tls(settings) => Tls::server(settings).ok().map(Layer::secured),
-        }
+        self.connections.len()
     }
 
     /// Follows every call that may have changed a connection.
     fn settle(&mut self, SocketId(place): SocketId) {
-        let Some(peer) = self.peers.get_mut(place) else { return };
+        let Some(connection) = self.connections.get_mut(place) else { return };
         let socket = SocketId(place);
-        if peer.wants_transmit() {
+        if connection.wants_transmit() {
             self.actions.push_back(Action::Transmit(socket));
         } else {
-            match peer.next_step(socket) {
+            match connection.next_step(socket) {
                 Some(Action::Close(_)) => {
                     self.actions.push_back(Action::Close(socket));
                     return self.forget(place);
@@ -117,66 +113,68 @@ impl Origin {
                 None => {}
             }
         }
-        if let Some(change) = peer.next_pause(socket) {
+        if let Some(change) = connection.next_pause(socket) {
             self.actions.push_back(change);
         }
         self.arm(place);
     }
 
     fn arm(&mut self, place: usize) {
-        let Some(peer) = self.peers.get_mut(place) else { return };
-        let Some(at) = peer.poll_timeout(&self.shared.config.limits) else { return };
-        if peer.armed.is_none_or(|armed| at < armed) {
-            peer.armed = Some(at);
-            self.timers.push(at, Key { place, serial: peer.serial });
+        let Some(connection) = self.connections.get_mut(place) else { return };
+        let Some(at) = connection.poll_timeout(&self.shared.config.limits) else { return };
+        if connection.armed.is_none_or(|armed| at < armed) {
+            connection.armed = Some(at);
+            self.timers.push(at, Key { place, serial: connection.serial });
         }
     }
 
     fn forget(&mut self, place: usize) {
-        self.peers.try_remove(place);
+        self.connections.try_remove(place);
         self.finish_when_empty();
     }
 
-    /// Before one more peer is there: forgets what those that are gone were promised.
+    /// Before one more connection is there: forgets what those that are gone were promised.
     fn tidy(&mut self) {
-        let peers = &self.peers;
-        self.timers.tidy(peers.len(), |at, key| {
-            let awaits = |peer: &Peer| peer.serial == key.serial && peer.armed == Some(at);
-            peers.get(key.place).is_some_and(awaits)
+        let connections = &self.connections;
+        self.timers.tidy(connections.len(), |at, key| {
+            let awaits = |connection: &Connection| {
+                connection.serial == key.serial && connection.armed == Some(at)
+            };
+            connections.get(key.place).is_some_and(awaits)
         });
     }
 
     fn finish_when_empty(&mut self) {
-        if matches!(self.stop, Stop::By(_)) && self.peers.is_empty() {
+        if matches!(self.stop, Stop::By(_)) && self.connections.is_empty() {
             self.stop = Stop::Done;
             self.actions.push_back(Action::Finish);
         }
     }
 
     fn handle_alarm(&mut self, now: Instant, (at, key): (Instant, Key)) {
-        let Some(peer) = self.peers.get_mut(key.place) else { return };
-        if peer.serial != key.serial || peer.armed != Some(at) {
+        let Some(connection) = self.connections.get_mut(key.place) else { return };
+        if connection.serial != key.serial || connection.armed != Some(at) {
             return;
         }
-        peer.armed = None;
+        connection.armed = None;
         let socket = SocketId(key.place);
-        if peer.is_out_of_patience(now, &self.shared.config.limits) {
+        if connection.is_out_of_patience(now, &self.shared.config.limits) {
             return self.abort(now, socket);
         }
-        peer.handle_timeout(now, &mut self.shared);
+        connection.handle_timeout(now, &mut self.shared);
         self.settle(socket);
     }
 
     fn abort(&mut self, now: Instant, SocketId(place): SocketId) {
-        if let Some(mut peer) = self.peers.try_remove(place) {
-            peer.cut_off(now, &self.shared);
+        if let Some(mut connection) = self.connections.try_remove(place) {
+            connection.cut_off(now, &mut self.shared);
             self.actions.push_back(Action::Abort(SocketId(place)));
             self.finish_when_empty();
         }
     }
 
     fn abort_all(&mut self, now: Instant) {
-        let places: Vec<usize> = self.peers.iter().map(|(place, _)| place).collect();
+        let places: Vec<usize> = self.connections.iter().map(|(place, _)| place).collect();
         for place in places {
             self.abort(now, SocketId(place));
         }
@@ -186,13 +184,17 @@ impl Origin {
 
 impl EndPoint for Origin {
     fn handle_accepted(&mut self, now: Instant, accepted: Accepted) -> Option<SocketId> {
-        if self.peers.len() >= self.shared.config.limits.connections {
+        if self.connections.len() >= self.shared.config.limits.connections {
             return None;
         }
-        let layer = self.layer(accepted.listener)?;
+        let tls = match self.shared.config.listeners.get(accepted.listener)? {
+            ListenerKind::Clear => None,
+            ListenerKind::Tls(settings) => Some(settings),
+        };
+        let connection = Connection::accept(now, self.serial + 1, &self.shared, tls).ok()?;
         self.tidy();
         self.serial += 1;
-        let place = self.peers.insert(Peer::new(now, self.serial, layer));
+        let place = self.connections.insert(connection);
         self.arm(place);
         Some(SocketId(place))
     }
@@ -202,34 +204,34 @@ impl EndPoint for Origin {
     }
 
     fn handle_bytes(&mut self, now: Instant, socket: SocketId, bytes: &[u8]) {
-        if let Some(peer) = self.peers.get_mut(socket.0) {
-            peer.handle_bytes(now, &mut self.shared, bytes);
+        if let Some(connection) = self.connections.get_mut(socket.0) {
+            connection.handle_bytes(now, &mut self.shared, bytes);
             self.settle(socket);
         }
     }
 
     fn handle_eof(&mut self, now: Instant, socket: SocketId) {
-        if let Some(peer) = self.peers.get_mut(socket.0) {
-            peer.handle_eof(now, &mut self.shared);
+        if let Some(connection) = self.connections.get_mut(socket.0) {
+            connection.handle_eof(now, &mut self.shared);
             self.settle(socket);
         }
     }
 
     fn handle_error(&mut self, now: Instant, socket: SocketId, _error: SocketError) {
-        if let Some(mut peer) = self.peers.try_remove(socket.0) {
-            peer.cut_off(now, &self.shared);
+        if let Some(mut connection) = self.connections.try_remove(socket.0) {
+            connection.cut_off(now, &mut self.shared);
             self.finish_when_empty();
         }
     }
 
     fn poll_transmit(&mut self, now: Instant, socket: SocketId, out: &mut SendBuf, room: usize) {
-        if let Some(peer) = self.peers.get_mut(socket.0) {
-            peer.poll_transmit(now, &mut self.shared, out, room);
+        if let Some(connection) = self.connections.get_mut(socket.0) {
+            connection.poll_transmit(now, &mut self.shared, out, room);
             // The driver comes back until there is nothing; then it is time for the next step.
-            if !peer.wants_transmit() {
+            if !connection.wants_transmit() {
                 self.settle(socket);
             } else {
-                if let Some(change) = peer.next_pause(socket) {
+                if let Some(change) = connection.next_pause(socket) {
                     self.actions.push_back(change);
                 }
                 self.arm(socket.0);
@@ -238,7 +240,7 @@ impl EndPoint for Origin {
     }
 
     fn wants_transmit(&self, socket: SocketId) -> bool {
-        self.peers.get(socket.0).is_some_and(Peer::wants_transmit)
+        self.connections.get(socket.0).is_some_and(Connection::wants_transmit)
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -255,10 +257,10 @@ impl EndPoint for Origin {
             return self.abort_all(now);
         }
         self.stop = Stop::By(now + self.shared.config.limits.drain);
-        let places: Vec<usize> = self.peers.iter().map(|(place, _)| place).collect();
+        let places: Vec<usize> = self.connections.iter().map(|(place, _)| place).collect();
         for place in places {
-            if let Some(peer) = self.peers.get_mut(place) {
-                peer.shutdown(now, &mut self.shared);
+            if let Some(connection) = self.connections.get_mut(place) {
+                connection.shutdown(now, &mut self.shared);
                 self.settle(SocketId(place));
             }
         }
@@ -279,10 +281,14 @@ impl EndPoint for Origin {
 }
 
 impl Shared {
-    /// The head of an answer that stands ready.
-    pub(crate) fn ready_head(&mut self, now: Instant, ready: &Ready) -> Rc<ResponseHead> {
+    /// The head of a response that is kept, with this second's date.
+    pub(crate) fn cached_head(
+        &mut self,
+        now: Instant,
+        cached: &CachedResponse,
+    ) -> Rc<ResponseHead> {
         let second = self.config.wall_clock.seconds(now);
-        ready.head(second, |fields| self.head(now, ready.status(), fields))
+        cached.head(second, |fields| self.head(now, cached.status(), fields))
     }
 
     /// A response head with the fields that every answer gets.

@@ -5,7 +5,7 @@
 use crate::answer::{self, Answer, Plan};
 use crate::body::Body;
 use crate::files::Files;
-use crate::shelf::Shelf;
+use crate::response_cache::ResponseCache;
 use crate::static_files;
 use crate::target::Target;
 use crate::web_socket::{self, Service};
@@ -41,7 +41,7 @@ const LONGEST_DELAY_MS: u64 = 600_000;
 /// Everything that this origin can answer.
 pub(crate) struct Site {
     files: Option<Box<dyn Files>>,
-    shelf: Shelf,
+    responses: ResponseCache,
     table: Option<Arc<Table>>,
     /// The synthetic document made last: a page is asked for many times in a row, never by name alone.
     document: Option<(Synthetic, Bytes)>,
@@ -49,7 +49,7 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) fn new(files: Option<Box<dyn Files>>, table: Option<Arc<Table>>) -> Self {
-        Self { files, shelf: Shelf::default(), table, document: None }
+        Self { files, responses: ResponseCache::default(), table, document: None }
     }
 
     /// How to deal with a request.
@@ -57,9 +57,9 @@ impl Site {
         if let Some(answer) = self.replayed(request) {
             return Plan::Answer(answer);
         }
-        // What stands there has come through all that follows before.
-        if let Some(ready) = self.shelf.find(now, request) {
-            return Plan::Ready(ready);
+        // Its first request has passed all the checks that follow.
+        if let Some(cached) = self.responses.find(now, request) {
+            return Plan::Cached(cached);
         }
         // RFC 9110 §9.3.7: of the server as a whole.
         if request.path == "*" && request.method == Method::Options {
@@ -91,8 +91,8 @@ impl Site {
             }
             _ => match &self.files {
                 Some(files) => {
-                    let shelf = &mut self.shelf;
-                    static_files::Ask { files: &**files, now, request, shelf }.answer(&target)
+                    let responses = &mut self.responses;
+                    static_files::Ask { files: &**files, now, request, responses }.answer(&target)
                 }
                 None => Answer::text(answer::NOT_FOUND, "There is nothing here."),
             },

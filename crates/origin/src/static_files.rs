@@ -7,7 +7,7 @@ use crate::conditional::{self, Validators, Verdict};
 use crate::files::{File, FileFacts, Files, FilesError, Found};
 use crate::media_type;
 use crate::range::Ranges;
-use crate::shelf::Shelf;
+use crate::response_cache::ResponseCache;
 use crate::target::Target;
 use crate::wall_clock::http_date;
 use bytes::Bytes;
@@ -28,7 +28,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) now: Instant,
     pub(crate) request: &'a RequestHead,
     /// Takes what will be asked for again.
-    pub(crate) shelf: &'a mut Shelf,
+    pub(crate) responses: &'a mut ResponseCache,
 }
 
 impl Ask<'_> {
@@ -92,7 +92,7 @@ impl Ask<'_> {
         match ranges(request, &validators, facts.length) {
             Ranges::Whole => {
                 let whole = representation.whole();
-                self.shelf.keep(request, (file, facts.length), &whole.fields);
+                self.responses.keep(request, file, facts.length, &whole.fields);
                 whole
             }
             Ranges::Unsatisfiable => representation.unsatisfiable(),

@@ -34,7 +34,7 @@ pub(crate) enum Service {
 
 /// An open WebSocket.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct WebSocket {
     service: Service,
     connection: Connection,
     writes: Writes,
@@ -45,7 +45,7 @@ pub(crate) struct Session {
     uncredited: usize,
 }
 
-impl Session {
+impl WebSocket {
     /// Reads the request; gives the head of the answer and what follows it.
     pub(crate) fn open(
         now: Instant,
@@ -65,8 +65,8 @@ impl Session {
         };
         let connection = Connection::new(now, Role::Server, settings, &agreed, tracer);
         let out = SendBuf::new();
-        let session = Self { service, connection, writes, out, held: Vec::new(), uncredited: 0 };
-        Ok((head, session))
+        let web_socket = Self { service, connection, writes, out, held: Vec::new(), uncredited: 0 };
+        Ok((head, web_socket))
     }
 
     /// How many bytes may be queued on the stream before the next piece waits.

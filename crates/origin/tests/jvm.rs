@@ -5,7 +5,7 @@
 
 mod support;
 
-use origin::{Limits, Protocol};
+use origin::Limits;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -14,12 +14,12 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use support::{Folder, Line, Serving, has};
+use transport::Protocol;
 
 /// Bytes of `file.bin`: some windows of every protocol.
 const FILE: usize = 400_000;
 
-const ALL: [Protocol; 4] =
-    [Protocol::SPDY_3_1, Protocol::SPDY_3, Protocol::HTTP_2, Protocol::HTTP_1_1];
+const ALL: [Protocol; 4] = [Protocol::Spdy31, Protocol::Spdy3, Protocol::Http2, Protocol::Http1];
 
 /// What a subject is asked and what must come of it.
 struct Ask {

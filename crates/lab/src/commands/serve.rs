@@ -8,9 +8,7 @@ use crate::files_adapter::FilesAdapter;
 use crate::key_log;
 use crate::machine;
 use endpoint::{CongestionControl, SocketSettings};
-use origin::{
-    AccessLog, AccessRecord, ListenerKind, Origin, OriginConfig, Parts, Protocol, WallClock,
-};
+use origin::{AccessLog, AccessRecord, ListenerKind, Origin, OriginConfig, Parts, WallClock};
 use os::error::Os;
 use os::files::{CacheSettings, Root};
 use os::reactor::{Backend, Depth, Reactor, ReactorSettings, Stop};
@@ -28,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::thread;
+use transport::Protocol;
 
 /// Serves until interrupted: the first interrupt ends it in good order, the second one at once.
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
@@ -218,7 +217,7 @@ fn listen(
     let key_log = key_log::open(environment::ssl_key_log_file().as_deref())?;
     let tls = match identity {
         Some(identity) => {
-            let alpn = protocols(args).iter().map(|protocol| protocol.name.to_owned()).collect();
+            let alpn = protocols(args).iter().map(|protocol| protocol.alpn().to_owned()).collect();
             let ciphers = Ciphers::Cheapest;
             let options = ServerTlsOptions {
                 key_log,
@@ -246,8 +245,8 @@ fn listen(
 
 /// What is spoken, best first.
 fn protocols(args: &ServeArgs) -> Vec<Protocol> {
-    let spdy = if args.spdy { &[Protocol::SPDY_3_1, Protocol::SPDY_3][..] } else { &[] };
-    [&[Protocol::HTTP_2], spdy, &[Protocol::HTTP_1_1]].concat()
+    let spdy = if args.spdy { &[Protocol::Spdy31, Protocol::Spdy3][..] } else { &[] };
+    [&[Protocol::Http2], spdy, &[Protocol::Http1]].concat()
 }
 
 fn bind(

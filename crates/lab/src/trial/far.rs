@@ -95,10 +95,10 @@ impl AccessLog for ConnectionLog {
         }
     }
 
-    fn opened(&self, opened: &OpenedRecord<'_>) {
+    fn opened(&self, opened: &OpenedRecord) {
         let connection = ServerConnection {
             id: opened.connection,
-            protocol: opened.protocol.to_owned(),
+            protocol: opened.protocol.name().to_owned(),
             tls: opened.tls.clone(),
             ..ServerConnection::default()
         };

@@ -4,12 +4,13 @@ use super::contender::{resumption, unspoken, versions};
 use super::echo;
 use super::job::IdentityPem;
 use crate::error::Trouble;
-use origin::{ListenerKind, OriginConfig, Protocol, WallClock, WebSocketSettings};
+use origin::{ListenerKind, OriginConfig, WallClock, WebSocketSettings};
 use page::Table;
 use secure::{Identity, KeyLog, Pem, ServerTls, ServerTlsOptions};
 use std::sync::Arc;
 use std::time::Duration;
 use study::experiment::{Contender, Transport};
+use transport::Protocol;
 
 /// What the origin has to know of a trial, beside its contender.
 pub(super) struct OriginSpec {
@@ -48,7 +49,7 @@ pub(super) fn server_tls(
 ) -> Result<ServerTls, Trouble> {
     let identities = identities.iter().map(identity).collect::<Result<_, _>>()?;
     let options = ServerTlsOptions {
-        alpn: vec![protocol(contender)?.name.to_owned()],
+        alpn: vec![protocol(contender)?.alpn().to_owned()],
         versions: versions(contender),
         resumption: resumption(contender),
         key_log,
@@ -67,10 +68,10 @@ fn identity(pem: &IdentityPem) -> Result<Identity, Trouble> {
 fn protocol(contender: &Contender) -> Result<Protocol, Trouble> {
     Ok(match contender.transport {
         // A WebSocket begins as a request.
-        Transport::Http1 | Transport::WebSocket => Protocol::HTTP_1_1,
-        Transport::H2 => Protocol::HTTP_2,
-        Transport::Spdy => Protocol::SPDY_3_1,
-        Transport::Spdy3 => Protocol::SPDY_3,
+        Transport::Http1 | Transport::WebSocket => Protocol::Http1,
+        Transport::H2 => Protocol::Http2,
+        Transport::Spdy => Protocol::Spdy31,
+        Transport::Spdy3 => Protocol::Spdy3,
         other @ Transport::H3 => return Err(unspoken("server", other)),
     })
 }
@@ -91,7 +92,7 @@ mod tests {
     #[test]
     fn the_origin_speaks_the_one_protocol_of_its_contender() {
         let speaks = |contender: &str| -> Vec<&str> {
-            config(contender).unwrap().protocols.iter().map(|protocol| protocol.name).collect()
+            config(contender).unwrap().protocols.iter().map(|protocol| protocol.name()).collect()
         };
         assert_eq!(speaks("transport = \"h2\""), ["h2"]);
         assert_eq!(speaks("transport = \"spdy/3.1\""), ["spdy/3.1"]);

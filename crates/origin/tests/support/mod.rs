@@ -10,7 +10,7 @@ use endpoint::SocketSettings;
 use files_adapter::FilesAdapter;
 use origin::{
     AccessLog, AccessRecord, ExchangeEnd, Limits, ListenerKind, Origin, OriginConfig, Parts,
-    Protocol, WallClock,
+    WallClock,
 };
 use os::files::{CacheSettings, Root};
 use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
@@ -24,6 +24,7 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use transport::Protocol;
 
 /// Bytes of `big.bin`.
 pub(crate) const BIG: usize = 50_000_000;
@@ -87,7 +88,7 @@ impl AccessLog for Lines {
     fn record(&self, record: &AccessRecord<'_>) {
         let _nobody_reads = self.0.send(Line {
             connection: record.connection,
-            protocol: record.protocol.to_owned(),
+            protocol: record.protocol.name().to_owned(),
             method: record.method.to_owned(),
             path: record.path.to_owned(),
             status: record.status,
@@ -115,14 +116,14 @@ impl Serving {
     }
 
     pub(crate) fn start_with(root: &Path, limits: Limits) -> Self {
-        Self::start_speaking(root, limits, &[Protocol::HTTP_2, Protocol::HTTP_1_1])
+        Self::start_speaking(root, limits, &[Protocol::Http2, Protocol::Http1])
     }
 
     /// With these protocols, best first.
     pub(crate) fn start_speaking(root: &Path, limits: Limits, protocols: &[Protocol]) -> Self {
         let authority = Authority::new(AuthoritySpec::default()).unwrap();
         let identity = authority.issue(&["localhost", "127.0.0.1"]).unwrap();
-        let alpn = protocols.iter().map(|protocol| protocol.name.to_owned()).collect();
+        let alpn = protocols.iter().map(|protocol| protocol.alpn().to_owned()).collect();
         let options = ServerTlsOptions { alpn, ..ServerTlsOptions::new(vec![identity]) };
         let tls = ServerTls::new(options).unwrap();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));

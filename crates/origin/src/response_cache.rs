@@ -1,5 +1,5 @@
-//! Files that are asked for again and again: their heads stand ready, made once a second. The one rule: nothing stays
-//! here for longer than the folder's owner takes a file for unchanged.
+//! Responses of files that are asked for again and again. Their heads are made once a second. The one rule: a response is
+//! kept no longer than its file is taken for unchanged.
 
 use crate::body::Body;
 use crate::files::File;
@@ -9,21 +9,21 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use unit::Instant;
 
-/// Targets kept at most.
+/// Responses kept at most.
 const ENTRIES: usize = 1024;
 
-/// Bytes of files kept at most: whoever owns the folder may hold each of them whole.
+/// Bytes of files kept at most: the file cache may hold each of them whole.
 const BYTES: u64 = 16 * 1024 * 1024;
 
-/// Whole answers by the target that they were given to.
+/// Whole responses, by request target.
 #[derive(Debug, Default)]
-pub(crate) struct Shelf {
-    answers: HashMap<Box<str>, Rc<Ready>>,
+pub(crate) struct ResponseCache {
+    responses: HashMap<Box<str>, Rc<CachedResponse>>,
     bytes: u64,
 }
 
-/// A whole file's answer.
-pub(crate) struct Ready {
+/// The response that carries a whole file.
+pub(crate) struct CachedResponse {
     file: Rc<dyn File>,
     length: u64,
     until: Instant,
@@ -33,39 +33,40 @@ pub(crate) struct Ready {
     head: RefCell<Option<(u64, Rc<ResponseHead>)>>,
 }
 
-impl Shelf {
-    /// The answer to a request that asks for the whole of something on the shelf, without conditions.
-    pub(crate) fn find(&self, now: Instant, request: &RequestHead) -> Option<Rc<Ready>> {
-        let ready = self.answers.get(request.path.as_str())?;
-        (now < ready.until && is_plain(request)).then(|| Rc::clone(ready))
+impl ResponseCache {
+    /// The response to a request for the whole of a file, without conditions.
+    pub(crate) fn find(&self, now: Instant, request: &RequestHead) -> Option<Rc<CachedResponse>> {
+        let cached = self.responses.get(request.path.as_str())?;
+        (now < cached.until && is_plain(request)).then(|| Rc::clone(cached))
     }
 
-    /// Keeps the answer that a plain request without a query got, where its file stays fresh for a while.
+    /// Keeps the response to a plain request without a query, where its file stays fresh for a while.
     pub(crate) fn keep(
         &mut self,
         request: &RequestHead,
-        (file, length): (&Rc<dyn File>, u64),
+        file: &Rc<dyn File>,
+        length: u64,
         fields: &Fields,
     ) {
         let Some(until) = file.fresh_until() else { return };
         if length > BYTES || request.path.contains('?') || !is_plain(request) {
             return;
         }
-        if let Some(known) = self.answers.remove(request.path.as_str()) {
+        if let Some(known) = self.responses.remove(request.path.as_str()) {
             self.bytes -= known.length;
         }
-        // Everything goes at once: what is asked for often comes back with the next request.
-        if self.answers.len() >= ENTRIES || self.bytes + length > BYTES {
+        // Everything goes at once: what is asked for often comes back with its next request.
+        if self.responses.len() >= ENTRIES || self.bytes + length > BYTES {
             *self = Self::default();
         }
         self.bytes += length;
         let (file, fields, head) = (Rc::clone(file), fields.clone(), RefCell::default());
-        let ready = Ready { file, length, until, fields, head };
-        self.answers.insert(request.path.as_str().into(), Rc::new(ready));
+        let cached = CachedResponse { file, length, until, fields, head };
+        self.responses.insert(request.path.as_str().into(), Rc::new(cached));
     }
 }
 
-impl Ready {
+impl CachedResponse {
     /// The head of this second; `make` makes it of the file's own fields where it is the first in it.
     pub(crate) fn head(
         &self,
@@ -95,9 +96,9 @@ impl Ready {
     }
 }
 
-impl std::fmt::Debug for Ready {
+impl std::fmt::Debug for CachedResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ready").field("length", &self.length).finish_non_exhaustive()
+        f.debug_struct("CachedResponse").field("length", &self.length).finish_non_exhaustive()
     }
 }
 
@@ -139,57 +140,57 @@ mod tests {
         RequestHead::get(Scheme::Http, "a", path)
     }
 
-    fn keep(shelf: &mut Shelf, request: &RequestHead, length: u64) {
+    fn keep(cache: &mut ResponseCache, request: &RequestHead, length: u64) {
         let file: Rc<dyn File> = Rc::new(Fresh(length));
-        shelf.keep(request, (&file, length), &Fields::new().with("etag", "\"x\""));
+        cache.keep(request, &file, length, &Fields::new().with("etag", "\"x\""));
     }
 
     #[test]
-    fn an_answer_stays_until_its_file_is_no_longer_fresh() {
-        let mut shelf = Shelf::default();
-        keep(&mut shelf, &get("/a"), 5);
+    fn a_response_stays_until_its_file_is_no_longer_fresh() {
+        let mut cache = ResponseCache::default();
+        keep(&mut cache, &get("/a"), 5);
         let at = |millis| Instant::ZERO + Duration::from_millis(millis);
-        assert!(shelf.find(at(999), &get("/a")).is_some());
-        assert!(shelf.find(at(1000), &get("/a")).is_none());
-        assert!(shelf.find(at(0), &get("/b")).is_none());
+        assert!(cache.find(at(999), &get("/a")).is_some());
+        assert!(cache.find(at(1000), &get("/a")).is_none());
+        assert!(cache.find(at(0), &get("/b")).is_none());
     }
 
     #[test]
-    fn whoever_sets_conditions_or_wants_a_part_gets_nothing_from_the_shelf() {
-        let mut shelf = Shelf::default();
-        keep(&mut shelf, &get("/a"), 5);
+    fn whoever_sets_conditions_or_wants_a_part_gets_nothing_from_the_cache() {
+        let mut cache = ResponseCache::default();
+        keep(&mut cache, &get("/a"), 5);
         for name in ["range", "Range", "if-none-match", "If-Modified-Since", "if-range", "If-Match"]
         {
             let mut request = get("/a");
             request.fields.push(name.as_bytes(), b"x");
-            assert!(shelf.find(Instant::ZERO, &request).is_none(), "{name}");
+            assert!(cache.find(Instant::ZERO, &request).is_none(), "{name}");
         }
         let post = RequestHead { method: Method::Post, ..get("/a") };
-        assert!(shelf.find(Instant::ZERO, &post).is_none());
+        assert!(cache.find(Instant::ZERO, &post).is_none());
     }
 
     #[test]
-    fn the_shelf_is_bounded_in_targets_and_in_bytes() {
-        let mut shelf = Shelf::default();
+    fn the_cache_is_bounded_in_targets_and_in_bytes() {
+        let mut cache = ResponseCache::default();
         for number in 0..5 * ENTRIES {
-            keep(&mut shelf, &get(&format!("/{number}")), 10_000);
-            assert!(shelf.answers.len() <= ENTRIES && shelf.bytes <= BYTES);
+            keep(&mut cache, &get(&format!("/{number}")), 10_000);
+            assert!(cache.responses.len() <= ENTRIES && cache.bytes <= BYTES);
         }
-        keep(&mut shelf, &get("/a?b"), 1);
-        assert!(shelf.find(Instant::ZERO, &get("/a?b")).is_none(), "queries are without number");
-        keep(&mut shelf, &get("/large"), BYTES + 1);
-        assert!(shelf.find(Instant::ZERO, &get("/large")).is_none());
+        keep(&mut cache, &get("/a?b"), 1);
+        assert!(cache.find(Instant::ZERO, &get("/a?b")).is_none(), "queries are without number");
+        keep(&mut cache, &get("/large"), BYTES + 1);
+        assert!(cache.find(Instant::ZERO, &get("/large")).is_none());
     }
 
     #[test]
     fn a_head_is_made_once_a_second() {
-        let mut shelf = Shelf::default();
-        keep(&mut shelf, &get("/a"), 5);
-        let ready = shelf.find(Instant::ZERO, &get("/a")).unwrap();
+        let mut cache = ResponseCache::default();
+        keep(&mut cache, &get("/a"), 5);
+        let cached = cache.find(Instant::ZERO, &get("/a")).unwrap();
         let make = |fields: &Fields| ResponseHead { status: Status::OK, fields: fields.clone() };
-        let first = ready.head(7, make);
-        assert!(Rc::ptr_eq(&first, &ready.head(7, make)));
-        assert!(!Rc::ptr_eq(&first, &ready.head(8, make)));
+        let first = cached.head(7, make);
+        assert!(Rc::ptr_eq(&first, &cached.head(7, make)));
+        assert!(!Rc::ptr_eq(&first, &cached.head(8, make)));
         assert_eq!(first.fields.sealed().and_then(|seal| seal.content_length()), Some(5));
     }
 }

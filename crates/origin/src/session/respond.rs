@@ -1,15 +1,13 @@
 //! How an exchange is answered: at once, after a thought, or as the request's body comes.
 
-use super::Talk;
+use super::{Context, Session};
 use crate::access::ExchangeEnd;
 use crate::answer::{Answer, CONTINUE, Plan};
 use crate::body::Body;
 use crate::exchange::State;
-use crate::origin::Shared;
 use bytes::Bytes;
 use proto::{Fields, Fin, Method, Misuse, RequestHead, ResponseHead, Status};
 use std::time::Duration;
-use unit::Instant;
 
 /// Bytes queued on a stream before its body waits, and made of a body at once, where few streams
 /// share the connection. Whoever waits is asked for more after a transmit has taken some.
@@ -30,73 +28,73 @@ enum Sent {
     Last,
 }
 
-impl Talk {
+impl Session {
     /// A request is there.
-    pub(super) fn begin(&mut self, now: Instant, shared: &mut Shared, index: usize, fin: Fin) {
+    pub(super) fn begin(&mut self, context: &mut Context<'_>, index: usize, fin: Fin) {
         let stream = self.exchanges[index].stream;
         let request = &self.exchanges[index].ledger.request;
-        if let Some(policy) = &shared.policy {
+        if let Some(policy) = &context.shared.policy {
             for head in policy.inform(request) {
                 // Refused where the protocol has no informational responses (HTTP/1.0).
-                let _unsaid = self.speaker.inform(stream, &head);
+                let _unsaid = context.machine.inform(stream, &head);
             }
         }
-        let plan = shared.site.plan(now, request);
+        let plan = context.shared.site.plan(context.now, request);
         if fin == Fin::More && awaits_continue(request) && !matches!(plan, Plan::Answer(_)) {
             // RFC 9110 §10.1.1: the body is wanted. Elsewhere the final answer says that it is not.
-            let _unsaid = self.speaker.inform(stream, &ResponseHead::new(CONTINUE));
+            let _unsaid = context.machine.inform(stream, &ResponseHead::new(CONTINUE));
         }
         match plan {
             Plan::Answer(answer) if answer.delay == Duration::ZERO => {
-                self.respond(now, shared, index, answer);
+                self.respond(context, index, answer);
             }
-            Plan::Ready(ready) => {
-                let head = shared.ready_head(now, &ready);
-                self.answer_whole(now, shared, index, (&head, ready.body()));
+            Plan::Cached(cached) => {
+                let head = context.shared.cached_head(context.now, &cached);
+                self.answer_whole(context, index, &head, cached.body());
             }
             Plan::Answer(answer) => {
-                let until = now + answer.delay;
+                let until = context.now + answer.delay;
                 self.exchanges[index].state = State::Thinking { until, answer: Box::new(answer) };
                 self.thinking += 1;
             }
-            Plan::Echo => self.begin_echo(now, shared, index, fin),
-            Plan::Count if fin == Fin::Last => self.answer_count(now, shared, index),
+            Plan::Echo => self.begin_echo(context, index, fin),
+            Plan::Count if fin == Fin::Last => self.answer_count(context, index),
             Plan::Count => {}
-            Plan::WebSocket(service) => self.open_web_socket(now, shared, (index, service)),
+            Plan::WebSocket(service) => self.open_web_socket(context, index, service),
         }
     }
 
     /// The time for thought is over.
-    pub(super) fn stop_thinking(&mut self, now: Instant, shared: &mut Shared, index: usize) {
+    pub(super) fn stop_thinking(&mut self, context: &mut Context<'_>, index: usize) {
         let state = std::mem::replace(&mut self.exchanges[index].state, State::Counting);
         match state {
             State::Thinking { answer, .. } => {
                 self.thinking -= 1;
-                self.respond(now, shared, index, *answer);
+                self.respond(context, index, *answer);
             }
             other => self.exchanges[index].state = other,
         }
     }
 
     /// Answers how many bytes came.
-    pub(super) fn answer_count(&mut self, now: Instant, shared: &mut Shared, index: usize) {
+    pub(super) fn answer_count(&mut self, context: &mut Context<'_>, index: usize) {
         let count = self.exchanges[index].ledger.received_bytes;
-        self.respond(now, shared, index, Answer::text(Status::OK, &count.to_string()));
+        self.respond(context, index, Answer::text(Status::OK, &count.to_string()));
     }
 
     /// The connection asks for more of a body. At least a piece is given, whatever the mark: a
     /// connection asks once for each piece, and a question that gets none would be its last.
-    pub(super) fn handle_writable(&mut self, now: Instant, shared: &Shared, index: usize) {
-        if self.send_piece(now, shared, index) == Sent::More {
-            self.pump(now, shared, index);
+    pub(super) fn handle_writable(&mut self, context: &mut Context<'_>, index: usize) {
+        if self.send_piece(context, index) == Sent::More {
+            self.pump(context, index);
         }
     }
 
     /// Sends more of a body, up to the mark.
-    fn pump(&mut self, now: Instant, shared: &Shared, index: usize) {
+    fn pump(&mut self, context: &mut Context<'_>, index: usize) {
         let stream = self.exchanges[index].stream;
-        while self.speaker.unsent(stream) < self.piece()
-            && self.send_piece(now, shared, index) == Sent::More
+        while context.machine.unsent(stream) < self.piece()
+            && self.send_piece(context, index) == Sent::More
         {}
     }
 
@@ -104,7 +102,7 @@ impl Talk {
         if self.exchanges.len() > FEW { PIECE_OF_MANY } else { PIECE_OF_FEW }
     }
 
-    fn send_piece(&mut self, now: Instant, shared: &Shared, index: usize) -> Sent {
+    fn send_piece(&mut self, context: &mut Context<'_>, index: usize) -> Sent {
         let limit = self.piece();
         let exchange = &mut self.exchanges[index];
         let stream = exchange.stream;
@@ -113,34 +111,34 @@ impl Talk {
             State::Echoing { uncredited } => {
                 let credit = std::mem::take(uncredited);
                 if credit > 0 {
-                    self.speaker.consume(stream, credit);
+                    context.machine.consume(stream, credit);
                 }
                 return Sent::Last;
             }
             State::WebSocket(_) => {
-                self.pump_web_socket(now, shared, index);
+                self.pump_web_socket(context, index);
                 return Sent::Last;
             }
             State::Thinking { .. } | State::Counting | State::Given => return Sent::Last,
         };
-        if self.clear
+        if self.bytes_pass_unchanged
             && let Some(part) = body.file_part()
         {
             let length = part.len() as u64;
-            if let Some(sent) = self.speaker.send_file(stream, part, Fin::Last) {
+            if let Some(sent) = context.machine.send_file(stream, part, Fin::Last) {
                 exchange.ledger.sent_bytes += length;
-                return self.after_last(now, shared, (index, sent));
+                return self.after_last(context, index, sent);
             }
         }
         let Ok(piece) = body.next(limit) else {
-            self.speaker.reset(now, stream);
-            self.end(now, shared, index, ExchangeEnd::Broken);
+            context.machine.reset(context.now, stream);
+            self.end(context, index, ExchangeEnd::Broken);
             return Sent::Last;
         };
         let fin = if body.left() == 0 { Fin::Last } else { Fin::More };
         exchange.ledger.sent_bytes += piece.len() as u64;
-        if self.speaker.send(stream, piece, fin).is_err() {
-            self.end(now, shared, index, ExchangeEnd::CutOff);
+        if context.machine.send(stream, piece, fin).is_err() {
+            self.end(context, index, ExchangeEnd::CutOff);
             return Sent::Last;
         }
         if fin == Fin::More {
@@ -154,31 +152,25 @@ impl Talk {
     /// All that is left of a body went to the connection, as a file's part.
     fn after_last(
         &mut self,
-        now: Instant,
-        shared: &Shared,
-        (index, sent): (usize, Result<(), Misuse>),
+        context: &mut Context<'_>,
+        index: usize,
+        sent: Result<(), Misuse>,
     ) -> Sent {
         if sent.is_ok() {
             self.exchanges[index].state = State::Given;
             self.given += 1;
         } else {
-            self.end(now, shared, index, ExchangeEnd::CutOff);
+            self.end(context, index, ExchangeEnd::CutOff);
         }
         Sent::Last
     }
 
     /// Sends a piece of a request's body back. Credit for it waits until it is on its way.
-    pub(super) fn echo(
-        &mut self,
-        now: Instant,
-        shared: &Shared,
-        index: usize,
-        (piece, fin): (Bytes, Fin),
-    ) {
+    pub(super) fn echo(&mut self, context: &mut Context<'_>, index: usize, piece: Bytes, fin: Fin) {
         let exchange = &mut self.exchanges[index];
         exchange.ledger.sent_bytes += piece.len() as u64;
-        if self.speaker.send(exchange.stream, piece, fin).is_err() {
-            return self.end(now, shared, index, ExchangeEnd::CutOff);
+        if context.machine.send(exchange.stream, piece, fin).is_err() {
+            return self.end(context, index, ExchangeEnd::CutOff);
         }
         if fin == Fin::Last {
             let stream = exchange.stream;
@@ -186,14 +178,14 @@ impl Talk {
                 std::mem::replace(&mut exchange.state, State::Given)
             {
                 self.given += 1;
-                self.speaker.consume(stream, uncredited);
+                context.machine.consume(stream, uncredited);
             }
             return;
         }
-        self.pump(now, shared, index);
+        self.pump(context, index);
     }
 
-    fn begin_echo(&mut self, now: Instant, shared: &mut Shared, index: usize, fin: Fin) {
+    fn begin_echo(&mut self, context: &mut Context<'_>, index: usize, fin: Fin) {
         let request = &self.exchanges[index].ledger.request;
         let mut fields = Fields::new();
         for name in ["content-type", "content-length"] {
@@ -202,48 +194,37 @@ impl Talk {
             }
         }
         if fin == Fin::Last {
-            return self.respond(
-                now,
-                shared,
-                index,
-                Answer::new(Status::OK, fields, Body::empty()),
-            );
+            return self.respond(context, index, Answer::new(Status::OK, fields, Body::empty()));
         }
-        let head = shared.head(now, Status::OK, &fields);
-        if self.respond_head(now, shared, index, (&head, Fin::More)) {
+        let head = context.shared.head(context.now, Status::OK, &fields);
+        if self.respond_head(context, index, &head, Fin::More) {
             self.exchanges[index].state = State::Echoing { uncredited: 0 };
         }
     }
 
     /// Sends the head of an answer and as much of its body as may wait.
-    pub(super) fn respond(
-        &mut self,
-        now: Instant,
-        shared: &mut Shared,
-        index: usize,
-        answer: Answer,
-    ) {
-        let mut head = shared.head(now, answer.status, &answer.fields);
+    pub(super) fn respond(&mut self, context: &mut Context<'_>, index: usize, answer: Answer) {
+        let mut head = context.shared.head(context.now, answer.status, &answer.fields);
         let length = answer.body.left();
         // RFC 9110 §8.6: never with 204. A 304's would have to be the whole's.
         if !answer.status.forbids_body() && head.fields.find(b"content-length").is_none() {
             head.fields.push(b"content-length", length.to_string().as_bytes());
         }
-        self.answer_whole(now, shared, index, (&head, answer.body));
+        self.answer_whole(context, index, &head, answer.body);
     }
 
     fn answer_whole(
         &mut self,
-        now: Instant,
-        shared: &Shared,
+        context: &mut Context<'_>,
         index: usize,
-        (head, body): (&ResponseHead, Body),
+        head: &ResponseHead,
+        body: Body,
     ) {
         let is_bodiless = body.left() == 0
             || head.status.forbids_body()
             || self.exchanges[index].ledger.request.method == Method::Head;
         let fin = if is_bodiless { Fin::Last } else { Fin::More };
-        if !self.respond_head(now, shared, index, (head, fin)) {
+        if !self.respond_head(context, index, head, fin) {
             return;
         }
         if is_bodiless {
@@ -251,27 +232,27 @@ impl Talk {
             self.given += 1;
         } else {
             self.exchanges[index].state = State::Sending(body);
-            self.pump(now, shared, index);
+            self.pump(context, index);
         }
     }
 
     /// Whether the head could be said; else the exchange is over.
     pub(super) fn respond_head(
         &mut self,
-        now: Instant,
-        shared: &Shared,
+        context: &mut Context<'_>,
         index: usize,
-        (head, fin): (&ResponseHead, Fin),
+        head: &ResponseHead,
+        fin: Fin,
     ) -> bool {
         let exchange = &mut self.exchanges[index];
         exchange.ledger.status = Some(head.status.code());
-        exchange.ledger.answered = Some(now);
+        exchange.ledger.answered = Some(context.now);
         let stream = exchange.stream;
-        if self.speaker.respond(stream, head, fin).is_ok() {
+        if context.machine.respond(stream, head, fin).is_ok() {
             return true;
         }
-        self.speaker.reset(now, stream);
-        self.end(now, shared, index, ExchangeEnd::CutOff);
+        context.machine.reset(context.now, stream);
+        self.end(context, index, ExchangeEnd::CutOff);
         false
     }
 }

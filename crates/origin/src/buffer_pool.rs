@@ -1,0 +1,49 @@
+//! Buffers that connections have only while a request is under way. The one rule: what one connection gives back, the
+//! next one takes. It is in the processor's caches, where a connection's own of some milliseconds ago is not.
+
+use crate::exchange::Exchange;
+use proto::h1;
+use std::collections::VecDeque;
+
+/// Buffers of each kind that wait, at most.
+const WAITING: usize = 64;
+
+/// The largest capacity of a list that is kept.
+const EXCHANGES: usize = 32;
+
+/// Buffers that no connection needs just now, those used last on top.
+#[derive(Debug, Default)]
+pub(crate) struct BufferPool {
+    #[expect(clippy::vec_box, reason = "what changes hands is the address")]
+    pub(crate) requests: Vec<Box<h1::Room>>,
+    exchanges: Vec<VecDeque<Exchange>>,
+}
+
+impl BufferPool {
+    /// Gives a list that has none its capacity.
+    pub(crate) fn lend(&mut self, exchanges: &mut VecDeque<Exchange>) {
+        if exchanges.capacity() == 0
+            && let Some(list) = self.exchanges.pop()
+        {
+            *exchanges = list;
+        }
+    }
+
+    /// Takes back what a connection does not need any more.
+    pub(crate) fn take_back(
+        &mut self,
+        requests: Option<Box<h1::Room>>,
+        exchanges: &mut VecDeque<Exchange>,
+    ) {
+        if let Some(buffers) = requests
+            && self.requests.len() < WAITING
+        {
+            self.requests.push(buffers);
+        }
+        let list = std::mem::take(exchanges);
+        if self.exchanges.len() < WAITING && (1..=EXCHANGES).contains(&list.capacity()) {
+            debug_assert!(list.is_empty(), "exchanges that are under way stay");
+            self.exchanges.push(list);
+        }
+    }
+}

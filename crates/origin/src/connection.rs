@@ -1,0 +1,270 @@
+//! One accepted connection: its transport, the session above it, and how patient the origin is with it.
+
+use crate::access::OpenedRecord;
+use crate::config::Limits;
+use crate::origin::Shared;
+use crate::session::{Context, Session};
+use endpoint::{Action, SendBuf, SocketId};
+use proto::{ConnectionState, Event};
+use secure::ServerTls;
+use std::rc::Rc;
+use transport::{
+    Failure, Handler, Negotiated, Phase, Server, ServerMachine, ServerSpec, Truncation,
+};
+use unit::Instant;
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) serial: u64,
+    /// When the origin looks after it next.
+    pub(crate) armed: Option<Instant>,
+    transport: transport::Connection<Server>,
+    /// None until it is known what is spoken.
+    session: Option<Session>,
+    socket: Socket,
+    /// When a byte went either way last.
+    progress: Instant,
+    /// Whether it was asked, after a long silence, to come to an end.
+    is_warned: bool,
+}
+
+/// What the driver was told of the socket.
+#[derive(Debug, Default)]
+struct Socket {
+    is_paused: bool,
+    has_sent_fin: bool,
+}
+
+impl Connection {
+    /// A connection that was just accepted, over TLS where there are settings for it.
+    pub(crate) fn accept(
+        now: Instant,
+        serial: u64,
+        shared: &Shared,
+        tls: Option<&ServerTls>,
+    ) -> Result<Self, Failure> {
+        let settings = Rc::clone(&shared.transport);
+        let spec = ServerSpec { tls, settings, tracer: shared.tracer.for_connection(serial) };
+        Ok(Self {
+            serial,
+            armed: None,
+            transport: transport::Connection::<Server>::accept(now, spec)?,
+            session: None,
+            socket: Socket::default(),
+            progress: now,
+            is_warned: false,
+        })
+    }
+
+    pub(crate) fn handle_bytes(&mut self, now: Instant, shared: &mut Shared, bytes: &[u8]) {
+        self.progress = now;
+        let Self { transport, session, serial, .. } = self;
+        let mut events = Events { now, shared, session, serial: *serial };
+        if let Err(failure) = transport.handle_bytes(now, bytes, &mut events) {
+            self.fail(now, shared, &failure);
+        }
+    }
+
+    pub(crate) fn handle_eof(&mut self, now: Instant, shared: &mut Shared) {
+        let Self { transport, session, serial, .. } = self;
+        let mut events = Events { now, shared, session, serial: *serial };
+        // A cut within TLS shows in the messages' own lengths (RFC 9112 §9.8), so it is not judged here.
+        let _ended_early = transport.handle_eof(now, Truncation::Ignored, &mut events);
+    }
+
+    /// Whether it had its warning and did not come to an end.
+    pub(crate) fn is_out_of_patience(&self, now: Instant, limits: &Limits) -> bool {
+        let may_end_well = match (self.transport.phase(), &self.session) {
+            (Phase::Closing | Phase::Closed, _) => false,
+            (_, Some(session)) => session.quiet_since().is_some() && !self.is_warned,
+            (_, None) => true,
+        };
+        !may_end_well && self.patience(limits).is_some_and(|at| at <= now)
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant, shared: &mut Shared) {
+        let limits = shared.config.limits;
+        if self.patience(&limits).is_some_and(|at| at <= now) {
+            self.is_warned = true;
+            return self.shutdown(now, shared);
+        }
+        if self.session.as_ref().is_some_and(Session::is_thinking) {
+            // The peer was not silent; this side was.
+            self.progress = now;
+        }
+        let Self { transport, session, serial, .. } = self;
+        let mut events = Events { now, shared, session, serial: *serial };
+        if let Err(failure) = transport.handle_timeout(now, &mut events) {
+            return self.fail(now, shared, &failure);
+        }
+        self.command(now, shared, Session::handle_timeout);
+    }
+
+    /// When to look after this connection next.
+    pub(crate) fn poll_timeout(&self, limits: &Limits) -> Option<Instant> {
+        let session = self.session.as_ref().and_then(Session::poll_timeout);
+        let own = earlier(self.transport.poll_timeout(), session);
+        earlier(self.patience(limits), own)
+    }
+
+    pub(crate) fn poll_transmit(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        out: &mut SendBuf,
+        limit: usize,
+    ) {
+        let before = out.len();
+        // A second time where the first gave nothing: what it left behind may have made bytes.
+        for _ in 0..2 {
+            self.transport.poll_transmit(now, out, limit);
+            self.command(now, shared, Session::handle_transmitted);
+            self.return_buffers(shared);
+            if out.len() > before {
+                self.progress = now;
+                return;
+            }
+        }
+    }
+
+    /// No more requests; those under way are finished.
+    pub(crate) fn shutdown(&mut self, now: Instant, shared: &mut Shared) {
+        match self.session {
+            Some(_) => self.command(now, shared, Session::shutdown),
+            None => self.transport.close(),
+        }
+    }
+
+    /// The socket is gone.
+    pub(crate) fn cut_off(&mut self, now: Instant, shared: &mut Shared) {
+        if let (Some(session), Some(machine)) = (&mut self.session, self.transport.machine()) {
+            session.cut_off(&mut Context { now, shared, machine });
+        }
+    }
+
+    /// Whether `poll_transmit` would give bytes.
+    pub(crate) fn wants_transmit(&self) -> bool {
+        !self.socket.has_sent_fin && self.transport.wants_transmit()
+    }
+
+    /// What the driver should do with the socket, now that nothing waits to be sent: at most one step
+    /// of its way out. After `Close` and `Abort` the connection is to be forgotten.
+    pub(crate) fn next_step(&mut self, socket: SocketId) -> Option<Action> {
+        let machine = self.transport.ready_machine();
+        let is_over = matches!(self.transport.phase(), Phase::Closing | Phase::Closed)
+            || machine.is_some_and(|machine| {
+                machine.state() == ConnectionState::Closed && !machine.wants_transmit()
+            });
+        let wants_fin = machine.is_some_and(ServerMachine::wants_shutdown);
+        if !is_over && (!wants_fin || self.socket.has_sent_fin) {
+            return None;
+        }
+        self.transport.close_output();
+        if self.wants_transmit() {
+            return Some(Action::Transmit(socket));
+        }
+        if is_over {
+            return Some(Action::Close(socket));
+        }
+        self.socket.has_sent_fin = true;
+        Some(Action::Shutdown(socket))
+    }
+
+    /// Back-pressure: a change between reading and not reading.
+    pub(crate) fn next_pause(&mut self, socket: SocketId) -> Option<Action> {
+        let is_paused = !self.transport.ready_machine()?.wants_read();
+        if is_paused == self.socket.is_paused {
+            return None;
+        }
+        self.socket.is_paused = is_paused;
+        Some(if is_paused { Action::Pause(socket) } else { Action::Resume(socket) })
+    }
+
+    /// Has the session do something, then deals with the events that this left behind.
+    fn command(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        command: impl FnOnce(&mut Session, &mut Context<'_>),
+    ) {
+        let Self { transport, session, serial, .. } = self;
+        let (Some(open), Some(machine)) = (session.as_mut(), transport.machine()) else { return };
+        command(open, &mut Context { now, shared, machine });
+        let mut events = Events { now, shared, session, serial: *serial };
+        transport.drain_events(now, &mut events);
+    }
+
+    /// Between requests a connection keeps no buffers.
+    fn return_buffers(&mut self, shared: &mut Shared) {
+        if let (Some(session), Some(machine)) = (&mut self.session, self.transport.machine()) {
+            session.return_buffers(machine, shared);
+        }
+    }
+
+    fn fail(&mut self, now: Instant, shared: &mut Shared, failure: &Failure) {
+        self.cut_off(now, shared);
+        let reason = &failure.to_string();
+        let tracer = shared.tracer.for_connection(self.serial);
+        tracer.emit(now, || trace::Event::ConnectionClosed { reason });
+    }
+
+    /// When patience with this connection ends.
+    fn patience(&self, limits: &Limits) -> Option<Instant> {
+        let accepted = self.transport.timings().opened;
+        let (since, span) = match (self.transport.phase(), &self.session) {
+            (Phase::Closing | Phase::Closed, _) => (self.progress, limits.stall),
+            (_, Some(session)) => match session.quiet_since() {
+                Some(since) => (since, limits.idle),
+                None if session.is_thinking() => return None,
+                None => (self.progress, limits.stall),
+            },
+            (Phase::Recognising { seen: 0 }, None) => (accepted, limits.idle),
+            (Phase::Recognising { .. }, None) => (accepted, limits.head),
+            (Phase::Connecting | Phase::Securing | Phase::Ready, None) => {
+                (accepted, limits.handshake)
+            }
+        };
+        Some(since + span)
+    }
+}
+
+fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Hands the transport's events to the session.
+struct Events<'a> {
+    now: Instant,
+    shared: &'a mut Shared,
+    session: &'a mut Option<Session>,
+    serial: u64,
+}
+
+impl Handler<Server> for Events<'_> {
+    fn handle_ready(&mut self, _machine: &mut ServerMachine, negotiated: Negotiated<'_>) {
+        let protocol = negotiated.protocol;
+        if let Some(log) = &self.shared.log {
+            let tls = negotiated.tls.map(|tls| tls.record());
+            log.opened(&OpenedRecord { connection: self.serial, protocol, tls });
+        }
+        let bytes_pass_unchanged = negotiated.tls.is_none();
+        *self.session = Some(Session::new(self.now, self.serial, protocol, bytes_pass_unchanged));
+    }
+
+    fn handle_input(&mut self, machine: &mut ServerMachine) {
+        if let Some(session) = self.session {
+            session.borrow_buffers(machine, self.shared);
+        }
+    }
+
+    fn handle_event(&mut self, machine: &mut ServerMachine, event: Event<'_>) {
+        if let Some(session) = self.session {
+            let (now, shared) = (self.now, &mut *self.shared);
+            session.handle_event(&mut Context { now, shared, machine }, event);
+        }
+    }
+}

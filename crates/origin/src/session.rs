@@ -1,0 +1,228 @@
+//! What is asked on a connection of a known protocol, and how it is answered. The one rule: what waits to be sent is
+//! bounded for each exchange; the rest of a body is made when the machine asks for more.
+
+mod respond;
+mod web_socket;
+
+use crate::access::ExchangeEnd;
+use crate::exchange::{Exchange, Ledger, State};
+use crate::origin::Shared;
+use bytes::Bytes;
+use proto::{Event, Fin, StreamId};
+use std::collections::VecDeque;
+use transport::{Protocol, ServerMachine};
+use unit::Instant;
+
+/// The exchanges of a connection.
+#[derive(Debug)]
+pub(crate) struct Session {
+    connection: u64,
+    protocol: Protocol,
+    /// Whether the socket carries a body's bytes as they are, so that the kernel can send files.
+    bytes_pass_unchanged: bool,
+    /// In the order of their streams' numbers. They end from the front, as a rule.
+    exchanges: VecDeque<Exchange>,
+    /// How many exchanges are in the states that are counted.
+    thinking: usize,
+    given: usize,
+    web_sockets: usize,
+    /// Since when there was no exchange.
+    quiet_since: Instant,
+}
+
+/// What a session works with for the length of one call.
+pub(crate) struct Context<'a> {
+    pub(crate) now: Instant,
+    pub(crate) shared: &'a mut Shared,
+    pub(crate) machine: &'a mut ServerMachine,
+}
+
+impl Session {
+    pub(crate) fn new(
+        now: Instant,
+        connection: u64,
+        protocol: Protocol,
+        bytes_pass_unchanged: bool,
+    ) -> Self {
+        Self {
+            connection,
+            protocol,
+            bytes_pass_unchanged,
+            exchanges: VecDeque::new(),
+            thinking: 0,
+            given: 0,
+            web_sockets: 0,
+            quiet_since: now,
+        }
+    }
+
+    /// Requests may come: takes buffers for them, where it has none.
+    pub(crate) fn borrow_buffers(&mut self, machine: &mut ServerMachine, shared: &mut Shared) {
+        if self.exchanges.is_empty() {
+            machine.lend(&mut shared.buffers.requests);
+            shared.buffers.lend(&mut self.exchanges);
+        }
+    }
+
+    /// Gives them back where no request is under way.
+    pub(crate) fn return_buffers(&mut self, machine: &mut ServerMachine, shared: &mut Shared) {
+        if self.exchanges.is_empty() {
+            shared.buffers.take_back(machine.give_back(), &mut self.exchanges);
+        }
+    }
+
+    pub(crate) fn handle_timeout(&mut self, context: &mut Context<'_>) {
+        let now = context.now;
+        for index in 0..self.exchanges.len() {
+            if matches!(self.exchanges[index].state, State::Thinking { until, .. } if until <= now)
+            {
+                self.stop_thinking(context, index);
+            }
+        }
+        if self.web_sockets > 0 {
+            self.time_web_sockets(context);
+        }
+    }
+
+    /// When the next answer is due, or a WebSocket's time-out.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        if self.thinking == 0 && self.web_sockets == 0 {
+            return None;
+        }
+        let due = |exchange: &Exchange| match &exchange.state {
+            State::Thinking { until, .. } => Some(*until),
+            State::WebSocket(web_socket) => web_socket.poll_timeout(),
+            _ => None,
+        };
+        self.exchanges.iter().filter_map(due).min()
+    }
+
+    /// Follows a transmit: what went out ends exchanges.
+    pub(crate) fn handle_transmitted(&mut self, context: &mut Context<'_>) {
+        let mut index = 0;
+        while self.given > 0 && index < self.exchanges.len() {
+            let exchange = &self.exchanges[index];
+            let is_given = matches!(exchange.state, State::Given);
+            if is_given && context.machine.unsent(exchange.stream) == 0 {
+                self.end(context, index, ExchangeEnd::Done);
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    /// Since when no request is under way; None while one is.
+    pub(crate) fn quiet_since(&self) -> Option<Instant> {
+        self.exchanges.is_empty().then_some(self.quiet_since)
+    }
+
+    /// Whether the peer waits for this side alone.
+    pub(crate) fn is_thinking(&self) -> bool {
+        self.thinking > 0
+    }
+
+    /// Takes no more requests and finishes those under way.
+    pub(crate) fn shutdown(&mut self, context: &mut Context<'_>) {
+        self.quiet_since = context.now;
+        self.close_web_sockets(context);
+        context.machine.shutdown(context.now);
+    }
+
+    /// The socket is gone.
+    pub(crate) fn cut_off(&mut self, context: &mut Context<'_>) {
+        while !self.exchanges.is_empty() {
+            self.end(context, 0, ExchangeEnd::CutOff);
+        }
+    }
+
+    /// The machine tells an event.
+    pub(crate) fn handle_event(&mut self, context: &mut Context<'_>, event: Event<'_>) {
+        match event {
+            Event::Request { stream, head, fin } => {
+                let exchange = Exchange {
+                    stream,
+                    state: State::Counting,
+                    ledger: Ledger::new(context.now, head),
+                };
+                let index = self.exchanges.partition_point(|other| other.stream < stream);
+                self.exchanges.insert(index, exchange);
+                self.begin(context, index, fin);
+            }
+            Event::Data { stream, data, fin } => self.take_body(context, stream, data, fin),
+            Event::Trailers { stream, .. } => self.take_body(context, stream, &[], Fin::Last),
+            Event::Writable { stream } => {
+                if let Some(index) = self.find(stream) {
+                    self.handle_writable(context, index);
+                }
+            }
+            Event::Reset { stream, .. } => {
+                if let Some(index) = self.find(stream) {
+                    self.end(context, index, ExchangeEnd::CutOff);
+                }
+            }
+            Event::Closed { .. } => {
+                // What was given whole may still lie in the socket's queue: that is no cut.
+                for index in (0..self.exchanges.len()).rev() {
+                    let end = match self.exchanges[index].state {
+                        State::Given => ExchangeEnd::Done,
+                        _ => ExchangeEnd::CutOff,
+                    };
+                    self.end(context, index, end);
+                }
+            }
+            // Draining: the peer makes no more requests, and needs no answer to that. The others are a
+            // client's.
+            Event::Draining { .. }
+            | Event::Informational { .. }
+            | Event::Response { .. }
+            | Event::Promise { .. } => {}
+        }
+    }
+
+    /// A piece of a request's body. Nobody wants that of most requests: it is taken and dropped.
+    fn take_body(&mut self, context: &mut Context<'_>, stream: StreamId, data: &[u8], fin: Fin) {
+        let index = self.find(stream);
+        let mut credit = data.len();
+        if let Some(index) = index {
+            let exchange = &mut self.exchanges[index];
+            exchange.ledger.received_bytes += data.len() as u64;
+            if let State::Echoing { uncredited } = &mut exchange.state {
+                *uncredited += std::mem::take(&mut credit);
+            }
+            if let State::WebSocket(_) = exchange.state {
+                // Given back when it is answered.
+                credit = 0;
+            }
+        }
+        if credit > 0 {
+            context.machine.consume(stream, credit);
+        }
+        let Some(index) = index else { return };
+        match self.exchanges[index].state {
+            State::Echoing { .. } => self.echo(context, index, Bytes::copy_from_slice(data), fin),
+            State::WebSocket(_) => self.feed_web_socket(context, index, data, fin),
+            State::Counting if fin == Fin::Last => self.answer_count(context, index),
+            _ => {}
+        }
+    }
+
+    fn find(&self, stream: StreamId) -> Option<usize> {
+        self.exchanges.binary_search_by_key(&stream, |exchange| exchange.stream).ok()
+    }
+
+    /// An exchange is over, one way or another.
+    fn end(&mut self, context: &mut Context<'_>, index: usize, end: ExchangeEnd) {
+        let Some(exchange) = self.exchanges.remove(index) else { return };
+        match exchange.state {
+            State::Thinking { .. } => self.thinking -= 1,
+            State::Given => self.given -= 1,
+            State::WebSocket(_) => self.web_sockets -= 1,
+            _ => {}
+        }
+        if let Some(log) = &context.shared.log {
+            log.record(&exchange.record(context.now, self.connection, self.protocol, end));
+        }
+        context.machine.recycle(exchange.ledger.request);
+        self.quiet_since = context.now;
+    }
+}

@@ -1,0 +1,126 @@
+//! WebSockets among the exchanges: the stream's bytes in both directions are theirs.
+
+use super::{Context, Session};
+use crate::access::ExchangeEnd;
+use crate::answer::{self, Answer};
+use crate::exchange::State;
+use crate::web_socket::{Service, WebSocket};
+use proto::{Fin, StreamId};
+use transport::Protocol;
+
+impl Session {
+    /// A request for a WebSocket, or something like it, is there.
+    pub(super) fn open_web_socket(
+        &mut self,
+        context: &mut Context<'_>,
+        index: usize,
+        service: Service,
+    ) {
+        let limits = context.shared.config.limits;
+        // Half of the silence that the origin bears: so a peer that lives is heard in time.
+        let tracer = context.shared.tracer.for_connection(self.connection);
+        let parts = (&context.shared.config.web_socket, limits.stall / 2, tracer);
+        let request = &self.exchanges[index].ledger.request;
+        match WebSocket::open(context.now, request, service, parts) {
+            Ok((head, web_socket)) => {
+                let head = context.shared.head(context.now, head.status, &head.fields);
+                if self.respond_head(context, index, &head, Fin::More) {
+                    self.exchanges[index].state = State::WebSocket(Box::new(web_socket));
+                    self.web_sockets += 1;
+                }
+            }
+            Err(refusal) => {
+                let head = refusal.head();
+                let mut answer = Answer::text(head.status, refusal.reason());
+                if self.protocol == Protocol::Http1 {
+                    for field in head.fields.iter() {
+                        answer.fields.push_field(field);
+                    }
+                } else {
+                    // RFC 9113 §8.2.2: Upgrade is no field of the others, so 426 cannot be said.
+                    answer.status = answer::BAD_REQUEST;
+                }
+                self.respond(context, index, answer);
+            }
+        }
+    }
+
+    /// Bytes of a WebSocket.
+    pub(super) fn feed_web_socket(
+        &mut self,
+        context: &mut Context<'_>,
+        index: usize,
+        data: &[u8],
+        fin: Fin,
+    ) {
+        if let State::WebSocket(web_socket) = &mut self.exchanges[index].state {
+            web_socket.take(context.now, data, fin);
+            let queue = web_socket.queue();
+            let stream = self.exchanges[index].stream;
+            if context.machine.unsent(stream) < queue {
+                self.pump_web_socket(context, index);
+            }
+        }
+    }
+
+    /// Sends what a WebSocket has to say, up to the mark, and gives credit for what it has answered. At
+    /// least a piece is sent: a connection asks once for each.
+    pub(super) fn pump_web_socket(&mut self, context: &mut Context<'_>, index: usize) {
+        let exchange = &mut self.exchanges[index];
+        let stream = exchange.stream;
+        let State::WebSocket(web_socket) = &mut exchange.state else { return };
+        let queue = web_socket.queue();
+        loop {
+            let Some((piece, fin)) = web_socket.next(context.now) else {
+                if web_socket.resume(context.now) {
+                    continue;
+                }
+                // Everything was answered, and all answers are with the connection.
+                let credit = web_socket.take_credit();
+                return consume(context, stream, credit);
+            };
+            exchange.ledger.sent_bytes += piece.len() as u64;
+            if context.machine.send(stream, piece, fin).is_err() {
+                return self.end(context, index, ExchangeEnd::CutOff);
+            }
+            if fin == Fin::Last {
+                let credit = web_socket.take_credit();
+                exchange.state = State::Given;
+                self.web_sockets -= 1;
+                self.given += 1;
+                return consume(context, stream, credit);
+            }
+            if context.machine.unsent(stream) >= queue {
+                return;
+            }
+        }
+    }
+
+    /// Looks after the WebSockets whose time has come.
+    pub(super) fn time_web_sockets(&mut self, context: &mut Context<'_>) {
+        for index in (0..self.exchanges.len()).rev() {
+            if let State::WebSocket(web_socket) = &mut self.exchanges[index].state
+                && web_socket.poll_timeout().is_some_and(|at| at <= context.now)
+            {
+                web_socket.handle_timeout(context.now);
+                self.pump_web_socket(context, index);
+            }
+        }
+    }
+
+    /// Tells all WebSockets that the origin goes away.
+    pub(super) fn close_web_sockets(&mut self, context: &mut Context<'_>) {
+        for index in (0..self.exchanges.len()).rev() {
+            if let State::WebSocket(web_socket) = &mut self.exchanges[index].state {
+                web_socket.shutdown();
+                self.pump_web_socket(context, index);
+            }
+        }
+    }
+}
+
+fn consume(context: &mut Context<'_>, stream: StreamId, bytes: usize) {
+    if bytes > 0 {
+        context.machine.consume(stream, bytes);
+    }
+}

@@ -146,7 +146,7 @@ impl Carrier {
     }
 
     pub(crate) fn opened(&mut self, machine: Box<dyn ClientConnection>, protocol: Protocol) {
-        protocol.name().clone_into(&mut self.record.protocol);
+        self.record.protocol = protocol.recorded().into();
         self.stage = Stage::Open(machine);
     }
 

@@ -15,13 +15,13 @@ use crate::fetch::{Acted, Carried, Fetch, FetchId, Retried, State};
 use crate::pool::{Origin, OriginId, Pool, Step};
 use crate::profile;
 use crate::timers::Wake;
-use crate::transport::Protocol;
 use crate::work::Work;
 use endpoint::{Action, SocketId};
 use page::Url;
 use proto::{Fin, Refused, RequestHead, StreamId};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
+use trace::Protocol;
 use unit::Instant;
 
 /// An end point that does the work `W` over connections of its own.
@@ -198,7 +198,7 @@ impl<W: Work> Client<W> {
         let mut fields = self.config.profile.fields(&fetch.spec, url);
         // Chromium sends the field over HTTP/2 (RFC 9218 §5); in SPDY's time there was none.
         if self.config.priorities != Priorities::Silent
-            && carrier.record.protocol == Protocol::Http2.name()
+            && carrier.record.protocol == Protocol::Http2
             && let Some(value) = profile::priority_value(fetch.spec.priority)
             && fields.find(b"priority").is_none()
         {
@@ -321,7 +321,7 @@ impl<W: Work> Client<W> {
         self.config.keep_alive == KeepAlive::Off
             && carrier.record.requests > 0
             && carrier.is_idle()
-            && carrier.record.protocol != Protocol::Http1.name()
+            && carrier.record.protocol != Protocol::Http1
     }
 
     /// All is done: closes what is open, and tells the driver once the last words are out.

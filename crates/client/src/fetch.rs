@@ -3,12 +3,11 @@
 
 use crate::failure::Failure;
 use crate::redirect;
-use crate::transport::Protocol;
 use bytes::Bytes;
 use endpoint::SocketId;
 use page::{Kind, Priority, Url};
 use proto::{Fields, Method, ResponseHead, StreamId};
-use trace::{FetchOutcome, FetchRecord, Phases};
+use trace::{FetchOutcome, FetchRecord, Phases, Protocol, SpokenProtocol};
 use unit::{ByteSize, Instant};
 
 /// A fetch's number within the trial, in the order of asking.
@@ -88,7 +87,7 @@ pub(crate) struct Carried<'a> {
     pub(crate) socket: SocketId,
     pub(crate) connection: u32,
     pub(crate) stream: StreamId,
-    pub(crate) protocol: &'a str,
+    pub(crate) protocol: &'a SpokenProtocol,
     /// Connect start, connected and secured, where the connection was opened for this fetch.
     pub(crate) opening: Option<(Instant, Option<Instant>, Option<Instant>)>,
 }
@@ -120,8 +119,8 @@ impl Fetch {
         self.record.connection = Some(carried.connection);
         // HTTP/1.1 has no streams; its machine counts exchanges.
         self.record.stream =
-            if carried.protocol == Protocol::Http1.name() { 0 } else { carried.stream.0 };
-        carried.protocol.clone_into(&mut self.record.protocol);
+            if *carried.protocol == Protocol::Http1 { 0 } else { carried.stream.0 };
+        self.record.protocol.clone_from(carried.protocol);
         if let Some((start, connected, secured)) = carried.opening {
             self.record.phases.connect_start = Some(start);
             self.record.phases.connected = connected;
@@ -135,7 +134,7 @@ impl Fetch {
         self.state = State::Waiting;
         self.record.connection = None;
         self.record.stream = 0;
-        self.record.protocol.clear();
+        self.record.protocol = SpokenProtocol::None;
         self.record.phases = Phases::wished(self.record.phases.queued);
     }
 

@@ -128,22 +128,24 @@ impl Transport {
 }
 
 impl Protocol {
+    /// As records have it.
+    pub fn recorded(self) -> trace::Protocol {
+        match self {
+            Self::Http1 => trace::Protocol::Http1,
+            Self::Http2 => trace::Protocol::Http2,
+            Self::Spdy => trace::Protocol::Spdy31,
+            Self::Spdy3 => trace::Protocol::Spdy3,
+        }
+    }
+
     /// Its ALPN name.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Http1 => "http/1.1",
-            Self::Http2 => "h2",
-            Self::Spdy => "spdy/3.1",
-            Self::Spdy3 => "spdy/3",
-        }
+        self.recorded().name()
     }
 
     /// Whether one connection carries many requests at a time.
     pub(crate) fn multiplexes(self) -> bool {
-        match self {
-            Self::Http1 => false,
-            Self::Http2 | Self::Spdy | Self::Spdy3 => true,
-        }
+        self.recorded().multiplexes()
     }
 
     /// A machine that speaks it.

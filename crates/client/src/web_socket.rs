@@ -15,7 +15,7 @@ use proto::ws::{DeflateOffer, MessageKind, Writes};
 use secure::{Layer, Tls, TlsError};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use trace::{ConnectionRecord, FetchOutcome, FetchRecord};
+use trace::{ConnectionRecord, FetchOutcome, FetchRecord, Protocol};
 use unit::{Instant, Seed};
 
 /// What is said over a WebSocket.
@@ -252,7 +252,7 @@ impl<C: Conversation> WebSocketClient<C> {
             match heard {
                 Heard::Opened => {
                     running.stage = Stage::Open;
-                    WEBSOCKET.clone_into(&mut running.connection.protocol);
+                    running.connection.protocol = Protocol::WebSocket.into();
                     let opening = &mut running.opening;
                     opening.status = Some(101);
                     opening.phases.first_byte = Some(now);
@@ -439,16 +439,13 @@ impl<C: Conversation> EndPoint for WebSocketClient<C> {
     }
 }
 
-/// The name under which rows have the protocol: it is no ALPN name, for it is upgraded to.
-const WEBSOCKET: &str = "ws";
-
 fn opening(now: Instant, url: &Url) -> FetchRecord {
     // RFC 6455 §3: ws and wss where HTTP has http and https.
     let url = url.to_string().replacen("http", "ws", 1);
     let mut record = FetchRecord::wished(0, url, now);
     record.phases.connect_start = Some(now);
     record.connection = Some(0);
-    record.protocol = WEBSOCKET.to_owned();
+    record.protocol = Protocol::WebSocket.into();
     record
 }
 

@@ -5,7 +5,7 @@ use crate::number::timestamp;
 use crate::timing::{self, Phase, Span};
 use serde_json::{Value, json};
 use study::record::{TrialRecord, metric};
-use trace::{ConnectionRecord, FetchRecord};
+use trace::{ConnectionRecord, FetchRecord, Protocol, SpokenProtocol};
 use unit::Instant;
 
 /// The HAR document of `trial`, which `version` of wirelap ran.
@@ -95,11 +95,11 @@ fn round(millis: f64) -> f64 {
     (millis * 1e6).round() / 1e6
 }
 
-fn http_version(alpn: &str) -> &str {
-    match alpn {
-        "http/1.1" => "HTTP/1.1",
-        "h2" => "HTTP/2.0",
-        other => other,
+fn http_version(protocol: &SpokenProtocol) -> &str {
+    match protocol {
+        SpokenProtocol::Known(Protocol::Http1) => "HTTP/1.1",
+        SpokenProtocol::Known(Protocol::Http2) => "HTTP/2.0",
+        other => other.name(),
     }
 }
 

@@ -4,25 +4,25 @@
 use crate::number;
 use std::collections::{BTreeMap, BTreeSet};
 use study::record::TrialRecord;
-use trace::{ConnectionRecord, HeaderBytes, HeaderSize};
+use trace::{ConnectionRecord, HeaderBytes, HeaderSize, SpokenProtocol, TlsVersion};
 
 /// What the connections of a trial come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Spoken {
     /// Connections by the protocol spoken.
-    connections: BTreeMap<String, usize>,
+    connections: BTreeMap<SpokenProtocol, usize>,
     secured: usize,
     resumed: usize,
     streams: u64,
     pushed: u64,
     heads: Option<HeaderBytes>,
-    tls: BTreeSet<String>,
+    tls: BTreeSet<TlsVersion>,
     ciphers: BTreeSet<String>,
 }
 
 impl Spoken {
     pub(crate) fn of(trial: &TrialRecord) -> Self {
-        let opened = || trial.connections.iter().filter(|c| !c.protocol.is_empty());
+        let opened = || trial.connections.iter().filter(|c| !c.protocol.is_none());
         let tls = || opened().filter_map(|connection| connection.tls.as_ref());
         let mut connections = BTreeMap::new();
         for connection in opened() {
@@ -50,7 +50,8 @@ impl Spoken {
     /// Versions of TLS, or that there was none.
     pub(crate) fn tls(&self) -> String {
         let clear = self.connections.values().sum::<usize>() > self.secured;
-        let versions = self.tls.iter().cloned().chain(clear.then(|| "none".to_owned()));
+        let versions =
+            self.tls.iter().map(TlsVersion::to_string).chain(clear.then(|| "none".to_owned()));
         versions.collect::<Vec<_>>().join(", ")
     }
 

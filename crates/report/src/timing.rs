@@ -114,7 +114,7 @@ mod tests {
             url: "https://far/".into(),
             connection: Some(0),
             stream: 0,
-            protocol: "http/1.1".into(),
+            protocol: trace::Protocol::Http1.into(),
             status: Some(200),
             pushed: false,
             redirects: 0,

@@ -8,10 +8,10 @@ use super::Client;
 use crate::carrier::{Carrier, Exchange, Settling};
 use crate::config::Surplus;
 use crate::failure::Failure;
-use crate::transport::Protocol;
 use crate::work::Work;
 use proto::StreamId;
 use std::collections::BTreeMap;
+use trace::Protocol;
 use unit::Instant;
 
 /// A driver handles what has arrived, then the time. What arrived while it did the former shows in its next turn: the
@@ -21,8 +21,8 @@ const LOOKS: u8 = 2;
 impl<W: Work> Client<W> {
     /// Whether the response on `stream`, which has all that it announced, is to wait; it waits from then on.
     pub(super) fn waits_for_surplus(&self, carrier: &mut Carrier, stream: StreamId) -> bool {
-        let is_judged = self.config.surplus == Surplus::Blamed
-            && carrier.record.protocol == Protocol::Http1.name();
+        let is_judged =
+            self.config.surplus == Surplus::Blamed && carrier.record.protocol == Protocol::Http1;
         let Some(exchange) = carrier.exchanges.get(&stream) else { return false };
         // What nobody wants any more is not judged; nor is one that ended before its request did.
         if !is_judged || exchange.fetch.is_none() || !exchange.upload.is_empty() {

@@ -386,7 +386,7 @@ impl<W: Work> Client<W> {
                     && carrier.missing().is_none()
                     && carrier.record.requests > 0
                     && carrier.exchanges.is_empty()
-                    && carrier.record.protocol == Protocol::Http1.name()
+                    && carrier.record.protocol == trace::Protocol::Http1
             });
             if is_idle && let Some(slot) = self.slots[index].take() {
                 self.retire(now, slot);

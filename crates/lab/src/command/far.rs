@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use study::experiment::{Contender, Side, Tls, Transport};
 use study::reconcile::{ServerConnection, ServerLog};
+use trace::SpokenProtocol;
 
 /// Serves the job.
 pub(crate) fn run() -> Result<ExitCode, Trouble> {
@@ -105,7 +106,7 @@ impl AccessLog for ConnectionLog {
     fn opened(&self, opened: &OpenedRecord<'_>) {
         let connection = ServerConnection {
             id: opened.connection,
-            protocol: opened.protocol.to_owned(),
+            protocol: SpokenProtocol::from_name(opened.protocol),
             tls: opened.tls.clone(),
             ..ServerConnection::default()
         };

@@ -15,6 +15,7 @@ use study::record::{
 use study::result::RunResult;
 use trace::{
     ConnectionRecord, FetchOutcome, FetchRecord, HeaderBytes, HeaderSize, Phases, TlsRecord,
+    TlsVersion,
 };
 use unit::{BitRate, ByteSize, Instant, Random, Seed};
 
@@ -231,7 +232,7 @@ impl Load<'_> {
             url: url.to_owned(),
             connection: Some(id as u32),
             stream: if multiplexed { 1 + 2 * self.fetches.len() as u64 } else { 0 },
-            protocol: self.contender.transport.name().to_owned(),
+            protocol: self.contender.transport.protocol().into(),
             status: Some(200),
             pushed: false,
             redirects: 0,
@@ -356,8 +357,8 @@ impl Load<'_> {
 
     fn connection_records(&self) -> Vec<ConnectionRecord> {
         let requests: Vec<u32> = self.connections.iter().map(|c| c.requests).collect();
-        let tls = |version: &str| TlsRecord {
-            version: version.to_owned(),
+        let tls = |version: TlsVersion| TlsRecord {
+            version,
             cipher: "TLS13_AES_128_GCM_SHA256".to_owned(),
             alpn: self.contender.transport.name().to_owned(),
             resumed: false,
@@ -366,11 +367,11 @@ impl Load<'_> {
             id: id as u32,
             authority: "far:443".into(),
             remote: "10.7.0.2:443".into(),
-            protocol: self.contender.transport.name().into(),
+            protocol: self.contender.transport.protocol().into(),
             tls: match self.contender.tls {
                 Tls::None => None,
-                Tls::V1_2 => Some(tls("TLSv1.2")),
-                Tls::V1_3 => Some(tls("TLSv1.3")),
+                Tls::V1_2 => Some(tls(TlsVersion::V1_2)),
+                Tls::V1_3 => Some(tls(TlsVersion::V1_3)),
             },
             opened: at(connection.opened),
             connected: Some(at(connection.connected)),

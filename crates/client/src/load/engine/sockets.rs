@@ -199,12 +199,12 @@ impl Load {
         match server.web_socket {
             Some(target) => {
                 let seed = self.plan.seed.nth(self.book.next_socket());
-                self.book.tally.protocol = Some("ws");
+                self.book.tally.protocol = Some(trace::Protocol::WebSocket);
                 channel.ask_for_web_socket(now, config, (&self.plan.targets[target], seed))
             }
             None => {
                 channel.speak(now, config, protocol);
-                self.book.tally.protocol = Some(protocol.name());
+                self.book.tally.protocol = Some(protocol.recorded());
                 Ok(())
             }
         }

@@ -35,17 +35,18 @@ fn entry(trial: &TrialRecord, fetch: &FetchRecord, origin: Instant) -> Value {
     let spans = timing::spans(fetch, origin);
     let queued = timing::millis(origin, fetch.phases.queued);
     let version = http_version(&fetch.protocol);
+    let url = timing::url(fetch, &trial.plan.cell.contender);
     let mut entry = json!({
         "pageref": PAGE,
         "startedDateTime": timestamp(trial.started_unix_ms + queued.round() as u64),
         "time": round(spans.iter().map(|span| span.to - span.from).sum::<f64>() + 0.0),
         "request": {
             "method": "GET",
-            "url": fetch.url,
+            "url": url,
             "httpVersion": version,
             "cookies": [],
             "headers": [],
-            "queryString": query(&fetch.url),
+            "queryString": query(&url),
             "headersSize": -1,
             "bodySize": 0,
         },

@@ -60,6 +60,15 @@ impl Run {
         })
     }
 
+    /// Any experiment, each trial of which took `load_ms` milliseconds.
+    pub(crate) fn timed(experiment: Experiment, load_ms: impl Fn(&TrialPlan) -> f64) -> Self {
+        let mut run = Self::of(experiment.clone(), |_| None);
+        for row in &mut run.rows {
+            row.metrics.insert("load_ms".to_owned(), load_ms(&row.plan));
+        }
+        Self { result: study::analyse(&header(experiment), &run.rows), ..run }
+    }
+
     /// Any experiment; `trouble` tells which trials have no figures.
     pub(crate) fn of(
         experiment: Experiment,
@@ -78,15 +87,7 @@ impl Run {
                 row
             })
             .collect();
-        let header = RunHeader {
-            schema: ROWS_SCHEMA.into(),
-            version: "0.1.0".into(),
-            experiment,
-            started_unix_ms: 1_795_291_086_123,
-            host: host(),
-            command_line: ["wirelap", "race", "quick", "--seed", "1"].map(str::to_owned).to_vec(),
-        };
-        Self { result: study::analyse(&header, &rows), rows, links: link_texts() }
+        Self { result: study::analyse(&header(experiment), &rows), rows, links: link_texts() }
     }
 
     pub(crate) fn report(&self) -> report::Report<'_> {
@@ -98,6 +99,17 @@ impl Run {
             assumptions: &[],
             next: Some("wirelap race my.har --links 4g,3g"),
         }
+    }
+}
+
+fn header(experiment: Experiment) -> RunHeader {
+    RunHeader {
+        schema: ROWS_SCHEMA.into(),
+        version: "0.1.0".into(),
+        experiment,
+        started_unix_ms: 1_795_291_086_123,
+        host: host(),
+        command_line: ["wirelap", "race", "quick", "--seed", "1"].map(str::to_owned).to_vec(),
     }
 }
 
@@ -200,10 +212,10 @@ impl Load<'_> {
                 (echo.count, echo.bytes.map_or(4, |bytes| bytes.0))
             }
         };
-        let document = self.fetch("https://far/page?images=50", 0.0, 3_200);
+        let document = self.fetch("http://far/page?images=50", 0.0, 3_200);
         for image in 0..images {
             let wish = document + 0.02 * f64::from(image);
-            self.fetch(&format!("https://far/image/{image}.png"), wish, bytes);
+            self.fetch(&format!("http://far/image/{image}.png"), wish, bytes);
         }
     }
 

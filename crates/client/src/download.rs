@@ -27,7 +27,7 @@ use proto::Fields;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::time::Duration;
-use trace::{ConnectionRecord, FetchOutcome, FetchRecord};
+use trace::{ConnectionRecord, FetchOutcome, FetchRecord, SpokenProtocol};
 use unit::{Instant, Ranges, Seed};
 
 /// A file wanted.
@@ -90,7 +90,7 @@ pub struct Report {
     /// The last status.
     pub status: Option<u16>,
     /// What the last fetch was carried by.
-    pub protocol: String,
+    pub protocol: SpokenProtocol,
     /// The connections that it took.
     pub connections: BTreeSet<u32>,
     /// Tries after the first.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use endpoint::ConnectionId;
 use page::{Kind, Priority, Url};
 use proto::{Fields, Method, ResponseHead, StreamId};
-use trace::{FetchOutcome, FetchRecord, Phases};
+use trace::{FetchOutcome, FetchRecord, Phases, SpokenProtocol};
 use transport::{Protocol, Timings};
 use unit::{ByteSize, Instant};
 
@@ -122,7 +122,7 @@ impl Fetch {
         self.record.connection = Some(number);
         // HTTP/1.1 has no streams; its machine counts exchanges.
         self.record.stream = if protocol == Protocol::Http1 { 0 } else { stream.0 };
-        protocol.name().clone_into(&mut self.record.protocol);
+        self.record.protocol = trace::Protocol::from(protocol).into();
         if let Some(Timings { opened, connected, secured }) = opening {
             self.record.phases.connect_start = Some(opened);
             self.record.phases.connected = connected;
@@ -136,7 +136,7 @@ impl Fetch {
         self.state = State::Waiting;
         self.record.connection = None;
         self.record.stream = 0;
-        self.record.protocol.clear();
+        self.record.protocol = SpokenProtocol::None;
         self.record.phases = Phases::wished(self.record.phases.queued);
     }
 

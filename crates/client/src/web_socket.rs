@@ -18,7 +18,7 @@ use proto::ws::{DeflateOffer, MessageKind, Writes};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use stream::{StreamEvents, WebSocketEvent, WebSocketSpec, WebSocketStream};
-use trace::{ConnectionRecord, FetchOutcome, FetchRecord};
+use trace::{ConnectionRecord, FetchOutcome, FetchRecord, Protocol, SpokenProtocol};
 use transport::{Client, ClientSecurity, ClientSpec, Connection, Offer, Phase as Of, Truncation};
 use unit::{Instant, Seed};
 
@@ -225,10 +225,10 @@ impl<C: Conversation> WebSocketClient<C> {
             self.conversation.handle_failure(now, &reason);
         }
         transport.complete(&mut connection);
-        connection.protocol.clear();
-        if stage != Stage::Opening {
-            connection.protocol.push_str(WEBSOCKET);
-        }
+        connection.protocol = match stage {
+            Stage::Opening => SpokenProtocol::None,
+            _ => Protocol::WebSocket.into(),
+        };
         connection.closed = Some(now);
         self.conversation.handle_connection_end(connection);
         self.actions.extend(socket);
@@ -436,15 +436,12 @@ impl<C: Conversation> EndPoint for WebSocketClient<C> {
     }
 }
 
-/// The name under which rows have the protocol: it is no ALPN name, for it is upgraded to.
-const WEBSOCKET: &str = "ws";
-
 fn opening(now: Instant, url: &Url) -> FetchRecord {
     // RFC 6455 §3: ws and wss where HTTP has http and https.
     let url = url.to_string().replacen("http", "ws", 1);
     let mut record = FetchRecord::wished(0, url, now);
     record.phases.connect_start = Some(now);
     record.connection = Some(0);
-    record.protocol = WEBSOCKET.to_owned();
+    record.protocol = Protocol::WebSocket.into();
     record
 }

@@ -36,7 +36,10 @@ fn the_client_counts_of_heads_what_the_server_counts() {
         for connection in list.connections() {
             let (near, far) = (connection.headers.unwrap(), far[connection.id as usize]);
             assert_eq!((near.sent, near.received), (far.received, far.sent));
-            assert_eq!(near.sent.coded < near.sent.plain, connection.protocol != "http/1.1");
+            assert_eq!(
+                near.sent.coded < near.sent.plain,
+                connection.protocol != trace::Protocol::Http1
+            );
         }
     }
 }

@@ -187,7 +187,7 @@ fn opening_takes_two_round_trips_and_each_serial_message_one() {
     assert_eq!(echo.fetches()[0].status, Some(101));
     assert_eq!(echo.fetches()[0].url, "ws://a.test/ws/double");
     let [connection] = echo.connections() else { panic!("one connection") };
-    assert_eq!((connection.requests, connection.rounds, &*connection.protocol), (4, 4, "ws"));
+    assert_eq!((connection.requests, connection.rounds, connection.protocol.name()), (4, 4, "ws"));
     // The server's Close comes a round trip after the last answer.
     assert_eq!(millis(connection.closed), 600);
 }

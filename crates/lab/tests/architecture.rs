@@ -33,7 +33,7 @@ const PLAN: &[(&str, &[&str])] = &[
     ("origin", &["transport", "proto", "secure", "page", "endpoint", "trace", "unit"]),
     ("os", &["wire", "secure", "link", "endpoint", "trace", "unit"]),
     ("report", &["study", "trace", "unit"]),
-    ("subject", &["os", "study", "unit"]),
+    ("subject", &["os", "study", "trace", "unit"]),
     (
         "lab",
         &[

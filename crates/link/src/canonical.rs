@@ -66,11 +66,19 @@ fn byte_size(size: ByteSize) -> String {
     }
 }
 
+/// In per cent. The decimal point of the shortest text that names the fraction is moved, so that nothing is rounded.
 fn probability(chance: Probability) -> String {
-    // A percentage where it means the same number; a fraction always does.
-    let percent = format!("{}%", chance.fraction() * 100.0);
-    match percent.parse::<Probability>() {
-        Ok(same) if same == chance && percent.len() < 8 => percent,
-        _ => chance.fraction().to_string(),
+    let text = chance.fraction().to_string();
+    let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
+    let part = format!("{part:0<2}");
+    let (hundredths, rest) = part.split_at(2);
+    let percent = format!("{whole}{hundredths}");
+    let percent = match percent.trim_start_matches('0') {
+        "" => "0",
+        digits => digits,
+    };
+    match rest {
+        "" => format!("{percent}%"),
+        rest => format!("{percent}.{rest}%"),
     }
 }

@@ -6,7 +6,7 @@ use crate::schedule::{Schedule, ScheduleError};
 use crate::spec::{Bottleneck, LinkSpec, Order, PathSpec, Queue};
 use std::sync::Arc;
 use std::time::Duration;
-use unit::{ByteSize, ParseError, parse_duration};
+use unit::{ByteSize, ParseError, Probability, parse_duration};
 
 /// A text that is not a link.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -234,7 +234,7 @@ impl Setting {
                 Box::new(move |path| path.queue = queue)
             }
             What::Loss => {
-                let loss = value.parse().map_err(bad)?;
+                let loss = parse_loss(value).map_err(bad)?;
                 Box::new(move |path| path.loss = loss)
             }
             What::Jitter => {
@@ -271,6 +271,23 @@ fn parse_queue(value: &str) -> Result<Queue, ParseError> {
             sane.then_some(Queue::Bdp(multiple)).ok_or_else(error)
         }
     }
+}
+
+/// In per cent: a bare `1` would be one packet in a hundred to one reader and every packet to another.
+fn parse_loss(value: &str) -> Result<Probability, ParseError> {
+    const EXPECTED: &str =
+        "a share in per cent: 1% loses one packet in a hundred, 100% every packet";
+    let error = || ParseError::new(value, EXPECTED);
+    let Some(number) = value.strip_suffix('%') else {
+        return if value == "0" { Ok(Probability::ZERO) } else { Err(error()) };
+    };
+    let number = number.trim_end();
+    if number.contains(|c: char| !c.is_ascii_digit() && c != '.') {
+        return Err(error());
+    }
+    // The exponent shifts the decimal point, so that 0.57% is exactly 0.0057.
+    let fraction = format!("{number}e-2").parse().map_err(|_| error())?;
+    Probability::new(fraction).ok_or_else(error)
 }
 
 fn parse_order(value: &str) -> Result<Order, ParseError> {
@@ -360,6 +377,19 @@ mod tests {
         assert_eq!(link.up.loss.fraction(), 0.02);
         assert_eq!(link.down.loss.fraction(), 0.01);
         assert_eq!(link.rtt(), Duration::from_millis(5));
+    }
+
+    #[test]
+    fn a_loss_without_its_unit_is_refused_with_the_way_out() {
+        for text in ["3g,loss=1", "loss=0.005", "loss_up=1", "loss=101%", "loss=%", "loss=1e1%"] {
+            assert!(matches!(parse(text), Err(SpecError::BadValue { .. })), "{text}");
+        }
+        assert_eq!(
+            parse("loss=1").unwrap_err().to_string(),
+            "in `loss=`: `1` is not a share in per cent: 1% loses one packet in a hundred, 100% every packet"
+        );
+        assert_eq!(parse("loss=0").unwrap(), LinkSpec::default());
+        assert_eq!(parse("loss=0.57 %").unwrap().up.loss.fraction(), 0.0057);
     }
 
     #[test]

@@ -28,11 +28,11 @@ impl Gauged {
         let limit = self.limit.filter(|_| !self.is_good())?;
         let pairs = [
             ("median", self.spread.p50_us, limit.p50_us),
-            ("one in a hundred", self.spread.p99_us, limit.p99_us),
+            ("p99", self.spread.p99_us, limit.p99_us),
         ];
         let beyond = pairs.iter().filter(|(_, is, most)| is > most);
         let words: Vec<String> = beyond
-            .map(|(which, is, most)| format!("{which} {is:.0} µs, at most {most:.0}"))
+            .map(|(which, is, most)| format!("{which} {is:.0} µs, limit {most:.0} µs"))
             .collect();
         Some(format!("{}: {}", self.what, words.join(", ")))
     }
@@ -52,12 +52,12 @@ const SHARE_LIMIT: f64 = 0.8;
 /// Everything that is a time.
 pub(crate) fn times(calibration: &Calibration) -> Vec<Gauged> {
     let trip = |gauge: &RoundTripGauge| Gauged {
-        what: format!("round trip of {} ms, beyond link and floor", gauge.rtt_ms),
+        what: format!("error of a round trip of {} ms", gauge.rtt_ms),
         spread: gauge.error,
         limit: Some(ROUND_TRIP_LIMIT),
     };
     let gap = |gauge: &RateGauge| Gauged {
-        what: format!("gaps at {}", rate(gauge)),
+        what: format!("error of gaps between packets at {}", rate(gauge)),
         spread: gauge.gap_error,
         limit: (gauge.bits_per_second == 9_000_000).then_some(GAP_LIMIT),
     };
@@ -68,9 +68,9 @@ pub(crate) fn times(calibration: &Calibration) -> Vec<Gauged> {
         .map(trip)
         .chain(calibration.rates.iter().map(gap))
         .chain([
-            plain("round trip over a bare veth pair, the floor", calibration.floor),
-            plain("a timer of 1 ms wakes up late by", calibration.timer),
-            plain("a core that never sleeps is held up for", calibration.polling),
+            plain("round trip without emulation (veth pair)", calibration.floor),
+            plain("lateness of a timer of 1 ms", calibration.timer),
+            plain("pauses of a core that never sleeps", calibration.polling),
         ])
         .collect()
 }
@@ -84,7 +84,7 @@ pub(crate) fn facts(calibration: &Calibration) -> Vec<(bool, String)> {
     let mut facts = Vec::new();
     let unanswered: u32 = calibration.round_trips.iter().map(|gauge| gauge.unanswered).sum();
     if unanswered > 0 {
-        facts.push((false, format!("{unanswered} pings over links without loss had no answer")));
+        facts.push((false, format!("{unanswered} pings over links without loss got no answer")));
     }
     for gauge in &calibration.rates {
         let good = gauge.error.abs() <= RATE_LIMIT;
@@ -118,7 +118,7 @@ pub(crate) fn facts(calibration: &Calibration) -> Vec<(bool, String)> {
     pass("of super-packets", t.link, t.bare);
     pass("in packets of a wire's size", t.link_segments, t.bare_segments);
     let spare = calibration.spare_cpu;
-    facts.push((spare >= 0.9, format!("{} of the processor was left to us", Percent(spare))));
+    facts.push((spare >= 0.9, format!("{} of the CPU was free", Percent(spare))));
     facts
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn line(calibration: &Calibration) -> String {
     let worst = calibration.round_trips.iter().map(|gauge| gauge.error);
     let worst = worst.max_by(|a, b| a.p50_us.total_cmp(&b.p50_us)).unwrap_or_default();
     format!(
-        "instrument: round trips {:+.0} µs, one in a hundred {:+.0} µs, {} of the processor ours, {}",
+        "emulated round trips {:+.0} µs (median), {:+.0} µs (p99); {} of the CPU was free; {}",
         worst.p50_us,
         worst.p99_us,
         Percent((calibration.spare_cpu * 100.0).round() / 100.0),
@@ -140,13 +140,13 @@ fn judged(calibration: &Calibration) -> String {
     let missed: Vec<String> = times(calibration).iter().filter_map(Gauged::missed).collect();
     let held_up = calibration.polling.p99_us;
     let cause = match missed.is_empty() {
-        true => return "within its limits".to_owned(),
+        true => return "within limits".to_owned(),
         false if held_up > HELD_UP => {
-            format!("even a core that never sleeps is held up for {held_up:.0} µs")
+            format!("the machine itself pauses a busy core for {held_up:.0} µs")
         }
         false => "is the machine busy?".to_owned(),
     };
-    format!("beyond its limits: {}; {cause}", missed.join("; "))
+    format!("outside limits: {}; {cause}", missed.join("; "))
 }
 
 /// The calibration for a terminal, ending in a new line.
@@ -155,7 +155,7 @@ pub fn calibration(calibration: &Calibration) -> String {
     let mut text = String::from("\nCalibration (median and 99th percentile in µs)\n");
     for gauged in times(calibration) {
         let limit = gauged.limit.map_or_else(String::new, |limit| {
-            format!("   (at most {:.0} and {:.0})", limit.p50_us, limit.p99_us)
+            format!("   (limits {:.0} and {:.0})", limit.p50_us, limit.p99_us)
         });
         let Spread { p50_us, p99_us } = gauged.spread;
         let mark = if gauged.limit.is_some() { word(gauged.is_good()) } else { "" };
@@ -184,12 +184,11 @@ mod tests {
     #[test]
     fn the_line_names_what_is_beyond_its_limit_and_who_may_be_to_blame() {
         let good = line(&measured(Spread { p50_us: 3.2, p99_us: 44.7 }, 44.0));
-        assert!(good.ends_with("99\u{a0}% of the processor ours, within its limits"), "{good}");
+        assert!(good.ends_with("99\u{a0}% of the CPU was free; within limits"), "{good}");
         let late = Spread { p50_us: 3.2, p99_us: 61.4 };
-        let named = "beyond its limits: round trip of 10 ms, beyond link and floor: one in a hundred \
-                     61 µs, at most 50; ";
+        let named = "outside limits: error of a round trip of 10 ms: p99 61 µs, limit 50 µs; ";
         let held_up = line(&measured(late, 44.0));
-        let blamed = "even a core that never sleeps is held up for 44 µs";
+        let blamed = "the machine itself pauses a busy core for 44 µs";
         assert!(held_up.ends_with(&format!("{named}{blamed}")), "{held_up}");
         let busy = line(&measured(late, 3.0));
         assert!(busy.ends_with(&format!("{named}is the machine busy?")), "{busy}");

@@ -18,7 +18,7 @@ impl<'a> Cost<'a> {
         cell.metrics.contains_key(metric::WALL_MS).then_some(Self { cell })
     }
 
-    /// `start-up 455 ms, CPU 893 ms, 3.41 CPU s a GiB, 41.2 MB of memory, heap 12.0 MB, 1 collection`
+    /// `start-up 455 ms, CPU 893 ms, 3.41 CPU s per GiB, peak memory 41.2 MB, peak heap 12.0 MB, 1 garbage collection`
     pub(crate) fn in_short(self) -> String {
         let mut parts: Vec<String> = Vec::new();
         let duration =
@@ -26,13 +26,13 @@ impl<'a> Cost<'a> {
         parts.extend(self.startup().map(|summary| duration("start-up", summary)));
         parts.extend(self.cpu().map(|summary| duration("CPU", summary)));
         parts.extend(
-            self.cpu_a_gib().map(|summary| format!("{} CPU s a GiB", seconds(summary.median))),
+            self.cpu_a_gib().map(|summary| format!("{} CPU s per GiB", seconds(summary.median))),
         );
-        parts.extend(self.memory().map(|summary| format!("{} of memory", size(summary.median))));
-        parts.extend(self.heap().map(|summary| format!("heap {}", size(summary.median))));
+        parts.extend(self.memory().map(|summary| format!("peak memory {}", size(summary.median))));
+        parts.extend(self.heap().map(|summary| format!("peak heap {}", size(summary.median))));
         parts.extend(self.collections().map(|summary| match summary.median {
-            1.0 => "1 collection".to_owned(),
-            count => format!("{count} collections"),
+            1.0 => "1 garbage collection".to_owned(),
+            count => format!("{count} garbage collections"),
         }));
         parts.join(", ")
     }

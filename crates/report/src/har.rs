@@ -5,7 +5,7 @@ use crate::number::timestamp;
 use crate::timing::{self, Phase, Span};
 use serde_json::{Value, json};
 use study::record::{TrialRecord, metric};
-use trace::{ConnectionRecord, FetchRecord};
+use trace::{ConnectionRecord, FetchRecord, Protocol, SpokenProtocol};
 use unit::Instant;
 
 /// The HAR document of `trial`, which `version` of wirelap ran.
@@ -35,17 +35,18 @@ fn entry(trial: &TrialRecord, fetch: &FetchRecord, origin: Instant) -> Value {
     let spans = timing::spans(fetch, origin);
     let queued = timing::millis(origin, fetch.phases.queued);
     let version = http_version(&fetch.protocol);
+    let url = timing::url(fetch, &trial.plan.cell.contender);
     let mut entry = json!({
         "pageref": PAGE,
         "startedDateTime": timestamp(trial.started_unix_ms + queued.round() as u64),
         "time": round(spans.iter().map(|span| span.to - span.from).sum::<f64>() + 0.0),
         "request": {
             "method": "GET",
-            "url": fetch.url,
+            "url": url,
             "httpVersion": version,
             "cookies": [],
             "headers": [],
-            "queryString": query(&fetch.url),
+            "queryString": query(&url),
             "headersSize": -1,
             "bodySize": 0,
         },
@@ -95,11 +96,11 @@ fn round(millis: f64) -> f64 {
     (millis * 1e6).round() / 1e6
 }
 
-fn http_version(alpn: &str) -> &str {
-    match alpn {
-        "http/1.1" => "HTTP/1.1",
-        "h2" => "HTTP/2.0",
-        other => other,
+fn http_version(protocol: &SpokenProtocol) -> &str {
+    match protocol {
+        SpokenProtocol::Known(Protocol::Http1) => "HTTP/1.1",
+        SpokenProtocol::Known(Protocol::Http2) => "HTTP/2.0",
+        other => other.name(),
     }
 }
 

@@ -23,11 +23,13 @@
 //! # Ok::<(), study::experiment::ExperimentError>(())
 //! ```
 
+mod answer;
 mod calibration;
 #[cfg(feature = "parquet")]
 mod columnar;
 mod command;
 mod comparison;
+mod connections;
 mod cost;
 mod csv;
 mod har;
@@ -40,7 +42,6 @@ mod number;
 mod overview;
 mod rows;
 mod scale;
-mod spoken;
 mod terminal;
 mod timing;
 mod words;

@@ -2,7 +2,7 @@
 
 use crate::Report;
 use study::deciding_metric;
-use study::experiment::Workload;
+use study::experiment::{Tls, Workload};
 use study::record::{Outcome, TrialRecord, metric};
 use study::result::{CellResult, Comparison, LinkResult, Ranked, Verdict, Verdicts};
 use study::stats::Summary;
@@ -101,9 +101,35 @@ impl<'a> Group<'a> {
         self.cell(&self.verdicts?.baseline)
     }
 
-    /// The contender that is faster than the baseline by most.
+    /// The contender to advise: the one that is faster than the baseline by most.
     pub(crate) fn winner(&self) -> Option<&'a Ranked> {
-        self.verdicts?.ranking.iter().find(|r| r.comparison.verdict == Verdict::Faster)
+        let mut ranking = self.verdicts?.ranking.iter();
+        ranking.find(|r| r.comparison.verdict == Verdict::Faster && self.is_advisable(r))
+    }
+
+    /// Those of whom the comparison with the baseline found `verdict`, in the order of the ranking.
+    pub(crate) fn with_verdict(&self, verdict: Verdict) -> Vec<&'a Ranked> {
+        let ranking = self.verdicts.map_or(&[][..], |verdicts| &verdicts.ranking);
+        ranking.iter().filter(|ranked| ranked.comparison.verdict == verdict).collect()
+    }
+
+    /// Whether `ranked` may be advised: clear text is no advice where the race is about TLS.
+    pub(crate) fn is_advisable(&self, ranked: &Ranked) -> bool {
+        let is_clear = |cell: &CellResult| cell.contender.tls == Tls::None;
+        !self.is_over_tls() || !self.cell(&ranked.contender).is_some_and(is_clear)
+    }
+
+    /// Whether nobody beside the baseline may be advised.
+    pub(crate) fn none_advisable(&self) -> bool {
+        let all = self.verdicts.map_or(&[][..], |verdicts| &verdicts.ranking);
+        !all.iter().any(|ranked| self.is_advisable(ranked))
+    }
+
+    /// Whether the race is about TLS: the baseline or most contenders speak it.
+    fn is_over_tls(&self) -> bool {
+        let is_secured = |cell: &&CellResult| cell.contender.tls != Tls::None;
+        let secured = self.cells.iter().copied().filter(|cell| is_secured(cell)).count();
+        self.baseline().is_some_and(|cell| is_secured(&cell)) || 2 * secured > self.cells.len()
     }
 
     /// The winner and those that tie with it, in the order of the ranking: nobody is called the fastest who is
@@ -119,7 +145,9 @@ impl<'a> Group<'a> {
             pair.is_some_and(|pair| pair.comparison.verdict == Verdict::Tie)
         };
         let leads = |r: &&Ranked| {
-            r.comparison.verdict == Verdict::Faster && (r.contender == winner.contender || level(r))
+            r.comparison.verdict == Verdict::Faster
+                && self.is_advisable(r)
+                && (r.contender == winner.contender || level(r))
         };
         verdicts.ranking.iter().filter(leads).collect()
     }

@@ -1,14 +1,13 @@
 //! The result as lines for a terminal. The one rule: names and reasons from outside cannot move the cursor
 //! or set a colour.
 
+use crate::connections::ConnectionSummary;
 use crate::cost::Cost;
 use crate::hue::Hue;
 use crate::markup::is_invisible_control;
 use crate::number::{Percent, TimeFormat};
-use crate::overview::{Group, load};
-use crate::spoken::Spoken;
-use crate::words;
-use crate::{Report, command};
+use crate::overview::{Group, load, measure};
+use crate::{Report, answer, command, words};
 use study::experiment::WorkloadKind;
 use study::published::Published;
 use study::result::{CellResult, Ranked, Verdict};
@@ -37,7 +36,7 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
     out.wrapped(&words::conditions(report), 0);
     out.wrapped(&words::trials_line(report), 0);
     if let Some(calibration) = &report.result.host.calibration {
-        out.wrapped(&crate::calibration::line(calibration), 2);
+        out.labelled("calibration", &crate::calibration::line(calibration));
     }
     let groups = report.groups();
     let widths = Widths::of(&groups);
@@ -49,14 +48,19 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
         if named {
             out.wrapped(&format!("{}: {}", groups[0].workload.name, groups[0].workload), 0);
         }
+        if let Some(columns) = columns(report, groups) {
+            out.wrapped(&columns, 2);
+        }
         groups.iter().for_each(|group| block(&mut out, report, group, &widths));
-        out.if_it_fits(&spoken(report, groups));
+        out.if_short("protocols", &protocols(report, groups));
     }
-    for line in words::families(report).into_iter().chain(words::same(report)) {
-        out.wrapped(&line, 2);
+    summary(&mut out, report);
+    for line in words::confidence(report) {
+        out.labelled("confidence", &line);
     }
+    words::same(report).iter().for_each(|line| out.wrapped(line, 2));
     if let Some(published) = &report.result.published {
-        out.wrapped(&format!("published: {}", published.title), 2);
+        out.labelled("published", &published.title);
         for finding in &published.findings {
             let words = finding.verdict.words().to_uppercase();
             out.wrapped(&format!("  {words}: {}", finding.finding), 4);
@@ -65,16 +69,18 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
         open_question(&mut out, published);
     }
     for assumption in report.assumptions {
-        out.wrapped(&format!("assumed: {assumption}"), 2);
+        out.labelled("assumed", assumption);
     }
     if !report.result.not_covered.is_empty() {
-        out.wrapped(&format!("not covered: {}", report.result.not_covered.join(", ")), 2);
+        out.labelled("not tested", &report.result.not_covered.join(", "));
     }
     let page = format!("{}/report.html", report.folder.trim_end_matches('/'));
     let path = command::shell_line(&[&page]);
     match report.next {
-        Some(next) => out.line(&format!("report  {}      next  {}", plain(&path), plain(next))),
-        None => out.line(&format!("report  {}", plain(&path))),
+        Some(next) => {
+            out.line(&format!("{}{}      next  {}", label("report"), plain(&path), plain(next)));
+        }
+        None => out.line(&format!("{}{}", label("report"), plain(&path))),
     }
     out.finish()
 }
@@ -82,7 +88,10 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
 /// What the published measurement left open, and what each cause adds.
 fn open_question(out: &mut Lines, published: &Published) {
     let Some(open) = &published.open_question else { return };
-    out.wrapped(&format!("  LEFT OPEN: {} ({:.1} ms a message)", open.question, open.excess_ms), 4);
+    out.wrapped(
+        &format!("  OPEN QUESTION: {} ({:.1} ms a message)", open.question, open.excess_ms),
+        4,
+    );
     for cause in &open.causes {
         let added = cause.added_ms.map_or_else(String::new, |added| {
             let interval = cause.ci95.map_or_else(String::new, words::millis_interval);
@@ -117,25 +126,43 @@ impl Widths {
     }
 }
 
-/// What each contender really spoke: on every link, or on the last one where links differ.
-fn spoken(report: &Report<'_>, groups: &[&Group<'_>]) -> String {
+/// What the columns of the tables are; None where nothing is compared.
+fn columns(report: &Report<'_>, groups: &[&Group<'_>]) -> Option<String> {
+    let group = groups.iter().find(|group| group.verdicts.is_some())?;
+    let (level, baseline) = (Percent(report.result.family.confidence), &report.result.baseline);
+    let measure = measure(group.workload);
+    Some(format!(
+        "median {measure} [{level} interval], ratio to {baseline} [interval], verdict, difference"
+    ))
+}
+
+/// The protocols and connections of each contender: on every link, or on the last one where links differ.
+fn protocols(report: &Report<'_>, groups: &[&Group<'_>]) -> String {
     let of_cell = |cell: &&CellResult| {
         let row = report.median_row(cell)?;
-        // Somebody else's client tells of none; what was seen of them stands as its evidence.
+        // Somebody else's client reports no connections; what was seen of them stands as its evidence.
         if row.connections.is_empty() {
             return None;
         }
-        let spoken = Spoken::of(row);
-        Some(format!("{} {}", cell.contender.name, spoken.in_short()))
+        let summary = ConnectionSummary::of(row);
+        Some(format!("{} {}", cell.contender.name, summary.in_short()))
     };
     let of_group =
         |group: &Group<'_>| group.cells.iter().filter_map(of_cell).collect::<Vec<_>>().join("; ");
     let Some(last) = groups.last() else { return String::new() };
     let text = of_group(last);
-    match text.is_empty() {
+    match text.is_empty() || groups.iter().all(|group| of_group(group) == text) {
         true => text,
-        false if groups.iter().all(|group| of_group(group) == text) => format!("spoken: {text}"),
-        false => format!("spoken on {}: {text}", last.link.name),
+        false => format!("on {}: {text}", last.link.name),
+    }
+}
+
+/// The answer, where it is one sentence: several workloads have theirs on the page.
+fn summary(out: &mut Lines, report: &Report<'_>) {
+    if let [answer] = &answer::answers(report)[..]
+        && let Some(sentence) = answer.sentence()
+    {
+        out.labelled("result", &sentence);
     }
 }
 
@@ -159,13 +186,13 @@ fn block(out: &mut Lines, report: &Report<'_>, group: &Group<'_>, widths: &Width
         if let Some(evidence) = words::evidence(cell) {
             out.wrapped(&format!("    {evidence}"), 6);
         }
-        for trouble in words::troubles(report, cell) {
-            out.wrapped(&format!("    {trouble}"), 6);
+        for reason in words::not_measured(report, cell) {
+            out.wrapped(&format!("    {reason}"), 6);
         }
         exchanges(out, cell);
     }
-    if let Some(rounds) = words::rounds(group) {
-        out.wrapped(&format!("  {rounds}"), 4);
+    if let Some(round_trips) = words::round_trips(group) {
+        out.wrapped(&format!("  why: {round_trips}"), 4);
     }
 }
 
@@ -175,8 +202,8 @@ fn row(out: &mut Lines, group: &Group<'_>, cell: &CellResult, widths: &Widths) {
     let head = format!("  {name}  {}", padded(&time(cell), widths.time));
     let head_width = 4 + widths.name + widths.time;
     let Some(ranked) = group.ranked(&cell.contender.name) else {
-        let place = if group.verdicts.is_some() { "  baseline" } else { "" };
-        out.line(format!("{head}{place}").trim_end());
+        let role = if group.verdicts.is_some() { "  baseline" } else { "" };
+        out.line(format!("{head}{role}").trim_end());
         return;
     };
     let ratio = padded(&ratio(ranked), widths.ratio);
@@ -271,11 +298,22 @@ impl Lines {
         self.line(&line);
     }
 
-    /// Adds plain text where it fits on one line, and else nothing: the page says it at length.
-    fn if_it_fits(&mut self, text: &str) {
-        let text = plain(text);
-        if !text.is_empty() && width(&text) <= self.style.width {
-            self.line(&text);
+    /// Adds plain text behind a name for what it tells, further lines below its beginning.
+    fn labelled(&mut self, name: &str, text: &str) {
+        let mut lines =
+            Self::new(Style { width: self.style.width.saturating_sub(LABEL), ..self.style });
+        lines.wrapped(text, 0);
+        for (number, line) in lines.finish().lines().enumerate() {
+            let name = if number == 0 { name } else { "" };
+            self.line(&format!("{}{line}", label(name)));
+        }
+    }
+
+    /// The same, where it takes few lines; else nothing, as the page says it at length.
+    fn if_short(&mut self, name: &str, text: &str) {
+        let fits = width(text) <= MOST_LINES * self.style.width.saturating_sub(LABEL);
+        if !text.is_empty() && fits {
+            self.labelled(name, text);
         }
     }
 
@@ -293,6 +331,15 @@ impl Lines {
             Colour::Off => text.to_owned(),
         }
     }
+}
+
+/// Columns of the names of lines below the tables.
+const LABEL: usize = 13;
+/// As many lines a text may take that the page has too.
+const MOST_LINES: usize = 4;
+
+fn label(name: &str) -> String {
+    padded(name, LABEL)
 }
 
 /// Text without anything that a terminal would act on.

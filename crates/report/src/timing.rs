@@ -1,6 +1,8 @@
 //! A fetch as spans one after another, from the wish to its end, without gaps: what a waterfall draws
 //! and what a HAR entry's timings are. Milliseconds count from the trial's first wish.
 
+use std::borrow::Cow;
+use study::experiment::{Contender, Tls};
 use trace::FetchRecord;
 use unit::Instant;
 
@@ -93,6 +95,17 @@ pub(crate) fn spans(fetch: &FetchRecord, origin: Instant) -> Vec<Span> {
     spans
 }
 
+/// The URL of `fetch` as it went over the wire: a contender with TLS fetches an `http` URL as `https`.
+pub(crate) fn url<'f>(fetch: &'f FetchRecord, contender: &Contender) -> Cow<'f, str> {
+    let (clear, secured) = match contender.tls {
+        Tls::None => return Cow::Borrowed(&fetch.url),
+        Tls::V1_2 | Tls::V1_3 => (["http://", "ws://"], ["https://", "wss://"]),
+    };
+    let rest = |(clear, secured)| Some(format!("{secured}{}", fetch.url.strip_prefix(clear)?));
+    let secured = clear.into_iter().zip(secured).find_map(rest);
+    secured.map_or(Cow::Borrowed(&fetch.url), Cow::Owned)
+}
+
 /// How long `spans` spent in `phase`, in milliseconds.
 pub(crate) fn spent(spans: &[Span], phase: Phase) -> f64 {
     // `+ 0.0`: the sum of nothing is -0.0.
@@ -103,7 +116,21 @@ pub(crate) fn spent(spans: &[Span], phase: Phase) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use study::experiment::KnownContender;
     use trace::{FetchOutcome, Phases};
+
+    #[test]
+    fn a_fetch_over_tls_has_the_scheme_that_it_was_fetched_with() {
+        let mut record = fetch([None; 6]);
+        let shown = |record: &FetchRecord, contender: &str| {
+            url(record, &KnownContender::find(contender).unwrap().contender()).into_owned()
+        };
+        record.url = "http://far/http://x".to_owned();
+        assert_eq!(shown(&record, "h2"), "https://far/http://x");
+        assert_eq!(shown(&record, "h1"), "http://far/http://x");
+        record.url = "https://far/".to_owned();
+        assert_eq!(shown(&record, "h2"), "https://far/");
+    }
 
     fn fetch(millis: [Option<u64>; 6]) -> FetchRecord {
         let at = |ms: Option<u64>| ms.map(|ms| Instant::from_nanos((1000 + ms) * 1_000_000));
@@ -114,7 +141,7 @@ mod tests {
             url: "https://far/".into(),
             connection: Some(0),
             stream: 0,
-            protocol: "http/1.1".into(),
+            protocol: trace::Protocol::Http1.into(),
             status: Some(200),
             pushed: false,
             redirects: 0,

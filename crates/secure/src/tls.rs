@@ -8,7 +8,7 @@ use endpoint::SendBuf;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, Connection, HandshakeKind, ServerConnection};
 use std::io::{BufRead, IoSlice, Write};
-use trace::TlsRecord;
+use trace::{TlsRecord, TlsVersion};
 
 /// A TLS connection without a socket.
 #[derive(Debug)]
@@ -188,7 +188,7 @@ impl Negotiated<'_> {
     /// As a row.
     pub fn record(&self) -> TlsRecord {
         TlsRecord {
-            version: self.version.to_owned(),
+            version: TlsVersion::from_name(self.version),
             cipher: self.cipher(),
             alpn: String::from_utf8_lossy(self.alpn.unwrap_or_default()).into_owned(),
             resumed: self.resumed,

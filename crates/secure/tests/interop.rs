@@ -213,7 +213,7 @@ fn our_client_speaks_with_an_openssl_server_and_resumes() {
             assert!(page.starts_with(b"HTTP/1.0 200 ok"), "{}", String::from_utf8_lossy(&page));
             let record = layer.negotiated().unwrap().record();
             assert_eq!(
-                (&*record.version, &*record.alpn, record.resumed),
+                (record.version.name(), &*record.alpn, record.resumed),
                 (expected, "http/1.1", resumed)
             );
         }

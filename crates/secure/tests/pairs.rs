@@ -99,7 +99,7 @@ fn the_versions_and_protocols_agreed_on_are_told() {
         shake(&mut near, &mut far, usize::MAX).unwrap();
         let record = near.negotiated().unwrap().record();
         assert_eq!(
-            (&*record.version, &*record.cipher, &*record.alpn),
+            (record.version.name(), &*record.cipher, &*record.alpn),
             (version, cipher, "http/1.1")
         );
         assert_eq!(far.negotiated().unwrap().record(), record);

@@ -30,8 +30,8 @@ pub mod metric {
     pub const MAX_MS: &str = "max_ms";
     /// Connections whose TLS session was an earlier one's, taken up again.
     pub const RESUMED: &str = "resumed_connections";
-    /// The connections that spoke `protocol`, by its ALPN name.
-    pub fn connections_by(protocol: &str) -> String {
+    /// The connections that spoke `protocol`.
+    pub fn connections_by(protocol: &trace::SpokenProtocol) -> String {
         format!("{CONNECTIONS}:{protocol}")
     }
     /// From the start of the client's first process to the end of its last, in milliseconds; of one that was warmed

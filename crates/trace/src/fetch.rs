@@ -1,6 +1,7 @@
 //! What is kept of a fetch and of a connection: the client's own testimony, one row each.
 
 use crate::header::HeaderBytes;
+use crate::protocol::{SpokenProtocol, TlsVersion};
 use serde::{Deserialize, Serialize};
 use unit::Instant;
 
@@ -15,8 +16,8 @@ pub struct FetchRecord {
     pub connection: Option<u32>,
     /// The stream on that connection (0 for HTTP/1.1).
     pub stream: u64,
-    /// ALPN name of the protocol that carried it (`http/1.1`, `h2`), empty where it never got a connection.
-    pub protocol: String,
+    /// The protocol that carried it; none where it never got a connection.
+    pub protocol: SpokenProtocol,
     /// Final status code.
     pub status: Option<u16>,
     /// Whether the server pushed it.
@@ -76,8 +77,8 @@ pub struct ConnectionRecord {
     pub authority: String,
     /// Address and port that it went to.
     pub remote: String,
-    /// ALPN name of the protocol spoken, negotiated or known beforehand.
-    pub protocol: String,
+    /// The protocol spoken, negotiated or known beforehand.
+    pub protocol: SpokenProtocol,
     /// What TLS agreed on; None on a clear connection.
     pub tls: Option<TlsRecord>,
     /// Connect began.
@@ -111,8 +112,8 @@ pub struct ConnectionRecord {
 /// What a TLS handshake agreed on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TlsRecord {
-    /// `TLSv1.3` or `TLSv1.2`.
-    pub version: String,
+    /// The version spoken.
+    pub version: TlsVersion,
     /// Cipher suite, by its IANA name.
     pub cipher: String,
     /// ALPN name agreed on, empty where there was none.
@@ -144,7 +145,7 @@ impl FetchRecord {
             url,
             connection: None,
             stream: 0,
-            protocol: String::new(),
+            protocol: SpokenProtocol::None,
             status: None,
             pushed: false,
             redirects: 0,
@@ -162,7 +163,7 @@ impl ConnectionRecord {
             id,
             authority,
             remote,
-            protocol: String::new(),
+            protocol: SpokenProtocol::None,
             tls: None,
             opened,
             connected: None,

@@ -28,8 +28,10 @@ mod fetch;
 mod header;
 mod nanos;
 mod packet;
+mod protocol;
 
 pub use event::{Event, Sink, Tracer};
 pub use fetch::{ConnectionRecord, FetchOutcome, FetchRecord, Phases, TlsRecord};
 pub use header::{HeaderBytes, HeaderSize};
 pub use packet::{Direction, Fate, Flow, PacketRecord, QuicMark, TcpMark, UdpMark};
+pub use protocol::{Protocol, SpokenProtocol, TlsVersion};

@@ -409,7 +409,7 @@ impl<R: Role> Connection<R> {
         // Also where ALPN came to no agreement.
         record.tls = self.tls_record();
         if let Some(protocol) = self.protocol() {
-            protocol.name().clone_into(&mut record.protocol);
+            record.protocol = trace::Protocol::from(protocol).into();
         }
         record.bytes_sent = self.traffic.sent;
         record.bytes_received = self.traffic.received;

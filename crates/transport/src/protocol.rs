@@ -8,7 +8,7 @@ use proto::{Scheme, h1, h2, spdy};
 use trace::Tracer;
 use unit::Instant;
 
-/// What a connection speaks.
+/// What a connection can speak. [`trace::Protocol`] has the names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// HTTP/1.1 (RFC 9112).
@@ -27,17 +27,12 @@ impl Protocol {
 
     /// Its name in rows and messages.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Http1 => "http/1.1",
-            Self::Http2 => "h2",
-            Self::Spdy31 => "spdy/3.1",
-            Self::Spdy3 => "spdy/3",
-        }
+        trace::Protocol::from(self).name()
     }
 
-    /// Its name in ALPN (RFC 7301), which is the one that rows have.
+    /// Its name in ALPN (RFC 7301).
     pub fn alpn(self) -> &'static str {
-        self.name()
+        trace::Protocol::from(self).alpn()
     }
 
     /// The protocol of an ALPN name.
@@ -47,10 +42,7 @@ impl Protocol {
 
     /// Whether one connection carries many requests at a time.
     pub fn multiplexes(self) -> bool {
-        match self {
-            Self::Http1 => false,
-            Self::Http2 | Self::Spdy31 | Self::Spdy3 => true,
-        }
+        trace::Protocol::from(self).multiplexes()
     }
 
     /// The client's machine.
@@ -104,6 +96,17 @@ impl Protocol {
         match self {
             Self::Spdy3 => spdy::Version::V3,
             Self::Http1 | Self::Http2 | Self::Spdy31 => spdy::Version::V3_1,
+        }
+    }
+}
+
+impl From<Protocol> for trace::Protocol {
+    fn from(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Http1 => Self::Http1,
+            Protocol::Http2 => Self::Http2,
+            Protocol::Spdy31 => Self::Spdy31,
+            Protocol::Spdy3 => Self::Spdy3,
         }
     }
 }

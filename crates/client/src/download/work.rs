@@ -105,7 +105,7 @@ impl<S: Sink> Work for Download<S> {
         let report = &mut self.files[part.file].report;
         report.connections.extend(record.connection);
         report.url.clone_from(&record.url);
-        if !record.protocol.is_empty() {
+        if !record.protocol.is_none() {
             report.protocol.clone_from(&record.protocol);
         }
         self.ended(now, part, &record, hope);

@@ -4,6 +4,7 @@
 use hdrhistogram::Histogram;
 use proto::Status;
 use std::time::Duration;
+use trace::Protocol;
 use unit::Instant;
 
 /// The longest time that histograms tell apart from longer ones.
@@ -236,7 +237,7 @@ pub struct Tally {
     /// Requests under way, or due and not begun, when the engine was stopped: nothing is known of them.
     pub unfinished: u64,
     /// What was spoken, by ALPN's name; None where no connection came to it.
-    pub protocol: Option<&'static str>,
+    pub protocol: Option<Protocol>,
     /// When the first measured request could be made; None where it came to none.
     pub began: Option<Instant>,
     /// Of the measured answers, those that had come by `ended`: what is under way then ends later, and would make

@@ -63,7 +63,7 @@ impl Outcome {
             resumed: self.report.resumed,
             sha256: whole.and_then(|whole| whole.digest).map(|digest| digest.to_string()),
             status: self.report.status,
-            protocol: &self.report.protocol,
+            protocol: self.report.protocol.name(),
             connections: self.report.connections.len(),
             retries: self.report.retries,
             first_byte_ms: self.millis(self.report.answered),

@@ -10,6 +10,7 @@ use study::load::{
     ClientCpu, ConnectsResult, LOAD_SCHEMA, LoadResult, LoadSetting, PartResult, Second,
     StageResult, TargetResult, TimesSummary,
 };
+use trace::{Protocol, SpokenProtocol};
 
 /// A busy share from which a thread is said to be the bottleneck.
 const BUSY: f64 = 0.9;
@@ -34,7 +35,7 @@ pub(crate) fn result(
         host: machine::facts(),
         command_line: std::env::args().collect(),
         setting: setting(plan, threads, seed),
-        protocol: tally.protocol.map(str::to_owned),
+        protocol: tally.protocol.map(SpokenProtocol::from),
         seconds,
         answers_per_second: if seconds > 0.0 { rate } else { 0.0 },
         whole: part(&tally.whole()),
@@ -42,7 +43,7 @@ pub(crate) fn result(
         targets: targets(plan, tally),
         statuses: tally
             .statuses()
-            .filter(|_| tally.protocol != Some("ws"))
+            .filter(|_| tally.protocol != Some(Protocol::WebSocket))
             .map(|(code, count)| (code.to_string(), count))
             .collect(),
         first_byte: TimesSummary::of(tally.first_byte.histogram()),
@@ -178,7 +179,7 @@ fn warnings(plan: &LoadPlan, result: &LoadResult) -> Vec<String> {
     if opened < plan.connections as u64 {
         warnings.push(format!("{opened} of {} connections could be opened", plan.connections));
     }
-    let is_single = matches!(result.protocol.as_deref(), Some("http/1.1"));
+    let is_single = result.protocol.as_ref().is_some_and(|spoken| *spoken == Protocol::Http1);
     if is_single && plan.streams > 1 && !plan.targets.iter().any(is_echo) {
         warnings.push("the server speaks HTTP/1.1, which has one request at a time".to_owned());
     }

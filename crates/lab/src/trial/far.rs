@@ -98,7 +98,7 @@ impl AccessLog for ConnectionLog {
     fn opened(&self, opened: &OpenedRecord) {
         let connection = ServerConnection {
             id: opened.connection,
-            protocol: opened.protocol.name().to_owned(),
+            protocol: trace::Protocol::from(opened.protocol).into(),
             tls: opened.tls.clone(),
             ..ServerConnection::default()
         };

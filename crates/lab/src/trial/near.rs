@@ -174,7 +174,7 @@ fn report(fetches: &[FetchRecord], connections: &[ConnectionRecord], said: Said)
     connections.sort_by_key(|connection| connection.id);
     let carried = fetches.iter().filter(|fetch| fetch.phases.sent.is_some());
     if let Some(last) = carried.max_by_key(|fetch| fetch.phases.sent) {
-        settings.insert("transport last selected".to_owned(), last.protocol.clone());
+        settings.insert("transport last selected".to_owned(), last.protocol.to_string());
     }
     NearReport {
         fetches,

@@ -19,7 +19,7 @@ use study::experiment::Contender;
 use study::reconcile::{self, ServerConnection};
 use study::record::Outcome;
 use subject::server::{Place, Quarters, Running, ServerDeclaration, ServerLog};
-use trace::TlsRecord;
+use trace::{TlsRecord, TlsVersion};
 use unit::ByteSize;
 
 /// How long our own origin may take to end when asked to.
@@ -144,9 +144,9 @@ fn seen(log: &ServerLog) -> reconcile::ServerLog {
     let mut versions = log.tls.iter().flat_map(|(name, count)| (0..*count).map(move |_| name));
     let connections = (1..).zip(protocols).map(|(id, protocol)| {
         let tls = versions.next().map(|version| TlsRecord {
-            version: format!("TLSv{version}"),
+            version: TlsVersion::from_name(&format!("TLSv{version}")),
             cipher: String::new(),
-            alpn: protocol.clone(),
+            alpn: protocol.to_string(),
             resumed: id <= log.resumed,
         });
         let body_bytes = if id == 1 { log.bytes } else { 0 };
@@ -186,11 +186,12 @@ fn told(log: &ServerLog) -> BTreeMap<String, String> {
         ("body bytes".to_owned(), log.bytes),
         ("resumed connections".to_owned(), log.resumed),
     ];
-    let by = |kind: &'static str| {
-        move |(name, count): (&String, &u64)| (format!("{kind} {name}"), *count)
-    };
-    facts.extend(log.connections.iter().map(by("connections of")));
-    facts.extend(log.tls.iter().map(by("connections over TLS")));
+    let protocols = log.connections.iter();
+    facts.extend(protocols.map(|(protocol, count)| (format!("connections of {protocol}"), *count)));
+    let versions = log.tls.iter();
+    facts.extend(
+        versions.map(|(version, count)| (format!("connections over TLS {version}"), *count)),
+    );
     facts
         .into_iter()
         .map(|(name, count)| (format!("server log: {name}"), count.to_string()))

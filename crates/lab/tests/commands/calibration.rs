@@ -16,7 +16,7 @@ fn a_race_is_calibrated_before_its_first_trial_and_the_report_shows_it() {
     race.args(["race", "tiny.toml", "--out", "run"]);
     let ran = bench.start(race).end();
     ran.said(0, &[]);
-    assert!(ran.out.contains("instrument: round trips"), "{ran:?}");
+    assert!(ran.out.contains("calibration  emulated round trips"), "{ran:?}");
     let result = fs::read_to_string(bench.path("run/result.json")).unwrap();
     let result: Value = serde_json::from_str(&result).unwrap();
     let calibration = &result["host"]["calibration"];
@@ -25,7 +25,10 @@ fn a_race_is_calibrated_before_its_first_trial_and_the_report_shows_it() {
     assert_eq!(calibration["round_trips"][0]["rtt_ms"], 10.0);
     assert!(calibration["throughput"]["link_segments"].as_f64().unwrap() > 0.0);
     let page = fs::read_to_string(bench.path("run/report.html")).unwrap();
-    assert!(page.contains("id=\"instrument\"") && page.contains("gaps at 9"), "no picture of it");
+    assert!(
+        page.contains("id=\"instrument\"") && page.contains("gaps between packets at 9"),
+        "no picture of it"
+    );
 }
 
 #[test]

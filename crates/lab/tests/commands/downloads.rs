@@ -23,7 +23,7 @@ fn the_fast_race_of_downloaders_tells_what_each_took_and_judges_the_published_fi
     let text = bench.run(&["report", "run"]).out;
     let page = std::fs::read_to_string(bench.path("run/report.html")).unwrap();
     // wirelap's own is always there.
-    assert!(text.contains(" CPU s a GiB, "), "{text}");
+    assert!(text.contains(" CPU s per GiB, "), "{text}");
     assert!(page.contains("Processor time and memory"));
     let findings = result["published"]["findings"].as_array().unwrap();
     assert_eq!(findings.len(), 6);

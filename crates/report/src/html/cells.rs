@@ -1,56 +1,56 @@
-//! Tables with a row a cell: what was really spoken, what went over the wire, and the raw figures.
+//! Tables with a row a cell: protocols and connections, what went over the wire, and the raw figures.
 
 use super::picture;
 use super::table::{figure, table, text};
+use crate::connections::ConnectionSummary;
 use crate::cost::Cost;
 use crate::markup::Markup;
 use crate::overview::Group;
-use crate::spoken::Spoken;
 use crate::{Report, command, number, words};
 use study::record::{TrialRecord, metric};
 use study::result::CellResult;
 use study::stats::{Percentile, Summary};
 use trace::ConnectionRecord;
 
-/// What each cell's median trial really spoke; nothing where nothing was measured.
-pub(super) fn spoken(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
+/// The protocols and connections of each cell's median trial; nothing where nothing was measured.
+pub(super) fn protocols(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     let columns = [
         text("cell"),
-        text("connections by protocol"),
+        text("connections and protocol"),
         text("TLS"),
         text("cipher"),
         text("sessions resumed"),
         figure("streams a connection"),
         figure("pushed"),
-        figure("bytes of request heads"),
-        figure("bytes of response heads"),
+        figure("bytes of request headers"),
+        figure("bytes of response headers"),
     ];
     let row = |cell: &CellResult| {
-        let spoken = Spoken::of(report.median_row(cell)?);
+        let summary = ConnectionSummary::of(report.median_row(cell)?);
         Some([
             words::cell(groups, cell),
-            spoken.protocols(),
-            spoken.tls(),
-            spoken.ciphers(),
-            spoken.resumed(),
-            spoken.streams(),
-            spoken.pushed(),
-            spoken.heads_sent(),
-            spoken.heads_received(),
+            summary.protocols(),
+            summary.tls(),
+            summary.ciphers(),
+            summary.resumed(),
+            summary.streams(),
+            summary.pushed(),
+            summary.request_headers(),
+            summary.response_headers(),
         ])
     };
     let rows: Vec<[String; 9]> = cells(groups).filter_map(row).collect();
     if rows.is_empty() {
         return;
     }
-    m.line("h3", &[], "What was really spoken, in each cell's median trial");
-    m.line("p", &[], HEADS);
-    table(m, "Really spoken", &columns, rows);
+    m.line("h3", &[], "Protocols and connections, in each cell's median trial");
+    m.line("p", &[], HEADERS);
+    table(m, "Protocols and connections", &columns, rows);
     connections_query(m, report, groups);
 }
 
-const HEADS: &str = "Bytes of heads stand before → after compression: of HTTP/2 the fields as HTTP/1.1 would write \
-                     them, of SPDY the name/value blocks. HTTP/1.1 compresses none.";
+const HEADERS: &str = "Bytes of headers are given before → after compression: of HTTP/2 the fields as HTTP/1.1 would write \
+                       them, of SPDY the name/value blocks. HTTP/1.1 compresses none.";
 
 /// What each cell's median trial moved; nothing where nothing was measured.
 pub(super) fn moved(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
@@ -58,7 +58,7 @@ pub(super) fn moved(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
         text("cell"),
         figure("connections"),
         figure("requests"),
-        figure("rounds"),
+        figure("request round trips"),
         figure("bytes sent"),
         figure("bytes received"),
         figure("packets lost"),
@@ -85,11 +85,11 @@ pub(super) fn cost(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
         figure("wall"),
         figure("start-up"),
         figure("CPU"),
-        figure("CPU s a GiB"),
+        figure("CPU s per GiB"),
         figure("95 % interval"),
         figure("peak memory"),
         figure("peak heap"),
-        figure("collections"),
+        figure("garbage collections"),
     ];
     let row = |cell: &CellResult| {
         let cost = Cost::of(cell)?;
@@ -102,14 +102,14 @@ pub(super) fn cost(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     if rows.is_empty() {
         return;
     }
-    m.line("h3", &[], "What it took: medians of the measured trials");
+    m.line("h3", &[], "Processor time and memory: medians of the measured trials");
     m.line("p", &[], COST);
     table(m, "Processor time and memory", &columns, rows);
     picture::command(m, "Rows", &command::csv(report.folder));
 }
 
-const COST: &str = "Processor time is the client's, of whole processes: their start is in it, and weighs the more the less they \
-                    fetch. Start-up is the part of a process's time before its first request.";
+const COST: &str = "Processor time is that of the client's whole process, its start included: the less it fetches, the more the \
+                    start weighs. Start-up is the part of a process's time before its first request.";
 
 fn connections_query(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     let medians = cells(groups).filter_map(|cell| cell.median_trial.as_ref());

@@ -22,7 +22,7 @@ pub(super) fn dots(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: &
     let bottom = ROW * cells.len() as f64;
     let picture = Picture {
         id: format!("{id}-trials"),
-        title: words::finding(group, report.result.margin),
+        title: crate::answer::finding(group, report.result.margin),
         description: format!(
             "{}. A dot is a trial; the bar below is the 95 % interval of the median, the mark on it the \
              median. A cross at the right edge is a trial that failed and ranks as the slowest.",

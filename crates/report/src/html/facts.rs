@@ -26,7 +26,7 @@ pub(super) fn settings(m: &mut Markup, report: &Report<'_>) {
 }
 
 /// Trials that were invalid, failed or unsupported, each reason with its count and one trial to look at.
-pub(super) fn troubles(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
+pub(super) fn not_measured(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     m.line("h3", &[], "Trials that were not measured");
     let counts = report.result.trials;
     if counts.measured == counts.all() {
@@ -36,7 +36,7 @@ pub(super) fn troubles(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]
     let cells = groups.iter().flat_map(|group| group.cells.iter());
     let rows = cells.flat_map(|cell| {
         let name = words::cell(groups, cell);
-        words::troubles(report, cell).into_iter().map(move |trouble| [name.clone(), trouble])
+        words::not_measured(report, cell).into_iter().map(move |reason| [name.clone(), reason])
     });
     table(m, "Trials that were not measured", &[text("cell"), text("what happened")], rows);
     let query = "SELECT key, outcome, reason FROM trials WHERE outcome <> 'measured'";

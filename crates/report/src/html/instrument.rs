@@ -50,12 +50,12 @@ pub(super) fn instrument(m: &mut Markup, report: &Report<'_>) {
             figure("99th percentile, µs"),
             figure("limit, µs"),
         ];
-        table(m, "Errors of the instrument", &columns, gauged.iter().map(line));
+        table(m, "Errors of the emulation", &columns, gauged.iter().map(line));
         let fact = |(good, what): &(bool, String)| {
             [what.clone(), if *good { "good" } else { "fair" }.to_owned()]
         };
         let facts = facts(calibration);
-        table(m, "And besides", &[text("what"), text("state")], facts.iter().map(fact));
+        table(m, "Other figures", &[text("what"), text("state")], facts.iter().map(fact));
     });
 }
 

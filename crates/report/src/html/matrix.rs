@@ -126,8 +126,8 @@ fn figures(m: &mut Markup, report: &Report<'_>, cell: &CellResult) {
     if let Some(evidence) = words::evidence(cell) {
         m.line("small", &[], evidence);
     }
-    for trouble in words::troubles(report, cell) {
-        m.line("small", &[("class", &"trouble")], trouble);
+    for reason in words::not_measured(report, cell) {
+        m.line("small", &[("class", &"trouble")], reason);
     }
 }
 
@@ -144,14 +144,15 @@ fn sign(verdict: Verdict) -> &'static str {
 fn reading(m: &mut Markup, report: &Report<'_>) {
     let margin = Percent(report.result.margin);
     m.text(format!(
-        "A ratio below 1 means less time than {}. Brackets hold {} intervals; those of the ratios hold \
-         together family by family, those among the others as one more. tie: the interval lies within ±{margin}. faster, slower: it is clear \
-         of 1, or Holm's procedure over the family finds a difference. undecided: neither. The small pictures show ratio and interval on one scale for all, with the \
-         line at 1 and the band of ties around it.",
+        "A ratio below 1 means less time than {}. Brackets hold {} confidence intervals; those of the ratios hold \
+         for all comparisons with the baseline on a link together. tie: the interval lies within ±{margin}. \
+         faster, slower: it does not contain 1, or Holm's procedure finds a difference. undecided: neither. \
+         The small pictures show ratio and interval on one scale for all, with the line at 1 and the band of \
+         ties around it.",
         report.result.baseline,
         Percent(report.result.family.confidence),
     ));
-    for family in words::families(report) {
-        m.text(format!(" {}.", words::sentence_case(&family)));
+    for line in words::confidence(report) {
+        m.text(format!(" Confidence {line}."));
     }
 }

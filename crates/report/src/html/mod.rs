@@ -1,6 +1,6 @@
 //! The page: one file that loads nothing, works without its script, prints, and reads on a phone. First
 //! what a manager asks (the answer, what it saves, what it does not say), then what an engineer asks
-//! (every trial, where the time went, what was really spoken, how to run it again).
+//! (every trial, where the time went, protocols and connections, how to run it again).
 
 mod again;
 mod audited;
@@ -63,13 +63,13 @@ fn body(m: &mut Markup, report: &Report<'_>) {
         }
         m.element("section", &[("id", &"facts")], |m| {
             m.line("h2", &[], "What ran");
-            cells::spoken(m, report, &groups);
+            cells::protocols(m, report, &groups);
             cells::moved(m, report, &groups);
             cells::cost(m, report, &groups);
             instrument::instrument(m, report);
             audited::audited(m, report, &groups);
             facts::settings(m, report);
-            facts::troubles(m, report, &groups);
+            facts::not_measured(m, report, &groups);
             cells::figures(m, report, &groups);
         });
         m.element("section", &[("id", &"again")], |m| again::again(m, report));
@@ -101,7 +101,7 @@ fn link_section(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>], numbe
         m.element("p", &[("class", &"sub")], |m| {
             let figures =
                 Some(report.link_figures(group.link).to_owned()).filter(|f| !f.is_empty());
-            let said: Vec<String> = figures.into_iter().chain(words::rounds(group)).collect();
+            let said: Vec<String> = figures.into_iter().chain(words::round_trips(group)).collect();
             m.text(said.join(". "));
         });
         if let Some(of) = &group.workload.check_of {

@@ -1,10 +1,10 @@
 //! The first screen: the answer in a sentence, what it saves, and what it does not say.
 
+use crate::answer::{self, Answer, Clause, Lead, Standing};
 use crate::hue::Hue;
 use crate::markup::Markup;
 use crate::number;
 use crate::overview::{Group, load};
-use crate::words::{Answer, Clause, Lead, Standing};
 use crate::{Report, words};
 
 pub(super) fn masthead(m: &mut Markup, report: &Report<'_>) {
@@ -17,7 +17,7 @@ pub(super) fn masthead(m: &mut Markup, report: &Report<'_>) {
 }
 
 pub(super) fn answer(m: &mut Markup, report: &Report<'_>) {
-    let answers = words::answers(report);
+    let answers = answer::answers(report);
     m.element("section", &[("class", &"answer")], |m| {
         if !report.result.question.is_empty() {
             m.line("p", &[("class", &"question")], &report.result.question);
@@ -93,10 +93,10 @@ fn won(m: &mut Markup, group: &Group<'_>, lead: &Lead<'_>) {
 
 fn level(m: &mut Markup, group: &Group<'_>) {
     let baseline = group.verdicts.map_or("", |verdicts| &verdicts.baseline);
-    let (word, about) = match words::standing(group) {
+    let (word, about) = match answer::standing(group) {
         Standing::Tie => ("tie", "no difference that matters".to_owned()),
-        Standing::BaselineLeads => ("nothing", format!("saved: {baseline} leads")),
-        Standing::Undecided => ("undecided", "the intervals do not tell".to_owned()),
+        Standing::Slower(names) => ("slower", format!("than {baseline}: {names}")),
+        Standing::Undecided(names) => ("undecided", names),
         Standing::Nothing => ("–", "nothing could be compared".to_owned()),
     };
     m.line("dd", &[("class", &"big none")], word);
@@ -125,7 +125,7 @@ pub(super) fn limits(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
                 "This is network load: nothing was parsed, laid out, painted or run in a browser.",
             );
             if !result.not_covered.is_empty() {
-                item("Not covered:", &format!("{}.", result.not_covered.join(", ")));
+                item("Not tested:", &format!("{}.", result.not_covered.join(", ")));
             }
             if result.trials.failed > 0 {
                 item("Failed trials", "rank as the slowest, so they count in the verdicts, but have no time.");

@@ -17,7 +17,7 @@ use simulated::{Run, quick};
 use std::sync::LazyLock;
 use study::experiment::Experiment;
 use study::record::Outcome;
-use trace::FetchOutcome;
+use trace::{FetchOutcome, SpokenProtocol};
 
 /// What every string from outside is replaced by: markup, quotes, a formula, escapes and a reversal of text.
 const HOSTILE: &str =
@@ -53,7 +53,9 @@ fn with_hostile_strings() -> Run {
             fetch.url = format!("https://far/{HOSTILE}");
             fetch.outcome = FetchOutcome::Failed(HOSTILE.into());
         }
-        row.connections.iter_mut().for_each(|connection| connection.protocol = HOSTILE.into());
+        row.connections
+            .iter_mut()
+            .for_each(|connection| connection.protocol = SpokenProtocol::from_name(HOSTILE));
     }
     run.result.command_line = vec![HOSTILE.into()];
     run.result.host.more.insert(HOSTILE.into(), HOSTILE.into());

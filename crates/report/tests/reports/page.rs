@@ -109,6 +109,72 @@ fn the_first_heading_is_the_answer() {
     assert!(answer.ends_with("; on lan all tie within 5 %."), "{answer}");
 }
 
+/// The sentence over a race of which the rows' times are `load_ms` milliseconds, by link and contender.
+fn headline(baseline: &str, load_ms: impl Fn(&str, &str, u32) -> f64) -> String {
+    let mut experiment = quick();
+    experiment.baseline = baseline.to_owned();
+    let run = Run::timed(experiment, |plan| {
+        load_ms(&plan.cell.link.name, &plan.cell.contender.name, plan.block)
+    });
+    let page = html(&run.report());
+    content(elements(&parse(&page), "h1").next().unwrap())
+}
+
+#[test]
+fn a_regression_comes_first_in_the_headline_and_what_is_undecided_does_not_hide_it() {
+    let answer = headline("h1-tls", |link, contender, block| match (link, contender) {
+        ("3g", "h2") => 1090.0 + f64::from(block % 3),
+        // Now above, now below the baseline by half.
+        ("3g", "h1") => 1000.0 * [0.5, 1.5][block as usize % 2],
+        ("wifi", "h2") => 900.0,
+        _ => 1000.0,
+    });
+    assert!(answer.starts_with("On 3g, h2 is 0.1 s slower than h1-tls (1.09× [1.0"), "{answer}");
+    assert!(
+        answer.contains("; on wifi, h2 loads the page 0.1 s sooner than h1-tls (0.90×"),
+        "{answer}"
+    );
+    assert!(answer.ends_with("; on lan all tie within 5 %."), "{answer}");
+    // The same of those who may be advised.
+    let answer = headline("h1", |_, contender, block| match contender {
+        "h1-tls" => 1090.0,
+        "h2" => 1000.0 * [0.5, 1.5][block as usize % 2],
+        _ => 1000.0,
+    });
+    let slower = "h1-tls is 0.1 s slower than h1 (1.09× [1.09, 1.09])";
+    let expected = format!(
+        "On lan, {slower}; on wifi, {slower}; on 3g, {slower}; on lan, wifi and 3g h2 is undecided."
+    );
+    assert_eq!(answer, expected);
+}
+
+#[test]
+fn clear_text_is_no_advice_where_the_race_is_about_tls() {
+    let answer = headline("h1-tls", |_, contender, block| match contender {
+        "h1" => 800.0,
+        "h2" => 1000.0 * [0.5, 1.5][block as usize % 2],
+        _ => 1000.0,
+    });
+    assert_eq!(answer, "On lan, wifi and 3g h2 is undecided.");
+    // Where the baseline is clear text and most of the others are not, nobody is told to give up TLS.
+    let answer = headline("h2", |_, contender, _| if contender == "h1" { 800.0 } else { 1000.0 });
+    assert_eq!(answer, "On lan, wifi and 3g h1-tls ties with h2 within 5 %.");
+}
+
+#[test]
+fn fetches_over_tls_are_listed_as_https() {
+    let page = html(&Run::clean().report());
+    let document = parse(&page);
+    let caption = |contender: &str| format!("{contender} on 3g, trial ");
+    let urls = |contender: &str| {
+        let mut tables = elements(&document, "table");
+        let table = tables.find(|table| content(*table).starts_with(&caption(contender))).unwrap();
+        content(table)
+    };
+    assert!(urls("h2").contains("https://far/image/1.png") && !urls("h2").contains("http://"));
+    assert!(urls("h1").contains("http://far/image/1.png") && !urls("h1").contains("https://"));
+}
+
 #[test]
 fn the_matrix_gives_every_verdict_in_words_with_its_interval() {
     let page = html(&Run::troubled().report());
@@ -259,9 +325,9 @@ fn where_every_trial_failed_nothing_is_said_to_be_undecided_and_no_empty_table_s
     let body = content(elements(&document, "main").next().unwrap());
     assert!(body.contains("12 of 12 failed: the subject ended early"));
     for absent in [
-        "trials a cell would decide",
-        "over all attempts",
-        "What was really spoken",
+        "trials per contender would decide",
+        "attempts were invalid",
+        "Protocols and connections",
         "What went over the wire",
         "key IN ()",
     ] {

@@ -10,44 +10,64 @@ const PLAIN: Style = Style { colour: Colour::Off, width: 100 };
 fn a_clean_run_reads_as_the_readme_shows_it() {
     let text = terminal(&Run::clean().report(), PLAIN);
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines[0], "page: HTML + 50 x 5 kB, 1 origin, cold, cubic iw10, TLS 1.3, seed 1");
-    assert!(
-        lines[1].starts_with("108/108 trials, 0 invalid, 0 failed, ") && lines[1].ends_with(" s")
+    assert_eq!(
+        lines[0],
+        "page: HTML + 50 x 5 kB, 1 origin, cold, TCP cubic, initial window 10, TLS 1.3, seed 1"
     );
-    assert!(lines[2].starts_with("lan    all  TIE within 5 %"), "{}", lines[2]);
-    assert_eq!(lines[8], "3g     1.6/0.768 Mbit/s, RTT 300 ms, queue 60 kB");
     assert!(
-        lines[9].starts_with("  h2      2.6") && lines[9].contains("  0.56x [."),
+        lines[1].starts_with("108 of 108 trials measured, 0 invalid, 0 failed, ")
+            && lines[1].ends_with(" s")
+    );
+    assert_eq!(
+        lines[2],
+        "median load time [95 % interval], ratio to h1-tls [interval], verdict, difference"
+    );
+    assert!(lines[3].starts_with("lan    all  TIE within 5 %"), "{}", lines[3]);
+    assert!(lines[3].contains("  (detectable: ") && lines[3].ends_with(" %)"), "{}", lines[3]);
+    assert_eq!(lines[9], "3g     1.6/0.768 Mbit/s, RTT 300 ms, queue 60 kB");
+    assert!(
+        lines[10].starts_with("  h2      2.6") && lines[10].contains("  0.56x [."),
         "{}",
-        lines[9]
+        lines[10]
     );
-    assert!(lines[9].ends_with("  FASTER  -2.0 s"), "{}", lines[9]);
-    assert!(lines[11].starts_with("  h1-tls  4.") && lines[11].ends_with("  baseline"));
-    assert_eq!(lines[12], "  h1-tls waits 10 request rounds on 6 connections, h2 two on 1");
-    assert_eq!(lines[13], "spoken: h1 6x http/1.1; h1-tls 6x http/1.1; h2 1x h2, heads to 20 %");
+    assert!(lines[10].ends_with("  FASTER  -2.0 s"), "{}", lines[10]);
+    assert!(lines[12].starts_with("  h1-tls  4.") && lines[12].ends_with("  baseline"));
     assert_eq!(
-        lines[14],
-        "family: the 2 comparisons with h1-tls hold together at 95 %, on each link and workload by itself"
+        lines[13],
+        "  why: h1-tls waits for 10 request round trips in a row, on 6 connections; h2 for 2, on 1 connection"
     );
     assert_eq!(
-        lines[15],
-        "family: 6 of 6 differences stand over all 9 comparisons of the run together too"
+        lines[14..16],
+        [
+            "protocols    h1 6 connections, HTTP/1.1; h1-tls 6 connections, HTTP/1.1; h2 1 connection, HTTP/2,",
+            "             headers compressed to 20 % of their size",
+        ]
     );
+    assert!(
+        lines[16]
+            .starts_with("result       On 3g, h2 loads the page 2.0 s sooner than h1-tls (0.56× ["),
+        "{}",
+        lines[16]
+    );
+    assert!(lines[17].ends_with("; on lan all tie within 5 %"), "{}", lines[17]);
     assert_eq!(
-        lines[16],
-        "not covered: loss, h3, warm cache, several origins, CPU of a real browser"
+        lines[18..],
+        [
+            "confidence   95 % for the 2 comparisons with h1-tls on a link together",
+            "confidence   95 % for all 9 comparisons together: 6 of 6 differences still stand",
+            "not tested   loss, h3, warm cache, several origins, CPU of a real browser",
+            "report       ./wirelap-quick-1/report.html      next  wirelap race my.har --links 4g,3g",
+        ]
     );
-    assert_eq!(
-        lines[17],
-        "report  ./wirelap-quick-1/report.html      next  wirelap race my.har --links 4g,3g"
-    );
-    assert_eq!(lines.len(), 18);
 }
 
 #[test]
 fn what_failed_or_could_not_run_is_shown_with_its_reason() {
     let text = terminal(&Run::troubled().report(), PLAIN);
-    assert!(text.contains("105/144 trials, 1 invalid, 2 failed, 36 unsupported"), "{text}");
+    assert!(
+        text.contains("105 of 144 trials measured, 1 invalid, 2 failed, 36 unsupported"),
+        "{text}"
+    );
     assert!(text.contains("2 of 12 failed: 1 of 51 fetches failed"), "{text}");
     assert!(text.contains("1 of 12 invalid: a packet left 4.1 ms late"), "{text}");
     assert!(text.contains("UNSUPPORTED\n    12 of 12 unsupported: this kernel has no"), "{text}");
@@ -77,7 +97,7 @@ fn an_undecided_row_tells_how_many_trials_would_decide_it() {
         .iter()
         .flat_map(|v| &v.ranking)
         .find_map(|r| r.comparison.trials_needed);
-    let said = format!("about {} trials a cell would decide", needed.unwrap());
+    let said = format!("about {} trials per contender would decide", needed.unwrap());
     assert!(terminal(&run.report(), PLAIN).contains(&said));
     assert!(report::html(&run.report()).contains(&said));
 }

@@ -15,6 +15,7 @@ use study::record::{
 use study::result::RunResult;
 use trace::{
     ConnectionRecord, FetchOutcome, FetchRecord, HeaderBytes, HeaderSize, Phases, TlsRecord,
+    TlsVersion,
 };
 use unit::{BitRate, ByteSize, Instant, Random, Seed};
 
@@ -59,6 +60,15 @@ impl Run {
         })
     }
 
+    /// Any experiment, each trial of which took `load_ms` milliseconds.
+    pub(crate) fn timed(experiment: Experiment, load_ms: impl Fn(&TrialPlan) -> f64) -> Self {
+        let mut run = Self::of(experiment.clone(), |_| None);
+        for row in &mut run.rows {
+            row.metrics.insert("load_ms".to_owned(), load_ms(&row.plan));
+        }
+        Self { result: study::analyse(&header(experiment), &run.rows), ..run }
+    }
+
     /// Any experiment; `trouble` tells which trials have no figures.
     pub(crate) fn of(
         experiment: Experiment,
@@ -77,15 +87,7 @@ impl Run {
                 row
             })
             .collect();
-        let header = RunHeader {
-            schema: ROWS_SCHEMA.into(),
-            version: "0.1.0".into(),
-            experiment,
-            started_unix_ms: 1_795_291_086_123,
-            host: host(),
-            command_line: ["wirelap", "race", "quick", "--seed", "1"].map(str::to_owned).to_vec(),
-        };
-        Self { result: study::analyse(&header, &rows), rows, links: link_texts() }
+        Self { result: study::analyse(&header(experiment), &rows), rows, links: link_texts() }
     }
 
     pub(crate) fn report(&self) -> report::Report<'_> {
@@ -97,6 +99,17 @@ impl Run {
             assumptions: &[],
             next: Some("wirelap race my.har --links 4g,3g"),
         }
+    }
+}
+
+fn header(experiment: Experiment) -> RunHeader {
+    RunHeader {
+        schema: ROWS_SCHEMA.into(),
+        version: "0.1.0".into(),
+        experiment,
+        started_unix_ms: 1_795_291_086_123,
+        host: host(),
+        command_line: ["wirelap", "race", "quick", "--seed", "1"].map(str::to_owned).to_vec(),
     }
 }
 
@@ -199,10 +212,10 @@ impl Load<'_> {
                 (echo.count, echo.bytes.map_or(4, |bytes| bytes.0))
             }
         };
-        let document = self.fetch("https://far/page?images=50", 0.0, 3_200);
+        let document = self.fetch("http://far/page?images=50", 0.0, 3_200);
         for image in 0..images {
             let wish = document + 0.02 * f64::from(image);
-            self.fetch(&format!("https://far/image/{image}.png"), wish, bytes);
+            self.fetch(&format!("http://far/image/{image}.png"), wish, bytes);
         }
     }
 
@@ -231,7 +244,7 @@ impl Load<'_> {
             url: url.to_owned(),
             connection: Some(id as u32),
             stream: if multiplexed { 1 + 2 * self.fetches.len() as u64 } else { 0 },
-            protocol: self.contender.transport.name().to_owned(),
+            protocol: self.contender.transport.protocol().into(),
             status: Some(200),
             pushed: false,
             redirects: 0,
@@ -356,8 +369,8 @@ impl Load<'_> {
 
     fn connection_records(&self) -> Vec<ConnectionRecord> {
         let requests: Vec<u32> = self.connections.iter().map(|c| c.requests).collect();
-        let tls = |version: &str| TlsRecord {
-            version: version.to_owned(),
+        let tls = |version: TlsVersion| TlsRecord {
+            version,
             cipher: "TLS13_AES_128_GCM_SHA256".to_owned(),
             alpn: self.contender.transport.name().to_owned(),
             resumed: false,
@@ -366,11 +379,11 @@ impl Load<'_> {
             id: id as u32,
             authority: "far:443".into(),
             remote: "10.7.0.2:443".into(),
-            protocol: self.contender.transport.name().into(),
+            protocol: self.contender.transport.protocol().into(),
             tls: match self.contender.tls {
                 Tls::None => None,
-                Tls::V1_2 => Some(tls("TLSv1.2")),
-                Tls::V1_3 => Some(tls("TLSv1.3")),
+                Tls::V1_2 => Some(tls(TlsVersion::V1_2)),
+                Tls::V1_3 => Some(tls(TlsVersion::V1_3)),
             },
             opened: at(connection.opened),
             connected: Some(at(connection.connected)),

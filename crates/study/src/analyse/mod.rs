@@ -13,7 +13,9 @@ pub use compare::{is_settled, planned_looks};
 use crate::audit::{self, Audit, AuditSummary};
 use crate::blocks::{self, Audited};
 use crate::calendar::rfc3339;
-use crate::experiment::{Contender, Experiment, LinkChoice, Pattern, Workload, WorkloadKind};
+use crate::experiment::{
+    Contender, Experiment, LinkChoice, Pattern, Transport, Workload, WorkloadKind,
+};
 use crate::plan::CellId;
 use crate::reconcile::weakest;
 use crate::record::{Outcome, RunHeader, TrialRecord, metric};
@@ -38,7 +40,7 @@ pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
         experiment: experiment.name.clone(),
         title: experiment.title.clone(),
         question: experiment.question.clone(),
-        not_covered: experiment.not_covered.clone(),
+        not_covered: not_covered(experiment, records),
         seed: experiment.seed,
         started: rfc3339(header.started_unix_ms),
         host: header.host.clone(),
@@ -53,6 +55,19 @@ pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
         published: compare::published(experiment, &rows),
         failures: rows.cells.values().flatten().filter_map(|record| failure(record)).collect(),
     }
+}
+
+/// What the experiment names as not covered, without what this run did cover: a link given on the command line may
+/// have lost packets, and a contender added there may have spoken HTTP/3.
+fn not_covered(experiment: &Experiment, records: &[TrialRecord]) -> Vec<String> {
+    let has_loss = || records.iter().any(|row| row.link.down.lost + row.link.up.lost > 0);
+    let has_http3 = || experiment.contenders.iter().any(|c| c.transport == Transport::H3);
+    let is_covered = |what: &str| match what {
+        "loss" => has_loss(),
+        "h3" => has_http3(),
+        _ => false,
+    };
+    experiment.not_covered.iter().filter(|what| !is_covered(what)).cloned().collect()
 }
 
 /// The metric that decides over a workload; less is better.

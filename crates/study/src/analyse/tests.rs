@@ -407,3 +407,18 @@ fn an_a_a_experiment_tells_how_many_are_too_many() {
     assert_eq!(told.places.len(), 1);
     assert!(told.places[0].detectable.unwrap().0 > 1.05);
 }
+
+#[test]
+fn what_a_run_covered_is_not_said_to_be_uncovered() {
+    let mut experiment = quick();
+    let mut rows = measured(&experiment, load_ms);
+    let not_covered = |experiment: &Experiment, rows: &[TrialRecord]| {
+        analyse(&header(experiment.clone()), rows).not_covered
+    };
+    let all = not_covered(&experiment, &rows);
+    assert_eq!(all[..2], ["loss", "h3"]);
+    rows[3].link.down.lost = 1;
+    assert_eq!(not_covered(&experiment, &rows), all[1..]);
+    experiment.contenders[0].transport = Transport::H3;
+    assert_eq!(not_covered(&experiment, &rows), all[2..]);
+}

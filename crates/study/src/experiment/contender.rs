@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
+use trace::{Protocol, TlsVersion};
 use unit::ByteSize;
 
 /// One way of moving the bytes, that races against others.
@@ -88,13 +89,18 @@ impl Transport {
 
     /// The name in files, and for those that have one in ALPN.
     pub fn name(self) -> &'static str {
+        self.protocol().name()
+    }
+
+    /// The protocol that is spoken.
+    pub fn protocol(self) -> Protocol {
         match self {
-            Self::Http1 => "http/1.1",
-            Self::H2 => "h2",
-            Self::H3 => "h3",
-            Self::Spdy => "spdy/3.1",
-            Self::Spdy3 => "spdy/3",
-            Self::WebSocket => "ws",
+            Self::Http1 => Protocol::Http1,
+            Self::H2 => Protocol::Http2,
+            Self::H3 => Protocol::Http3,
+            Self::Spdy => Protocol::Spdy31,
+            Self::Spdy3 => Protocol::Spdy3,
+            Self::WebSocket => Protocol::WebSocket,
         }
     }
 
@@ -139,12 +145,12 @@ pub enum Tls {
 }
 
 impl Tls {
-    /// The version's name as TLS libraries tell it; None in the clear.
-    pub fn version(self) -> Option<&'static str> {
+    /// The version as connections are recorded with it; None in the clear.
+    pub fn version(self) -> Option<TlsVersion> {
         match self {
             Self::None => None,
-            Self::V1_2 => Some("TLSv1.2"),
-            Self::V1_3 => Some("TLSv1.3"),
+            Self::V1_2 => Some(TlsVersion::V1_2),
+            Self::V1_3 => Some(TlsVersion::V1_3),
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::record::HostFacts;
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use trace::SpokenProtocol;
 
 /// The schema that [`LoadResult`] follows.
 pub const LOAD_SCHEMA: &str = "wirelap.load/1";
@@ -28,7 +29,8 @@ pub struct LoadResult {
     /// How the load was made.
     pub setting: LoadSetting,
     /// What was spoken, by ALPN's name; `ws` for WebSocket. None where no connection was made.
-    pub protocol: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub protocol: Option<SpokenProtocol>,
     /// Seconds from the first request that counts to the last that was begun; of a run by number, to its end.
     pub seconds: f64,
     /// Answers within those seconds, for each of them.

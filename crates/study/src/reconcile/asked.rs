@@ -5,7 +5,7 @@
 use super::evidence::{ServerConnection, ServerLog};
 use crate::experiment::{Contender, Transport};
 use crate::record::Outcome;
-use trace::ConnectionRecord;
+use trace::{ConnectionRecord, TlsVersion};
 
 /// What became of it that was not asked for; None: nothing.
 pub fn departure(
@@ -32,7 +32,7 @@ fn another_protocol(
     own: &[&ConnectionRecord],
     seen: &[&ServerConnection],
 ) -> Option<String> {
-    let asked = contender.transport.name();
+    let asked = contender.transport.protocol();
     if let Some(other) = own.iter().find(|connection| connection.protocol != asked) {
         let (spoken, id) = (&other.protocol, other.id);
         return Some(format!("{asked} was asked for, and connection {id} came to speak {spoken}"));
@@ -54,10 +54,10 @@ fn another_version(
     let told = own.iter().map(|c| c.tls.as_ref());
     // A server that does not tell has none.
     let logged = seen.iter().filter_map(|c| c.tls.as_ref()).map(Some);
-    let versions = told.chain(logged).map(|tls| tls.map(|tls| tls.version.as_str()));
-    let other = versions.into_iter().find(|spoken| *spoken != asked)?;
-    let name = |version: Option<&str>| version.unwrap_or("no TLS").to_owned();
-    Some(format!("{} was asked for, and {} was spoken", name(asked), name(other)))
+    let versions = told.chain(logged).map(|tls| tls.map(|tls| &tls.version));
+    let other = versions.into_iter().find(|spoken| *spoken != asked.as_ref())?;
+    let name = |version: Option<&TlsVersion>| version.map_or("no TLS", TlsVersion::name).to_owned();
+    Some(format!("{} was asked for, and {} was spoken", name(asked.as_ref()), name(other)))
 }
 
 fn other_sessions(
@@ -84,22 +84,27 @@ fn other_sessions(
 mod tests {
     use super::*;
     use crate::experiment::KnownContender;
-    use trace::TlsRecord;
+    use trace::{SpokenProtocol, TlsRecord};
     use unit::Instant;
 
     fn tls(version: &str, resumed: bool) -> Option<TlsRecord> {
         let (cipher, alpn) = (String::new(), String::new());
-        Some(TlsRecord { version: version.to_owned(), cipher, alpn, resumed })
+        Some(TlsRecord { version: TlsVersion::from_name(version), cipher, alpn, resumed })
     }
 
     fn own(protocol: &str, tls: Option<TlsRecord>) -> ConnectionRecord {
         let begun =
             ConnectionRecord::begun(0, "far:443".into(), "10.0.0.2:443".into(), Instant::ZERO);
-        ConnectionRecord { protocol: protocol.to_owned(), tls, requests: 1, ..begun }
+        ConnectionRecord {
+            protocol: SpokenProtocol::from_name(protocol),
+            tls,
+            requests: 1,
+            ..begun
+        }
     }
 
     fn log(protocol: &str, tls: Option<TlsRecord>) -> ServerLog {
-        let protocol = protocol.to_owned();
+        let protocol = SpokenProtocol::from_name(protocol);
         let connection =
             ServerConnection { protocol, tls, requests: 1, ..ServerConnection::default() };
         ServerLog { connections: vec![connection] }

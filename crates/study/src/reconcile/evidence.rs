@@ -7,7 +7,6 @@ mod tests;
 
 use super::packets::{PacketSummary, payload_until, summarise};
 use super::path::finished;
-use crate::experiment::Transport;
 use crate::record::Outcome;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +14,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
-use trace::{FetchRecord, PacketRecord, TlsRecord};
+use trace::{FetchRecord, PacketRecord, Protocol, SpokenProtocol, TlsRecord, TlsVersion};
 use unit::Instant;
 
 /// A claim and its grade.
@@ -120,8 +119,8 @@ pub struct ServerLog {
 pub struct ServerConnection {
     /// Its number, in the order of accepting.
     pub id: u64,
-    /// The ALPN name of the protocol spoken.
-    pub protocol: String,
+    /// The protocol spoken.
+    pub protocol: SpokenProtocol,
     /// What TLS agreed on; None on a clear connection, or where the server does not tell.
     #[serde(default)]
     pub tls: Option<TlsRecord>,
@@ -135,26 +134,26 @@ pub struct ServerConnection {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct KeyLogFacts {
     /// Handshakes by the TLS version that their secrets belong to.
-    pub handshakes: BTreeMap<String, u64>,
+    pub handshakes: BTreeMap<TlsVersion, u64>,
 }
 
 impl KeyLogFacts {
     /// Reads a key log in NSS format; lines of other kinds are passed over.
     pub fn read(text: &str) -> Self {
-        let mut versions: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut versions: BTreeMap<&str, TlsVersion> = BTreeMap::new();
         for line in text.lines() {
             let mut words = line.split_ascii_whitespace();
             let (Some(label), Some(random)) = (words.next(), words.next()) else { continue };
             let version = match label {
-                "CLIENT_RANDOM" => "TLSv1.2",
-                "CLIENT_HANDSHAKE_TRAFFIC_SECRET" => "TLSv1.3",
+                "CLIENT_RANDOM" => TlsVersion::V1_2,
+                "CLIENT_HANDSHAKE_TRAFFIC_SECRET" => TlsVersion::V1_3,
                 _ => continue,
             };
             versions.insert(random, version);
         }
         let mut facts = Self::default();
         for version in versions.into_values() {
-            *facts.handshakes.entry(version.to_owned()).or_default() += 1;
+            *facts.handshakes.entry(version).or_default() += 1;
         }
         facts
     }
@@ -163,10 +162,10 @@ impl KeyLogFacts {
 /// What was asked of a client, what it says, and who else was there.
 #[derive(Debug, Clone)]
 pub struct Case<'a> {
-    /// The ALPN name of the protocol asked for.
-    pub transport: &'a str,
-    /// The TLS version asked for, such as `TLSv1.3`; None in the clear.
-    pub tls: Option<&'a str>,
+    /// The protocol asked for.
+    pub protocol: Protocol,
+    /// The TLS version asked for; None in the clear.
+    pub tls: Option<TlsVersion>,
     /// What it says of each fetch.
     pub fetches: &'a [FetchRecord],
     /// The bytes that each fetch was to bring, by number.
@@ -178,7 +177,7 @@ pub struct Case<'a> {
     /// How many it tells apart.
     pub named_connections: u64,
     /// The TLS versions that it names.
-    pub tls_told: Vec<String>,
+    pub tls_told: Vec<TlsVersion>,
     /// Connections that it says took up an earlier session.
     pub resumed: Option<u64>,
     /// The link's log; None where none was kept.
@@ -253,12 +252,12 @@ impl Bench<'_, '_> {
 
     /// The packet headers that are kept do not show what TLS hides; over QUIC there is HTTP/3 alone.
     fn protocol(&mut self) {
-        let asked = self.case.transport;
+        let asked = self.case.protocol;
         if let Some(reason) = self.below() {
             return self.object(reason);
         }
-        let told = self.case.fetches.iter().map(|fetch| fetch.protocol.as_str());
-        if let Some(other) = told.filter(|told| !told.is_empty()).find(|told| *told != asked) {
+        let told = self.case.fetches.iter().map(|fetch| &fetch.protocol);
+        if let Some(other) = told.filter(|told| !told.is_none()).find(|told| **told != asked) {
             let reason = format!("{asked} was asked for, and it says that it spoke {other}");
             return self.object(reason);
         }
@@ -273,20 +272,20 @@ impl Bench<'_, '_> {
                     self.object(reason);
                 }
                 None if seen.next().is_some() => {
-                    self.grade(Claim::Protocol, asked, Grade::ServerLog);
+                    self.grade(Claim::Protocol, asked.name(), Grade::ServerLog);
                 }
-                None => self.grade(Claim::Protocol, asked, self.seen_below()),
+                None => self.grade(Claim::Protocol, asked.name(), self.seen_below()),
             },
-            None => self.grade(Claim::Protocol, asked, self.seen_below()),
+            None => self.grade(Claim::Protocol, asked.name(), self.seen_below()),
         }
     }
 
     /// What was seen below the protocol that cannot be there.
     fn below(&self) -> Option<String> {
         self.case.packets?;
-        let asked = self.case.transport;
+        let asked = self.case.protocol;
         let (quic, all) = (self.sums.whole.quic_connections, self.sums.whole.connections);
-        match asked == Transport::H3.name() {
+        match asked == Protocol::Http3 {
             true if all > quic => {
                 let tcp = all - quic;
                 Some(format!("{asked} was asked for, and the link saw {tcp} TCP connections begin"))
@@ -303,12 +302,12 @@ impl Bench<'_, '_> {
 
     /// How far the link's log alone vouches for the protocol.
     fn seen_below(&self) -> Grade {
-        let is_quic = self.case.transport == Transport::H3.name() && self.case.packets.is_some();
+        let is_quic = self.case.protocol == Protocol::Http3 && self.case.packets.is_some();
         if is_quic { Grade::Wire } else { Grade::Unverified }
     }
 
     fn tls(&mut self) {
-        let Some(asked) = self.case.tls else { return };
+        let Some(asked) = &self.case.tls else { return };
         if let Some(other) = self.case.tls_told.iter().find(|told| *told != asked) {
             let reason = format!("{asked} was asked for, and it says that it spoke {other}");
             return self.object(reason);
@@ -319,8 +318,8 @@ impl Bench<'_, '_> {
             return self.object(reason);
         }
         let server = self.case.server.into_iter().flat_map(|log| &log.connections);
-        let seen: Vec<&str> =
-            server.filter_map(|c| c.tls.as_ref()).map(|tls| tls.version.as_str()).collect();
+        let seen: Vec<&TlsVersion> =
+            server.filter_map(|c| c.tls.as_ref()).map(|tls| &tls.version).collect();
         if let Some(other) = seen.iter().find(|seen| **seen != asked) {
             let reason = format!("{asked} was asked for, and the server saw {other}");
             return self.object(reason);
@@ -331,7 +330,7 @@ impl Bench<'_, '_> {
             (false, false) => Grade::ServerLog,
             (false, true) => Grade::Unverified,
         };
-        self.grade(Claim::Tls, asked, grade);
+        self.grade(Claim::Tls, asked.name(), grade);
     }
 
     fn connections(&mut self) {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::time::Duration;
-use trace::{ConnectionRecord, FetchRecord};
+use trace::{ConnectionRecord, FetchRecord, Protocol, TlsVersion};
 use unit::Instant;
 
 /// A stretch of the critical path.
@@ -79,7 +79,7 @@ pub(super) fn finished(fetch: &FetchRecord) -> Instant {
 pub(super) fn handshake_round_trips(connection: &ConnectionRecord) -> u32 {
     match &connection.tls {
         None => 0,
-        Some(tls) if tls.version == "TLSv1.2" && !tls.resumed => 2,
+        Some(tls) if tls.version == TlsVersion::V1_2 && !tls.resumed => 2,
         Some(_) => 1,
     }
 }
@@ -193,5 +193,6 @@ pub(super) fn ready(connection: &ConnectionRecord) -> Instant {
 /// A WebSocket's messages may overlap, but none is sent before its handshake has ended: what ended before a message
 /// was sent held it up.
 fn multiplexed(connection: &ConnectionRecord) -> bool {
-    !matches!(&*connection.protocol, "http/1.1" | "ws")
+    // The protocols with one request at a time are known by name.
+    connection.protocol.known().is_none_or(Protocol::multiplexes)
 }

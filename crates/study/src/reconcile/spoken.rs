@@ -9,7 +9,7 @@ pub(super) fn put(connections: &[ConnectionRecord], metrics: &mut BTreeMap<Strin
     let resumed = |c: &&ConnectionRecord| c.tls.as_ref().is_some_and(|tls| tls.resumed);
     let (mut streams, mut pushed, mut open) = (0_u64, 0_u64, 0_u64);
     // A connection that never came to a protocol carried nothing.
-    for connection in connections.iter().filter(|c| !c.protocol.is_empty()) {
+    for connection in connections.iter().filter(|c| !c.protocol.is_none()) {
         *metrics.entry(metric::connections_by(&connection.protocol)).or_default() += 1.0;
         open += 1;
         pushed += u64::from(connection.pushed);

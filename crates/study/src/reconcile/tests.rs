@@ -1,7 +1,10 @@
 use super::*;
 use proptest::prelude::*;
 use std::net::SocketAddr;
-use trace::{Direction, Fate, Flow, HeaderBytes, HeaderSize, Phases, TcpMark, TlsRecord};
+use trace::{
+    Direction, Fate, Flow, HeaderBytes, HeaderSize, Phases, Protocol, SpokenProtocol, TcpMark,
+    TlsRecord, TlsVersion,
+};
 use unit::Instant;
 
 fn at(ms: f64) -> Instant {
@@ -15,7 +18,7 @@ fn fetch(id: u32, connection: u32, times: [f64; 4]) -> FetchRecord {
         url: format!("https://far/{id}"),
         connection: Some(connection),
         stream: 0,
-        protocol: "http/1.1".to_owned(),
+        protocol: Protocol::Http1.into(),
         status: Some(200),
         pushed: false,
         redirects: 0,
@@ -36,9 +39,9 @@ fn fetch(id: u32, connection: u32, times: [f64; 4]) -> FetchRecord {
 fn connection(id: u32, protocol: &str, times: [f64; 3]) -> ConnectionRecord {
     let remote = "10.0.0.2:443".to_owned();
     ConnectionRecord {
-        protocol: protocol.to_owned(),
+        protocol: SpokenProtocol::from_name(protocol),
         tls: Some(TlsRecord {
-            version: "TLSv1.3".to_owned(),
+            version: TlsVersion::V1_3,
             cipher: String::new(),
             alpn: protocol.to_owned(),
             resumed: false,
@@ -150,7 +153,7 @@ fn a_connection_a_request_waits_for_the_one_before_to_end() {
 #[test]
 fn requests_side_by_side_on_one_connection_wait_one_round_together() {
     let mut case = one_connection();
-    case.connections[0].protocol = "h2".to_owned();
+    case.connections[0].protocol = Protocol::Http2.into();
     case.fetches[1] = fetch(1, 0, [306.0, 306.0, 406.0, 446.0]);
     case.fetches[2] = fetch(2, 0, [306.0, 306.0, 407.0, 486.0]);
     let finding = case.finding();

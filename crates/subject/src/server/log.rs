@@ -4,6 +4,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use trace::{Protocol, SpokenProtocol};
 
 /// The form of a server's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -24,8 +25,8 @@ pub struct ServerLog {
     pub refused: u64,
     /// Bytes of bodies.
     pub bytes: u64,
-    /// Connections by the ALPN name of what was spoken on them.
-    pub connections: BTreeMap<String, u64>,
+    /// Connections by the protocol spoken on them.
+    pub connections: BTreeMap<SpokenProtocol, u64>,
     /// Connections by the version of TLS.
     pub tls: BTreeMap<String, u64>,
     /// Connections whose TLS session was an earlier one's.
@@ -80,7 +81,7 @@ fn json(line: &str, fields: &BTreeMap<String, String>) -> Facts {
 struct Sum {
     log: ServerLog,
     /// Connection and protocol, connection and version: each counts once.
-    spoken: BTreeSet<(String, String)>,
+    spoken: BTreeSet<(String, SpokenProtocol)>,
     secured: BTreeSet<(String, String)>,
     resumed: BTreeSet<String>,
 }
@@ -122,12 +123,12 @@ impl Sum {
     }
 }
 
-/// The ALPN name of what a server calls a protocol.
-fn protocol(name: &str) -> String {
+/// The protocol that a server calls `name`.
+fn protocol(name: &str) -> SpokenProtocol {
     match name.to_ascii_uppercase().as_str() {
-        "HTTP/2" | "HTTP/2.0" | "H2" | "H2C" => "h2".to_owned(),
-        "HTTP/3" | "HTTP/3.0" | "H3" => "h3".to_owned(),
-        other => other.to_ascii_lowercase(),
+        "HTTP/2" | "HTTP/2.0" | "H2" | "H2C" => Protocol::Http2.into(),
+        "HTTP/3" | "HTTP/3.0" | "H3" => Protocol::Http3.into(),
+        other => SpokenProtocol::from_name(&other.to_ascii_lowercase()),
     }
 }
 
@@ -157,7 +158,10 @@ mod tests {
                     started\n";
         let log = ServerLog::read(text, LogFormat::Ltsv, &BTreeMap::new());
         assert_eq!((log.requests, log.refused, log.bytes, log.unread), (3, 1, 5011, 1));
-        assert_eq!(log.connections, [("h2".to_owned(), 1), ("http/1.1".to_owned(), 1)].into());
+        assert_eq!(
+            log.connections,
+            [(Protocol::Http2.into(), 1), (Protocol::Http1.into(), 1)].into()
+        );
         assert_eq!((log.tls, log.resumed), ([("1.3".to_owned(), 1)].into(), 0));
     }
 
@@ -177,7 +181,10 @@ mod tests {
             not json"#;
         let log = ServerLog::read(text, LogFormat::Json, &fields);
         assert_eq!((log.requests, log.bytes, log.resumed, log.unread), (2, 8, 1, 1));
-        assert_eq!(log.connections, [("h2".to_owned(), 1), ("h3".to_owned(), 1)].into());
+        assert_eq!(
+            log.connections,
+            [(Protocol::Http2.into(), 1), (Protocol::Http3.into(), 1)].into()
+        );
         assert_eq!(log.tls, [("1.3".to_owned(), 1)].into());
     }
 }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::process::Command;
+use trace::Protocol;
 
 /// A file in the folder that the adapter was started in, which is the trial's own.
 const OPTIONS: &str = "curl.options";
@@ -183,7 +184,7 @@ impl WriteOut {
         }
         FetchLine {
             status: Some(self.http_code),
-            protocol: protocol(&self.http_version).map(str::to_owned),
+            protocol: protocol(&self.http_version).map(|protocol| protocol.name().to_owned()),
             bytes: Some(self.size_download),
             // It is held to exactly this version, or there is no connection.
             tls: tls_name(tls).map(str::to_owned),
@@ -192,11 +193,11 @@ impl WriteOut {
     }
 }
 
-fn protocol(version: &str) -> Option<&'static str> {
+fn protocol(version: &str) -> Option<Protocol> {
     match version {
-        "1.1" => Some("http/1.1"),
-        "2" => Some("h2"),
-        "3" => Some("h3"),
+        "1.1" => Some(Protocol::Http1),
+        "2" => Some(Protocol::Http2),
+        "3" => Some(Protocol::Http3),
         _ => None,
     }
 }

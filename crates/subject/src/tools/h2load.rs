@@ -6,6 +6,7 @@ use crate::contract::{FetchLine, Job, Line, Pattern, Tls, Transport};
 use std::fs;
 use std::process::Command;
 use std::time::Duration;
+use trace::Protocol;
 
 /// Files in the folder that the adapter was started in, which is the trial's own.
 const URLS: &str = "h2load.urls";
@@ -70,7 +71,7 @@ fn fetch(job: &Job, say: &mut Say<'_>, words: &[String]) -> Result<(), ToolError
     let status = drive.run(command, Telling::Output, |_, text| {
         if let Some(name) = text.strip_prefix("Application protocol: ") {
             // Its word for HTTP/2 in the clear (RFC 7540 §3.1).
-            protocol = Some(if name == "h2c" { "h2" } else { name }.to_owned());
+            protocol = Some(if name == "h2c" { Protocol::Http2.name() } else { name }.to_owned());
         }
         Heard::Nothing
     })?;

@@ -5,6 +5,7 @@ use super::{Say, ToolError, rename};
 use crate::contract::{FetchLine, Job, Line, Pattern, Tls, Transport};
 use std::collections::BTreeSet;
 use std::process::Command;
+use trace::Protocol;
 
 pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
     if job.transport != Transport::Http1 {
@@ -25,7 +26,7 @@ pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
         let line = FetchLine {
             // What it saves has come with 200; anything else is an error to it.
             status: Some(200),
-            protocol: Some("http/1.1".to_owned()),
+            protocol: Some(Protocol::Http1.name().to_owned()),
             bytes: Some(bytes),
             ..FetchLine::at(fetch.id, started, at)
         };

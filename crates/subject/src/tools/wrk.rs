@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::process::Command;
 use std::time::Duration;
+use trace::Protocol;
 
 pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
     let unable = match (job.transport, job.pattern) {
@@ -58,7 +59,7 @@ fn fetch(job: &Job, say: &mut Say<'_>, command: Command) -> Result<(), ToolError
         let line = match (sent.get(&place), told.get(&place)) {
             (Some(&sent), Some(&(ended, status, bytes))) => FetchLine {
                 status: Some(status),
-                protocol: Some("http/1.1".to_owned()),
+                protocol: Some(Protocol::Http1.name().to_owned()),
                 connection: Some(0),
                 sent_ms: Some(sent),
                 bytes: Some(bytes),

@@ -253,7 +253,8 @@ impl Load {
             tally.connects.tls.record(secured.since(connected));
         }
         let is_web_socket = self.servers[connection.server].web_socket.is_some();
-        tally.protocol = Some(if is_web_socket { "ws" } else { protocol.name() });
+        tally.protocol =
+            Some(if is_web_socket { trace::Protocol::WebSocket } else { protocol.into() });
     }
 
     /// The connection is over: what was under way is failed or made again, and another one follows.

@@ -15,7 +15,7 @@ use study::experiment::Contender;
 use study::reconcile::{Case, KeyLogFacts};
 use study::record::{EndUse, Outcome, metric};
 use subject::contract::{self, FetchLine};
-use trace::{FetchOutcome, FetchRecord, Phases};
+use trace::{FetchOutcome, FetchRecord, Phases, SpokenProtocol, TlsVersion};
 use unit::Instant;
 
 /// What the subject came to.
@@ -35,7 +35,7 @@ pub(crate) struct SubjectReport {
     connections: Option<u64>,
     named_connections: u64,
     resumed: Option<u64>,
-    tls_told: Vec<String>,
+    tls_told: Vec<TlsVersion>,
     key_log: Option<KeyLogFacts>,
     /// When the measured work began, where it was warmed up.
     since: Option<Instant>,
@@ -173,7 +173,7 @@ impl SubjectReport {
     /// The case to be judged, but for the witnesses.
     pub(crate) fn case<'a>(&'a self, contender: &'a Contender) -> Case<'a> {
         Case {
-            transport: contender.transport.name(),
+            protocol: contender.transport.protocol(),
             tls: contender.tls.version(),
             fetches: &self.near.fetches,
             expected: &self.expected,
@@ -197,12 +197,12 @@ struct Named {
     taken_up: BTreeSet<(u32, u32)>,
     tells_resumption: bool,
     nameless: bool,
-    tls: BTreeSet<String>,
+    tls: BTreeSet<TlsVersion>,
 }
 
 impl Named {
     fn note(&mut self, number_of_process: u32, line: &FetchLine) {
-        self.tls.extend(line.tls.clone());
+        self.tls.extend(line.tls.as_deref().map(TlsVersion::from_name));
         self.tells_resumption |= line.resumed.is_some();
         let Some(number) = line.connection else {
             self.nameless |= line.error.is_none();
@@ -226,7 +226,7 @@ fn record(zero: Instant, url: &str, line: &FetchLine) -> FetchRecord {
     let wished = FetchRecord::wished(line.id, url.to_owned(), at(line.started_ms));
     FetchRecord {
         connection: line.connection,
-        protocol: line.protocol.clone().unwrap_or_default(),
+        protocol: SpokenProtocol::from_name(line.protocol.as_deref().unwrap_or_default()),
         status: line.status,
         body_bytes: line.bytes.unwrap_or(0),
         phases: Phases {

@@ -2,7 +2,7 @@ use super::super::{Parts, Testimony, reconcile};
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use trace::{ConnectionRecord, FetchOutcome, FetchRecord, Phases};
+use trace::{ConnectionRecord, FetchOutcome, FetchRecord, Phases, SpokenProtocol};
 
 const MSS: u32 = 1448;
 /// Of the server's bytes: they wrap within each log, and lie far from a SYN's empty acknowledgement.
@@ -114,7 +114,7 @@ impl Log {
             url: String::new(),
             connection: Some(0),
             stream: 0,
-            protocol: protocol.to_owned(),
+            protocol: SpokenProtocol::from_name(protocol),
             status: Some(200),
             pushed: false,
             redirects: 0,
@@ -131,7 +131,7 @@ impl Log {
             outcome: FetchOutcome::Done,
         };
         let connection = ConnectionRecord {
-            protocol: protocol.to_owned(),
+            protocol: SpokenProtocol::from_name(protocol),
             connected: Some(at(100.0)),
             requests: 1,
             rounds: 1,

@@ -1,7 +1,9 @@
 use super::super::reconcile_subject;
 use super::*;
 use std::net::SocketAddr;
-use trace::{Direction, Fate, FetchOutcome, Flow, Phases, QuicMark, TcpMark, UdpMark};
+use trace::{
+    Direction, Fate, FetchOutcome, Flow, Phases, Protocol, QuicMark, TcpMark, TlsVersion, UdpMark,
+};
 
 fn at(ms: u64) -> Instant {
     Instant::from_nanos(1_000_000_000 + ms * 1_000_000)
@@ -9,14 +11,14 @@ fn at(ms: u64) -> Instant {
 
 /// A trial of one fetch of 5,000 bytes over one connection, and all that was said of it.
 struct World {
-    transport: &'static str,
+    protocol: Protocol,
     fetches: Vec<FetchRecord>,
     expected: BTreeMap<u32, u64>,
     told: BTreeMap<u32, u64>,
     connections: Option<u64>,
     named: u64,
     resumed: Option<u64>,
-    tls_told: Vec<String>,
+    tls_told: Vec<TlsVersion>,
     packets: Option<Vec<PacketRecord>>,
     since: Option<Instant>,
     server: Option<ServerLog>,
@@ -63,7 +65,7 @@ impl World {
             url: "https://origin.test/files/5kB".to_owned(),
             connection: None,
             stream: 0,
-            protocol: "h2".to_owned(),
+            protocol: Protocol::Http2.into(),
             status: Some(200),
             pushed: false,
             redirects: 0,
@@ -72,14 +74,14 @@ impl World {
             outcome: FetchOutcome::Done,
         };
         let tls = TlsRecord {
-            version: "TLSv1.3".to_owned(),
+            version: TlsVersion::V1_3,
             cipher: String::new(),
             alpn: "h2".to_owned(),
             resumed: false,
         };
         let seen = ServerConnection {
             id: 1,
-            protocol: "h2".to_owned(),
+            protocol: Protocol::Http2.into(),
             tls: Some(tls),
             requests: 1,
             body_bytes: 5000,
@@ -90,14 +92,14 @@ impl World {
             packet(99, Direction::Down, 0x10, (3001, 2300)),
         ];
         Self {
-            transport: "h2",
+            protocol: Protocol::Http2,
             fetches: vec![fetch],
             expected: [(0, 5000)].into(),
             told: [(0, 5000)].into(),
             connections: Some(1),
             named: 1,
             resumed: Some(0),
-            tls_told: vec!["TLSv1.3".to_owned()],
+            tls_told: vec![TlsVersion::V1_3],
             packets: Some(packets),
             since: None,
             server: Some(ServerLog { connections: vec![seen] }),
@@ -107,8 +109,8 @@ impl World {
 
     fn heard(&self) -> (Outcome, Vec<Evidence>) {
         let (finding, evidence) = reconcile_subject(&Case {
-            transport: self.transport,
-            tls: Some("TLSv1.3"),
+            protocol: self.protocol,
+            tls: Some(TlsVersion::V1_3),
             fetches: &self.fetches,
             expected: &self.expected,
             told: &self.told,
@@ -159,11 +161,11 @@ fn claims_that_hold_are_graded_by_the_best_witness() {
 fn a_claim_that_a_witness_contradicts_fails_the_trial() {
     type Change = fn(&mut World);
     let changes: [(&str, Change); 12] = [
-        ("it spoke http/1.1", |w| w.fetches[0].protocol = "http/1.1".to_owned()),
-        ("the server saw http/1.1", |w| w.server().protocol = "http/1.1".to_owned()),
-        ("it spoke TLSv1.2", |w| w.tls_told = vec!["TLSv1.2".to_owned()]),
+        ("it spoke http/1.1", |w| w.fetches[0].protocol = Protocol::Http1.into()),
+        ("the server saw http/1.1", |w| w.server().protocol = Protocol::Http1.into()),
+        ("it spoke TLSv1.2", |w| w.tls_told = vec![TlsVersion::V1_2]),
         ("the server saw TLSv1.2", |w| {
-            w.server().tls.as_mut().unwrap().version = "TLSv1.2".to_owned();
+            w.server().tls.as_mut().unwrap().version = TlsVersion::V1_2;
         }),
         ("key log is of TLSv1.2", |w| w.key_log = Some(KeyLogFacts::read("CLIENT_RANDOM aa bb"))),
         ("opened 2 connections", |w| w.connections = Some(2)),
@@ -208,7 +210,7 @@ fn a_key_log_tells_each_handshake_once() {
     let text = "# a comment\nCLIENT_RANDOM aa 1\nCLIENT_HANDSHAKE_TRAFFIC_SECRET bb 2\n\
                 SERVER_HANDSHAKE_TRAFFIC_SECRET bb 3\nCLIENT_HANDSHAKE_TRAFFIC_SECRET cc 4\nrubbish\n";
     let facts = KeyLogFacts::read(text);
-    assert_eq!(facts.handshakes, [("TLSv1.2".to_owned(), 1), ("TLSv1.3".to_owned(), 2)].into());
+    assert_eq!(facts.handshakes, [(TlsVersion::V1_2, 1), (TlsVersion::V1_3, 2)].into());
 }
 
 /// A datagram of `payload` bytes, with a handshake's packet of a connection that its sender calls `sender`.
@@ -222,9 +224,9 @@ fn datagram(ms: u64, direction: Direction, (payload, sender): (u32, Option<u64>)
 /// The same trial over HTTP/3, with the server's log where it keeps one.
 fn over_quic(server: bool) -> World {
     let mut world = World::new();
-    world.transport = "h3";
-    world.fetches[0].protocol = "h3".to_owned();
-    world.server().protocol = "h3".to_owned();
+    world.protocol = Protocol::Http3;
+    world.fetches[0].protocol = Protocol::Http3.into();
+    world.server().protocol = Protocol::Http3.into();
     if !server {
         world.server = None;
     }

@@ -1,28 +1,28 @@
-//! What a trial really spoke, from its connections: what a user needs to trust that it was what its contender is
-//! called.
+//! What the connections of a trial spoke, so that a user can trust that it was what its contender is called.
 
 use crate::number;
+use crate::words::counted;
 use std::collections::{BTreeMap, BTreeSet};
 use study::record::TrialRecord;
-use trace::{ConnectionRecord, HeaderBytes, HeaderSize};
+use trace::{ConnectionRecord, HeaderBytes, HeaderSize, Protocol, SpokenProtocol, TlsVersion};
 
-/// What the connections of a trial come to.
+/// The connections of a trial, summed up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Spoken {
-    /// Connections by the protocol spoken.
-    connections: BTreeMap<String, usize>,
+pub(crate) struct ConnectionSummary {
+    /// How many spoke each protocol.
+    connections: BTreeMap<SpokenProtocol, u32>,
     secured: usize,
     resumed: usize,
     streams: u64,
     pushed: u64,
-    heads: Option<HeaderBytes>,
-    tls: BTreeSet<String>,
+    headers: Option<HeaderBytes>,
+    tls: BTreeSet<TlsVersion>,
     ciphers: BTreeSet<String>,
 }
 
-impl Spoken {
+impl ConnectionSummary {
     pub(crate) fn of(trial: &TrialRecord) -> Self {
-        let opened = || trial.connections.iter().filter(|c| !c.protocol.is_empty());
+        let opened = || trial.connections.iter().filter(|c| !c.protocol.is_none());
         let tls = || opened().filter_map(|connection| connection.tls.as_ref());
         let mut connections = BTreeMap::new();
         for connection in opened() {
@@ -35,22 +35,25 @@ impl Spoken {
             resumed: tls().filter(|tls| tls.resumed).count(),
             streams: sum(|connection| connection.requests + connection.pushed),
             pushed: sum(|connection| connection.pushed),
-            heads: HeaderBytes::of(&trial.connections),
+            headers: HeaderBytes::of(&trial.connections),
             tls: tls().map(|tls| tls.version.clone()).collect(),
             ciphers: tls().map(|tls| tls.cipher.clone()).collect(),
         }
     }
 
-    /// Each protocol with its number of connections: `6x http/1.1`.
+    /// Each protocol with its number of connections: `6 connections, HTTP/1.1`.
     pub(crate) fn protocols(&self) -> String {
-        let each = self.connections.iter().map(|(protocol, count)| format!("{count}x {protocol}"));
-        each.collect::<Vec<_>>().join(", ")
+        let each = |(protocol, count): (&SpokenProtocol, &u32)| {
+            format!("{}, {}", counted(*count, "connection"), protocol_name(protocol))
+        };
+        self.connections.iter().map(each).collect::<Vec<_>>().join(" and ")
     }
 
     /// Versions of TLS, or that there was none.
     pub(crate) fn tls(&self) -> String {
-        let clear = self.connections.values().sum::<usize>() > self.secured;
-        let versions = self.tls.iter().cloned().chain(clear.then(|| "none".to_owned()));
+        let clear = self.connections.values().sum::<u32>() as usize > self.secured;
+        let versions =
+            self.tls.iter().map(TlsVersion::to_string).chain(clear.then(|| "none".to_owned()));
         versions.collect::<Vec<_>>().join(", ")
     }
 
@@ -72,10 +75,10 @@ impl Spoken {
 
     /// Streams that a connection carried on average.
     pub(crate) fn streams(&self) -> String {
-        match self.connections.values().sum::<usize>() {
+        match self.connections.values().sum::<u32>() {
             0 => "–".to_owned(),
             1 => self.streams.to_string(),
-            all => format!("{:.1}", self.streams as f64 / all as f64),
+            all => format!("{:.1}", self.streams as f64 / f64::from(all)),
         }
     }
 
@@ -84,33 +87,46 @@ impl Spoken {
         self.pushed.to_string()
     }
 
-    /// Bytes of the requests' heads before and after compression.
-    pub(crate) fn heads_sent(&self) -> String {
-        size(self.heads.map(|heads| heads.sent))
+    /// Bytes of the requests' headers before and after compression.
+    pub(crate) fn request_headers(&self) -> String {
+        size(self.headers.map(|headers| headers.sent))
     }
 
-    /// Bytes of the responses' heads before and after compression.
-    pub(crate) fn heads_received(&self) -> String {
-        size(self.heads.map(|heads| heads.received))
+    /// Bytes of the responses' headers before and after compression.
+    pub(crate) fn response_headers(&self) -> String {
+        size(self.headers.map(|headers| headers.received))
     }
 
-    /// All of it in a few words for a line: `1x h2, heads to 16 %`.
+    /// All of it in a few words for a line: `1 connection, HTTP/2, headers compressed to 16 % of their size`.
     pub(crate) fn in_short(&self) -> String {
         let mut parts = vec![self.protocols()];
         if self.resumed > 0 {
-            parts.push(format!("{} resumed", self.resumed()));
+            parts.push(format!("{} TLS sessions resumed", self.resumed()));
         }
-        let share = self.heads.and_then(|HeaderBytes { sent, received }| {
+        let share = self.headers.and_then(|HeaderBytes { sent, received }| {
             share(sent.plain + received.plain, sent.coded + received.coded)
         });
-        parts.extend(share.map(|share| format!("heads to {share}")));
+        parts.extend(share.map(|share| format!("headers compressed to {share} of their size")));
         parts.join(", ")
+    }
+}
+
+/// The name for a reader.
+fn protocol_name(protocol: &SpokenProtocol) -> &str {
+    match protocol {
+        SpokenProtocol::Known(Protocol::Http1) => "HTTP/1.1",
+        SpokenProtocol::Known(Protocol::Http2) => "HTTP/2",
+        SpokenProtocol::Known(Protocol::Http3) => "HTTP/3",
+        SpokenProtocol::Known(Protocol::Spdy31) => "SPDY/3.1",
+        SpokenProtocol::Known(Protocol::Spdy3) => "SPDY/3",
+        SpokenProtocol::Known(Protocol::WebSocket) => "WebSocket",
+        SpokenProtocol::None | SpokenProtocol::Other(_) => protocol.name(),
     }
 }
 
 /// `18 231 → 2 904 (16 %)`; what was not compressed is one figure.
 fn size(size: Option<HeaderSize>) -> String {
-    let Some(HeaderSize { plain, coded }) = size else { return "not told".to_owned() };
+    let Some(HeaderSize { plain, coded }) = size else { return "not known".to_owned() };
     let text = |bytes: u64| number::count(bytes as f64);
     match share(plain, coded) {
         Some(share) => format!("{} → {} ({share})", text(plain), text(coded)),

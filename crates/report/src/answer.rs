@@ -1,0 +1,282 @@
+//! The answer to an experiment's question, in one sentence for each workload. Regressions come first, then who is
+//! fastest, then what is level or undecided. The one rule: a sentence says no more than the verdicts do.
+
+use crate::Report;
+use crate::number::Percent;
+use crate::overview::{Group, measure};
+use crate::words::{listed, ratio, saved, sentence_case};
+use study::deciding_metric;
+use study::record::metric;
+use study::result::{Ranked, Verdict};
+
+/// A part of the sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Clause {
+    /// What was found.
+    pub(crate) text: String,
+    /// By which ratio: `0.56× [0.55, 0.57]`; None where there is no one ratio to name.
+    pub(crate) ratio: Option<String>,
+}
+
+impl Clause {
+    fn plain(text: String) -> Self {
+        Self { text, ratio: None }
+    }
+}
+
+/// What was found of one workload.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer<'a> {
+    /// The workload's name, where there are several.
+    pub(crate) workload: Option<&'a str>,
+    /// The sentence; empty where nothing could be compared.
+    pub(crate) clauses: Vec<Clause>,
+    /// Its links.
+    pub(crate) groups: Vec<Group<'a>>,
+}
+
+impl Answer<'_> {
+    /// The sentence as plain text; None where it is empty.
+    pub(crate) fn sentence(&self) -> Option<String> {
+        let clause = |clause: &Clause| match &clause.ratio {
+            Some(ratio) => format!("{} ({ratio})", clause.text),
+            None => clause.text.clone(),
+        };
+        let clauses: Vec<String> = self.clauses.iter().map(clause).collect();
+        (!clauses.is_empty()).then(|| clauses.join("; "))
+    }
+}
+
+/// A sentence for each workload that has verdicts of its own.
+pub(crate) fn answers<'a>(report: &Report<'a>) -> Vec<Answer<'a>> {
+    let groups: Vec<Group<'_>> =
+        report.groups().into_iter().filter(|group| group.verdicts.is_some()).collect();
+    let workloads: Vec<&[Group<'_>]> =
+        groups.chunk_by(|a, b| a.workload.name == b.workload.name).collect();
+    let named = workloads.len() > 1;
+    workloads
+        .into_iter()
+        .map(|groups| {
+            let workload = named.then_some(groups[0].workload.name.as_str());
+            let clauses = sentence(groups, report.result.margin);
+            Answer { workload, clauses, groups: groups.to_vec() }
+        })
+        .collect()
+}
+
+/// The title of `group`'s picture: its finding without ratios.
+pub(crate) fn finding(group: &Group<'_>, margin: f64) -> String {
+    if group.verdicts.is_none() {
+        let measure = sentence_case(measure(group.workload));
+        let (link, workload) = (&group.link.name, &group.workload.name);
+        return format!("{measure} of each trial on {link} with {workload}");
+    }
+    let clauses = sentence(std::slice::from_ref(group), margin);
+    clauses.into_iter().map(|clause| clause.text).collect::<Vec<_>>().join("; ")
+}
+
+/// The clauses over `groups`, which are links of one workload; the first begins with a capital letter.
+fn sentence(groups: &[Group<'_>], margin: f64) -> Vec<Clause> {
+    let mut clauses: Vec<Clause> = groups.iter().filter_map(regression).collect();
+    let mut leads: Vec<Lead<'_>> = groups.iter().filter_map(Lead::of).collect();
+    leads.sort_by(|a, b| b.least_saved().total_cmp(&a.least_saved()));
+    let mut before: Option<String> = None;
+    for lead in leads {
+        clauses.push(lead.clause(before.as_deref()));
+        before = Some(lead.names());
+    }
+    clauses.extend(unencrypted(groups));
+    clauses.extend(without_difference(groups, margin));
+    if let Some(first) = clauses.first_mut() {
+        first.text = sentence_case(&first.text);
+    }
+    clauses
+}
+
+/// Who is slower than the baseline on a link, the slowest first.
+fn regression(group: &Group<'_>) -> Option<Clause> {
+    let baseline = &group.verdicts?.baseline;
+    let mut slower = group.with_verdict(Verdict::Slower);
+    let size = |ranked: &Ranked| ranked.comparison.ratio.map_or(1.0, |ratio| ratio.0);
+    slower.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    let link = &group.link.name;
+    let by = |ranked: &Ranked| {
+        ratio(&ranked.comparison).map(|ratio| format!("{}× {}", ratio.number(), ratio.interval()))
+    };
+    match slower.as_slice() {
+        [] => None,
+        [one] => {
+            let much = saved(group, one).map_or_else(String::new, |much| format!(" {much}"));
+            let text = format!("on {link}, {} is{much} slower than {baseline}", one.contender);
+            Some(Clause { text, ratio: by(one) })
+        }
+        several => {
+            let name = |ranked: &&Ranked| match by(ranked) {
+                Some(by) => format!("{} ({by})", ranked.contender),
+                None => ranked.contender.clone(),
+            };
+            let names = up_to_three(several.iter().map(name).collect());
+            Some(Clause::plain(format!("on {link}, {names} are slower than {baseline}")))
+        }
+    }
+}
+
+/// A race for pages over TLS may have nobody but clear-text contenders beside the baseline: what they save is told as
+/// what it is, and not as advice.
+fn unencrypted(groups: &[Group<'_>]) -> Vec<Clause> {
+    let clause = |group: &Group<'_>| {
+        let all = &group.verdicts?.ranking;
+        if !group.none_advisable() {
+            return None;
+        }
+        let clear = all.iter().find(|r| r.comparison.verdict == Verdict::Faster)?;
+        let much = saved(group, clear)?;
+        let (link, name) = (&group.link.name, &clear.contender);
+        let baseline = &group.verdicts?.baseline;
+        Some(Clause::plain(format!(
+            "on {link}, {name}, not encrypted, is {much} sooner than {baseline}"
+        )))
+    };
+    groups.iter().filter_map(clause).collect()
+}
+
+/// What is level or undecided: links of which the same is to be said share a clause.
+fn without_difference(groups: &[Group<'_>], margin: f64) -> Vec<Clause> {
+    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+    for group in groups {
+        for what in level_or_undecided(group, margin) {
+            match said.iter_mut().find(|(other, _)| *other == what) {
+                Some((_, links)) => links.push(&group.link.name),
+                None => said.push((what, vec![&group.link.name])),
+            }
+        }
+    }
+    let clause = |(what, links): (String, Vec<&str>)| format!("on {} {what}", listed(&links));
+    said.into_iter().map(|said| Clause::plain(clause(said))).collect()
+}
+
+fn level_or_undecided(group: &Group<'_>, margin: f64) -> Vec<String> {
+    let all = group.verdicts.map_or(&[][..], |verdicts| &verdicts.ranking);
+    // Undecided means that more trials may tell; where no two ran in one block there is nothing yet to tell of.
+    if all.iter().all(|ranked| ranked.comparison.n == 0) {
+        return vec!["nothing could be compared".to_owned()];
+    }
+    let names = |verdict| -> Vec<String> {
+        let found = group.with_verdict(verdict);
+        // What stands beside HTTPS for comparison alone is no part of the question.
+        let told =
+            found.into_iter().filter(|ranked| group.is_advisable(ranked) || group.none_advisable());
+        told.map(|ranked| ranked.contender.clone()).collect()
+    };
+    let mut said = Vec::new();
+    let ties = names(Verdict::Tie);
+    let margin = Percent(margin);
+    if group.with_verdict(Verdict::Tie).len() == all.len() {
+        said.push(format!("all tie within {margin}"));
+    } else if !ties.is_empty() && group.winner().is_none() {
+        let baseline = group.verdicts.map_or("", |verdicts| &verdicts.baseline);
+        let (verb, names) = (if ties.len() == 1 { "ties" } else { "tie" }, up_to_three(ties));
+        said.push(format!("{names} {verb} with {baseline} within {margin}"));
+    }
+    let undecided = names(Verdict::Undecided);
+    if !undecided.is_empty() {
+        let verb = if undecided.len() == 1 { "is" } else { "are" };
+        said.push(format!("{} {verb} undecided", up_to_three(undecided)));
+    }
+    said
+}
+
+/// `a, b and c`; of more than three the first two and how many there are besides.
+fn up_to_three(names: Vec<String>) -> String {
+    match names.len() {
+        0..=3 => listed(&names),
+        all => format!("{} and {} more", names[..2].join(", "), all - 2),
+    }
+}
+
+/// Those who are ahead on a link.
+pub(crate) struct Lead<'a> {
+    group: &'a Group<'a>,
+    leaders: Vec<&'a Ranked>,
+    /// The one among them that saves least: what is said of it holds for all.
+    pub(crate) least: &'a Ranked,
+}
+
+impl<'a> Lead<'a> {
+    /// None where nobody beats the baseline.
+    pub(crate) fn of(group: &'a Group<'a>) -> Option<Self> {
+        let leaders = group.leaders();
+        let saving = |ranked: &&&Ranked| ranked.saved_s.unwrap_or(0.0);
+        let least = *leaders.iter().min_by(|a, b| saving(a).total_cmp(&saving(b)))?;
+        Some(Self { group, leaders, least })
+    }
+
+    fn least_saved(&self) -> f64 {
+        self.least.saved_s.unwrap_or(0.0)
+    }
+
+    /// Their names.
+    pub(crate) fn names(&self) -> String {
+        let names: Vec<&str> = self.leaders.iter().map(|r| r.contender.as_str()).collect();
+        listed(&names)
+    }
+
+    /// `before` names those who lead in the clause before.
+    fn clause(&self, before: Option<&str>) -> Clause {
+        let link = &self.group.link.name;
+        let names = self.names();
+        let baseline = self.group.verdicts.map_or("", |v| &v.baseline);
+        let (verb, beat) = if self.leaders.len() == 1 { ("s", "beats") } else { ("", "beat") };
+        let text = match (saved(self.group, self.least), before) {
+            (Some(saved), None) => {
+                let what = match deciding_metric(self.group.workload) {
+                    metric::MEAN_MS => format!("answer{verb} a call"),
+                    metric::TOTAL_MS => format!("answer{verb} all calls"),
+                    metric::WALL_MS => format!("download{verb} the files"),
+                    _ => format!("load{verb} the page"),
+                };
+                format!("on {link}, {names} {what} {saved} sooner than {baseline}")
+            }
+            (Some(saved), Some(before)) if before == names => format!("on {link} {saved} sooner"),
+            (Some(saved), Some(_)) => format!("on {link}, {names} {saved} sooner"),
+            (None, _) => format!("on {link}, {names} {beat} {baseline}"),
+        };
+        let ratio = ratio(&self.least.comparison);
+        Clause {
+            text,
+            ratio: ratio.map(|ratio| format!("{}× {}", ratio.number(), ratio.interval())),
+        }
+    }
+}
+
+/// Where a group without a winner stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Everyone is level with the baseline.
+    Tie,
+    /// Nobody is faster than the baseline, and these are slower.
+    Slower(String),
+    /// These are undecided.
+    Undecided(String),
+    /// There was nothing to compare.
+    Nothing,
+}
+
+/// Where `group` stands, if it has no winner.
+pub(crate) fn standing(group: &Group<'_>) -> Standing {
+    let all = group.verdicts.map_or(&[][..], |verdicts| &verdicts.ranking);
+    let names = |verdict| -> Option<String> {
+        let found = group.with_verdict(verdict);
+        let names: Vec<String> = found.into_iter().map(|r| r.contender.clone()).collect();
+        (!names.is_empty()).then(|| up_to_three(names))
+    };
+    if all.iter().all(|ranked| ranked.comparison.n == 0) {
+        return Standing::Nothing;
+    }
+    match (names(Verdict::Slower), names(Verdict::Undecided), names(Verdict::Tie)) {
+        (Some(slower), _, _) => Standing::Slower(slower),
+        (None, Some(undecided), _) => Standing::Undecided(undecided),
+        (None, None, Some(_)) => Standing::Tie,
+        (None, None, None) => Standing::Nothing,
+    }
+}

@@ -1,0 +1,273 @@
+//! The protocols and TLS versions that records name. The one rule: a decision compares these values; their names are
+//! for files and for people.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::cmp::Ordering;
+use std::fmt;
+
+/// An application protocol that the lab knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Protocol {
+    /// HTTP/1.1 (RFC 9112).
+    Http1,
+    /// HTTP/2 (RFC 9113).
+    Http2,
+    /// HTTP/3 (RFC 9114).
+    Http3,
+    /// SPDY/3.1.
+    Spdy31,
+    /// SPDY/3: SPDY/3.1 without flow control of the session.
+    Spdy3,
+    /// WebSocket (RFC 6455), entered by an Upgrade from HTTP/1.1.
+    WebSocket,
+}
+
+impl Protocol {
+    /// Every protocol.
+    pub const ALL: [Self; 6] =
+        [Self::Http1, Self::Http2, Self::Http3, Self::Spdy31, Self::Spdy3, Self::WebSocket];
+
+    /// The name in files and on the command line: the ALPN name, and `ws` for WebSocket, which has none.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Http1 => "http/1.1",
+            Self::Http2 => "h2",
+            Self::Http3 => "h3",
+            Self::Spdy31 => "spdy/3.1",
+            Self::Spdy3 => "spdy/3",
+            Self::WebSocket => "ws",
+        }
+    }
+
+    /// The protocol with this [name](Self::name); None for any other text.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|protocol| protocol.name() == name)
+    }
+
+    /// The name to offer by ALPN (RFC 7301). A WebSocket's connection begins as HTTP/1.1.
+    pub const fn alpn(self) -> &'static str {
+        match self {
+            Self::WebSocket => Self::Http1.name(),
+            other => other.name(),
+        }
+    }
+
+    /// The protocol of this ALPN name, as it stands in a handshake; None for any other.
+    pub fn from_alpn(alpn: &[u8]) -> Option<Self> {
+        let has_it = |protocol: &Self| protocol.name().as_bytes() == alpn;
+        Self::ALL.into_iter().filter(|protocol| *protocol != Self::WebSocket).find(has_it)
+    }
+
+    /// Whether one connection carries several requests at a time.
+    pub const fn multiplexes(self) -> bool {
+        match self {
+            Self::Http1 | Self::WebSocket => false,
+            Self::Http2 | Self::Http3 | Self::Spdy31 | Self::Spdy3 => true,
+        }
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The protocol of a fetch or a connection, as its client or server tells it. In files it is its
+/// [name](Self::name), the empty string for [`SpokenProtocol::None`]. It is ordered by name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum SpokenProtocol {
+    /// None: no connection came to be, or its protocol was not told.
+    #[default]
+    None,
+    /// A protocol that the lab knows.
+    Known(Protocol),
+    /// What a foreign program calls it.
+    Other(String),
+}
+
+impl SpokenProtocol {
+    /// The protocol that goes by `name`.
+    pub fn from_name(name: &str) -> Self {
+        match Protocol::from_name(name) {
+            Some(protocol) => Self::Known(protocol),
+            None if name.is_empty() => Self::None,
+            None => Self::Other(name.to_owned()),
+        }
+    }
+
+    /// Its name; empty where there was none.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::None => "",
+            Self::Known(protocol) => protocol.name(),
+            Self::Other(name) => name,
+        }
+    }
+
+    /// Whether no protocol came to be spoken.
+    pub fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+
+    /// The protocol, where the lab knows it.
+    pub fn known(&self) -> Option<Protocol> {
+        match self {
+            Self::Known(protocol) => Some(*protocol),
+            Self::None | Self::Other(_) => None,
+        }
+    }
+}
+
+impl From<Protocol> for SpokenProtocol {
+    fn from(protocol: Protocol) -> Self {
+        Self::Known(protocol)
+    }
+}
+
+impl PartialEq<Protocol> for SpokenProtocol {
+    fn eq(&self, other: &Protocol) -> bool {
+        self.known() == Some(*other)
+    }
+}
+
+impl Ord for SpokenProtocol {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.name().cmp(other.name())
+    }
+}
+
+impl PartialOrd for SpokenProtocol {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for SpokenProtocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Serialize for SpokenProtocol {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for SpokenProtocol {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::from_name(&String::deserialize(deserializer)?))
+    }
+}
+
+/// A version of TLS, as its [name](Self::name) in files. It is ordered by name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum TlsVersion {
+    /// TLS 1.2 (RFC 5246).
+    V1_2,
+    /// TLS 1.3 (RFC 8446).
+    V1_3,
+    /// What a foreign program calls it.
+    Other(String),
+}
+
+impl TlsVersion {
+    /// The version that goes by `name`.
+    pub fn from_name(name: &str) -> Self {
+        match name {
+            "TLSv1.2" => Self::V1_2,
+            "TLSv1.3" => Self::V1_3,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+
+    /// Its name as TLS libraries tell it: `TLSv1.2`, `TLSv1.3`.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::V1_2 => "TLSv1.2",
+            Self::V1_3 => "TLSv1.3",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+impl Ord for TlsVersion {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.name().cmp(other.name())
+    }
+}
+
+impl PartialOrd for TlsVersion {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for TlsVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Serialize for TlsVersion {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for TlsVersion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::from_name(&String::deserialize(deserializer)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ConnectionRecord, TlsRecord};
+    use unit::Instant;
+
+    #[test]
+    fn every_name_is_read_back_as_what_it_names() {
+        for protocol in Protocol::ALL {
+            assert_eq!(Protocol::from_name(protocol.name()), Some(protocol));
+            assert_eq!(SpokenProtocol::from_name(protocol.name()), protocol);
+        }
+        for name in ["", "http/1.0", "spdy/2"] {
+            assert_eq!(Protocol::from_name(name), None);
+            assert_eq!(SpokenProtocol::from_name(name).name(), name);
+        }
+        for name in ["TLSv1.2", "TLSv1.3", "TLSv1", "unknown"] {
+            assert_eq!(TlsVersion::from_name(name).name(), name);
+        }
+    }
+
+    #[test]
+    fn alpn_names_are_read_back_and_a_web_socket_has_none_of_its_own() {
+        for protocol in Protocol::ALL {
+            let read = Protocol::from_alpn(protocol.alpn().as_bytes());
+            let expected = match protocol {
+                Protocol::WebSocket => Protocol::Http1,
+                other => other,
+            };
+            assert_eq!(read, Some(expected));
+        }
+        assert_eq!(Protocol::from_alpn(b"ws"), None);
+    }
+
+    #[test]
+    fn rows_hold_names_and_those_of_earlier_versions_are_read() {
+        let mut record = ConnectionRecord::begun(0, "a".into(), "b".into(), Instant::ZERO);
+        for name in ["http/1.1", "h2", "h3", "spdy/3.1", "spdy/3", "ws", "", "http/1.0"] {
+            record.protocol = SpokenProtocol::from_name(name);
+            let version = TlsVersion::from_name("TLSv1.3");
+            let (cipher, alpn) = (String::new(), String::new());
+            record.tls = Some(TlsRecord { version, cipher, alpn, resumed: false });
+            let json = serde_json::to_value(&record).unwrap();
+            assert_eq!(json["protocol"], name);
+            assert_eq!(json["tls"]["version"], "TLSv1.3");
+            assert_eq!(serde_json::from_value::<ConnectionRecord>(json).unwrap(), record);
+        }
+    }
+}

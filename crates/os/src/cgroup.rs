@@ -11,7 +11,7 @@ mod tests;
 pub use figures::{CpuTime, Figures};
 pub use grounds::{Grounds, Version};
 
-use crate::process;
+use crate::descriptor;
 use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
@@ -68,7 +68,7 @@ impl Group {
         let file =
             |folder: &Folder| CString::new(folder.path.join("cgroup.procs").as_os_str().as_bytes());
         let files = self.folders.iter().map(file).collect::<Result<_, _>>()?;
-        let (told, tells) = process::pipe()?;
+        let (told, tells) = descriptor::pipe()?;
         Ok(Door { files, told, tells })
     }
 
@@ -126,7 +126,7 @@ impl Door {
 
     /// Once the child has become its program: whether it went in.
     pub(crate) fn was_taken(&self) -> bool {
-        matches!(process::is_readable(self.told.as_fd()), Ok(false))
+        matches!(descriptor::is_readable(self.told.as_fd()), Ok(false))
     }
 }
 

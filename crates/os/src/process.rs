@@ -8,8 +8,10 @@ mod init;
 mod usage;
 
 pub use cores::{allowed_cpus, pin};
-pub(crate) use init::{Init, pipe};
+pub(crate) use init::Init;
 pub use usage::{Counter, Usage, children_usage, own_usage, thread_waited};
+
+pub use crate::descriptor::{is_readable, wait_readable};
 
 use crate::cgroup;
 use crate::error::Os;
@@ -321,48 +323,10 @@ pub fn raise_descriptors() -> u64 {
     if refused { limit.rlim_cur } else { raised.rlim_cur }
 }
 
-/// Whether something can be read at once: bytes, or the end.
-pub fn is_readable(fd: BorrowedFd<'_>) -> Result<bool, Os> {
-    wait_readable(fd, Some(Duration::ZERO))
-}
-
 /// Leaves Ctrl-C and Ctrl-\ at the terminal to the children that share our group.
 pub fn ignore_terminal_signals() {
     for signal in [libc::SIGINT, libc::SIGQUIT] {
         // SAFETY: SIG_IGN runs no code.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
-    }
-}
-
-/// Waits until something can be read, or the end; whether it can, when `timeout` came first.
-pub fn wait_readable(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<bool, Os> {
-    wait_for(fd, libc::POLLIN, timeout)
-}
-
-/// Waits for any of `events`, or the end; whether one came, when `timeout` came first.
-pub(crate) fn wait_for(
-    fd: BorrowedFd<'_>,
-    events: libc::c_short,
-    timeout: Option<Duration>,
-) -> Result<bool, Os> {
-    let deadline = timeout.map(|timeout| crate::clock::now() + timeout);
-    loop {
-        // Rounded up, so that a wait never ends before its time.
-        let millis = deadline.map_or(-1, |deadline| {
-            let left = deadline.since(crate::clock::now()).as_nanos().div_ceil(1_000_000);
-            left.min(1 << 30) as libc::c_int
-        });
-        let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 };
-        // SAFETY: one valid pollfd.
-        match unsafe { libc::poll(&raw mut poll, 1, millis) } {
-            0 => return Ok(false),
-            count if count > 0 => return Ok(true),
-            _ => {
-                let error = io::Error::last_os_error();
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return Err(Os::new("wait for a child", error));
-                }
-            }
-        }
     }
 }

@@ -23,7 +23,7 @@ mod buffers;
 mod hold;
 mod ports;
 
-use buffers::Buffers;
+use buffers::FrameBuffers;
 use ports::Ports;
 
 /// What a forwarder is to do.
@@ -101,7 +101,7 @@ pub struct Forwarder<'a> {
     ports: Ports,
     waiter: Waiter,
     batch: Batch,
-    buffers: Buffers,
+    buffers: FrameBuffers,
     wall: WallClock,
     counters: LinkCounters,
     record: Option<&'a mut dyn FnMut(PacketRecord)>,
@@ -135,7 +135,7 @@ impl<'a> Forwarder<'a> {
             batch: ports.batch(),
             ports,
             waiter,
-            buffers: Buffers::default(),
+            buffers: FrameBuffers::default(),
             wall: WallClock::new(),
             counters: LinkCounters::default(),
             record: observers.records,

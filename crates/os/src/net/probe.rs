@@ -3,10 +3,10 @@
 #![allow(unsafe_code)]
 
 use crate::clock;
+use crate::descriptor::wait_readable;
 use crate::error::Os;
 use crate::net::namespace::{check, new_fd};
 use crate::net::packet_socket::{Batch, stamp_of};
-use crate::process::wait_readable;
 use crate::tcp::option;
 use serde::{Deserialize, Serialize};
 use std::io;

@@ -4,7 +4,7 @@
 mod poll;
 
 use super::STOP;
-use super::backend::{Carrier, Ready, Received, send_now, unless_blocked};
+use super::poller::{Poller, Readiness, Received, send_now, unless_blocked};
 use super::socket::Socket;
 use super::stop::Stop;
 use super::table::{Table, Token};
@@ -12,13 +12,13 @@ use crate::error::Os;
 use crate::tcp::{self, Listener};
 use poll::{Interest, Poll};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// Bytes read at once. All sockets share one buffer: what is read is handled before the next read.
 const INPUT: usize = 128 * 1024;
 
-/// Carries by epoll.
+/// A poller by epoll.
 pub(super) struct Epoll {
     poll: Poll,
     input: Box<[u8]>,
@@ -30,7 +30,7 @@ impl Epoll {
     }
 }
 
-impl Carrier for Epoll {
+impl Poller for Epoll {
     fn watch_stop(&mut self, stop: &Stop) -> io::Result<()> {
         self.poll.add(stop.as_fd(), STOP, Interest::Signal)
     }
@@ -53,7 +53,7 @@ impl Carrier for Epoll {
     }
 
     /// Closing the descriptor ends the watch, as it does for sockets.
-    fn close(&mut self, listener: Listener) {
+    fn close_listener(&mut self, listener: Listener) {
         drop(listener);
     }
 
@@ -70,7 +70,7 @@ impl Carrier for Epoll {
         self.poll.wait(timeout)
     }
 
-    fn event(&mut self, index: usize, _table: &mut Table) -> Option<Ready> {
+    fn event(&mut self, index: usize, _table: &mut Table) -> Option<Readiness> {
         Some(self.poll.event(index))
     }
 
@@ -78,11 +78,11 @@ impl Carrier for Epoll {
         &'a mut self,
         _token: Token,
         socket: &mut Socket,
-        room: Option<&mut [u8]>,
+        buffer: Option<&mut [u8]>,
     ) -> io::Result<Received<'a>> {
-        let filled = room.is_some();
-        let buffer: &mut [u8] = match room {
-            Some(room) => room,
+        let filled = buffer.is_some();
+        let buffer: &mut [u8] = match buffer {
+            Some(buffer) => buffer,
             None => &mut self.input,
         };
         let length = buffer.len();
@@ -96,6 +96,11 @@ impl Carrier for Epoll {
             _ if filled => Received::Filled(count),
             _ => Received::Bytes(&self.input[..count]),
         })
+    }
+
+    /// The call has asked the kernel.
+    fn is_drained(&mut self, _socket: &Socket) -> bool {
+        true
     }
 
     fn discard(&mut self, _token: Token, socket: &mut Socket) -> io::Result<usize> {
@@ -118,6 +123,28 @@ impl Carrier for Epoll {
 
     fn remove(&mut self, socket: Socket) {
         drop(socket);
+    }
+
+    fn add_datagrams(&mut self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+        self.poll.add(fd, token.0, Interest::InputEdges)
+    }
+
+    /// The watch goes on.
+    fn await_datagrams(&mut self, _fd: BorrowedFd<'_>, _token: Token) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Watched for it all the time, a UDP socket would tell of each datagram that has left.
+    fn await_datagram_space(&mut self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+        self.poll.rearm(fd, token.0, Interest::Edges)
+    }
+
+    fn datagram_space_came(&mut self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+        self.poll.rearm(fd, token.0, Interest::InputEdges)
+    }
+
+    fn close(&mut self, fd: OwnedFd) {
+        drop(fd);
     }
 
     fn settle(&mut self) {}

@@ -7,18 +7,18 @@
 //! kernel's.
 
 mod buffers;
-mod name;
+mod operation;
 mod ring;
 
 use super::STOP;
-use super::backend::{Carrier, Ready, Received, send_now};
+use super::poller::{Poller, Readiness, Received, send_now};
 use super::socket::{Phase, Receiving, Socket};
 use super::stop::Stop;
 use super::table::{Table, Token};
 use crate::error::Os;
 use crate::tcp::{self, Calls, Listener};
 use buffers::Filled;
-use name::Name;
+use operation::Operation;
 use ring::{Completion, Ring, Sending};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -31,7 +31,7 @@ const REMEDY: &str = "take the other reactor (`--reactor epoll`); io_uring needs
 /// nothing beside theirs, and the kernel tells at once how many it takes.
 const LARGE: usize = 32 * 1024;
 
-/// Carries by io_uring.
+/// A poller by io_uring.
 pub(super) struct Uring {
     ring: Ring,
     stop: Option<Stop>,
@@ -39,8 +39,8 @@ pub(super) struct Uring {
     fresh: Option<(Token, Filled)>,
     /// What was received last; its buffer goes back before the next is looked at.
     lent: Option<Filled>,
-    /// What a socket had kept, while it is handled.
-    kept: Vec<u8>,
+    /// What a socket had undelivered, while it is handled.
+    undelivered: Vec<u8>,
 }
 
 impl Uring {
@@ -53,7 +53,7 @@ impl Uring {
             let error = Os::new("set up io_uring", source);
             if lacks { error.with_remedy(REMEDY) } else { error }
         })?;
-        Ok(Self { ring, stop: None, fresh: None, lent: None, kept: Vec::new() })
+        Ok(Self { ring, stop: None, fresh: None, lent: None, undelivered: Vec::new() })
     }
 
     /// Receives from now on, unless the socket is paused. Calls on it wait from now on: the ring would take it amiss
@@ -62,7 +62,7 @@ impl Uring {
         tcp::set_calls(socket.fd.as_fd(), Calls::Wait)?;
         if socket.input.paused {
             socket.input.ready = true;
-            return self.guard(token, socket);
+            return self.watch_errors(token, socket);
         }
         self.arm(token, socket)
     }
@@ -70,17 +70,17 @@ impl Uring {
     fn arm(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
         self.ring.receive(socket.fd.as_fd(), token)?;
         socket.input.receiving = Receiving::Armed;
-        if std::mem::take(&mut socket.input.guarded) {
-            self.ring.cancel(Name::Fault(token))?;
+        if std::mem::take(&mut socket.input.watches_errors) {
+            self.ring.cancel(Operation::Errors(token))?;
         }
         Ok(())
     }
 
     /// Has errors told of a socket from which nothing is received.
-    fn guard(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
-        if !std::mem::replace(&mut socket.input.guarded, true) {
+    fn watch_errors(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
+        if !std::mem::replace(&mut socket.input.watches_errors, true) {
             // No bits: poll(2) tells of errors unasked.
-            self.ring.watch(socket.fd.as_fd(), 0, Name::Fault(token))?;
+            self.ring.watch(socket.fd.as_fd(), 0, Operation::Errors(token))?;
         }
         Ok(())
     }
@@ -99,7 +99,7 @@ impl Uring {
         token: Token,
         completion: Completion,
         table: &mut Table,
-    ) -> Option<Ready> {
+    ) -> Option<Readiness> {
         self.lent = completion.filled;
         let input = &mut table.find(token)?.input;
         if !completion.more {
@@ -108,18 +108,18 @@ impl Uring {
         input.ready = true;
         match (completion.result, completion.filled) {
             (Ok(0), _) => input.receiving = Receiving::Ended,
-            (Ok(_), Some(filled)) if input.paused || !input.kept.is_empty() => {
-                input.kept.extend_from_slice(self.ring.bytes(filled));
+            (Ok(_), Some(filled)) if input.paused || !input.undelivered.is_empty() => {
+                input.undelivered.extend_from_slice(self.ring.bytes(filled));
             }
             (Ok(_), Some(filled)) => {
                 self.lent = None;
                 self.fresh = Some((token, filled));
             }
-            (Err(error), _) if !goes_on(error) => return Some(Ready::failure(token, error)),
+            (Err(error), _) if !goes_on(error) => return Some(Readiness::failure(token, error)),
             // No buffer was left, or the turn in the kernel was over: whoever receives next asks for more.
             (Ok(_) | Err(_), _) => {}
         }
-        Some(Ready::new(token.0, 0))
+        Some(Readiness::new(token.0, 0))
     }
 
     fn handle_sent(
@@ -127,35 +127,35 @@ impl Uring {
         number: usize,
         result: Result<u32, i32>,
         table: &mut Table,
-    ) -> Option<Ready> {
-        let Sending { token, owed: mut rest, .. } = self.ring.take_sent(number)?;
+    ) -> Option<Readiness> {
+        let Sending { token, pending: mut rest, .. } = self.ring.take_sent(number)?;
         let output = &mut table.find(token)?.output;
-        output.under_way = false;
+        output.submitted = false;
         match result {
             Ok(count) => rest.advance(count as usize),
             Err(error) if goes_on(error) => {}
-            Err(error) => return Some(Ready::failure(token, error)),
+            Err(error) => return Some(Readiness::failure(token, error)),
         }
-        if output.owed.is_empty() {
-            // With its room, which the reactor takes back or uses again.
-            output.owed = rest;
+        if output.pending.is_empty() {
+            // With its buffer, which the reactor takes back or uses again.
+            output.pending = rest;
         } else if !rest.is_empty() {
-            let later = output.owed.len();
-            output.owed.move_to(&mut rest, later);
-            output.owed = rest;
+            let later = output.pending.len();
+            output.pending.move_to(&mut rest, later);
+            output.pending = rest;
         }
-        Some(Ready::new(token.0, 0))
+        Some(Readiness::new(token.0, 0))
     }
 }
 
-impl Carrier for Uring {
+impl Poller for Uring {
     fn watch_stop(&mut self, stop: &Stop) -> io::Result<()> {
         self.stop = Some(stop.clone());
-        self.ring.watch(stop.as_fd(), libc::POLLIN, Name::Stop)
+        self.ring.watch(stop.as_fd(), libc::POLLIN, Operation::Stop)
     }
 
     fn listen(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()> {
-        self.ring.poll(listener, libc::POLLIN, Name::Listener(token))
+        self.ring.poll(listener, libc::POLLIN, Operation::Accept(token))
     }
 
     /// The poll that told of connections is over. Descriptors that wait to be closed are what is short.
@@ -173,7 +173,7 @@ impl Carrier for Uring {
     }
 
     /// At once, so that nobody connects any more when the end point hears of it.
-    fn close(&mut self, listener: Listener) {
+    fn close_listener(&mut self, listener: Listener) {
         self.ring.close(OwnedFd::from(listener));
         self.ring.flush();
     }
@@ -195,36 +195,41 @@ impl Carrier for Uring {
         self.ring.wait(timeout)
     }
 
-    fn event(&mut self, index: usize, table: &mut Table) -> Option<Ready> {
+    fn event(&mut self, index: usize, table: &mut Table) -> Option<Readiness> {
         self.give_back();
         let completion = self.ring.completion(index);
-        match (completion.name, completion.result) {
-            (Name::Receive(token), _) => self.handle_received(token, completion, table),
-            (Name::Send(number), result) => self.handle_sent(number, result, table),
-            (Name::Fault(token), Ok(bits)) => Some(Ready::new(token.0, bits)),
-            (Name::Room(token), Ok(bits)) => {
-                let ready = Ready::new(token.0, bits);
+        match (completion.operation, completion.result) {
+            (Operation::Receive(token), _) => self.handle_received(token, completion, table),
+            (Operation::Send(number), result) => self.handle_sent(number, result, table),
+            (Operation::Errors(token), Ok(bits)) => Some(Readiness::new(token.0, bits)),
+            (Operation::Writable(token), Ok(bits)) => {
+                let ready = Readiness::new(token.0, bits);
                 if !ready.writable() {
                     return None;
                 }
                 // Where it cannot be cancelled, it tells again, which does no harm.
-                let _told_again = completion.more.then(|| self.ring.cancel(completion.name));
+                let _told_again = completion.more.then(|| self.ring.cancel(completion.operation));
                 Some(ready)
             }
-            (Name::Room(_) | Name::Fault(_), Err(libc::ECANCELED)) => None,
-            (Name::Room(token) | Name::Fault(token), Err(error)) => {
-                Some(Ready::failure(token, error))
+            (Operation::Writable(_) | Operation::Errors(_), Err(libc::ECANCELED)) => None,
+            (Operation::Writable(token) | Operation::Errors(token), Err(error)) => {
+                Some(Readiness::failure(token, error))
             }
-            (Name::Listener(_), Err(libc::ECANCELED)) => None,
-            (Name::Listener(token), _) => Some(Ready::new(token.0, libc::EPOLLIN as u32)),
-            (Name::Stop, _) => {
+            (Operation::Datagrams(token), Ok(bits)) => Some(Readiness::new(token.0, bits)),
+            (Operation::Accept(_) | Operation::Datagrams(_), Err(libc::ECANCELED)) => None,
+            // A receive call finds out what is wrong.
+            (Operation::Datagrams(token), Err(_)) => {
+                Some(Readiness::new(token.0, libc::EPOLLERR as u32))
+            }
+            (Operation::Accept(token), _) => Some(Readiness::new(token.0, libc::EPOLLIN as u32)),
+            (Operation::Stop, _) => {
                 if let (false, Some(stop)) = (completion.more, &self.stop) {
-                    let watched = self.ring.watch(stop.as_fd(), libc::POLLIN, Name::Stop);
-                    debug_assert!(watched.is_ok(), "there is room for it");
+                    let watched = self.ring.watch(stop.as_fd(), libc::POLLIN, Operation::Stop);
+                    debug_assert!(watched.is_ok(), "the queue takes it");
                 }
-                Some(Ready::new(STOP, libc::EPOLLIN as u32))
+                Some(Readiness::new(STOP, libc::EPOLLIN as u32))
             }
-            (Name::Nothing, _) => None,
+            (Operation::Unobserved, _) => None,
         }
     }
 
@@ -232,7 +237,7 @@ impl Carrier for Uring {
         &'a mut self,
         token: Token,
         socket: &mut Socket,
-        room: Option<&mut [u8]>,
+        buffer: Option<&mut [u8]>,
     ) -> io::Result<Received<'a>> {
         let fresh = self.fresh.take_if(|(whose, _filled)| *whose == token);
         let input = &mut socket.input;
@@ -240,18 +245,18 @@ impl Carrier for Uring {
         if let Some((_token, filled)) = fresh {
             self.lent = Some(filled);
             let bytes = self.ring.bytes(filled);
-            let Some(room) = room else { return Ok(Received::Bytes(bytes)) };
-            let count = fill(room, bytes);
-            input.kept.extend_from_slice(&bytes[count..]);
-            input.ready |= !input.kept.is_empty();
+            let Some(buffer) = buffer else { return Ok(Received::Bytes(bytes)) };
+            let count = fill(buffer, bytes);
+            input.undelivered.extend_from_slice(&bytes[count..]);
+            input.ready |= !input.undelivered.is_empty();
             return Ok(Received::Filled(count));
         }
-        if !input.kept.is_empty() {
-            self.kept = std::mem::take(&mut input.kept);
-            let Some(room) = room else { return Ok(Received::Bytes(&self.kept)) };
-            let count = fill(room, &self.kept);
-            input.kept.extend_from_slice(&self.kept[count..]);
-            input.ready |= !input.kept.is_empty();
+        if !input.undelivered.is_empty() {
+            self.undelivered = std::mem::take(&mut input.undelivered);
+            let Some(buffer) = buffer else { return Ok(Received::Bytes(&self.undelivered)) };
+            let count = fill(buffer, &self.undelivered);
+            input.undelivered.extend_from_slice(&self.undelivered[count..]);
+            input.ready |= !input.undelivered.is_empty();
             return Ok(Received::Filled(count));
         }
         match input.receiving {
@@ -263,6 +268,11 @@ impl Carrier for Uring {
         Err(ErrorKind::WouldBlock.into())
     }
 
+    /// Bytes may wait as completions that were not looked at yet, or still in the kernel's queue.
+    fn is_drained(&mut self, socket: &Socket) -> bool {
+        !self.ring.has_completions() && tcp::is_queue_empty(socket.fd.as_fd())
+    }
+
     fn discard(&mut self, token: Token, socket: &mut Socket) -> io::Result<usize> {
         self.receive(token, socket, None).map(|received| match received {
             Received::End => 0,
@@ -272,25 +282,25 @@ impl Carrier for Uring {
     }
 
     fn send(&mut self, token: Token, socket: &mut Socket) -> io::Result<usize> {
-        let owed = &socket.output.owed;
-        let is_file = owed.front_file().is_some();
-        if is_file || owed.len() >= LARGE {
+        let pending = &socket.output.pending;
+        let is_file = pending.front_file().is_some();
+        if is_file || pending.len() >= LARGE {
             let sent = if is_file { send_file_now(socket) } else { send_now(socket) };
             if !socket.output.ready {
                 self.await_low_water(token, socket)?;
             }
             return sent;
         }
-        let owed = std::mem::take(&mut socket.output.owed);
-        let length = owed.len();
-        match self.ring.send(socket.fd.as_fd(), token, owed) {
+        let pending = std::mem::take(&mut socket.output.pending);
+        let length = pending.len();
+        match self.ring.send(socket.fd.as_fd(), token, pending) {
             Ok(()) => {
-                socket.output.under_way = true;
+                socket.output.submitted = true;
                 socket.output.unsent_bound += length;
                 Ok(0)
             }
-            Err((owed, error)) => {
-                socket.output.owed = owed;
+            Err((pending, error)) => {
+                socket.output.pending = pending;
                 Err(error)
             }
         }
@@ -298,7 +308,7 @@ impl Carrier for Uring {
 
     /// A peer that has ended is told of unasked, and would use up a poll that tells once.
     fn await_low_water(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
-        self.ring.watch(socket.fd.as_fd(), libc::POLLOUT, Name::Room(token))
+        self.ring.watch(socket.fd.as_fd(), libc::POLLOUT, Operation::Writable(token))
     }
 
     fn pause(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
@@ -306,19 +316,41 @@ impl Carrier for Uring {
             return Ok(());
         }
         if socket.input.receiving == Receiving::Armed {
-            self.ring.cancel(Name::Receive(token))?;
+            self.ring.cancel(Operation::Receive(token))?;
             socket.input.receiving = Receiving::Cancelling;
         }
-        self.guard(token, socket)
+        self.watch_errors(token, socket)
     }
 
     fn remove(&mut self, socket: Socket) {
         let (input, output) = (&socket.input, &socket.output);
         let receives = matches!(input.receiving, Receiving::Armed | Receiving::Cancelling);
         // A socket that is not ready to send waits to be told that it is.
-        if receives || input.guarded || output.under_way || !output.ready {
+        if receives || input.watches_errors || output.submitted || !output.ready {
             self.ring.close(socket.fd);
         }
+    }
+
+    fn add_datagrams(&mut self, _fd: BorrowedFd<'_>, _token: Token) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Polled once each time: poll(2) looks at once, so that nothing that came before is missed.
+    fn await_datagrams(&mut self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+        self.ring.poll(fd, libc::POLLIN, Operation::Datagrams(token))
+    }
+
+    fn await_datagram_space(&mut self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+        self.ring.poll(fd, libc::POLLOUT, Operation::Datagrams(token))
+    }
+
+    /// The poll that told of it is over.
+    fn datagram_space_came(&mut self, _fd: BorrowedFd<'_>, _token: Token) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn close(&mut self, fd: OwnedFd) {
+        self.ring.close(fd);
     }
 
     fn settle(&mut self) {
@@ -336,9 +368,9 @@ fn send_file_now(socket: &mut Socket) -> io::Result<usize> {
 }
 
 /// Copies what fits; returns how much that is.
-fn fill(room: &mut [u8], bytes: &[u8]) -> usize {
-    let count = room.len().min(bytes.len());
-    room[..count].copy_from_slice(&bytes[..count]);
+fn fill(buffer: &mut [u8], bytes: &[u8]) -> usize {
+    let count = buffer.len().min(bytes.len());
+    buffer[..count].copy_from_slice(&bytes[..count]);
     count
 }
 

@@ -4,8 +4,8 @@
 use super::option::set;
 use super::stream::{Connect, connect, receive, send_fin, take_error};
 use crate::clock;
+use crate::descriptor::wait_for;
 use crate::error::Os;
-use crate::process::wait_for;
 use endpoint::{FastOpen, SocketSettings};
 use std::io;
 use std::net::SocketAddr;

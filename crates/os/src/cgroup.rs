@@ -4,12 +4,12 @@
 #![allow(unsafe_code)]
 
 mod figures;
-mod grounds;
+mod hierarchies;
 #[cfg(test)]
 mod tests;
 
 pub use figures::{CpuTime, Figures};
-pub use grounds::{Grounds, Version};
+pub use hierarchies::{ParentGroups, Version};
 
 use crate::descriptor;
 use std::ffi::{CStr, CString};
@@ -64,12 +64,12 @@ impl Group {
     }
 
     /// Readies what a child needs in order to enter it between fork and exec.
-    pub(crate) fn door(&self) -> io::Result<Door> {
+    pub(crate) fn entry(&self) -> io::Result<GroupEntry> {
         let file =
             |folder: &Folder| CString::new(folder.path.join("cgroup.procs").as_os_str().as_bytes());
         let files = self.folders.iter().map(file).collect::<Result<_, _>>()?;
-        let (told, tells) = descriptor::pipe()?;
-        Ok(Door { files, told, tells })
+        let (reader, writer) = descriptor::pipe()?;
+        Ok(GroupEntry { files, reader, writer })
     }
 
     /// Kills who is left in it.
@@ -107,26 +107,26 @@ impl Drop for Group {
     }
 }
 
-/// The way into a group, made before the fork.
+/// What a child needs to enter a group. It is made before the fork.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct GroupEntry {
     files: Vec<CString>,
-    told: OwnedFd,
-    tells: OwnedFd,
+    reader: OwnedFd,
+    writer: OwnedFd,
 }
 
-impl Door {
-    /// Between fork and exec: enters, and tells who waits outside where it cannot. System calls only.
+impl GroupEntry {
+    /// Between fork and exec: enters the group, and tells the parent where it cannot. System calls only.
     pub(crate) fn enter(&self) {
         if !self.files.iter().all(|file| enter_by(file)) {
             // SAFETY: a descriptor that is open and one byte of a static string.
-            unsafe { libc::write(self.tells.as_raw_fd(), c"x".as_ptr().cast(), 1) };
+            unsafe { libc::write(self.writer.as_raw_fd(), c"x".as_ptr().cast(), 1) };
         }
     }
 
     /// Once the child has become its program: whether it went in.
-    pub(crate) fn was_taken(&self) -> bool {
-        matches!(descriptor::is_readable(self.told.as_fd()), Ok(false))
+    pub(crate) fn was_entered(&self) -> bool {
+        matches!(descriptor::is_readable(self.reader.as_fd()), Ok(false))
     }
 }
 
@@ -146,7 +146,7 @@ fn enter_by(file: &CStr) -> bool {
 
 /// Removes groups whose makers have ended without doing so: they were killed.
 pub fn sweep() {
-    Grounds::here().sweep();
+    ParentGroups::of_this_process().sweep();
 }
 
 /// Whether a process of this number is there.

@@ -48,7 +48,7 @@ pub(crate) fn wait_for(
 /// Two ends, which no program inherits.
 pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut fds = [0; 2];
-    // SAFETY: room for two descriptors.
+    // SAFETY: the array takes two descriptors.
     if unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) } < 0 {
         return Err(io::Error::last_os_error());
     }

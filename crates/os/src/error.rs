@@ -44,7 +44,7 @@ impl Os {
             }
             libc::EMFILE => Some("raise the limit on open files: `ulimit -n 65536`"),
             libc::ENFILE => Some("raise the system's limit on open files: `sysctl fs.file-max`"),
-            libc::ENOSPC => Some("make room on the disk (see `df -h`)"),
+            libc::ENOSPC => Some("free space on the disk (see `df -h`)"),
             _ => None,
         }
     }

@@ -9,14 +9,15 @@ mod counters;
 mod drops;
 mod forwarder;
 mod frame;
+mod gso_batch;
 mod headers;
-mod held;
 mod host_names;
 mod message;
 mod namespace;
 mod netfilter;
 mod netlink;
 mod offloads;
+mod packet_queue;
 mod packet_socket;
 mod pair;
 pub mod probe;
@@ -24,17 +25,16 @@ mod readiness;
 mod settings;
 mod stamp;
 mod topology;
-mod train;
 mod waiter;
 mod watch;
 
-pub use bridge::can_hold;
+pub use bridge::can_queue_packets;
 pub use counters::{Lateness, LinkCounters, WayCounters};
 pub use forwarder::{ForwardSpec, Forwarder, Observers, Segmentation, Stop, Stopped};
 pub use frame::{Frame, Frames, Passing};
 pub use namespace::{Privilege, probe};
 pub use pair::{PairReport, PairSpec, run_pair};
-pub use readiness::{Listening, Ready};
+pub use readiness::{Listening, WaitFor};
 pub use settings::{Settings, TcpSettings};
 pub use topology::{
     Addresses, NamesFor, Placement, Reception, Side, SuperPackets, Topology, TopologySpec, Wiring,

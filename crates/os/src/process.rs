@@ -117,15 +117,15 @@ pub fn spawn(mut command: Command, setup: Setup<'_>) -> Result<Child, Os> {
     let cpus = cpu_set(&setup.cpus);
     let own_proc = setup.own_proc;
     let maps = (setup.user == User::Ordinary).then(Maps::to_ordinary);
-    let door = setup.account.as_ref().and_then(|account| account.door().ok()).map(Arc::new);
-    let entrance = door.clone();
+    let entry = setup.account.as_ref().and_then(|account| account.entry().ok()).map(Arc::new);
+    let entrance = entry.clone();
     // SAFETY: the closure makes system calls only, allocates nothing, and uses values that were made
     // before the fork; the descriptor is open until spawn() returns.
     unsafe {
         command.pre_exec(move || {
             // First: what comes later may take the rights for it away.
-            if let Some(door) = &entrance {
-                door.enter();
+            if let Some(entry) = &entrance {
+                entry.enter();
             }
             prepare(group, network, cpus.as_ref(), own_proc)?;
             maps.as_ref().map_or(Ok(()), Maps::enter)?;
@@ -157,7 +157,7 @@ pub fn spawn(mut command: Command, setup: Setup<'_>) -> Result<Child, Os> {
     // SAFETY: a new descriptor that nobody else owns.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd as RawFd) };
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let counts = door.is_some_and(|door| door.was_taken());
+    let counts = entry.is_some_and(|entry| entry.was_entered());
     let account = setup.account.map(|group| Account { group, counts });
     Ok(Child { pid, pidfd, group, exit: None, account, stdin, stdout, stderr })
 }

@@ -166,7 +166,8 @@ impl Reactor {
         })
     }
 
-    /// Accepts connections from `listener` too; returns its number in [`Accepted::listener`].
+    /// Accepts connections from `listener` too; returns its number in
+    /// [`Accepted::listener`](endpoint::Accepted::listener).
     pub fn listen(&mut self, listener: Listener) -> Result<usize, Os> {
         let number = self.listeners.len();
         self.poller
@@ -222,7 +223,7 @@ impl Reactor {
             self.go_on(end_point);
             self.handle_time(end_point);
         }
-        self.poller.settle();
+        self.poller.flush();
         Ok(())
     }
 

@@ -121,7 +121,7 @@ fn batches_travel_both_ways_between_two_reactors(backend: Backend) {
                 let count = (back.len() / SIZE) as u32;
                 if count == ROUNDS * BATCH {
                     desk.act(Action::Finish);
-                } else if count % BATCH == 0 {
+                } else if count.is_multiple_of(BATCH) {
                     desk.send(to(remote), &numbered(count..count + BATCH));
                 }
             }

@@ -4,16 +4,16 @@
 //! Far carries any number of addresses; near reaches all of them over far's first one, so that one
 //! neighbour entry an address family is enough and no packet ever waits for ARP.
 
-use crate::cgroup::Grounds;
+use crate::cgroup::ParentGroups;
 use crate::error::Os;
 use crate::net::bridge;
 use crate::net::drops::dropped_frames;
 use crate::net::forwarder::Segmentation;
-use crate::net::held::HeldQueue;
 use crate::net::host_names;
 use crate::net::namespace::{Network, bind, isolate, mount_with};
 use crate::net::netlink::{Netlink, Route, Veth, device_index};
 use crate::net::offloads;
+use crate::net::packet_queue::PacketQueue;
 use crate::net::packet_socket::PacketSocket;
 use crate::net::readiness::{Listening, bound_ports, listens};
 use crate::net::settings::{
@@ -78,15 +78,15 @@ pub struct Reception {
 impl Reception {
     /// Where the ends of the link are to receive: on their own CPU where they would else keep the link from its work. A
     /// link that is no faster receives for them sooner than their CPU, which may sleep, could be woken to do it, and one
-    /// whose packets the kernel holds copies nothing, so that it has the time.
+    /// whose packets stay in the kernel's queue copies nothing, so that it has the time.
     pub fn over(link: &LinkSpec, segmentation: Segmentation, cpus: Self) -> Option<Self> {
         let rates = Direction::BOTH.map(|way| link.path(way).bottleneck.mean_rate());
         let is_fast = match rates.into_iter().flatten().max() {
             Some(rate) => rate.bits_per_second() > FAST,
             None => link.rtt() < NEARBY,
         };
-        let may_hold = segmentation.may_hold(link);
-        (is_fast && !(may_hold && bridge::can_hold())).then_some(cpus)
+        let may_queue = segmentation.may_queue(link);
+        (is_fast && !(may_queue && bridge::can_queue_packets())).then_some(cpus)
     }
 
     fn of(self, side: Side) -> usize {
@@ -184,7 +184,7 @@ pub struct Topology {
     settings: Settings,
     hosts: usize,
     /// Where children are counted.
-    grounds: Grounds,
+    parents: ParentGroups,
     /// Last, so that the children's PID namespace ends when nothing else is needed.
     _init: Init,
 }
@@ -237,8 +237,8 @@ impl Topology {
         let mut netlink = Netlink::open()?;
         devices.iter().try_for_each(|&device| netlink.await_up(device))?;
         let hosts = spec.hosts.len();
-        let grounds = Grounds::here();
-        Ok(Self { near, far, home, devices, settings, hosts, grounds, _init: init })
+        let parents = ParentGroups::of_this_process();
+        Ok(Self { near, far, home, devices, settings, hosts, parents, _init: init })
     }
 
     /// Builds one without a link: both ends are in one namespace, and all addresses on its loopback device.
@@ -264,8 +264,8 @@ impl Topology {
             Ok(device)
         })?;
         let hosts = spec.hosts.len();
-        let (devices, grounds) = (vec![device; 2], Grounds::here());
-        Ok(Self { near, far, home, devices, settings, hosts, grounds, _init: init })
+        let (devices, parents) = (vec![device; 2], ParentGroups::of_this_process());
+        Ok(Self { near, far, home, devices, settings, hosts, parents, _init: init })
     }
 
     /// A socket that sees what passes over the loopback device of the near side.
@@ -313,7 +313,7 @@ impl Topology {
         }
         let Placement { side, group, cpus, user } = placement;
         let network = Some(self.network(side).fd.as_fd());
-        let account = self.grounds.group();
+        let account = self.parents.group();
         process::spawn(command, Setup { group, cpus, network, own_proc: true, user, account })
     }
 
@@ -337,12 +337,12 @@ impl Topology {
         self.within(side, || Ok(listens(listening, address)))
     }
 
-    /// Covers `folder`, which must be there, by one in memory that holds `room` at most and that only this
+    /// Covers `folder`, which must be there, by one in memory that holds `limit` at most and that only this
     /// process and its children see. It is gone with them, however they end.
-    pub fn scratch(&self, folder: &Path, room: ByteSize) -> Result<(), Os> {
+    pub fn scratch(&self, folder: &Path, limit: ByteSize) -> Result<(), Os> {
         let attempted = || format!("make a folder in memory at {}", folder.display());
-        let options = format!("size={},mode=0755", room.0);
-        mount_with("tmpfs", folder, ("tmpfs", &options))
+        let options = format!("size={},mode=0755", limit.0);
+        mount_with("tmpfs", folder, "tmpfs", &options)
             .map_err(|source| Os::new(attempted(), source))
     }
 
@@ -365,9 +365,9 @@ impl Topology {
         PacketSocket::open(side.name(), self.device(side)?)
     }
 
-    /// Has the kernel hold what passes between the ends.
-    pub(super) fn hold(&self) -> Result<HeldQueue, Os> {
-        bridge::hold(&self.devices)
+    /// Has the kernel queue what passes between the ends.
+    pub(super) fn queue_packets(&self) -> Result<PacketQueue, Os> {
+        bridge::queue_packets(&self.devices)
     }
 
     /// The index of the device that stands here for a side.
@@ -532,7 +532,7 @@ mod tests {
         };
         assert_eq!([over("rtt=0ms"), over("rtt=20ms,rate=10gbit")], [[true; 2]; 2]);
         assert_eq!([over("rtt=10ms"), over("rtt=0ms,rate=1gbit")], [[false; 2]; 2]);
-        // Lost packets are lost one by one, and so none is held.
+        // Lost packets are lost one by one, and so none is queued.
         let lossy = LinkSpec::parse("rtt=0ms,loss=1%", link::no_traces).unwrap();
         assert!(Reception::over(&lossy, Segmentation::KeepWhereUnlimited, ends).is_some());
     }

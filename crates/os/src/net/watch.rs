@@ -6,7 +6,7 @@ use crate::error::Os;
 use crate::net::counters::{LinkCounters, WayCounters};
 use crate::net::forwarder::{Stop, Stopped};
 use crate::net::frame::{Frame, Frames, Passing};
-use crate::net::headers::{HEADERS, seen};
+use crate::net::headers::{HEADERS, header_fields};
 use crate::net::packet_socket::{Batch, ETHERNET, OFFLOAD, PacketSocket};
 use crate::net::settings::Settings;
 use crate::net::stamp::WallClock;
@@ -120,15 +120,15 @@ impl<'a> Watch<'a> {
         let batch = std::mem::replace(&mut self.batch, Batch::none());
         for index in 0..count {
             let at = self.wall.arrival(batch.stamp(index), now);
-            self.note(at, batch.frame(index));
+            self.keep_record(at, batch.frame(index));
         }
         self.batch = batch;
         count
     }
 
-    fn note(&mut self, at: Instant, frame: &[u8]) {
-        let Some(seen) = frame.get(OFFLOAD + ETHERNET..).and_then(seen) else { return };
-        let to_far = seen.flow.is_some_and(|flow| self.ports.contains(&flow.destination.port()));
+    fn keep_record(&mut self, at: Instant, frame: &[u8]) {
+        let Some(headers) = frame.get(OFFLOAD + ETHERNET..).and_then(header_fields) else { return };
+        let to_far = headers.flow.is_some_and(|flow| self.ports.contains(&flow.destination.port()));
         let direction = if to_far { Direction::Up } else { Direction::Down };
         let way: &mut WayCounters = match direction {
             Direction::Up => &mut self.counters.up,
@@ -138,17 +138,17 @@ impl<'a> Watch<'a> {
         let fate = Fate::Delivered { at };
         way.packets += 1;
         way.delivered += 1;
-        way.bytes += u64::from(seen.length);
-        way.delivered_bytes += u64::from(seen.length);
+        way.bytes += u64::from(headers.length);
+        way.delivered_bytes += u64::from(headers.length);
         (self.record)(PacketRecord {
             at,
             direction,
             index,
-            length: seen.length,
+            length: headers.length,
             fate,
-            flow: seen.flow,
-            tcp: seen.tcp,
-            udp: seen.udp,
+            flow: headers.flow,
+            tcp: headers.tcp,
+            udp: headers.udp,
         });
         if let Some(frames) = &mut self.frames {
             frames(Frame::new(at, direction, Passing::Entered(fate), frame));

@@ -1,4 +1,4 @@
-//! What the end point wants, done.
+//! Does what the end point wants: each [`Action`].
 
 use super::poller::Readiness;
 use super::socket::{Input, Output, Phase, Socket};
@@ -114,7 +114,7 @@ impl Reactor {
         }
     }
 
-    /// A connect is decided.
+    /// A connect has succeeded or failed.
     fn handle_connect<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         let Some(socket) = self.table.find(token) else { return };
         let outcome = tcp::take_error(socket.fd.as_fd())
@@ -132,7 +132,7 @@ impl Reactor {
         }
     }
 
-    /// The end point lets go: what is pending goes out, then FIN, then the peer's last bytes are awaited.
+    /// The end point lets go of a socket: what is pending is sent, then FIN, then the peer's last bytes are awaited.
     fn leave<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, id: SocketId) {
         let Some(token) = self.table.token(id) else { return };
         let Some(socket) = self.table.find(token) else {

@@ -38,10 +38,10 @@ impl Reactor {
         }
     }
 
-    /// A read has found nothing: answers, where that is all.
+    /// A read of a socket that asked has found nothing: answers, where that was all.
     pub(super) fn tell_drained<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         let Some(socket) = self.table.find(token) else { return };
-        if !socket.input.awaits_drained || !self.poller.is_drained(socket) {
+        if !self.poller.is_drained(socket) {
             return;
         }
         socket.input.awaits_drained = false;

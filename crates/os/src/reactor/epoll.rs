@@ -39,11 +39,11 @@ impl Poller for Epoll {
         self.poll.add(listener, token.0, Interest::Input)
     }
 
-    fn rest(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+    fn pause_listener(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()> {
         self.poll.rearm(listener, token.0, Interest::Silent)
     }
 
-    fn listen_again(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+    fn resume_listener(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()> {
         self.poll.rearm(listener, token.0, Interest::Input)
     }
 
@@ -147,5 +147,5 @@ impl Poller for Epoll {
         drop(fd);
     }
 
-    fn settle(&mut self) {}
+    fn flush(&mut self) {}
 }

@@ -1,4 +1,4 @@
-//! The reading side: as long as there is something, for a bounded turn.
+//! The reading side: a socket is read until nothing is left or its turn is used up.
 
 use super::poller::Received;
 use super::socket::Phase;
@@ -39,7 +39,10 @@ impl Reactor {
                 Ok(Received::Bytes(bytes)) => end_point.handle_bytes(clock::now(), id, bytes),
                 Ok(Received::Filled(count)) => end_point.handle_received(clock::now(), id, count),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    return self.tell_drained(end_point, token);
+                    if socket.input.awaits_drained {
+                        self.tell_drained(end_point, token);
+                    }
+                    return;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return self.fail(end_point, token, socket_error(&error)),

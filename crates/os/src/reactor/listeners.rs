@@ -67,7 +67,7 @@ impl Reactor {
     /// Watches a listener again that rested.
     pub(super) fn listen_again(&mut self, token: Token) {
         if let Some(Some(listener)) = self.listeners.get(token.0 as usize) {
-            let watched = self.poller.listen_again(listener.as_fd(), token);
+            let watched = self.poller.resume_listener(listener.as_fd(), token);
             debug_assert!(watched.is_ok(), "a listener is watched while it is open");
         }
     }
@@ -95,7 +95,7 @@ impl Reactor {
 
     fn pause_listener(&mut self, token: Token) {
         if let Some(Some(listener)) = self.listeners.get(token.0 as usize) {
-            let silenced = self.poller.rest(listener.as_fd(), token);
+            let silenced = self.poller.pause_listener(listener.as_fd(), token);
             debug_assert!(silenced.is_ok(), "a listener is watched while it is open");
         }
     }

@@ -27,7 +27,7 @@ enum Turn {
 }
 
 impl Reactor {
-    /// Sends what is pending and asks for more, then does what the end point wants thereupon.
+    /// Sends what is pending and asks for more, then does what the end point wants.
     pub(super) fn write<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         let Some(socket) = self.table.find(token) else { return };
         let output = &mut socket.output;
@@ -104,7 +104,7 @@ fn write_turn<E: EndPoint + ?Sized>(
     }
 }
 
-/// Asks the end point for bytes, where the kernel would take them now. Whether there are any.
+/// Asks the end point for bytes, where the kernel would take them now. Returns whether there are any.
 fn refill<E: EndPoint + ?Sized>(
     end_point: &mut E,
     socket: &mut Socket,
@@ -133,8 +133,8 @@ fn reclaim(buffers: &mut BufferPool<SendBuf>, pending: &mut SendBuf) {
     }
 }
 
-/// Where there is something to send and much may lie unsent in the kernel, asks it; where that is so, nothing is sent
-/// until little is left.
+/// Asks the kernel how much lies unsent there, where there is something to send and it may be much. If it is, nothing is
+/// sent until little is left.
 fn wait_for_low_water(
     poller: &mut dyn Poller,
     token: Token,

@@ -17,11 +17,11 @@ pub(super) trait Poller {
     /// Tells, for as long as it is so, that connections wait at `listener`.
     fn listen(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()>;
 
-    /// Tells nothing more of `listener` until `listen_again`.
-    fn rest(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()>;
+    /// Tells nothing more of `listener` until `resume_listener`.
+    fn pause_listener(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()>;
 
-    /// Tells of `listener` again, after `rest`.
-    fn listen_again(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()>;
+    /// Tells of `listener` again, after `pause_listener`.
+    fn resume_listener(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()>;
 
     /// Connections were taken from `listener`: all of them, or as many as a turn allows.
     fn accepted(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()>;
@@ -86,7 +86,7 @@ pub(super) trait Poller {
     fn close(&mut self, fd: OwnedFd);
 
     /// Nothing more will be asked for a while: completes what was begun for sockets that are gone.
-    fn settle(&mut self);
+    fn flush(&mut self);
 }
 
 /// What `receive` brought.

@@ -159,12 +159,12 @@ impl Poller for Uring {
     }
 
     /// The poll that told of connections is over. Descriptors that wait to be closed are what is short.
-    fn rest(&mut self, _listener: BorrowedFd<'_>, _token: Token) -> io::Result<()> {
+    fn pause_listener(&mut self, _listener: BorrowedFd<'_>, _token: Token) -> io::Result<()> {
         self.ring.flush();
         Ok(())
     }
 
-    fn listen_again(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+    fn resume_listener(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()> {
         self.listen(listener, token)
     }
 
@@ -353,7 +353,7 @@ impl Poller for Uring {
         self.ring.close(fd);
     }
 
-    fn settle(&mut self) {
+    fn flush(&mut self) {
         self.give_back();
         self.ring.flush();
     }

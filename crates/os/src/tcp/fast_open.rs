@@ -1,4 +1,4 @@
-//! TCP Fast Open (RFC 7413): data in the SYN, for whoever has been there before. The kernel keeps the cookie that a
+//! TCP Fast Open (RFC 7413): data in the SYN, for clients that have been there before. The kernel keeps the cookie that a
 //! server gave, so a fresh namespace has none: who wants its first connection to be fast must have been there once.
 
 use super::option::set;

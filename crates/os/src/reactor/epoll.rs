@@ -1,5 +1,5 @@
-//! Readiness: epoll tells of edges, and bytes go by calls of their own. The one rule: what the kernel says of a
-//! direction is remembered until a call contradicts it.
+//! The poller by epoll: it tells of changes (edge-triggered), and each read and write is a system call. The one rule: what
+//! the kernel says of a direction is remembered until a call contradicts it.
 
 mod poll;
 
@@ -57,7 +57,7 @@ impl Poller for Epoll {
         drop(listener);
     }
 
-    /// The kernel tells at once what it is ready for.
+    /// The first wait tells what it is ready for.
     fn add(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
         self.poll.add(socket.fd.as_fd(), token.0, Interest::Edges)
     }
@@ -88,8 +88,8 @@ impl Poller for Epoll {
         let length = buffer.len();
         let count =
             unless_blocked(&mut socket.input.ready, || tcp::receive(socket.fd.as_fd(), buffer))?;
-        // A short read empties the queue, and what comes later is a new edge; but a FIN that was told already is
-        // not told again.
+        // A short read has emptied the queue, and what comes later is a new edge. But a FIN that was told already is not
+        // told again.
         socket.input.ready = count == length || socket.input.hung_up;
         Ok(match count {
             0 => Received::End,
@@ -98,7 +98,7 @@ impl Poller for Epoll {
         })
     }
 
-    /// The call has asked the kernel.
+    /// `WouldBlock` came from the kernel itself.
     fn is_drained(&mut self, _socket: &Socket) -> bool {
         true
     }
@@ -111,12 +111,12 @@ impl Poller for Epoll {
         send_now(socket)
     }
 
-    /// A write that was taken whole sets no alarm in the kernel: watched anew, it tells when little is left.
+    /// After a write that was taken whole the kernel does not tell when little is left. Watched anew, it does.
     fn await_low_water(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
         self.poll.rearm(socket.fd.as_fd(), token.0, Interest::Edges)
     }
 
-    /// What is not read is its back-pressure, and errors are told as edges.
+    /// A socket that is not read holds its peer back. Errors are told as edges.
     fn pause(&mut self, _token: Token, _socket: &mut Socket) -> io::Result<()> {
         Ok(())
     }
@@ -134,7 +134,7 @@ impl Poller for Epoll {
         Ok(())
     }
 
-    /// Watched for it all the time, a UDP socket would tell of each datagram that has left.
+    /// Not watched for all the time: a UDP socket would tell of each datagram that has left the machine.
     fn await_datagram_space(&mut self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()> {
         self.poll.rearm(fd, token.0, Interest::Edges)
     }

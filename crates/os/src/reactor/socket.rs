@@ -1,4 +1,4 @@
-//! One stream socket of a reactor: what is known of it and what it still owes.
+//! One stream socket of a reactor: what is known of it, and what waits to be sent.
 
 use endpoint::{Acks, SendBuf, SocketId};
 use std::os::fd::OwnedFd;
@@ -7,12 +7,12 @@ use unit::Instant;
 /// Bytes asked of an end point at once, at most; and where the socket has no low-water mark.
 const MOST: usize = 256 * 1024;
 
-/// Where a socket stands.
+/// How far a socket's life has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// The connect is not decided.
+    /// The connect has neither succeeded nor failed.
     Connecting,
-    /// The end point's own.
+    /// The end point reads and writes.
     Open,
     /// The end point has sent its last byte; FIN follows what is pending. Reading goes on.
     Ending,
@@ -66,23 +66,23 @@ pub(super) struct Input {
     pub(super) awaits_drained: bool,
     /// When what is read is acknowledged.
     pub(super) acks: Acks,
-    /// How far the kernel receives by itself, where a backend has it do that.
+    /// Whether io_uring has a receive operation for it.
     pub(super) receiving: Receiving,
-    /// What it received while nobody wanted any.
+    /// What io_uring received and the end point did not take yet.
     pub(super) undelivered: Vec<u8>,
-    /// Errors are told although nothing is received.
+    /// io_uring polls for its errors, because nothing is received.
     pub(super) watches_errors: bool,
 }
 
-/// Whether the kernel receives by itself.
+/// Whether io_uring has a receive operation for a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Receiving {
-    /// It does not.
+    /// It has none.
     #[default]
     Idle,
-    /// It does.
+    /// It has one.
     Armed,
-    /// It was told to stop; what it had received before may still come.
+    /// It has one that was told to stop. What it received before may still come.
     Cancelling,
     /// The peer has ended.
     Ended,
@@ -106,7 +106,7 @@ pub(super) struct Output {
     pub(super) low_water: usize,
     /// The mark as it was set at first; about so many bytes are asked for at once.
     pub(super) low_water_floor: usize,
-    /// Since when the kernel takes no more, where that is of interest.
+    /// Since when the kernel takes no more; for the adaptive mark.
     pub(super) full_since: Option<Instant>,
 }
 

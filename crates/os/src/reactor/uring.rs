@@ -1,10 +1,10 @@
-//! Completions: receiving stands in the kernel for each socket, and all that a turn sends is handed over in the one
-//! call that waits for the next. The one rule: what has come for a socket is given to the reactor by `receive` alone,
-//! so that a paused socket is a socket that is not asked.
+//! The poller by io_uring. Each stream socket has a receive operation that stays in the kernel (multishot), and all that
+//! a turn sends is submitted by the call that waits for the next events. The one rule: the reactor gets what arrived by
+//! `receive` alone, so that a paused socket is one that `receive` is not called for.
 //!
-//! Accepting, connecting, and sending files or much at once stay calls of their own, told by polls through the ring: an
-//! accept through it gives no address, and another call would fetch that; a splice through it runs on a thread of the
-//! kernel's.
+//! Accepting, connecting, datagrams, and sending files or many bytes at once are system calls of their own, and the ring
+//! polls for them. An accept through the ring gives no address, so that another call would have to ask for it. A splice
+//! through the ring runs on a thread of the kernel.
 
 mod buffers;
 mod operation;
@@ -27,27 +27,27 @@ use std::time::Duration;
 const REMEDY: &str = "take the other reactor (`--reactor epoll`); io_uring needs Linux 6.1 or later, \
                       `sysctl kernel.io_uring_disabled=0`, and a container that lets its calls through";
 
-/// From so many bytes on, a send is a call of its own: they are still in the processor's caches, the call's cost is
-/// nothing beside theirs, and the kernel tells at once how many it takes.
+/// From so many bytes on, a send is a call of its own. The bytes are still in the processor's caches, the call costs
+/// little beside them, and the kernel says at once how many it takes.
 const LARGE: usize = 32 * 1024;
 
 /// A poller by io_uring.
 pub(super) struct Uring {
     ring: Ring,
     stop: Option<Stop>,
-    /// What the event that is being handled brought, until it is received.
+    /// Bytes of the event that is being handled, until the reactor receives them.
     fresh: Option<(Token, Filled)>,
-    /// What was received last; its buffer goes back before the next is looked at.
+    /// The buffer that the reactor received last. It goes back to the kernel before the next event.
     lent: Option<Filled>,
-    /// What a socket had undelivered, while it is handled.
+    /// Bytes that a socket had undelivered, while the reactor handles them.
     undelivered: Vec<u8>,
 }
 
 impl Uring {
     pub(super) fn new() -> Result<Self, Os> {
         let ring = Ring::new().map_err(|source| {
-            // io_uring_setup(2), and seccomp filters: a kernel without it, one where it is switched off, or one that
-            // does not know a flag of ours.
+            // By io_uring_setup(2) or a seccomp filter: the kernel has none, or it is switched off, or it does not know
+            // one of the flags.
             let lacks = [libc::ENOSYS, libc::EPERM, libc::EACCES, libc::EINVAL];
             let lacks = source.raw_os_error().is_some_and(|errno| lacks.contains(&errno));
             let error = Os::new("set up io_uring", source);
@@ -56,8 +56,8 @@ impl Uring {
         Ok(Self { ring, stop: None, fresh: None, lent: None, undelivered: Vec::new() })
     }
 
-    /// Receives from now on, unless the socket is paused. Calls on it wait from now on: the ring would take it amiss
-    /// that they are to return, and fail what it cannot do at once.
+    /// Receives from now on, unless the socket is paused. It becomes a blocking socket: on a non-blocking one the ring
+    /// fails with EAGAIN what it cannot do at once.
     fn begin(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
         tcp::set_calls(socket.fd.as_fd(), Calls::Wait)?;
         if socket.input.paused {
@@ -76,16 +76,16 @@ impl Uring {
         Ok(())
     }
 
-    /// Has errors told of a socket from which nothing is received.
+    /// Polls for errors of a socket from which nothing is received.
     fn watch_errors(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
         if !std::mem::replace(&mut socket.input.watches_errors, true) {
-            // No bits: poll(2) tells of errors unasked.
+            // No bits: poll(2) always reports errors.
             self.ring.watch(socket.fd.as_fd(), 0, Operation::Errors(token))?;
         }
         Ok(())
     }
 
-    /// Buffers whose bytes have been handled are the kernel's again.
+    /// Gives buffers whose bytes were handled back to the kernel.
     fn give_back(&mut self) {
         debug_assert!(self.fresh.is_none(), "what came was received");
         let fresh = self.fresh.take().map(|(_token, filled)| filled);
@@ -116,7 +116,7 @@ impl Uring {
                 self.fresh = Some((token, filled));
             }
             (Err(error), _) if !goes_on(error) => return Some(Readiness::failure(token, error)),
-            // No buffer was left, or the turn in the kernel was over: whoever receives next asks for more.
+            // No buffer was left, or the multishot operation ended: the next `receive` begins another.
             (Ok(_) | Err(_), _) => {}
         }
         Some(Readiness::new(token.0, 0))
@@ -158,7 +158,7 @@ impl Poller for Uring {
         self.ring.poll(listener, libc::POLLIN, Operation::Accept(token))
     }
 
-    /// The poll that told of connections is over. Descriptors that wait to be closed are what is short.
+    /// The poll that told of connections is over. This closes descriptors that wait to be closed, since they are short.
     fn pause_listener(&mut self, _listener: BorrowedFd<'_>, _token: Token) -> io::Result<()> {
         self.ring.flush();
         Ok(())
@@ -172,7 +172,7 @@ impl Poller for Uring {
         self.listen(listener, token)
     }
 
-    /// At once, so that nobody connects any more when the end point hears of it.
+    /// Submitted at once, so that no connection is made after the end point is told of the stop.
     fn close_listener(&mut self, listener: Listener) {
         self.ring.close(OwnedFd::from(listener));
         self.ring.flush();
@@ -207,7 +207,7 @@ impl Poller for Uring {
                 if !ready.writable() {
                     return None;
                 }
-                // Where it cannot be cancelled, it tells again, which does no harm.
+                // Where it cannot be cancelled it tells again, which does no harm.
                 let _told_again = completion.more.then(|| self.ring.cancel(completion.operation));
                 Some(ready)
             }
@@ -306,7 +306,7 @@ impl Poller for Uring {
         }
     }
 
-    /// A peer that has ended is told of unasked, and would use up a poll that tells once.
+    /// A multishot poll: poll(2) always reports that the peer has ended, which would use up a poll that tells once.
     fn await_low_water(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
         self.ring.watch(socket.fd.as_fd(), libc::POLLOUT, Operation::Writable(token))
     }
@@ -325,7 +325,7 @@ impl Poller for Uring {
     fn remove(&mut self, socket: Socket) {
         let (input, output) = (&socket.input, &socket.output);
         let receives = matches!(input.receiving, Receiving::Armed | Receiving::Cancelling);
-        // A socket that is not ready to send waits to be told that it is.
+        // There is a poll for a socket that is not ready to send.
         if receives || input.watches_errors || output.submitted || !output.ready {
             self.ring.close(socket.fd);
         }
@@ -344,7 +344,7 @@ impl Poller for Uring {
         self.ring.poll(fd, libc::POLLOUT, Operation::Datagrams(token))
     }
 
-    /// The poll that told of it is over.
+    /// That poll is over.
     fn datagram_space_came(&mut self, _fd: BorrowedFd<'_>, _token: Token) -> io::Result<()> {
         Ok(())
     }
@@ -359,7 +359,7 @@ impl Poller for Uring {
     }
 }
 
-/// [`send_now`] where a file's part is first: sendfile(2) has no flag by which it would not wait.
+/// [`send_now`] where a part of a file is first. The socket is non-blocking for the call: sendfile(2) has no flag for it.
 fn send_file_now(socket: &mut Socket) -> io::Result<usize> {
     tcp::set_calls(socket.fd.as_fd(), Calls::Return)?;
     let sent = send_now(socket);
@@ -367,15 +367,15 @@ fn send_file_now(socket: &mut Socket) -> io::Result<usize> {
     sent
 }
 
-/// Copies what fits; returns how much that is.
+/// Copies what fits; returns how many bytes.
 fn fill(buffer: &mut [u8], bytes: &[u8]) -> usize {
     let count = buffer.len().min(bytes.len());
     buffer[..count].copy_from_slice(&bytes[..count]);
     count
 }
 
-/// Whether an operation that ended so is simply to be asked for again: it was cancelled (a pause that is over by now),
-/// found no buffer, or its turn was over.
+/// Whether an operation that ended with this errno is to be begun again: it was cancelled (by a pause that is over), found
+/// no buffer, or was interrupted.
 fn goes_on(error: i32) -> bool {
     matches!(error, libc::ECANCELED | libc::ENOBUFS | libc::EINTR | libc::EAGAIN)
 }

@@ -1,6 +1,6 @@
-//! epoll, wrapped. Sockets are registered once, edge-triggered, for both directions: no
-//! epoll_ctl call for a change of interest. Level-triggered was weighed: it costs two such calls for
-//! each response that does not fit at once, and one for each pause.
+//! An epoll instance. Stream sockets are registered once, edge-triggered, for both directions, so that no epoll_ctl call
+//! is needed for a change of interest. Level-triggered was weighed: it costs two such calls for each response that does
+//! not fit at once, and one for each pause.
 #![allow(unsafe_code)]
 
 use crate::error::Os;
@@ -65,8 +65,7 @@ impl Poll {
         self.control(libc::EPOLL_CTL_ADD, fd, token, interest)
     }
 
-    /// Watches for something else. For edges it also looks anew, so that a direction that is ready
-    /// now, or becomes ready, is told again.
+    /// Watches for something else. A direction that is ready now is told again.
     pub(super) fn rearm(
         &self,
         fd: BorrowedFd<'_>,

@@ -1,5 +1,5 @@
-//! One io_uring instance, with all memory of this process that the kernel may touch meanwhile. The one rule: what an
-//! operation points to is owned here until its completion was seen, whatever becomes of the socket.
+//! One io_uring instance, and all memory of this process that its operations point to. The one rule: that memory is owned
+//! here until the operation's completion was seen, whatever becomes of the socket.
 #![allow(unsafe_code)]
 
 use super::buffers::{self, Buffers, Filled};

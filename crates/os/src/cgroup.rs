@@ -1,6 +1,6 @@
-//! Control groups (cgroups(7)), in which the kernel counts the processes of one end of a trial as one: also those that
-//! nobody waited for, and all of their memory at once. The one rule: where none can be made, and whatever goes wrong
-//! with one, the work goes on and is counted by wait4(2) as ever.
+//! Control groups (cgroups(7)). The kernel counts the processes of one end of a trial together, also those that nobody
+//! waited for, and their memory as one. The one rule: where no group can be made, or one fails, the work goes on and is
+//! counted by wait4(2).
 #![allow(unsafe_code)]
 
 mod figures;
@@ -20,11 +20,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often, and how long after each other, a group is tried to be removed whose processes were just killed.
+/// How often the removal of a group is tried whose processes were just killed, and how long between.
 const TRIES: u32 = 200;
 const BETWEEN: Duration = Duration::from_millis(1);
 
-/// A group of processes of our own. Dropping it kills who is left in it and removes it.
+/// A control group of our own. Dropping it kills the processes that are left in it and removes it.
 #[derive(Debug)]
 pub struct Group {
     /// One in each hierarchy that counts something: version 1 has one for each kind of figure.
@@ -72,7 +72,7 @@ impl Group {
         Ok(GroupEntry { files, reader, writer })
     }
 
-    /// Kills who is left in it.
+    /// Kills the processes that are left in it.
     fn clear(&self) {
         for Folder { path, version, .. } in &self.folders {
             // Version 2 has had a switch for it since Linux 5.14.
@@ -130,7 +130,7 @@ impl GroupEntry {
     }
 }
 
-/// Moves this process, by the name that a group has for whoever writes there.
+/// Moves this process into a group: 0 written to its file means the writer.
 fn enter_by(file: &CStr) -> bool {
     // SAFETY: a NUL-terminated string; the descriptor is this call's own; one byte of a static string.
     unsafe {
@@ -144,7 +144,7 @@ fn enter_by(file: &CStr) -> bool {
     }
 }
 
-/// Removes groups whose makers have ended without doing so: they were killed.
+/// Removes groups that earlier runs of ours left behind because they were killed.
 pub fn sweep() {
     ParentGroups::of_this_process().sweep();
 }

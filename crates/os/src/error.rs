@@ -1,4 +1,4 @@
-//! What the system refused, in one sentence, with the way out where one is known.
+//! An error of the system, in one sentence, with a remedy where one is known.
 
 use std::fmt;
 use std::io;

@@ -1,5 +1,5 @@
-//! Files below one directory, and none above or beside it. The one rule: the kernel itself keeps every
-//! lookup below the root; no path is ever judged by its text alone.
+//! Files below one directory, and none above or beside it. The one rule: the kernel keeps every lookup below the root; no
+//! path is judged by its text alone.
 //!
 //! A symbolic link is followed where all of it stays below the root. Only regular
 //! files and directories open: a FIFO or a device could make a read wait for ever.

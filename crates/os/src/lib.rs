@@ -1,5 +1,5 @@
-//! Crate `os`: what only a system can do. It drives end points over sockets, reads files and the clock; the only
-//! crate with file descriptors and `unsafe`.
+//! What needs the operating system: a reactor that drives end points over sockets, files, the clock, processes, network
+//! namespaces and the forwarder of an emulated link. The only crate with file descriptors and `unsafe`.
 
 mod buffer_pool;
 pub mod cgroup;

@@ -1,7 +1,7 @@
 //! Two ends and an emulated link between them, out of namespaces, veth pairs and a forwarding loop.
 //!
-//! `near` and `far` are network namespaces, each with one Ethernet device whose other end stands in the
-//! caller's own namespace; a [`Forwarder`] carries frames from one to the other as a [`link::Link`]
+//! `near` and `far` are network namespaces, each with one Ethernet device whose other end is in the
+//! caller's own namespace. A [`Forwarder`] carries frames from one to the other as a [`link::Link`]
 //! says. All of it belongs to one single-threaded process and dies with it.
 
 mod bridge;

@@ -1,5 +1,5 @@
-//! Child processes that cannot outlive us. The one rule: whoever starts one can wait for it with a
-//! time-out, end it with all that it started, and learn what it used.
+//! Child processes that cannot outlive us. The one rule: the caller can wait for one with a time-out, end it with all that
+//! it started, and learn what it used.
 #![allow(unsafe_code)]
 
 mod before_exec;
@@ -58,8 +58,8 @@ pub struct Setup<'a> {
     pub own_proc: bool,
     /// As whom it runs.
     pub user: User,
-    /// The control group that it is to be counted in, with all that it starts; where it cannot enter, it is counted
-    /// by wait4(2) alone. It is gone when the child is dropped, and who is left in it too.
+    /// The control group that counts it and all that it starts. Where it cannot enter, it is counted by wait4(2) alone.
+    /// Dropping the child removes the group and kills what is left in it.
     pub account: Option<cgroup::Group>,
 }
 

@@ -1,4 +1,4 @@
-//! UDP sockets: bound, with their options set, and read and written in batches (GSO, GRO).
+//! UDP sockets, read and written in batches (GSO, GRO).
 //!
 //! `quinn-udp` makes the system calls. It asks the kernel for the ECN codepoint and the destination address of what
 //! arrives, and forbids fragments.

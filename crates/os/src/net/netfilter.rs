@@ -1,5 +1,5 @@
 //! Rules that have the kernel queue packets that it is about to pass on (nf_tables over nfnetlink). The one rule: a packet
-//! that nobody decides about is dropped, for a link that nobody attends carries nothing.
+//! that gets no verdict is dropped, since a link without a forwarder carries nothing.
 #![allow(unsafe_code)]
 
 use crate::net::message::{NLM_F_CREATE, Request, acknowledged, kind};

@@ -1,4 +1,4 @@
-//! Two programs of the user's across a link. The one rule: near decides; when it ends, all ends.
+//! Two programs of the user, at the two ends of a link. The one rule: when the near program ends, all ends.
 
 use crate::clock;
 use crate::error::Os;

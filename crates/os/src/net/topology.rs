@@ -1,5 +1,5 @@
-//! Near, the link's own place, and far: three network namespaces and two veth pairs. The one rule: all
-//! hangs on descriptors and children of this process, so that its end, however it comes, removes all.
+//! Three network namespaces (near, far, and the link's own between them) and two veth pairs. The one rule: all of it is
+//! held by descriptors and children of this process, so that its end, however it comes, removes all.
 //!
 //! Far carries any number of addresses; near reaches all of them over far's first one, so that one
 //! neighbour entry an address family is enough and no packet ever waits for ARP.

@@ -1,5 +1,6 @@
-//! Looking on at a loopback device: the packet log of two ends that no link is between. The one rule: headers alone
-//! are taken where no whole frames are asked for, and what the kernel could not hand over is counted, so that a log with gaps is known as one.
+//! Records the packets of a loopback device: the packet log of two ends without a link between them. The one rule: what the
+//! kernel could not hand over is counted, so that a log with gaps is known as one. Only headers are taken where whole
+//! frames are not asked for.
 
 use crate::clock;
 use crate::error::Os;
@@ -17,7 +18,7 @@ use std::os::fd::AsRawFd;
 use trace::{Direction, Fate, PacketRecord};
 use unit::Instant;
 
-/// Looks on at the loopback device that a topology's two ends share.
+/// Records the packets of the loopback device that a topology's two ends share.
 pub struct Watch<'a> {
     socket: PacketSocket,
     waiter: Waiter,

@@ -1,5 +1,5 @@
-//! The first process of a PID namespace. The one rule: it holds nothing but its lifeline, so that all others there
-//! end when we do.
+//! The first process of a PID namespace. The one rule: it holds one descriptor, a pipe that closes when we end. It ends
+//! then, and with it all processes there.
 #![allow(unsafe_code)]
 
 use crate::descriptor::{pipe, wait_readable};

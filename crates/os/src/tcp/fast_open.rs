@@ -1,5 +1,5 @@
 //! TCP Fast Open (RFC 7413): data in the SYN, for clients that have been there before. The kernel keeps the cookie that a
-//! server gave, so a fresh namespace has none: who wants its first connection to be fast must have been there once.
+//! server gave. A fresh namespace has none, so a cookie is fetched by a connection before.
 
 use super::option::set;
 use super::stream::{Connect, connect, receive, send_fin, take_error};

@@ -1,4 +1,4 @@
-//! The calls that a connected (or connecting) socket needs, each once.
+//! System calls on a connected or connecting socket.
 
 use super::address::{self, with_sockaddr};
 use super::fast_open;

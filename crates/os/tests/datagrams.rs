@@ -10,6 +10,7 @@ use endpoint::{Action, Checked, DatagramSettings, DatagramTransmit, Ecn, SocketI
 use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
 use os::tcp::Sharing;
 use os::udp::{DatagramCounters, DatagramSocket};
+use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::Duration;
@@ -25,6 +26,8 @@ with_each_backend! {
     an_address_in_use_fails_the_socket
     a_paused_socket_gets_nothing_until_it_is_resumed
     a_socket_is_drained_as_often_as_it_asks
+    the_number_of_a_closed_socket_can_be_used_at_once
+    a_socket_stays_open_when_the_reactor_is_asked_to_stop
     a_refused_socket_is_closed
     sockets_that_share_an_address_share_the_peers
     a_full_send_buffer_loses_nothing
@@ -63,6 +66,16 @@ fn numbered(numbers: std::ops::Range<u32>) -> Vec<u8> {
 
 fn to(remote: SocketAddr) -> DatagramTransmit {
     DatagramTransmit { remote, local: None, ecn: None, segment_size: Some(SIZE) }
+}
+
+/// Receives on a plain socket. With a time-out a system call is not begun again after a signal (signal(7)).
+fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> (usize, SocketAddr) {
+    loop {
+        match socket.recv_from(buffer) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            received => return received.unwrap(),
+        }
+    }
 }
 
 /// An end point on a thread and a reactor of its own that sends back what it gets, until it is stopped.
@@ -177,7 +190,7 @@ fn a_batch_of_unequal_datagrams_keeps_its_boundaries(backend: Backend) {
     let peer_thread = thread::spawn(move || {
         let mut buffer = [0; 2_000];
         for length in lengths {
-            let (count, from) = plain.recv_from(&mut buffer).unwrap();
+            let (count, from) = receive(&plain, &mut buffer);
             assert_eq!(count, length);
             plain.send_to(&buffer[..count], from).unwrap();
         }
@@ -216,7 +229,7 @@ fn many_peers_share_one_socket(backend: Backend) {
         }
         for (number, peer) in peers.iter().enumerate() {
             peer.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-            let (count, from) = peer.recv_from(&mut buffer).unwrap();
+            let (count, from) = receive(peer, &mut buffer);
             assert_eq!((&buffer[..count], from), (&[round, number as u8][..], remote));
         }
     }
@@ -234,7 +247,7 @@ fn datagrams_go_out_of_the_address_that_is_named(backend: Backend) {
     for address in ["127.0.0.1", "127.0.0.2", "127.0.3.4"] {
         let remote: SocketAddr = format!("{address}:{port}").parse().unwrap();
         plain.send_to(b"?", remote).unwrap();
-        assert_eq!(plain.recv_from(&mut [0; 10]).unwrap(), (1, remote));
+        assert_eq!(receive(&plain, &mut [0; 10]), (1, remote));
     }
     stop.stop();
     server.join().unwrap();
@@ -359,6 +372,55 @@ fn a_socket_is_drained_as_often_as_it_asks(backend: Backend) {
     assert_eq!(drained, 20);
 }
 
+fn the_number_of_a_closed_socket_can_be_used_at_once(backend: Backend) {
+    let socket = bound("127.0.0.1:0");
+    let remote = socket.local();
+    let (stop, server) = echo(backend, socket);
+    let mut received = 0;
+    let mut end_point = peer(|desk, seen| {
+        match seen {
+            Seen::Started => {}
+            Seen::Received(_) => {
+                received += 1;
+                desk.act(match received % 2 {
+                    0 => Action::Close(SOCKET),
+                    _ => Action::Abort(SOCKET),
+                });
+            }
+            other => panic!("{other:?}"),
+        }
+        if received == 10 {
+            return desk.act(Action::Finish);
+        }
+        desk.act(bind("127.0.0.1:0"));
+        desk.send(to(remote), &numbered(0..1));
+    });
+    run(backend, &mut end_point);
+    stop.stop();
+    let counters = server.join().unwrap();
+    assert_eq!((received, counters.received, counters.sent), (10, 10, 10));
+}
+
+fn a_socket_stays_open_when_the_reactor_is_asked_to_stop(backend: Backend) {
+    let (mut reactor, stop) = reactor(backend);
+    let socket = bound("127.0.0.1:0");
+    let remote = socket.local();
+    reactor.listen_datagrams(socket);
+    let plain = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut end_point = peer(|desk, seen| match seen {
+        Seen::Started => {}
+        Seen::Bound(..) => stop.stop(),
+        // Connections that are open go on until the end point has done its work.
+        Seen::Stop => assert_eq!(plain.send_to(b"late", remote).unwrap(), 4),
+        Seen::Received(received) => {
+            assert_eq!(received.data, b"late");
+            desk.act(Action::Finish);
+        }
+        other => panic!("{other:?}"),
+    });
+    reactor.run(&mut end_point).unwrap();
+}
+
 fn a_refused_socket_is_closed(backend: Backend) {
     let (mut reactor, stop) = reactor(backend);
     let socket = bound("127.0.0.1:0");
@@ -389,7 +451,7 @@ fn sockets_that_share_an_address_share_the_peers(backend: Backend) {
         let plain = UdpSocket::bind("127.0.0.1:0").unwrap();
         plain.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         plain.send_to(b"?", remote).unwrap();
-        assert_eq!(plain.recv_from(&mut [0; 10]).unwrap(), (1, remote));
+        assert_eq!(receive(&plain, &mut [0; 10]), (1, remote));
     }
     let mut shares = Vec::new();
     for (stop, server) in servers {
@@ -413,11 +475,13 @@ fn send_more_than_the_buffer_holds(backend: Backend) {
     const SENT: u32 = 2_000;
     let plain = UdpSocket::bind("127.0.0.1:0").unwrap();
     plain.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    // What arrives while its thread waits for a processor must not be lost.
+    datagram_script::widen_receive_buffer(&plain);
     let remote = plain.local_addr().unwrap();
     let receiving = thread::spawn(move || {
         let mut buffer = [0; 2_000];
         for number in 0..SENT {
-            assert_eq!(plain.recv(&mut buffer).unwrap(), SIZE);
+            assert_eq!(receive(&plain, &mut buffer).0, SIZE);
             assert_eq!(buffer[..4], number.to_be_bytes());
         }
     });

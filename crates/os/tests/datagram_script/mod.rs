@@ -6,7 +6,8 @@ use endpoint::{
     SocketError, SocketId,
 };
 use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
 use std::process::Command;
 use unit::Instant;
 
@@ -176,4 +177,16 @@ pub(crate) fn slow_loopback() {
         let status = Command::new(words.next().unwrap()).args(words).status();
         assert!(status.as_ref().is_ok_and(|status| status.success()), "`{command}`: {status:?}");
     }
+}
+
+/// Gives a socket a receive buffer of 16 MB, beyond what the system allows without privilege.
+pub(crate) fn widen_receive_buffer(socket: &UdpSocket) {
+    let bytes: libc::c_int = 16_000_000;
+    let length = size_of_val(&bytes) as libc::socklen_t;
+    // SAFETY: the option is an int, which lives through the call.
+    let set = unsafe {
+        let (level, name) = (libc::SOL_SOCKET, libc::SO_RCVBUFFORCE);
+        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const bytes).cast(), length)
+    };
+    assert_eq!(set, 0, "needs root");
 }

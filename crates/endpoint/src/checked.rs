@@ -182,7 +182,10 @@ impl<E: EndPoint> EndPoint for Checked<E> {
     }
 
     fn handle_datagrams(&mut self, now: Instant, socket: SocketId, datagrams: ReceivedDatagrams) {
-        self.input_of("handle_datagrams", socket, Kind::Datagram);
+        let state = self.input_of("handle_datagrams", socket, Kind::Datagram);
+        assert!(!state.is_paused, "handle_datagrams for {socket:?}, which is paused");
+        assert!(!datagrams.data.is_empty(), "handle_datagrams for {socket:?} without any");
+        assert!(datagrams.stride > 0, "handle_datagrams for {socket:?} without a stride");
         self.inner.handle_datagrams(now, socket, datagrams);
     }
 
@@ -194,9 +197,13 @@ impl<E: EndPoint> EndPoint for Checked<E> {
 
     fn handle_drained(&mut self, now: Instant, id: SocketId) {
         self.input("handle_drained");
-        let awaits = self.sockets.get_mut(&id).map(|socket| &mut socket.awaits_drained);
-        let awaited = awaits.is_some_and(std::mem::take);
+        let found = self.sockets.get_mut(&id);
+        let socket = found.unwrap_or_else(|| panic!("handle_drained for {id:?}, which is gone"));
+        let awaited = std::mem::take(&mut socket.awaits_drained);
         assert!(awaited, "handle_drained for {id:?}, which did not ask for it");
+        assert!(socket.is_connected, "handle_drained for {id:?}, which is not connected");
+        assert!(!socket.is_ended, "handle_drained for {id:?} after its end");
+        assert!(!socket.is_paused, "handle_drained for {id:?}, which is paused and was not read");
         self.inner.handle_drained(now, id);
     }
 
@@ -226,6 +233,8 @@ impl<E: EndPoint> EndPoint for Checked<E> {
         max_datagrams: usize,
     ) -> Option<DatagramTransmit> {
         self.outcome("poll_datagrams");
+        assert!(out.is_empty(), "poll_datagrams for {id:?} with bytes of an earlier call");
+        assert!(max_datagrams > 0, "poll_datagrams for {id:?} for none");
         let socket = self.socket("poll_datagrams", id, Kind::Datagram);
         assert!(socket.may_transmit, "poll_datagrams for {id:?}, which did not ask for it");
         let transmit = self.inner.poll_datagrams(now, id, out, max_datagrams);
@@ -378,6 +387,24 @@ mod tests {
         checked.handle_eof(NOW, SOCKET);
         settle(&mut checked);
         checked.handle_bytes(NOW, SOCKET, b"x");
+    }
+
+    #[test]
+    #[should_panic(expected = "which is paused and was not read")]
+    fn a_paused_socket_is_not_drained() {
+        let mut checked = begun([Action::AwaitDrained(SOCKET), Action::Pause(SOCKET)]);
+        settle(&mut checked);
+        checked.handle_drained(NOW, SOCKET);
+    }
+
+    #[test]
+    #[should_panic(expected = "after its end")]
+    fn a_socket_that_has_ended_is_not_told_that_it_is_drained() {
+        let mut checked = begun([Action::AwaitDrained(SOCKET)]);
+        settle(&mut checked);
+        checked.handle_eof(NOW, SOCKET);
+        settle(&mut checked);
+        checked.handle_drained(NOW, SOCKET);
     }
 
     #[test]

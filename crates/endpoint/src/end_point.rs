@@ -60,7 +60,7 @@ pub enum Action {
         /// Its options.
         settings: SocketSettings,
     },
-    /// Open a new datagram socket under this id.
+    /// Open a new datagram socket under this id. It is there at once; where it cannot be, `handle_error` says so.
     Bind {
         /// The id that it shall have.
         socket: SocketId,
@@ -71,7 +71,7 @@ pub enum Action {
     },
     /// `poll_transmit`, or `poll_datagrams` for a datagram socket, would give bytes.
     Transmit(SocketId),
-    /// Send what `poll_transmit` has already given, then FIN; go on reading.
+    /// Send what `poll_transmit` has already given, then FIN; go on reading. For stream sockets alone.
     Shutdown(SocketId),
     /// Send what `poll_transmit` has already given, then close. The id is free for reuse at once, and gets no further
     /// calls.
@@ -82,8 +82,8 @@ pub enum Action {
     Pause(SocketId),
     /// Read on.
     Resume(SocketId),
-    /// Call `handle_drained` once a read of this socket has found nothing more. A socket that is closed or fails first
-    /// gets no such call.
+    /// Call `handle_drained` once a read of this socket has found nothing more. A paused socket is read when it is
+    /// resumed. A socket that ends, fails or is closed first gets no such call.
     AwaitDrained(SocketId),
     /// The end point's work is over: the driver returns.
     Finish,
@@ -118,7 +118,7 @@ pub trait EndPoint {
         None
     }
 
-    /// Datagrams arrived.
+    /// Datagrams arrived. Empty ones are passed over.
     fn handle_datagrams(
         &mut self,
         _now: Instant,
@@ -139,8 +139,9 @@ pub trait EndPoint {
     /// Appends bytes to send on a stream socket, about `limit` at most: a frame is not cut for it.
     fn poll_transmit(&mut self, now: Instant, socket: SocketId, out: &mut SendBuf, limit: usize);
 
-    /// Writes datagrams to send on a datagram socket to the end of `out`: at most `max_datagrams`, all to one
-    /// destination. None where there is nothing to send now.
+    /// Writes datagrams to send on a datagram socket into `out`, which is empty: at most `max_datagrams`, all to one
+    /// destination, all of one size but the last. None where there is nothing to send now. What the kernel refuses is
+    /// lost, as it may be on the path.
     fn poll_datagrams(
         &mut self,
         _now: Instant,

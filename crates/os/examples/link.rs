@@ -4,7 +4,8 @@
 
 use link::LinkSpec;
 use os::net::{
-    Core, ForwardSpec, Observers, PairReport, PairSpec, Ready, Segmentation, TopologySpec, run_pair,
+    Core, ForwardSpec, Observers, PairReport, PairSpec, Segmentation, TopologySpec, WaitFor,
+    run_pair,
 };
 use std::ffi::OsString;
 use std::fs::File;
@@ -63,7 +64,7 @@ fn arguments() -> Result<(PairSpec, Option<OsString>), Box<dyn std::error::Error
         core: Core::default(),
     };
     let (mut far, mut packets) = (None, None);
-    let mut ready = Ready::Listening(Duration::from_secs(2));
+    let mut ready = WaitFor::Listening(Duration::from_secs(2));
     while let Some(word) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{word:?} wants a value"));
         match word.to_str() {
@@ -73,7 +74,7 @@ fn arguments() -> Result<(PairSpec, Option<OsString>), Box<dyn std::error::Error
             Some("--copy") => forward.segmentation = Segmentation::CopyWhereUnlimited,
             Some("--ready-port") => {
                 let port = value()?.into_string().map_err(|_| "a port is a number")?.parse()?;
-                ready = Ready::Port(port, Duration::from_secs(10));
+                ready = WaitFor::Port(port, Duration::from_secs(10));
             }
             Some("--") => break,
             _ => return Err(format!("{word:?} is not an option").into()),

@@ -1,17 +1,17 @@
-//! Control groups (cgroups(7)), in which the kernel counts the processes of one end of a trial as one: also those that
-//! nobody waited for, and all of their memory at once. The one rule: where none can be made, and whatever goes wrong
-//! with one, the work goes on and is counted by wait4(2) as ever.
+//! Control groups (cgroups(7)). The kernel counts the processes of one end of a trial together, also those that nobody
+//! waited for, and their memory as one. The one rule: where no group can be made, or one fails, the work goes on and is
+//! counted by wait4(2).
 #![allow(unsafe_code)]
 
 mod figures;
-mod grounds;
+mod hierarchies;
 #[cfg(test)]
 mod tests;
 
 pub use figures::{CpuTime, Figures};
-pub use grounds::{Grounds, Version};
+pub use hierarchies::{ParentGroups, Version};
 
-use crate::process;
+use crate::descriptor;
 use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
@@ -20,11 +20,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often, and how long after each other, a group is tried to be removed whose processes were just killed.
+/// How often the removal of a group is tried whose processes were just killed, and how long between.
 const TRIES: u32 = 200;
 const BETWEEN: Duration = Duration::from_millis(1);
 
-/// A group of processes of our own. Dropping it kills who is left in it and removes it.
+/// A control group of our own. Dropping it kills the processes that are left in it and removes it.
 #[derive(Debug)]
 pub struct Group {
     /// One in each hierarchy that counts something: version 1 has one for each kind of figure.
@@ -64,15 +64,15 @@ impl Group {
     }
 
     /// Readies what a child needs in order to enter it between fork and exec.
-    pub(crate) fn door(&self) -> io::Result<Door> {
+    pub(crate) fn entry(&self) -> io::Result<GroupEntry> {
         let file =
             |folder: &Folder| CString::new(folder.path.join("cgroup.procs").as_os_str().as_bytes());
         let files = self.folders.iter().map(file).collect::<Result<_, _>>()?;
-        let (told, tells) = process::pipe()?;
-        Ok(Door { files, told, tells })
+        let (reader, writer) = descriptor::pipe()?;
+        Ok(GroupEntry { files, reader, writer })
     }
 
-    /// Kills who is left in it.
+    /// Kills the processes that are left in it.
     fn clear(&self) {
         for Folder { path, version, .. } in &self.folders {
             // Version 2 has had a switch for it since Linux 5.14.
@@ -107,30 +107,30 @@ impl Drop for Group {
     }
 }
 
-/// The way into a group, made before the fork.
+/// What a child needs to enter a group. It is made before the fork.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct GroupEntry {
     files: Vec<CString>,
-    told: OwnedFd,
-    tells: OwnedFd,
+    reader: OwnedFd,
+    writer: OwnedFd,
 }
 
-impl Door {
-    /// Between fork and exec: enters, and tells who waits outside where it cannot. System calls only.
+impl GroupEntry {
+    /// Between fork and exec: enters the group, and tells the parent where it cannot. System calls only.
     pub(crate) fn enter(&self) {
         if !self.files.iter().all(|file| enter_by(file)) {
             // SAFETY: a descriptor that is open and one byte of a static string.
-            unsafe { libc::write(self.tells.as_raw_fd(), c"x".as_ptr().cast(), 1) };
+            unsafe { libc::write(self.writer.as_raw_fd(), c"x".as_ptr().cast(), 1) };
         }
     }
 
     /// Once the child has become its program: whether it went in.
-    pub(crate) fn was_taken(&self) -> bool {
-        matches!(process::is_readable(self.told.as_fd()), Ok(false))
+    pub(crate) fn was_entered(&self) -> bool {
+        matches!(descriptor::is_readable(self.reader.as_fd()), Ok(false))
     }
 }
 
-/// Moves this process, by the name that a group has for whoever writes there.
+/// Moves this process into a group: 0 written to its file means the writer.
 fn enter_by(file: &CStr) -> bool {
     // SAFETY: a NUL-terminated string; the descriptor is this call's own; one byte of a static string.
     unsafe {
@@ -144,9 +144,9 @@ fn enter_by(file: &CStr) -> bool {
     }
 }
 
-/// Removes groups whose makers have ended without doing so: they were killed.
+/// Removes groups that earlier runs of ours left behind because they were killed.
 pub fn sweep() {
-    Grounds::here().sweep();
+    ParentGroups::of_this_process().sweep();
 }
 
 /// Whether a process of this number is there.

@@ -1,4 +1,4 @@
-//! The clock's one home.
+//! The clocks of the machine. Nothing else in the workspace reads one.
 #![allow(unsafe_code)]
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the system refused, in one sentence, with the way out where one is known.
+//! An error of the system, in one sentence, with a remedy where one is known.
 
 use std::fmt;
 use std::io;
@@ -44,7 +44,7 @@ impl Os {
             }
             libc::EMFILE => Some("raise the limit on open files: `ulimit -n 65536`"),
             libc::ENFILE => Some("raise the system's limit on open files: `sysctl fs.file-max`"),
-            libc::ENOSPC => Some("make room on the disk (see `df -h`)"),
+            libc::ENOSPC => Some("free space on the disk (see `df -h`)"),
             _ => None,
         }
     }

@@ -1,5 +1,5 @@
-//! Files below one directory, and none above or beside it. The one rule: the kernel itself keeps every
-//! lookup below the root; no path is ever judged by its text alone.
+//! Files below one directory, and none above or beside it. The one rule: the kernel keeps every lookup below the root; no
+//! path is judged by its text alone.
 //!
 //! A symbolic link is followed where all of it stays below the root. Only regular
 //! files and directories open: a FIFO or a device could make a read wait for ever.
@@ -14,7 +14,7 @@ pub use cache::CacheSettings;
 use crate::error::Os;
 use bytes::Bytes;
 use cache::Cache;
-use pieces::{Keep, Pieces, Rooms};
+use pieces::{Keep, PieceBuffers, Pieces};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -29,7 +29,7 @@ pub struct Root {
     directory: OwnedFd,
     small: Cache,
     large: Cache,
-    rooms: Rooms,
+    buffers: PieceBuffers,
 }
 
 /// What a path below the root names.
@@ -93,7 +93,7 @@ impl Root {
             .open(path)
             .map_err(|source| Os::new(format!("open the folder {}", path.display()), source))?;
         let (small, large) = (Cache::small(&settings), Cache::large(&settings));
-        Ok(Self { directory: directory.into(), small, large, rooms: Rooms::default() })
+        Ok(Self { directory: directory.into(), small, large, buffers: PieceBuffers::default() })
     }
 
     /// Looks up `path`, relative to the root, its parts joined by `/`; the empty path is the root.
@@ -133,7 +133,7 @@ impl Root {
             Some(bytes) => (&self.small, Content::Whole(bytes)),
             None => {
                 let keep = if self.large.takes(facts.length) { Keep::Yes } else { Keep::No };
-                let pieces = Pieces::new(facts.length, keep, self.rooms.clone());
+                let pieces = Pieces::new(facts.length, keep, self.buffers.clone());
                 (&self.large, Content::Pieces(pieces))
             }
         };
@@ -175,7 +175,7 @@ impl OpenFile {
             Content::Pieces(pieces) => {
                 let left = self.facts.length.saturating_sub(offset);
                 let length = usize::try_from(left).map_or(length, |left| left.min(length));
-                pieces.read((&self.file, &self.facts), offset, length)
+                pieces.read(&self.file, &self.facts, offset, length)
             }
         }
     }

@@ -1,8 +1,10 @@
-//! Room `os`: what only a system can do. It drives end points over sockets, reads files and the clock; the only
-//! room with file descriptors and `unsafe`.
+//! What needs the operating system: a reactor that drives end points over sockets, files, the clock, processes, network
+//! namespaces and the forwarder of an emulated link. The only crate with file descriptors and `unsafe`.
 
+mod buffer_pool;
 pub mod cgroup;
 pub mod clock;
+mod descriptor;
 pub mod error;
 pub mod files;
 pub mod machine;
@@ -12,3 +14,4 @@ pub mod process_tree;
 pub mod reactor;
 pub mod signal;
 pub mod tcp;
+pub mod udp;

@@ -1,4 +1,4 @@
-//! What all of the machine's processors did, whoever for, as /proc tells it (proc(5), Documentation/accounting/psi).
+//! What all of the machine's processors did, for every program, as /proc tells it (proc(5), Documentation/accounting/psi).
 
 use std::fs;
 use std::time::Duration;
@@ -10,7 +10,7 @@ pub struct CpuTimes {
     pub busy: Duration,
     /// With nothing to do.
     pub idle: Duration,
-    /// In interrupts, which are nobody's: packets of every program pass there.
+    /// In interrupts. No process is charged for them: packets of every program are handled there.
     pub interrupts: Duration,
     /// When a virtual machine's host gave its processors to others.
     pub stolen: Duration,

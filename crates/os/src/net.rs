@@ -1,7 +1,7 @@
 //! Two ends and an emulated link between them, out of namespaces, veth pairs and a forwarding loop.
 //!
-//! `near` and `far` are network namespaces, each with one Ethernet device whose other end stands in the
-//! caller's own namespace; a [`Forwarder`] carries frames from one to the other as a [`link::Link`]
+//! `near` and `far` are network namespaces, each with one Ethernet device whose other end is in the
+//! caller's own namespace. A [`Forwarder`] carries frames from one to the other as a [`link::Link`]
 //! says. All of it belongs to one single-threaded process and dies with it.
 
 mod bridge;
@@ -9,14 +9,15 @@ mod counters;
 mod drops;
 mod forwarder;
 mod frame;
+mod gso_batch;
 mod headers;
-mod held;
 mod host_names;
 mod message;
 mod namespace;
 mod netfilter;
 mod netlink;
 mod offloads;
+mod packet_queue;
 mod packet_socket;
 mod pair;
 pub mod probe;
@@ -24,17 +25,16 @@ mod readiness;
 mod settings;
 mod stamp;
 mod topology;
-mod train;
 mod waiter;
 mod watch;
 
-pub use bridge::can_hold;
+pub use bridge::can_queue_packets;
 pub use counters::{Lateness, LinkCounters, WayCounters};
 pub use forwarder::{ForwardSpec, Forwarder, Observers, Segmentation, Stop, Stopped};
 pub use frame::{Frame, Frames, Passing};
 pub use namespace::{Privilege, probe};
 pub use pair::{PairReport, PairSpec, run_pair};
-pub use readiness::{Listening, Ready};
+pub use readiness::{Listening, WaitFor};
 pub use settings::{Settings, TcpSettings};
 pub use topology::{
     Addresses, NamesFor, Placement, Reception, Side, SuperPackets, Topology, TopologySpec, Wiring,

@@ -1,5 +1,5 @@
-//! Child processes that cannot outlive us. The one rule: whoever starts one can wait for it with a
-//! time-out, end it with all that it started, and learn what it used.
+//! Child processes that cannot outlive us. The one rule: the caller can wait for one with a time-out, end it with all that
+//! it started, and learn what it used.
 #![allow(unsafe_code)]
 
 mod before_exec;
@@ -8,8 +8,10 @@ mod init;
 mod usage;
 
 pub use cores::{allowed_cpus, pin};
-pub(crate) use init::{Init, pipe};
+pub(crate) use init::Init;
 pub use usage::{Counter, Usage, children_usage, own_usage, thread_waited};
+
+pub use crate::descriptor::{is_readable, wait_readable};
 
 use crate::cgroup;
 use crate::error::Os;
@@ -56,8 +58,8 @@ pub struct Setup<'a> {
     pub own_proc: bool,
     /// As whom it runs.
     pub user: User,
-    /// The control group that it is to be counted in, with all that it starts; where it cannot enter, it is counted
-    /// by wait4(2) alone. It is gone when the child is dropped, and who is left in it too.
+    /// The control group that counts it and all that it starts. Where it cannot enter, it is counted by wait4(2) alone.
+    /// Dropping the child removes the group and kills what is left in it.
     pub account: Option<cgroup::Group>,
 }
 
@@ -115,15 +117,15 @@ pub fn spawn(mut command: Command, setup: Setup<'_>) -> Result<Child, Os> {
     let cpus = cpu_set(&setup.cpus);
     let own_proc = setup.own_proc;
     let maps = (setup.user == User::Ordinary).then(Maps::to_ordinary);
-    let door = setup.account.as_ref().and_then(|account| account.door().ok()).map(Arc::new);
-    let entrance = door.clone();
+    let entry = setup.account.as_ref().and_then(|account| account.entry().ok()).map(Arc::new);
+    let entrance = entry.clone();
     // SAFETY: the closure makes system calls only, allocates nothing, and uses values that were made
     // before the fork; the descriptor is open until spawn() returns.
     unsafe {
         command.pre_exec(move || {
             // First: what comes later may take the rights for it away.
-            if let Some(door) = &entrance {
-                door.enter();
+            if let Some(entry) = &entrance {
+                entry.enter();
             }
             prepare(group, network, cpus.as_ref(), own_proc)?;
             maps.as_ref().map_or(Ok(()), Maps::enter)?;
@@ -155,7 +157,7 @@ pub fn spawn(mut command: Command, setup: Setup<'_>) -> Result<Child, Os> {
     // SAFETY: a new descriptor that nobody else owns.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd as RawFd) };
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let counts = door.is_some_and(|door| door.was_taken());
+    let counts = entry.is_some_and(|entry| entry.was_entered());
     let account = setup.account.map(|group| Account { group, counts });
     Ok(Child { pid, pidfd, group, exit: None, account, stdin, stdout, stderr })
 }
@@ -321,48 +323,10 @@ pub fn raise_descriptors() -> u64 {
     if refused { limit.rlim_cur } else { raised.rlim_cur }
 }
 
-/// Whether something can be read at once: bytes, or the end.
-pub fn is_readable(fd: BorrowedFd<'_>) -> Result<bool, Os> {
-    wait_readable(fd, Some(Duration::ZERO))
-}
-
 /// Leaves Ctrl-C and Ctrl-\ at the terminal to the children that share our group.
 pub fn ignore_terminal_signals() {
     for signal in [libc::SIGINT, libc::SIGQUIT] {
         // SAFETY: SIG_IGN runs no code.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
-    }
-}
-
-/// Waits until something can be read, or the end; whether it can, when `timeout` came first.
-pub fn wait_readable(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<bool, Os> {
-    wait_for(fd, libc::POLLIN, timeout)
-}
-
-/// Waits for any of `events`, or the end; whether one came, when `timeout` came first.
-pub(crate) fn wait_for(
-    fd: BorrowedFd<'_>,
-    events: libc::c_short,
-    timeout: Option<Duration>,
-) -> Result<bool, Os> {
-    let deadline = timeout.map(|timeout| crate::clock::now() + timeout);
-    loop {
-        // Rounded up, so that a wait never ends before its time.
-        let millis = deadline.map_or(-1, |deadline| {
-            let left = deadline.since(crate::clock::now()).as_nanos().div_ceil(1_000_000);
-            left.min(1 << 30) as libc::c_int
-        });
-        let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 };
-        // SAFETY: one valid pollfd.
-        match unsafe { libc::poll(&raw mut poll, 1, millis) } {
-            0 => return Ok(false),
-            count if count > 0 => return Ok(true),
-            _ => {
-                let error = io::Error::last_os_error();
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return Err(Os::new("wait for a child", error));
-                }
-            }
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! What a process and all that it started take, read from /proc while they live.
+//! Processor time of a process and of all that it started, read from /proc while they run.
 
 use crate::machine::CpuTimes;
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! Ctrl-C and its kin, as a counter and a descriptor to wait on. The one rule: the handler itself does
-//! nothing but count and wake.
+//! Ctrl-C and the other signals that end a process, as a counter and a descriptor to wait on. The one rule: the handler
+//! only counts and wakes.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};

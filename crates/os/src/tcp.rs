@@ -2,7 +2,7 @@
 //! option that is set can be read back ([`TcpFacts`]).
 #![allow(unsafe_code)]
 
-mod address;
+pub(crate) mod address;
 mod facts;
 mod fast_open;
 pub(crate) mod option;
@@ -12,8 +12,8 @@ pub use facts::TcpFacts;
 pub use fast_open::fetch_cookie;
 pub use option::probe_congestion_control;
 pub(crate) use stream::{
-    Calls, Connect, connect, discard, end, receive, reset_on_close, send, send_fin, set_calls,
-    take_error, unsent,
+    Calls, Connect, connect, discard, end, is_queue_empty, receive, reset_on_close, send, send_fin,
+    set_calls, take_error, unsent,
 };
 
 use crate::error::Os;

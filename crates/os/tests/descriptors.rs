@@ -6,7 +6,7 @@ mod script;
 
 use endpoint::Action;
 use os::reactor::Backend;
-use script::{Script, Seen, is_there, listening};
+use script::{Desk, Seen, is_there, listening, scripted_from};
 use std::io::Read;
 use std::net::TcpStream;
 use std::time::Duration;
@@ -34,7 +34,9 @@ fn rests_and_accepts_again(backend: Backend) {
     let mut hoard: Vec<_> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
     assert!(hoard.len() > 8, "descriptors were there to be taken");
     let mut timeouts = 0;
-    let mut end_point = Script::new(|desk, seen| match seen {
+    let begin =
+        Desk { timeout: Some(os::clock::now() + Duration::from_millis(50)), ..Desk::default() };
+    let mut end_point = scripted_from(begin, |desk, seen| match seen {
         Seen::Timeout => {
             timeouts += 1;
             hoard.clear();
@@ -47,7 +49,6 @@ fn rests_and_accepts_again(backend: Backend) {
         Seen::Stop => desk.act(Action::Finish),
         other => panic!("{other:?}"),
     });
-    end_point.desk.timeout = Some(os::clock::now() + Duration::from_millis(50));
     let peer = std::thread::spawn(move || {
         let mut waiting = waiting;
         waiting.read_to_end(&mut Vec::new()).unwrap()

@@ -159,7 +159,7 @@ fn transfers_whole(how: &str) -> (Vec<Row>, String) {
 #[test]
 fn packets_that_the_kernel_holds_fare_as_those_that_are_copied() {
     for (how, manner) in [("--keep-whole", "held by the kernel"), ("--copy", "copied")] {
-        if how == "--keep-whole" && !os::net::can_hold() {
+        if how == "--keep-whole" && !os::net::can_queue_packets() {
             println!(
                 "unsupported: packets are held by a kernel with br_netfilter and nfnetlink_queue"
             );

@@ -8,7 +8,7 @@ use endpoint::{Action, SocketError, SocketId, SocketSettings};
 use os::error::Os;
 use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
 use os::tcp::{Listener, Sharing};
-use script::{Script, Seen, listening};
+use script::{Seen, desk_with, listening, scripted, scripted_from};
 use std::cell::RefCell;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -27,7 +27,12 @@ with_each_backend! {
     a_paused_socket_is_not_read_until_it_is_resumed
     a_paused_peer_is_held_back_and_loses_nothing
     a_reset_is_told_of_a_paused_socket
+    all_that_had_arrived_comes_before_the_socket_is_drained
+    a_socket_is_drained_as_often_as_it_asks
+    a_socket_that_asks_while_it_connects_is_drained_once_it_is_connected
+    a_socket_that_has_ended_is_not_drained
     a_reactor_that_has_run_runs_again
+    nothing_is_told_to_an_end_point_that_has_finished
     connections_spread_over_listeners_that_share_an_address
     a_listener_from_outside_is_taken_over
 }
@@ -65,7 +70,7 @@ fn bytes_are_echoed_and_a_half_closed_peer_still_gets_its_answer(backend: Backen
         assert_eq!(back.len(), body.len() + 4);
         assert!(back.starts_with(&body) && back.ends_with(b"done"));
     });
-    let mut end_point = Script::new(|desk, seen| match seen {
+    let mut end_point = scripted(|desk, seen| match seen {
         Seen::Bytes(socket, bytes) => desk.send(socket, &bytes),
         Seen::Eof(socket) => {
             // What is said here waits for what is still to be sent.
@@ -87,11 +92,11 @@ fn a_connect_that_nobody_takes_is_refused(backend: Backend) {
     // tcpmux: outside the range from which any other program is given ports at random.
     let port = SocketAddr::from(([127, 0, 0, 1], 1));
     let failed = Rc::new(RefCell::new(None));
-    let mut end_point = Script::new(|desk, seen| {
-        *failed.borrow_mut() = Some(seen);
-        desk.act(Action::Finish);
-    });
-    end_point.desk.act(connect_to(port, Duration::from_secs(5)));
+    let mut end_point =
+        scripted_from(desk_with(connect_to(port, Duration::from_secs(5))), |desk, seen| {
+            *failed.borrow_mut() = Some(seen);
+            desk.act(Action::Finish);
+        });
     lonely(backend).unwrap().run(&mut end_point).unwrap();
     assert_eq!(*failed.borrow(), Some(Seen::Failed(SOCKET, SocketError::Refused)));
 }
@@ -104,11 +109,11 @@ fn a_connect_without_an_answer_times_out(backend: Backend) {
     let address = listener.local_addr().unwrap();
     let _fills_the_backlog = TcpStream::connect(address).unwrap();
     let mut seen_last = None;
-    let mut end_point = Script::new(|desk, seen| {
-        seen_last = Some(seen);
-        desk.act(Action::Finish);
-    });
-    end_point.desk.act(connect_to(address, Duration::from_millis(50)));
+    let mut end_point =
+        scripted_from(desk_with(connect_to(address, Duration::from_millis(50))), |desk, seen| {
+            seen_last = Some(seen);
+            desk.act(Action::Finish);
+        });
     lonely(backend).unwrap().run(&mut end_point).unwrap();
     assert_eq!(seen_last, Some(Seen::Failed(SOCKET, SocketError::TimedOut)));
 }
@@ -125,14 +130,14 @@ fn an_end_point_that_has_said_all_is_not_asked_again(backend: Backend) {
         }
         stop.stop();
     });
-    let mut end_point = Script::new(|desk, seen| match seen {
+    let mut end_point = scripted(|desk, seen| match seen {
         Seen::Bytes(socket, _) => desk.send(socket, b"answer"),
         Seen::Stop => desk.act(Action::Finish),
         _ => {}
     });
     reactor.run(&mut end_point).unwrap();
     peer.join().unwrap();
-    assert_eq!(end_point.desk.asked, ANSWERS, "once for each answer");
+    assert_eq!(end_point.inner().desk.asked, ANSWERS, "once for each answer");
 }
 
 fn a_client_speaks_first_and_reads_to_the_end(backend: Backend) {
@@ -145,16 +150,18 @@ fn a_client_speaks_first_and_reads_to_the_end(backend: Backend) {
         stream.write_all(&said).unwrap();
     });
     let mut got = Vec::new();
-    let mut end_point = Script::new(|desk, seen| match seen {
-        Seen::Connected(socket) => desk.send(socket, b"hello"),
-        Seen::Bytes(_, bytes) => got.extend_from_slice(&bytes),
-        Seen::Eof(socket) => {
-            desk.act(Action::Close(socket));
-            desk.act(Action::Finish);
-        }
-        other => panic!("{other:?}"),
-    });
-    end_point.desk.act(connect_to(address, Duration::from_secs(5)));
+    let mut end_point =
+        scripted_from(desk_with(connect_to(address, Duration::from_secs(5))), |desk, seen| {
+            match seen {
+                Seen::Connected(socket) => desk.send(socket, b"hello"),
+                Seen::Bytes(_, bytes) => got.extend_from_slice(&bytes),
+                Seen::Eof(socket) => {
+                    desk.act(Action::Close(socket));
+                    desk.act(Action::Finish);
+                }
+                other => panic!("{other:?}"),
+            }
+        });
     lonely(backend).unwrap().run(&mut end_point).unwrap();
     assert_eq!(got, b"hello");
     peer.join().unwrap();
@@ -170,7 +177,7 @@ fn little_is_asked_for_while_the_peer_does_not_read(backend: Backend) {
         stream
     });
     const ALL: usize = 100_000_000;
-    let mut end_point = Script::new(|desk, seen| match seen {
+    let mut end_point = scripted(|desk, seen| match seen {
         // A body of any length: what is taken out is put back.
         Seen::Bytes(socket, _) => desk.send(socket, &vec![0; ALL]),
         Seen::Stop => desk.act(Action::Finish),
@@ -178,10 +185,14 @@ fn little_is_asked_for_while_the_peer_does_not_read(backend: Backend) {
     });
     reactor.run(&mut end_point).unwrap();
     let low_water = SocketSettings::default().unsent_low_water as usize;
-    assert_eq!(end_point.desk.room, low_water);
-    assert!(end_point.desk.given >= low_water);
+    assert_eq!(end_point.inner().desk.limit, low_water);
+    assert!(end_point.inner().desk.given >= low_water);
     // The peer's receive buffer (6 MB at most, tcp_rmem) and what may lie unsent here.
-    assert!(end_point.desk.given < 8_000_000, "{} bytes were decided on", end_point.desk.given);
+    assert!(
+        end_point.inner().desk.given < 8_000_000,
+        "{} bytes were decided on",
+        end_point.inner().desk.given
+    );
     drop(peer.join().unwrap());
 }
 
@@ -202,7 +213,7 @@ fn an_abort_is_a_reset_and_a_close_is_not(backend: Backend) {
             outcome
         });
         let mut last = Some(action);
-        let mut end_point = Script::new(|desk, seen| match seen {
+        let mut end_point = scripted(|desk, seen| match seen {
             Seen::Bytes(socket, _) => {
                 if let Some(action) = last.take() {
                     desk.send(socket, b"bye");
@@ -226,7 +237,7 @@ fn a_paused_socket_is_not_read_until_it_is_resumed(backend: Backend) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"one").unwrap();
     let mut order = Vec::new();
-    let mut end_point = Script::new(|desk, seen| match seen {
+    let mut end_point = scripted(|desk, seen| match seen {
         Seen::Accepted(socket) => {
             desk.act(Action::Pause(socket));
             desk.timeout = Some(os::clock::now() + Duration::from_millis(50));
@@ -263,7 +274,7 @@ fn a_paused_peer_is_held_back_and_loses_nothing(backend: Backend) {
     let (mut taken, mut resumed) = (0, false);
     let mut peer = Some(peer);
     let mut sent = 0;
-    let mut end_point = Script::new(|desk, seen| match seen {
+    let mut end_point = scripted(|desk, seen| match seen {
         Seen::Bytes(socket, bytes) => {
             assert!(taken == 0 || resumed, "a paused socket was read");
             taken += bytes.len();
@@ -296,7 +307,7 @@ fn a_reset_is_told_of_a_paused_socket(backend: Backend) {
     let (mut reactor, address, _stop) = listening(backend).unwrap();
     let mut stream = Some(TcpStream::connect(address).unwrap());
     let mut last = None;
-    let mut end_point = Script::new(|desk, seen| match seen {
+    let mut end_point = scripted(|desk, seen| match seen {
         Seen::Accepted(socket) => {
             desk.act(Action::Pause(socket));
             desk.timeout = Some(os::clock::now() + Duration::from_millis(20));
@@ -321,6 +332,154 @@ fn a_reset_is_told_of_a_paused_socket(backend: Backend) {
     assert_eq!(last, Some(Seen::Failed(SOCKET, SocketError::Reset)));
 }
 
+/// A peer that sends so many bytes at once, and keeps its connection until `stop`.
+fn sender(address: SocketAddr, bytes: usize) -> thread::JoinHandle<TcpStream> {
+    thread::spawn(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(&vec![b'x'; bytes]).unwrap();
+        stream
+    })
+}
+
+fn all_that_had_arrived_comes_before_the_socket_is_drained(backend: Backend) {
+    const SENT: usize = 200_000;
+    for asks_early in [true, false] {
+        let (mut reactor, address, stop) = listening(backend).unwrap();
+        let mut peer = Some(sender(address, SENT));
+        let mut stream = None;
+        let (mut taken, mut drained) = (0, Vec::new());
+        let mut end_point = scripted(|desk, seen| match seen {
+            Seen::Accepted(socket) => {
+                desk.act(Action::Pause(socket));
+                desk.timeout = Some(os::clock::now());
+                if asks_early {
+                    desk.act(Action::AwaitDrained(socket));
+                }
+            }
+            Seen::Timeout if peer.as_ref().is_some_and(|peer| !peer.is_finished()) => {
+                desk.timeout = Some(os::clock::now() + Duration::from_millis(5));
+            }
+            Seen::Timeout => {
+                stream = peer.take().map(|peer| peer.join().unwrap());
+                desk.act(Action::Resume(SOCKET));
+            }
+            Seen::Bytes(socket, bytes) => {
+                if !asks_early && taken == 0 {
+                    desk.act(Action::AwaitDrained(socket));
+                }
+                taken += bytes.len();
+            }
+            Seen::Drained(_) => {
+                drained.push(taken);
+                stop.stop();
+            }
+            Seen::Stop => desk.act(Action::Finish),
+            other => panic!("{other:?}"),
+        });
+        reactor.run(&mut end_point).unwrap();
+        assert_eq!(drained, [SENT]);
+    }
+}
+
+fn a_socket_is_drained_as_often_as_it_asks(backend: Backend) {
+    let (mut reactor, address, _stop) = listening(backend).unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"x").unwrap();
+    let (mut drained, mut taken) = (0, 0);
+    let mut end_point = scripted(|desk, seen| match seen {
+        Seen::Accepted(socket) => desk.act(Action::AwaitDrained(socket)),
+        Seen::Bytes(_, bytes) => taken += bytes.len(),
+        Seen::Drained(socket) => {
+            drained += 1;
+            desk.act(match drained {
+                20 => Action::Finish,
+                _ => Action::AwaitDrained(socket),
+            });
+        }
+        other => panic!("{other:?}"),
+    });
+    reactor.run(&mut end_point).unwrap();
+    assert_eq!((drained, taken), (20, 1));
+}
+
+fn a_socket_that_asks_while_it_connects_is_drained_once_it_is_connected(backend: Backend) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut begin = desk_with(connect_to(listener.local_addr().unwrap(), Duration::from_secs(5)));
+    begin.act(Action::AwaitDrained(SOCKET));
+    let mut order = Vec::new();
+    let mut end_point = scripted_from(begin, |desk, seen| {
+        if matches!(seen, Seen::Drained(_)) {
+            desk.act(Action::Finish);
+        }
+        order.push(seen);
+    });
+    lonely(backend).unwrap().run(&mut end_point).unwrap();
+    assert_eq!(order, [Seen::Connected(SOCKET), Seen::Drained(SOCKET)]);
+}
+
+fn a_socket_that_has_ended_is_not_drained(backend: Backend) {
+    let (mut reactor, address, stop) = listening(backend).unwrap();
+    let mut peer = Some(sender(address, 1_000));
+    let mut order = Vec::new();
+    let mut end_point = scripted(|desk, seen| match seen {
+        Seen::Accepted(socket) => {
+            desk.act(Action::AwaitDrained(socket));
+            desk.act(Action::Pause(socket));
+            desk.timeout = Some(os::clock::now());
+        }
+        Seen::Timeout => match peer.take_if(|peer| peer.is_finished()) {
+            None if peer.is_some() => {
+                desk.timeout = Some(os::clock::now() + Duration::from_millis(5));
+            }
+            None => stop.stop(),
+            Some(peer) => {
+                drop(peer.join().unwrap());
+                desk.act(Action::Resume(SOCKET));
+                // Time for an answer that is not to come.
+                desk.timeout = Some(os::clock::now() + Duration::from_millis(50));
+            }
+        },
+        Seen::Stop => desk.act(Action::Finish),
+        seen => order.push(seen),
+    });
+    reactor.run(&mut end_point).unwrap();
+    assert_eq!(order, [Seen::Bytes(SOCKET, vec![b'x'; 1_000]), Seen::Eof(SOCKET)]);
+}
+
+/// `Checked` fails this where anything follows the end.
+fn nothing_is_told_to_an_end_point_that_has_finished(backend: Backend) {
+    let (mut reactor, address, stop) = listening(backend).unwrap();
+    let streams: Vec<_> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();
+    stop.stop();
+    let mut accepted = 0;
+    let mut end_point = scripted(|desk, seen| {
+        if let Seen::Accepted(socket) = seen {
+            accepted += 1;
+            if accepted == 3 {
+                desk.timeout = Some(os::clock::now());
+                // More than its peer takes, so that the reactor goes on for a while.
+                desk.send(socket, &vec![0; 10_000_000]);
+                desk.act(Action::Close(socket));
+                desk.act(Action::Finish);
+            }
+        }
+    });
+    let peers = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(100));
+        drop(streams);
+    });
+    reactor.run(&mut end_point).unwrap();
+    assert_eq!(accepted, 3);
+    peers.join().unwrap();
+    // Those that waited meanwhile are the next run's.
+    let mut end_point = scripted(|desk, seen| {
+        if matches!(seen, Seen::Accepted(_)) {
+            desk.act(Action::Finish);
+        }
+    });
+    reactor.run(&mut end_point).unwrap();
+}
+
 fn a_reactor_that_has_run_runs_again(backend: Backend) {
     let (mut reactor, address, _stop) = listening(backend).unwrap();
     for round in 0..3_u8 {
@@ -331,7 +490,7 @@ fn a_reactor_that_has_run_runs_again(backend: Backend) {
             assert!(stream.read_to_end(&mut Vec::new()).unwrap_or(0) == 0);
         });
         let mut seen_last = None;
-        let mut end_point = Script::new(|desk, seen| {
+        let mut end_point = scripted(|desk, seen| {
             if matches!(seen, Seen::Bytes(..)) {
                 desk.act(Action::Finish);
             }
@@ -414,7 +573,7 @@ fn connections_spread_over_listeners_that_share_an_address(backend: Backend) {
                 let mut reactor = reactor(backend, stop).unwrap();
                 reactor.listen(listener).unwrap();
                 let mut accepted = 0;
-                let mut end_point = Script::new(|desk, seen| match seen {
+                let mut end_point = scripted(|desk, seen| match seen {
                     Seen::Accepted(socket) => {
                         accepted += 1;
                         desk.act(Action::Close(socket));
@@ -445,7 +604,7 @@ fn a_listener_from_outside_is_taken_over(backend: Backend) {
     reactor.listen(listener).unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"hello").unwrap();
-    let mut end_point = Script::new(|desk, seen| {
+    let mut end_point = scripted(|desk, seen| {
         if let Seen::Bytes(socket, bytes) = seen {
             desk.send(socket, &bytes);
             desk.act(Action::Close(socket));

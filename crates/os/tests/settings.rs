@@ -4,9 +4,9 @@
 mod script;
 
 use endpoint::{Action, CongestionControl, Nagle, SocketSettings};
-use os::reactor::{Backend, Moment, Reactor, ReactorSettings, Stop};
+use os::reactor::{Backend, Reactor, ReactorSettings, SocketStage, Stop};
 use os::tcp::{Listener, Sharing, TcpFacts, probe_congestion_control};
-use script::{Script, Seen};
+use script::{Seen, scripted};
 use std::cell::RefCell;
 use std::fs;
 use std::io::{ErrorKind, Read};
@@ -49,10 +49,10 @@ fn facts_of_an_accepted_socket(
     reactor.listen(listener).unwrap();
     let facts = Rc::new(RefCell::new(Vec::new()));
     let keep = Rc::clone(&facts);
-    reactor.observe(Box::new(move |_socket, moment, facts| {
-        keep.borrow_mut().push((moment, facts.clone()));
+    reactor.observe(Box::new(move |_socket, stage, facts| {
+        keep.borrow_mut().push((stage, facts.clone()));
     }));
-    let mut end_point = Script::new(|desk, seen| match seen {
+    let mut end_point = scripted(|desk, seen| match seen {
         Seen::Accepted(socket) => {
             desk.act(Action::Close(socket));
             desk.act(Action::Finish);
@@ -64,8 +64,8 @@ fn facts_of_an_accepted_socket(
     });
     reactor.run(&mut end_point).unwrap();
     peer.join().unwrap();
-    let (moments, facts): (Vec<_>, Vec<_>) = facts.take().into_iter().unzip();
-    assert_eq!(moments, [Moment::Opened, Moment::Closing]);
+    let (stages, facts): (Vec<_>, Vec<_>) = facts.take().into_iter().unzip();
+    assert_eq!(stages, [SocketStage::Opened, SocketStage::Closing]);
     facts.try_into().unwrap()
 }
 

@@ -2,7 +2,7 @@
 //! and tells what came.
 
 use crate::error::Trouble;
-use os::net::probe::{Arrival, PingSpec, Receiver, StreamSpec, held_up, ping, send_stream};
+use os::net::probe::{Arrival, PingSpec, Receiver, StreamSpec, core_delays, ping, send_stream};
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -73,7 +73,7 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
         }
         ProbeJob::Poll { span } => {
             ready()?;
-            ProbeReport::Polled(held_up(span, MOMENTS))
+            ProbeReport::Polled(core_delays(span, MOMENTS))
         }
         ProbeJob::Drain { port } => drain(port)
             .map_err(|error| Trouble::failed(format!("taking in on port {port}: {error}")))?,

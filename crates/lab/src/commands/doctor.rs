@@ -82,7 +82,7 @@ fn trials() -> Finding {
 }
 
 fn holding() -> Finding {
-    let (state, what, remedy) = match os::net::can_hold() {
+    let (state, what, remedy) = match os::net::can_queue_packets() {
         true => (
             State::Good,
             "are held by the kernel where a link of less than 1 ms neither limits nor loses",
@@ -127,7 +127,7 @@ fn clock() -> Finding {
 }
 
 fn accounts() -> Finding {
-    let (name, grounds) = ("control groups", os::cgroup::Grounds::here());
+    let (name, grounds) = ("control groups", os::cgroup::ParentGroups::of_this_process());
     let (state, what, remedy) = match grounds.refused() {
         None => (State::Good, "can be made", ""),
         Some(why) => (State::Fair, why, "systemd-run --user --scope wirelap …"),

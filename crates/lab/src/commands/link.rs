@@ -9,8 +9,8 @@ use crate::inputs::links;
 use crate::link::capture::{self, Capture};
 use ::link::LinkSpec;
 use os::net::{
-    Core, ForwardSpec, Frame, Frames, LinkCounters, Observers, PairSpec, Ready, Reception,
-    Segmentation, TopologySpec, run_pair,
+    Core, ForwardSpec, Frame, Frames, LinkCounters, Observers, PairSpec, Reception, Segmentation,
+    TopologySpec, WaitFor, run_pair,
 };
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
@@ -50,8 +50,8 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, Trouble> {
     let (core, reception) = take_core(&cpus, (&link, segmentation))?;
     let forward = ForwardSpec { link, seed: args.seed, segmentation, core };
     let ready = match args.ready_port {
-        Some(port) => Ready::Port(port, PORT_WAIT),
-        None => Ready::Listening(LISTEN_WAIT),
+        Some(port) => WaitFor::Port(port, PORT_WAIT),
+        None => WaitFor::Listening(LISTEN_WAIT),
     };
     let spec = PairSpec {
         topology: TopologySpec { reception, ..TopologySpec::default() },

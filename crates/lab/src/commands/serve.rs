@@ -11,7 +11,7 @@ use endpoint::{CongestionControl, SocketSettings};
 use origin::{AccessLog, AccessRecord, ListenerKind, Origin, OriginConfig, Parts, WallClock};
 use os::error::Os;
 use os::files::{CacheSettings, Root};
-use os::reactor::{Backend, Depth, Reactor, ReactorSettings, Stop};
+use os::reactor::{AdaptiveSendBuffer, Backend, Reactor, ReactorSettings, Stop};
 use os::signal::Interrupts;
 use os::tcp::{Listener, probe_congestion_control};
 use secure::{
@@ -144,8 +144,10 @@ impl Worker {
     fn run(self) -> Result<(), Os> {
         let root = Root::open(&self.dir, CacheSettings::default())?;
         let core = self.core % machine::cores() as usize;
-        let (core, backend, depth) = (Some(core), self.backend, Depth::ByPath);
-        let settings = ReactorSettings { core, backend, depth, ..ReactorSettings::default() };
+        let (core, backend) = (Some(core), self.backend);
+        let adaptive_send_buffer = AdaptiveSendBuffer::On;
+        let settings =
+            ReactorSettings { core, backend, adaptive_send_buffer, ..ReactorSettings::default() };
         let mut reactor = Reactor::new(settings, self.stop)?;
         for listener in self.listeners {
             reactor.listen(listener)?;

@@ -2,7 +2,7 @@
 
 use super::sink::Wish;
 use client::Report;
-use os::files::writer::Whole;
+use os::files::writer::WrittenFile;
 use serde::Serialize;
 use unit::{Instant, format_duration};
 
@@ -12,7 +12,7 @@ pub(crate) struct Outcome {
     pub(crate) wish: Wish,
     pub(crate) report: Report,
     /// The file, or why it is not there.
-    pub(crate) result: Result<Whole, String>,
+    pub(crate) result: Result<WrittenFile, String>,
 }
 
 /// The line of JSON. Names are added, never changed.
@@ -38,7 +38,11 @@ struct Line<'a> {
 
 impl Outcome {
     /// What the machine tells and what the disk says, put together.
-    pub(crate) fn new(wish: Wish, report: Report, written: Option<Result<Whole, String>>) -> Self {
+    pub(crate) fn new(
+        wish: Wish,
+        report: Report,
+        written: Option<Result<WrittenFile, String>>,
+    ) -> Self {
         let result = match (&report.failure, written) {
             // The disk's own words are nearer to the cause.
             (_, Some(Err(why))) => Err(why),

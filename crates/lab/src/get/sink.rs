@@ -5,8 +5,8 @@ use super::names::Target;
 use super::progress::Meter;
 use client::{Beginning, FileId, Note, Refusal, Sink};
 use os::files::writer::{
-    DigestWish, PartId, PartSpec, Whole, WriteError, Writer, WriterSettings, discard, inspect,
-    take_over,
+    DigestWish, PartId, PartSpec, WriteError, Writer, WriterSettings, WrittenFile, discard,
+    inspect, take_over,
 };
 use secure::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ struct Entry {
     wish: Wish,
     part: Option<PartId>,
     stream: Option<Stream>,
-    outcome: Option<Result<Whole, String>>,
+    outcome: Option<Result<WrittenFile, String>>,
 }
 
 /// Something that takes bytes in their order, once.
@@ -69,10 +69,11 @@ impl Outputs {
     }
 
     /// Waits for the disk, and tells what became of each file: None for one that never was whole.
-    pub(crate) fn close(self) -> Vec<(Wish, Option<Result<Whole, String>>)> {
+    pub(crate) fn close(self) -> Vec<(Wish, Option<Result<WrittenFile, String>>)> {
         self.meter.clear();
         let closed = self.writer.map(Writer::close).unwrap_or_default();
-        let mut written: BTreeMap<PartId, Result<Whole, WriteError>> = closed.into_iter().collect();
+        let mut written: BTreeMap<PartId, Result<WrittenFile, WriteError>> =
+            closed.into_iter().collect();
         let outcome = |entry: Entry| {
             let of_part = entry.part.and_then(|part| written.remove(&part));
             let outcome = match of_part {
@@ -154,7 +155,7 @@ impl Sink for Outputs {
 
     fn room(&mut self, file: FileId, at: u64, at_most: u64) -> Option<&mut [u8]> {
         let part = self.entries.get(file.0)?.part?;
-        self.writer.as_mut()?.room(part, at, at_most)
+        self.writer.as_mut()?.receive_buffer(part, at, at_most)
     }
 
     fn filled(&mut self, file: FileId, at: u64, bytes: usize) -> Result<(), Refusal> {
@@ -177,7 +178,7 @@ impl Sink for Outputs {
         }
         let Some(stream) = entry.stream.take() else { return Ok(()) };
         let digest = stream.hash.map(Sha256::finish);
-        entry.outcome = Some(Ok(Whole { length, digest }));
+        entry.outcome = Some(Ok(WrittenFile { length, digest }));
         judge(&entry.wish, digest)
     }
 

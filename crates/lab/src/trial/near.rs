@@ -13,7 +13,7 @@ use client::{
     Work,
 };
 use endpoint::EndPoint;
-use os::reactor::{LoopTimes, Moment, Reactor, ReactorSettings, Stop, Timing};
+use os::reactor::{LoopTimes, Reactor, ReactorSettings, SocketStage, Stop, Timing};
 use os::tcp::TcpFacts;
 use page::{Browser, Counts, Kind, Load, Page, ResourceId};
 use std::cell::RefCell;
@@ -106,8 +106,8 @@ fn run_client<E: EndPoint>(client: &mut E) -> Result<Said, Trouble> {
     let mut reactor =
         Reactor::new(timed(), Stop::new().map_err(console::lacking)?).map_err(console::lacking)?;
     let witness = settings.clone();
-    reactor.observe(Box::new(move |_, moment, facts| {
-        note_facts(&mut witness.borrow_mut(), moment, facts)
+    reactor.observe(Box::new(move |_, stage, facts| {
+        note_facts(&mut witness.borrow_mut(), stage, facts)
     }));
     reactor.run(client).map_err(console::lacking)?;
     let times = reactor.loop_times();
@@ -130,9 +130,9 @@ fn request(call: &Call) -> FetchSpec {
 
 /// What the kernel says of a connection: the same for all of them, so the last one's word is kept. A connection that
 /// begins with its first bytes (Fast Open) gets its congestion control with them: it is asked again at the end.
-fn note_facts(settings: &mut BTreeMap<String, String>, moment: Moment, facts: &TcpFacts) {
+fn note_facts(settings: &mut BTreeMap<String, String>, stage: SocketStage, facts: &TcpFacts) {
     settings.insert("near socket congestion control".to_owned(), facts.congestion_control.clone());
-    if moment == Moment::Opened {
+    if stage == SocketStage::Opened {
         settings.insert("near socket nodelay".to_owned(), facts.no_delay.to_string());
         settings.insert("near socket segment size".to_owned(), facts.segment_size.to_string());
         settings

@@ -26,7 +26,7 @@ fn a_disk_without_room_is_told_before_the_transfer() {
     let url = server.url("/file");
     let line = format!("$W get --output-dir disk {url}; code=$?; ls -A disk; exit $code");
     let Some(ran) = on_disk(&bench, "4m", &line) else { return };
-    ran.said(1, &["cannot make room for disk/file", "No space left", "df -h"]);
+    ran.said(1, &["cannot reserve space for disk/file", "No space left", "df -h"]);
     assert_eq!(ran.out, "", "{ran:?}");
 }
 

@@ -9,7 +9,7 @@ use endpoint::SocketSettings;
 use files_adapter::FilesAdapter;
 use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
 use os::files::{CacheSettings, Root};
-use os::reactor::{Depth, Reactor, ReactorSettings, Stop};
+use os::reactor::{AdaptiveSendBuffer, Reactor, ReactorSettings, Stop};
 use os::tcp::Listener;
 use secure::{Authority, AuthoritySpec, Ciphers, ServerTls, ServerTlsOptions};
 use std::error::Error;
@@ -72,13 +72,14 @@ fn listen(arguments: &Arguments) -> Outcome<(OriginConfig, Vec<Vec<Listener>>)> 
 fn serve(
     config: OriginConfig,
     stop: Stop,
-    (folder, depth): (PathBuf, Depth),
+    (folder, depth): (PathBuf, AdaptiveSendBuffer),
     (core, listeners): (usize, Vec<Listener>),
 ) -> Outcome<()> {
     let root = Root::open(&folder, CacheSettings::default())?;
     let cores = thread::available_parallelism()?.get();
     let core = Some(core % cores);
-    let settings = ReactorSettings { core, depth, ..ReactorSettings::default() };
+    let settings =
+        ReactorSettings { core, adaptive_send_buffer: depth, ..ReactorSettings::default() };
     let mut reactor = Reactor::new(settings, stop)?;
     for listener in listeners {
         reactor.listen(listener)?;
@@ -98,13 +99,13 @@ struct Arguments {
     listen: Vec<(SocketAddr, Kind)>,
     threads: usize,
     low_water: u32,
-    depth: Depth,
+    depth: AdaptiveSendBuffer,
 }
 
 impl Arguments {
     fn read(mut words: impl Iterator<Item = String>) -> Outcome<Self> {
         let low_water = SocketSettings::default().unsent_low_water;
-        let (listen, depth) = (Vec::new(), Depth::Fixed);
+        let (listen, depth) = (Vec::new(), AdaptiveSendBuffer::Off);
         let mut read = Self { folder: ".".into(), listen, threads: 1, low_water, depth };
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} needs a value"));
@@ -112,7 +113,7 @@ impl Arguments {
                 "--listen" => read.listen.push((value()?.parse()?, Kind::Clear)),
                 "--listen-tls" => read.listen.push((value()?.parse()?, Kind::Tls)),
                 "--low-water" => read.low_water = value()?.parse()?,
-                "--deep" => read.depth = Depth::ByPath,
+                "--deep" => read.depth = AdaptiveSendBuffer::On,
                 "--threads" => read.threads = value()?.parse::<usize>()?.max(1),
                 _ => read.folder = word.into(),
             }

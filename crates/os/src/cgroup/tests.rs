@@ -55,9 +55,9 @@ fn the_one_hierarchy_of_version_2_counts_both_beside_our_own_group() {
     let root = FakeRoot::new("v2");
     root.write(&format!("{SLICE}/cgroup.subtree_control"), "cpu memory pids\n");
     root.write(&format!("{SLICE}/term.scope/cgroup.subtree_control"), "\n");
-    let grounds = Grounds::of(&root.0, V2_MEMBERSHIP, V2_MOUNTS);
-    assert_eq!(grounds.refused(), None);
-    let group = grounds.group().unwrap();
+    let parents = ParentGroups::of(&root.0, V2_MEMBERSHIP, V2_MOUNTS);
+    assert_eq!(parents.refused(), None);
+    let group = parents.group().unwrap();
     let [folder] = group.folders.as_slice() else { panic!("{group:?}") };
     assert_eq!(folder.path.parent().unwrap(), root.0.join(SLICE));
     assert_eq!(folder.counts, Counts { cpu: true, memory: true });
@@ -81,7 +81,7 @@ fn below_our_own_group_processor_time_is_counted_and_memory_is_not() {
     let root = FakeRoot::new("own");
     root.write(&format!("{SLICE}/term.scope/cgroup.subtree_control"), "\n");
     root.write(&format!("{SLICE}/cgroup.subtree_control"), "\n");
-    let group = Grounds::of(&root.0, V2_MEMBERSHIP, V2_MOUNTS).group().unwrap();
+    let group = ParentGroups::of(&root.0, V2_MEMBERSHIP, V2_MOUNTS).group().unwrap();
     assert_eq!(group.folders[0].path.parent().unwrap(), root.0.join(SLICE).join("term.scope"));
     assert_eq!(group.folders[0].counts, Counts { cpu: true, memory: false });
 }
@@ -91,7 +91,7 @@ fn version_1_has_a_group_in_each_hierarchy() {
     let root = FakeRoot::new("v1");
     root.write("sys/fs/cgroup/cpu,cpuacct/cgroup.procs", "");
     root.write("sys/fs/cgroup/memory/box/3cd3/cgroup.procs", "");
-    let group = Grounds::of(&root.0, HYBRID_MEMBERSHIP, HYBRID_MOUNTS).group().unwrap();
+    let group = ParentGroups::of(&root.0, HYBRID_MEMBERSHIP, HYBRID_MOUNTS).group().unwrap();
     let [cpu, memory] = group.folders.as_slice() else { panic!("{group:?}") };
     assert_eq!(cpu.path.parent().unwrap(), root.0.join("sys/fs/cgroup/cpu,cpuacct"));
     assert_eq!(memory.path.parent().unwrap(), root.0.join("sys/fs/cgroup/memory/box/3cd3"));
@@ -112,7 +112,7 @@ fn where_both_versions_are_mounted_each_figure_has_its_own() {
     root.write("sys/fs/cgroup/unified/cgroup.subtree_control", "\n");
     let unified = "33 25 0:30 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
     let mounts = format!("{HYBRID_MOUNTS}{unified}");
-    let group = Grounds::of(&root.0, HYBRID_MEMBERSHIP, &mounts).group().unwrap();
+    let group = ParentGroups::of(&root.0, HYBRID_MEMBERSHIP, &mounts).group().unwrap();
     let told: Vec<_> = group.folders.iter().map(|folder| (folder.version, folder.counts)).collect();
     assert_eq!(
         told,
@@ -126,11 +126,11 @@ fn where_both_versions_are_mounted_each_figure_has_its_own() {
 #[test]
 fn where_no_group_can_be_made_there_is_none_and_a_reason() {
     let root = FakeRoot::new("none");
-    let none = Grounds::of(&root.0, "", "");
+    let none = ParentGroups::of(&root.0, "", "");
     assert_eq!(none.refused(), Some("no control groups are mounted"));
     assert!(none.group().is_none());
     // Mounted, and not there: as refused as a folder that may not be written.
-    let closed = Grounds::of(&root.0, V2_MEMBERSHIP, V2_MOUNTS);
+    let closed = ParentGroups::of(&root.0, V2_MEMBERSHIP, V2_MOUNTS);
     assert!(closed.refused().unwrap().contains("no group can be made in"), "{closed:?}");
     assert!(closed.group().is_none());
 }
@@ -145,7 +145,7 @@ fn what_the_killed_left_is_swept_and_what_the_living_have_stays() {
     for name in [&dead, &own, "wirelap-notes", "other"] {
         fs::create_dir_all(root.0.join(SLICE).join("term.scope").join(name)).unwrap();
     }
-    let _swept = Grounds::of(&root.0, V2_MEMBERSHIP, V2_MOUNTS);
+    let _swept = ParentGroups::of(&root.0, V2_MEMBERSHIP, V2_MOUNTS);
     let is_there = |name: &str| root.0.join(SLICE).join("term.scope").join(name).exists();
     assert!(!is_there(&dead));
     assert!(is_there(&own) && is_there("wirelap-notes") && is_there("other"));
@@ -153,10 +153,10 @@ fn what_the_killed_left_is_swept_and_what_the_living_have_stays() {
 
 /// This machine's own; None, and said, where it has none for us.
 fn group() -> Option<Group> {
-    let grounds = Grounds::here();
-    let group = grounds.group();
+    let parents = ParentGroups::of_this_process();
+    let group = parents.group();
     if group.is_none() {
-        let why = grounds.refused().unwrap_or("it could not be made");
+        let why = parents.refused().unwrap_or("it could not be made");
         let _nobody_hears = io::Write::write_all(
             &mut io::stderr(),
             format!("unsupported: control groups: {why}\n").as_bytes(),
@@ -206,10 +206,10 @@ fn a_group_counts_those_that_nobody_waited_for_and_is_gone_with_them() {
 
 #[test]
 fn a_child_that_cannot_enter_its_group_is_counted_by_wait4() {
-    let root = FakeRoot::new("closed-door");
-    // A folder of no kernel's has no door, and opening one does not make it.
+    let root = FakeRoot::new("closed-entry");
+    // A folder of no kernel's has no entry, and opening one does not make it.
     root.write(&format!("{SLICE}/term.scope/cgroup.subtree_control"), "\n");
-    let account = Grounds::of(&root.0, V2_MEMBERSHIP, V2_MOUNTS).group();
+    let account = ParentGroups::of(&root.0, V2_MEMBERSHIP, V2_MOUNTS).group();
     let folder = account.as_ref().unwrap().folders[0].path.clone();
     fs::write(folder.join("cpu.stat"), "user_usec 1\nsystem_usec 1\n").unwrap();
     let mut shell = Command::new("sh");

@@ -58,14 +58,14 @@ struct Kept {
 
 impl Cache {
     pub(super) fn small(settings: &CacheSettings) -> Self {
-        Self::new((settings.file_limit, settings.total_limit), settings.age)
+        Self::new(settings.file_limit, settings.total_limit, settings.age)
     }
 
     pub(super) fn large(settings: &CacheSettings) -> Self {
-        Self::new((settings.large_file_limit, settings.large_total_limit), settings.age)
+        Self::new(settings.large_file_limit, settings.large_total_limit, settings.age)
     }
 
-    fn new((file_limit, total_limit): (usize, usize), age: Duration) -> Self {
+    fn new(file_limit: usize, total_limit: usize, age: Duration) -> Self {
         Self { file_limit, total_limit, age, kept: RefCell::default() }
     }
 

@@ -42,7 +42,7 @@ fn with_openat2(directory: BorrowedFd<'_>, path: &str) -> io::Result<OwnedFd> {
     owned(fd as libc::c_int)
 }
 
-/// Reads up to `most` bytes from `offset` into the room that the buffer has left, which need not be cleared for it.
+/// Reads up to `most` bytes from `offset` into the spare capacity of the buffer, which need not be cleared first.
 pub(super) fn read_into_spare(
     file: &File,
     buffer: &mut Vec<u8>,
@@ -52,7 +52,7 @@ pub(super) fn read_into_spare(
     let offset = i64::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
     let spare = buffer.spare_capacity_mut();
     let length = spare.len().min(most);
-    // SAFETY: the kernel writes at most `length` bytes into the spare room, which is no shorter.
+    // SAFETY: the kernel writes at most `length` bytes into the spare capacity, which is no shorter.
     let count = unsafe { libc::pread(file.as_raw_fd(), spare.as_mut_ptr().cast(), length, offset) };
     let count = usize::try_from(count).map_err(|_negative| io::Error::last_os_error())?;
     // SAFETY: the kernel has written so many bytes after the old length, within the capacity.

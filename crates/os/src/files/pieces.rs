@@ -1,18 +1,19 @@
-//! A large file's bytes in pieces: read once for all who ask while the file is taken for unchanged, into rooms that
+//! A large file's bytes in pieces: read once for all who ask while the file is taken for unchanged, into buffers that
 //! are used again. The one rule: what is kept is whole pieces of the version that was looked up, nothing else.
 
 use super::{FileFacts, open};
+use crate::buffer_pool::BufferPool;
 use bytes::Bytes;
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Bytes of a piece.
 const PIECE: usize = 64 * 1024;
 
-/// Rooms that wait for the next piece, at most.
-const ROOMS: usize = 32;
+/// Spare buffers for pieces, at most.
+const SPARE: usize = 32;
 
 /// Whether what is read stays for the next who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,20 +27,20 @@ pub(super) enum Keep {
 /// The pieces of one version of a file.
 #[derive(Debug)]
 pub(super) struct Pieces {
-    rooms: Rooms,
+    buffers: PieceBuffers,
     /// One for each piece; none at all where nothing is kept.
     kept: Box<[OnceLock<Bytes>]>,
     changed: AtomicBool,
 }
 
 impl Pieces {
-    pub(super) fn new(length: u64, keep: Keep, rooms: Rooms) -> Self {
+    pub(super) fn new(length: u64, keep: Keep, buffers: PieceBuffers) -> Self {
         let count = match keep {
             Keep::Yes => usize::try_from(length.div_ceil(PIECE as u64)).unwrap_or(0),
             Keep::No => 0,
         };
         let kept = (0..count).map(|_| OnceLock::new()).collect();
-        Self { rooms, kept, changed: AtomicBool::new(false) }
+        Self { buffers, kept, changed: AtomicBool::new(false) }
     }
 
     /// Whether anything may be kept.
@@ -55,18 +56,19 @@ impl Pieces {
     /// Up to `length` bytes from `offset`, and no further than to the end of a piece that is kept.
     pub(super) fn read(
         &self,
-        (file, facts): (&File, &FileFacts),
+        file: &File,
+        facts: &FileFacts,
         offset: u64,
         length: usize,
     ) -> io::Result<Bytes> {
         let index = usize::try_from(offset / PIECE as u64).unwrap_or(usize::MAX);
         let Some(place) = self.kept.get(index) else {
-            return self.rooms.read(file, offset, length);
+            return self.buffers.read(file, offset, length);
         };
         let within = (offset % PIECE as u64) as usize;
         let piece = match place.get() {
             Some(piece) => piece.clone(),
-            None => self.fill((file, facts), (index, place))?,
+            None => self.fill(file, facts, index, place)?,
         };
         let start = within.min(piece.len());
         Ok(piece.slice(start..start.saturating_add(length).min(piece.len())))
@@ -74,12 +76,14 @@ impl Pieces {
 
     fn fill(
         &self,
-        (file, facts): (&File, &FileFacts),
-        (index, place): (usize, &OnceLock<Bytes>),
+        file: &File,
+        facts: &FileFacts,
+        index: usize,
+        place: &OnceLock<Bytes>,
     ) -> io::Result<Bytes> {
         let start = index as u64 * PIECE as u64;
         let expected = PIECE.min(usize::try_from(facts.length - start).unwrap_or(PIECE));
-        let piece = self.rooms.read(file, start, expected)?;
+        let piece = self.buffers.read(file, start, expected)?;
         // Looked at after the bytes were read: had they been another version's, its time would show by now.
         if piece.len() == expected && FileFacts::of(&file.metadata()?) == *facts {
             // Where another was quicker, its piece is the same.
@@ -91,12 +95,18 @@ impl Pieces {
     }
 }
 
-/// Rooms for pieces, shared by the files below a root: one that nobody holds any more is used again, so that the
+/// Buffers for pieces, shared by the files below a root. One that nobody holds any more is used again, so that the
 /// system need not clear fresh memory for each.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Rooms(Arc<Mutex<Vec<Vec<u8>>>>);
+#[derive(Debug, Clone)]
+pub(super) struct PieceBuffers(Arc<Mutex<BufferPool<Vec<u8>>>>);
 
-impl Rooms {
+impl Default for PieceBuffers {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(BufferPool::new(SPARE))))
+    }
+}
+
+impl PieceBuffers {
     /// Up to `length` bytes from `offset`; fewer where the file ends (or was cut) there.
     fn read(&self, file: &File, offset: u64, length: usize) -> io::Result<Bytes> {
         let length = length.min(PIECE);
@@ -110,47 +120,48 @@ impl Rooms {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Bytes::from_owner(Room { bytes, home: self.clone() }))
+        Ok(Bytes::from_owner(Piece { bytes, home: self.clone() }))
     }
 
     fn take(&self, length: usize) -> Vec<u8> {
         if length <= PIECE / 2 {
-            // A whole room would hold much more memory than this needs.
+            // A whole buffer would hold much more memory than this needs.
             return Vec::with_capacity(length);
         }
-        let spare = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let spare = self.pool().take();
         spare.unwrap_or_else(|| Vec::with_capacity(PIECE))
+    }
+
+    fn pool(&self) -> MutexGuard<'_, BufferPool<Vec<u8>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Bytes that somebody holds, and where their room goes afterwards.
-struct Room {
+/// Bytes that somebody holds, and where their buffer goes afterwards.
+struct Piece {
     bytes: Vec<u8>,
-    home: Rooms,
+    home: PieceBuffers,
 }
 
-impl AsRef<[u8]> for Room {
+impl AsRef<[u8]> for Piece {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl Drop for Room {
+impl Drop for Piece {
     fn drop(&mut self) {
-        if self.bytes.capacity() < PIECE {
-            return;
-        }
-        let mut rooms = self.home.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if rooms.len() < ROOMS {
+        if self.bytes.capacity() >= PIECE {
             self.bytes.clear();
-            rooms.push(std::mem::take(&mut self.bytes));
+            self.home.pool().give_back(std::mem::take(&mut self.bytes));
         }
     }
 }
 
 #[cfg(test)]
-impl Rooms {
-    pub(super) fn waiting(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+impl PieceBuffers {
+    /// How many buffers wait.
+    pub(super) fn spare(&self) -> usize {
+        self.pool().len()
     }
 }

@@ -165,8 +165,8 @@ fn a_large_file_reads_alike_whether_its_pieces_are_kept_or_not() {
 }
 
 #[test]
-fn a_piece_that_is_kept_is_read_once_and_its_room_used_again() {
-    let folder = Folder::new("rooms");
+fn a_piece_that_is_kept_is_read_once_and_its_buffer_used_again() {
+    let folder = Folder::new("buffers");
     std::fs::write(folder.0.join("root/large"), counted(300_000)).unwrap();
     let kept = folder.root(CacheSettings::default());
     let (first, again) = (file(&kept, "large"), file(&kept, "large"));
@@ -175,7 +175,7 @@ fn a_piece_that_is_kept_is_read_once_and_its_room_used_again() {
     let passing = folder.root(CacheSettings { large_file_limit: 0, ..CacheSettings::default() });
     let open = file(&passing, "large");
     let one = at(&open);
-    assert_eq!((passing.rooms.waiting(), at(&open)), (1, one), "nobody held it any more");
+    assert_eq!((passing.buffers.spare(), at(&open)), (1, one), "nobody held it any more");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Writes downloads, on a thread of its own, so that receiving goes on meanwhile. The one rule: a file's final
 //! name is given to what is whole, checked and on the disk, and to nothing else.
 //!
-//! Until then the bytes lie in a part beside it (`.NAME.wirelap-part`), with a note of what of it is there
-//! (`.NAME.wirelap-note`), so that a later run goes on where this one was ended. Large files are written
+//! Until then the bytes lie in a part beside it (`.NAME.wirelap-part`), with a file that says which of them are there
+//! (`.NAME.wirelap-note`), so that a later run goes on where this one ended. Large files are written
 //! past the page cache (O_DIRECT) from aligned buffers: the copy into the cache is most of what a download
 //! costs. A file system that takes no such writes (tmpfs) gets ordinary ones.
 //!
@@ -22,12 +22,12 @@
 mod buffer;
 mod disk;
 mod error;
-mod note;
-mod settle;
+mod finish;
+mod progress;
 
 pub use error::WriteError;
-pub use note::{Leftover, discard, inspect, take_over};
-pub use settle::Whole;
+pub use finish::WrittenFile;
+pub use progress::{Leftover, discard, inspect, take_over};
 
 use crate::error::Os;
 use buffer::Buffer;
@@ -108,7 +108,7 @@ pub struct PartSpec {
     pub length: Option<u64>,
     /// What of the part is there already and stays; empty begins anew.
     pub kept: Ranges,
-    /// What the note says beside the ranges: the caller's own lines.
+    /// What the progress file says beside the ranges: the caller's own lines.
     pub label: String,
     /// What is to be known of its SHA-256.
     pub digest: DigestWish,
@@ -142,20 +142,20 @@ impl DigestWish {
 /// Why a part is broken, once it is.
 type Broken = Arc<OnceLock<WriteError>>;
 
-/// The near end of the thread that writes.
+/// Writes files, on a thread of its own.
 #[derive(Debug)]
 pub struct Writer {
     settings: WriterSettings,
-    parts: Vec<Near>,
+    parts: Vec<OpenPart>,
     orders: SyncSender<Order>,
     /// Buffers that were written and may be filled again.
     written: Receiver<Buffer>,
-    thread: JoinHandle<Vec<(PartId, Result<Whole, WriteError>)>>,
+    thread: JoinHandle<Vec<(PartId, Result<WrittenFile, WriteError>)>>,
 }
 
-/// A part as this end knows it.
+/// A part, as this side of the thread knows it.
 #[derive(Debug)]
-struct Near {
+struct OpenPart {
     length: Option<u64>,
     broken: Broken,
     /// Places at which bytes arrive.
@@ -169,7 +169,7 @@ struct Stream {
     at: u64,
     buffer: Buffer,
     /// How many bytes the buffer takes: its end is on a boundary of the unit, so that the next is aligned.
-    room: usize,
+    limit: usize,
 }
 
 impl Stream {
@@ -196,7 +196,11 @@ impl Writer {
     pub fn open(&mut self, spec: PartSpec) -> PartId {
         let id = PartId(self.parts.len());
         let broken = Broken::default();
-        self.parts.push(Near { length: spec.length, broken: broken.clone(), streams: Vec::new() });
+        self.parts.push(OpenPart {
+            length: spec.length,
+            broken: broken.clone(),
+            streams: Vec::new(),
+        });
         self.order(Order::Open { id, spec, broken });
         id
     }
@@ -223,11 +227,11 @@ impl Writer {
                 None => self.begin(id, at),
             };
             let Some(stream) = self.parts[id.0].streams.get_mut(index) else { return Ok(()) };
-            let count = bytes.len().min(stream.room - stream.buffer.len());
+            let count = bytes.len().min(stream.limit - stream.buffer.len());
             stream.buffer.extend(&bytes[..count]);
             bytes = &bytes[count..];
             at += count as u64;
-            if stream.buffer.len() == stream.room {
+            if stream.buffer.len() == stream.limit {
                 let full = self.parts[id.0].streams.swap_remove(index);
                 self.order(Order::Write { id, at: full.at, buffer: full.buffer });
             }
@@ -235,9 +239,9 @@ impl Writer {
         Ok(())
     }
 
-    /// Room for bytes of a file that go at `at`, at most so many: who receives into it saves a copy. None where
-    /// the file is broken, as `write` tells.
-    pub fn room(&mut self, id: PartId, at: u64, at_most: u64) -> Option<&mut [u8]> {
+    /// A buffer for bytes of a file that go at `at`, at most so many: receiving into it saves a copy. None where the file
+    /// is broken, as `write` tells.
+    pub fn receive_buffer(&mut self, id: PartId, at: u64, at_most: u64) -> Option<&mut [u8]> {
         let part = self.parts.get(id.0).filter(|part| part.broken.get().is_none())?;
         let index = match part.streams.iter().position(|stream| stream.next() == at) {
             Some(index) => index,
@@ -245,11 +249,11 @@ impl Writer {
         };
         let stream = self.parts[id.0].streams.get_mut(index)?;
         let at_most = usize::try_from(at_most).unwrap_or(usize::MAX);
-        let room = stream.room.min(stream.buffer.len().saturating_add(at_most));
-        Some(stream.buffer.spare(room))
+        let limit = stream.limit.min(stream.buffer.len().saturating_add(at_most));
+        Some(stream.buffer.spare(limit))
     }
 
-    /// So many bytes stand in the room that was given for `at`.
+    /// So many bytes stand in the buffer that `receive_buffer` gave for `at`.
     pub fn filled(&mut self, id: PartId, at: u64, bytes: usize) -> Result<(), WriteError> {
         let Some(part) = self.parts.get_mut(id.0) else { return Ok(()) };
         let Some(index) = part.streams.iter().position(|stream| stream.next() == at) else {
@@ -257,7 +261,7 @@ impl Writer {
         };
         let stream = &mut part.streams[index];
         stream.buffer.filled(bytes);
-        if stream.buffer.len() == stream.room {
+        if stream.buffer.len() == stream.limit {
             let full = part.streams.swap_remove(index);
             self.order(Order::Write { id, at: full.at, buffer: full.buffer });
         }
@@ -280,7 +284,7 @@ impl Writer {
     }
 
     /// Waits for all that was begun; tells what became of each file. Files neither finished nor left are left.
-    pub fn close(self) -> Vec<(PartId, Result<Whole, WriteError>)> {
+    pub fn close(self) -> Vec<(PartId, Result<WrittenFile, WriteError>)> {
         drop(self.orders);
         self.thread.join().unwrap_or_default()
     }
@@ -291,11 +295,11 @@ impl Writer {
         let to_boundary = unit - at % unit;
         let left = self.parts[id.0].length.map_or(u64::MAX, |length| length.saturating_sub(at));
         // A body that is longer than it said is the caller's to notice; here it still goes somewhere.
-        let room = if left == 0 { to_boundary } else { to_boundary.min(left) } as usize;
-        let buffer = self.written.try_iter().find(|buffer| buffer.capacity() >= room);
-        let buffer = buffer.unwrap_or_else(|| Buffer::new(room));
+        let limit = if left == 0 { to_boundary } else { to_boundary.min(left) } as usize;
+        let buffer = self.written.try_iter().find(|buffer| buffer.capacity() >= limit);
+        let buffer = buffer.unwrap_or_else(|| Buffer::new(limit));
         let streams = &mut self.parts[id.0].streams;
-        streams.push(Stream { at, buffer, room });
+        streams.push(Stream { at, buffer, limit });
         streams.len() - 1
     }
 

@@ -1,20 +1,21 @@
-//! Two devices bridged in the kernel, which holds each IP packet until it is told what to do with it. The one rule: the
+//! Two devices bridged in the kernel, which queues each IP packet until it gets a verdict for it. The one rule: the
 //! ports join last, when all that could be refused is in place, so that a refusal leaves the devices as they were.
 
 use crate::error::Os;
-use crate::net::held::HeldQueue;
 use crate::net::namespace::{in_child, isolate};
-use crate::net::netfilter::hold_passing;
+use crate::net::netfilter::queue_forwarded;
 use crate::net::netlink::{Netlink, device_index};
+use crate::net::packet_queue::PacketQueue;
 use crate::net::settings::{mute_device, rule_bridged};
 use std::io::ErrorKind;
 use std::sync::OnceLock;
 
-/// Whether this kernel can hold packets for a link; tried in a child, once.
-pub fn can_hold() -> bool {
+/// Whether this kernel can queue the packets of a link for us (nfnetlink_queue). Tried in a child, once.
+pub fn can_queue_packets() -> bool {
     static CAN: OnceLock<bool> = OnceLock::new();
     *CAN.get_or_init(|| {
-        let tried = in_child(|| isolate().and_then(|privilege| hold(&[]).map(|_| privilege)));
+        let tried =
+            in_child(|| isolate().and_then(|privilege| queue_packets(&[]).map(|_| privilege)));
         matches!(tried, Ok(Ok(_)))
     })
 }
@@ -22,10 +23,10 @@ pub fn can_hold() -> bool {
 const NAME: &str = "link";
 
 /// Bridges `devices`, which are up, in this thread's namespace; what passes between them waits in the queue.
-pub(super) fn hold(devices: &[u32]) -> Result<HeldQueue, Os> {
-    let refused = |source| Os::new("have the kernel hold packets", source);
-    let queue = HeldQueue::open().map_err(refused)?;
-    hold_passing().map_err(refused)?;
+pub(super) fn queue_packets(devices: &[u32]) -> Result<PacketQueue, Os> {
+    let refused = |source| Os::new("have the kernel queue packets", source);
+    let queue = PacketQueue::open().map_err(refused)?;
+    queue_forwarded().map_err(refused)?;
     let mut netlink = Netlink::open()?;
     netlink.add_bridge(NAME)?;
     if !rule_bridged() {

@@ -1,4 +1,4 @@
-//! What a forwarder counts about itself: enough to say whether the link kept its word.
+//! What a forwarder counts: enough to tell whether the link did what its model says.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

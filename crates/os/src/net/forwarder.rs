@@ -5,25 +5,25 @@ use crate::clock;
 use crate::error::Os;
 use crate::net::counters::{LinkCounters, WayCounters};
 use crate::net::frame::{Frame, Frames, Passing};
-use crate::net::headers::Seen;
+use crate::net::gso_batch::{GsoBatch, GsoLayout, LinkPacket};
+use crate::net::headers::HeaderFields;
 use crate::net::packet_socket::{Batch, ETHERNET, OFFLOAD};
 use crate::net::settings::Settings;
 use crate::net::stamp::WallClock;
 use crate::net::topology::{NEARBY, Topology};
-use crate::net::train::{Coupling, Parcel, Train};
 use crate::net::waiter::{Core, Waiter};
-use link::{Delivery, Link, LinkSpec};
-use std::ops::Range;
+use link::{Link, LinkSpec};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::rc::Rc;
 use trace::{Direction, Fate, PacketRecord};
 use unit::{ByteSize, Instant, Seed};
 
 mod buffers;
-mod hold;
+mod delivery;
 mod ports;
+mod queued;
 
-use buffers::Buffers;
+use buffers::FrameBuffers;
 use ports::Ports;
 
 /// What a forwarder is to do.
@@ -45,10 +45,10 @@ pub enum Segmentation {
     /// They are split into the packets that a wire would carry, each of which the link treats alone.
     #[default]
     Split,
-    /// They pass whole where the link has neither rate nor loss, which costs less; else they are split. Where the link is
-    /// short besides, the kernel holds them.
+    /// They pass whole where the link has neither rate nor loss, which costs less; else they are split. Where the link's
+    /// delay is short too, they wait in a queue of the kernel (nfnetlink_queue) and are not copied.
     KeepWhereUnlimited,
-    /// The same, but always copied to us and back, as where the kernel cannot hold packets for us.
+    /// The same, but always copied to us and back, as on a kernel without such a queue.
     CopyWhereUnlimited,
 }
 
@@ -60,9 +60,9 @@ impl Segmentation {
         unlimited && self != Self::Split
     }
 
-    /// Whether the kernel is to hold the packets of `link`, where it can. What waits for long is copied: its bytes a
-    /// second are bounded by windows anyway, and copies leave the link closer to their time.
-    pub(crate) fn may_hold(self, link: &LinkSpec) -> bool {
+    /// Whether packets of `link` may wait in the kernel's queue instead of being copied to us. What waits for long is
+    /// copied: its bytes a second are bounded by windows anyway, and copies leave the link closer to their time.
+    pub(crate) fn may_queue(self, link: &LinkSpec) -> bool {
         self.keeps_whole(link) && self == Self::KeepWhereUnlimited && link.rtt() < NEARBY
     }
 }
@@ -96,12 +96,12 @@ pub enum Stopped {
 
 /// Carries frames between near and far.
 pub struct Forwarder<'a> {
-    link: Link<Parcel>,
+    link: Link<LinkPacket>,
     keep_whole: bool,
     ports: Ports,
     waiter: Waiter,
-    batch: Batch,
-    buffers: Buffers,
+    received: Batch,
+    buffers: FrameBuffers,
     wall: WallClock,
     counters: LinkCounters,
     record: Option<&'a mut dyn FnMut(PacketRecord)>,
@@ -125,17 +125,17 @@ impl<'a> Forwarder<'a> {
         if !keep_whole {
             topology.carry_segments()?;
         }
-        let may_hold = spec.segmentation.may_hold(&spec.link) && observers.frames.is_none();
-        let ports = Ports::open(topology, may_hold)?;
+        let may_queue = spec.segmentation.may_queue(&spec.link) && observers.frames.is_none();
+        let ports = Ports::open(topology, may_queue)?;
         let waiter = Waiter::new(spec.core)?;
         ports.watch(&waiter, [NEAR, FAR])?;
         Ok(Self {
             link: Link::new(&spec.link, spec.seed),
             keep_whole,
-            batch: ports.batch(),
+            received: ports.batch(),
             ports,
             waiter,
-            buffers: Buffers::default(),
+            buffers: FrameBuffers::default(),
             wall: WallClock::new(),
             counters: LinkCounters::default(),
             record: observers.records,
@@ -144,16 +144,16 @@ impl<'a> Forwarder<'a> {
         })
     }
 
-    /// How packets are got at, and the receive buffer for them as the kernel granted it.
+    /// How the forwarder gets packets, and the receive buffer for them as the kernel granted it.
     pub fn settings(&self) -> Settings {
-        let packets = if self.holds() { "held by the kernel" } else { "copied" };
+        let packets = if self.queues_packets() { "held by the kernel" } else { "copied" };
         let buffer = self.ports.receive_buffer().to_string();
         let pairs = [("link packets", packets.to_owned()), ("link receive buffer", buffer)];
         pairs.map(|(name, value)| (name.to_owned(), value)).into()
     }
 
-    fn holds(&self) -> bool {
-        matches!(self.ports, Ports::Held { .. })
+    fn queues_packets(&self) -> bool {
+        matches!(self.ports, Ports::Queued { .. })
     }
 
     /// Carries frames until `stop`; may be called again and goes on where it was.
@@ -204,24 +204,24 @@ impl<'a> Forwarder<'a> {
     }
 
     fn read(&mut self, direction: Direction) {
-        let count = self.ports.receive(direction, &mut self.batch);
+        let count = self.ports.receive(direction, &mut self.received);
         self.wall.observe();
         let now = clock::now();
         // Taken out so that its frames may be borrowed while the link is worked on.
-        let batch = std::mem::replace(&mut self.batch, Batch::none());
+        let received = std::mem::replace(&mut self.received, Batch::none());
         for index in 0..count {
-            if self.holds() {
-                self.handle_held(now, batch.frame(index));
+            if self.queues_packets() {
+                self.handle_queued(now, received.frame(index));
             } else {
-                let arrival = self.wall.arrival(batch.stamp(index), now);
-                self.handle_frame(arrival, direction, batch.frame(index));
+                let arrival = self.wall.arrival(received.stamp(index), now);
+                self.handle_frame(arrival, direction, received.frame(index));
             }
-            // A long batch must not hold up what is due. What is held is let go below, in one call.
-            if !self.holds() {
+            // A long batch must not delay what is due. Queued packets are let go below, in one call.
+            if !self.queues_packets() {
                 self.deliver();
             }
         }
-        self.batch = batch;
+        self.received = received;
     }
 
     fn handle_frame(&mut self, arrival: Instant, direction: Direction, frame: &[u8]) {
@@ -233,29 +233,29 @@ impl<'a> Forwarder<'a> {
             return;
         }
         if !self.keep_whole
-            && let Some(coupling) = Coupling::of(frame)
+            && let Some(layout) = GsoLayout::of(frame)
         {
-            let train = Train { coupling, frame: self.buffers.copy(frame) };
-            self.enter_train(arrival, direction, train);
+            let batch = GsoBatch { layout, frame: self.buffers.copy(frame) };
+            self.enter_batch(arrival, direction, batch);
             return;
         }
         let copy = self.buffers.copy(frame);
         let length = frame.len() - OFFLOAD - ETHERNET;
-        let fate = self.enter(arrival, direction, Parcel::Frame(copy), length);
-        self.tell(arrival, (direction, fate), frame);
+        let fate = self.enter(arrival, direction, LinkPacket::Frame(copy), length);
+        self.tell(arrival, direction, fate, frame);
     }
 
     /// Lets each segment of a super-packet enter by itself. It is cut out when it leaves.
-    fn enter_train(&mut self, arrival: Instant, direction: Direction, train: Train) {
-        let train = Rc::new(train);
+    fn enter_batch(&mut self, arrival: Instant, direction: Direction, batch: GsoBatch) {
+        let batch = Rc::new(batch);
         let is_told = self.record.is_some() || self.frames.is_some();
-        for index in 0..train.coupling.count {
-            let parcel = Parcel::Segment { train: Rc::clone(&train), index };
-            let fate = self.enter(arrival, direction, parcel, train.length(index));
+        for index in 0..batch.layout.count {
+            let parcel = LinkPacket::Segment { batch: Rc::clone(&batch), index };
+            let fate = self.enter(arrival, direction, parcel, batch.length(index));
             if is_told {
                 let mut segment = std::mem::take(&mut self.segment);
-                train.write(index..index + 1, &mut segment);
-                self.tell(arrival, (direction, fate), &segment);
+                batch.write(index..index + 1, &mut segment);
+                self.tell(arrival, direction, fate, &segment);
                 self.segment = segment;
             }
         }
@@ -265,7 +265,7 @@ impl<'a> Forwarder<'a> {
         &mut self,
         arrival: Instant,
         direction: Direction,
-        parcel: Parcel,
+        parcel: LinkPacket,
         length: usize,
     ) -> Fate {
         let length = length as u64;
@@ -282,114 +282,31 @@ impl<'a> Forwarder<'a> {
     }
 
     /// Tells who wants to know of a packet that has just entered.
-    fn tell(&mut self, at: Instant, (direction, fate): (Direction, Fate), frame: &[u8]) {
+    fn tell(&mut self, at: Instant, direction: Direction, fate: Fate, frame: &[u8]) {
         if let Some(frames) = &mut self.frames {
             frames(Frame::new(at, direction, Passing::Entered(fate), frame));
         }
         if self.record.is_some() {
-            self.note(at, (direction, fate), Seen::whole(&frame[OFFLOAD + ETHERNET..]));
+            self.keep_record(
+                at,
+                direction,
+                fate,
+                HeaderFields::whole(&frame[OFFLOAD + ETHERNET..]),
+            );
         }
     }
 
-    fn note(&mut self, at: Instant, (direction, fate): (Direction, Fate), seen: Seen) {
+    fn keep_record(
+        &mut self,
+        at: Instant,
+        direction: Direction,
+        fate: Fate,
+        headers: HeaderFields,
+    ) {
         let index = self.link.packets(direction) - 1;
-        let Seen { length, flow, tcp, udp } = seen;
+        let HeaderFields { length, flow, tcp, udp } = headers;
         if let Some(record) = &mut self.record {
             record(PacketRecord { at, direction, index, length, fate, flow, tcp, udp });
-        }
-    }
-
-    fn deliver(&mut self) {
-        let mut next = self.poll();
-        while let Some(Delivery { direction, packet, due }) = next.take() {
-            match packet {
-                Parcel::Frame(frame) => {
-                    let length = frame.len() - OFFLOAD - ETHERNET;
-                    if self.send(direction, &frame) {
-                        self.count_delivered(direction, (1, length));
-                        self.show_left(due, direction, &frame);
-                    } else {
-                        self.way(direction).unsent += 1;
-                    }
-                    self.buffers.recycle(frame);
-                    next = self.poll();
-                }
-                Parcel::Held { id, length } => {
-                    self.let_go(direction, (id, length));
-                    next = self.poll();
-                }
-                Parcel::Segment { train, index } => {
-                    let mut end = index + 1;
-                    next = self.poll();
-                    while next
-                        .as_ref()
-                        .is_some_and(|next| self.follows(next, direction, (&train, end)))
-                    {
-                        end += 1;
-                        next = self.poll();
-                    }
-                    self.send_run(due, direction, &train, index..end);
-                    if let Ok(train) = Rc::try_unwrap(train) {
-                        self.buffers.recycle(train.frame);
-                    }
-                }
-            }
-        }
-        self.ports.say();
-    }
-
-    /// Whether a packet that is due is segment `index` of `train`, to be handed over with those before it. Where
-    /// frames are shown, each leaves by itself.
-    fn follows(
-        &self,
-        next: &Delivery<Parcel>,
-        direction: Direction,
-        (train, index): (&Rc<Train>, usize),
-    ) -> bool {
-        let is_it = match &next.packet {
-            Parcel::Segment { train: of, index: at } => Rc::ptr_eq(of, train) && *at == index,
-            Parcel::Frame(_) | Parcel::Held { .. } => false,
-        };
-        is_it && next.direction == direction && train.coupling.is_mergeable && self.frames.is_none()
-    }
-
-    /// The next packet that is due, its lateness noted.
-    fn poll(&mut self) -> Option<Delivery<Parcel>> {
-        let now = clock::now();
-        let delivery = self.link.poll_deliver(now)?;
-        self.counters.lateness.record(now.since(delivery.due));
-        Some(delivery)
-    }
-
-    fn send_run(&mut self, due: Instant, direction: Direction, train: &Train, run: Range<usize>) {
-        let count = run.len();
-        let length: usize = run.clone().map(|index| train.length(index)).sum();
-        let mut segment = std::mem::take(&mut self.segment);
-        let frame = match count == train.coupling.count {
-            true => &train.frame,
-            false => {
-                train.write(run, &mut segment);
-                &segment
-            }
-        };
-        if self.send(direction, frame) {
-            self.count_delivered(direction, (count as u64, length));
-            self.show_left(due, direction, frame);
-        } else {
-            self.way(direction).unsent += count as u64;
-        }
-        self.segment = segment;
-    }
-
-    fn count_delivered(&mut self, direction: Direction, (packets, bytes): (u64, usize)) {
-        let way = self.way(direction);
-        way.delivered += packets;
-        way.delivered_bytes += bytes as u64;
-    }
-
-    fn show_left(&mut self, due: Instant, direction: Direction, frame: &[u8]) {
-        if let Some(frames) = &mut self.frames {
-            frames(Frame::new(due, direction, Passing::Left, frame));
         }
     }
 

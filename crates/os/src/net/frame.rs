@@ -75,7 +75,7 @@ fn complete(offload: &[u8], frame: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::train::partial_checksum;
+    use crate::net::gso_batch::partial_checksum;
     use std::net::IpAddr;
 
     #[test]

@@ -1,5 +1,5 @@
-//! What the headers of a packet tell where the rest of it is not here. The one rule: it is what the whole packet
-//! would have told.
+//! The fields that a packet's headers hold, also where the rest of it is missing. The one rule: they are the same as of
+//! the whole packet.
 
 use trace::{Flow, TcpMark, UdpMark};
 use wire::ip::Packet;
@@ -7,17 +7,17 @@ use wire::ip::Packet;
 /// Bytes of the longest headers of IPv4 or IPv6 with TCP, and extension headers.
 pub(super) const HEADERS: usize = 176;
 
-/// What the headers of a packet tell.
+/// Fields of a packet's headers.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct HeaderFields {
     pub(super) length: u32,
     pub(super) flow: Option<Flow>,
     pub(super) tcp: Option<TcpMark>,
     pub(super) udp: Option<UdpMark>,
 }
 
-impl Seen {
-    /// What a packet tells that is all here.
+impl HeaderFields {
+    /// Of a whole packet.
     pub(super) fn whole(bytes: &[u8]) -> Self {
         let packet = Packet::parse(bytes).ok();
         let flow = packet.and_then(|packet| packet.flow());
@@ -28,7 +28,7 @@ impl Seen {
 }
 
 /// Reads the headers of a packet of which the rest may be missing.
-pub(super) fn seen(bytes: &[u8]) -> Option<Seen> {
+pub(super) fn header_fields(bytes: &[u8]) -> Option<HeaderFields> {
     let field = |at: usize| Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]));
     // Where the length stands, and what it does not count (RFC 791 §3.1, RFC 8200 §3).
     let (at, beside) = match bytes.first()? >> 4 {
@@ -46,7 +46,7 @@ pub(super) fn seen(bytes: &[u8]) -> Option<Seen> {
     let rest = (length - taken) as u32;
     let tcp = packet.tcp_mark().map(|mark| TcpMark { payload: mark.payload + rest, ..mark });
     let udp = packet.udp_mark().map(|mark| UdpMark { payload: mark.payload + rest, ..mark });
-    Some(Seen { length: length as u32, flow: packet.flow(), tcp, udp })
+    Some(HeaderFields { length: length as u32, flow: packet.flow(), tcp, udp })
 }
 
 #[cfg(test)]
@@ -75,11 +75,15 @@ mod tests {
         // A long header of QUIC's first version behind UDP's own, from a sender that calls the connection 7.
         whole[28..43].copy_from_slice(&[0xc0, 0, 0, 0, 1, 0, 8, 0, 0, 0, 0, 0, 0, 0, 7]);
         for taken in [100, 176, whole.len()] {
-            let udp = seen(&whole[..taken]).unwrap().udp.unwrap();
+            let udp = header_fields(&whole[..taken]).unwrap().udp.unwrap();
             assert_eq!((udp.payload, udp.quic.map(|quic| quic.sender)), (1_212, Some(7)));
         }
         whole[28] = 0x40;
-        assert_eq!(seen(&whole).unwrap().udp.unwrap().quic, None, "a short header tells nothing");
+        assert_eq!(
+            header_fields(&whole).unwrap().udp.unwrap().quic,
+            None,
+            "a short header tells nothing"
+        );
     }
 
     #[test]
@@ -92,11 +96,11 @@ mod tests {
             for taken in [40, 80, 176, whole.len()] {
                 let headers = &whole[..taken.min(whole.len())];
                 let length = whole.len() as u32;
-                let all = Seen { length, flow, tcp, udp: None };
-                assert_eq!(seen(headers), Some(all), "{payload} {taken}");
+                let all = HeaderFields { length, flow, tcp, udp: None };
+                assert_eq!(header_fields(headers), Some(all), "{payload} {taken}");
             }
         }
-        assert_eq!(seen(&packet(0)[..30]).and_then(|seen| seen.tcp), None);
-        assert_eq!(seen(&[]), None);
+        assert_eq!(header_fields(&packet(0)[..30]).and_then(|seen| seen.tcp), None);
+        assert_eq!(header_fields(&[]), None);
     }
 }

@@ -159,11 +159,7 @@ pub(crate) fn bind(folder: &Path, place: &Path) -> io::Result<()> {
 }
 
 /// mount(2) of a file system of its own, of a kind and with options.
-pub(crate) fn mount_with(
-    source: &str,
-    target: &Path,
-    (kind, options): (&str, &str),
-) -> io::Result<()> {
+pub(crate) fn mount_with(source: &str, target: &Path, kind: &str, options: &str) -> io::Result<()> {
     let target = CString::new(target.as_os_str().as_bytes())?;
     let (source, kind, options) =
         (CString::new(source)?, CString::new(kind)?, CString::new(options)?);

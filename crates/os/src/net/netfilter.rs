@@ -1,5 +1,5 @@
-//! Rules that have the kernel hold packets that it is about to pass on (nf_tables over nfnetlink). The one rule: a packet
-//! that nobody decides about is dropped, for a link that nobody attends carries nothing.
+//! Rules that have the kernel queue packets that it is about to pass on (nf_tables over nfnetlink). The one rule: a packet
+//! that gets no verdict is dropped, since a link without a forwarder carries nothing.
 #![allow(unsafe_code)]
 
 use crate::net::message::{NLM_F_CREATE, Request, acknowledged, kind};
@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Has queue 0 take whatever IP packet is about to pass through this thread's namespace, or changes nothing.
-pub(super) fn hold_passing() -> io::Result<()> {
+pub(super) fn queue_forwarded() -> io::Result<()> {
     install(queue_expression).or_else(|_| install(queue_target))
 }
 

@@ -121,7 +121,7 @@ pub(super) fn receive_buffer(socket: BorrowedFd<'_>) -> u32 {
 /// Room for the frames of one system call.
 pub(crate) struct Batch {
     /// Bytes taken of each frame at most.
-    room: usize,
+    snap_length: usize,
     frames: Vec<u8>,
     controls: Vec<Control>,
     parts: Vec<libc::iovec>,
@@ -139,22 +139,22 @@ impl Batch {
         Self::of(FRAME)
     }
 
-    /// Room for the first `room` bytes of each frame; the kernel copies no more.
-    pub(crate) fn of(room: usize) -> Self {
+    /// Buffers for the first `snap_length` bytes of each frame; the kernel copies no more.
+    pub(crate) fn of(snap_length: usize) -> Self {
         // SAFETY: plain data; zero is valid for pointers too and `prepare` sets them before each use.
         let (part, header) = unsafe { std::mem::zeroed::<(libc::iovec, libc::mmsghdr)>() };
         Self {
-            room,
-            frames: vec![0; room * BATCH],
+            snap_length,
+            frames: vec![0; snap_length * BATCH],
             controls: vec![Control([0; 64]); BATCH],
             parts: vec![part; BATCH],
             headers: vec![header; BATCH],
         }
     }
 
-    /// No room at all: what stands in while the true one is lent out.
+    /// No buffers: a stand-in while the true batch is borrowed.
     pub(crate) fn none() -> Self {
-        Self { room: 0, frames: vec![], controls: vec![], parts: vec![], headers: vec![] }
+        Self { snap_length: 0, frames: vec![], controls: vec![], parts: vec![], headers: vec![] }
     }
 
     /// Takes in what is there on `socket`; how many frames.
@@ -175,8 +175,8 @@ impl Batch {
 
     /// The `index`th frame of the last call, with its offload header.
     pub(crate) fn frame(&self, index: usize) -> &[u8] {
-        let length = (self.headers[index].msg_len as usize).min(self.room);
-        &self.frames[index * self.room..index * self.room + length]
+        let length = (self.headers[index].msg_len as usize).min(self.snap_length);
+        &self.frames[index * self.snap_length..index * self.snap_length + length]
     }
 
     /// When it arrived, on CLOCK_REALTIME.
@@ -187,9 +187,9 @@ impl Batch {
 
     fn prepare(&mut self) {
         for index in 0..BATCH {
-            let frame = &mut self.frames[index * self.room..(index + 1) * self.room];
+            let frame = &mut self.frames[index * self.snap_length..(index + 1) * self.snap_length];
             self.parts[index].iov_base = frame.as_mut_ptr().cast();
-            self.parts[index].iov_len = self.room;
+            self.parts[index].iov_len = self.snap_length;
             let header = &mut self.headers[index].msg_hdr;
             header.msg_iov = &raw mut self.parts[index];
             header.msg_iovlen = 1;

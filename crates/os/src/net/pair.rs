@@ -1,10 +1,10 @@
-//! Two programs of the user's across a link. The one rule: near decides; when it ends, all ends.
+//! Two programs of the user, at the two ends of a link. The one rule: when the near program ends, all ends.
 
 use crate::clock;
 use crate::error::Os;
 use crate::net::counters::LinkCounters;
 use crate::net::forwarder::{ForwardSpec, Forwarder, Observers, Stop, Stopped};
-use crate::net::readiness::Ready;
+use crate::net::readiness::WaitFor;
 use crate::net::settings::Settings;
 use crate::net::topology::{Placement, Side, Topology, TopologySpec};
 use crate::process::{Child, Exit, Group};
@@ -29,7 +29,7 @@ pub struct PairSpec {
     /// On which CPUs the two programs run; none given: where we run.
     pub cpus: Vec<usize>,
     /// What to wait for between the two.
-    pub ready: Ready,
+    pub ready: WaitFor,
     /// When to give up; None for never.
     pub timeout: Option<Duration>,
 }
@@ -129,7 +129,7 @@ fn await_far(
     topology: &Topology,
     forwarder: &mut Forwarder<'_>,
     far: &mut Child,
-    ready: Ready,
+    ready: WaitFor,
 ) -> Result<(), Os> {
     let end = clock::now() + ready.limit();
     let [mut pause, longest] = LOOK;
@@ -137,8 +137,8 @@ fn await_far(
         let now = clock::now();
         if now >= end {
             return match ready {
-                Ready::AtOnce | Ready::Listening(_) => Ok(()),
-                Ready::Port(port, _) => Err(late(port)),
+                WaitFor::Nothing | WaitFor::Listening(_) => Ok(()),
+                WaitFor::Port(port, _) => Err(late(port)),
             };
         }
         let look: Instant = (now + pause).min(end);
@@ -164,10 +164,10 @@ fn late(port: u16) -> Os {
         .with_remedy("check the port, or raise the time to wait")
 }
 
-fn is_ready(topology: &Topology, ready: Ready) -> Result<bool, Os> {
+fn is_ready(topology: &Topology, ready: WaitFor) -> Result<bool, Os> {
     match ready {
-        Ready::AtOnce => Ok(true),
-        Ready::Listening(_) => Ok(!topology.bound_ports(Side::Far)?.is_empty()),
-        Ready::Port(port, _) => Ok(topology.bound_ports(Side::Far)?.contains(&port)),
+        WaitFor::Nothing => Ok(true),
+        WaitFor::Listening(_) => Ok(!topology.bound_ports(Side::Far)?.is_empty()),
+        WaitFor::Port(port, _) => Ok(topology.bound_ports(Side::Far)?.contains(&port)),
     }
 }

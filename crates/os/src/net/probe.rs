@@ -3,10 +3,10 @@
 #![allow(unsafe_code)]
 
 use crate::clock;
+use crate::descriptor::wait_readable;
 use crate::error::Os;
 use crate::net::namespace::{check, new_fd};
 use crate::net::packet_socket::{Batch, stamp_of};
-use crate::process::wait_readable;
 use crate::tcp::option;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -98,9 +98,9 @@ fn nap(socket: &OwnedFd, due: Instant) {
     unsafe { libc::ppoll(&raw mut poll, 1, &raw const left, std::ptr::null()) };
 }
 
-/// How late a thread that polls the clock finds each of the moments `spacing` apart: what its core was held up by
-/// interrupts, other programs and, in a virtual machine, the host. Nothing that runs here can be more punctual.
-pub fn held_up(span: Duration, spacing: Duration) -> Vec<u64> {
+/// By how many nanoseconds a thread that only polls the clock misses each of the times `spacing` apart. Interrupts, other
+/// programs and, in a virtual machine, the host delay it; nothing that runs here can be more punctual.
+pub fn core_delays(span: Duration, spacing: Duration) -> Vec<u64> {
     let began = clock::now();
     let mut due = began + spacing;
     let mut late = Vec::new();
@@ -133,7 +133,7 @@ fn take_answers(socket: &OwnedFd, sent: &[Duration], trips: &mut [Option<u64>]) 
     }
 }
 
-/// Sends the stream at its pace on the whole: what a late wake-up held up goes at once.
+/// Sends the stream at its mean pace: packets that a late wake-up delayed go at once.
 pub fn send_stream(spec: &StreamSpec) -> Result<(), Os> {
     let attempted = || format!("send to {}", spec.to);
     let failed = |source| Os::new(attempted(), source);

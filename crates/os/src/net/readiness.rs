@@ -6,19 +6,19 @@ use std::time::Duration;
 
 /// What to wait for before the near program starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ready {
-    /// For nothing.
-    AtOnce,
-    /// Until far listens anywhere, or has a UDP socket bound; not longer than this, and then go on.
+pub enum WaitFor {
+    /// Nothing.
+    Nothing,
+    /// Until far listens anywhere, or has a UDP socket bound. After this time it goes on without.
     Listening(Duration),
-    /// Until far listens on this TCP or UDP port; not longer than this, and then give up.
+    /// Until far listens on this TCP or UDP port. After this time it gives up.
     Port(u16, Duration),
 }
 
-impl Ready {
+impl WaitFor {
     pub(crate) fn limit(self) -> Duration {
         match self {
-            Self::AtOnce => Duration::ZERO,
+            Self::Nothing => Duration::ZERO,
             Self::Listening(limit) | Self::Port(_, limit) => limit,
         }
     }

@@ -1,176 +1,36 @@
-//! Near, the link's own place, and far: three network namespaces and two veth pairs. The one rule: all
-//! hangs on descriptors and children of this process, so that its end, however it comes, removes all.
+//! Three network namespaces (near, far, and the link's own between them) and two veth pairs. The one rule: all of it is
+//! held by descriptors and children of this process, so that its end, however it comes, removes all.
 //!
 //! Far carries any number of addresses; near reaches all of them over far's first one, so that one
 //! neighbour entry an address family is enough and no packet ever waits for ARP.
 
-use crate::cgroup::Grounds;
+mod spec;
+
+pub(super) use spec::NEARBY;
+pub use spec::{
+    Addresses, NamesFor, Placement, Reception, Side, SuperPackets, TopologySpec, Wiring,
+};
+
+use crate::cgroup::ParentGroups;
 use crate::error::Os;
 use crate::net::bridge;
 use crate::net::drops::dropped_frames;
-use crate::net::forwarder::Segmentation;
-use crate::net::held::HeldQueue;
 use crate::net::host_names;
 use crate::net::namespace::{Network, bind, isolate, mount_with};
 use crate::net::netlink::{Netlink, Route, Veth, device_index};
 use crate::net::offloads;
+use crate::net::packet_queue::PacketQueue;
 use crate::net::packet_socket::PacketSocket;
 use crate::net::readiness::{Listening, bound_ports, listens};
 use crate::net::settings::{
     Settings, TcpSettings, has_ipv6, mute_device, quiet_device, receive_on,
 };
-use crate::process::{self, Child, Group, Init, Setup, User};
-use link::LinkSpec;
+use crate::process::{self, Child, Init, Setup};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
-use trace::Direction;
 use unit::ByteSize;
-
-/// One end of the link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// The client's.
-    Near,
-    /// The server's.
-    Far,
-}
-
-impl Side {
-    /// Its name, also in /etc/hosts.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Near => "near",
-            Self::Far => "far",
-        }
-    }
-}
-
-/// What to build.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TopologySpec {
-    /// TCP at both ends.
-    pub tcp: TcpSettings,
-    /// Further hosts at far, each with names of its own; host k is [`Topology::host`] of k.
-    pub hosts: Vec<Vec<String>>,
-    /// The largest IP packet of both ends' devices, in bytes.
-    pub mtu: u32,
-    /// Which addresses the names of hosts stand for.
-    pub names: NamesFor,
-    /// What is between the ends.
-    pub wiring: Wiring,
-    /// Where the kernel receives for the ends; None: on the CPU of whoever sends, which is the link's.
-    pub reception: Option<Reception>,
-}
-
-/// On which CPU the kernel does the receiving of each end (receive packet steering): the work of an end's TCP then
-/// burdens the end's core, as it does without a link, and not the link's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reception {
-    /// Near's CPU.
-    pub near: usize,
-    /// Far's CPU.
-    pub far: usize,
-}
-
-impl Reception {
-    /// Where the ends of the link are to receive: on their own CPU where they would else keep the link from its work. A
-    /// link that is no faster receives for them sooner than their CPU, which may sleep, could be woken to do it, and one
-    /// whose packets the kernel holds copies nothing, so that it has the time.
-    pub fn over(link: &LinkSpec, segmentation: Segmentation, cpus: Self) -> Option<Self> {
-        let rates = Direction::BOTH.map(|way| link.path(way).bottleneck.mean_rate());
-        let is_fast = match rates.into_iter().flatten().max() {
-            Some(rate) => rate.bits_per_second() > FAST,
-            None => link.rtt() < NEARBY,
-        };
-        let may_hold = segmentation.may_hold(link);
-        (is_fast && !(may_hold && bridge::can_hold())).then_some(cpus)
-    }
-
-    fn of(self, side: Side) -> usize {
-        match side {
-            Side::Near => self.near,
-            Side::Far => self.far,
-        }
-    }
-}
-
-/// Which addresses the names of hosts stand for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum NamesFor {
-    /// IPv4 and, where it is ranked below, IPv6.
-    #[default]
-    Both,
-    /// IPv4 alone: some clients try IPv6 first whatever the system ranks, and pay a round trip for a server that
-    /// listens on IPv4 alone.
-    Ipv4,
-}
-
-/// What is between the ends of a topology.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Wiring {
-    /// A place for a [`Forwarder`](crate::net::Forwarder).
-    #[default]
-    Link,
-    /// Nothing but a veth pair: the floor that links are measured against.
-    Bare(SuperPackets),
-}
-
-/// Whether the kernel may hand packets over that no wire would carry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SuperPackets {
-    /// Yes, as it does by itself.
-    Kept,
-    /// No: segmentation offloads are off.
-    Off,
-}
-
-impl Default for TopologySpec {
-    /// Ethernet's MTU, a link, and no further hosts.
-    fn default() -> Self {
-        let wiring = Wiring::default();
-        let names = NamesFor::default();
-        Self {
-            tcp: TcpSettings::default(),
-            hosts: Vec::new(),
-            mtu: 1500,
-            names,
-            wiring,
-            reception: None,
-        }
-    }
-}
-
-/// The addresses of one host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Addresses {
-    /// IPv4.
-    pub v4: Ipv4Addr,
-    /// IPv6; unused where the kernel has none.
-    pub v6: Ipv6Addr,
-}
-
-/// How a child is to be placed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placement {
-    /// In which namespace.
-    pub side: Side,
-    /// In which process group.
-    pub group: Group,
-    /// On which CPUs; none given: on any.
-    pub cpus: Vec<usize>,
-    /// As whom.
-    pub user: User,
-}
-
-impl Placement {
-    /// At `side`, in a group of its own, on any CPU, as we are.
-    pub fn at(side: Side) -> Self {
-        Self { side, group: Group::Own, cpus: Vec::new(), user: User::Ours }
-    }
-}
 
 /// The namespaces, as long as it lives: dropping it kills every process of both ends, however they hid.
 /// Those that are in a [`Child`] are dropped before, for an unreaped one keeps the namespace waiting.
@@ -184,15 +44,11 @@ pub struct Topology {
     settings: Settings,
     hosts: usize,
     /// Where children are counted.
-    grounds: Grounds,
+    parents: ParentGroups,
     /// Last, so that the children's PID namespace ends when nothing else is needed.
     _init: Init,
 }
 
-/// In bits a second: half of what one core forwards in segments and receives, where it does both.
-const FAST: u64 = 1_500_000_000;
-/// A link without a rate is as fast as the machine where its round trip is shorter, since windows allow that.
-pub(super) const NEARBY: Duration = Duration::from_millis(1);
 /// As many as [`Topology::host`] has addresses for.
 const MOST_HOSTS: usize = 250 * 250;
 const DEVICE: &str = "eth0";
@@ -237,8 +93,8 @@ impl Topology {
         let mut netlink = Netlink::open()?;
         devices.iter().try_for_each(|&device| netlink.await_up(device))?;
         let hosts = spec.hosts.len();
-        let grounds = Grounds::here();
-        Ok(Self { near, far, home, devices, settings, hosts, grounds, _init: init })
+        let parents = ParentGroups::of_this_process();
+        Ok(Self { near, far, home, devices, settings, hosts, parents, _init: init })
     }
 
     /// Builds one without a link: both ends are in one namespace, and all addresses on its loopback device.
@@ -264,8 +120,8 @@ impl Topology {
             Ok(device)
         })?;
         let hosts = spec.hosts.len();
-        let (devices, grounds) = (vec![device; 2], Grounds::here());
-        Ok(Self { near, far, home, devices, settings, hosts, grounds, _init: init })
+        let (devices, parents) = (vec![device; 2], ParentGroups::of_this_process());
+        Ok(Self { near, far, home, devices, settings, hosts, parents, _init: init })
     }
 
     /// A socket that sees what passes over the loopback device of the near side.
@@ -313,7 +169,7 @@ impl Topology {
         }
         let Placement { side, group, cpus, user } = placement;
         let network = Some(self.network(side).fd.as_fd());
-        let account = self.grounds.group();
+        let account = self.parents.group();
         process::spawn(command, Setup { group, cpus, network, own_proc: true, user, account })
     }
 
@@ -337,12 +193,12 @@ impl Topology {
         self.within(side, || Ok(listens(listening, address)))
     }
 
-    /// Covers `folder`, which must be there, by one in memory that holds `room` at most and that only this
+    /// Covers `folder`, which must be there, by one in memory that holds `limit` at most and that only this
     /// process and its children see. It is gone with them, however they end.
-    pub fn scratch(&self, folder: &Path, room: ByteSize) -> Result<(), Os> {
+    pub fn scratch(&self, folder: &Path, limit: ByteSize) -> Result<(), Os> {
         let attempted = || format!("make a folder in memory at {}", folder.display());
-        let options = format!("size={},mode=0755", room.0);
-        mount_with("tmpfs", folder, ("tmpfs", &options))
+        let options = format!("size={},mode=0755", limit.0);
+        mount_with("tmpfs", folder, "tmpfs", &options)
             .map_err(|source| Os::new(attempted(), source))
     }
 
@@ -365,9 +221,9 @@ impl Topology {
         PacketSocket::open(side.name(), self.device(side)?)
     }
 
-    /// Has the kernel hold what passes between the ends.
-    pub(super) fn hold(&self) -> Result<HeldQueue, Os> {
-        bridge::hold(&self.devices)
+    /// Has the kernel queue what passes between the ends.
+    pub(super) fn queue_packets(&self) -> Result<PacketQueue, Os> {
+        bridge::queue_packets(&self.devices)
     }
 
     /// The index of the device that stands here for a side.
@@ -515,25 +371,5 @@ fn hardware(side: Side) -> [u8; 6] {
     match side {
         Side::Near => [0x02, 0x77, 0, 0, 0, 1],
         Side::Far => [0x02, 0x77, 0, 0, 0, 2],
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ends_receive_for_themselves_where_the_link_is_fast_or_near() {
-        let ends = Reception { near: 1, far: 2 };
-        let over = |text| {
-            let link = LinkSpec::parse(text, link::no_traces).unwrap();
-            [Segmentation::Split, Segmentation::CopyWhereUnlimited]
-                .map(|segmentation| Reception::over(&link, segmentation, ends).is_some())
-        };
-        assert_eq!([over("rtt=0ms"), over("rtt=20ms,rate=10gbit")], [[true; 2]; 2]);
-        assert_eq!([over("rtt=10ms"), over("rtt=0ms,rate=1gbit")], [[false; 2]; 2]);
-        // Lost packets are lost one by one, and so none is held.
-        let lossy = LinkSpec::parse("rtt=0ms,loss=1%", link::no_traces).unwrap();
-        assert!(Reception::over(&lossy, Segmentation::KeepWhereUnlimited, ends).is_some());
     }
 }

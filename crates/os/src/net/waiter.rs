@@ -1,5 +1,5 @@
-//! Waiting for descriptors to the microsecond: epoll with nanosecond time-outs. The one rule: it wakes
-//! before the deadline, never by choice after it.
+//! Waits for descriptors with microsecond precision: epoll with nanosecond time-outs. The one rule: it plans to wake before
+//! the deadline, and then polls.
 #![allow(unsafe_code)]
 
 use crate::clock;
@@ -16,11 +16,11 @@ use unit::Instant;
 /// program on the core, which no polling cures.
 const SPIN: RangeInclusive<Duration> = Duration::from_micros(80)..=Duration::from_micros(300);
 
-/// How long before a deadline, and after the last arrival, a core of our own is not let sleep. In a virtual machine
+/// How long before a deadline, and after the last arrival, a core that is ours alone polls instead of sleeping. In a virtual machine
 /// one wake-up in a hundred takes milliseconds, because the host has given the idle core to others.
 const AWAKE: Duration = Duration::from_millis(10);
 
-/// Whose the core is that the link's thread runs on.
+/// Who else uses the core that the link's thread runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Core {
     /// Others need it too: the link sleeps until shortly before a packet is due.
@@ -30,8 +30,8 @@ pub enum Core {
     Own,
 }
 
-/// A wake-up that was later than any of late widens the spin at once; each one that was not narrows it by this
-/// part of the difference.
+/// A wake-up that was later than the spin covers lengthens it at once. Each other one shortens it by this part of the
+/// difference.
 const FORGETTING: u32 = 64;
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct Waiter {
     core: Core,
     /// Until when a core of our own stays awake, because something came.
     awake: Instant,
-    /// How long before a deadline to wake: as late as wake-ups were of late.
+    /// How long before a deadline to wake: by how much recent wake-ups were late.
     spin: Duration,
     /// Whether this kernel has epoll_pwait2 (5.11); else we wake a millisecond early and poll on.
     precise: bool,

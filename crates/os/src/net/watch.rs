@@ -1,12 +1,13 @@
-//! Looking on at a loopback device: the packet log of two ends that no link is between. The one rule: headers alone
-//! are taken where no whole frames are asked for, and what the kernel could not hand over is counted, so that a log with gaps is known as one.
+//! Records the packets of a loopback device: the packet log of two ends without a link between them. The one rule: what the
+//! kernel could not hand over is counted, so that a log with gaps is known as one. Only headers are taken where whole
+//! frames are not asked for.
 
 use crate::clock;
 use crate::error::Os;
 use crate::net::counters::{LinkCounters, WayCounters};
 use crate::net::forwarder::{Stop, Stopped};
 use crate::net::frame::{Frame, Frames, Passing};
-use crate::net::headers::{HEADERS, seen};
+use crate::net::headers::{HEADERS, header_fields};
 use crate::net::packet_socket::{Batch, ETHERNET, OFFLOAD, PacketSocket};
 use crate::net::settings::Settings;
 use crate::net::stamp::WallClock;
@@ -17,7 +18,7 @@ use std::os::fd::AsRawFd;
 use trace::{Direction, Fate, PacketRecord};
 use unit::Instant;
 
-/// Looks on at the loopback device that a topology's two ends share.
+/// Records the packets of the loopback device that a topology's two ends share.
 pub struct Watch<'a> {
     socket: PacketSocket,
     waiter: Waiter,
@@ -120,15 +121,15 @@ impl<'a> Watch<'a> {
         let batch = std::mem::replace(&mut self.batch, Batch::none());
         for index in 0..count {
             let at = self.wall.arrival(batch.stamp(index), now);
-            self.note(at, batch.frame(index));
+            self.keep_record(at, batch.frame(index));
         }
         self.batch = batch;
         count
     }
 
-    fn note(&mut self, at: Instant, frame: &[u8]) {
-        let Some(seen) = frame.get(OFFLOAD + ETHERNET..).and_then(seen) else { return };
-        let to_far = seen.flow.is_some_and(|flow| self.ports.contains(&flow.destination.port()));
+    fn keep_record(&mut self, at: Instant, frame: &[u8]) {
+        let Some(headers) = frame.get(OFFLOAD + ETHERNET..).and_then(header_fields) else { return };
+        let to_far = headers.flow.is_some_and(|flow| self.ports.contains(&flow.destination.port()));
         let direction = if to_far { Direction::Up } else { Direction::Down };
         let way: &mut WayCounters = match direction {
             Direction::Up => &mut self.counters.up,
@@ -138,17 +139,17 @@ impl<'a> Watch<'a> {
         let fate = Fate::Delivered { at };
         way.packets += 1;
         way.delivered += 1;
-        way.bytes += u64::from(seen.length);
-        way.delivered_bytes += u64::from(seen.length);
+        way.bytes += u64::from(headers.length);
+        way.delivered_bytes += u64::from(headers.length);
         (self.record)(PacketRecord {
             at,
             direction,
             index,
-            length: seen.length,
+            length: headers.length,
             fate,
-            flow: seen.flow,
-            tcp: seen.tcp,
-            udp: seen.udp,
+            flow: headers.flow,
+            tcp: headers.tcp,
+            udp: headers.udp,
         });
         if let Some(frames) = &mut self.frames {
             frames(Frame::new(at, direction, Passing::Entered(fate), frame));

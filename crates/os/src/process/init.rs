@@ -1,8 +1,8 @@
-//! The first process of a PID namespace. The one rule: it holds nothing but its lifeline, so that all others there
-//! end when we do.
+//! The first process of a PID namespace. The one rule: it holds one descriptor, a pipe that closes when we end. It ends
+//! then, and with it all processes there.
 #![allow(unsafe_code)]
 
-use super::wait_readable;
+use crate::descriptor::{pipe, wait_readable};
 use crate::error::Os;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -71,15 +71,4 @@ fn await_end_of(lifeline: RawFd) -> ! {
         {}
         libc::_exit(0)
     }
-}
-
-/// Two ends, which no program inherits.
-pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let mut fds = [0; 2];
-    // SAFETY: room for two descriptors.
-    if unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: two new descriptors that nobody else owns.
-    Ok(unsafe { (OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1])) })
 }

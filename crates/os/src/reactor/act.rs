@@ -1,9 +1,9 @@
-//! What the end point wants, done.
+//! Does what the end point wants: each [`Action`].
 
-use super::backend::Ready;
-use super::socket::{Input, Output, Phase};
+use super::poller::Readiness;
+use super::socket::{Input, Output, Phase, Socket};
 use super::table::Token;
-use super::{Moment, Reactor, socket_error};
+use super::{Reactor, SocketStage, socket_error};
 use crate::clock;
 use crate::tcp::{self, Connect};
 use endpoint::{Action, EndPoint, SocketId, SocketSettings};
@@ -13,9 +13,11 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 impl Reactor {
-    /// Does all that the end point wants, until it wants nothing more.
+    /// Does all that the end point wants, until it wants nothing more or has finished.
     pub(super) fn act<E: EndPoint + ?Sized>(&mut self, end_point: &mut E) {
-        while let Some(action) = end_point.poll_action() {
+        while !self.finishing
+            && let Some(action) = end_point.poll_action()
+        {
             self.act_once(end_point, action);
         }
     }
@@ -24,14 +26,20 @@ impl Reactor {
     fn act_once<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, action: Action) {
         match action {
             Action::Connect { socket, remote, settings } => {
-                self.connect(end_point, socket, (remote, &settings));
+                self.connect(end_point, socket, remote, &settings);
+            }
+            Action::Bind { socket, local, settings } => {
+                self.bind(end_point, socket, local, &settings);
             }
             Action::Transmit(id) => {
                 let Some(token) = self.table.token(id) else { return };
-                if let Some(socket) = self.table.find(token) {
-                    socket.output.wanted = true;
+                match self.table.find(token) {
+                    Some(socket) => {
+                        socket.output.wanted = true;
+                        self.write_once(end_point, token);
+                    }
+                    None => self.transmit_datagrams(end_point, token),
                 }
-                self.write_once(end_point, token);
             }
             Action::Shutdown(id) => {
                 let Some(token) = self.table.token(id) else { return };
@@ -43,34 +51,39 @@ impl Reactor {
                 }
             }
             Action::Close(id) => self.leave(end_point, id),
-            Action::Abort(id) => {
-                if let Some(token) = self.table.token(id) {
-                    if let Some(socket) = self.table.find(token) {
-                        tcp::reset_on_close(socket.fd.as_fd());
-                    }
-                    self.remove(token);
-                }
-            }
+            Action::Abort(id) => self.abort(id),
             Action::Pause(id) => self.pause(end_point, id, true),
             Action::Resume(id) => self.pause(end_point, id, false),
-            Action::Bind { .. } | Action::AwaitDrained(_) => {
-                debug_assert!(false, "no end point asks for these yet");
+            Action::AwaitDrained(id) => self.await_drained(id),
+            Action::Finish => self.finish(),
+        }
+    }
+
+    fn abort(&mut self, id: SocketId) {
+        let Some(token) = self.table.token(id) else { return };
+        match self.table.find(token) {
+            Some(socket) => {
+                tcp::reset_on_close(socket.fd.as_fd());
+                self.remove(token);
             }
-            Action::Finish => self.finishing = true,
+            None => self.remove_datagrams(token),
         }
     }
 
     fn pause<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, id: SocketId, paused: bool) {
         let Some(token) = self.table.token(id) else { return };
-        if let Some(socket) = self.table.find(token) {
-            socket.input.paused = paused;
-            if paused {
-                if let Err(error) = self.carrier.pause(token, socket) {
-                    self.fail_quietly(end_point, token, socket_error(&error));
-                }
-            } else if socket.input.ready {
-                self.queue(token);
+        let Some(socket) = self.table.find(token) else {
+            return self.pause_datagrams(token, paused);
+        };
+        socket.input.paused = paused;
+        if paused {
+            if let Err(error) = self.poller.pause(token, socket) {
+                self.fail_quietly(end_point, token, socket_error(&error));
             }
+        } else if socket.input.awaits_drained {
+            self.await_drained_on(token);
+        } else if socket.input.ready {
+            self.queue(token);
         }
     }
 
@@ -78,18 +91,22 @@ impl Reactor {
         &mut self,
         end_point: &mut E,
         id: SocketId,
-        (remote, settings): (SocketAddr, &SocketSettings),
+        remote: SocketAddr,
+        settings: &SocketSettings,
     ) {
-        let sides = (Input::new(settings.acks), Output::new(settings.unsent_low_water));
+        let input = Input::new(settings.acks);
+        let output = Output::new(settings.unsent_low_water);
         let now = clock::now();
         match tcp::connect(remote, settings) {
             Ok(Connect::Done(fd, local)) => {
-                if self.adopt(end_point, (fd, id), Phase::Open, sides).is_some() {
+                let socket = Socket::new(fd, id, Phase::Open, input, output);
+                if self.adopt(end_point, socket).is_some() {
                     end_point.handle_connected(now, id, local);
                 }
             }
             Ok(Connect::Pending(fd)) => {
-                let token = self.adopt(end_point, (fd, id), Phase::Connecting, sides);
+                let socket = Socket::new(fd, id, Phase::Connecting, input, output);
+                let token = self.adopt(end_point, socket);
                 self.alarms
                     .extend(token.map(|token| Reverse((now + settings.connect_timeout, token))));
             }
@@ -97,27 +114,30 @@ impl Reactor {
         }
     }
 
-    /// A connect is decided.
+    /// A connect has succeeded or failed.
     fn handle_connect<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         let Some(socket) = self.table.find(token) else { return };
         let outcome = tcp::take_error(socket.fd.as_fd())
-            .and_then(|local| self.carrier.opened(token, socket).map(|()| local));
+            .and_then(|local| self.poller.opened(token, socket).map(|()| local));
         match outcome {
             Ok(local) => {
                 socket.phase = Phase::Open;
                 let id = socket.id;
-                self.testify(token, Moment::Opened);
+                self.observe_stage(token, SocketStage::Opened);
                 end_point.handle_connected(clock::now(), id, local);
                 self.act(end_point);
+                self.await_drained_on(token);
             }
             Err(error) => self.fail(end_point, token, socket_error(&error)),
         }
     }
 
-    /// The end point lets go: what is owed goes out, then FIN, then the peer's last bytes are awaited.
+    /// The end point lets go of a socket: what is pending is sent, then FIN, then the peer's last bytes are awaited.
     fn leave<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, id: SocketId) {
         let Some(token) = self.table.token(id) else { return };
-        let Some(socket) = self.table.find(token) else { return };
+        let Some(socket) = self.table.find(token) else {
+            return self.leave_datagrams(id, token);
+        };
         match socket.phase {
             Phase::Connecting => return self.remove(token),
             Phase::Ended if socket.input.ended => return self.remove(token),
@@ -141,9 +161,11 @@ impl Reactor {
         &mut self,
         end_point: &mut E,
         token: Token,
-        ready: Ready,
+        ready: Readiness,
     ) {
-        let Some(socket) = self.table.find(token) else { return };
+        let Some(socket) = self.table.find(token) else {
+            return self.handle_datagram_socket(end_point, token, ready);
+        };
         if let Some(errno) = ready.error {
             let error = io::Error::from_raw_os_error(errno);
             return self.fail(end_point, token, socket_error(&error));
@@ -153,7 +175,7 @@ impl Reactor {
         if ready.writable() {
             socket.output.ready = true;
             socket.output.unsent_bound = 0;
-            if let Some(mark) = socket.output.note_drained(clock::now) {
+            if let Some(mark) = socket.output.handle_low_water(clock::now) {
                 tcp::set_unsent_low_water(socket.fd.as_fd(), mark);
             }
         }

@@ -1,10 +1,10 @@
-//! Readiness: epoll tells of edges, and bytes go by calls of their own. The one rule: what the kernel says of a
-//! direction is remembered until a call contradicts it.
+//! The poller by epoll: it tells of changes (edge-triggered), and each read and write is a system call. The one rule: what
+//! the kernel says of a direction is remembered until a call contradicts it.
 
 mod poll;
 
 use super::STOP;
-use super::backend::{Carrier, Ready, Received, send_now, unless_blocked};
+use super::poller::{Poller, Readiness, Received, send_now, unless_blocked};
 use super::socket::Socket;
 use super::stop::Stop;
 use super::table::{Table, Token};
@@ -12,13 +12,13 @@ use crate::error::Os;
 use crate::tcp::{self, Listener};
 use poll::{Interest, Poll};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// Bytes read at once. All sockets share one buffer: what is read is handled before the next read.
 const INPUT: usize = 128 * 1024;
 
-/// Carries by epoll.
+/// A poller by epoll.
 pub(super) struct Epoll {
     poll: Poll,
     input: Box<[u8]>,
@@ -30,7 +30,7 @@ impl Epoll {
     }
 }
 
-impl Carrier for Epoll {
+impl Poller for Epoll {
     fn watch_stop(&mut self, stop: &Stop) -> io::Result<()> {
         self.poll.add(stop.as_fd(), STOP, Interest::Signal)
     }
@@ -39,11 +39,11 @@ impl Carrier for Epoll {
         self.poll.add(listener, token.0, Interest::Input)
     }
 
-    fn rest(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+    fn pause_listener(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()> {
         self.poll.rearm(listener, token.0, Interest::Silent)
     }
 
-    fn listen_again(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+    fn resume_listener(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()> {
         self.poll.rearm(listener, token.0, Interest::Input)
     }
 
@@ -53,11 +53,11 @@ impl Carrier for Epoll {
     }
 
     /// Closing the descriptor ends the watch, as it does for sockets.
-    fn close(&mut self, listener: Listener) {
+    fn close_listener(&mut self, listener: Listener) {
         drop(listener);
     }
 
-    /// The kernel tells at once what it is ready for.
+    /// The first wait tells what it is ready for.
     fn add(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
         self.poll.add(socket.fd.as_fd(), token.0, Interest::Edges)
     }
@@ -70,7 +70,7 @@ impl Carrier for Epoll {
         self.poll.wait(timeout)
     }
 
-    fn event(&mut self, index: usize, _table: &mut Table) -> Option<Ready> {
+    fn event(&mut self, index: usize, _table: &mut Table) -> Option<Readiness> {
         Some(self.poll.event(index))
     }
 
@@ -78,24 +78,29 @@ impl Carrier for Epoll {
         &'a mut self,
         _token: Token,
         socket: &mut Socket,
-        room: Option<&mut [u8]>,
+        buffer: Option<&mut [u8]>,
     ) -> io::Result<Received<'a>> {
-        let filled = room.is_some();
-        let buffer: &mut [u8] = match room {
-            Some(room) => room,
+        let filled = buffer.is_some();
+        let buffer: &mut [u8] = match buffer {
+            Some(buffer) => buffer,
             None => &mut self.input,
         };
         let length = buffer.len();
         let count =
             unless_blocked(&mut socket.input.ready, || tcp::receive(socket.fd.as_fd(), buffer))?;
-        // A short read empties the queue, and what comes later is a new edge; but a FIN that was told already is
-        // not told again.
+        // A short read has emptied the queue, and what comes later is a new edge. But a FIN that was told already is not
+        // told again.
         socket.input.ready = count == length || socket.input.hung_up;
         Ok(match count {
             0 => Received::End,
             _ if filled => Received::Filled(count),
             _ => Received::Bytes(&self.input[..count]),
         })
+    }
+
+    /// `WouldBlock` came from the kernel itself.
+    fn is_drained(&mut self, _socket: &Socket) -> bool {
+        true
     }
 
     fn discard(&mut self, _token: Token, socket: &mut Socket) -> io::Result<usize> {
@@ -106,12 +111,12 @@ impl Carrier for Epoll {
         send_now(socket)
     }
 
-    /// A write that was taken whole sets no alarm in the kernel: watched anew, it tells when little is left.
+    /// After a write that was taken whole the kernel does not tell when little is left. Watched anew, it does.
     fn await_low_water(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
         self.poll.rearm(socket.fd.as_fd(), token.0, Interest::Edges)
     }
 
-    /// What is not read is its back-pressure, and errors are told as edges.
+    /// A socket that is not read holds its peer back. Errors are told as edges.
     fn pause(&mut self, _token: Token, _socket: &mut Socket) -> io::Result<()> {
         Ok(())
     }
@@ -120,5 +125,27 @@ impl Carrier for Epoll {
         drop(socket);
     }
 
-    fn settle(&mut self) {}
+    fn add_datagrams(&mut self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+        self.poll.add(fd, token.0, Interest::InputEdges)
+    }
+
+    /// The watch goes on.
+    fn await_datagrams(&mut self, _fd: BorrowedFd<'_>, _token: Token) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Not watched for all the time: a UDP socket would tell of each datagram that has left the machine.
+    fn await_datagram_space(&mut self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+        self.poll.rearm(fd, token.0, Interest::Edges)
+    }
+
+    fn datagram_space_came(&mut self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+        self.poll.rearm(fd, token.0, Interest::InputEdges)
+    }
+
+    fn close(&mut self, fd: OwnedFd) {
+        drop(fd);
+    }
+
+    fn flush(&mut self) {}
 }

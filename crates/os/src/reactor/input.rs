@@ -1,6 +1,6 @@
-//! The reading side: as long as there is something, for a bounded turn.
+//! The reading side: a socket is read until nothing is left or its turn is used up.
 
-use super::backend::Received;
+use super::poller::Received;
 use super::socket::Phase;
 use super::table::Token;
 use super::{Reactor, socket_error};
@@ -24,8 +24,8 @@ impl Reactor {
                 return;
             }
             let id = socket.id;
-            let room = end_point.poll_receive_buffer(id).filter(|room| !room.is_empty());
-            let received = self.carrier.receive(token, socket, room);
+            let buffer = end_point.poll_receive_buffer(id).filter(|buffer| !buffer.is_empty());
+            let received = self.poller.receive(token, socket, buffer);
             let came = matches!(received, Ok(Received::Bytes(_) | Received::Filled(_)));
             if came && socket.input.acks == Acks::Quick {
                 tcp::acknowledge_quickly(socket.fd.as_fd());
@@ -38,7 +38,12 @@ impl Reactor {
                 }
                 Ok(Received::Bytes(bytes)) => end_point.handle_bytes(clock::now(), id, bytes),
                 Ok(Received::Filled(count)) => end_point.handle_received(clock::now(), id, count),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if socket.input.awaits_drained {
+                        self.tell_drained(end_point, token);
+                    }
+                    return;
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return self.fail(end_point, token, socket_error(&error)),
             }
@@ -54,7 +59,7 @@ impl Reactor {
             if !socket.input.ready || socket.input.ended {
                 break;
             }
-            match self.carrier.discard(token, socket) {
+            match self.poller.discard(token, socket) {
                 Ok(0) => socket.input.ended = true,
                 Ok(_) => {}
                 Err(error)

@@ -1,5 +1,5 @@
-//! How late a reactor comes to its events. The one rule: no wait is longer than a beat, so that a thread that was
-//! away is found out, whether something had come for it meanwhile or not.
+//! How late a reactor comes to its events. The one rule: no wait is longer than ten milliseconds, so that a thread that got
+//! no processor is noticed even where nothing happened meanwhile.
 
 use crate::clock;
 use crate::process::thread_waited;
@@ -10,10 +10,10 @@ use unit::Instant;
 /// The longest wait. So often a thread that has nothing to do wakes up, which takes it a thousandth of a core.
 const BEAT: Duration = Duration::from_millis(10);
 
-/// What was found out of a run.
+/// What the turns of a run took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LoopTimes {
-    /// From its begin to its end.
+    /// From its beginning to its end.
     pub span: Duration,
     /// The part of it in which it did not wait.
     pub working: Duration,
@@ -22,8 +22,8 @@ pub struct LoopTimes {
     /// The part of it in which it was ready to run and waited for a processor; zero where the kernel does not tell.
     #[serde(default)]
     pub waited: Duration,
-    /// The longest time that an event may have waited to be looked at: a turn's length, or how much longer than it
-    /// was to a wait was.
+    /// The longest time that an event may have waited: the length of a turn, or by how much a wait was longer than it was
+    /// to be.
     pub late: Duration,
     /// Processor time in that.
     pub late_cpu: Duration,
@@ -70,7 +70,7 @@ impl LagWatch {
         }
     }
 
-    /// How long it was since the last mark, of which `planned` is nobody's fault.
+    /// How long ago the last mark was. What goes beyond `planned` counts as late.
     fn mark(&mut self, planned: Duration) -> Duration {
         let (now, cpu) = (clock::now(), clock::thread_cpu());
         let span = now.since(self.since);

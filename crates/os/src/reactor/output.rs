@@ -1,12 +1,12 @@
 //! The writing side: bytes are asked of the end point only when the kernel has little left to send.
 
-use super::backend::Carrier;
-use super::rooms::Rooms;
+use super::poller::Poller;
 use super::socket::{Phase, Socket};
 use super::table::Token;
 use super::{Reactor, socket_error};
+use crate::buffer_pool::BufferPool;
 use crate::{clock, tcp};
-use endpoint::EndPoint;
+use endpoint::{EndPoint, SendBuf};
 use std::cmp::Reverse;
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
@@ -27,24 +27,25 @@ enum Turn {
 }
 
 impl Reactor {
-    /// Sends what is owed and asks for more, then does what the end point wants thereupon.
+    /// Sends what is pending and asks for more, then does what the end point wants.
     pub(super) fn write<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         let Some(socket) = self.table.find(token) else { return };
         let output = &mut socket.output;
-        if !output.wanted && output.owed.is_empty() && !socket.phase.ends() {
-            // What was under way has come back with its room.
-            return self.rooms.take_back(&mut output.owed);
+        if !output.wanted && output.pending.is_empty() && !socket.phase.ends() {
+            // What the kernel had has come back with its buffer.
+            return reclaim(&mut self.send_buffers, &mut output.pending);
         }
         self.write_once(end_point, token);
         self.act(end_point);
     }
 
-    /// The same without the end point's actions: for use within them.
+    /// As `write`, without the actions that follow. Actions use it.
     pub(super) fn write_once<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         let Some(socket) = self.table.find(token) else { return };
-        let turn = write_turn(end_point, (self.carrier.as_mut(), &mut self.rooms), (token, socket));
-        self.rooms.take_back(&mut socket.output.owed);
-        socket.output.note_full(self.settings.depth, clock::now);
+        let (poller, buffers) = (self.poller.as_mut(), &mut self.send_buffers);
+        let turn = write_turn(end_point, poller, buffers, token, socket);
+        reclaim(&mut self.send_buffers, &mut socket.output.pending);
+        socket.output.handle_full(self.settings.adaptive_send_buffer, clock::now);
         match turn {
             Turn::Over => {}
             Turn::More => self.queue(token),
@@ -72,28 +73,30 @@ impl Reactor {
 
 fn write_turn<E: EndPoint + ?Sized>(
     end_point: &mut E,
-    (carrier, rooms): (&mut dyn Carrier, &mut Rooms),
-    (token, socket): (Token, &mut Socket),
+    poller: &mut dyn Poller,
+    buffers: &mut BufferPool<SendBuf>,
+    token: Token,
+    socket: &mut Socket,
 ) -> Turn {
     if socket.phase == Phase::Connecting {
         return Turn::Over;
     }
     let mut left = SENT_A_TURN;
     loop {
-        if let Err(error) = wait_for_low_water(carrier, token, socket) {
+        if let Err(error) = wait_for_low_water(poller, token, socket) {
             return Turn::Failed(error);
         }
-        let none = socket.output.owed.is_empty() && !refill(end_point, (socket, rooms));
-        if !socket.output.under_way && none && socket.phase.ends() {
+        let none = socket.output.pending.is_empty() && !refill(end_point, socket, buffers);
+        if !socket.output.submitted && none && socket.phase.ends() {
             return Turn::Fin;
         }
-        if none || socket.output.under_way || !socket.output.ready {
+        if none || socket.output.submitted || !socket.output.ready {
             return Turn::Over;
         }
         if left == 0 {
             return Turn::More;
         }
-        match carrier.send(token, socket) {
+        match poller.send(token, socket) {
             Ok(taken) => left = left.saturating_sub(taken),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Turn::Failed(error),
@@ -101,42 +104,69 @@ fn write_turn<E: EndPoint + ?Sized>(
     }
 }
 
-/// Asks the end point for bytes, where the kernel would take them now. Whether there are any.
+/// Asks the end point for bytes, where the kernel would take them now. Returns whether there are any.
 fn refill<E: EndPoint + ?Sized>(
     end_point: &mut E,
-    (socket, rooms): (&mut Socket, &mut Rooms),
+    socket: &mut Socket,
+    buffers: &mut BufferPool<SendBuf>,
 ) -> bool {
     let output = &mut socket.output;
-    let room = output.ready && output.unsent_bound < output.low_water;
-    if !room || !output.wanted || socket.phase != Phase::Open {
+    let is_writable = output.ready && output.unsent_bound < output.low_water;
+    if !is_writable || !output.wanted || socket.phase != Phase::Open {
         return false;
     }
-    if output.owed.capacity() == 0 {
-        rooms.lend(&mut output.owed);
+    if output.pending.capacity() == 0
+        && let Some(spare) = buffers.take()
+    {
+        output.pending = spare;
     }
-    end_point.poll_transmit(clock::now(), socket.id, &mut output.owed, output.least);
-    let given = !output.owed.is_empty();
+    end_point.poll_transmit(clock::now(), socket.id, &mut output.pending, output.low_water_floor);
+    let given = !output.pending.is_empty();
     output.wanted = given && end_point.wants_transmit(socket.id);
     given
 }
 
-/// Where there is something to send and much may lie unsent in the kernel, asks it; where that is so, nothing is sent
-/// until little is left.
+/// Takes back the buffer of a socket that owes nothing more.
+fn reclaim(buffers: &mut BufferPool<SendBuf>, pending: &mut SendBuf) {
+    if pending.is_empty() && pending.capacity() > 0 {
+        buffers.give_back(std::mem::take(pending));
+    }
+}
+
+/// Asks the kernel how much lies unsent there, where there is something to send and it may be much. If it is, nothing is
+/// sent until little is left.
 fn wait_for_low_water(
-    carrier: &mut dyn Carrier,
+    poller: &mut dyn Poller,
     token: Token,
     socket: &mut Socket,
 ) -> io::Result<()> {
     let low_water = socket.output.low_water;
     let output = &socket.output;
-    let idle = output.owed.is_empty() && !output.wanted;
-    if idle || !output.ready || output.under_way || output.unsent_bound < low_water {
+    let idle = output.pending.is_empty() && !output.wanted;
+    if idle || !output.ready || output.submitted || output.unsent_bound < low_water {
         return Ok(());
     }
     socket.output.unsent_bound = tcp::unsent(socket.fd.as_fd())?;
     if socket.output.unsent_bound >= low_water {
         socket.output.ready = false;
-        carrier.await_low_water(token, socket)?;
+        poller.await_low_water(token, socket)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_has_a_buffer_only_while_it_owes_bytes() {
+        let (mut buffers, mut pending) = (BufferPool::new(16), SendBuf::new());
+        pending.put(&[0; 100_000]);
+        reclaim(&mut buffers, &mut pending);
+        assert_eq!(pending.len(), 100_000, "bytes that are owed stay");
+        pending.advance(100_000);
+        reclaim(&mut buffers, &mut pending);
+        assert_eq!(pending.capacity(), 0);
+        assert!(buffers.take().is_some_and(|spare| spare.capacity() >= 100_000));
+    }
 }

@@ -26,7 +26,7 @@ impl Stop {
         Ok(Self { fd: Arc::new(fd) })
     }
 
-    /// Asks to finish what was begun; asked again, to finish at once. Async-signal-safe: one write.
+    /// Asks to finish what was begun; called again, to finish at once. Async-signal-safe: it is one write.
     /// A reactor that starts later sees it too.
     pub fn stop(&self) {
         let one: u64 = 1;

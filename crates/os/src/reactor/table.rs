@@ -1,20 +1,21 @@
-//! The sockets of a reactor, by the kernel's token and by the end point's number. A place is used
-//! again at once; a generation in the token keeps events of a socket that is gone from its successor.
+//! The sockets of a reactor, by the kernel's token and by the end point's number. An index is used again at once; a
+//! generation in the token keeps events of a socket that is gone from its successor.
 
+use super::datagrams::Datagrams;
 use super::socket::Socket;
 use endpoint::SocketId;
 use slab::Slab;
 
-/// Names a socket: its place in the low half, its generation (from 1) in the high half.
+/// Names a socket: its index in the low half, its generation (from 1) in the high half. A listener's has generation 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Token(pub(super) u64);
 
 impl Token {
-    fn new(place: usize, generation: u32) -> Self {
-        Self(u64::from(generation) << 32 | place as u64)
+    fn new(index: usize, generation: u32) -> Self {
+        Self(u64::from(generation) << 32 | index as u64)
     }
 
-    fn place(self) -> usize {
+    fn index(self) -> usize {
         (self.0 & u64::from(u32::MAX)) as usize
     }
 
@@ -23,64 +24,110 @@ impl Token {
     }
 }
 
+/// Set in the index of a datagram socket. No process has so many descriptors.
+const DATAGRAMS: usize = 1 << 27;
+
 #[derive(Debug, Default)]
 pub(super) struct Table {
     sockets: Slab<Socket>,
-    names: Vec<Option<Token>>,
+    datagrams: Slab<Datagrams>,
+    /// The tokens of both, by the end point's number.
+    tokens: Vec<Option<Token>>,
     generation: u32,
 }
 
 impl Table {
     /// Takes a socket in; its `generation` is set here.
     pub(super) fn insert(&mut self, mut socket: Socket) -> Token {
-        // 0 marks the tokens of listeners.
-        self.generation = self.generation.wrapping_add(1).max(1);
-        socket.generation = self.generation;
-        let SocketId(name) = socket.id;
+        socket.generation = self.next_generation();
+        let id = socket.id;
         let token = Token::new(self.sockets.insert(socket), self.generation);
-        if self.names.len() <= name {
-            self.names.resize(name + 1, None);
-        }
-        debug_assert!(self.names[name].is_none(), "the end point gave a number that is in use");
-        self.names[name] = Some(token);
+        self.attach(id, token);
         token
     }
 
-    /// The socket, unless it is gone.
+    /// Takes a datagram socket in; its `generation` is set here.
+    pub(super) fn insert_datagrams(&mut self, mut datagrams: Datagrams) -> Token {
+        datagrams.generation = self.next_generation();
+        let id = datagrams.id;
+        let token = Token::new(DATAGRAMS | self.datagrams.insert(datagrams), self.generation);
+        self.attach(id, token);
+        token
+    }
+
+    fn next_generation(&mut self) -> u32 {
+        self.generation = self.generation.wrapping_add(1).max(1);
+        self.generation
+    }
+
+    fn attach(&mut self, SocketId(number): SocketId, token: Token) {
+        if self.tokens.len() <= number {
+            self.tokens.resize(number + 1, None);
+        }
+        debug_assert!(self.tokens[number].is_none(), "the end point gave a number that is in use");
+        self.tokens[number] = Some(token);
+    }
+
+    /// The stream socket. None where it is gone, and for a datagram socket's token.
     pub(super) fn find(&mut self, token: Token) -> Option<&mut Socket> {
-        let socket = self.sockets.get_mut(token.place())?;
+        let socket = self.sockets.get_mut(token.index())?;
         (socket.generation == token.generation()).then_some(socket)
     }
 
+    /// The datagram socket. None where it is gone, and for a stream socket's token.
+    pub(super) fn find_datagrams(&mut self, token: Token) -> Option<&mut Datagrams> {
+        let index = token.index() & !DATAGRAMS;
+        let datagrams = self.datagrams.get_mut(index).filter(|_| token.index() & DATAGRAMS != 0)?;
+        (datagrams.generation == token.generation()).then_some(datagrams)
+    }
+
     /// The token of the end point's number.
-    pub(super) fn token(&self, SocketId(name): SocketId) -> Option<Token> {
-        *self.names.get(name)?
+    pub(super) fn token(&self, SocketId(number): SocketId) -> Option<Token> {
+        *self.tokens.get(number)?
     }
 
     /// The end point lets go of the number; the socket stays.
-    pub(super) fn detach(&mut self, SocketId(name): SocketId) -> Option<Token> {
-        self.names.get_mut(name)?.take()
+    pub(super) fn detach(&mut self, SocketId(number): SocketId) -> Option<Token> {
+        self.tokens.get_mut(number)?.take()
     }
 
     /// Takes the socket out.
     pub(super) fn remove(&mut self, token: Token) -> Option<Socket> {
         self.find(token)?;
-        let socket = self.sockets.remove(token.place());
+        let socket = self.sockets.remove(token.index());
         if socket.phase.is_attached() {
             self.detach(socket.id);
         }
         Some(socket)
     }
 
-    /// Takes out every socket that the end point still holds.
+    /// Takes the datagram socket out.
+    pub(super) fn remove_datagrams(&mut self, token: Token) -> Option<Datagrams> {
+        self.find_datagrams(token)?;
+        let datagrams = self.datagrams.remove(token.index() & !DATAGRAMS);
+        if datagrams.is_attached {
+            self.detach(datagrams.id);
+        }
+        Some(datagrams)
+    }
+
+    /// Takes out every stream socket that the end point still holds.
     pub(super) fn take_attached(&mut self) -> Vec<Socket> {
-        let attached = self.sockets.iter().filter(|(_place, socket)| socket.phase.is_attached());
-        let places: Vec<usize> = attached.map(|(place, _socket)| place).collect();
-        self.names.clear();
-        places.into_iter().map(|place| self.sockets.remove(place)).collect()
+        let attached = self.sockets.iter().filter(|(_index, socket)| socket.phase.is_attached());
+        let indices: Vec<usize> = attached.map(|(index, _socket)| index).collect();
+        self.tokens.clear();
+        indices.into_iter().map(|index| self.sockets.remove(index)).collect()
+    }
+
+    /// Takes out every datagram socket that the end point still holds.
+    pub(super) fn take_attached_datagrams(&mut self) -> Vec<Datagrams> {
+        let attached = self.datagrams.iter().filter(|(_index, datagrams)| datagrams.is_attached);
+        let indices: Vec<usize> = attached.map(|(index, _datagrams)| index).collect();
+        self.tokens.clear();
+        indices.into_iter().map(|index| self.datagrams.remove(index)).collect()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.sockets.is_empty()
+        self.sockets.is_empty() && self.datagrams.is_empty()
     }
 }

@@ -1,24 +1,24 @@
-//! Completions: receiving stands in the kernel for each socket, and all that a turn sends is handed over in the one
-//! call that waits for the next. The one rule: what has come for a socket is given to the reactor by `receive` alone,
-//! so that a paused socket is a socket that is not asked.
+//! The poller by io_uring. Each stream socket has a receive operation that stays in the kernel (multishot), and all that
+//! a turn sends is submitted by the call that waits for the next events. The one rule: the reactor gets what arrived by
+//! `receive` alone, so that a paused socket is one that `receive` is not called for.
 //!
-//! Accepting, connecting, and sending files or much at once stay calls of their own, told by polls through the ring: an
-//! accept through it gives no address, and another call would fetch that; a splice through it runs on a thread of the
-//! kernel's.
+//! Accepting, connecting, datagrams, and sending files or many bytes at once are system calls of their own, and the ring
+//! polls for them. An accept through the ring gives no address, so that another call would have to ask for it. A splice
+//! through the ring runs on a thread of the kernel.
 
 mod buffers;
-mod name;
+mod operation;
 mod ring;
 
 use super::STOP;
-use super::backend::{Carrier, Ready, Received, send_now};
+use super::poller::{Poller, Readiness, Received, send_now};
 use super::socket::{Phase, Receiving, Socket};
 use super::stop::Stop;
 use super::table::{Table, Token};
 use crate::error::Os;
 use crate::tcp::{self, Calls, Listener};
 use buffers::Filled;
-use name::Name;
+use operation::Operation;
 use ring::{Completion, Ring, Sending};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -27,42 +27,42 @@ use std::time::Duration;
 const REMEDY: &str = "take the other reactor (`--reactor epoll`); io_uring needs Linux 6.1 or later, \
                       `sysctl kernel.io_uring_disabled=0`, and a container that lets its calls through";
 
-/// From so many bytes on, a send is a call of its own: they are still in the processor's caches, the call's cost is
-/// nothing beside theirs, and the kernel tells at once how many it takes.
+/// From so many bytes on, a send is a call of its own. The bytes are still in the processor's caches, the call costs
+/// little beside them, and the kernel says at once how many it takes.
 const LARGE: usize = 32 * 1024;
 
-/// Carries by io_uring.
+/// A poller by io_uring.
 pub(super) struct Uring {
     ring: Ring,
     stop: Option<Stop>,
-    /// What the event that is being handled brought, until it is received.
+    /// Bytes of the event that is being handled, until the reactor receives them.
     fresh: Option<(Token, Filled)>,
-    /// What was received last; its buffer goes back before the next is looked at.
+    /// The buffer that the reactor received last. It goes back to the kernel before the next event.
     lent: Option<Filled>,
-    /// What a socket had kept, while it is handled.
-    kept: Vec<u8>,
+    /// Bytes that a socket had undelivered, while the reactor handles them.
+    undelivered: Vec<u8>,
 }
 
 impl Uring {
     pub(super) fn new() -> Result<Self, Os> {
         let ring = Ring::new().map_err(|source| {
-            // io_uring_setup(2), and seccomp filters: a kernel without it, one where it is switched off, or one that
-            // does not know a flag of ours.
+            // By io_uring_setup(2) or a seccomp filter: the kernel has none, or it is switched off, or it does not know
+            // one of the flags.
             let lacks = [libc::ENOSYS, libc::EPERM, libc::EACCES, libc::EINVAL];
             let lacks = source.raw_os_error().is_some_and(|errno| lacks.contains(&errno));
             let error = Os::new("set up io_uring", source);
             if lacks { error.with_remedy(REMEDY) } else { error }
         })?;
-        Ok(Self { ring, stop: None, fresh: None, lent: None, kept: Vec::new() })
+        Ok(Self { ring, stop: None, fresh: None, lent: None, undelivered: Vec::new() })
     }
 
-    /// Receives from now on, unless the socket is paused. Calls on it wait from now on: the ring would take it amiss
-    /// that they are to return, and fail what it cannot do at once.
+    /// Receives from now on, unless the socket is paused. It becomes a blocking socket: on a non-blocking one the ring
+    /// fails with EAGAIN what it cannot do at once.
     fn begin(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
         tcp::set_calls(socket.fd.as_fd(), Calls::Wait)?;
         if socket.input.paused {
             socket.input.ready = true;
-            return self.guard(token, socket);
+            return self.watch_errors(token, socket);
         }
         self.arm(token, socket)
     }
@@ -70,22 +70,22 @@ impl Uring {
     fn arm(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
         self.ring.receive(socket.fd.as_fd(), token)?;
         socket.input.receiving = Receiving::Armed;
-        if std::mem::take(&mut socket.input.guarded) {
-            self.ring.cancel(Name::Fault(token))?;
+        if std::mem::take(&mut socket.input.watches_errors) {
+            self.ring.cancel(Operation::Errors(token))?;
         }
         Ok(())
     }
 
-    /// Has errors told of a socket from which nothing is received.
-    fn guard(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
-        if !std::mem::replace(&mut socket.input.guarded, true) {
-            // No bits: poll(2) tells of errors unasked.
-            self.ring.watch(socket.fd.as_fd(), 0, Name::Fault(token))?;
+    /// Polls for errors of a socket from which nothing is received.
+    fn watch_errors(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
+        if !std::mem::replace(&mut socket.input.watches_errors, true) {
+            // No bits: poll(2) always reports errors.
+            self.ring.watch(socket.fd.as_fd(), 0, Operation::Errors(token))?;
         }
         Ok(())
     }
 
-    /// Buffers whose bytes have been handled are the kernel's again.
+    /// Gives buffers whose bytes were handled back to the kernel.
     fn give_back(&mut self) {
         debug_assert!(self.fresh.is_none(), "what came was received");
         let fresh = self.fresh.take().map(|(_token, filled)| filled);
@@ -99,7 +99,7 @@ impl Uring {
         token: Token,
         completion: Completion,
         table: &mut Table,
-    ) -> Option<Ready> {
+    ) -> Option<Readiness> {
         self.lent = completion.filled;
         let input = &mut table.find(token)?.input;
         if !completion.more {
@@ -108,18 +108,18 @@ impl Uring {
         input.ready = true;
         match (completion.result, completion.filled) {
             (Ok(0), _) => input.receiving = Receiving::Ended,
-            (Ok(_), Some(filled)) if input.paused || !input.kept.is_empty() => {
-                input.kept.extend_from_slice(self.ring.bytes(filled));
+            (Ok(_), Some(filled)) if input.paused || !input.undelivered.is_empty() => {
+                input.undelivered.extend_from_slice(self.ring.bytes(filled));
             }
             (Ok(_), Some(filled)) => {
                 self.lent = None;
                 self.fresh = Some((token, filled));
             }
-            (Err(error), _) if !goes_on(error) => return Some(Ready::failure(token, error)),
-            // No buffer was left, or the turn in the kernel was over: whoever receives next asks for more.
+            (Err(error), _) if !goes_on(error) => return Some(Readiness::failure(token, error)),
+            // No buffer was left, or the multishot operation ended: the next `receive` begins another.
             (Ok(_) | Err(_), _) => {}
         }
-        Some(Ready::new(token.0, 0))
+        Some(Readiness::new(token.0, 0))
     }
 
     fn handle_sent(
@@ -127,44 +127,44 @@ impl Uring {
         number: usize,
         result: Result<u32, i32>,
         table: &mut Table,
-    ) -> Option<Ready> {
-        let Sending { token, owed: mut rest, .. } = self.ring.take_sent(number)?;
+    ) -> Option<Readiness> {
+        let Sending { token, pending: mut rest, .. } = self.ring.take_sent(number)?;
         let output = &mut table.find(token)?.output;
-        output.under_way = false;
+        output.submitted = false;
         match result {
             Ok(count) => rest.advance(count as usize),
             Err(error) if goes_on(error) => {}
-            Err(error) => return Some(Ready::failure(token, error)),
+            Err(error) => return Some(Readiness::failure(token, error)),
         }
-        if output.owed.is_empty() {
-            // With its room, which the reactor takes back or uses again.
-            output.owed = rest;
+        if output.pending.is_empty() {
+            // With its buffer, which the reactor takes back or uses again.
+            output.pending = rest;
         } else if !rest.is_empty() {
-            let later = output.owed.len();
-            output.owed.move_to(&mut rest, later);
-            output.owed = rest;
+            let later = output.pending.len();
+            output.pending.move_to(&mut rest, later);
+            output.pending = rest;
         }
-        Some(Ready::new(token.0, 0))
+        Some(Readiness::new(token.0, 0))
     }
 }
 
-impl Carrier for Uring {
+impl Poller for Uring {
     fn watch_stop(&mut self, stop: &Stop) -> io::Result<()> {
         self.stop = Some(stop.clone());
-        self.ring.watch(stop.as_fd(), libc::POLLIN, Name::Stop)
+        self.ring.watch(stop.as_fd(), libc::POLLIN, Operation::Stop)
     }
 
     fn listen(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()> {
-        self.ring.poll(listener, libc::POLLIN, Name::Listener(token))
+        self.ring.poll(listener, libc::POLLIN, Operation::Accept(token))
     }
 
-    /// The poll that told of connections is over. Descriptors that wait to be closed are what is short.
-    fn rest(&mut self, _listener: BorrowedFd<'_>, _token: Token) -> io::Result<()> {
+    /// The poll that told of connections is over. This closes descriptors that wait to be closed, since they are short.
+    fn pause_listener(&mut self, _listener: BorrowedFd<'_>, _token: Token) -> io::Result<()> {
         self.ring.flush();
         Ok(())
     }
 
-    fn listen_again(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+    fn resume_listener(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()> {
         self.listen(listener, token)
     }
 
@@ -172,8 +172,8 @@ impl Carrier for Uring {
         self.listen(listener, token)
     }
 
-    /// At once, so that nobody connects any more when the end point hears of it.
-    fn close(&mut self, listener: Listener) {
+    /// Submitted at once, so that no connection is made after the end point is told of the stop.
+    fn close_listener(&mut self, listener: Listener) {
         self.ring.close(OwnedFd::from(listener));
         self.ring.flush();
     }
@@ -195,36 +195,41 @@ impl Carrier for Uring {
         self.ring.wait(timeout)
     }
 
-    fn event(&mut self, index: usize, table: &mut Table) -> Option<Ready> {
+    fn event(&mut self, index: usize, table: &mut Table) -> Option<Readiness> {
         self.give_back();
         let completion = self.ring.completion(index);
-        match (completion.name, completion.result) {
-            (Name::Receive(token), _) => self.handle_received(token, completion, table),
-            (Name::Send(number), result) => self.handle_sent(number, result, table),
-            (Name::Fault(token), Ok(bits)) => Some(Ready::new(token.0, bits)),
-            (Name::Room(token), Ok(bits)) => {
-                let ready = Ready::new(token.0, bits);
+        match (completion.operation, completion.result) {
+            (Operation::Receive(token), _) => self.handle_received(token, completion, table),
+            (Operation::Send(number), result) => self.handle_sent(number, result, table),
+            (Operation::Errors(token), Ok(bits)) => Some(Readiness::new(token.0, bits)),
+            (Operation::Writable(token), Ok(bits)) => {
+                let ready = Readiness::new(token.0, bits);
                 if !ready.writable() {
                     return None;
                 }
-                // Where it cannot be cancelled, it tells again, which does no harm.
-                let _told_again = completion.more.then(|| self.ring.cancel(completion.name));
+                // Where it cannot be cancelled it tells again, which does no harm.
+                let _told_again = completion.more.then(|| self.ring.cancel(completion.operation));
                 Some(ready)
             }
-            (Name::Room(_) | Name::Fault(_), Err(libc::ECANCELED)) => None,
-            (Name::Room(token) | Name::Fault(token), Err(error)) => {
-                Some(Ready::failure(token, error))
+            (Operation::Writable(_) | Operation::Errors(_), Err(libc::ECANCELED)) => None,
+            (Operation::Writable(token) | Operation::Errors(token), Err(error)) => {
+                Some(Readiness::failure(token, error))
             }
-            (Name::Listener(_), Err(libc::ECANCELED)) => None,
-            (Name::Listener(token), _) => Some(Ready::new(token.0, libc::EPOLLIN as u32)),
-            (Name::Stop, _) => {
+            (Operation::Datagrams(token), Ok(bits)) => Some(Readiness::new(token.0, bits)),
+            (Operation::Accept(_) | Operation::Datagrams(_), Err(libc::ECANCELED)) => None,
+            // A receive call finds out what is wrong.
+            (Operation::Datagrams(token), Err(_)) => {
+                Some(Readiness::new(token.0, libc::EPOLLERR as u32))
+            }
+            (Operation::Accept(token), _) => Some(Readiness::new(token.0, libc::EPOLLIN as u32)),
+            (Operation::Stop, _) => {
                 if let (false, Some(stop)) = (completion.more, &self.stop) {
-                    let watched = self.ring.watch(stop.as_fd(), libc::POLLIN, Name::Stop);
-                    debug_assert!(watched.is_ok(), "there is room for it");
+                    let watched = self.ring.watch(stop.as_fd(), libc::POLLIN, Operation::Stop);
+                    debug_assert!(watched.is_ok(), "the queue takes it");
                 }
-                Some(Ready::new(STOP, libc::EPOLLIN as u32))
+                Some(Readiness::new(STOP, libc::EPOLLIN as u32))
             }
-            (Name::Nothing, _) => None,
+            (Operation::Unobserved, _) => None,
         }
     }
 
@@ -232,7 +237,7 @@ impl Carrier for Uring {
         &'a mut self,
         token: Token,
         socket: &mut Socket,
-        room: Option<&mut [u8]>,
+        buffer: Option<&mut [u8]>,
     ) -> io::Result<Received<'a>> {
         let fresh = self.fresh.take_if(|(whose, _filled)| *whose == token);
         let input = &mut socket.input;
@@ -240,18 +245,18 @@ impl Carrier for Uring {
         if let Some((_token, filled)) = fresh {
             self.lent = Some(filled);
             let bytes = self.ring.bytes(filled);
-            let Some(room) = room else { return Ok(Received::Bytes(bytes)) };
-            let count = fill(room, bytes);
-            input.kept.extend_from_slice(&bytes[count..]);
-            input.ready |= !input.kept.is_empty();
+            let Some(buffer) = buffer else { return Ok(Received::Bytes(bytes)) };
+            let count = fill(buffer, bytes);
+            input.undelivered.extend_from_slice(&bytes[count..]);
+            input.ready |= !input.undelivered.is_empty();
             return Ok(Received::Filled(count));
         }
-        if !input.kept.is_empty() {
-            self.kept = std::mem::take(&mut input.kept);
-            let Some(room) = room else { return Ok(Received::Bytes(&self.kept)) };
-            let count = fill(room, &self.kept);
-            input.kept.extend_from_slice(&self.kept[count..]);
-            input.ready |= !input.kept.is_empty();
+        if !input.undelivered.is_empty() {
+            self.undelivered = std::mem::take(&mut input.undelivered);
+            let Some(buffer) = buffer else { return Ok(Received::Bytes(&self.undelivered)) };
+            let count = fill(buffer, &self.undelivered);
+            input.undelivered.extend_from_slice(&self.undelivered[count..]);
+            input.ready |= !input.undelivered.is_empty();
             return Ok(Received::Filled(count));
         }
         match input.receiving {
@@ -263,6 +268,11 @@ impl Carrier for Uring {
         Err(ErrorKind::WouldBlock.into())
     }
 
+    /// Bytes may wait as completions that were not looked at yet, or still in the kernel's queue.
+    fn is_drained(&mut self, socket: &Socket) -> bool {
+        !self.ring.has_completions() && tcp::is_queue_empty(socket.fd.as_fd())
+    }
+
     fn discard(&mut self, token: Token, socket: &mut Socket) -> io::Result<usize> {
         self.receive(token, socket, None).map(|received| match received {
             Received::End => 0,
@@ -272,33 +282,33 @@ impl Carrier for Uring {
     }
 
     fn send(&mut self, token: Token, socket: &mut Socket) -> io::Result<usize> {
-        let owed = &socket.output.owed;
-        let is_file = owed.front_file().is_some();
-        if is_file || owed.len() >= LARGE {
+        let pending = &socket.output.pending;
+        let is_file = pending.front_file().is_some();
+        if is_file || pending.len() >= LARGE {
             let sent = if is_file { send_file_now(socket) } else { send_now(socket) };
             if !socket.output.ready {
                 self.await_low_water(token, socket)?;
             }
             return sent;
         }
-        let owed = std::mem::take(&mut socket.output.owed);
-        let length = owed.len();
-        match self.ring.send(socket.fd.as_fd(), token, owed) {
+        let pending = std::mem::take(&mut socket.output.pending);
+        let length = pending.len();
+        match self.ring.send(socket.fd.as_fd(), token, pending) {
             Ok(()) => {
-                socket.output.under_way = true;
+                socket.output.submitted = true;
                 socket.output.unsent_bound += length;
                 Ok(0)
             }
-            Err((owed, error)) => {
-                socket.output.owed = owed;
+            Err((pending, error)) => {
+                socket.output.pending = pending;
                 Err(error)
             }
         }
     }
 
-    /// A peer that has ended is told of unasked, and would use up a poll that tells once.
+    /// A multishot poll: poll(2) always reports that the peer has ended, which would use up a poll that tells once.
     fn await_low_water(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
-        self.ring.watch(socket.fd.as_fd(), libc::POLLOUT, Name::Room(token))
+        self.ring.watch(socket.fd.as_fd(), libc::POLLOUT, Operation::Writable(token))
     }
 
     fn pause(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
@@ -306,28 +316,50 @@ impl Carrier for Uring {
             return Ok(());
         }
         if socket.input.receiving == Receiving::Armed {
-            self.ring.cancel(Name::Receive(token))?;
+            self.ring.cancel(Operation::Receive(token))?;
             socket.input.receiving = Receiving::Cancelling;
         }
-        self.guard(token, socket)
+        self.watch_errors(token, socket)
     }
 
     fn remove(&mut self, socket: Socket) {
         let (input, output) = (&socket.input, &socket.output);
         let receives = matches!(input.receiving, Receiving::Armed | Receiving::Cancelling);
-        // A socket that is not ready to send waits to be told that it is.
-        if receives || input.guarded || output.under_way || !output.ready {
+        // There is a poll for a socket that is not ready to send.
+        if receives || input.watches_errors || output.submitted || !output.ready {
             self.ring.close(socket.fd);
         }
     }
 
-    fn settle(&mut self) {
+    fn add_datagrams(&mut self, _fd: BorrowedFd<'_>, _token: Token) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Polled once each time: poll(2) looks at once, so that nothing that came before is missed.
+    fn await_datagrams(&mut self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+        self.ring.poll(fd, libc::POLLIN, Operation::Datagrams(token))
+    }
+
+    fn await_datagram_space(&mut self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+        self.ring.poll(fd, libc::POLLOUT, Operation::Datagrams(token))
+    }
+
+    /// That poll is over.
+    fn datagram_space_came(&mut self, _fd: BorrowedFd<'_>, _token: Token) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn close(&mut self, fd: OwnedFd) {
+        self.ring.close(fd);
+    }
+
+    fn flush(&mut self) {
         self.give_back();
         self.ring.flush();
     }
 }
 
-/// [`send_now`] where a file's part is first: sendfile(2) has no flag by which it would not wait.
+/// [`send_now`] where a part of a file is first. The socket is non-blocking for the call: sendfile(2) has no flag for it.
 fn send_file_now(socket: &mut Socket) -> io::Result<usize> {
     tcp::set_calls(socket.fd.as_fd(), Calls::Return)?;
     let sent = send_now(socket);
@@ -335,15 +367,15 @@ fn send_file_now(socket: &mut Socket) -> io::Result<usize> {
     sent
 }
 
-/// Copies what fits; returns how much that is.
-fn fill(room: &mut [u8], bytes: &[u8]) -> usize {
-    let count = room.len().min(bytes.len());
-    room[..count].copy_from_slice(&bytes[..count]);
+/// Copies what fits; returns how many bytes.
+fn fill(buffer: &mut [u8], bytes: &[u8]) -> usize {
+    let count = buffer.len().min(bytes.len());
+    buffer[..count].copy_from_slice(&bytes[..count]);
     count
 }
 
-/// Whether an operation that ended so is simply to be asked for again: it was cancelled (a pause that is over by now),
-/// found no buffer, or its turn was over.
+/// Whether an operation that ended with this errno is to be begun again: it was cancelled (by a pause that is over), found
+/// no buffer, or was interrupted.
 fn goes_on(error: i32) -> bool {
     matches!(error, libc::ECANCELED | libc::ENOBUFS | libc::EINTR | libc::EAGAIN)
 }

@@ -74,7 +74,7 @@ pub(super) fn with_sockaddr<T>(
 }
 
 /// Binds the socket to `address`.
-pub(super) fn bind(fd: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
+pub(crate) fn bind(fd: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
     let result = with_sockaddr(address, |pointer, length| {
         // SAFETY: `pointer` is good for `length` bytes through the call.
         unsafe { libc::bind(fd.as_raw_fd(), pointer, length) }
@@ -83,7 +83,7 @@ pub(super) fn bind(fd: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
 }
 
 /// The socket's own address.
-pub(super) fn local(fd: BorrowedFd<'_>) -> io::Result<SocketAddr> {
+pub(crate) fn local(fd: BorrowedFd<'_>) -> io::Result<SocketAddr> {
     let mut storage = Storage::empty();
     let (pointer, length) = storage.as_mut_ptr();
     // SAFETY: `pointer` and `length` describe storage that lives through the call.

@@ -1,11 +1,11 @@
-//! TCP Fast Open (RFC 7413): data in the SYN, for whoever has been there before. The kernel keeps the cookie that a
-//! server gave, so a fresh namespace has none: who wants its first connection to be fast must have been there once.
+//! TCP Fast Open (RFC 7413): data in the SYN, for clients that have been there before. The kernel keeps the cookie that a
+//! server gave. A fresh namespace has none, so a cookie is fetched by a connection before.
 
 use super::option::set;
 use super::stream::{Connect, connect, receive, send_fin, take_error};
 use crate::clock;
+use crate::descriptor::wait_for;
 use crate::error::Os;
-use crate::process::wait_for;
 use endpoint::{FastOpen, SocketSettings};
 use std::io;
 use std::net::SocketAddr;

@@ -15,7 +15,7 @@ pub(crate) fn set<T: Copy>(
     value: &T,
 ) -> io::Result<()> {
     let length = mem::size_of::<T>() as libc::socklen_t;
-    set_raw(fd, (level, name), std::ptr::from_ref(value).cast(), length)
+    set_raw(fd, level, name, std::ptr::from_ref(value).cast(), length)
 }
 
 /// Reads an option into `buffer`; returns how many bytes the kernel wrote.
@@ -85,8 +85,8 @@ pub(super) fn apply(
 
 /// Sets TCP_CONGESTION.
 fn set_congestion_control(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
-    let option = (libc::IPPROTO_TCP, libc::TCP_CONGESTION);
-    set_raw(fd, option, name.as_ptr().cast(), name.len() as libc::socklen_t)
+    let length = name.len() as libc::socklen_t;
+    set_raw(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_ptr().cast(), length)
 }
 
 /// Whether this process's sockets may have the congestion control of this name. Asking loads its module where there is
@@ -99,7 +99,8 @@ pub fn probe_congestion_control(name: &str) -> Result<(), Os> {
 
 fn set_raw(
     fd: BorrowedFd<'_>,
-    (level, name): (libc::c_int, libc::c_int),
+    level: libc::c_int,
+    name: libc::c_int,
     value: *const libc::c_void,
     length: libc::socklen_t,
 ) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! The calls that a connected (or connecting) socket needs, each once.
+//! System calls on a connected or connecting socket.
 
 use super::address::{self, with_sockaddr};
 use super::fast_open;
@@ -91,6 +91,15 @@ pub(crate) fn receive(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize
     counted(count)
 }
 
+/// Whether nothing waits to be read: no bytes, no end and no error.
+pub(crate) fn is_queue_empty(fd: BorrowedFd<'_>) -> bool {
+    let mut byte = 0_u8;
+    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+    // SAFETY: the kernel writes one byte at most.
+    let count = unsafe { libc::recv(fd.as_raw_fd(), (&raw mut byte).cast(), 1, flags) };
+    matches!(counted(count), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+}
+
 /// Throws away what is there, without a copy (tcp(7): MSG_TRUNC).
 pub(crate) fn discard(fd: BorrowedFd<'_>) -> io::Result<usize> {
     // SAFETY: with MSG_TRUNC on TCP nothing is written through the pointer.
@@ -99,13 +108,13 @@ pub(crate) fn discard(fd: BorrowedFd<'_>) -> io::Result<usize> {
     counted(count)
 }
 
-/// Sends from the front of `owed`, and never waits but for a file's part where calls do; returns how many bytes were
+/// Sends from the front of `pending`, and never waits but for a file's part where calls do; returns how many bytes were
 /// offered and how many were taken.
-pub(crate) fn send(fd: BorrowedFd<'_>, owed: &SendBuf) -> io::Result<(usize, usize)> {
-    if let Some(part) = owed.front_file() {
+pub(crate) fn send(fd: BorrowedFd<'_>, pending: &SendBuf) -> io::Result<(usize, usize)> {
+    if let Some(part) = pending.front_file() {
         return send_file(fd, part);
     }
-    let mut pieces = owed.chunks();
+    let mut pieces = pending.chunks();
     if let (Some(only), None) = (pieces.next(), pieces.next()) {
         // One piece, as most requests and short answers are, spares the vector, here and in the kernel.
         // SAFETY: the pointer is good for the piece's length through the call, which only reads it.
@@ -114,13 +123,13 @@ pub(crate) fn send(fd: BorrowedFd<'_>, owed: &SendBuf) -> io::Result<(usize, usi
         return counted(count).map(|taken| (only.len(), taken));
     }
     let mut slices = [IoSlice::new(&[]); SLICES];
-    let filled = owed.io_slices(&mut slices);
+    let filled = pending.io_slices(&mut slices);
     let offered = slices[..filled].iter().map(|slice| slice.len()).sum::<usize>();
     // MSG_MORE: what follows at once, such as a file behind its head, fills the segment.
-    let more = if offered < owed.len() { libc::MSG_MORE } else { 0 };
+    let more = if offered < pending.len() { libc::MSG_MORE } else { 0 };
     if let [only] = &slices[..filled] {
         // The shorter call, for what is by far the most common.
-        // SAFETY: the slice borrows `owed` through the call, which only reads it.
+        // SAFETY: the slice borrows `pending` through the call, which only reads it.
         let count =
             unsafe { libc::send(fd.as_raw_fd(), only.as_ptr().cast(), only.len(), SENDING | more) };
         return counted(count).map(|taken| (offered, taken));
@@ -129,7 +138,7 @@ pub(crate) fn send(fd: BorrowedFd<'_>, owed: &SendBuf) -> io::Result<(usize, usi
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = slices.as_mut_ptr().cast();
     message.msg_iovlen = filled as _;
-    // SAFETY: IoSlice has the layout of iovec; the slices borrow `owed` through the call and sendmsg
+    // SAFETY: IoSlice has the layout of iovec; the slices borrow `pending` through the call and sendmsg
     // only reads them.
     let count = unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const message, SENDING | more) };
     counted(count).map(|taken| (offered, taken))
@@ -156,7 +165,7 @@ pub(crate) fn send_fin(fd: BorrowedFd<'_>) {
     unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_WR) };
 }
 
-/// Ends both directions; whoever waits for either is told.
+/// Ends both directions. Polls that wait for either complete.
 pub(crate) fn end(fd: BorrowedFd<'_>) {
     // SAFETY: a plain call. It fails only where the connection is gone already.
     unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_RDWR) };

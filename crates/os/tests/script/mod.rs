@@ -1,7 +1,9 @@
-//! An end point that does what a test's closure says.
+//! An end point that does what a test's closure says, and fails the test where the reactor breaks the order of calls.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
-use endpoint::{Accepted, Action, EndPoint, SendBuf, SocketError, SocketId, SocketSettings};
+use endpoint::{
+    Accepted, Action, Checked, EndPoint, SendBuf, SocketError, SocketId, SocketSettings,
+};
 use os::error::Os;
 use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
 use os::tcp::{Listener, Sharing};
@@ -18,6 +20,7 @@ pub(crate) enum Seen {
     Connected(SocketId),
     Bytes(SocketId, Vec<u8>),
     Eof(SocketId),
+    Drained(SocketId),
     Failed(SocketId, SocketError),
     Timeout,
     Stop,
@@ -32,8 +35,8 @@ pub(crate) struct Desk {
     /// Bytes given to `poll_transmit`'s callers, and how often it was called.
     pub(crate) given: usize,
     pub(crate) asked: usize,
-    /// The largest `room` offered.
-    pub(crate) room: usize,
+    /// The largest `limit` given.
+    pub(crate) limit: usize,
 }
 
 impl Desk {
@@ -53,10 +56,24 @@ pub(crate) struct Script<F> {
     handle: F,
 }
 
-impl<F: FnMut(&mut Desk, Seen)> Script<F> {
-    pub(crate) fn new(handle: F) -> Self {
-        Self { desk: Desk::default(), next: 0, handle }
-    }
+/// An end point for one run. It does nothing at its start.
+pub(crate) fn scripted<F: FnMut(&mut Desk, Seen)>(handle: F) -> Checked<Script<F>> {
+    scripted_from(Desk::default(), handle)
+}
+
+/// An end point for one run. At its start it does what stands on `desk`.
+pub(crate) fn scripted_from<F: FnMut(&mut Desk, Seen)>(
+    desk: Desk,
+    handle: F,
+) -> Checked<Script<F>> {
+    Checked::new(Script { desk, next: 0, handle })
+}
+
+/// What a client begins with.
+pub(crate) fn desk_with(action: Action) -> Desk {
+    let mut desk = Desk::default();
+    desk.act(action);
+    desk
 }
 
 impl<F: FnMut(&mut Desk, Seen)> EndPoint for Script<F> {
@@ -79,16 +96,20 @@ impl<F: FnMut(&mut Desk, Seen)> EndPoint for Script<F> {
         (self.handle)(&mut self.desk, Seen::Eof(socket));
     }
 
+    fn handle_drained(&mut self, _now: Instant, socket: SocketId) {
+        (self.handle)(&mut self.desk, Seen::Drained(socket));
+    }
+
     fn handle_error(&mut self, _now: Instant, socket: SocketId, error: SocketError) {
         (self.handle)(&mut self.desk, Seen::Failed(socket, error));
     }
 
-    fn poll_transmit(&mut self, _now: Instant, socket: SocketId, out: &mut SendBuf, room: usize) {
-        self.desk.room = self.desk.room.max(room);
+    fn poll_transmit(&mut self, _now: Instant, socket: SocketId, out: &mut SendBuf, limit: usize) {
+        self.desk.limit = self.desk.limit.max(limit);
         self.desk.asked += 1;
         if let Some(outgoing) = self.desk.outgoing.get_mut(&socket) {
             let first = outgoing.chunks().next().unwrap_or_default();
-            let count = first.len().min(room);
+            let count = first.len().min(limit);
             out.put(&first[..count]);
             outgoing.advance(count);
             self.desk.given += count;

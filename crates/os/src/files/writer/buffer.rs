@@ -14,7 +14,7 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// Room for `capacity` bytes, rounded up to whole blocks.
+    /// An empty buffer for `capacity` bytes, rounded up to whole blocks.
     pub(super) fn new(capacity: usize) -> Self {
         let capacity = capacity.next_multiple_of(BLOCK);
         let memory = vec![0; capacity + BLOCK];
@@ -30,19 +30,19 @@ impl Buffer {
         self.length
     }
 
-    /// Appends `bytes`, for which there must be room.
+    /// Appends `bytes`, which must fit.
     pub(super) fn extend(&mut self, bytes: &[u8]) {
         let from = self.start + self.length;
         self.memory[from..from + bytes.len()].copy_from_slice(bytes);
         self.length += bytes.len();
     }
 
-    /// The room after what is there, up to `length` in all.
+    /// The spare capacity after what is there, up to `length` bytes in all.
     pub(super) fn spare(&mut self, length: usize) -> &mut [u8] {
         &mut self.memory[self.start + self.length..self.start + length.max(self.length)]
     }
 
-    /// So many bytes of the spare room are filled.
+    /// So many bytes of the spare capacity are filled.
     pub(super) fn filled(&mut self, bytes: usize) {
         self.length = (self.length + bytes).min(self.capacity);
     }

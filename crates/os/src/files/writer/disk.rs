@@ -3,8 +3,8 @@
 
 use super::buffer::{BLOCK, Buffer};
 use super::error::WriteError;
-use super::note::{self, Note, Standing};
-use super::settle::{Settler, Whole};
+use super::finish::{Finisher, WrittenFile};
+use super::progress::{self, Durability, ProgressFile};
 use super::{Broken, Cache, DIRECT_FROM, Leave, PartId, PartSpec, WriterSettings};
 use crate::clock;
 use secure::Sha256;
@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 use unit::{Instant, Ranges};
 
-/// What the writer's near end asks for.
+/// What the writer asks of its thread.
 #[derive(Debug)]
 pub(super) enum Order {
     Open { id: PartId, spec: PartSpec, broken: Broken },
@@ -26,18 +26,18 @@ pub(super) enum Order {
     Leave { id: PartId },
 }
 
-/// Bytes written without a note, at most.
-const NOTED_AT_LEAST: u64 = 8 << 20;
+/// Bytes written after which the progress is saved.
+const SAVED_BYTES: u64 = 8 << 20;
 
-/// Time between two notes, where so many have not come.
-const NOTED_WITHIN: Duration = Duration::from_millis(200);
+/// Time after which the progress is saved, where fewer bytes were written.
+const SAVED_WITHIN: Duration = Duration::from_millis(200);
 
-/// The far end of a writer.
+/// What the thread of a writer works on.
 pub(super) struct Disk {
     settings: WriterSettings,
     parts: BTreeMap<PartId, (Broken, Option<Part>)>,
     give_back: Sender<Buffer>,
-    settler: Settler,
+    finisher: Finisher,
 }
 
 /// A part, open.
@@ -47,24 +47,24 @@ pub(super) struct Part {
     pub(super) file: File,
     /// The same file, for writes past the page cache.
     direct: Option<File>,
-    note: Option<Note>,
+    progress: Option<ProgressFile>,
     ranges: Ranges,
-    /// How much of it was there, and when, as the note was written last.
-    noted: (u64, Instant),
+    /// How much of it was there, and when, as the progress was last saved.
+    saved: (u64, Instant),
     /// The digest of what was written, as long as that was from the beginning on and in order.
     pub(super) hash: Option<(Sha256, u64)>,
 }
 
 impl Disk {
     pub(super) fn new(settings: WriterSettings, give_back: Sender<Buffer>) -> Self {
-        Self { settings, parts: BTreeMap::new(), give_back, settler: Settler::default() }
+        Self { settings, parts: BTreeMap::new(), give_back, finisher: Finisher::default() }
     }
 
     /// Carries out what comes until nothing will come any more.
     pub(super) fn run(
         mut self,
         orders: &Receiver<Order>,
-    ) -> Vec<(PartId, Result<Whole, WriteError>)> {
+    ) -> Vec<(PartId, Result<WrittenFile, WriteError>)> {
         while let Ok(order) = orders.recv() {
             match order {
                 Order::Open { id, spec, broken } => self.open(id, spec, broken),
@@ -76,7 +76,7 @@ impl Disk {
         for id in self.parts.keys().copied().collect::<Vec<_>>() {
             self.leave(id);
         }
-        self.settler.close()
+        self.finisher.close()
     }
 
     fn open(&mut self, id: PartId, spec: PartSpec, broken: Broken) {
@@ -100,42 +100,42 @@ impl Disk {
             let _first = broken.set(error);
         }
         buffer.clear();
-        // The near end may be gone already.
+        // The writer may be gone already.
         let _ended = self.give_back.send(buffer);
     }
 
     fn finish(&mut self, id: PartId, length: u64) {
         match self.parts.remove(&id) {
             Some((broken, Some(part))) if broken.get().is_none() => {
-                self.settler.settle(id, part, length);
+                self.finisher.finish(id, part, length);
             }
-            Some(other) => self.give_up(id, other),
+            Some((broken, part)) => self.give_up(id, &broken, part),
             None => {}
         }
     }
 
     fn leave(&mut self, id: PartId) {
-        if let Some(part) = self.parts.remove(&id) {
-            self.give_up(id, part);
+        if let Some((broken, part)) = self.parts.remove(&id) {
+            self.give_up(id, &broken, part);
         }
     }
 
-    fn give_up(&mut self, id: PartId, (broken, part): (Broken, Option<Part>)) {
+    fn give_up(&mut self, id: PartId, broken: &Broken, part: Option<Part>) {
         let mut why = broken.get().cloned();
         if let Some(part) = part {
             why = why.or_else(|| Some(WriteError::Unfinished(part.spec.target.clone())));
-            // A disk that takes no more may not take the note either: then there is less to go on from.
+            // A disk that is full may not take the progress either: then a later run finds less to go on from.
             let _less = part.leave(self.settings.leave);
         }
         if let Some(why) = why {
-            self.settler.failed(id, why);
+            self.finisher.failed(id, why);
         }
     }
 }
 
 impl Part {
     fn open(spec: PartSpec, cache: Cache) -> Result<Self, WriteError> {
-        let path = note::part_of(&spec.target);
+        let path = progress::part_path(&spec.target);
         let said = |what: &str, error| {
             WriteError::system(format!("{what} {}", spec.target.display()), error)
         };
@@ -154,16 +154,16 @@ impl Part {
             Err(TryLockError::Error(_)) => {}
         }
         if spec.kept.is_empty() {
-            // A note of what is about to be gone must not outlive it.
-            let _none = std::fs::remove_file(note::note_of(&spec.target));
+            // A progress file must not outlive the bytes that it names.
+            let _none = std::fs::remove_file(progress::progress_path(&spec.target));
             file.set_len(0).map_err(|error| said("empty the part of", error))?;
         }
         if let Some(length) = spec.length {
             reserve(&file, length).map_err(|error| {
                 if spec.kept.is_empty() {
-                    note::discard(&spec.target);
+                    progress::discard(&spec.target);
                 }
-                said("make room for", error)
+                said("reserve space for", error)
             })?;
         }
         let wants_direct = match cache {
@@ -176,9 +176,9 @@ impl Part {
             .then(|| OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(&path).ok())
             .flatten();
         let ranges = spec.kept.clone();
-        let noted = (ranges.total(), clock::now());
+        let saved = (ranges.total(), clock::now());
         let hash = spec.kept.is_empty().then(|| (Sha256::new(), 0));
-        Ok(Self { spec, file, direct, note: None, ranges, noted, hash })
+        Ok(Self { spec, file, direct, progress: None, ranges, saved, hash })
     }
 
     fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), WriteError> {
@@ -200,16 +200,16 @@ impl Part {
             }
         }
         self.ranges.insert(at..end);
-        // What is written at once needs no note: it is whole, or nothing.
+        // What is written by one call needs none: it is whole, or nothing.
         let is_whole = self.spec.length.is_some_and(|length| self.ranges.covers(0..length));
-        if !is_whole && self.is_note_due() {
+        if !is_whole && self.is_save_due() {
             // Without it a later run finds less to go on from; this one goes on.
-            let _less = self.take_note(Standing::Written);
+            let _less = self.save_progress(Durability::Written);
         }
         Ok(())
     }
 
-    /// Whole blocks go past the cache where they may, the rest through it.
+    /// WrittenFile blocks go past the cache where they may, the rest through it.
     fn put(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
         let Some(direct) = self.direct.as_ref().filter(|_| at.is_multiple_of(BLOCK as u64)) else {
             return self.file.write_all_at(bytes, at);
@@ -226,36 +226,36 @@ impl Part {
         }
     }
 
-    /// A note costs little, but not nothing: on a quick line one for several buffers is enough.
-    fn is_note_due(&mut self) -> bool {
-        let (total, since) = self.noted;
+    /// Saving costs little, but not nothing: on a quick line once for several buffers is enough.
+    fn is_save_due(&mut self) -> bool {
+        let (total, since) = self.saved;
         let (there, now) = (self.ranges.total(), clock::now());
-        let is_due = self.note.is_none()
-            || there.saturating_sub(total) >= NOTED_AT_LEAST
-            || now.since(since) >= NOTED_WITHIN;
+        let is_due = self.progress.is_none()
+            || there.saturating_sub(total) >= SAVED_BYTES
+            || now.since(since) >= SAVED_WITHIN;
         if is_due {
-            self.noted = (there, now);
+            self.saved = (there, now);
         }
         is_due
     }
 
-    fn take_note(&mut self, standing: Standing) -> io::Result<()> {
-        let note = match &mut self.note {
-            Some(note) => note,
-            none => none.insert(Note::create(&self.spec.target)?),
+    fn save_progress(&mut self, durability: Durability) -> io::Result<()> {
+        let progress = match &mut self.progress {
+            Some(progress) => progress,
+            none => none.insert(ProgressFile::create(&self.spec.target)?),
         };
-        note.write(&self.ranges, &self.spec.label, standing)?;
-        if standing == Standing::Synced { note.sync() } else { Ok(()) }
+        progress.write(&self.ranges, &self.spec.label, durability)?;
+        if durability == Durability::Synced { progress.sync() } else { Ok(()) }
     }
 
     /// It will not become whole.
     fn leave(mut self, leave: Leave) -> io::Result<()> {
         if leave == Leave::Remove || self.ranges.is_empty() {
-            note::discard(&self.spec.target);
+            progress::discard(&self.spec.target);
             return Ok(());
         }
         self.file.sync_data()?;
-        self.take_note(Standing::Synced)
+        self.save_progress(Durability::Synced)
     }
 }
 

@@ -41,7 +41,7 @@ fn settings(cache: Cache) -> WriterSettings {
     WriterSettings { cache, unit: 64 << 10, ..WriterSettings::default() }
 }
 
-fn only(writer: Writer) -> Result<Whole, WriteError> {
+fn only(writer: Writer) -> Result<WrittenFile, WriteError> {
     let mut outcomes = writer.close();
     assert_eq!(outcomes.len(), 1, "{outcomes:?}");
     outcomes.remove(0).1

@@ -1,13 +1,14 @@
 //! Buffers of frames, used again. The one rule: a small frame never sits in a super-packet's buffer.
 
+use crate::buffer_pool::BufferPool;
 use crate::net::packet_socket::{ETHERNET, OFFLOAD};
 
 /// Buffers to use again.
-#[derive(Debug, Default)]
-pub(super) struct Buffers {
-    spare: Vec<Vec<u8>>,
-    /// The same for super-packets.
-    large: Vec<Vec<u8>>,
+#[derive(Debug)]
+pub(super) struct FrameBuffers {
+    small: BufferPool<Vec<u8>>,
+    /// For super-packets.
+    large: BufferPool<Vec<u8>>,
 }
 
 /// Buffers kept for use again: 5,000 packets of the usual size are 8 MB.
@@ -19,24 +20,27 @@ const SMALL: usize = 4_096;
 /// The usual frame.
 const USUAL: usize = OFFLOAD + ETHERNET + 1500;
 
-impl Buffers {
+impl Default for FrameBuffers {
+    fn default() -> Self {
+        Self { small: BufferPool::new(SPARE), large: BufferPool::new(LARGE) }
+    }
+}
+
+impl FrameBuffers {
     /// A copy of `frame` in a buffer that was used before, where there is one.
     pub(super) fn copy(&mut self, frame: &[u8]) -> Vec<u8> {
-        let spare = if frame.len() <= SMALL { self.spare.pop() } else { self.large.pop() };
+        let spare = if frame.len() <= SMALL { self.small.take() } else { self.large.take() };
         let mut copy = spare.unwrap_or_else(|| Vec::with_capacity(frame.len().max(USUAL)));
         copy.extend_from_slice(frame);
         copy
     }
 
     pub(super) fn recycle(&mut self, mut buffer: Vec<u8>) {
+        buffer.clear();
         // A super-packet's buffer would keep 64 kB for a packet of 1500.
-        let (spare, most) = match buffer.capacity() <= SMALL {
-            true => (&mut self.spare, SPARE),
-            false => (&mut self.large, LARGE),
-        };
-        if spare.len() < most {
-            buffer.clear();
-            spare.push(buffer);
+        match buffer.capacity() <= SMALL {
+            true => self.small.give_back(buffer),
+            false => self.large.give_back(buffer),
         }
     }
 }

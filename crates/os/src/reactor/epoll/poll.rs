@@ -1,10 +1,10 @@
-//! epoll, wrapped. Sockets are registered once, edge-triggered, for both directions: no
-//! epoll_ctl call for a change of interest. Level-triggered was weighed: it costs two such calls for
-//! each response that does not fit at once, and one for each pause.
+//! An epoll instance. Stream sockets are registered once, edge-triggered, for both directions, so that no epoll_ctl call
+//! is needed for a change of interest. Level-triggered was weighed: it costs two such calls for each response that does
+//! not fit at once, and one for each pause.
 #![allow(unsafe_code)]
 
 use crate::error::Os;
-use crate::reactor::backend::Ready;
+use crate::reactor::poller::Readiness;
 use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -18,6 +18,8 @@ const EVENTS: usize = 256;
 pub(super) enum Interest {
     /// Both directions, each change told once.
     Edges,
+    /// Reading, each change told once.
+    InputEdges,
     /// Reading, told for as long as it is possible.
     Input,
     /// One edge for each write to an eventfd.
@@ -30,6 +32,7 @@ impl Interest {
     fn bits(self) -> u32 {
         let bits = match self {
             Self::Edges => libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET,
+            Self::InputEdges => libc::EPOLLIN | libc::EPOLLET,
             Self::Input => libc::EPOLLIN,
             Self::Signal => libc::EPOLLIN | libc::EPOLLET,
             Self::Silent => 0,
@@ -62,8 +65,7 @@ impl Poll {
         self.control(libc::EPOLL_CTL_ADD, fd, token, interest)
     }
 
-    /// Watches for something else. For edges it also looks anew, so that a direction that is ready
-    /// now, or becomes ready, is told again.
+    /// Watches for something else. A direction that is ready now is told again.
     pub(super) fn rearm(
         &self,
         fd: BorrowedFd<'_>,
@@ -91,9 +93,9 @@ impl Poll {
     }
 
     /// One event of the last wait.
-    pub(super) fn event(&self, index: usize) -> Ready {
+    pub(super) fn event(&self, index: usize) -> Readiness {
         let event = self.events[index];
-        Ready::new(event.u64, event.events)
+        Readiness::new(event.u64, event.events)
     }
 
     fn wait_precise(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
@@ -102,7 +104,7 @@ impl Poll {
             tv_nsec: span.subsec_nanos().into(),
         });
         let span = span.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: room for EVENTS events at the pointer; `span` is null or lives through the call; a
+        // SAFETY: there is memory for EVENTS events at the pointer; `span` is null or lives through the call; a
         // null signal mask leaves the mask alone.
         let count = unsafe {
             libc::syscall(
@@ -122,7 +124,7 @@ impl Poll {
         let millis = timeout.map_or(-1, |span| {
             i32::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX)
         });
-        // SAFETY: room for EVENTS events at the pointer.
+        // SAFETY: there is memory for EVENTS events at the pointer.
         let count = unsafe {
             libc::epoll_wait(
                 self.fd.as_raw_fd(),

@@ -1,5 +1,5 @@
-//! Buffers that the kernel receives into by its own choice: a ring of them, registered once. The one rule: a buffer is
-//! the kernel's from `give` until a completion names it, and this process's from then until it is given again.
+//! Buffers that the kernel chooses from when it receives (IORING_REGISTER_PBUF_RING). The one rule: a buffer belongs to the
+//! kernel from `give` until a completion names it, and to this process until it is given again.
 #![allow(unsafe_code)]
 
 use io_uring::IoUring;
@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 /// The group's number; there is one.
 pub(super) const GROUP: u16 = 0;
 
-/// How many there are: a power of two. So many sockets may have something in one turn before the next ones wait. They
-/// are used in turn, so more of them would not stay in the processor's caches.
+/// How many there are: a power of two. So many sockets may receive in one turn before the next ones wait. They are used
+/// one after the other, so more of them would not stay in the processor's caches.
 const COUNT: u16 = 128;
 
 /// Bytes in each: an odd number of cache lines, since the beginnings of buffers that are a power of two apart share a

@@ -1,9 +1,9 @@
-//! One io_uring instance, with all memory of this process that the kernel may touch meanwhile. The one rule: what an
-//! operation points to is owned here until its completion was seen, whatever becomes of the socket.
+//! One io_uring instance, and all memory of this process that its operations point to. The one rule: that memory is owned
+//! here until the operation's completion was seen, whatever becomes of the socket.
 #![allow(unsafe_code)]
 
 use super::buffers::{self, Buffers, Filled};
-use super::name::Name;
+use super::operation::Operation;
 use crate::reactor::table::Token;
 use crate::tcp;
 use endpoint::SendBuf;
@@ -30,7 +30,7 @@ const LAST_WAIT: Duration = Duration::from_millis(10);
 /// What came of an operation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Completion {
-    pub(super) name: Name,
+    pub(super) operation: Operation,
     /// A count, or the bits of poll(2).
     pub(super) result: Result<u32, i32>,
     /// Bytes that arrived, where the operation receives.
@@ -42,7 +42,7 @@ pub(super) struct Completion {
 /// Bytes in the kernel's hands.
 pub(super) struct Sending {
     pub(super) token: Token,
-    pub(super) owed: SendBuf,
+    pub(super) pending: SendBuf,
     /// Where they are in more than one piece.
     message: Option<Box<Message>>,
 }
@@ -64,6 +64,8 @@ pub(super) struct Ring {
     /// operation that waits to be handed over may name them.
     closing: Vec<OwnedFd>,
     completions: Vec<cqueue::Entry>,
+    /// How many of these were looked at.
+    seen: usize,
 }
 
 impl Ring {
@@ -77,26 +79,36 @@ impl Ring {
             .build(SUBMISSIONS)?;
         let buffers = Some(Buffers::register(&ring)?);
         let (sends, closing, completions) = (Slab::new(), Vec::new(), Vec::new());
-        Ok(Self { ring, buffers, sends, receives: 0, closing, completions })
+        Ok(Self { ring, buffers, sends, receives: 0, closing, completions, seen: 0 })
     }
 
     /// Receives from a socket, again and again, until it ends, fails or is cancelled.
     pub(super) fn receive(&mut self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()> {
         let entry = opcode::RecvMulti::new(Fd(fd.as_raw_fd()), buffers::GROUP).build();
-        self.push(entry, Name::Receive(token))?;
+        self.push(entry, Operation::Receive(token))?;
         self.receives += 1;
         Ok(())
     }
 
     /// Tells once that `bits` of poll(2) hold.
-    pub(super) fn poll(&mut self, fd: BorrowedFd<'_>, bits: i16, name: Name) -> io::Result<()> {
-        self.push(opcode::PollAdd::new(Fd(fd.as_raw_fd()), bits as u32).build(), name)
+    pub(super) fn poll(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        bits: i16,
+        operation: Operation,
+    ) -> io::Result<()> {
+        self.push(opcode::PollAdd::new(Fd(fd.as_raw_fd()), bits as u32).build(), operation)
     }
 
     /// Tells at each change that `bits` of poll(2) hold.
-    pub(super) fn watch(&mut self, fd: BorrowedFd<'_>, bits: i16, name: Name) -> io::Result<()> {
+    pub(super) fn watch(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        bits: i16,
+        operation: Operation,
+    ) -> io::Result<()> {
         let entry = opcode::PollAdd::new(Fd(fd.as_raw_fd()), bits as u32).multi(true).build();
-        self.push(entry, name)
+        self.push(entry, operation)
     }
 
     /// Sends bytes up to a file's part, of which there must be some; all of them, unless it fails in between.
@@ -104,14 +116,14 @@ impl Ring {
         &mut self,
         fd: BorrowedFd<'_>,
         token: Token,
-        owed: SendBuf,
+        pending: SendBuf,
     ) -> Result<(), (SendBuf, io::Error)> {
         let place = self.sends.vacant_entry();
         let number = place.key();
-        let sending = place.insert(Sending { token, owed, message: None });
+        let sending = place.insert(Sending { token, pending, message: None });
         let entry = sending.entry(Fd(fd.as_raw_fd()));
-        let pushed = self.push(entry, Name::Send(number));
-        pushed.map_err(|error| (self.sends.remove(number).owed, error))
+        let pushed = self.push(entry, Operation::Send(number));
+        pushed.map_err(|error| (self.sends.remove(number).pending, error))
     }
 
     /// What was sent, or was not, once its completion is seen.
@@ -120,14 +132,14 @@ impl Ring {
     }
 
     /// Ends an operation; its completion tells that it was cancelled, or what came before that.
-    pub(super) fn cancel(&mut self, name: Name) -> io::Result<()> {
-        self.push(opcode::AsyncCancel::new(name.encode()).build(), Name::Nothing)
+    pub(super) fn cancel(&mut self, operation: Operation) -> io::Result<()> {
+        self.push(opcode::AsyncCancel::new(operation.encode()).build(), Operation::Unobserved)
     }
 
     /// Closes a descriptor after ending all that is done for it.
     pub(super) fn close(&mut self, fd: OwnedFd) {
         let all = CancelBuilder::fd(Fd(fd.as_raw_fd())).all();
-        if self.push(opcode::AsyncCancel2::new(all).build(), Name::Nothing).is_err() {
+        if self.push(opcode::AsyncCancel2::new(all).build(), Operation::Unobserved).is_err() {
             // The kernel has no memory for more operations: this ends what waits for the socket too.
             tcp::end(fd.as_fd());
         }
@@ -159,24 +171,31 @@ impl Ring {
             self.closing.clear();
         }
         self.completions.clear();
+        self.seen = 0;
         self.completions.extend(self.ring.completion());
         Ok(self.completions.len())
     }
 
     /// One completion of the last wait; to be asked for once.
     pub(super) fn completion(&mut self, index: usize) -> Completion {
+        self.seen = index + 1;
         let entry = &self.completions[index];
-        let (name, flags) = (Name::decode(entry.user_data()), entry.flags());
+        let (operation, flags) = (Operation::decode(entry.user_data()), entry.flags());
         let result = u32::try_from(entry.result()).map_err(|_negative| -entry.result());
         let more = cqueue::more(flags);
-        if matches!(name, Name::Receive(_)) && !more {
+        if matches!(operation, Operation::Receive(_)) && !more {
             self.receives -= 1;
         }
         let filled = cqueue::buffer_select(flags).and_then(|number| {
             let length = result.map_or(0, |count| count as usize);
             Buffers::filled(number, length)
         });
-        Completion { name, result, filled, more }
+        Completion { operation, result, filled, more }
+    }
+
+    /// Whether there are completions that were not looked at.
+    pub(super) fn has_completions(&mut self) -> bool {
+        self.seen < self.completions.len() || !self.ring.completion().is_empty()
     }
 
     /// Bytes that arrived.
@@ -201,8 +220,8 @@ impl Ring {
         }
     }
 
-    fn push(&mut self, entry: squeue::Entry, name: Name) -> io::Result<()> {
-        let entry = entry.user_data(name.encode());
+    fn push(&mut self, entry: squeue::Entry, operation: Operation) -> io::Result<()> {
+        let entry = entry.user_data(operation.encode());
         // SAFETY: the entry's descriptor is open, and stays so until the entry is handed over (`closing`); what it
         // points to is owned by `sends` or `buffers` until its completion was seen.
         if unsafe { self.ring.submission().push(&entry) }.is_ok() {
@@ -239,7 +258,7 @@ impl Ring {
             for index in
                 0..self.wait(Some(if self.is_idle() { Duration::ZERO } else { LAST_WAIT }))?
             {
-                if let Name::Send(number) = self.completion(index).name {
+                if let Operation::Send(number) = self.completion(index).operation {
                     drop(self.take_sent(number));
                 }
             }
@@ -265,17 +284,17 @@ impl Drop for Ring {
 impl Sending {
     /// The operation. What it points to does not move with `self`: the bytes stand on the heap, and so does the message.
     fn entry(&mut self, fd: Fd) -> squeue::Entry {
-        // MSG_WAITALL: what does not fit is sent when there is room, as one operation.
+        // MSG_WAITALL: what does not fit is sent when there is space, as one operation.
         let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
-        let mut pieces = self.owed.chunks();
+        let mut pieces = self.pending.chunks();
         if let (Some(only), None) = (pieces.next(), pieces.next()) {
             return opcode::Send::new(fd, only.as_ptr(), only.len() as u32).flags(flags).build();
         }
         let mut slices = [IoSlice::new(&[]); SLICES];
-        let filled = self.owed.io_slices(&mut slices);
+        let filled = self.pending.io_slices(&mut slices);
         let offered = slices[..filled].iter().map(|slice| slice.len()).sum::<usize>();
         // MSG_MORE: what follows at once, such as a file behind its head, fills the segment.
-        let more = if offered < self.owed.len() { libc::MSG_MORE } else { 0 };
+        let more = if offered < self.pending.len() { libc::MSG_MORE } else { 0 };
         let vector = |slice: &IoSlice<'_>| libc::iovec {
             iov_base: slice.as_ptr().cast_mut().cast(),
             iov_len: slice.len(),

@@ -19,17 +19,17 @@ pub enum Version {
     V2,
 }
 
-/// The places where groups can be made; none where the system has none, or lets us make none.
+/// The groups below which others can be made; none where the system has none, or lets us make none.
 #[derive(Debug, Default)]
-pub struct Grounds {
-    places: Vec<Place>,
-    /// Why there is none.
+pub struct ParentGroups {
+    groups: Vec<ParentGroup>,
+    /// Why there is no such group.
     refused: Option<String>,
 }
 
-/// A group in which others can be made.
+/// A group below which others can be made.
 #[derive(Debug)]
-struct Place {
+struct ParentGroup {
     folder: PathBuf,
     version: Version,
     counts: Counts,
@@ -47,39 +47,40 @@ struct Hierarchy {
     controllers: Vec<String>,
 }
 
-impl Grounds {
+impl ParentGroups {
     /// Of this process, on this machine.
-    pub fn here() -> Self {
+    pub fn of_this_process() -> Self {
         let read = |file| fs::read_to_string(file).unwrap_or_default();
         Self::of(Path::new("/"), &read("/proc/self/cgroup"), &read("/proc/self/mountinfo"))
     }
 
     /// Of a process with these files of /proc, whose mounts are below `root`.
     pub(super) fn of(root: &Path, membership: &str, mounts: &str) -> Self {
-        let mut grounds = Self::default();
+        let mut parents = Self::default();
         let hierarchies = hierarchies(membership, mounts);
         if hierarchies.is_empty() {
-            grounds.refused = Some("no control groups are mounted".to_owned());
+            parents.refused = Some("no control groups are mounted".to_owned());
         }
         for version in [Version::V2, Version::V1] {
             for hierarchy in hierarchies.iter().filter(|hierarchy| hierarchy.version == version) {
                 let candidates = hierarchy.candidates(root);
-                let Some(place) = candidates.into_iter().find(|place| grounds.lacks(place.counts))
+                let Some(parent) =
+                    candidates.into_iter().find(|parent| parents.lacks(parent.counts))
                 else {
                     continue;
                 };
-                match try_out(&place.folder) {
-                    Ok(()) => grounds.add(place),
+                match try_out(&parent.folder) {
+                    Ok(()) => parents.add(parent),
                     Err(error) => {
-                        let folder = place.folder.display();
-                        grounds.refused =
+                        let folder = parent.folder.display();
+                        parents.refused =
                             Some(format!("no group can be made in {folder}: {error}"));
                     }
                 }
             }
         }
-        grounds.sweep();
-        grounds
+        parents.sweep();
+        parents
     }
 
     /// A new group, empty; None where none can be made.
@@ -88,7 +89,7 @@ impl Grounds {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{NAME}-{}-{number}", std::process::id());
         let mut group = Group { folders: Vec::new() };
-        for Place { folder, version, counts } in &self.places {
+        for ParentGroup { folder, version, counts } in &self.groups {
             let path = folder.join(&name);
             // What was made so far is removed with the group.
             fs::create_dir(&path).ok()?;
@@ -99,13 +100,13 @@ impl Grounds {
 
     /// Why neither processor time nor memory can be counted by groups; None where one can.
     pub fn refused(&self) -> Option<&str> {
-        self.refused.as_deref().filter(|_| self.places.is_empty())
+        self.refused.as_deref().filter(|_| self.groups.is_empty())
     }
 
-    /// Removes what others of our name have left here that are no more. One that is in use stays: the kernel removes none.
+    /// Removes groups of our name whose makers have ended. The kernel removes none that is in use.
     pub(super) fn sweep(&self) {
-        for place in &self.places {
-            for entry in fs::read_dir(&place.folder).into_iter().flatten().filter_map(Result::ok) {
+        for parent in &self.groups {
+            for entry in fs::read_dir(&parent.folder).into_iter().flatten().filter_map(Result::ok) {
                 let name = entry.file_name();
                 let maker = name.to_str().and_then(maker);
                 if maker.is_some_and(|pid| !is_alive(pid)) {
@@ -117,51 +118,51 @@ impl Grounds {
 
     fn counts(&self) -> Counts {
         let any =
-            |counted: fn(Counts) -> bool| self.places.iter().any(|place| counted(place.counts));
+            |counted: fn(Counts) -> bool| self.groups.iter().any(|parent| counted(parent.counts));
         Counts { cpu: any(|counts| counts.cpu), memory: any(|counts| counts.memory) }
     }
 
-    /// Whether nobody counts yet what these count.
+    /// Whether some of what `counts` says is not counted by any group so far.
     fn lacks(&self, counts: Counts) -> bool {
         let had = self.counts();
         (counts.cpu && !had.cpu) || (counts.memory && !had.memory)
     }
 
-    /// With a place, for what nobody counts yet.
-    fn add(&mut self, place: Place) {
+    /// Adds a parent, for what is not counted so far.
+    fn add(&mut self, parent: ParentGroup) {
         let had = self.counts();
         let counts = Counts {
-            cpu: place.counts.cpu && !had.cpu,
-            memory: place.counts.memory && !had.memory,
+            cpu: parent.counts.cpu && !had.cpu,
+            memory: parent.counts.memory && !had.memory,
         };
-        self.places.push(Place { counts, ..place });
+        self.groups.push(ParentGroup { counts, ..parent });
     }
 }
 
 impl Hierarchy {
     /// Where a group could be made, best first.
-    fn candidates(&self, root: &Path) -> Vec<Place> {
+    fn candidates(&self, root: &Path) -> Vec<ParentGroup> {
         let below = |path: &Path| root.join(path.strip_prefix("/").unwrap_or(path));
         let (own, top) = (below(&self.own), below(&self.mount));
         if self.version == Version::V1 {
             let has = |name: &str| self.controllers.iter().any(|controller| controller == name);
             let counts = Counts { cpu: has("cpuacct"), memory: has("memory") };
-            return vec![Place { folder: own, version: Version::V1, counts }];
+            return vec![ParentGroup { folder: own, version: Version::V1, counts }];
         }
         // A group that holds processes hands out no controllers ("no internal processes"), so that memory is counted beside
         // our own group and not below it; processor time is counted everywhere.
         let beside = own.parent().filter(|parent| parent.starts_with(&top)).map(Path::to_path_buf);
-        let place = |folder: PathBuf| {
+        let parent = |folder: PathBuf| {
             let handed_out = fs::read_to_string(folder.join("cgroup.subtree_control"));
             let memory =
                 handed_out.unwrap_or_default().split_whitespace().any(|name| name == "memory");
-            Place { folder, version: Version::V2, counts: Counts { cpu: true, memory } }
+            ParentGroup { folder, version: Version::V2, counts: Counts { cpu: true, memory } }
         };
-        let usable = |place: &Place| try_out(&place.folder).is_ok();
-        let mut places: Vec<Place> = std::iter::once(own).chain(beside).map(place).collect();
+        let usable = |parent: &ParentGroup| try_out(&parent.folder).is_ok();
+        let mut groups: Vec<ParentGroup> = std::iter::once(own).chain(beside).map(parent).collect();
         // The sort keeps their order otherwise; one that lets us in goes before one that does not.
-        places.sort_by_key(|place| (!usable(place), !place.counts.memory));
-        places
+        groups.sort_by_key(|parent| (!usable(parent), !parent.counts.memory));
+        groups
     }
 }
 
@@ -184,9 +185,9 @@ fn hierarchies(membership: &str, mounts: &str) -> Vec<Hierarchy> {
 }
 
 fn hierarchy(membership: &str, line: &str) -> Option<Hierarchy> {
-    let (place, kind) = line.split_once(" - ")?;
-    let mut place = place.split(' ').skip(3);
-    let (inside, mount) = (place.next()?, place.next()?);
+    let (parent, kind) = line.split_once(" - ")?;
+    let mut parent = parent.split(' ').skip(3);
+    let (inside, mount) = (parent.next()?, parent.next()?);
     let mut kind = kind.split(' ');
     let version = match kind.next()? {
         "cgroup2" => Version::V2,

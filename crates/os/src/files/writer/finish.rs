@@ -1,9 +1,9 @@
-//! The last steps of a file: its digest, fsync, its name. They wait for the disk more than for anything else, so
-//! several files take them at a time, and the journal commits them together.
+//! The last steps of a file: its digest, fsync, its final name. They mostly wait for the disk, so several files take them
+//! at a time, and the file system's journal commits them together.
 
 use super::disk::Part;
 use super::error::WriteError;
-use super::{DigestWish, PartId, note};
+use super::{DigestWish, PartId, progress};
 use secure::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,15 +14,15 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// Files settled at a time.
+/// Files finished at a time.
 const AT_A_TIME: usize = 8;
 
 /// Bytes read at once for a digest.
 const READ: usize = 256 * 1024;
 
-/// A file that has its name.
+/// A file that is whole, on the disk, and has its final name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Whole {
+pub struct WrittenFile {
     /// Its length.
     pub length: u64,
     /// Its digest, where it was asked for.
@@ -30,11 +30,11 @@ pub struct Whole {
 }
 
 type Job = (PartId, Part, u64);
-type Outcome = (PartId, Result<Whole, WriteError>);
+type Outcome = (PartId, Result<WrittenFile, WriteError>);
 
-/// The threads that do it; none until there is a file.
+/// The threads that finish files; none until there is one.
 #[derive(Debug, Default)]
-pub(super) struct Settler {
+pub(super) struct Finisher {
     jobs: Option<Sender<Job>>,
     queue: Option<Arc<Mutex<Receiver<Job>>>>,
     threads: Vec<JoinHandle<Vec<Outcome>>>,
@@ -43,14 +43,14 @@ pub(super) struct Settler {
     folders: BTreeMap<PathBuf, Vec<PartId>>,
 }
 
-impl Settler {
+impl Finisher {
     /// A file did not become whole.
     pub(super) fn failed(&mut self, id: PartId, why: WriteError) {
         self.done.push((id, Err(why)));
     }
 
-    /// Settles `part`, which is whole with so many bytes.
-    pub(super) fn settle(&mut self, id: PartId, part: Part, length: u64) {
+    /// Finishes `part`, which is whole with so many bytes.
+    pub(super) fn finish(&mut self, id: PartId, part: Part, length: u64) {
         self.folders.entry(folder(&part.spec.target)).or_default().push(id);
         if self.threads.len() < AT_A_TIME {
             self.start();
@@ -80,10 +80,10 @@ impl Settler {
                 done.push((id, name(part, length)));
             }
         };
-        let thread = std::thread::Builder::new().name("settler".to_owned()).spawn(work);
+        let thread = std::thread::Builder::new().name("finisher".to_owned()).spawn(work);
         match thread {
             Ok(thread) => self.threads.push(thread),
-            // With none at all, the queue goes away and `settle` does the work itself.
+            // With none at all, the queue goes away and `finish` does the work itself.
             Err(_) if self.threads.is_empty() => self.queue = None,
             Err(_) => {}
         }
@@ -111,7 +111,7 @@ impl Settler {
 }
 
 /// Checks the part, brings it to the disk and gives it its name.
-fn name(part: Part, length: u64) -> Result<Whole, WriteError> {
+fn name(part: Part, length: u64) -> Result<WrittenFile, WriteError> {
     let wish = part.spec.digest;
     let target = part.spec.target.clone();
     let said =
@@ -123,19 +123,19 @@ fn name(part: Part, length: u64) -> Result<Whole, WriteError> {
     if let (DigestWish::Must(expected), Some(got)) = (wish, digest)
         && expected != got
     {
-        note::discard(&target);
+        progress::discard(&target);
         return Err(WriteError::WrongDigest { target, expected, got });
     }
     let now = part.file.metadata().map_err(|error| said("look at", error))?.len();
     if now != length {
-        // More room was taken than was needed, or the file begun before was longer.
+        // More space was reserved than was needed, or the file begun before was longer.
         part.file.set_len(length).map_err(|error| said("set the length of", error))?;
     }
     part.file.sync_all().map_err(|error| said("bring to the disk", error))?;
-    std::fs::rename(note::part_of(&target), &target).map_err(|error| said("name", error))?;
-    // Where there is no note, none needs to be removed.
-    let _none = std::fs::remove_file(note::note_of(&target));
-    Ok(Whole { length, digest })
+    std::fs::rename(progress::part_path(&target), &target).map_err(|error| said("name", error))?;
+    // Where no progress was saved, there is nothing to remove.
+    let _none = std::fs::remove_file(progress::progress_path(&target));
+    Ok(WrittenFile { length, digest })
 }
 
 fn digest(part: &Part, length: u64) -> io::Result<Digest> {

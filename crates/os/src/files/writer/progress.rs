@@ -1,9 +1,9 @@
-//! The note beside a part: what of it is there, and the caller's own lines on where it comes from. The one
-//! rule: a note never claims a byte that a later run would not find.
+//! The progress file beside a part: which bytes of it are there, and the caller's own lines on where it comes from. The
+//! one rule: it never claims a byte that a later run would not find.
 //!
-//! It is written after each write, in place. What a process wrote stands even if it is killed, so the note is
-//! true as long as the machine was not started anew; what may be lost with the machine counts only where
-//! the part was left in order, and synced. A note that cannot be read is none.
+//! It is written after writes, in place. What a process wrote stands even if it is killed, so it is true as long as the
+//! machine was not started anew. After a restart it is believed only where the part was synced. One that cannot be read
+//! counts as none.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use unit::Ranges;
 
-/// The first line; another version's notes are not read.
+/// The first line. Files of another version are not read.
 const FIRST: &str = "wirelap-part 1";
 
 /// Longer ones are not ours.
@@ -28,10 +28,10 @@ pub struct Leftover {
 
 /// What is left of the file that shall be `target`; None where there is nothing to go on from.
 pub fn inspect(target: &Path) -> Option<Leftover> {
-    let part = fs::symlink_metadata(part_of(target)).ok().filter(fs::Metadata::is_file)?;
-    let path = note_of(target);
-    let note = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
-    if note.len() > LONGEST {
+    let part = fs::symlink_metadata(part_path(target)).ok().filter(fs::Metadata::is_file)?;
+    let path = progress_path(target);
+    let file = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
+    if file.len() > LONGEST {
         return None;
     }
     let leftover = parse(&fs::read_to_string(path).ok()?, &boot())?;
@@ -41,22 +41,22 @@ pub fn inspect(target: &Path) -> Option<Leftover> {
 /// Removes what is left of `target`.
 pub fn discard(target: &Path) {
     // Where there is nothing, nothing needs to be removed.
-    let _ = fs::remove_file(note_of(target));
-    let _ = fs::remove_file(part_of(target));
+    let _ = fs::remove_file(progress_path(target));
+    let _ = fs::remove_file(part_path(target));
 }
 
 /// Makes the file of the final name the part: another program's half download is gone on from.
 pub fn take_over(target: &Path) -> io::Result<()> {
-    fs::rename(target, part_of(target))
+    fs::rename(target, part_path(target))
 }
 
 /// Where the bytes lie until they are whole.
-pub(super) fn part_of(target: &Path) -> PathBuf {
+pub(super) fn part_path(target: &Path) -> PathBuf {
     beside(target, "part")
 }
 
-/// Where it is noted what of them is there.
-pub(super) fn note_of(target: &Path) -> PathBuf {
+/// Where the progress is saved.
+pub(super) fn progress_path(target: &Path) -> PathBuf {
     beside(target, "note")
 }
 
@@ -64,30 +64,32 @@ pub(super) fn note_of(target: &Path) -> PathBuf {
 fn beside(target: &Path, word: &str) -> PathBuf {
     const NAME_MAX: usize = 255;
     let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let room = NAME_MAX - ".".len() - ".wirelap-".len() - word.len();
-    let mut kept = name.len().min(room);
+    let longest = NAME_MAX - ".".len() - ".wirelap-".len() - word.len();
+    let mut kept = name.len().min(longest);
     while !name.is_char_boundary(kept) {
         kept -= 1;
     }
     target.with_file_name(format!(".{}.wirelap-{word}", &name[..kept]))
 }
 
-/// Whether what was written is certainly on the disk.
+/// How safe what was written is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum Durability {
+    /// It survives the process, not the machine.
     Written,
+    /// It is on the disk.
     Synced,
 }
 
-/// The note of one part, open.
+/// The progress file of one part, open.
 #[derive(Debug)]
-pub(super) struct Note {
+pub(super) struct ProgressFile {
     file: File,
     boot: String,
     length: usize,
 }
 
-impl Note {
+impl ProgressFile {
     pub(super) fn create(target: &Path) -> io::Result<Self> {
         use std::os::unix::fs::OpenOptionsExt;
         let file = fs::OpenOptions::new()
@@ -96,7 +98,7 @@ impl Note {
             // An earlier one stays true until it is written over.
             .truncate(false)
             .custom_flags(libc::O_NOFOLLOW)
-            .open(note_of(target))?;
+            .open(progress_path(target))?;
         let length = file.metadata()?.len().min(LONGEST) as usize;
         Ok(Self { file, boot: boot(), length })
     }
@@ -105,9 +107,9 @@ impl Note {
         &mut self,
         ranges: &Ranges,
         label: &str,
-        standing: Standing,
+        durability: Durability,
     ) -> io::Result<()> {
-        let synced = if standing == Standing::Synced { "yes" } else { "no" };
+        let synced = if durability == Durability::Synced { "yes" } else { "no" };
         let mut text = format!(
             "{FIRST}\nboot {}\nsynced {synced}\nranges {ranges}\n{label}\nend\n",
             self.boot
@@ -152,7 +154,7 @@ mod tests {
         "wirelap-part 1\nboot b\nsynced no\nranges 0-10\nurl http://a/\nlength 20\nend\n\n\n";
 
     #[test]
-    fn a_note_of_this_start_of_the_machine_is_believed() {
+    fn a_progress_file_of_this_start_of_the_machine_is_believed() {
         let left = parse(NOTE, "b").unwrap();
         assert_eq!(left.ranges.to_string(), "0-10");
         assert_eq!(left.label, "url http://a/\nlength 20");
@@ -165,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_note_is_none() {
+    fn a_torn_progress_file_is_none() {
         for cut in 1..NOTE.trim_end().len() {
             assert_eq!(parse(&NOTE[..cut], "b"), None, "{:?}", &NOTE[..cut]);
         }
@@ -177,8 +179,8 @@ mod tests {
     #[test]
     fn names_beside_the_longest_name_are_not_too_long() {
         let longest = "é".repeat(127);
-        let part = part_of(Path::new("/x").join(&longest).as_path());
+        let part = part_path(Path::new("/x").join(&longest).as_path());
         assert!(part.file_name().unwrap().len() <= 255);
-        assert_eq!(part_of(Path::new("d/a.iso")), Path::new("d/.a.iso.wirelap-part"));
+        assert_eq!(part_path(Path::new("d/a.iso")), Path::new("d/.a.iso.wirelap-part"));
     }
 }

@@ -1,5 +1,5 @@
-//! Super-packets on the link: their segments enter, wait, are lost and leave one by one, and are cut out of the whole
-//! only when they leave. The one rule: what leaves is what a wire would carry. Segments that leave together are
+//! Super-packets (GSO) on the link. Their segments enter, wait, are lost and leave one by one, and are cut out of the
+//! whole only when they leave. The one rule: what leaves is what a wire would carry. Segments that leave together are
 //! handed to the kernel in one call, and the device, which has its segmentation offloads off, cuts them.
 
 use crate::net::packet_socket::{ETHERNET, OFFLOAD};
@@ -7,33 +7,33 @@ use std::ops::Range;
 use std::rc::Rc;
 use wire::ip::Segments;
 
-/// What is under way on the link.
+/// What the link carries.
 #[derive(Debug)]
-pub(super) enum Parcel {
+pub(super) enum LinkPacket {
     /// A frame with its offload header.
     Frame(Vec<u8>),
-    /// A packet that the kernel holds.
-    Held {
-        /// The kernel's number for it.
+    /// A packet in the kernel's queue (nfnetlink_queue).
+    Queued {
+        /// Its number there.
         id: u32,
         /// IP bytes.
         length: usize,
     },
     /// One segment of a super-packet.
-    Segment { train: Rc<Train>, index: usize },
+    Segment { batch: Rc<GsoBatch>, index: usize },
 }
 
-/// A super-packet as the kernel handed it over.
+/// A super-packet as the kernel handed it over: several segments of one flow in one frame.
 #[derive(Debug)]
-pub(super) struct Train {
-    pub(super) coupling: Coupling,
+pub(super) struct GsoBatch {
+    pub(super) layout: GsoLayout,
     /// With its offload header.
     pub(super) frame: Vec<u8>,
 }
 
 /// How a super-packet is made up.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Coupling {
+pub(super) struct GsoLayout {
     /// How many segments it stands for.
     pub(super) count: usize,
     /// Bytes of IP and transport headers of each segment.
@@ -45,7 +45,7 @@ pub(super) struct Coupling {
     pub(super) is_mergeable: bool,
 }
 
-impl Coupling {
+impl GsoLayout {
     /// Of a super-packet; None for another frame, and for a kind that cannot be split.
     pub(super) fn of(frame: &[u8]) -> Option<Self> {
         let size = usize::from(u16::from_ne_bytes([frame[4], frame[5]]));
@@ -62,10 +62,10 @@ impl Coupling {
     }
 }
 
-impl Train {
+impl GsoBatch {
     /// IP bytes of a segment.
     pub(super) fn length(&self, index: usize) -> usize {
-        let Coupling { headers, size, .. } = self.coupling;
+        let GsoLayout { headers, size, .. } = self.layout;
         let payload = self.frame.len() - OFFLOAD - ETHERNET - headers;
         headers + payload.saturating_sub(index * size).min(size)
     }
@@ -75,7 +75,7 @@ impl Train {
         out.clear();
         let (head, bytes) = self.frame.split_at(OFFLOAD + ETHERNET);
         // It was one when it came.
-        let Ok(mut segments) = Segments::of(bytes, self.coupling.size) else { return };
+        let Ok(mut segments) = Segments::of(bytes, self.layout.size) else { return };
         if run.len() > 1 {
             out.extend_from_slice(head);
         } else {
@@ -111,7 +111,7 @@ mod tests {
 
     /// A super-packet of 2,500 bytes of payload in segments of 1,000, all bytes of its headers zero but those
     /// that are read.
-    fn train(transport: u8) -> Train {
+    fn batch(transport: u8) -> GsoBatch {
         let mut frame = vec![0; OFFLOAD + ETHERNET];
         frame[GSO_TYPE] = if transport == 6 { GSO_TCPV4 } else { 5 };
         frame[4..6].copy_from_slice(&1_000_u16.to_ne_bytes());
@@ -125,19 +125,19 @@ mod tests {
         }
         frame.extend(ip);
         frame.extend((0..2_500).map(|k| k as u8));
-        Train { coupling: Coupling::of(&frame).unwrap(), frame }
+        GsoBatch { layout: GsoLayout::of(&frame).unwrap(), frame }
     }
 
     #[test]
     fn a_segment_is_as_long_as_what_is_written_of_it() {
         for (transport, headers) in [(6, 40), (17, 28)] {
-            let train = train(transport);
-            assert_eq!(train.coupling.count, 3);
-            assert_eq!(train.coupling.is_mergeable, transport == 6);
+            let batch = batch(transport);
+            assert_eq!(batch.layout.count, 3);
+            assert_eq!(batch.layout.is_mergeable, transport == 6);
             for (index, payload) in [1_000, 1_000, 500].into_iter().enumerate() {
                 let mut out = vec![1; 7];
-                train.write(index..index + 1, &mut out);
-                assert_eq!(train.length(index), headers + payload);
+                batch.write(index..index + 1, &mut out);
+                assert_eq!(batch.length(index), headers + payload);
                 assert_eq!(out.len(), OFFLOAD + ETHERNET + headers + payload);
                 assert_eq!(out[GSO_TYPE], 0, "a segment alone is no super-packet");
             }
@@ -146,20 +146,20 @@ mod tests {
 
     #[test]
     fn several_segments_are_written_as_a_smaller_super_packet() {
-        let train = train(6);
+        let batch = batch(6);
         let mut out = Vec::new();
-        train.write(1..3, &mut out);
-        assert_eq!(out[..OFFLOAD], train.frame[..OFFLOAD]);
-        let smaller = Coupling::of(&out).unwrap();
+        batch.write(1..3, &mut out);
+        assert_eq!(out[..OFFLOAD], batch.frame[..OFFLOAD]);
+        let smaller = GsoLayout::of(&out).unwrap();
         assert_eq!((smaller.count, smaller.size), (2, 1_000));
         let payload = OFFLOAD + ETHERNET + 40;
-        assert_eq!(out[payload..], train.frame[payload + 1_000..]);
+        assert_eq!(out[payload..], batch.frame[payload + 1_000..]);
     }
 
     #[test]
     fn a_frame_without_segments_is_none() {
-        let mut frame = train(6).frame;
+        let mut frame = batch(6).frame;
         frame[GSO_TYPE] = 0;
-        assert!(Coupling::of(&frame).is_none());
+        assert!(GsoLayout::of(&frame).is_none());
     }
 }

@@ -1,18 +1,18 @@
-//! Packets that the kernel holds: their headers enter the link, and the link's word lets them go. The one rule: each
-//! announcement gets its verdict.
+//! Packets in the kernel's queue: their headers enter the link, and a verdict lets them go when they leave it. The one
+//! rule: each announcement gets its verdict.
 
 use super::Forwarder;
-use crate::net::headers::{Seen, seen};
-use crate::net::held::{HeldPacket, Verdict};
-use crate::net::train::Parcel;
+use crate::net::gso_batch::LinkPacket;
+use crate::net::headers::{HeaderFields, header_fields};
+use crate::net::packet_queue::{QueuedPacket, Verdict};
 use std::net::{IpAddr, Ipv4Addr};
 use trace::{Direction, Fate};
 use unit::Instant;
 
 impl Forwarder<'_> {
-    pub(super) fn handle_held(&mut self, now: Instant, message: &[u8]) {
+    pub(super) fn handle_queued(&mut self, now: Instant, message: &[u8]) {
         // What is none answers a verdict that came too late: the device had gone.
-        let Some(packet) = HeldPacket::of(message) else { return };
+        let Some(packet) = QueuedPacket::of(message) else { return };
         let arrival = self.wall.arrival(packet.stamp, now);
         let direction = self.ports.direction(packet.device);
         let (id, length) = (packet.id, packet.length);
@@ -21,20 +21,25 @@ impl Forwarder<'_> {
             self.ports.decide(id, Verdict::Accept);
             return;
         }
-        let fate = self.enter(arrival, direction, Parcel::Held { id, length }, length);
+        let fate = self.enter(arrival, direction, LinkPacket::Queued { id, length }, length);
         if !matches!(fate, Fate::Delivered { .. }) {
             self.ports.decide(id, Verdict::Drop);
         }
         if self.record.is_some() {
-            let unread = Seen { length: length as u32, flow: None, tcp: None, udp: None };
-            self.note(arrival, (direction, fate), seen(packet.bytes).unwrap_or(unread));
+            let unread = HeaderFields { length: length as u32, flow: None, tcp: None, udp: None };
+            self.keep_record(
+                arrival,
+                direction,
+                fate,
+                header_fields(packet.bytes).unwrap_or(unread),
+            );
         }
     }
 
     /// Lets a packet go on.
-    pub(super) fn let_go(&mut self, direction: Direction, (id, length): (u32, usize)) {
+    pub(super) fn accept(&mut self, direction: Direction, id: u32, length: usize) {
         self.ports.decide(id, Verdict::Accept);
-        self.count_delivered(direction, (1, length));
+        self.count_delivered(direction, 1, length);
     }
 }
 

@@ -1,5 +1,5 @@
-//! A queue of packets that the kernel holds until we have decided (nfnetlink_queue): we see their headers, and say when
-//! they go on. The one rule: nothing is dropped uncounted.
+//! Packets that wait in the kernel until we decide about them (nfnetlink_queue). We see their headers, and send a verdict
+//! when they go on. The one rule: nothing is dropped uncounted.
 #![allow(unsafe_code)]
 
 use crate::net::headers::HEADERS;
@@ -12,18 +12,18 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-/// A queue, and what was decided about its packets but not yet said.
+/// A queue of the kernel, and the verdicts that were not sent yet.
 #[derive(Debug)]
-pub(super) struct HeldQueue {
+pub(super) struct PacketQueue {
     fd: OwnedFd,
-    decided: Vec<u8>,
+    verdicts: Vec<u8>,
     /// What the kernel had dropped when it was last asked.
     dropped: u64,
 }
 
-/// A packet that waits.
+/// A packet in the queue.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct HeldPacket<'a> {
+pub(super) struct QueuedPacket<'a> {
     /// The queue's number for it.
     pub(super) id: u32,
     /// The index of the device that it came by.
@@ -53,12 +53,13 @@ const MSG_VERDICT: u16 = QUEUE << 8 | 1;
 const MSG_CONFIG: u16 = QUEUE << 8 | 2;
 /// As many as a link of 100 ms holds at 600,000 packets a second: more is a fault, not a link.
 const MOST: u32 = 1 << 16;
-/// How much is decided before it is said: saying it takes some 4 µs a packet, by which the last one is later than noted.
+/// Bytes of verdicts that are sent together at most. Sending takes some 4 µs a packet, and by so much the last packet is
+/// later than its record says.
 const DECIDED: usize = 16 * VERDICT;
 /// Bytes of a verdict.
 const VERDICT: usize = HEADER + 4 + 12;
 
-impl HeldQueue {
+impl PacketQueue {
     /// Takes over queue 0 of this thread's network namespace.
     pub(super) fn open() -> io::Result<Self> {
         const NFQA_CFG_CMD: u16 = 1;
@@ -76,7 +77,7 @@ impl HeldQueue {
         widen(fd.as_fd())?;
         // The kernel stamps what arrives as long as anybody on the machine wants stamps.
         option::set(fd.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1)?;
-        let queue = Self { fd, decided: Vec::new(), dropped: 0 };
+        let queue = Self { fd, verdicts: Vec::new(), dropped: 0 };
         queue.configure(|request| request.attribute(NFQA_CFG_CMD, &[BIND, 0, 0, 0]))?;
         let [a, b, c, d] = (HEADERS as u32).to_be_bytes();
         queue.configure(|request| {
@@ -95,7 +96,7 @@ impl HeldQueue {
         transact(&self.fd, vec![request])
     }
 
-    /// Room for announcements.
+    /// A buffer for announcements.
     pub(super) fn batch() -> Batch {
         Batch::of(ANNOUNCEMENT + HEADERS)
     }
@@ -105,12 +106,12 @@ impl HeldQueue {
         batch.receive(self.fd.as_fd())
     }
 
-    /// Decides about a packet; what is decided is said by [`HeldQueue::say`], sooner where much is.
+    /// Decides about a packet. [`PacketQueue::send_verdicts`] tells the kernel, and this does where many wait.
     pub(super) fn decide(&mut self, id: u32, verdict: Verdict) {
         const NFQA_VERDICT_HDR: u16 = 2;
         const NLM_F_REQUEST: u16 = 1;
         let [kind, flags] = [MSG_VERDICT, NLM_F_REQUEST].map(u16::to_ne_bytes);
-        let out = &mut self.decided;
+        let out = &mut self.verdicts;
         out.extend((VERDICT as u32).to_ne_bytes());
         out.extend([kind, flags].concat());
         out.extend([0; 8]);
@@ -119,20 +120,20 @@ impl HeldQueue {
         out.extend(NFQA_VERDICT_HDR.to_ne_bytes());
         out.extend((verdict as u32).to_be_bytes());
         out.extend(id.to_be_bytes());
-        if self.decided.len() >= DECIDED {
-            self.say();
+        if self.verdicts.len() >= DECIDED {
+            self.send_verdicts();
         }
     }
 
-    /// Tells the kernel what was decided: packets that go on do so within this call.
-    pub(super) fn say(&mut self) {
-        if self.decided.is_empty() {
+    /// Sends the verdicts: packets that go on do so within this call.
+    pub(super) fn send_verdicts(&mut self) {
+        if self.verdicts.is_empty() {
             return;
         }
         let fd = self.fd.as_raw_fd();
         // SAFETY: the buffer is valid for its length; the kernel copies it.
-        unsafe { libc::send(fd, self.decided.as_ptr().cast(), self.decided.len(), 0) };
-        self.decided.clear();
+        unsafe { libc::send(fd, self.verdicts.as_ptr().cast(), self.verdicts.len(), 0) };
+        self.verdicts.clear();
     }
 
     /// Packets that the kernel dropped since the last call, because too many waited.
@@ -151,7 +152,7 @@ impl HeldQueue {
     }
 }
 
-impl<'a> HeldPacket<'a> {
+impl<'a> QueuedPacket<'a> {
     /// Reads an announcement; None where it is none.
     pub(super) fn of(message: &'a [u8]) -> Option<Self> {
         const NFQA_PACKET_HDR: u16 = 1;
@@ -232,7 +233,7 @@ mod tests {
             attribute(10, &[0x45; 50]),
         ];
         let whole = announcement(MSG_PACKET, &attributes);
-        let packet = HeldPacket::of(&whole).unwrap();
+        let packet = QueuedPacket::of(&whole).unwrap();
         assert_eq!((packet.id, packet.device, packet.length), (258, 9, 50));
         assert_eq!(packet.stamp, Some(Duration::new(1_700_000_000, 123_457_000)));
         assert_eq!(packet.bytes, [0x45; 50]);
@@ -240,18 +241,18 @@ mod tests {
         attributes.push(attribute(7, &3_u32.to_be_bytes()));
         attributes.push(attribute(13, &60_000_u32.to_be_bytes()));
         let cut = announcement(MSG_PACKET, &attributes);
-        let packet = HeldPacket::of(&cut).unwrap();
+        let packet = QueuedPacket::of(&cut).unwrap();
         assert_eq!((packet.device, packet.length), (3, 60_000), "the port, not the bridge");
     }
 
     #[test]
     fn what_is_no_whole_announcement_is_none() {
         let port = attribute(5, &9_u32.to_be_bytes());
-        assert_eq!(HeldPacket::of(&announcement(MSG_PACKET, std::slice::from_ref(&port))), None);
+        assert_eq!(QueuedPacket::of(&announcement(MSG_PACKET, std::slice::from_ref(&port))), None);
         let all = [attribute(1, &[0, 0, 0, 7, 8, 0, 2]), port];
-        assert!(HeldPacket::of(&announcement(MSG_PACKET, &all)).is_some());
-        assert_eq!(HeldPacket::of(&announcement(libc::NLMSG_ERROR as u16, &all)), None);
-        assert_eq!(HeldPacket::of(&[]), None);
+        assert!(QueuedPacket::of(&announcement(MSG_PACKET, &all)).is_some());
+        assert_eq!(QueuedPacket::of(&announcement(libc::NLMSG_ERROR as u16, &all)), None);
+        assert_eq!(QueuedPacket::of(&[]), None);
     }
 
     #[test]

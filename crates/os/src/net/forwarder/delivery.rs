@@ -1,0 +1,115 @@
+//! What leaves the link: it is sent, counted and shown. Segments of one super-packet that are due together leave as one.
+
+use super::Forwarder;
+use crate::clock;
+use crate::net::frame::{Frame, Passing};
+use crate::net::gso_batch::{GsoBatch, LinkPacket};
+use crate::net::packet_socket::{ETHERNET, OFFLOAD};
+use link::Delivery;
+use std::ops::Range;
+use std::rc::Rc;
+use trace::Direction;
+use unit::Instant;
+
+impl Forwarder<'_> {
+    pub(super) fn deliver(&mut self) {
+        let mut next = self.poll();
+        while let Some(Delivery { direction, packet, due }) = next.take() {
+            match packet {
+                LinkPacket::Frame(frame) => {
+                    let length = frame.len() - OFFLOAD - ETHERNET;
+                    if self.send(direction, &frame) {
+                        self.count_delivered(direction, 1, length);
+                        self.show_left(due, direction, &frame);
+                    } else {
+                        self.way(direction).unsent += 1;
+                    }
+                    self.buffers.recycle(frame);
+                    next = self.poll();
+                }
+                LinkPacket::Queued { id, length } => {
+                    self.accept(direction, id, length);
+                    next = self.poll();
+                }
+                LinkPacket::Segment { batch, index } => {
+                    let mut end = index + 1;
+                    next = self.poll();
+                    while next
+                        .as_ref()
+                        .is_some_and(|next| self.follows(next, direction, &batch, end))
+                    {
+                        end += 1;
+                        next = self.poll();
+                    }
+                    self.send_run(due, direction, &batch, index..end);
+                    if let Ok(batch) = Rc::try_unwrap(batch) {
+                        self.buffers.recycle(batch.frame);
+                    }
+                }
+            }
+        }
+        self.ports.send_verdicts();
+    }
+
+    /// Whether a packet that is due is segment `index` of `batch`, to be handed over with those before it. Where
+    /// frames are shown, each leaves by itself.
+    fn follows(
+        &self,
+        next: &Delivery<LinkPacket>,
+        direction: Direction,
+        batch: &Rc<GsoBatch>,
+        index: usize,
+    ) -> bool {
+        let is_it = match &next.packet {
+            LinkPacket::Segment { batch: of, index: at } => Rc::ptr_eq(of, batch) && *at == index,
+            LinkPacket::Frame(_) | LinkPacket::Queued { .. } => false,
+        };
+        is_it && next.direction == direction && batch.layout.is_mergeable && self.frames.is_none()
+    }
+
+    /// The next packet that is due, its lateness noted.
+    fn poll(&mut self) -> Option<Delivery<LinkPacket>> {
+        let now = clock::now();
+        let delivery = self.link.poll_deliver(now)?;
+        self.counters.lateness.record(now.since(delivery.due));
+        Some(delivery)
+    }
+
+    fn send_run(
+        &mut self,
+        due: Instant,
+        direction: Direction,
+        batch: &GsoBatch,
+        run: Range<usize>,
+    ) {
+        let count = run.len();
+        let length: usize = run.clone().map(|index| batch.length(index)).sum();
+        let mut segment = std::mem::take(&mut self.segment);
+        let frame = match count == batch.layout.count {
+            true => &batch.frame,
+            false => {
+                batch.write(run, &mut segment);
+                &segment
+            }
+        };
+        if self.send(direction, frame) {
+            self.count_delivered(direction, count as u64, length);
+            self.show_left(due, direction, frame);
+        } else {
+            self.way(direction).unsent += count as u64;
+        }
+        self.segment = segment;
+    }
+
+    pub(super) fn count_delivered(&mut self, direction: Direction, packets: u64, bytes: usize) {
+        let way = self.way(direction);
+        way.delivered += packets;
+        way.delivered_bytes += bytes as u64;
+    }
+
+    fn show_left(&mut self, due: Instant, direction: Direction, frame: &[u8]) {
+        if let Some(frames) = &mut self.frames {
+            frames(Frame::new(due, direction, Passing::Left, frame));
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What a topology is to be: its two sides, its addresses and names, and where its work is done.
+
+use crate::net::bridge;
+use crate::net::forwarder::Segmentation;
+use crate::net::settings::TcpSettings;
+use crate::process::{Group, User};
+use link::LinkSpec;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+use trace::Direction;
+
+/// One end of the link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The client's.
+    Near,
+    /// The server's.
+    Far,
+}
+
+impl Side {
+    /// Its name, also in /etc/hosts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Near => "near",
+            Self::Far => "far",
+        }
+    }
+}
+
+/// What to build.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopologySpec {
+    /// TCP at both ends.
+    pub tcp: TcpSettings,
+    /// Further hosts at far, each with names of its own; host k is [`Topology::host`](super::Topology::host) of k.
+    pub hosts: Vec<Vec<String>>,
+    /// The largest IP packet of both ends' devices, in bytes.
+    pub mtu: u32,
+    /// Which addresses the names of hosts stand for.
+    pub names: NamesFor,
+    /// What is between the ends.
+    pub wiring: Wiring,
+    /// Where the kernel receives for the ends; None: on the CPU of whoever sends, which is the link's.
+    pub reception: Option<Reception>,
+}
+
+/// On which CPU the kernel does the receiving of each end (receive packet steering): the work of an end's TCP then
+/// burdens the end's core, as it does without a link, and not the link's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reception {
+    /// Near's CPU.
+    pub near: usize,
+    /// Far's CPU.
+    pub far: usize,
+}
+
+impl Reception {
+    /// Where the ends of the link are to receive: on their own CPU where they would else keep the link from its work. A
+    /// link that is no faster receives for them sooner than their CPU, which may sleep, could be woken to do it, and one
+    /// whose packets stay in the kernel's queue copies nothing, so that it has the time.
+    pub fn over(link: &LinkSpec, segmentation: Segmentation, cpus: Self) -> Option<Self> {
+        let rates = Direction::BOTH.map(|way| link.path(way).bottleneck.mean_rate());
+        let is_fast = match rates.into_iter().flatten().max() {
+            Some(rate) => rate.bits_per_second() > FAST,
+            None => link.rtt() < NEARBY,
+        };
+        let may_queue = segmentation.may_queue(link);
+        (is_fast && !(may_queue && bridge::can_queue_packets())).then_some(cpus)
+    }
+
+    pub(super) fn of(self, side: Side) -> usize {
+        match side {
+            Side::Near => self.near,
+            Side::Far => self.far,
+        }
+    }
+}
+
+/// Which addresses the names of hosts stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NamesFor {
+    /// IPv4 and, where it is ranked below, IPv6.
+    #[default]
+    Both,
+    /// IPv4 alone: some clients try IPv6 first whatever the system ranks, and pay a round trip for a server that
+    /// listens on IPv4 alone.
+    Ipv4,
+}
+
+/// What is between the ends of a topology.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wiring {
+    /// A place for a [`Forwarder`](crate::net::Forwarder).
+    #[default]
+    Link,
+    /// Nothing but a veth pair: the floor that links are measured against.
+    Bare(SuperPackets),
+}
+
+/// Whether the kernel may hand packets over that no wire would carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SuperPackets {
+    /// Yes, as it does by itself.
+    Kept,
+    /// No: segmentation offloads are off.
+    Off,
+}
+
+impl Default for TopologySpec {
+    /// Ethernet's MTU, a link, and no further hosts.
+    fn default() -> Self {
+        let wiring = Wiring::default();
+        let names = NamesFor::default();
+        Self {
+            tcp: TcpSettings::default(),
+            hosts: Vec::new(),
+            mtu: 1500,
+            names,
+            wiring,
+            reception: None,
+        }
+    }
+}
+
+/// The addresses of one host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Addresses {
+    /// IPv4.
+    pub v4: Ipv4Addr,
+    /// IPv6; unused where the kernel has none.
+    pub v6: Ipv6Addr,
+}
+
+/// How a child is to be placed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// In which namespace.
+    pub side: Side,
+    /// In which process group.
+    pub group: Group,
+    /// On which CPUs; none given: on any.
+    pub cpus: Vec<usize>,
+    /// As whom.
+    pub user: User,
+}
+
+impl Placement {
+    /// At `side`, in a group of its own, on any CPU, as we are.
+    pub fn at(side: Side) -> Self {
+        Self { side, group: Group::Own, cpus: Vec::new(), user: User::Ours }
+    }
+}
+
+/// In bits a second: half of what one core forwards in segments and receives, where it does both.
+const FAST: u64 = 1_500_000_000;
+/// A link without a rate is as fast as the machine where its round trip is shorter, since windows allow that.
+pub(in crate::net) const NEARBY: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_receive_for_themselves_where_the_link_is_fast_or_near() {
+        let ends = Reception { near: 1, far: 2 };
+        let over = |text| {
+            let link = LinkSpec::parse(text, link::no_traces).unwrap();
+            [Segmentation::Split, Segmentation::CopyWhereUnlimited]
+                .map(|segmentation| Reception::over(&link, segmentation, ends).is_some())
+        };
+        assert_eq!([over("rtt=0ms"), over("rtt=20ms,rate=10gbit")], [[true; 2]; 2]);
+        assert_eq!([over("rtt=10ms"), over("rtt=0ms,rate=1gbit")], [[false; 2]; 2]);
+        // Lost packets are lost one by one, and so none is queued.
+        let lossy = LinkSpec::parse("rtt=0ms,loss=1%", link::no_traces).unwrap();
+        assert!(Reception::over(&lossy, Segmentation::KeepWhereUnlimited, ends).is_some());
+    }
+}

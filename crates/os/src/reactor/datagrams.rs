@@ -1,0 +1,371 @@
+//! Datagram sockets: received from and sent on by calls of their own, on both backends. The kernel tells readiness
+//! only; io_uring does it by polls.
+//!
+//! What the kernel has no space for waits in the socket, and nothing more is asked for until it has gone. The reactor
+//! asks for as many datagrams at a time as one call can send.
+
+use super::poller::Readiness;
+use super::table::Token;
+use super::{Reactor, socket_error};
+use crate::clock;
+use crate::tcp::Sharing;
+use crate::udp::{DatagramSocket, Progress, SendBatch};
+use endpoint::{Bound, DatagramSettings, EndPoint, SocketError, SocketId};
+use std::cmp::Reverse;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+
+/// Receive calls on one socket before others have their turn.
+const RECEIVES_A_TURN: usize = 32;
+
+/// Bytes sent on one socket before others have their turn.
+const SENT_A_TURN: usize = 512 * 1024;
+
+/// Bytes that a new buffer for datagrams has: as many as one call sends.
+const BUFFER: usize = 64 * 1024;
+
+/// A datagram socket of a reactor.
+#[derive(Debug)]
+pub(super) struct Datagrams {
+    pub(super) socket: DatagramSocket,
+    /// Tells this socket's events from those of an earlier one at the same index.
+    pub(super) generation: u32,
+    pub(super) id: SocketId,
+    /// The end point has not let go of it. One that it has let go of sends what waits and is closed.
+    pub(super) is_attached: bool,
+    /// The kernel may have datagrams.
+    pub(super) readable: bool,
+    /// The poller was asked to tell when datagrams arrive, and has not told yet.
+    is_awaited: bool,
+    /// The kernel takes datagrams.
+    writable: bool,
+    /// The end point wants none for now.
+    paused: bool,
+    pub(super) awaits_drained: bool,
+    /// The end point has something to send.
+    wants_transmit: bool,
+    /// Taken from the end point, and not wholly by the kernel.
+    unsent: Option<SendBatch>,
+    /// It stands in the list of those that go on without a new event.
+    queued: bool,
+}
+
+impl Datagrams {
+    fn new(socket: DatagramSocket, id: SocketId) -> Self {
+        Self {
+            socket,
+            generation: 0,
+            id,
+            is_attached: true,
+            readable: true,
+            is_awaited: false,
+            writable: true,
+            paused: false,
+            awaits_drained: false,
+            wants_transmit: false,
+            unsent: None,
+            queued: false,
+        }
+    }
+}
+
+/// How a writing turn ended.
+enum Turn {
+    /// There is nothing more to send.
+    Over,
+    /// The turn is used up.
+    More,
+    /// The kernel has just run out of space.
+    Blocked,
+    /// It had run out before. An event will tell when it has space.
+    Waiting,
+}
+
+impl Reactor {
+    /// Gives the end point the sockets that were handed to `listen_datagrams`.
+    pub(super) fn hand_over_datagram_sockets<E: EndPoint + ?Sized>(&mut self, end_point: &mut E) {
+        while !self.finishing && !self.unbound.is_empty() {
+            let (listener, socket) = self.unbound.remove(0);
+            let bound = Bound { listener, local: socket.local() };
+            if let Some(id) = end_point.handle_bound(clock::now(), bound) {
+                self.adopt_datagrams(end_point, socket, id);
+            }
+            self.act(end_point);
+        }
+    }
+
+    /// `Action::Bind`.
+    pub(super) fn bind<E: EndPoint + ?Sized>(
+        &mut self,
+        end_point: &mut E,
+        id: SocketId,
+        local: SocketAddr,
+        settings: &DatagramSettings,
+    ) {
+        match DatagramSocket::bind(local, Sharing::Found, settings) {
+            Ok(socket) => self.adopt_datagrams(end_point, socket, id),
+            Err(error) => {
+                end_point.handle_error(clock::now(), id, socket_error(&error.source));
+            }
+        }
+    }
+
+    /// `Action::Transmit` for a datagram socket.
+    pub(super) fn transmit_datagrams<E: EndPoint + ?Sized>(
+        &mut self,
+        end_point: &mut E,
+        token: Token,
+    ) {
+        if let Some(datagrams) = self.table.find_datagrams(token) {
+            datagrams.wants_transmit = true;
+            self.write_datagrams(end_point, token);
+        }
+    }
+
+    /// `Action::Pause` and `Action::Resume` for a datagram socket.
+    pub(super) fn pause_datagrams(&mut self, token: Token, paused: bool) {
+        if let Some(datagrams) = self.table.find_datagrams(token) {
+            datagrams.paused = paused;
+            self.queue_datagrams(token);
+        }
+    }
+
+    /// `Action::Close` for a datagram socket: what waits is sent first.
+    pub(super) fn leave_datagrams(&mut self, id: SocketId, token: Token) {
+        let Some(datagrams) = self.table.find_datagrams(token) else { return };
+        if datagrams.unsent.is_none() {
+            return self.remove_datagrams(token);
+        }
+        datagrams.is_attached = false;
+        self.table.detach(id);
+        self.alarms.push(Reverse((clock::now() + self.settings.flush, token)));
+    }
+
+    /// Closes a datagram socket at once.
+    pub(super) fn remove_datagrams(&mut self, token: Token) {
+        if let Some(datagrams) = self.table.remove_datagrams(token) {
+            self.poller.close(datagrams.socket.into());
+        }
+    }
+
+    /// The time to send what waits is over.
+    pub(super) fn handle_datagram_alarm(&mut self, token: Token) {
+        if self.table.find_datagrams(token).is_some_and(|datagrams| !datagrams.is_attached) {
+            self.remove_datagrams(token);
+        }
+    }
+
+    /// The kernel tells that a datagram socket is ready for something.
+    pub(super) fn handle_datagram_socket<E: EndPoint + ?Sized>(
+        &mut self,
+        end_point: &mut E,
+        token: Token,
+        ready: Readiness,
+    ) {
+        let Some(datagrams) = self.table.find_datagrams(token) else { return };
+        if ready.readable() {
+            datagrams.readable = true;
+            datagrams.is_awaited = false;
+        }
+        if ready.writable() && !datagrams.writable {
+            datagrams.writable = true;
+            let told = self.poller.datagram_space_came(datagrams.socket.as_fd(), token);
+            if let Err(error) = told {
+                return self.fail_datagrams(end_point, token, socket_error(&error));
+            }
+        }
+        self.go_on_with_datagrams(end_point, token);
+    }
+
+    /// A socket that had used up its turn has another.
+    pub(super) fn go_on_datagrams<E: EndPoint + ?Sized>(
+        &mut self,
+        end_point: &mut E,
+        token: Token,
+    ) {
+        if let Some(datagrams) = self.table.find_datagrams(token) {
+            datagrams.queued = false;
+            self.go_on_with_datagrams(end_point, token);
+        }
+    }
+
+    /// Has a socket go on in the next turn without a new event.
+    pub(super) fn queue_datagrams(&mut self, token: Token) {
+        if let Some(datagrams) = self.table.find_datagrams(token)
+            && !datagrams.queued
+        {
+            datagrams.queued = true;
+            self.again.push(token);
+        }
+    }
+
+    fn go_on_with_datagrams<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
+        self.read_datagrams(end_point, token);
+        self.write_datagrams(end_point, token);
+        self.act(end_point);
+    }
+
+    fn adopt_datagrams<E: EndPoint + ?Sized>(
+        &mut self,
+        end_point: &mut E,
+        socket: DatagramSocket,
+        id: SocketId,
+    ) {
+        let token = self.table.insert_datagrams(Datagrams::new(socket, id));
+        let Some(datagrams) = self.table.find_datagrams(token) else { return };
+        match self.poller.add_datagrams(datagrams.socket.as_fd(), token) {
+            // The first read finds what came before, and has the kernel tell what comes later.
+            Ok(()) => self.queue_datagrams(token),
+            Err(error) => self.fail_datagrams(end_point, token, socket_error(&error)),
+        }
+    }
+
+    /// The socket is gone. The end point is told; the actions that follow are the caller's.
+    fn fail_datagrams<E: EndPoint + ?Sized>(
+        &mut self,
+        end_point: &mut E,
+        token: Token,
+        error: SocketError,
+    ) {
+        let Some(datagrams) = self.table.find_datagrams(token) else { return };
+        let (id, is_attached) = (datagrams.id, datagrams.is_attached);
+        self.remove_datagrams(token);
+        if is_attached {
+            end_point.handle_error(clock::now(), id, error);
+        }
+    }
+
+    /// Receives what there is and hands it to the end point.
+    fn read_datagrams<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
+        for _ in 0..RECEIVES_A_TURN {
+            let Some(datagrams) = self.table.find_datagrams(token) else { return };
+            if !datagrams.readable || datagrams.paused || !datagrams.is_attached {
+                return;
+            }
+            let id = datagrams.id;
+            match datagrams.socket.receive(&mut self.arena) {
+                // An empty datagram says nothing, and has no stride.
+                Ok(received) if received.data.is_empty() => self.datagram_counters.received += 1,
+                Ok(received) => {
+                    let count = received.data.len().div_ceil(received.stride.max(1)) as u64;
+                    self.datagram_counters.received += count;
+                    end_point.handle_datagrams(clock::now(), id, received);
+                    self.act(end_point);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    return self.handle_datagrams_drained(end_point, token);
+                }
+                Err(error) if is_of_one_datagram(&error) => {}
+                Err(error) => {
+                    self.fail_datagrams(end_point, token, socket_error(&error));
+                    return self.act(end_point);
+                }
+            }
+        }
+        self.queue_datagrams(token);
+    }
+
+    /// A receive call found nothing more.
+    fn handle_datagrams_drained<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
+        let Some(datagrams) = self.table.find_datagrams(token) else { return };
+        datagrams.readable = false;
+        let id = datagrams.id;
+        let awaits_drained = std::mem::take(&mut datagrams.awaits_drained);
+        if !std::mem::replace(&mut datagrams.is_awaited, true)
+            && let Err(error) = self.poller.await_datagrams(datagrams.socket.as_fd(), token)
+        {
+            self.fail_datagrams(end_point, token, socket_error(&error));
+        } else if awaits_drained {
+            end_point.handle_drained(clock::now(), id);
+        }
+        self.act(end_point);
+    }
+
+    /// Sends what waits and asks for more. The actions that follow are the caller's.
+    fn write_datagrams<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
+        match self.write_datagrams_turn(end_point, token) {
+            Turn::Waiting => {}
+            Turn::More => self.queue_datagrams(token),
+            Turn::Blocked => {
+                let Some(datagrams) = self.table.find_datagrams(token) else { return };
+                datagrams.writable = false;
+                let asked = self.poller.await_datagram_space(datagrams.socket.as_fd(), token);
+                if let Err(error) = asked {
+                    self.fail_datagrams(end_point, token, socket_error(&error));
+                }
+            }
+            Turn::Over => {
+                let left = self.table.find_datagrams(token);
+                if left.is_some_and(|datagrams| !datagrams.is_attached) {
+                    self.remove_datagrams(token);
+                }
+            }
+        }
+    }
+
+    fn write_datagrams_turn<E: EndPoint + ?Sized>(
+        &mut self,
+        end_point: &mut E,
+        token: Token,
+    ) -> Turn {
+        let mut left = SENT_A_TURN;
+        // A socket that is gone has nothing to send.
+        while let Some(datagrams) = self.table.find_datagrams(token) {
+            if !datagrams.writable {
+                return Turn::Waiting;
+            }
+            let mut batch = match datagrams.unsent.take() {
+                Some(batch) => batch,
+                None if !datagrams.wants_transmit || !datagrams.is_attached => return Turn::Over,
+                None if left == 0 => return Turn::More,
+                None => {
+                    let spare = self.datagram_buffers.take();
+                    let mut contents = spare.unwrap_or_else(|| Vec::with_capacity(BUFFER));
+                    let (id, most) = (datagrams.id, datagrams.socket.max_segments());
+                    let now = clock::now();
+                    let Some(transmit) = end_point.poll_datagrams(now, id, &mut contents, most)
+                    else {
+                        datagrams.wants_transmit = false;
+                        contents.clear();
+                        self.datagram_buffers.give_back(contents);
+                        return Turn::Over;
+                    };
+                    datagrams.wants_transmit = end_point.wants_transmit(id);
+                    SendBatch::new(transmit, contents)
+                }
+            };
+            left = left.saturating_sub(batch.len());
+            match batch.send(&datagrams.socket, &mut self.datagram_counters) {
+                Progress::Done => self.datagram_buffers.give_back(batch.into_buffer()),
+                Progress::Blocked => {
+                    datagrams.unsent = Some(batch);
+                    return Turn::Blocked;
+                }
+            }
+        }
+        Turn::Over
+    }
+}
+
+/// Whether a receive call failed by what became of one datagram, sent or received: an ICMP message told of it, or there
+/// was no memory for it. The next call may do.
+fn is_of_one_datagram(error: &io::Error) -> bool {
+    let errno = error.raw_os_error();
+    matches!(
+        errno,
+        Some(
+            libc::EINTR
+                | libc::ECONNREFUSED
+                | libc::ECONNRESET
+                | libc::EHOSTUNREACH
+                | libc::ENETUNREACH
+                | libc::EHOSTDOWN
+                | libc::ENETDOWN
+                | libc::EPROTO
+                | libc::EMSGSIZE
+                | libc::ENOMEM
+                | libc::ENOBUFS
+        )
+    )
+}

@@ -1,0 +1,108 @@
+//! Listening stream sockets, and the signal that closes them.
+
+use super::Reactor;
+use super::socket::{Input, Output, Phase, Socket};
+use super::table::Token;
+use crate::clock;
+use endpoint::{Accepted, EndPoint};
+use std::cmp::Reverse;
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+/// Connections accepted from one listener before others have their turn.
+const ACCEPTS_A_TURN: usize = 64;
+
+/// How long a listener rests when the process or the system has no more descriptors.
+const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+impl Reactor {
+    /// No more connections: those that wait already are taken, then the listeners close.
+    pub(super) fn handle_stop<E: EndPoint + ?Sized>(&mut self, end_point: &mut E) {
+        for number in 0..self.listeners.len() {
+            self.accept(end_point, Token(number as u64));
+            if self.finishing {
+                return;
+            }
+            if let Some(listener) = self.listeners[number].take() {
+                self.poller.close_listener(listener);
+            }
+        }
+        if !self.finishing {
+            end_point.handle_stop(clock::now());
+            self.act(end_point);
+        }
+    }
+
+    /// Takes connections that wait at a listener.
+    pub(super) fn accept<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
+        let number = token.0 as usize;
+        for _ in 0..ACCEPTS_A_TURN {
+            let Some(Some(listener)) = self.listeners.get(number) else { return };
+            if self.finishing {
+                return self.silence(token);
+            }
+            let (low_water, acks) = (listener.unsent_low_water(), listener.acks());
+            match listener.accept() {
+                Ok((fd, local, remote)) => {
+                    let accepted = Accepted { listener: number, local, remote };
+                    if let Some(id) = end_point.handle_accepted(clock::now(), accepted) {
+                        let (input, output) = (Input::new(acks), Output::new(low_water));
+                        self.adopt(end_point, Socket::new(fd, id, Phase::Open, input, output));
+                    }
+                    self.act(end_point);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if is_shortage(&error) => return self.rest(token),
+                // accept(2): an error of the connection that was to be taken. The next may be well.
+                Err(_) => {}
+            }
+        }
+        if let Some(Some(listener)) = self.listeners.get(number) {
+            let watched = self.poller.accepted(listener.as_fd(), token);
+            debug_assert!(watched.is_ok(), "a listener is watched while it is open");
+        }
+    }
+
+    /// Watches a listener again that rested.
+    pub(super) fn listen_again(&mut self, token: Token) {
+        if let Some(Some(listener)) = self.listeners.get(token.0 as usize) {
+            let watched = self.poller.resume_listener(listener.as_fd(), token);
+            debug_assert!(watched.is_ok(), "a listener is watched while it is open");
+        }
+    }
+
+    /// Watches again what was silenced at the end of the last run.
+    pub(super) fn resume_listeners(&mut self) {
+        for token in std::mem::take(&mut self.silenced) {
+            self.listen_again(token);
+        }
+    }
+
+    /// The end point has finished: connections wait for the next run.
+    fn silence(&mut self, token: Token) {
+        if !self.silenced.contains(&token) {
+            self.pause_listener(token);
+            self.silenced.push(token);
+        }
+    }
+
+    /// Connections wait in the backlog until there are descriptors again.
+    fn rest(&mut self, token: Token) {
+        self.pause_listener(token);
+        self.alarms.push(Reverse((clock::now() + ACCEPT_REST, token)));
+    }
+
+    fn pause_listener(&mut self, token: Token) {
+        if let Some(Some(listener)) = self.listeners.get(token.0 as usize) {
+            let silenced = self.poller.pause_listener(listener.as_fd(), token);
+            debug_assert!(silenced.is_ok(), "a listener is watched while it is open");
+        }
+    }
+}
+
+/// Whether an accept failed for want of something that comes back with time.
+fn is_shortage(error: &io::Error) -> bool {
+    let errno = error.raw_os_error();
+    matches!(errno, Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
+}

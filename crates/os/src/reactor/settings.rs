@@ -1,0 +1,45 @@
+//! How a reactor works.
+
+use super::{AdaptiveSendBuffer, Backend};
+use std::time::Duration;
+
+/// How a reactor works.
+#[derive(Debug, Clone)]
+pub struct ReactorSettings {
+    /// The processor that the running thread is bound to; None leaves it free.
+    pub core: Option<usize>,
+    /// How it speaks with the kernel.
+    pub backend: Backend,
+    /// How long a closed socket may take to send what it owes.
+    pub flush: Duration,
+    /// How long a closed socket waits, after its FIN, for the peer's. Zero closes at once; then
+    /// bytes that arrive late become an RST.
+    pub linger: Duration,
+    /// Whether more bytes may lie unsent in the kernel where the path is quick.
+    pub adaptive_send_buffer: AdaptiveSendBuffer,
+    /// Whether it measures its turns and waits, and how late it came to its events.
+    pub timing: Timing,
+}
+
+impl Default for ReactorSettings {
+    fn default() -> Self {
+        Self {
+            core: None,
+            backend: Backend::default(),
+            flush: Duration::from_secs(10),
+            linger: Duration::from_secs(1),
+            adaptive_send_buffer: AdaptiveSendBuffer::Off,
+            timing: Timing::Off,
+        }
+    }
+}
+
+/// Whether a reactor measures its own turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Timing {
+    /// It does. It costs two readings of clocks a turn, and a turn every ten milliseconds.
+    On,
+    /// It does not, at no cost.
+    #[default]
+    Off,
+}

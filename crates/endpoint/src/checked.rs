@@ -68,6 +68,12 @@ impl<E: EndPoint> Checked<E> {
         &self.inner
     }
 
+    /// The end point, for a command of its application's. `poll_action` follows.
+    pub fn inner_mut(&mut self) -> &mut E {
+        self.settled = false;
+        &mut self.inner
+    }
+
     /// The end point, taken out.
     pub fn into_inner(self) -> E {
         self.inner

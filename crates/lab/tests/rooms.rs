@@ -20,6 +20,7 @@ const PLAN: &[(&str, &[&str])] = &[
     ("client", &["proto", "secure", "page", "trace", "unit"]),
     ("origin", &["proto", "secure", "page", "trace", "unit"]),
     ("os", &["wire", "proto", "secure", "link", "trace", "unit"]),
+    ("sim", &["endpoint", "link", "trace", "unit"]),
     ("report", &["study", "trace", "unit"]),
     ("subject", &["os", "client", "study", "trace", "unit"]),
     (

@@ -62,8 +62,8 @@ fn load_page(config: ClientConfig, kind: ListenerKind, [down, up]: [Pieces; 2]) 
     let url = format!("http://a.test{}", page().target()).parse().unwrap();
     let load = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
     let (mut world, near, far) = joined(three_g(), Client::new(config, load), kind);
-    world.cut(near, down);
-    world.cut(far, up);
+    world.split_reads(near, down);
+    world.split_reads(far, up);
     assert_eq!(world.run_until_finished(near), Ended::Finished);
     world.take(near).into_work()
 }
@@ -173,12 +173,12 @@ fn given_and_answer(reader: Reader) -> (usize, Vec<u8>) {
         world.with(near, |near| near.pause(socket));
     }
     let request = b"GET /image/7?bytes=2000000 HTTP/1.1\r\nHost: a\r\n\r\n";
-    world.with(near, |near| near.say(socket, request));
+    world.with(near, |near| near.send(socket, request));
     world.run_for(ms(2_000));
     let given = world.sockets(far).bytes_given as usize;
     world.with(near, |near| near.resume(socket));
     world.run_for(ms(2_000));
-    (given, world.end_point(near).script().heard(socket).to_vec())
+    (given, world.end_point(near).script().received(socket).to_vec())
 }
 
 #[derive(PartialEq)]
@@ -225,7 +225,7 @@ fn told(seed: u64) -> (String, String) {
     let far = world.listen("0.0.0.0:0", origin(ListenerKind::Clear));
     let spec = "rtt=300ms,down=1.6mbit,up=768kbit,queue=60kB,loss=1%,jitter=20ms";
     world.connect(near, far, Path::link(LinkSpec::parse(spec, no_traces).unwrap()));
-    world.cut(near, Pieces::Random { longest: 3_000 });
+    world.split_reads(near, Pieces::Random { longest: 3_000 });
     world.record_packets();
     assert_eq!(world.run_until_finished(near), Ended::Finished);
     let packets = format!("{:?}", world.packets());

@@ -12,7 +12,7 @@ use proto::{
     ClientConnection as _, Connection as _, Event, Fields, Fin, RequestHead, ResponseHead, Scheme,
     Status,
 };
-use sim::{Host, Path, Script, Scripted, Transcript, Wires, World};
+use sim::{Connections, Host, Path, Script, Scripted, Transcript, World};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -53,13 +53,13 @@ impl Bench {
     }
 
     fn say(&mut self, socket: SocketId, text: &str) {
-        self.world.with(self.peer, |peer| peer.say(socket, text.as_bytes()));
+        self.world.with(self.peer, |peer| peer.send(socket, text.as_bytes()));
         self.act();
     }
 
     /// All that the origin has sent since.
     fn hear(&mut self, socket: SocketId) -> String {
-        let heard = self.world.with(self.peer, |peer| peer.script_mut().take(socket));
+        let heard = self.world.with(self.peer, |peer| peer.script_mut().take_received(socket));
         String::from_utf8_lossy(&heard).into_owned()
     }
 
@@ -298,20 +298,20 @@ struct Bodies {
 }
 
 impl Bodies {
-    fn flush(&mut self, wires: &mut Wires, socket: SocketId) {
+    fn flush(&mut self, sockets: &mut Connections, socket: SocketId) {
         let mut out = endpoint::SendBuf::new();
-        self.client.poll_transmit(wires.now(), &mut out, 16 * 1024);
-        wires.say(socket, &out.to_vec());
+        self.client.poll_transmit(sockets.now(), &mut out, 16 * 1024);
+        sockets.send(socket, &out.to_vec());
     }
 }
 
 impl Script for Bodies {
-    fn handle_open(&mut self, wires: &mut Wires, socket: SocketId) {
-        self.flush(wires, socket);
+    fn handle_open(&mut self, sockets: &mut Connections, socket: SocketId) {
+        self.flush(sockets, socket);
     }
 
-    fn handle_bytes(&mut self, wires: &mut Wires, socket: SocketId, mut bytes: &[u8]) {
-        while let Some(event) = self.client.handle_bytes(wires.now(), &mut bytes) {
+    fn handle_bytes(&mut self, sockets: &mut Connections, socket: SocketId, mut bytes: &[u8]) {
+        while let Some(event) = self.client.handle_bytes(sockets.now(), &mut bytes) {
             if let Event::Data { stream, data, fin } = event {
                 let length = data.len();
                 self.bytes += length;
@@ -319,7 +319,7 @@ impl Script for Bodies {
                 self.client.consume(stream, length);
             }
         }
-        self.flush(wires, socket);
+        self.flush(sockets, socket);
     }
 }
 
@@ -349,7 +349,7 @@ fn pipelined_bodies_come_whole_through_small_limits() {
     bench.world.listen_with(bench.origin, ADDRESS, small_limit());
     let socket = bench.accept();
     bench.say(socket, &get("/image/1?bytes=300000").repeat(10));
-    let heard = bench.world.end_point(bench.peer).script().heard(socket);
+    let heard = bench.world.end_point(bench.peer).script().received(socket);
     let bytes = heard.len();
     assert!((3_000_000..3_010_000).contains(&bytes), "{bytes} bytes");
 }

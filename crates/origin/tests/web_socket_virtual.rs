@@ -4,7 +4,7 @@
 use endpoint::{Action, SendBuf, SocketId};
 use origin::{Limits, ListenerKind, Origin, OriginConfig, Parts, WallClock};
 use proto::ws::{Agreed, CloseCode, CloseFrame, Connection, Event, MessageKind, Role, Settings};
-use sim::{Host, Path, Script, Scripted, Wires, World};
+use sim::{Connections, Host, Path, Script, Scripted, World};
 use std::time::Duration;
 use trace::Tracer;
 use unit::{Instant, Seed};
@@ -25,29 +25,29 @@ struct Client {
 }
 
 impl Client {
-    fn flush(&mut self, wires: &mut Wires, socket: SocketId) {
+    fn flush(&mut self, sockets: &mut Connections, socket: SocketId) {
         let mut out = SendBuf::new();
         while self.answers && self.connection.wants_transmit() {
-            self.connection.poll_transmit(wires.now(), &mut out, 64 * 1024);
+            self.connection.poll_transmit(sockets.now(), &mut out, 64 * 1024);
         }
-        wires.say(socket, &out.to_vec());
+        sockets.send(socket, &out.to_vec());
     }
 }
 
 impl Script for Client {
-    fn handle_open(&mut self, wires: &mut Wires, socket: SocketId) {
-        wires.say(socket, REQUEST);
+    fn handle_open(&mut self, sockets: &mut Connections, socket: SocketId) {
+        sockets.send(socket, REQUEST);
     }
 
-    fn handle_bytes(&mut self, wires: &mut Wires, socket: SocketId, mut bytes: &[u8]) {
+    fn handle_bytes(&mut self, sockets: &mut Connections, socket: SocketId, mut bytes: &[u8]) {
         if !self.head.ends_with(b"\r\n\r\n") {
             self.head.extend_from_slice(bytes);
             return;
         }
-        while let Some(event) = self.connection.handle_bytes(wires.now(), &mut bytes) {
+        while let Some(event) = self.connection.handle_bytes(sockets.now(), &mut bytes) {
             self.heard.push(event);
         }
-        self.flush(wires, socket);
+        self.flush(sockets, socket);
     }
 }
 
@@ -96,7 +96,7 @@ impl Pair {
         self.world.with(self.client, |client| {
             let connection = &mut client.script_mut().connection;
             connection.send(MessageKind::Binary, vec![byte; 10_000].into()).unwrap();
-            client.command(|script, wires| script.flush(wires, socket));
+            client.command(|script, sockets| script.flush(sockets, socket));
         });
         self.wait(Duration::ZERO);
     }
@@ -149,7 +149,7 @@ fn a_stop_is_told_to_websockets_and_waits_for_their_answer() {
     let socket = pair.socket;
     pair.world.with(pair.client, |client| {
         client.script_mut().answers = true;
-        client.command(|script, wires| script.flush(wires, socket));
+        client.command(|script, sockets| script.flush(sockets, socket));
     });
     pair.wait(Duration::ZERO);
     let actions = pair.actions();

@@ -4,6 +4,7 @@ use crate::host::{HostId, HostState, Socket};
 use crate::packet::{Datagram, Packet};
 use crate::path::PathId;
 use crate::world::World;
+use crate::write::unrecorded;
 use bytes::{Bytes, BytesMut};
 use endpoint::{DatagramTransmit, ReceivedDatagrams, SocketError, SocketId};
 use std::net::SocketAddr;
@@ -43,7 +44,7 @@ impl World {
     pub(crate) fn send_datagrams(&mut self, host: HostId, socket: SocketId, local: SocketAddr) {
         let mut out = Vec::new();
         loop {
-            if self.hosts[host.0].is_clogged {
+            if self.hosts[host.0].blocks_writes {
                 return;
             }
             out.clear();
@@ -77,17 +78,12 @@ impl World {
             let data = Bytes::copy_from_slice(data);
             let datagram = Datagram { source, destination, ecn: transmit.ecn, data };
             let (length, flow, udp) = (datagram.length(), datagram.flow(), datagram.mark());
-            let record = |at, index, fate| PacketRecord {
-                at,
-                direction,
-                index,
-                length: length.0 as u32,
-                fate,
+            let record = PacketRecord {
                 flow: Some(flow),
-                tcp: None,
                 udp: Some(udp),
+                ..unrecorded(self.now, direction, length)
             };
-            self.send_packet(path, direction, (Packet::Datagram(datagram), length), record);
+            self.send_packet(path, direction, Packet::Datagram(datagram), record);
         }
     }
 

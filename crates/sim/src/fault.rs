@@ -18,18 +18,18 @@ pub struct Attempt {
 
 /// What becomes of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Treatment {
+pub struct ConnectionPlan {
     /// How the connect ends.
-    pub admission: Admission,
+    pub outcome: ConnectOutcome,
     /// What befalls the bytes of the side that connected.
-    pub up: Option<Break>,
+    pub up: Option<StreamFault>,
     /// What befalls the bytes of the side that accepted.
-    pub down: Option<Break>,
+    pub down: Option<StreamFault>,
 }
 
 /// How a connect ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Admission {
+pub enum ConnectOutcome {
     /// It succeeds after one round trip.
     #[default]
     Accept,
@@ -38,14 +38,14 @@ pub enum Admission {
     /// The listening host answers with RST.
     Refuse,
     /// Nobody answers.
-    Silence,
+    NoAnswer,
     /// It fails at once, on the connecting host.
     Fail(SocketError),
 }
 
 /// What befalls one direction of a connection after so many bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Break {
+pub enum StreamFault {
     /// Both sides are reset.
     Reset {
         /// Bytes that pass.
@@ -63,7 +63,7 @@ pub enum Break {
     },
 }
 
-impl Break {
+impl StreamFault {
     pub(crate) fn after(self) -> u64 {
         let (Self::Reset { after } | Self::Close { after } | Self::Stall { after }) = self;
         after

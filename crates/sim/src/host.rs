@@ -1,6 +1,6 @@
 //! A host: one end point, its addresses, listeners and sockets.
 
-use crate::fault::{Attempt, Cutter, Treatment};
+use crate::fault::{Attempt, ConnectionPlan, Cutter};
 use crate::stream::EndId;
 use endpoint::{Action, Checked, EndPoint, SocketId, SocketSettings};
 use std::any::Any;
@@ -42,7 +42,7 @@ pub(crate) trait Hosted: EndPoint + Any {}
 impl<E: EndPoint + 'static> Hosted for Checked<E> {}
 
 /// Decides what becomes of each connect to a host.
-pub(crate) type Plan = Box<dyn FnMut(&Attempt) -> Treatment>;
+pub(crate) type Plan = Box<dyn FnMut(&Attempt) -> ConnectionPlan>;
 
 pub(crate) struct HostState {
     pub(crate) end_point: Box<dyn Hosted>,
@@ -54,7 +54,7 @@ pub(crate) struct HostState {
     pub(crate) is_stopping: bool,
     pub(crate) is_finished: bool,
     /// Whether its sockets take no more bytes.
-    pub(crate) is_clogged: bool,
+    pub(crate) blocks_writes: bool,
     /// When it wants `handle_timeout`.
     pub(crate) wake: Option<Instant>,
     pub(crate) receive_buffer: usize,
@@ -88,7 +88,7 @@ impl HostState {
             is_started: false,
             is_stopping: false,
             is_finished: false,
-            is_clogged: false,
+            blocks_writes: false,
             wake: None,
             receive_buffer: RECEIVE_BUFFER,
             cutter,
@@ -113,7 +113,7 @@ impl HostState {
     }
 
     /// The socket's id is free from now on.
-    pub(crate) fn lets_go(&mut self, socket: SocketId) {
+    pub(crate) fn release(&mut self, socket: SocketId) {
         if let Some(Socket::Stream(_)) = self.sockets.remove(&socket) {
             self.tally.open -= 1;
         }

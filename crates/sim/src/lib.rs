@@ -16,16 +16,17 @@
 //! let far = world.listen("10.0.0.2:80", Scripted::new(Transcript::default()));
 //! world.connect(near, far, Path::delay(Duration::from_millis(50)));
 //! let socket = world.with(near, |near| near.connect("10.0.0.2:80"));
-//! world.with(near, |near| near.say(socket, b"hello"));
+//! world.with(near, |near| near.send(socket, b"hello"));
 //! world.run();
 //! // A connect is there and back, the bytes go there.
 //! assert_eq!(world.elapsed(), Duration::from_millis(150));
-//! assert_eq!(world.end_point(far).script().heard(socket), b"hello");
+//! assert_eq!(world.end_point(far).script().received(socket), b"hello");
 //! ```
 
 mod act;
 mod agenda;
 mod arrive;
+mod connect;
 mod datagram;
 mod fault;
 mod host;
@@ -37,8 +38,8 @@ mod stream;
 mod world;
 mod write;
 
-pub use fault::{Admission, Attempt, Break, Pieces, Treatment};
+pub use fault::{Attempt, ConnectOutcome, ConnectionPlan, Pieces, StreamFault};
 pub use host::{Host, HostId, SocketTally};
 pub use path::Path;
-pub use scripted::{Script, Scripted, Transcript, Wires};
+pub use scripted::{Connections, Script, Scripted, Transcript};
 pub use world::{Ended, World};

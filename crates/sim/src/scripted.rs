@@ -6,45 +6,45 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use unit::Instant;
 
-/// What a [`Scripted`] end point does when something happens. It acts by the commands of its [`Wires`].
+/// What a [`Scripted`] end point does when something happens. It acts by the commands of its [`Connections`].
 pub trait Script {
     /// A connection was accepted, or one that was asked for is there.
-    fn handle_open(&mut self, _wires: &mut Wires, _socket: SocketId) {}
+    fn handle_open(&mut self, _wires: &mut Connections, _socket: SocketId) {}
 
     /// Bytes arrived.
-    fn handle_bytes(&mut self, wires: &mut Wires, socket: SocketId, bytes: &[u8]);
+    fn handle_bytes(&mut self, connections: &mut Connections, socket: SocketId, bytes: &[u8]);
 
     /// The peer sends nothing more. The connection is closed unless the script says otherwise.
-    fn handle_eof(&mut self, wires: &mut Wires, socket: SocketId) {
-        wires.close(socket);
+    fn handle_eof(&mut self, connections: &mut Connections, socket: SocketId) {
+        connections.close(socket);
     }
 
     /// The connection failed and is gone.
-    fn handle_error(&mut self, _wires: &mut Wires, _socket: SocketId, _error: SocketError) {}
+    fn handle_error(&mut self, _wires: &mut Connections, _socket: SocketId, _error: SocketError) {}
 
-    /// A time that the script asked for by [`Wires::wake_at`] has come.
-    fn handle_wake(&mut self, _wires: &mut Wires, _token: u64) {}
+    /// A time that the script asked for by [`Connections::wake_at`] has come.
+    fn handle_wake(&mut self, _wires: &mut Connections, _token: u64) {}
 }
 
 /// An end point that follows a script. It accepts every connection.
 #[derive(Debug)]
 pub struct Scripted<S> {
     script: S,
-    wires: Wires,
+    connections: Connections,
 }
 
 /// The connections of a [`Scripted`] end point. Their ids count up and are not used again.
 #[derive(Debug)]
-pub struct Wires {
+pub struct Connections {
     now: Instant,
-    open: BTreeMap<SocketId, Wire>,
+    open: BTreeMap<SocketId, Connection>,
     next: usize,
     actions: VecDeque<Action>,
     agenda: Agenda<Step>,
 }
 
 #[derive(Debug, Default)]
-struct Wire {
+struct Connection {
     out: SendBuf,
     is_open: bool,
     is_told: bool,
@@ -60,7 +60,7 @@ enum Ending {
 /// What is to be done at its time.
 #[derive(Debug)]
 enum Step {
-    Say(SocketId, Vec<u8>),
+    Send(SocketId, Vec<u8>),
     Close(SocketId),
     Reset(SocketId),
     Wake(u64),
@@ -69,14 +69,14 @@ enum Step {
 impl<S: Script> Scripted<S> {
     /// An end point that follows `script`.
     pub fn new(script: S) -> Self {
-        let wires = Wires {
+        let connections = Connections {
             now: Instant::ZERO,
             open: BTreeMap::new(),
             next: 0,
             actions: VecDeque::new(),
             agenda: Agenda::new(),
         };
-        Self { script, wires }
+        Self { script, connections }
     }
 
     /// The script.
@@ -90,8 +90,8 @@ impl<S: Script> Scripted<S> {
     }
 
     /// Runs a command of the script's own on its connections.
-    pub fn command<T>(&mut self, command: impl FnOnce(&mut S, &mut Wires) -> T) -> T {
-        command(&mut self.script, &mut self.wires)
+    pub fn command<T>(&mut self, command: impl FnOnce(&mut S, &mut Connections) -> T) -> T {
+        command(&mut self.script, &mut self.connections)
     }
 
     /// The script, taken out.
@@ -101,25 +101,25 @@ impl<S: Script> Scripted<S> {
 }
 
 impl<S> std::ops::Deref for Scripted<S> {
-    type Target = Wires;
-    fn deref(&self) -> &Wires {
-        &self.wires
+    type Target = Connections;
+    fn deref(&self) -> &Connections {
+        &self.connections
     }
 }
 
 impl<S> std::ops::DerefMut for Scripted<S> {
-    fn deref_mut(&mut self) -> &mut Wires {
-        &mut self.wires
+    fn deref_mut(&mut self) -> &mut Connections {
+        &mut self.connections
     }
 }
 
-impl Wires {
+impl Connections {
     /// The time of the last call.
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// Begins a connection; what is said before it is there waits.
+    /// Begins a connection; what is sent before it is there waits.
     ///
     /// # Panics
     /// Where `remote` is no address with a port.
@@ -134,7 +134,7 @@ impl Wires {
     pub fn connect_with(&mut self, remote: &str, settings: SocketSettings) -> SocketId {
         let remote: SocketAddr =
             remote.parse().unwrap_or_else(|_| panic!("{remote}: no address with a port"));
-        let socket = self.add(Wire::default());
+        let socket = self.add(Connection::default());
         self.actions.push_back(Action::Connect { socket, remote, settings });
         socket
     }
@@ -144,30 +144,32 @@ impl Wires {
         self.open.contains_key(&socket)
     }
 
-    /// Bytes that were said and that the driver has not asked for.
+    /// Bytes that were sent and that the driver has not asked for.
     pub fn unsent(&self, socket: SocketId) -> usize {
-        self.open.get(&socket).map_or(0, |wire| wire.out.len())
+        self.open.get(&socket).map_or(0, |connection| connection.out.len())
     }
 
     /// Sends bytes. On a connection that is closed it has no effect, as all other commands.
-    pub fn say(&mut self, socket: SocketId, bytes: &[u8]) {
-        if let Some(wire) = self.open.get_mut(&socket).filter(|wire| wire.ending.is_none()) {
-            wire.out.put(bytes);
+    pub fn send(&mut self, socket: SocketId, bytes: &[u8]) {
+        if let Some(connection) =
+            self.open.get_mut(&socket).filter(|connection| connection.ending.is_none())
+        {
+            connection.out.put(bytes);
             self.tell(socket);
         }
     }
 
     /// Sends bytes at a later time.
-    pub fn say_at(&mut self, at: Instant, socket: SocketId, bytes: &[u8]) {
-        self.agenda.plan(at, Step::Say(socket, bytes.to_vec()));
+    pub fn send_at(&mut self, at: Instant, socket: SocketId, bytes: &[u8]) {
+        self.agenda.plan(at, Step::Send(socket, bytes.to_vec()));
     }
 
-    /// Sends FIN behind what was said, and goes on receiving.
+    /// Sends FIN behind what was sent, and goes on receiving.
     pub fn shutdown(&mut self, socket: SocketId) {
         self.end(socket, Ending::Shutdown);
     }
 
-    /// Closes the connection behind what was said.
+    /// Closes the connection behind what was sent.
     pub fn close(&mut self, socket: SocketId) {
         self.end(socket, Ending::Close);
     }
@@ -204,28 +206,31 @@ impl Wires {
         self.agenda.plan(at, Step::Wake(token));
     }
 
-    fn add(&mut self, wire: Wire) -> SocketId {
+    fn add(&mut self, connection: Connection) -> SocketId {
         let socket = SocketId(self.next);
         self.next += 1;
-        self.open.insert(socket, wire);
+        self.open.insert(socket, connection);
         socket
     }
 
     fn end(&mut self, socket: SocketId, ending: Ending) {
-        let Some(wire) = self.open.get_mut(&socket) else { return };
-        if wire.ending != Some(Ending::Close) {
-            wire.ending = Some(ending);
+        let Some(connection) = self.open.get_mut(&socket) else { return };
+        if connection.ending != Some(Ending::Close) {
+            connection.ending = Some(ending);
         }
-        self.end_where_all_is_said(socket);
+        self.end_where_all_is_sent(socket);
     }
 
     /// Closes take what `poll_transmit` has given already: they wait until that is everything.
-    fn end_where_all_is_said(&mut self, socket: SocketId) {
-        let Some(wire) = self.open.get(&socket).filter(|wire| wire.is_open && wire.out.is_empty())
+    fn end_where_all_is_sent(&mut self, socket: SocketId) {
+        let Some(connection) = self
+            .open
+            .get(&socket)
+            .filter(|connection| connection.is_open && connection.out.is_empty())
         else {
             return;
         };
-        match wire.ending {
+        match connection.ending {
             Some(Ending::Close) => {
                 self.open.remove(&socket);
                 self.actions.push_back(Action::Close(socket));
@@ -236,8 +241,11 @@ impl Wires {
     }
 
     fn tell(&mut self, socket: SocketId) {
-        let Some(wire) = self.open.get_mut(&socket) else { return };
-        if wire.is_open && !wire.out.is_empty() && !std::mem::replace(&mut wire.is_told, true) {
+        let Some(connection) = self.open.get_mut(&socket) else { return };
+        if connection.is_open
+            && !connection.out.is_empty()
+            && !std::mem::replace(&mut connection.is_told, true)
+        {
             self.actions.push_back(Action::Transmit(socket));
         }
     }
@@ -245,98 +253,98 @@ impl Wires {
 
 impl<S: Script> EndPoint for Scripted<S> {
     fn handle_start(&mut self, now: Instant) {
-        self.wires.now = now;
+        self.connections.now = now;
     }
 
     fn handle_accepted(&mut self, now: Instant, _accepted: Accepted) -> Option<SocketId> {
-        self.wires.now = now;
-        let socket = self.wires.add(Wire { is_open: true, ..Wire::default() });
-        self.script.handle_open(&mut self.wires, socket);
+        self.connections.now = now;
+        let socket = self.connections.add(Connection { is_open: true, ..Connection::default() });
+        self.script.handle_open(&mut self.connections, socket);
         Some(socket)
     }
 
     fn handle_connected(&mut self, now: Instant, socket: SocketId, _local: SocketAddr) {
-        self.wires.now = now;
-        if let Some(wire) = self.wires.open.get_mut(&socket) {
-            wire.is_open = true;
+        self.connections.now = now;
+        if let Some(connection) = self.connections.open.get_mut(&socket) {
+            connection.is_open = true;
         }
-        self.wires.tell(socket);
-        self.wires.end_where_all_is_said(socket);
-        self.script.handle_open(&mut self.wires, socket);
+        self.connections.tell(socket);
+        self.connections.end_where_all_is_sent(socket);
+        self.script.handle_open(&mut self.connections, socket);
     }
 
     fn handle_bytes(&mut self, now: Instant, socket: SocketId, bytes: &[u8]) {
-        self.wires.now = now;
-        self.script.handle_bytes(&mut self.wires, socket, bytes);
+        self.connections.now = now;
+        self.script.handle_bytes(&mut self.connections, socket, bytes);
     }
 
     fn handle_eof(&mut self, now: Instant, socket: SocketId) {
-        self.wires.now = now;
-        self.script.handle_eof(&mut self.wires, socket);
+        self.connections.now = now;
+        self.script.handle_eof(&mut self.connections, socket);
     }
 
     fn handle_error(&mut self, now: Instant, socket: SocketId, error: SocketError) {
-        self.wires.now = now;
-        self.wires.open.remove(&socket);
-        self.script.handle_error(&mut self.wires, socket, error);
+        self.connections.now = now;
+        self.connections.open.remove(&socket);
+        self.script.handle_error(&mut self.connections, socket, error);
     }
 
     fn poll_transmit(&mut self, now: Instant, socket: SocketId, out: &mut SendBuf, limit: usize) {
-        self.wires.now = now;
-        let Some(wire) = self.wires.open.get_mut(&socket) else { return };
-        let mut left = limit.min(wire.out.len());
-        for chunk in wire.out.chunks() {
+        self.connections.now = now;
+        let Some(connection) = self.connections.open.get_mut(&socket) else { return };
+        let mut left = limit.min(connection.out.len());
+        for chunk in connection.out.chunks() {
             let length = left.min(chunk.len());
             out.put(&chunk[..length]);
             left -= length;
         }
-        wire.out.advance(limit);
-        wire.is_told = !wire.out.is_empty();
-        self.wires.end_where_all_is_said(socket);
+        connection.out.advance(limit);
+        connection.is_told = !connection.out.is_empty();
+        self.connections.end_where_all_is_sent(socket);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.wires.now = now;
-        while let Some(step) = self.wires.agenda.pop(now) {
+        self.connections.now = now;
+        while let Some(step) = self.connections.agenda.pop(now) {
             match step {
-                Step::Say(socket, bytes) => self.wires.say(socket, &bytes),
-                Step::Close(socket) => self.wires.close(socket),
-                Step::Reset(socket) => self.wires.reset(socket),
-                Step::Wake(token) => self.script.handle_wake(&mut self.wires, token),
+                Step::Send(socket, bytes) => self.connections.send(socket, &bytes),
+                Step::Close(socket) => self.connections.close(socket),
+                Step::Reset(socket) => self.connections.reset(socket),
+                Step::Wake(token) => self.script.handle_wake(&mut self.connections, token),
             }
         }
     }
 
     fn handle_stop(&mut self, now: Instant) {
-        self.wires.now = now;
-        self.wires.actions.push_back(Action::Finish);
+        self.connections.now = now;
+        self.connections.actions.push_back(Action::Finish);
     }
 
     fn poll_timeout(&mut self) -> Option<Instant> {
-        self.wires.agenda.next_at()
+        self.connections.agenda.next_at()
     }
 
     fn poll_action(&mut self) -> Option<Action> {
-        self.wires.actions.pop_front()
+        self.connections.actions.pop_front()
     }
 }
 
-/// A script that keeps what it hears and says nothing by itself.
+/// A script that keeps what it receives and sends nothing by itself.
 #[derive(Debug, Default)]
 pub struct Transcript {
-    heard: BTreeMap<SocketId, Vec<u8>>,
+    received: BTreeMap<SocketId, Vec<u8>>,
     ended: BTreeMap<SocketId, Option<SocketError>>,
 }
 
 impl Transcript {
     /// What a connection has brought.
-    pub fn heard(&self, socket: SocketId) -> &[u8] {
-        self.heard.get(&socket).map_or(&[], Vec::as_slice)
+    pub fn received(&self, socket: SocketId) -> &[u8] {
+        self.received.get(&socket).map_or(&[], Vec::as_slice)
     }
 
     /// The same, and forgets it.
-    pub fn take(&mut self, socket: SocketId) -> Vec<u8> {
-        self.heard.remove(&socket).unwrap_or_default()
+    pub fn take_received(&mut self, socket: SocketId) -> Vec<u8> {
+        self.received.remove(&socket).unwrap_or_default()
     }
 
     /// How a connection ended: by FIN, or by an error. None while it lives.
@@ -346,16 +354,16 @@ impl Transcript {
 }
 
 impl Script for Transcript {
-    fn handle_bytes(&mut self, _wires: &mut Wires, socket: SocketId, bytes: &[u8]) {
-        self.heard.entry(socket).or_default().extend_from_slice(bytes);
+    fn handle_bytes(&mut self, _wires: &mut Connections, socket: SocketId, bytes: &[u8]) {
+        self.received.entry(socket).or_default().extend_from_slice(bytes);
     }
 
-    fn handle_eof(&mut self, wires: &mut Wires, socket: SocketId) {
+    fn handle_eof(&mut self, connections: &mut Connections, socket: SocketId) {
         self.ended.insert(socket, None);
-        wires.close(socket);
+        connections.close(socket);
     }
 
-    fn handle_error(&mut self, _wires: &mut Wires, socket: SocketId, error: SocketError) {
+    fn handle_error(&mut self, _wires: &mut Connections, socket: SocketId, error: SocketError) {
         self.ended.insert(socket, Some(error));
     }
 }

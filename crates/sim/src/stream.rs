@@ -1,6 +1,6 @@
 //! A perfect byte stream between two ends. The one rule: nothing here knows an end point or a link.
 
-use crate::fault::Break;
+use crate::fault::StreamFault;
 use crate::host::HostId;
 use crate::packet::{self, Segment};
 use crate::path::PathId;
@@ -42,7 +42,7 @@ pub(crate) struct Connection {
     ends: [End; 2],
     /// Which of the acceptor's listeners takes it; None where none does.
     pub(crate) listener: Option<usize>,
-    pub(crate) admission: crate::fault::Admission,
+    pub(crate) outcome: crate::fault::ConnectOutcome,
 }
 
 #[derive(Debug)]
@@ -89,7 +89,7 @@ pub(crate) struct Output {
     /// Segments sent.
     pub(crate) segments: u64,
     pub(crate) fin: Fin,
-    pub(crate) fault: Option<Break>,
+    pub(crate) fault: Option<StreamFault>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,7 +117,7 @@ pub(crate) struct Input {
 
 /// What an end would send next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum NextSegment {
     /// So many bytes.
     Data(usize),
     Fin,
@@ -128,9 +128,9 @@ impl Connection {
         path: PathId,
         ends: [End; 2],
         listener: Option<usize>,
-        admission: crate::fault::Admission,
+        outcome: crate::fault::ConnectOutcome,
     ) -> Self {
-        Self { path, ends, listener, admission }
+        Self { path, ends, listener, outcome }
     }
 
     pub(crate) fn end(&self, side: Side) -> &End {
@@ -162,7 +162,7 @@ impl End {
     }
 
     /// What it would send next, where it may send.
-    pub(crate) fn next(&self) -> Option<Next> {
+    pub(crate) fn next(&self) -> Option<NextSegment> {
         if !matches!(self.phase, Phase::Open { .. } | Phase::Closing) {
             return None;
         }
@@ -175,9 +175,9 @@ impl End {
             .min(output.window)
             .min(usize::try_from(before_fault).unwrap_or(usize::MAX));
         if length > 0 {
-            return Some(Next::Data(length));
+            return Some(NextSegment::Data(length));
         }
-        (output.unsent.is_empty() && output.fin == Fin::Due).then_some(Next::Fin)
+        (output.unsent.is_empty() && output.fin == Fin::Due).then_some(NextSegment::Fin)
     }
 
     /// Everything is over at this end.
@@ -189,7 +189,7 @@ impl End {
 }
 
 impl Output {
-    pub(crate) fn new(low_water: u32, window: usize, fault: Option<Break>) -> Self {
+    pub(crate) fn new(low_water: u32, window: usize, fault: Option<StreamFault>) -> Self {
         Self {
             unsent: SendBuf::new(),
             low_water: low_water.max(1) as usize,

@@ -2,7 +2,7 @@
 //! anything else happens.
 
 use crate::agenda::Agenda;
-use crate::fault::{Attempt, Cutter, Pieces, Treatment};
+use crate::fault::{Attempt, ConnectionPlan, Cutter, Pieces};
 use crate::host::{Host, HostId, HostState, Hosted, Listener, SocketTally};
 use crate::path::{Path, PathId, Route};
 use crate::scripted::{Scripted, Transcript};
@@ -143,16 +143,16 @@ impl World {
     }
 
     /// Has `plan` decide what becomes of each connect to this host.
-    pub fn treat(
+    pub fn plan_connections(
         &mut self,
         host: impl Into<HostId>,
-        plan: impl FnMut(&Attempt) -> Treatment + 'static,
+        plan: impl FnMut(&Attempt) -> ConnectionPlan + 'static,
     ) {
         self.state(host).plan = Some(Box::new(plan));
     }
 
-    /// Has what this host receives cut into such pieces.
-    pub fn cut(&mut self, host: impl Into<HostId>, pieces: Pieces) {
+    /// Has the bytes that this host reads split into such pieces.
+    pub fn split_reads(&mut self, host: impl Into<HostId>, pieces: Pieces) {
         let id = host.into();
         let cutter = self.cutter(id, pieces);
         self.state(id).cutter = cutter;
@@ -164,8 +164,8 @@ impl World {
     }
 
     /// Has the sockets of this host take no more bytes from now on.
-    pub fn clog(&mut self, host: impl Into<HostId>) {
-        self.state(host).is_clogged = true;
+    pub fn block_writes(&mut self, host: impl Into<HostId>) {
+        self.state(host).blocks_writes = true;
     }
 
     /// Keeps a record of each packet from now on.

@@ -1,11 +1,11 @@
 //! From end points to their paths. The one rule: an end point is asked late, when fewer than half of
 //! `unsent_low_water` bytes are unsent.
 
-use crate::fault::Break;
+use crate::fault::StreamFault;
 use crate::host::HostId;
 use crate::packet::{Packet, Segment, StreamPart, segment_length, stream_flow};
 use crate::path::{PathId, Waiting};
-use crate::stream::{EndId, Fin, Next, Output};
+use crate::stream::{EndId, Fin, NextSegment, Output};
 use crate::world::{Event, World};
 use trace::{Direction, Fate, PacketRecord};
 use unit::{ByteSize, Instant};
@@ -20,7 +20,7 @@ impl World {
         loop {
             let end = self.end(id);
             let Some(socket) = end.socket() else { return };
-            if !end.output.is_wanted || !end.output.is_writable() || self.is_clogged(end.host) {
+            if !end.output.is_wanted || !end.output.is_writable() || self.blocks_writes(end.host) {
                 return;
             }
             let (now, host, limit) = (self.now, end.host, end.output.low_water);
@@ -37,8 +37,8 @@ impl World {
         }
     }
 
-    fn is_clogged(&self, host: HostId) -> bool {
-        self.hosts[host.0].is_clogged
+    fn blocks_writes(&self, host: HostId) -> bool {
+        self.hosts[host.0].blocks_writes
     }
 
     /// The socket takes bytes again.
@@ -77,8 +77,8 @@ impl World {
                 None => return,
                 Some(Waiting::Packet { from, part, .. }) => (*from, part.payload()),
                 Some(Waiting::Stream(id)) => match self.end(*id).next() {
-                    Some(Next::Data(length)) => (*id, length),
-                    Some(Next::Fin) | None => (*id, 0),
+                    Some(NextSegment::Data(length)) => (*id, length),
+                    Some(NextSegment::Fin) | None => (*id, 0),
                 },
             };
             let length = segment_length(self.end(id).local, payload);
@@ -106,8 +106,8 @@ impl World {
     fn take_turn(&mut self, path: PathId, direction: Direction, id: EndId) {
         let end = self.end_mut(id);
         let segment = match end.next() {
-            Some(Next::Data(length)) => Some(Segment::Data(end.output.take(length))),
-            Some(Next::Fin) => {
+            Some(NextSegment::Data(length)) => Some(Segment::Data(end.output.take(length))),
+            Some(NextSegment::Fin) => {
                 end.output.fin = Fin::Sent;
                 Some(Segment::Fin)
             }
@@ -146,37 +146,33 @@ impl World {
         let sequence = end.output.sent - part.payload() as u64;
         let (tcp, flow) = (part.mark(sequence), stream_flow(end.local, peer.local));
         let direction = end.direction;
-        let record = |at, index, fate| PacketRecord {
-            at,
-            direction,
-            index,
-            length: length.0 as u32,
-            fate,
+        let record = PacketRecord {
             flow: Some(flow),
             tcp: Some(tcp),
-            udp: None,
+            ..unrecorded(self.now, direction, length)
         };
         let packet = Packet::Stream { to: from.peer(), part: part.clone() };
-        let fate = self.send_packet(path, direction, (packet, length), record);
+        let fate = self.send_packet(path, direction, packet, record);
         if !matches!(fate, Fate::Delivered { .. }) && losses < MOST_LOSSES {
             let again = Waiting::Packet { from, part, losses: losses + 1 };
             self.routes[path.0].queues[direction.index()].waiting.push_front(again);
         }
     }
 
-    /// Hands a packet to a link, and plans its delivery where the link lets it through.
+    /// Hands a packet of `record.length` to a link, and plans its delivery where the link lets it through. The rest of
+    /// the record is completed here.
     pub(crate) fn send_packet(
         &mut self,
         path: PathId,
         direction: Direction,
-        (packet, length): (Packet, ByteSize),
-        record: impl FnOnce(Instant, u64, Fate) -> PacketRecord,
+        packet: Packet,
+        record: PacketRecord,
     ) -> Fate {
         let (now, link) = (self.now, &mut self.routes[path.0].link);
         let index = link.packets(direction);
-        let fate = link.handle_packet(now, direction, packet, length);
+        let fate = link.handle_packet(now, direction, packet, ByteSize(record.length.into()));
         if let Some(packets) = &mut self.packets {
-            packets.push(record(now, index, fate));
+            packets.push(PacketRecord { at: now, index, fate, ..record });
         }
         if let Fate::Delivered { at } = fate {
             self.agenda.plan(at, Event::Deliver(path));
@@ -191,27 +187,33 @@ impl World {
             return;
         }
         match output.fault {
-            Some(Break::Reset { .. }) => {
+            Some(StreamFault::Reset { .. }) => {
                 output.fault = None;
                 self.send_segment(id, Segment::Rst);
                 self.agenda.plan(self.now, Event::Reset(id));
             }
-            Some(Break::Close { .. }) => {
+            Some(StreamFault::Close { .. }) => {
                 output.unsent.clear();
                 if output.fin != Fin::Sent {
                     output.fin = Fin::Sent;
                     self.send_segment(id, Segment::Fin);
                 }
             }
-            Some(Break::Stall { .. }) | None => {}
+            Some(StreamFault::Stall { .. }) | None => {}
         }
     }
+}
+
+/// The record of a packet whose fate is still to come.
+pub(crate) fn unrecorded(at: Instant, direction: Direction, length: ByteSize) -> PacketRecord {
+    let (index, fate, length) = (0, Fate::Lost, length.0 as u32);
+    PacketRecord { at, direction, index, length, fate, flow: None, tcp: None, udp: None }
 }
 
 impl Output {
     /// Whether the socket takes bytes of the end point.
     fn is_writable(&self) -> bool {
-        let is_stalled = matches!(self.fault, Some(Break::Stall { .. })) && self.is_broken();
+        let is_stalled = matches!(self.fault, Some(StreamFault::Stall { .. })) && self.is_broken();
         !is_stalled && (self.unsent.is_empty() || self.unsent.len() < self.low_water / 2)
     }
 }

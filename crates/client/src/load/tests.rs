@@ -8,7 +8,7 @@ use super::*;
 use crate::Transport;
 use endpoint::{SocketError, SocketId};
 use proto::{Fields, Method};
-use sim::{Admission, Host, Path, Script, Scripted, Treatment, Wires};
+use sim::{ConnectOutcome, ConnectionPlan, Connections, Host, Path, Script, Scripted};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -31,8 +31,8 @@ enum Deed {
 /// A server: when it does what. Nothing but its own time passes between it and the engine.
 trait Peer {
     /// How the nth connect ends.
-    fn connect(&mut self, _nth: usize) -> Admission {
-        Admission::AcceptAfter(ms(1))
+    fn connect(&mut self, _nth: usize) -> ConnectOutcome {
+        ConnectOutcome::AcceptAfter(ms(1))
     }
 
     /// What follows on the nth request of all, which is so many on its connection.
@@ -74,9 +74,9 @@ impl<P: Peer + 'static> World<P> {
         let server = Server { peer: Rc::clone(&peer), heard: BTreeMap::new(), requests: 0 };
         let server = world.listen("0.0.0.0:0", Scripted::new(server));
         world.connect(load, server, Path::delay(Duration::ZERO));
-        world.treat(server, move |attempt| {
-            let admission = peer.borrow_mut().connect(attempt.number);
-            Treatment { admission, ..Treatment::default() }
+        world.plan_connections(server, move |attempt| {
+            let outcome = peer.borrow_mut().connect(attempt.number);
+            ConnectionPlan { outcome, ..ConnectionPlan::default() }
         });
         Self { world, load, server }
     }
@@ -99,19 +99,19 @@ impl<P: Peer + 'static> World<P> {
 }
 
 impl<P: Peer> Script for Server<P> {
-    fn handle_bytes(&mut self, wires: &mut Wires, socket: SocketId, bytes: &[u8]) {
+    fn handle_bytes(&mut self, sockets: &mut Connections, socket: SocketId, bytes: &[u8]) {
         let (heard, own) = self.heard.entry(socket).or_default();
         heard.push_str(std::str::from_utf8(bytes).unwrap());
         while let Some(end) = heard.find("\r\n\r\n") {
             heard.drain(..end + 4);
-            let deeds = self.peer.borrow_mut().request(wires.now(), self.requests, *own);
+            let deeds = self.peer.borrow_mut().request(sockets.now(), self.requests, *own);
             *own += 1;
             self.requests += 1;
             for (at, deed) in deeds {
                 match deed {
-                    Deed::Says(bytes) => wires.say_at(at, socket, &bytes),
-                    Deed::Ends => wires.close_at(at, socket),
-                    Deed::Resets => wires.reset_at(at, socket),
+                    Deed::Says(bytes) => sockets.send_at(at, socket, &bytes),
+                    Deed::Ends => sockets.close_at(at, socket),
+                    Deed::Resets => sockets.reset_at(at, socket),
                 }
             }
         }

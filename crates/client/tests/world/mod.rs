@@ -11,7 +11,7 @@ use proto::spdy;
 use proto::{Fields, RequestHead, Status};
 use secure::{Authority, AuthoritySpec, ClientTls, ClientTlsOptions, ServerTls, ServerTlsOptions};
 use server::HttpServer;
-use sim::{Admission, Ended, Path, Pieces, Scripted, SocketTally, Treatment};
+use sim::{ConnectOutcome, ConnectionPlan, Ended, Path, Pieces, Scripted, SocketTally};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
@@ -152,14 +152,17 @@ impl World {
         let server = self.server.take().expect("a world runs once");
         let far = world.listen("0.0.0.0:0", Scripted::new(server));
         world.connect(near, far, Path::delay(DELAY));
-        let admission = match self.listener {
-            Listener::Refused => Admission::Refuse,
-            Listener::Void => Admission::Silence,
-            Listener::Clear(_) | Listener::Tls(_) | Listener::Mute => Admission::Accept,
+        let outcome = match self.listener {
+            Listener::Refused => ConnectOutcome::Refuse,
+            Listener::Void => ConnectOutcome::NoAnswer,
+            Listener::Clear(_) | Listener::Tls(_) | Listener::Mute => ConnectOutcome::Accept,
         };
-        world.treat(far, move |_| Treatment { admission, ..Treatment::default() });
+        world.plan_connections(far, move |_| ConnectionPlan {
+            outcome,
+            ..ConnectionPlan::default()
+        });
         if self.piece < usize::MAX {
-            world.cut(near, Pieces::Of(self.piece));
+            world.split_reads(near, Pieces::Of(self.piece));
         }
         if let Some(at) = self.stop_at {
             world.run_until(at);
@@ -167,7 +170,7 @@ impl World {
         }
         let ended = world.run_while(|world| !world.is_finished(near) && !self.deaf.get());
         if ended == Ended::Stopped && !world.is_finished(near) {
-            world.clog(near);
+            world.block_writes(near);
         }
         assert_eq!(world.run_until_finished(near), Ended::Finished, "the client waits for nothing");
         self.now = world.now();

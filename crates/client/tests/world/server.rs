@@ -9,7 +9,7 @@ use proto::{
     Status, StreamId, h1, h2, spdy,
 };
 use secure::{Layer, Tls};
-use sim::{Script, Wires};
+use sim::{Connections, Script};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -65,7 +65,7 @@ impl HttpServer {
 
     fn request(
         &mut self,
-        wires: &mut Wires,
+        sockets: &mut Connections,
         socket: SocketId,
         stream: StreamId,
         head: RequestHead,
@@ -73,13 +73,19 @@ impl HttpServer {
         let connection = self.connections.get_mut(&socket).unwrap();
         let turn = connection.turns;
         connection.turns += 1;
-        let seen = Seen { at: wires.now(), connection: socket.0, turn, head };
+        let seen = Seen { at: sockets.now(), connection: socket.0, turn, head };
         let reply = (self.replies)(&seen);
         self.seen.borrow_mut().push(seen);
-        self.reply(wires, socket, stream, reply);
+        self.reply(sockets, socket, stream, reply);
     }
 
-    fn reply(&mut self, wires: &mut Wires, socket: SocketId, stream: StreamId, reply: Reply) {
+    fn reply(
+        &mut self,
+        sockets: &mut Connections,
+        socket: SocketId,
+        stream: StreamId,
+        reply: Reply,
+    ) {
         let Some(connection) = self.connections.get_mut(&socket) else { return };
         let ok = |body: Vec<u8>| (Status::OK, Fields::new(), body);
         match reply {
@@ -91,42 +97,42 @@ impl HttpServer {
                 connection.answer(stream, ok(body), Fin::Last);
             }
             Reply::Late(after, body) => {
-                wires.wake_at(wires.now() + after, self.late.len() as u64);
+                sockets.wake_at(sockets.now() + after, self.late.len() as u64);
                 self.late.push((socket, stream, body));
             }
             Reply::Half(body) => connection.answer(stream, ok(body), Fin::More),
             Reply::Cut(status, fields, body) => {
                 connection.answer(stream, (status, fields, body), Fin::More);
-                connection.close(wires, socket);
+                connection.close(sockets, socket);
             }
             Reply::Beyond(body, more) => {
                 connection.answer(stream, ok(body), Fin::Last);
-                connection.raw(wires, socket, more);
+                connection.raw(sockets, socket, more);
             }
             Reply::Silence => {}
-            Reply::Close => connection.close(wires, socket),
+            Reply::Close => connection.close(sockets, socket),
             Reply::GoAway => {
                 let last = (stream.0 as u32).saturating_sub(2).to_be_bytes();
                 let frame = [&[0, 0, 8, 7, 0, 0, 0, 0, 0], &last[..], &[0; 4]].concat();
-                connection.raw(wires, socket, &frame);
-                connection.close(wires, socket);
+                connection.raw(sockets, socket, &frame);
+                connection.close(sockets, socket);
             }
             Reply::Violate => {
-                connection.raw(wires, socket, &[0, 0, 1, 0, 0, 0, 0, 0, 0, b'x']);
+                connection.raw(sockets, socket, &[0, 0, 1, 0, 0, 0, 0, 0, 0, b'x']);
             }
             Reply::Refuse => {
                 let stream = (stream.0 as u32).to_be_bytes();
                 let frame = [&[0, 0, 4, 3, 0], &stream[..], &[0, 0, 0, 7]].concat();
-                connection.raw(wires, socket, &frame);
+                connection.raw(sockets, socket, &frame);
             }
         }
     }
 }
 
 impl Script for HttpServer {
-    fn handle_open(&mut self, wires: &mut Wires, socket: SocketId) {
+    fn handle_open(&mut self, sockets: &mut Connections, socket: SocketId) {
         let (layer, machine) = match &self.listener {
-            Listener::Clear(speaks) => (Layer::Clear, Some(machine(wires.now(), *speaks))),
+            Listener::Clear(speaks) => (Layer::Clear, Some(machine(sockets.now(), *speaks))),
             Listener::Tls(settings) => (Layer::secured(Tls::server(settings).unwrap()), None),
             Listener::Mute | Listener::Refused | Listener::Void => (Layer::Clear, None),
         };
@@ -134,13 +140,13 @@ impl Script for HttpServer {
         self.connections.insert(socket, connection);
     }
 
-    fn handle_bytes(&mut self, wires: &mut Wires, socket: SocketId, bytes: &[u8]) {
+    fn handle_bytes(&mut self, sockets: &mut Connections, socket: SocketId, bytes: &[u8]) {
         self.last_heard = bytes.to_vec();
         let connection = self.connections.get_mut(&socket).unwrap();
         if connection.is_closed || matches!(self.listener, Listener::Mute) {
             return;
         }
-        let plain = connection.decrypt(wires.now(), bytes);
+        let plain = connection.decrypt(sockets.now(), bytes);
         let mut rest = &plain[..];
         loop {
             let connection = self.connections.get_mut(&socket).unwrap();
@@ -148,10 +154,10 @@ impl Script for HttpServer {
                 return;
             }
             let Some(machine) = &mut connection.machine else { break };
-            match machine.handle_bytes(wires.now(), &mut rest) {
+            match machine.handle_bytes(sockets.now(), &mut rest) {
                 None => break,
                 Some(Event::Request { stream, head, .. }) => {
-                    self.request(wires, socket, stream, head);
+                    self.request(sockets, socket, stream, head);
                 }
                 Some(Event::Data { stream, data, .. }) => {
                     let length = data.len();
@@ -160,25 +166,25 @@ impl Script for HttpServer {
                 Some(_) => {}
             }
         }
-        self.connections.get_mut(&socket).unwrap().flush(wires, socket);
+        self.connections.get_mut(&socket).unwrap().flush(sockets, socket);
     }
 
-    fn handle_eof(&mut self, wires: &mut Wires, socket: SocketId) {
+    fn handle_eof(&mut self, sockets: &mut Connections, socket: SocketId) {
         self.connections.get_mut(&socket).unwrap().is_closed = true;
-        wires.close(socket);
+        sockets.close(socket);
     }
 
-    fn handle_error(&mut self, _wires: &mut Wires, socket: SocketId, _error: SocketError) {
+    fn handle_error(&mut self, _wires: &mut Connections, socket: SocketId, _error: SocketError) {
         if let Some(connection) = self.connections.get_mut(&socket) {
             connection.is_closed = true;
         }
     }
 
-    fn handle_wake(&mut self, wires: &mut Wires, token: u64) {
+    fn handle_wake(&mut self, sockets: &mut Connections, token: u64) {
         let (socket, stream, body) = self.late[token as usize].clone();
         let Some(connection) = self.connections.get_mut(&socket) else { return };
         connection.answer(stream, (Status::OK, Fields::new(), body), Fin::Last);
-        connection.flush(wires, socket);
+        connection.flush(sockets, socket);
     }
 }
 
@@ -216,38 +222,38 @@ impl Connection {
     }
 
     /// Sends bytes that the machine knows nothing of.
-    fn raw(&mut self, wires: &mut Wires, socket: SocketId, frame: &[u8]) {
-        self.flush(wires, socket);
+    fn raw(&mut self, sockets: &mut Connections, socket: SocketId, frame: &[u8]) {
+        self.flush(sockets, socket);
         let mut out = SendBuf::new();
         let mut once = Some(frame);
         self.layer.poll_transmit(&mut out, 16_384, |plain, _| {
             plain.put(once.take().unwrap_or_default());
         });
-        wires.say(socket, &out.to_vec());
+        sockets.send(socket, &out.to_vec());
     }
 
-    fn close(&mut self, wires: &mut Wires, socket: SocketId) {
-        self.flush(wires, socket);
+    fn close(&mut self, sockets: &mut Connections, socket: SocketId) {
+        self.flush(sockets, socket);
         self.is_closed = true;
-        wires.close(socket);
+        sockets.close(socket);
     }
 
-    fn flush(&mut self, wires: &mut Wires, socket: SocketId) {
+    fn flush(&mut self, sockets: &mut Connections, socket: SocketId) {
         if self.is_closed {
             return;
         }
         let mut out = SendBuf::new();
-        let (now, machine) = (wires.now(), &mut self.machine);
+        let (now, machine) = (sockets.now(), &mut self.machine);
         self.layer.poll_transmit(&mut out, usize::MAX / 2, |plain, limit| {
             if let Some(machine) = machine {
                 machine.poll_transmit(now, plain, limit);
             }
         });
         let is_over = machine.as_ref().is_some_and(|m| m.state() == ConnectionState::Closed);
-        wires.say(socket, &out.to_vec());
+        sockets.send(socket, &out.to_vec());
         if is_over {
             self.is_closed = true;
-            wires.close(socket);
+            sockets.close(socket);
         }
     }
 }

@@ -75,8 +75,8 @@ fn bytes_that_nobody_asked_for_end_the_connection_and_cost_no_request() {
 fn where_nobody_listens_the_run_is_over_at_once() {
     struct Closed(SocketError);
     impl Peer for Closed {
-        fn connect(&mut self, _nth: usize) -> Admission {
-            Admission::Fail(self.0)
+        fn connect(&mut self, _nth: usize) -> ConnectOutcome {
+            ConnectOutcome::Fail(self.0)
         }
         fn request(&mut self, _now: Instant, _nth: usize, _own: usize) -> Vec<(Instant, Deed)> {
             Vec::new()
@@ -100,11 +100,11 @@ fn where_nobody_listens_the_run_is_over_at_once() {
 fn too_few_descriptors_are_a_fault_of_their_own_and_no_spin() {
     struct Scarce(usize);
     impl Peer for Scarce {
-        fn connect(&mut self, _nth: usize) -> Admission {
+        fn connect(&mut self, _nth: usize) -> ConnectOutcome {
             self.0 += 1;
             match self.0 {
-                1..=2 => Admission::Accept,
-                _ => Admission::Fail(SocketError::NoDescriptors),
+                1..=2 => ConnectOutcome::Accept,
+                _ => ConnectOutcome::Fail(SocketError::NoDescriptors),
             }
         }
         fn request(&mut self, now: Instant, _nth: usize, _own: usize) -> Vec<(Instant, Deed)> {

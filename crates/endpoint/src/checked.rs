@@ -361,6 +361,15 @@ mod tests {
     }
 
     #[test]
+    #[should_panic(expected = "handle_timeout before poll_action gave None")]
+    fn actions_are_polled_after_a_command_too() {
+        let mut checked = begun([]);
+        settle(&mut checked);
+        checked.inner_mut();
+        checked.handle_timeout(NOW);
+    }
+
+    #[test]
     #[should_panic(expected = "did not ask for it")]
     fn bytes_are_polled_only_of_a_socket_that_asked() {
         let mut checked = begun([]);

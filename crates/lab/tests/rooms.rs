@@ -17,17 +17,17 @@ const PLAN: &[(&str, &[&str])] = &[
     ("endpoint", &["unit"]),
     ("proto", &["wire", "endpoint", "trace", "unit"]),
     ("secure", &["endpoint", "trace", "unit"]),
-    ("client", &["proto", "secure", "page", "trace", "unit"]),
-    ("origin", &["proto", "secure", "page", "trace", "unit"]),
-    ("os", &["wire", "proto", "secure", "link", "trace", "unit"]),
+    ("client", &["proto", "secure", "page", "endpoint", "trace", "unit"]),
+    ("origin", &["proto", "secure", "page", "endpoint", "trace", "unit"]),
+    ("os", &["wire", "proto", "secure", "endpoint", "link", "trace", "unit"]),
     ("sim", &["endpoint", "link", "trace", "unit"]),
     ("report", &["study", "trace", "unit"]),
     ("subject", &["os", "client", "study", "trace", "unit"]),
     (
         "lab",
         &[
-            "client", "link", "origin", "os", "page", "proto", "report", "secure", "study",
-            "subject", "trace", "unit", "wire",
+            "client", "endpoint", "link", "origin", "os", "page", "proto", "report", "secure",
+            "study", "subject", "trace", "unit", "wire",
         ],
     ),
 ];

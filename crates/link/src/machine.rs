@@ -84,7 +84,8 @@ impl<P> Link<P> {
     }
 
     /// When the queue of `direction` has space for a packet of `length`: `now`, or when enough of what waits there has
-    /// left it. Packets that arrive in between change the answer.
+    /// left it. Packets that arrive in between change the answer. For a packet longer than the whole queue: when the
+    /// bottleneck is idle.
     pub fn space_at(&mut self, now: Instant, direction: Direction, length: ByteSize) -> Instant {
         self.paths[direction.index()].space_at(now, length)
     }

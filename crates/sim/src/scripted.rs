@@ -9,7 +9,7 @@ use unit::Instant;
 /// What a [`Scripted`] end point does when something happens. It acts by the commands of its [`Connections`].
 pub trait Script {
     /// A connection was accepted, or one that was asked for is there.
-    fn handle_open(&mut self, _wires: &mut Connections, _socket: SocketId) {}
+    fn handle_open(&mut self, _connections: &mut Connections, _socket: SocketId) {}
 
     /// Bytes arrived.
     fn handle_bytes(&mut self, connections: &mut Connections, socket: SocketId, bytes: &[u8]);
@@ -20,10 +20,16 @@ pub trait Script {
     }
 
     /// The connection failed and is gone.
-    fn handle_error(&mut self, _wires: &mut Connections, _socket: SocketId, _error: SocketError) {}
+    fn handle_error(
+        &mut self,
+        _connections: &mut Connections,
+        _socket: SocketId,
+        _error: SocketError,
+    ) {
+    }
 
     /// A time that the script asked for by [`Connections::wake_at`] has come.
-    fn handle_wake(&mut self, _wires: &mut Connections, _token: u64) {}
+    fn handle_wake(&mut self, _connections: &mut Connections, _token: u64) {}
 }
 
 /// An end point that follows a script. It accepts every connection.
@@ -354,7 +360,7 @@ impl Transcript {
 }
 
 impl Script for Transcript {
-    fn handle_bytes(&mut self, _wires: &mut Connections, socket: SocketId, bytes: &[u8]) {
+    fn handle_bytes(&mut self, _connections: &mut Connections, socket: SocketId, bytes: &[u8]) {
         self.received.entry(socket).or_default().extend_from_slice(bytes);
     }
 
@@ -363,7 +369,12 @@ impl Script for Transcript {
         connections.close(socket);
     }
 
-    fn handle_error(&mut self, _wires: &mut Connections, socket: SocketId, error: SocketError) {
+    fn handle_error(
+        &mut self,
+        _connections: &mut Connections,
+        socket: SocketId,
+        error: SocketError,
+    ) {
         self.ended.insert(socket, Some(error));
     }
 }

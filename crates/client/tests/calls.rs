@@ -17,8 +17,7 @@ fn late(_: &world::Seen) -> Reply {
 }
 
 fn run(world: &mut World, config: ClientConfig, count: usize, pattern: Pattern) -> Calls {
-    let mut client = Client::new(config, Calls::new(fetches(count), pattern));
-    world.run(&mut client);
+    let client = world.run(Client::new(config, Calls::new(fetches(count), pattern)));
     client.into_work()
 }
 

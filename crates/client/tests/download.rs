@@ -132,8 +132,7 @@ struct Ran {
 
 impl Ran {
     fn of(world: &mut World, config: ClientConfig, download: Download<Memory>) -> Self {
-        let mut client = Client::new(config, download);
-        world.run(&mut client);
+        let client = world.run(Client::new(config, download));
         let reports = client.work().reports().cloned().collect();
         Self { reports, sink: client.into_work().into_sink() }
     }

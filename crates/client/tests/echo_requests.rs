@@ -16,8 +16,7 @@ fn run(script: fn(&world::Seen) -> world::Reply) -> Vec<String> {
     };
     let messages = fetches(3).into_iter().enumerate().map(|(n, spec)| (spec, message(n)));
     let work = EchoRequests::new(messages, Pattern::Serial);
-    let mut client = Client::new(config(Transport::H1), work);
-    world.run(&mut client);
+    let client = world.run(Client::new(config(Transport::H1), work));
     let reason = |outcome: &FetchOutcome| match outcome {
         FetchOutcome::Done => String::new(),
         FetchOutcome::Failed(reason) => reason.clone(),

@@ -5,7 +5,6 @@
 mod world;
 
 use client::{Bodies, Client, ClientConfig, FetchList, FetchSpec, Hosts, Surplus, Transport};
-use endpoint::EndPoint;
 use secure::{ClientTlsOptions, Trust};
 use std::time::Duration;
 use trace::{FetchOutcome, FetchRecord};
@@ -15,8 +14,7 @@ use world::{
 };
 
 fn run(world: &mut World, config: ClientConfig, specs: Vec<FetchSpec>) -> Vec<FetchRecord> {
-    let mut client = Client::new(config, FetchList::new(specs, Bodies::Discard));
-    world.run(&mut client);
+    let client = world.run(Client::new(config, FetchList::new(specs, Bodies::Discard)));
     client.work().fetches().to_vec()
 }
 
@@ -166,11 +164,9 @@ fn a_server_that_does_not_agree_to_http2_is_told() {
 #[test]
 fn a_stopped_client_ends_its_fetches_and_finishes() {
     let mut world = World::new(Listener::Void, |_| ok(b""));
-    let mut client =
-        Client::new(config(Transport::H1), FetchList::new(fetches(9), Bodies::Discard));
-    client.handle_start(world.now);
-    client.handle_stop(world.now);
-    world.go_on(&mut client);
+    world.stop_at = Some(world::START);
+    let list = FetchList::new(fetches(9), Bodies::Discard);
+    let client = world.run(Client::new(config(Transport::H1), list));
     assert_eq!(client.work().fetches().len(), 9);
     assert!(client.work().fetches().iter().all(|r| why(r) == "the client was stopped"));
     assert_eq!(client.work().connections().len(), 6);
@@ -198,8 +194,7 @@ fn whatever_the_servers_do_every_fetch_ends_and_every_socket_is_closed() {
             let mut settings = config(if h2 { Transport::H2_CLEAR } else { Transport::H1 });
             settings.timeouts.stall = Duration::from_secs(5);
             let list = FetchList::new(fetches(30), Bodies::Discard);
-            let mut client = Client::new(settings, list);
-            world.run(&mut client);
+            let client = world.run(Client::new(settings, list));
             let list = client.into_work();
             assert_eq!(list.fetches().len(), 30, "seed {seed}");
             assert_eq!((world.still_open(), list.connections().len()), (0, world.opened()));
@@ -217,12 +212,23 @@ fn whatever_the_servers_do_every_fetch_ends_and_every_socket_is_closed() {
 /// RFC 9113 §5.4.1: whoever closes a connection for an error says which, in a GOAWAY.
 const GOAWAY: u8 = 7;
 
+/// The last of the frames in `bytes` (RFC 9113 §4.1).
+fn last_frame(mut bytes: &[u8]) -> &[u8] {
+    loop {
+        let length = 9 + u32::from_be_bytes([0, bytes[0], bytes[1], bytes[2]]) as usize;
+        match bytes.get(length..) {
+            Some(rest) if !rest.is_empty() => bytes = rest,
+            _ => return bytes,
+        }
+    }
+}
+
 #[test]
 fn a_server_that_breaks_the_rules_is_told_why_even_when_that_was_the_last_fetch() {
     let mut world = World::new(Listener::Clear(Speaks::Http2), |_| Reply::Violate);
     let records = run(&mut world, config(Transport::H2_CLEAR), fetches(1));
     assert!(matches!(records[0].outcome, FetchOutcome::Failed(_)), "{records:?}");
-    let said = &world.last_sent;
+    let said = last_frame(&world.last_sent);
     assert_eq!(said.get(3), Some(&GOAWAY), "{said:02x?}");
     // PROTOCOL_ERROR (RFC 9113 §7), behind the last stream's number.
     assert_eq!(said.get(13..17), Some(&[0, 0, 0, 1][..]), "{said:02x?}");

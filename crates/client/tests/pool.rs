@@ -16,8 +16,7 @@ fn clear(script: impl FnMut(&world::Seen) -> Reply + 'static) -> World {
 }
 
 fn run(world: &mut World, config: ClientConfig, specs: Vec<FetchSpec>) -> FetchList {
-    let mut client = Client::new(config, FetchList::new(specs, Bodies::Keep));
-    world.run(&mut client);
+    let client = world.run(Client::new(config, FetchList::new(specs, Bodies::Keep)));
     client.into_work()
 }
 

@@ -15,8 +15,7 @@ const SPDY_3: Transport = Transport { offer: Offer::Spdy3, security: Security::C
 /// Twenty fetches from a server that pushes with each answer, where it may.
 fn run(speaks: Speaks, config: ClientConfig, reply: fn() -> Reply) -> (World, FetchList) {
     let mut world = World::new(Listener::Clear(speaks), move |_| reply());
-    let mut client = Client::new(config, FetchList::new(fetches(20), Bodies::Discard));
-    world.run(&mut client);
+    let client = world.run(Client::new(config, FetchList::new(fetches(20), Bodies::Discard)));
     let list = client.into_work();
     assert!(list.fetches().iter().all(|fetch| fetch.outcome == FetchOutcome::Done));
     (world, list)

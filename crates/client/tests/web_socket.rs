@@ -8,139 +8,39 @@ use client::{
     ClientConfig, EchoSocket, Message, Pattern, Security, Transport, WebSocketClient,
     WebSocketConfig,
 };
-use endpoint::{Accepted, Action, EndPoint, SendBuf, SocketId};
 use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock, WebSocketSettings};
 use proto::ws::{DeflateOffer, Writes};
-use std::collections::BTreeMap;
+use sim::{Ended, Path};
 use std::time::Duration;
-use trace::{FetchOutcome, FetchRecord};
-use unit::{Instant, Seed};
-use world::{DELAY, Trusted, config, millis};
+use trace::{Direction, FetchOutcome, FetchRecord};
+use unit::Seed;
+use world::{DELAY, START, Trusted, config, millis};
 
-const START: Instant = Instant::from_nanos(1_000_000_000);
-
-/// Both sides, what is on its way between them, and what went.
-struct Pair {
-    now: Instant,
-    client: WebSocketClient<EchoSocket>,
-    origin: Origin,
-    /// The origin's number for the one connection.
-    accepted: Option<SocketId>,
-    agenda: BTreeMap<(Instant, usize), Happening>,
-    order: usize,
+/// What a run leaves.
+struct Ran {
+    echo: EchoSocket,
     /// The lengths of what either side wrote at a time.
     up: Vec<usize>,
     down: Vec<usize>,
 }
 
-enum Happening {
-    Connected,
-    Up(Vec<u8>),
-    UpEnd,
-    Down(Vec<u8>),
-    DownEnd,
-}
-
-impl Pair {
-    fn new(client: WebSocketClient<EchoSocket>, kind: ListenerKind, ws: WebSocketSettings) -> Self {
-        let wall_clock = WallClock { at: START, unix: Duration::from_secs(1_800_000_000) };
-        let config = OriginConfig { web_socket: ws, ..OriginConfig::new(vec![kind], wall_clock) };
-        Self {
-            now: START,
-            client,
-            origin: Origin::new(config, Parts::default()),
-            accepted: None,
-            agenda: BTreeMap::new(),
-            order: 0,
-            up: Vec::new(),
-            down: Vec::new(),
-        }
-    }
-
-    fn plan(&mut self, happening: Happening) {
-        // A connect is there and back.
-        let ways = if matches!(happening, Happening::Connected) { 2 } else { 1 };
-        self.order += 1;
-        self.agenda.insert((self.now + DELAY * ways, self.order), happening);
-    }
-
-    fn run(mut self) -> (EchoSocket, Vec<usize>, Vec<usize>) {
-        self.client.handle_start(self.now);
-        while !self.act() {
-            let woken = self.client.poll_timeout();
-            let at = self.agenda.first_key_value().map(|((at, _), _)| *at);
-            match (at, woken) {
-                (Some(at), woken) if woken.is_none_or(|woken| at <= woken) => {
-                    self.now = at;
-                    let (_, happening) = self.agenda.pop_first().unwrap();
-                    self.happen(happening);
-                }
-                (_, woken) => {
-                    self.now = self.now.max(woken.expect("somebody waits for something"));
-                    self.client.handle_timeout(self.now);
-                }
-            }
-        }
-        (self.client.into_conversation(), self.up, self.down)
-    }
-
-    fn happen(&mut self, happening: Happening) {
-        let (now, near) = (self.now, SocketId(0));
-        match (happening, self.accepted) {
-            (Happening::Connected, _) => {
-                let any = ([127, 0, 0, 1], 80).into();
-                let accepted = Accepted { listener: 0, local: any, remote: any };
-                self.accepted = self.origin.handle_accepted(now, accepted);
-                self.client.handle_connected(now, near, any);
-            }
-            (Happening::Up(bytes), Some(far)) => self.origin.handle_bytes(now, far, &bytes),
-            (Happening::UpEnd, Some(far)) => self.origin.handle_eof(now, far),
-            (Happening::Down(bytes), _) => self.client.handle_bytes(now, near, &bytes),
-            (Happening::DownEnd, _) => self.client.handle_eof(now, near),
-            (Happening::Up(_) | Happening::UpEnd, None) => {}
-        }
-    }
-
-    /// Whether the client has finished.
-    fn act(&mut self) -> bool {
-        while let Some(action) = self.client.poll_action() {
-            match action {
-                Action::Connect { .. } => self.plan(Happening::Connected),
-                Action::Transmit(socket) => {
-                    while let Some(bytes) = asked(self.now, socket, &mut self.client) {
-                        self.up.push(bytes.len());
-                        self.plan(Happening::Up(bytes));
-                    }
-                }
-                Action::Close(_) => self.plan(Happening::UpEnd),
-                Action::Finish => return true,
-                other => panic!("{other:?}"),
-            }
-        }
-        while let Some(action) = self.origin.poll_action() {
-            match action {
-                Action::Transmit(socket) => {
-                    while let Some(bytes) = asked(self.now, socket, &mut self.origin) {
-                        self.down.push(bytes.len());
-                        self.plan(Happening::Down(bytes));
-                    }
-                }
-                Action::Shutdown(_) | Action::Close(_) => {
-                    self.accepted = None;
-                    self.plan(Happening::DownEnd);
-                }
-                _ => {}
-            }
-        }
-        false
-    }
-}
-
-/// What an end point writes next, as a driver asks for it.
-fn asked(now: Instant, socket: SocketId, end_point: &mut dyn EndPoint) -> Option<Vec<u8>> {
-    let mut out = SendBuf::new();
-    end_point.poll_transmit(now, socket, &mut out, 16_384);
-    (!out.is_empty()).then(|| out.to_vec())
+/// Drives a client of the origin to its end.
+fn run(client: WebSocketClient<EchoSocket>, kind: ListenerKind, ws: WebSocketSettings) -> Ran {
+    let wall_clock = WallClock { at: START, unix: Duration::from_secs(1_800_000_000) };
+    let config = OriginConfig { web_socket: ws, ..OriginConfig::new(vec![kind], wall_clock) };
+    let mut world = sim::World::new(1);
+    let near = world.host("10.0.0.1", client);
+    let far = world.listen("0.0.0.0:0", Origin::new(config, Parts::default()));
+    world.connect(near, far, Path::delay(DELAY));
+    world.record_packets();
+    assert_eq!(world.run_until_finished(near), Ended::Finished);
+    let lengths = |direction: Direction| {
+        let sent = world.packets().iter().filter(|packet| packet.direction == direction);
+        let payloads = sent.filter_map(|packet| packet.tcp).map(|tcp| tcp.payload as usize);
+        payloads.filter(|&length| length > 0).collect()
+    };
+    let (up, down) = (lengths(Direction::Up), lengths(Direction::Down));
+    Ran { echo: world.take(near).into_conversation(), up, down }
 }
 
 fn numbers(count: u32) -> Vec<Message> {
@@ -163,7 +63,7 @@ fn clear() -> ClientConfig {
 fn speak(messages: Vec<Message>, pattern: Pattern) -> EchoSocket {
     let client =
         WebSocketClient::new(clear(), own(Writes::One, None), EchoSocket::new(messages, pattern));
-    Pair::new(client, ListenerKind::Clear, WebSocketSettings::default()).run().0
+    run(client, ListenerKind::Clear, WebSocketSettings::default()).echo
 }
 
 fn times(record: &FetchRecord) -> (u128, u128) {
@@ -231,7 +131,7 @@ fn a_place_without_a_websocket_fails_the_opening_and_every_message() {
     let own = WebSocketConfig { url, ..own(Writes::One, None) };
     let talk = EchoSocket::new(numbers(2), Pattern::Parallel);
     let client = WebSocketClient::new(clear(), own, talk);
-    let (echo, ..) = Pair::new(client, ListenerKind::Clear, WebSocketSettings::default()).run();
+    let echo = run(client, ListenerKind::Clear, WebSocketSettings::default()).echo;
     assert_eq!(echo.fetches().len(), 3);
     for record in echo.fetches() {
         assert!(broken(record).contains("the server opens no WebSocket there"), "{record:?}");
@@ -253,7 +153,7 @@ fn either_side_writes_header_and_payload_apart_where_it_is_set_to_clear_and_secu
             let talk = EchoSocket::new(numbers(5), Pattern::Serial);
             let client = WebSocketClient::new(config, own(client, None), talk);
             let ws = WebSocketSettings { writes: server, ..WebSocketSettings::default() };
-            let (echo, up, down) = Pair::new(client, kind, ws).run();
+            let Ran { echo, up, down } = run(client, kind, ws);
             assert!(echo.fetches().iter().all(|record| record.outcome == FetchOutcome::Done));
             (up, down)
         };
@@ -283,7 +183,7 @@ fn messages_are_compressed_where_both_sides_want_it_and_else_not() {
         let own = WebSocketConfig { url, ..own(Writes::One, client) };
         let client = WebSocketClient::new(clear(), own, EchoSocket::new(messages, Pattern::Serial));
         let ws = WebSocketSettings { deflate: server, ..WebSocketSettings::default() };
-        let (echo, ..) = Pair::new(client, ListenerKind::Clear, ws).run();
+        let echo = run(client, ListenerKind::Clear, ws).echo;
         assert!(echo.fetches().iter().all(|record| record.outcome == FetchOutcome::Done));
         echo.connections()[0].bytes_received
     };
@@ -300,7 +200,7 @@ fn patience_ends_with_the_whole_and_names_the_time() {
     config.timeouts.whole = Some(Duration::from_millis(350));
     let talk = EchoSocket::new(numbers(3), Pattern::Serial);
     let client = WebSocketClient::new(config, own(Writes::One, None), talk);
-    let (echo, ..) = Pair::new(client, ListenerKind::Clear, WebSocketSettings::default()).run();
+    let echo = run(client, ListenerKind::Clear, WebSocketSettings::default()).echo;
     let reasons: Vec<_> = echo.fetches().iter().map(broken).collect();
     let late = "the fetch was not done within 350 ms";
     assert_eq!(reasons, ["", "", late, late]);

@@ -68,6 +68,12 @@ impl<E: EndPoint> Checked<E> {
         &self.inner
     }
 
+    /// The end point, for a command of its application's. `poll_action` follows.
+    pub fn inner_mut(&mut self) -> &mut E {
+        self.settled = false;
+        &mut self.inner
+    }
+
     /// The end point, taken out.
     pub fn into_inner(self) -> E {
         self.inner
@@ -361,6 +367,15 @@ mod tests {
     #[should_panic(expected = "handle_bytes before poll_action gave None")]
     fn actions_are_polled_before_the_next_input() {
         begun([]).handle_bytes(NOW, SOCKET, b"x");
+    }
+
+    #[test]
+    #[should_panic(expected = "handle_timeout before poll_action gave None")]
+    fn actions_are_polled_after_a_command_too() {
+        let mut checked = begun([]);
+        settle(&mut checked);
+        checked.inner_mut();
+        checked.handle_timeout(NOW);
     }
 
     #[test]

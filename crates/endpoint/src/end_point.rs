@@ -10,7 +10,7 @@
 //! The order, which [`Checked`](crate::Checked) holds a driver to:
 //!
 //! 1. [`EndPoint::handle_start`] comes first, once.
-//! 2. After every `handle_*`, `poll_transmit` and `poll_datagrams`, [`EndPoint::poll_action`] is called until it gives None,
+//! 2. After every command, `handle_*`, `poll_transmit` and `poll_datagrams`, [`EndPoint::poll_action`] is called until it gives None,
 //!    before the next `handle_*` or `poll_timeout`. What an action itself brings about may come sooner: `poll_transmit`,
 //!    and `handle_connected` or `handle_error` where a connect or a send is decided at once.
 //! 3. `poll_transmit` and `poll_datagrams` are called for a socket after [`Action::Transmit`] named it, when the kernel

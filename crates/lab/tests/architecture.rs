@@ -32,6 +32,7 @@ const PLAN: &[(&str, &[&str])] = &[
     ("client", &["transport", "proto", "secure", "page", "endpoint", "trace", "unit"]),
     ("origin", &["transport", "proto", "secure", "page", "endpoint", "trace", "unit"]),
     ("os", &["wire", "secure", "link", "endpoint", "trace", "unit"]),
+    ("sim", &["endpoint", "link", "trace", "unit"]),
     ("report", &["study", "trace", "unit"]),
     ("subject", &["os", "study", "trace", "unit"]),
     (

@@ -83,6 +83,13 @@ impl<P> Link<P> {
         self.paths[direction.index()].queued_at(now)
     }
 
+    /// When the queue of `direction` has space for a packet of `length`: `now`, or when enough of what waits there has
+    /// left it. Packets that arrive in between change the answer. For a packet longer than the whole queue: when the
+    /// bottleneck is idle.
+    pub fn space_at(&mut self, now: Instant, direction: Direction, length: ByteSize) -> Instant {
+        self.paths[direction.index()].space_at(now, length)
+    }
+
     /// How many packets are in queues or on their way.
     pub fn under_way(&self) -> usize {
         self.under_way.len()

@@ -86,6 +86,24 @@ impl Path {
         self.queued
     }
 
+    /// When a packet of `length` is not dropped for a full queue: `now` or later.
+    pub(crate) fn space_at(&mut self, now: Instant, length: ByteSize) -> Instant {
+        let Some(limit) = self.limit else { return now };
+        let now = now.max(self.last_arrival);
+        let mut queued = self.queued_at(now);
+        let idle_at = self.service.begin(now);
+        if idle_at <= now || queued + length <= limit {
+            return now;
+        }
+        for waiting in &self.waiting {
+            queued = queued - waiting.length;
+            if queued + length <= limit {
+                return waiting.begin;
+            }
+        }
+        idle_at
+    }
+
     fn pass_bottleneck(&mut self, arrival: Instant, length: ByteSize) -> Option<Slot> {
         let Some(limit) = self.limit else { return Some(self.service.serve(arrival, length)) };
         let queued = self.queued_at(arrival);

@@ -1,79 +1,94 @@
 //! The origin without sockets, in virtual time.
 #![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
 
-use endpoint::{Accepted, Action, EndPoint, SendBuf, SocketId};
+use endpoint::{Action, SocketId, SocketSettings};
 use origin::{
     AccessLog, AccessRecord, ExchangeEnd, Limits, ListenerKind, Origin, OriginConfig, Parts,
     Policy, WallClock,
 };
-use proto::{Fields, RequestHead, ResponseHead, Status};
+use proto::h2::Settings;
+use proto::schedule::RoundRobin;
+use proto::{
+    ClientConnection as _, Connection as _, Event, Fields, Fin, RequestHead, ResponseHead, Scheme,
+    Status,
+};
+use sim::{Connections, Host, Path, Script, Scripted, Transcript, World};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 use unit::Instant;
 
-const ROOM: usize = 16 * 1024;
+const ADDRESS: &str = "10.0.0.2:80";
 
+/// The time when a world begins.
+const START: Instant = Instant::from_nanos(1_000_000_000);
+
+/// An origin and a peer, no time apart. The numbers of the peer's sockets are those of the origin's as long as none of
+/// them is used again.
 struct Bench {
-    now: Instant,
-    origin: Origin,
-    actions: Vec<Action>,
+    world: World,
+    origin: Host<Origin>,
+    peer: Host<Scripted<Transcript>>,
 }
 
 impl Bench {
     fn new(limits: Limits, parts: Parts) -> Self {
-        let now = Instant::from_nanos(1_000_000_000);
-        let wall_clock = WallClock { at: now, unix: Duration::from_secs(784_111_777) };
-        let config =
-            OriginConfig { limits, ..OriginConfig::new(vec![ListenerKind::Clear], wall_clock) };
-        Self { now, origin: Origin::new(config, parts), actions: Vec::new() }
+        let config = OriginConfig { limits, ..config() };
+        Self::of(Origin::new(config, parts))
     }
 
-    fn accept(&mut self) -> Option<SocketId> {
-        let any = ([127, 0, 0, 1], 80).into();
-        let socket = self
-            .origin
-            .handle_accepted(self.now, Accepted { listener: 0, local: any, remote: any });
+    fn of(origin: Origin) -> Self {
+        let mut world = World::new(1);
+        let origin = world.listen(ADDRESS, origin);
+        let peer = world.host("10.0.0.1", Scripted::new(Transcript::default()));
+        world.connect(peer, origin, Path::delay(Duration::ZERO));
+        world.record_actions(origin);
+        Self { world, origin, peer }
+    }
+
+    fn accept(&mut self) -> SocketId {
+        let socket = self.world.with(self.peer, |peer| peer.connect(ADDRESS));
         self.act();
         socket
     }
 
     fn say(&mut self, socket: SocketId, text: &str) {
-        self.origin.handle_bytes(self.now, socket, text.as_bytes());
+        self.world.with(self.peer, |peer| peer.send(socket, text.as_bytes()));
         self.act();
     }
 
-    /// All that the origin sends now, where the peer takes everything.
+    /// All that the origin has sent since.
     fn hear(&mut self, socket: SocketId) -> String {
-        let mut out = SendBuf::new();
-        loop {
-            let before = out.len();
-            self.origin.poll_transmit(self.now, socket, &mut out, ROOM);
-            self.act();
-            if out.len() == before {
-                return String::from_utf8_lossy(&out.to_vec()).into_owned();
-            }
-        }
+        let heard = self.world.with(self.peer, |peer| peer.script_mut().take_received(socket));
+        String::from_utf8_lossy(&heard).into_owned()
     }
 
-    /// Lets time pass, with every time-out when it is due.
     fn wait(&mut self, span: Duration) {
-        let end = self.now + span;
-        while let Some(at) = self.origin.poll_timeout().filter(|&at| at <= end) {
-            self.now = self.now.max(at);
-            self.origin.handle_timeout(self.now);
-            self.act();
-        }
-        self.now = end;
+        self.world.run_for(span);
     }
 
+    /// Does what is due now.
     fn act(&mut self) {
-        self.actions.extend(std::iter::from_fn(|| self.origin.poll_action()));
+        self.wait(Duration::ZERO);
+    }
+
+    fn stop(&mut self) {
+        self.world.stop(self.origin);
+        self.act();
+    }
+
+    fn connections(&self) -> usize {
+        self.world.end_point(self.origin).connections()
     }
 
     fn take_actions(&mut self) -> Vec<Action> {
-        std::mem::take(&mut self.actions)
+        self.world.take_actions(self.origin)
     }
+}
+
+fn config() -> OriginConfig {
+    let wall_clock = WallClock { at: START, unix: Duration::from_secs(784_111_777) };
+    OriginConfig::new(vec![ListenerKind::Clear], wall_clock)
 }
 
 fn get(path: &str) -> String {
@@ -96,7 +111,7 @@ fn an_answer_waits_for_its_server_time_and_for_nothing_else() {
     let log = Rc::new(Ends::default());
     let mut bench =
         Bench::new(Limits::default(), Parts { log: Some(log.clone()), ..Parts::default() });
-    let socket = bench.accept().unwrap();
+    let socket = bench.accept();
     let path = "/image/1?bytes=3&delay_ms=250";
     bench.say(socket, &get(path));
     assert_eq!(bench.take_actions(), []);
@@ -112,7 +127,7 @@ fn an_answer_waits_for_its_server_time_and_for_nothing_else() {
 #[test]
 fn an_api_answer_is_of_the_size_asked_for_and_the_same_each_time() {
     let mut bench = Bench::new(Limits::default(), Parts::default());
-    let socket = bench.accept().unwrap();
+    let socket = bench.accept();
     let mut ask = |path: &str| {
         bench.say(socket, &get(path));
         let answer = bench.hear(socket);
@@ -134,7 +149,7 @@ fn an_api_answer_is_of_the_size_asked_for_and_the_same_each_time() {
 #[test]
 fn a_long_thought_is_no_silence_that_ends_a_connection() {
     let mut bench = Bench::new(Limits::default(), Parts::default());
-    let socket = bench.accept().unwrap();
+    let socket = bench.accept();
     bench.say(socket, &get("/image/1?bytes=3&delay_ms=600000"));
     bench.wait(Duration::from_secs(599));
     assert_eq!(bench.take_actions(), []);
@@ -146,12 +161,12 @@ fn a_long_thought_is_no_silence_that_ends_a_connection() {
 fn silence_ends_a_connection_at_its_limit() {
     let limits = Limits::default();
     let mut bench = Bench::new(limits, Parts::default());
-    let socket = bench.accept().unwrap();
+    let socket = bench.accept();
     bench.wait(limits.idle - Duration::from_nanos(1));
     assert_eq!(bench.take_actions(), []);
     bench.wait(Duration::from_nanos(1));
     assert_eq!(bench.take_actions(), [Action::Close(socket)]);
-    assert_eq!(bench.origin.connections(), 0);
+    assert_eq!(bench.connections(), 0);
 }
 
 #[test]
@@ -159,7 +174,8 @@ fn a_peer_that_takes_nothing_is_reset_and_its_exchange_logged_as_cut_off() {
     let limits = Limits::default();
     let log = Rc::new(Ends::default());
     let mut bench = Bench::new(limits, Parts { log: Some(log.clone()), ..Parts::default() });
-    let socket = bench.accept().unwrap();
+    let socket = bench.accept();
+    bench.world.with(bench.peer, |peer| peer.pause(socket));
     bench.say(socket, &get("/image/1?bytes=10000000"));
     bench.take_actions();
     bench.wait(limits.stall);
@@ -171,24 +187,30 @@ fn a_peer_that_takes_nothing_is_reset_and_its_exchange_logged_as_cut_off() {
 fn connections_beyond_the_limit_are_refused_until_one_is_gone() {
     let limits = Limits { connections: 2, ..Limits::default() };
     let mut bench = Bench::new(limits, Parts::default());
-    let first = bench.accept().unwrap();
-    assert!(bench.accept().is_some());
-    assert_eq!(bench.accept(), None);
-    bench.origin.handle_error(bench.now, first, endpoint::SocketError::Reset);
-    assert_eq!(bench.accept(), Some(first), "numbers are used again");
+    let (first, _) = (bench.accept(), bench.accept());
+    assert_eq!(bench.connections(), 2);
+    let ended = |bench: &Bench, socket| bench.world.end_point(bench.peer).script().ended(socket);
+    let refused = bench.accept();
+    assert_eq!((bench.connections(), ended(&bench, refused)), (2, Some(Ok(()))));
+    bench.world.with(bench.peer, |peer| peer.reset(first));
+    bench.act();
+    assert_eq!(bench.connections(), 1);
+    let last = bench.accept();
+    assert_eq!((bench.connections(), ended(&bench, last)), (2, None));
+    bench.take_actions();
+    bench.say(last, &get("/nothing"));
+    assert_eq!(bench.take_actions(), [Action::Transmit(first)], "numbers are used again");
 }
 
 #[test]
 fn a_stop_closes_idle_connections_and_waits_for_the_others() {
     let mut bench = Bench::new(Limits::default(), Parts::default());
-    let (silent, idle, busy) =
-        (bench.accept().unwrap(), bench.accept().unwrap(), bench.accept().unwrap());
+    let (silent, idle, busy) = (bench.accept(), bench.accept(), bench.accept());
     bench.say(idle, &get("/image/1?bytes=3"));
     bench.hear(idle);
     bench.say(busy, &get("/image/1?bytes=3&delay_ms=1000"));
     bench.take_actions();
-    bench.origin.handle_stop(bench.now);
-    bench.act();
+    bench.stop();
     assert_eq!(bench.take_actions(), [Action::Close(silent), Action::Close(idle)]);
     bench.wait(Duration::from_secs(1));
     assert!(bench.hear(busy).contains("\r\nconnection: close\r\n"));
@@ -199,13 +221,12 @@ fn a_stop_closes_idle_connections_and_waits_for_the_others() {
 #[test]
 fn a_second_stop_is_a_stop_at_once() {
     let mut bench = Bench::new(Limits::default(), Parts::default());
-    let socket = bench.accept().unwrap();
+    let socket = bench.accept();
     bench.say(socket, &get("/image/1?bytes=3&delay_ms=1000"));
     bench.take_actions();
-    for _ in 0..2 {
-        bench.origin.handle_stop(bench.now);
-    }
-    bench.act();
+    bench.stop();
+    assert_eq!(bench.take_actions(), []);
+    bench.stop();
     assert_eq!(bench.take_actions(), [Action::Abort(socket), Action::Finish]);
 }
 
@@ -214,14 +235,14 @@ fn bytes_cut_anywhere_are_answered_alike() {
     let request = get("/image/1?bytes=3") + &get("/nothing");
     let whole = {
         let mut bench = Bench::new(Limits::default(), Parts::default());
-        let socket = bench.accept().unwrap();
+        let socket = bench.accept();
         bench.say(socket, &request);
         bench.hear(socket)
     };
     assert!(whole.contains("200 OK") && whole.contains("404 Not Found"));
     for cut in 0..request.len() {
         let mut bench = Bench::new(Limits::default(), Parts::default());
-        let socket = bench.accept().unwrap();
+        let socket = bench.accept();
         bench.say(socket, &request[..cut]);
         bench.say(socket, &request[cut..]);
         assert_eq!(bench.hear(socket), whole, "cut at {cut}");
@@ -239,7 +260,7 @@ fn what_a_policy_says_comes_before_the_answer() {
     }
     let parts = Parts { policy: Some(Box::new(Hints)), ..Parts::default() };
     let mut bench = Bench::new(Limits::default(), parts);
-    let socket = bench.accept().unwrap();
+    let socket = bench.accept();
     bench.say(socket, &get("/image/1?bytes=3&delay_ms=10"));
     let hints = bench.hear(socket);
     assert!(hints.starts_with("HTTP/1.1 103 Early Hints\r\nlink: </a.css>"), "{hints}");
@@ -251,15 +272,9 @@ fn what_a_policy_says_comes_before_the_answer() {
 fn a_recorded_page_is_answered_by_host_path_and_server_time() {
     let table = r#"{"hosts":{"cdn.test":{"/x?y=1":{"body":5,"server_time":20000000,"content_type":"font/woff2","requests":1}}}}"#;
     let table: page::Table = serde_json::from_str(table).unwrap();
-    let now = Instant::from_nanos(1);
-    let wall_clock = WallClock { at: now, unix: Duration::ZERO };
-    let config = OriginConfig {
-        table: Some(table.into()),
-        ..OriginConfig::new(vec![ListenerKind::Clear], wall_clock)
-    };
-    let mut bench =
-        Bench { now, origin: Origin::new(config, Parts::default()), actions: Vec::new() };
-    let socket = bench.accept().unwrap();
+    let config = OriginConfig { table: Some(table.into()), ..config() };
+    let mut bench = Bench::of(Origin::new(config, Parts::default()));
+    let socket = bench.accept();
     bench.say(socket, "GET /x?y=1 HTTP/1.1\r\nHost: CDN.test:8443\r\n\r\n");
     bench.wait(Duration::from_nanos(19_999_999));
     assert_eq!(bench.hear(socket), "");
@@ -270,57 +285,71 @@ fn a_recorded_page_is_answered_by_host_path_and_server_time() {
     assert!(bench.hear(socket).starts_with("HTTP/1.1 404 "));
 }
 
-#[test]
-fn many_bodies_at_once_come_whole_through_small_rooms() {
-    use proto::h2::{Client, Settings};
-    use proto::schedule::RoundRobin;
-    use proto::{ClientConnection, Connection, Event, Fin, Scheme};
-    let mut bench = Bench::new(Limits::default(), Parts::default());
-    let socket = bench.accept().unwrap();
-    let settings = Settings { stream_window: 70_000, ..Settings::client() };
-    let turns = Box::new(RoundRobin::new());
-    let mut client = Client::new(bench.now, settings, turns, trace::Tracer::off());
-    for index in 0..20 {
-        let path = format!("/image/{index}?bytes=300000");
-        client.request(bench.now, &RequestHead::get(Scheme::Http, "a", path), Fin::Last).unwrap();
+/// Less than a frame: the origin is asked at every point of a body.
+fn small_limit() -> SocketSettings {
+    SocketSettings { unsent_low_water: 1_000, ..SocketSettings::default() }
+}
+
+/// A client that counts the bodies of its requests.
+struct Bodies {
+    client: proto::h2::Client,
+    bytes: usize,
+    whole: usize,
+}
+
+impl Bodies {
+    fn flush(&mut self, sockets: &mut Connections, socket: SocketId) {
+        let mut out = endpoint::SendBuf::new();
+        self.client.poll_transmit(sockets.now(), &mut out, 16 * 1024);
+        sockets.send(socket, &out.to_vec());
     }
-    let (mut bytes, mut whole) = (0, 0);
-    loop {
-        let mut up = SendBuf::new();
-        client.poll_transmit(bench.now, &mut up, ROOM);
-        bench.origin.handle_bytes(bench.now, socket, &up.to_vec());
-        let mut down = SendBuf::new();
-        // Less than a frame: the origin is asked at every point of a body.
-        bench.origin.poll_transmit(bench.now, socket, &mut down, 1_000);
-        if up.is_empty() && down.is_empty() {
-            break;
-        }
-        let down = down.to_vec();
-        let mut input = &down[..];
-        while let Some(event) = client.handle_bytes(bench.now, &mut input) {
+}
+
+impl Script for Bodies {
+    fn handle_open(&mut self, sockets: &mut Connections, socket: SocketId) {
+        self.flush(sockets, socket);
+    }
+
+    fn handle_bytes(&mut self, sockets: &mut Connections, socket: SocketId, mut bytes: &[u8]) {
+        while let Some(event) = self.client.handle_bytes(sockets.now(), &mut bytes) {
             if let Event::Data { stream, data, fin } = event {
-                bytes += data.len();
-                whole += usize::from(fin == Fin::Last);
-                client.consume(stream, data.len());
+                let length = data.len();
+                self.bytes += length;
+                self.whole += usize::from(fin == Fin::Last);
+                self.client.consume(stream, length);
             }
         }
+        self.flush(sockets, socket);
     }
-    assert_eq!((whole, bytes), (20, 20 * 300_000));
 }
 
 #[test]
-fn pipelined_bodies_come_whole_through_small_rooms() {
-    let mut bench = Bench::new(Limits::default(), Parts::default());
-    let socket = bench.accept().unwrap();
-    bench.say(socket, &get("/image/1?bytes=300000").repeat(10));
-    let mut bytes = 0;
-    loop {
-        let mut out = SendBuf::new();
-        bench.origin.poll_transmit(bench.now, socket, &mut out, 1_000);
-        if out.is_empty() {
-            break;
-        }
-        bytes += out.len();
+fn many_bodies_at_once_come_whole_through_small_limits() {
+    let settings = Settings { stream_window: 70_000, ..Settings::client() };
+    let turns = Box::new(RoundRobin::new());
+    let mut client = proto::h2::Client::new(START, settings, turns, trace::Tracer::off());
+    for index in 0..20 {
+        let path = format!("/image/{index}?bytes=300000");
+        client.request(START, &RequestHead::get(Scheme::Http, "a", path), Fin::Last).unwrap();
     }
+    let mut bench = Bench::new(Limits::default(), Parts::default());
+    bench.world.listen_with(bench.origin, ADDRESS, small_limit());
+    let bodies = Scripted::new(Bodies { client, bytes: 0, whole: 0 });
+    let reader = bench.world.host("10.0.0.3", bodies);
+    bench.world.connect(reader, bench.origin, Path::delay(Duration::ZERO));
+    bench.world.with(reader, |reader| reader.connect(ADDRESS));
+    bench.act();
+    let bodies = bench.world.end_point(reader).script();
+    assert_eq!((bodies.whole, bodies.bytes), (20, 20 * 300_000));
+}
+
+#[test]
+fn pipelined_bodies_come_whole_through_small_limits() {
+    let mut bench = Bench::new(Limits::default(), Parts::default());
+    bench.world.listen_with(bench.origin, ADDRESS, small_limit());
+    let socket = bench.accept();
+    bench.say(socket, &get("/image/1?bytes=300000").repeat(10));
+    let heard = bench.world.end_point(bench.peer).script().received(socket);
+    let bytes = heard.len();
     assert!((3_000_000..3_010_000).contains(&bytes), "{bytes} bytes");
 }

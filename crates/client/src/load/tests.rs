@@ -6,30 +6,33 @@ mod open;
 
 use super::*;
 use crate::Transport;
-use endpoint::{Action, EndPoint, SendBuf, SocketError, SocketId};
+use endpoint::{SocketError, SocketId};
 use proto::{Fields, Method};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use sim::{ConnectOutcome, ConnectionPlan, Connections, Host, Path, Script, Scripted};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 use unit::Instant;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
 
-/// What a server does with a connect, or with a request.
+/// What a server does about a request.
 #[derive(Debug, Clone, PartialEq)]
 enum Deed {
-    Connected,
-    /// These bytes come.
+    /// It sends these bytes.
     Says(Vec<u8>),
+    /// It closes the connection.
     Ends,
-    Breaks(SocketError),
+    /// It resets the connection.
+    Resets,
 }
 
-/// A server: when it does what.
+/// A server: when it does what. Nothing but its own time passes between it and the engine.
 trait Peer {
     /// How the nth connect ends.
-    fn connect(&mut self, now: Instant, _nth: usize) -> (Instant, Deed) {
-        (now + ms(1), Deed::Connected)
+    fn connect(&mut self, _nth: usize) -> ConnectOutcome {
+        ConnectOutcome::AcceptAfter(ms(1))
     }
 
     /// What follows on the nth request of all, which is so many on its connection.
@@ -41,136 +44,74 @@ trait Peer {
     ) -> Vec<(Instant, Deed)>;
 }
 
-/// An engine, its server and the time.
+/// An engine and its server.
 struct World<P> {
-    load: Load,
-    peer: P,
-    now: Instant,
-    agenda: BinaryHeap<Reverse<(Instant, u64, usize, u64)>>,
-    deeds: BTreeMap<u64, Deed>,
-    /// The present life of each socket, and requests on it.
-    lives: BTreeMap<usize, (u64, usize)>,
-    connects: usize,
-    requests: usize,
-    entries: u64,
-    finished: bool,
+    world: sim::World,
+    load: Host<Load>,
+    server: Host<Scripted<Server<P>>>,
 }
 
-impl<P: Peer> World<P> {
-    fn run(plan: LoadPlan, peer: P) -> (Tally, P) {
+/// A peer as the simulator drives it.
+struct Server<P> {
+    peer: Rc<RefCell<P>>,
+    /// What has come of the next request on each connection, and the requests before it.
+    heard: BTreeMap<SocketId, (String, usize)>,
+    requests: usize,
+}
+
+impl<P: Peer + 'static> World<P> {
+    fn run(plan: LoadPlan, peer: P) -> (Tally, Rc<RefCell<P>>) {
         let mut world = Self::new(plan, peer);
         world.go();
-        (world.load.into_tally(), world.peer)
+        let peer = Rc::clone(&world.world.end_point(world.server).script().peer);
+        (world.into_tally(), peer)
     }
 
     fn new(plan: LoadPlan, peer: P) -> Self {
-        Self {
-            load: Load::new(plan),
-            peer,
-            now: Instant::ZERO + Duration::from_secs(1),
-            agenda: BinaryHeap::new(),
-            deeds: BTreeMap::new(),
-            lives: BTreeMap::new(),
-            connects: 0,
-            requests: 0,
-            entries: 0,
-            finished: false,
-        }
+        let peer = Rc::new(RefCell::new(peer));
+        let mut world = sim::World::new(1);
+        let load = world.host("10.0.0.1", Load::new(plan));
+        let server = Server { peer: Rc::clone(&peer), heard: BTreeMap::new(), requests: 0 };
+        let server = world.listen("0.0.0.0:0", Scripted::new(server));
+        world.connect(load, server, Path::delay(Duration::ZERO));
+        world.plan_connections(server, move |attempt| {
+            let outcome = peer.borrow_mut().connect(attempt.number);
+            ConnectionPlan { outcome, ..ConnectionPlan::default() }
+        });
+        Self { world, load, server }
     }
 
     fn go(&mut self) {
-        self.load.handle_start(self.now);
-        for _ in 0..20_000_000 {
-            self.act();
-            if self.finished || !self.step() {
-                return;
-            }
-        }
-        panic!("the engine spins");
+        self.world.run_until_finished(self.load);
     }
 
-    /// Goes on to whatever comes next.
-    fn step(&mut self) -> bool {
-        let due = self.load.poll_timeout().map(|due| due.max(self.now));
-        let next = self.agenda.peek().map(|Reverse((at, ..))| *at);
-        match (due, next) {
-            (None, None) => false,
-            (Some(due), next) if next.is_none_or(|next| due < next) => {
-                self.now = due;
-                self.load.handle_timeout(self.now);
-                true
-            }
-            _ => {
-                let Some(Reverse((at, entry, socket, life))) = self.agenda.pop() else {
-                    return false;
-                };
-                self.now = at;
-                let deed = self.deeds.remove(&entry).unwrap();
-                self.happen(SocketId(socket), life, deed);
-                true
-            }
-        }
+    fn connects(&self) -> usize {
+        self.world.sockets(self.load).opened
     }
 
-    fn happen(&mut self, socket: SocketId, life: u64, deed: Deed) {
-        if self.lives.get(&socket.0).map(|(life, _)| *life) != Some(life) {
-            return;
-        }
-        let local = ([10, 0, 0, 1], 50_000).into();
-        match deed {
-            Deed::Connected => self.load.handle_connected(self.now, socket, local),
-            Deed::Says(bytes) => self.load.handle_bytes(self.now, socket, &bytes),
-            Deed::Ends => self.load.handle_eof(self.now, socket),
-            Deed::Breaks(error) => {
-                self.lives.remove(&socket.0);
-                self.load.handle_error(self.now, socket, error);
-            }
-        }
+    fn requests(&self) -> usize {
+        self.world.end_point(self.server).script().requests
     }
 
-    fn plan(&mut self, socket: SocketId, (at, deed): (Instant, Deed)) {
-        let life = self.lives[&socket.0].0;
-        self.entries += 1;
-        self.deeds.insert(self.entries, deed);
-        self.agenda.push(Reverse((at, self.entries, socket.0, life)));
+    fn into_tally(mut self) -> Tally {
+        self.world.take(self.load).into_tally()
     }
+}
 
-    fn act(&mut self) {
-        while let Some(action) = self.load.poll_action() {
-            match action {
-                Action::Connect { socket, .. } => {
-                    self.entries += 1;
-                    self.lives.insert(socket.0, (self.entries, 0));
-                    let outcome = self.peer.connect(self.now, self.connects);
-                    self.connects += 1;
-                    self.plan(socket, outcome);
-                }
-                Action::Transmit(socket) => self.transmit(socket),
-                Action::Close(socket) | Action::Abort(socket) => {
-                    self.lives.remove(&socket.0);
-                }
-                Action::Finish => self.finished = true,
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-
-    fn transmit(&mut self, socket: SocketId) {
-        loop {
-            let mut out = SendBuf::new();
-            self.load.poll_transmit(self.now, socket, &mut out, 64 * 1024);
-            if out.is_empty() {
-                return;
-            }
-            let text = String::from_utf8(out.to_vec()).unwrap();
-            for _ in text.matches("\r\n\r\n") {
-                let count = &mut self.lives.get_mut(&socket.0).unwrap().1;
-                let own = *count;
-                *count += 1;
-                let deeds = self.peer.request(self.now, self.requests, own);
-                self.requests += 1;
-                for deed in deeds {
-                    self.plan(socket, deed);
+impl<P: Peer> Script for Server<P> {
+    fn handle_bytes(&mut self, sockets: &mut Connections, socket: SocketId, bytes: &[u8]) {
+        let (heard, own) = self.heard.entry(socket).or_default();
+        heard.push_str(std::str::from_utf8(bytes).unwrap());
+        while let Some(end) = heard.find("\r\n\r\n") {
+            heard.drain(..end + 4);
+            let deeds = self.peer.borrow_mut().request(sockets.now(), self.requests, *own);
+            *own += 1;
+            self.requests += 1;
+            for (at, deed) in deeds {
+                match deed {
+                    Deed::Says(bytes) => sockets.send_at(at, socket, &bytes),
+                    Deed::Ends => sockets.close_at(at, socket),
+                    Deed::Resets => sockets.reset_at(at, socket),
                 }
             }
         }

@@ -11,8 +11,8 @@ fn a_number_of_requests_is_made_exactly() {
         let many = LoadPlan { connections, requests: Some(requests), ..plan() };
         let mut world = World::new(many, Queue::new(ms(1), NEVER));
         world.go();
-        assert_eq!(world.requests as u64, requests, "{connections} connections");
-        let tally = world.load.into_tally();
+        assert_eq!(world.requests() as u64, requests, "{connections} connections");
+        let tally = world.into_tally();
         assert_eq!(tally.whole().answers, requests);
         assert_eq!(tally.connects.opened, connections as u64);
         assert_eq!(tally.statuses().collect::<Vec<_>>(), [(200, requests)]);
@@ -65,8 +65,8 @@ fn without_keep_alive_each_request_has_a_connection_of_its_own() {
     closing.access.keep_alive = KeepAlive::Off;
     let mut world = World::new(closing, Closing);
     world.go();
-    assert_eq!(world.requests, 10);
-    let tally = world.load.into_tally();
+    assert_eq!(world.requests(), 10);
+    let tally = world.into_tally();
     assert_eq!((tally.whole().answers, tally.whole().faults.total()), (10, 0));
     assert!(tally.connects.opened >= 10);
 }
@@ -95,16 +95,40 @@ fn a_connection_that_is_used_up_is_replaced_without_a_fault() {
 fn an_engine_that_is_stopped_tells_what_it_has_and_what_is_open() {
     let endless = LoadPlan { connections: 3, ..plan() };
     let mut world = World::new(endless, Queue::new(ms(1), NEVER));
-    world.load.handle_start(world.now);
-    for _ in 0..500 {
-        world.act();
-        world.step();
-    }
-    world.load.handle_stop(world.now);
-    world.act();
-    assert!(world.finished && world.load.is_finished());
-    let tally = world.load.into_tally();
+    world.world.run_for(ms(500));
+    world.world.stop(world.load);
+    assert!(world.world.is_finished(world.load));
+    assert!(world.world.end_point(world.load).is_finished());
+    let tally = world.into_tally();
     assert_eq!(tally.unfinished, 3);
     assert_eq!(tally.in_time, tally.whole().answers);
     assert!(tally.in_time > 100);
+}
+
+/// Keeps each interval's beginning and end.
+#[derive(Clone, Default)]
+struct Intervals(Rc<RefCell<Vec<(Instant, Instant)>>>);
+
+impl Watch for Intervals {
+    fn handle_began(&mut self, _now: Instant) {}
+
+    fn handle_interval(&mut self, interval: &Interval) {
+        self.0.borrow_mut().push((interval.from, interval.to));
+    }
+
+    fn handle_ended(&mut self, _now: Instant) {}
+}
+
+#[test]
+fn intervals_begin_with_the_plan_however_long_the_machine_has_been_up() {
+    let timed = LoadPlan { duration: Some(ms(3_500)), warm_up: ms(250), ..plan() };
+    let mut world = World::new(timed, Queue::new(ms(1), NEVER));
+    let (began, told) = (world.world.now() + ms(1), Intervals::default());
+    assert!(began > Instant::ZERO + ms(1), "the machine has been up for a while");
+    world.world.with(world.load, |load| load.observe(Box::new(told.clone())));
+    world.go();
+    let told = told.0.borrow();
+    let expected: Vec<_> =
+        (0..3).map(|n| (began + ms(1_000 * n), began + ms(1_000 * (n + 1)))).collect();
+    assert_eq!(*told, expected);
 }

@@ -1,0 +1,219 @@
+//! From end points to their paths. The one rule: an end point is asked late, when fewer than half of
+//! `unsent_low_water` bytes are unsent.
+
+use crate::fault::StreamFault;
+use crate::host::HostId;
+use crate::packet::{Packet, Segment, StreamPart, segment_length, stream_flow};
+use crate::path::{PathId, Waiting};
+use crate::stream::{EndId, Fin, NextSegment, Output};
+use crate::world::{Event, World};
+use trace::{Direction, Fate, PacketRecord};
+use unit::{ByteSize, Instant};
+
+/// How often a stream's packet that the link loses is handed in again. A path that loses every packet lets nothing
+/// through.
+const MOST_LOSSES: u32 = 64;
+
+impl World {
+    /// Asks an end point for bytes while it has some and its socket takes them.
+    pub(crate) fn ask(&mut self, id: EndId) {
+        loop {
+            let end = self.end(id);
+            let Some(socket) = end.socket() else { return };
+            if !end.output.is_wanted || !end.output.is_writable() || self.blocks_writes(end.host) {
+                return;
+            }
+            let (now, host, limit) = (self.now, end.host, end.output.low_water);
+            let mut unsent = std::mem::take(&mut self.end_mut(id).output.unsent);
+            let before = unsent.len();
+            let state = &mut self.hosts[host.0];
+            state.end_point.poll_transmit(now, socket, &mut unsent, limit);
+            state.tally.bytes_given += (unsent.len() - before) as u64;
+            let is_wanted = unsent.len() > before && state.end_point.wants_transmit(socket);
+            let output = &mut self.end_mut(id).output;
+            output.unsent = unsent;
+            output.is_wanted = is_wanted;
+            self.offer(id);
+        }
+    }
+
+    fn blocks_writes(&self, host: HostId) -> bool {
+        self.hosts[host.0].blocks_writes
+    }
+
+    /// The socket takes bytes again.
+    pub(crate) fn writable(&mut self, id: EndId) {
+        self.end_mut(id).output.is_writable_planned = false;
+        self.ask(id);
+        let host = self.end(id).host;
+        if !self.hosts[host.0].is_finished {
+            self.settle(host);
+        }
+    }
+
+    /// An end that may send takes its place in the queue of its path.
+    pub(crate) fn offer(&mut self, id: EndId) {
+        self.break_where_due(id);
+        let now = self.now;
+        self.end_mut(id).output.collect_credit(now);
+        let end = self.end(id);
+        if end.output.is_waiting {
+            return;
+        }
+        if end.next().is_none() {
+            return self.plan_credit(id);
+        }
+        let (path, direction) = (self.connections[id.connection].path, end.direction);
+        self.end_mut(id).output.is_waiting = true;
+        self.routes[path.0].queues[direction.index()].waiting.push_back(Waiting::Stream(id));
+        self.turn(path, direction);
+    }
+
+    /// Those who wait for a direction of a path send one packet each in turn, until its queue is full.
+    pub(crate) fn turn(&mut self, path: PathId, direction: Direction) {
+        loop {
+            let queue = &self.routes[path.0].queues[direction.index()];
+            let (id, payload) = match queue.waiting.front() {
+                None => return,
+                Some(Waiting::Packet { from, part, .. }) => (*from, part.payload()),
+                Some(Waiting::Stream(id)) => match self.end(*id).next() {
+                    Some(NextSegment::Data(length)) => (*id, length),
+                    Some(NextSegment::Fin) | None => (*id, 0),
+                },
+            };
+            let length = segment_length(self.end(id).local, payload);
+            let now = self.now;
+            let route = &mut self.routes[path.0];
+            let at = route.link.space_at(now, direction, length);
+            let queue = &mut route.queues[direction.index()];
+            if at > now {
+                if !std::mem::replace(&mut queue.is_turn_planned, true) {
+                    self.agenda.plan(at, Event::Turn(path, direction));
+                }
+                return;
+            }
+            match queue.waiting.pop_front() {
+                Some(Waiting::Packet { from, part, losses }) => {
+                    self.send_part(path, from, part, losses);
+                }
+                Some(Waiting::Stream(id)) => self.take_turn(path, direction, id),
+                None => {}
+            }
+        }
+    }
+
+    /// One packet of an end, which then waits for its next turn where it has more.
+    fn take_turn(&mut self, path: PathId, direction: Direction, id: EndId) {
+        let end = self.end_mut(id);
+        let segment = match end.next() {
+            Some(NextSegment::Data(length)) => Some(Segment::Data(end.output.take(length))),
+            Some(NextSegment::Fin) => {
+                end.output.fin = Fin::Sent;
+                Some(Segment::Fin)
+            }
+            None => None,
+        };
+        if let Some(segment) = segment {
+            let number = end.output.segments;
+            end.output.segments += 1;
+            self.send_part(path, id, StreamPart::Segment { number, segment }, 0);
+            self.break_where_due(id);
+        }
+        let end = self.end_mut(id);
+        end.output.is_waiting = end.next().is_some();
+        let is_writable = end.output.is_wanted && end.output.is_writable();
+        if is_writable && !std::mem::replace(&mut end.output.is_writable_planned, true) {
+            self.agenda.plan(self.now, Event::Writable(id));
+        }
+        if self.end(id).output.is_waiting {
+            self.routes[path.0].queues[direction.index()].waiting.push_back(Waiting::Stream(id));
+        } else {
+            self.plan_credit(id);
+        }
+    }
+
+    /// An end that waits for space in its peer's receive buffer goes on when it learns of some.
+    pub(crate) fn plan_credit(&mut self, id: EndId) {
+        if let Some(at) = self.end(id).output.blocked_until() {
+            self.agenda.plan(at, Event::Credit(id));
+        }
+    }
+
+    /// A packet of a stream comes to the link. One that the link loses is the next to be handed in.
+    fn send_part(&mut self, path: PathId, from: EndId, part: StreamPart, losses: u32) {
+        let (end, peer) = (self.end(from), self.end(from.peer()));
+        let length = segment_length(end.local, part.payload());
+        let sequence = end.output.sent - part.payload() as u64;
+        let (tcp, flow) = (part.mark(sequence), stream_flow(end.local, peer.local));
+        let direction = end.direction;
+        let record = PacketRecord {
+            flow: Some(flow),
+            tcp: Some(tcp),
+            ..unrecorded(self.now, direction, length)
+        };
+        let packet = Packet::Stream { to: from.peer(), part: part.clone() };
+        let fate = self.send_packet(path, direction, packet, record);
+        if !matches!(fate, Fate::Delivered { .. }) && losses < MOST_LOSSES {
+            let again = Waiting::Packet { from, part, losses: losses + 1 };
+            self.routes[path.0].queues[direction.index()].waiting.push_front(again);
+        }
+    }
+
+    /// Hands a packet of `record.length` to a link, and plans its delivery where the link lets it through. The rest of
+    /// the record is completed here.
+    pub(crate) fn send_packet(
+        &mut self,
+        path: PathId,
+        direction: Direction,
+        packet: Packet,
+        record: PacketRecord,
+    ) -> Fate {
+        let (now, link) = (self.now, &mut self.routes[path.0].link);
+        let index = link.packets(direction);
+        let fate = link.handle_packet(now, direction, packet, ByteSize(record.length.into()));
+        if let Some(packets) = &mut self.packets {
+            packets.push(PacketRecord { at: now, index, fate, ..record });
+        }
+        if let Fate::Delivered { at } = fate {
+            self.agenda.plan(at, Event::Deliver(path));
+        }
+        fate
+    }
+
+    /// What a test planned for after so many bytes comes about.
+    fn break_where_due(&mut self, id: EndId) {
+        let output = &mut self.end_mut(id).output;
+        if !output.is_broken() {
+            return;
+        }
+        match output.fault {
+            Some(StreamFault::Reset { .. }) => {
+                output.fault = None;
+                self.send_segment(id, Segment::Rst);
+                self.agenda.plan(self.now, Event::Reset(id));
+            }
+            Some(StreamFault::Close { .. }) => {
+                output.unsent.clear();
+                if output.fin != Fin::Sent {
+                    output.fin = Fin::Sent;
+                    self.send_segment(id, Segment::Fin);
+                }
+            }
+            Some(StreamFault::Stall { .. }) | None => {}
+        }
+    }
+}
+
+/// The record of a packet whose fate is still to come.
+pub(crate) fn unrecorded(at: Instant, direction: Direction, length: ByteSize) -> PacketRecord {
+    let (index, fate, length) = (0, Fate::Lost, length.0 as u32);
+    PacketRecord { at, direction, index, length, fate, flow: None, tcp: None, udp: None }
+}
+
+impl Output {
+    /// Whether the socket takes bytes of the end point.
+    fn is_writable(&self) -> bool {
+        let is_stalled = matches!(self.fault, Some(StreamFault::Stall { .. })) && self.is_broken();
+        !is_stalled && (self.unsent.is_empty() || self.unsent.len() < self.low_water / 2)
+    }
+}

@@ -108,3 +108,31 @@ fn an_engine_that_is_stopped_tells_what_it_has_and_what_is_open() {
     assert_eq!(tally.in_time, tally.whole().answers);
     assert!(tally.in_time > 100);
 }
+
+/// Keeps each interval's beginning and end.
+#[derive(Clone, Default)]
+struct Intervals(std::rc::Rc<std::cell::RefCell<Vec<(Instant, Instant)>>>);
+
+impl Watch for Intervals {
+    fn handle_began(&mut self, _now: Instant) {}
+
+    fn handle_interval(&mut self, interval: &Interval) {
+        self.0.borrow_mut().push((interval.from, interval.to));
+    }
+
+    fn handle_ended(&mut self, _now: Instant) {}
+}
+
+#[test]
+fn intervals_begin_with_the_plan_however_long_the_machine_has_been_up() {
+    let timed = LoadPlan { duration: Some(ms(3_500)), warm_up: ms(250), ..plan() };
+    let mut world = World::new(timed, Queue::new(ms(1), NEVER));
+    world.now = Instant::ZERO + Duration::from_secs(4_474);
+    let (began, told) = (world.now + ms(1), Intervals::default());
+    world.load.observe(Box::new(told.clone()));
+    world.go();
+    let told = told.0.borrow();
+    let expected: Vec<_> =
+        (0..3).map(|n| (began + ms(1_000 * n), began + ms(1_000 * (n + 1)))).collect();
+    assert_eq!(*told, expected);
+}

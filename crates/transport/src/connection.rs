@@ -88,6 +88,7 @@ impl<R: Role> Connection<R> {
     }
 
     /// Bytes arrived from the socket. After an error the connection is over; TLS may still owe the peer an alert.
+    #[inline]
     pub fn handle_bytes(
         &mut self,
         now: Instant,
@@ -170,6 +171,7 @@ impl<R: Role> Connection<R> {
 
     /// Appends bytes to send to `out`, about `limit` at most. The machine decides late: TLS asks it for one record at a
     /// time.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, limit: usize) {
         let before = out.len();
         let Self { layer, stage, end, .. } = self;
@@ -188,6 +190,7 @@ impl<R: Role> Connection<R> {
     }
 
     /// Whether `poll_transmit` would give bytes now.
+    #[inline]
     pub fn wants_transmit(&self) -> bool {
         match &self.stage {
             Stage::Connecting => false,
@@ -200,6 +203,7 @@ impl<R: Role> Connection<R> {
 
     /// Whether the driver is to be told now that there are bytes to send. It is told once, and again after
     /// `poll_transmit` has come to the end of them.
+    #[inline]
     pub fn poll_wants_transmit(&mut self) -> bool {
         let tell = !self.is_transmitting && self.wants_transmit();
         self.is_transmitting |= tell;
@@ -230,6 +234,7 @@ impl<R: Role> Connection<R> {
     }
 
     /// The machine, once the connection is ready.
+    #[inline]
     pub fn machine(&mut self) -> Option<&mut R::Machine> {
         match &mut self.stage {
             Stage::Ready(_, machine) => Some(&mut **machine),
@@ -238,6 +243,7 @@ impl<R: Role> Connection<R> {
     }
 
     /// The machine to look at, once the connection is ready.
+    #[inline]
     pub fn ready_machine(&self) -> Option<&R::Machine> {
         match &self.stage {
             Stage::Ready(_, machine) => Some(&**machine),
@@ -314,10 +320,12 @@ impl<R: Role> Connection<R> {
         self.traffic.received += bytes;
     }
 
+    #[inline]
     fn is_over(&self) -> bool {
         matches!(self.end, End::Over | End::Failed)
     }
 
+    #[inline]
     fn take(
         &mut self,
         now: Instant,
@@ -342,7 +350,9 @@ impl<R: Role> Connection<R> {
                 Stage::Connecting => {}
             }
         }
-        self.become_ready(now, handler)?;
+        if matches!(self.stage, Stage::Opening(_)) {
+            self.become_ready(now, handler)?;
+        }
         if let Stage::Ready(_, machine) = &mut self.stage {
             hand_over_backlog::<R>(now, machine, handler);
         }
@@ -390,6 +400,7 @@ impl<R: Role> Connection<R> {
 }
 
 /// Has the machine take `plain`, and the handler each event.
+#[inline]
 fn hand_over<R: Role>(
     now: Instant,
     machine: &mut R::Machine,

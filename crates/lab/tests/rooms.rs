@@ -20,14 +20,14 @@ const PLAN: &[(&str, &[&str])] = &[
     ("transport", &["proto", "secure", "endpoint", "trace", "unit"]),
     ("client", &["transport", "proto", "secure", "page", "endpoint", "trace", "unit"]),
     ("origin", &["transport", "proto", "secure", "page", "endpoint", "trace", "unit"]),
-    ("os", &["wire", "proto", "secure", "link", "trace", "unit"]),
+    ("os", &["wire", "endpoint", "proto", "secure", "link", "trace", "unit"]),
     ("report", &["study", "trace", "unit"]),
     ("subject", &["os", "client", "study", "trace", "unit"]),
     (
         "lab",
         &[
-            "client", "link", "origin", "os", "page", "proto", "report", "secure", "study",
-            "subject", "trace", "unit", "wire",
+            "client", "endpoint", "link", "origin", "os", "page", "proto", "report", "secure",
+            "study", "subject", "trace", "unit", "wire",
         ],
     ),
 ];

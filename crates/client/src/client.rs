@@ -1,11 +1,12 @@
 //! The client: fetches wait in the pool, go out on connections, and end as records.
 //!
-//! This file holds the fetches' way; `connections` holds the connections' way, `events` what the
-//! protocols' machines tell, and `drained` when a whole response counts. The one rule: whatever
+//! This file holds the fetches' way; `connections` holds the connections' way, `end_point` what the driver tells,
+//! `events` what the protocols' machines tell, and `drained` when a whole response counts. The one rule: whatever
 //! happened, `pump` follows, and after it nothing that could be begun is left.
 
 mod connections;
 mod drained;
+mod end_point;
 mod events;
 
 use crate::config::{ClientConfig, KeepAlive, Priorities};

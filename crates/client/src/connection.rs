@@ -1,6 +1,6 @@
 //! One connection of the pool: its transport, which fetches it carries, and what will be kept of it.
 
-use crate::failure::{Destination, Failure};
+use crate::failure::Destination;
 use crate::fetch::{Acted, FetchId, FetchSpec};
 use crate::pool::OriginId;
 use bytes::Bytes;
@@ -189,32 +189,6 @@ impl Exchange {
             Turn::First => Acted::Certainly,
             Turn::Later => Acted::Perhaps,
         }
-    }
-}
-
-/// What a transport's failure is to the fetches that wait for its connection or are on it. `within` is how long the
-/// handshake was allowed to take, `offer` what was offered.
-pub(crate) fn failure_at(
-    destination: &Destination,
-    failure: transport::Failure,
-    within: std::time::Duration,
-    offer: transport::Offer,
-) -> Failure {
-    use transport::Failure as Of;
-    let destination = destination.clone();
-    match failure {
-        Of::Name(error) | Of::Handshake(error) => Failure::Handshake { destination, error },
-        Of::Tls(error) => Failure::Tls { destination, error },
-        Of::TimedOut { phase } => {
-            let missing = if phase == Phase::Connecting { "TCP" } else { "TLS" };
-            Failure::ConnectTime { destination, within, missing }
-        }
-        Of::NoAgreement { chosen } => Failure::NoAgreement {
-            destination,
-            offered: offer.alpn().join(", "),
-            chosen: chosen.unwrap_or_else(|| "none".to_owned()),
-        },
-        Of::Ended | Of::UnknownProtocol => Failure::Closed { destination },
     }
 }
 

@@ -21,7 +21,7 @@ pub use version::Version;
 use crate::failure::Hope;
 use crate::fetch::FetchId;
 use answer::Answer;
-use file::{Fate, File, Part, Standing};
+use file::{Fate, File, Part, PartState};
 use page::Url;
 use proto::Fields;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -187,8 +187,8 @@ impl<S: Sink> Download<S> {
     /// Whatever else is under way for the file is not wanted any more.
     fn cancel_parts(&mut self, index: usize, but: Option<FetchId>) {
         for (&id, part) in &mut self.parts {
-            if part.file == index && Some(id) != but && part.standing != Standing::Cancelled {
-                part.standing = Standing::Cancelled;
+            if part.file == index && Some(id) != but && part.state != PartState::Cancelled {
+                part.state = PartState::Cancelled;
                 self.cancels.push_back(id);
             }
         }
@@ -209,15 +209,15 @@ impl<S: Sink> Download<S> {
         let index = part.file;
         match answer {
             Answer::Again { after, why } => {
-                part.standing = Standing::Over(Fate::Again { after, why })
+                part.state = PartState::Over(Fate::Again { after, why })
             }
-            Answer::Refused(why) => part.standing = Standing::Over(Fate::Refused(why)),
+            Answer::Refused(why) => part.state = PartState::Over(Fate::Refused(why)),
             Answer::Anew(why) => self.anew(id, index, why),
             Answer::End { length } => self.is_all(now, id, length),
             Answer::Whole(version) => {
                 part.at = 0;
                 part.end = version.length;
-                part.standing = Standing::Body;
+                part.state = PartState::Body;
                 self.cancel_parts(index, Some(id));
                 let file = &mut self.files[index];
                 if !file.kept.is_empty() {
@@ -231,7 +231,7 @@ impl<S: Sink> Download<S> {
             Answer::Part { range, version } => {
                 part.at = range.start;
                 part.end = Some(range.end);
-                part.standing = Standing::Body;
+                part.state = PartState::Body;
                 let file = &mut self.files[index];
                 file.splits = true;
                 if file.begun {
@@ -246,7 +246,7 @@ impl<S: Sink> Download<S> {
     /// Nothing follows what is there.
     fn is_all(&mut self, now: Instant, id: FetchId, length: u64) {
         let Some(part) = self.parts.get_mut(&id) else { return };
-        part.standing = Standing::Over(Fate::All);
+        part.state = PartState::Over(Fate::All);
         let index = part.file;
         let file = &mut self.files[index];
         let version = Version { length: Some(length), ..file.version.clone().unwrap_or_default() };
@@ -262,7 +262,7 @@ impl<S: Sink> Download<S> {
     fn anew(&mut self, id: FetchId, index: usize, why: &'static str) {
         self.cancel_parts(index, Some(id));
         if let Some(part) = self.parts.get_mut(&id) {
-            part.standing = Standing::Over(Fate::Anew(why));
+            part.state = PartState::Over(Fate::Anew(why));
         }
     }
 
@@ -343,17 +343,19 @@ impl<S: Sink> Download<S> {
         if !self.active.contains(&index) {
             return;
         }
-        match (part.standing, &record.outcome) {
-            (Standing::Cancelled, _) => {}
-            (Standing::Over(Fate::Refused(why)), _) => self.fail(now, index, why),
-            (Standing::Over(Fate::Again { after, why }), _) => self.again(now, index, (after, why)),
-            (Standing::Over(Fate::Anew(why)), _) => {
+        match (part.state, &record.outcome) {
+            (PartState::Cancelled, _) => {}
+            (PartState::Over(Fate::Refused(why)), _) => self.fail(now, index, why),
+            (PartState::Over(Fate::Again { after, why }), _) => {
+                self.again(now, index, (after, why))
+            }
+            (PartState::Over(Fate::Anew(why)), _) => {
                 self.sink.note(FileId(index), &Note::Anew(why));
                 self.files[index].forget();
                 self.at_once(now, index, why);
             }
-            (Standing::Over(Fate::All), _) => self.complete_if_whole(now, index),
-            (Standing::Awaiting | Standing::Body, FetchOutcome::Failed(why)) => match hope {
+            (PartState::Over(Fate::All), _) => self.complete_if_whole(now, index),
+            (PartState::Awaiting | PartState::Body, FetchOutcome::Failed(why)) => match hope {
                 Hope::Lasting => self.fail(now, index, why.clone()),
                 Hope::Transient => {
                     let file = &mut self.files[index];
@@ -363,10 +365,10 @@ impl<S: Sink> Download<S> {
                     self.again(now, index, (None, why.clone()));
                 }
             },
-            (Standing::Awaiting, FetchOutcome::Done) => {
+            (PartState::Awaiting, FetchOutcome::Done) => {
                 self.fail(now, index, "the server gave no answer".to_owned());
             }
-            (Standing::Body, FetchOutcome::Done) => {
+            (PartState::Body, FetchOutcome::Done) => {
                 self.ended_well(now, index, (part.at, part.end))
             }
         }

@@ -5,6 +5,7 @@ use secure::TlsError;
 use std::net::SocketAddr;
 use std::time::Duration;
 use thiserror::Error;
+use transport::{ClientSettings, Phase};
 use unit::format_duration;
 
 /// Why a fetch failed.
@@ -68,6 +69,49 @@ pub enum Hope {
 }
 
 impl Failure {
+    /// What the failure of a connection's transport is to what was to be done over it.
+    pub(crate) fn of_transport(
+        destination: &Destination,
+        failure: transport::Failure,
+        settings: &ClientSettings,
+    ) -> Self {
+        use transport::Failure as Of;
+        let destination = destination.clone();
+        match failure {
+            Of::Name(error) | Of::Handshake(error) => Self::Handshake { destination, error },
+            Of::Tls(error) => Self::Tls { destination, error },
+            Of::TimedOut { phase: Phase::Connecting } => {
+                Self::ConnectTime { destination, within: within(settings), missing: "TCP" }
+            }
+            Of::TimedOut { .. } => {
+                Self::ConnectTime { destination, within: within(settings), missing: "TLS" }
+            }
+            Of::NoAgreement { chosen } => Self::NoAgreement {
+                destination,
+                offered: settings.offer.alpn().join(", "),
+                chosen: chosen.unwrap_or_else(|| "none".to_owned()),
+            },
+            Of::Ended | Of::UnknownProtocol => Self::Closed { destination },
+        }
+    }
+
+    /// The same of a socket that failed while its connection was in `phase`.
+    pub(crate) fn of_socket(
+        destination: &Destination,
+        error: SocketError,
+        phase: Phase,
+        settings: &ClientSettings,
+    ) -> Self {
+        let destination = destination.clone();
+        match (phase, error) {
+            (Phase::Connecting, SocketError::TimedOut) => {
+                Self::ConnectTime { destination, within: within(settings), missing: "TCP" }
+            }
+            (Phase::Connecting, _) => Self::Connect { destination, error },
+            _ => Self::Socket { destination, error },
+        }
+    }
+
     /// Whether another try may do better.
     pub(crate) fn hope(&self) -> Hope {
         match self {
@@ -124,6 +168,10 @@ impl std::fmt::Display for Destination {
         }
         write!(f, "{} ({remote})", self.authority)
     }
+}
+
+fn within(settings: &ClientSettings) -> Duration {
+    settings.handshake_timeout.unwrap_or_default()
 }
 
 fn connect_hint(error: &SocketError) -> &'static str {

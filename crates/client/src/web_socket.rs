@@ -2,24 +2,24 @@
 //! as a page asks for; a conversation has one. The one rule: whatever happened, `settle` follows, and after it nothing
 //! that could be said is left.
 
+mod end_point;
 pub(crate) mod stream;
 
 use crate::config::ClientConfig;
-use crate::connection::failure_at;
 use crate::failure::{Destination, Failure};
 use crate::fetch::FetchSpec;
 use crate::profile;
 use crate::transport_choice::connection_settings;
 use bytes::Bytes;
-use endpoint::{Accepted, Action, EndPoint, SendBuf, SocketError, SocketId};
+use endpoint::{Action, SocketId};
 use page::{Scheme, Url};
 use proto::RequestHead;
 use proto::ws::{DeflateOffer, MessageKind, Writes};
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::rc::Rc;
 use stream::{StreamEvents, WebSocketEvent, WebSocketSpec, WebSocketStream};
 use trace::{ConnectionRecord, FetchOutcome, FetchRecord, Protocol, SpokenProtocol};
-use transport::{Client, ClientSecurity, ClientSpec, Connection, Offer, Phase as Of, Truncation};
+use transport::{Client, ClientSecurity, ClientSettings, ClientSpec, Connection, Offer};
 use unit::{Instant, Seed};
 
 /// What is said over a WebSocket.
@@ -72,6 +72,7 @@ pub struct WebSocketConfig {
 #[derive(Debug)]
 pub struct WebSocketClient<C> {
     config: ClientConfig,
+    settings: Rc<ClientSettings>,
     own: WebSocketConfig,
     conversation: C,
     phase: Phase,
@@ -118,7 +119,10 @@ impl<C: Conversation> WebSocketClient<C> {
     /// A client that begins when it is started. Of `config`, what concerns pools and other protocols does not
     /// count.
     pub fn new(config: ClientConfig, own: WebSocketConfig, conversation: C) -> Self {
-        Self { config, own, conversation, phase: Phase::Waiting, actions: VecDeque::new() }
+        // RFC 6455's handshake is one of HTTP/1.1.
+        let settings = connection_settings(&config, Offer::Http1);
+        let (phase, actions) = (Phase::Waiting, VecDeque::new());
+        Self { config, settings, own, conversation, phase, actions }
     }
 
     /// The conversation, taken out.
@@ -143,7 +147,7 @@ impl<C: Conversation> WebSocketClient<C> {
         let transport = match self.transport_to(now, &url) {
             Ok(transport) => transport,
             Err(failure) => {
-                let failure = self.failure(&destination, failure);
+                let failure = Failure::of_transport(&destination, failure, &self.settings);
                 return self.never_opened(now, opening, &failure);
             }
         };
@@ -175,7 +179,7 @@ impl<C: Conversation> WebSocketClient<C> {
                 ClientSecurity::Tls { settings: &self.config.tls, server_name: &url.host }
             }
         };
-        let settings = connection_settings(&self.config, Offer::Http1);
+        let settings = self.settings.clone();
         let tracer = self.config.tracer.for_connection(0);
         Connection::open(now, ClientSpec { security, settings, tracer })
     }
@@ -194,10 +198,6 @@ impl<C: Conversation> WebSocketClient<C> {
             compression_level: self.own.compression_level,
             seed: self.own.seed,
         }
-    }
-
-    fn failure(&self, destination: &Destination, failure: transport::Failure) -> Failure {
-        failure_at(destination, failure, self.config.timeouts.connect, Offer::Http1)
     }
 
     fn never_opened(&mut self, now: Instant, mut opening: FetchRecord, failure: &Failure) {
@@ -252,11 +252,13 @@ impl<C: Conversation> WebSocketClient<C> {
         let Running { transport, stream, .. } = &mut **running;
         let done = act(transport, &mut StreamEvents { now, stream });
         running.note_phases(now);
-        let told = self.handle_events(now);
+        let heard = self.handle_events(now);
         let Phase::Running(running) = &self.phase else { return };
         // What was heard before a failure goes before it.
-        let failed = done.map_err(|failure| self.failure(&running.destination, failure));
-        match told.and(failed) {
+        let done = done.map_err(|failure| {
+            Failure::of_transport(&running.destination, failure, &self.settings)
+        });
+        match heard.and(done) {
             Ok(()) => self.settle(now),
             Err(failure) => self.fail(now, &failure),
         }
@@ -352,89 +354,6 @@ impl Running {
     }
 }
 
-impl<C: Conversation> EndPoint for WebSocketClient<C> {
-    fn handle_start(&mut self, now: Instant) {
-        self.begin(now);
-    }
-
-    fn handle_accepted(&mut self, _now: Instant, _accepted: Accepted) -> Option<SocketId> {
-        None
-    }
-
-    fn handle_connected(&mut self, now: Instant, _socket: SocketId, _local: SocketAddr) {
-        self.drive(now, |transport, events| transport.handle_connected(now, events));
-    }
-
-    fn handle_bytes(&mut self, now: Instant, _socket: SocketId, bytes: &[u8]) {
-        self.drive(now, |transport, events| transport.handle_bytes(now, bytes, events));
-    }
-
-    fn handle_eof(&mut self, now: Instant, _socket: SocketId) {
-        // What is cut off within TLS is cut off within the WebSocket too, which tells.
-        self.drive(now, |transport, events| transport.handle_eof(now, Truncation::Ignored, events));
-        if let Phase::Running(running) = &self.phase {
-            let destination = running.destination.clone();
-            self.fail(now, &Failure::Closed { destination });
-        }
-    }
-
-    fn handle_error(&mut self, now: Instant, _socket: SocketId, error: SocketError) {
-        let Phase::Running(running) = &self.phase else { return };
-        let destination = running.destination.clone();
-        let failure = match running.transport.phase() {
-            Of::Connecting if error == SocketError::TimedOut => {
-                let within = self.config.timeouts.connect;
-                Failure::ConnectTime { destination, within, missing: "TCP" }
-            }
-            Of::Connecting => Failure::Connect { destination, error },
-            _ => Failure::Socket { destination, error },
-        };
-        self.end(now, Some(&failure), None);
-    }
-
-    fn poll_transmit(&mut self, now: Instant, _socket: SocketId, out: &mut SendBuf, limit: usize) {
-        self.drive(now, |transport, events| {
-            transport.poll_transmit(now, out, limit);
-            transport.drain_events(now, events);
-            Ok(())
-        });
-    }
-
-    fn wants_transmit(&self, _socket: SocketId) -> bool {
-        matches!(&self.phase, Phase::Running(running) if running.transport.is_transmitting())
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.drive(now, |transport, events| {
-            let timed = transport.handle_timeout(now, events);
-            events.stream.handle_timeout(now);
-            timed
-        });
-        if self.deadline().is_some_and(|at| at <= now)
-            && let Some(limit) = self.config.timeouts.whole
-        {
-            self.fail(now, &Failure::TooSlow { limit });
-        }
-    }
-
-    fn handle_stop(&mut self, now: Instant) {
-        self.fail(now, &Failure::Stopped);
-    }
-
-    fn poll_timeout(&mut self) -> Option<Instant> {
-        let Phase::Running(running) = &self.phase else { return None };
-        let next = match running.stage {
-            Stage::Open if running.stream.takes_messages() => self.conversation.poll_timeout(),
-            _ => None,
-        };
-        let own = [running.transport.poll_timeout(), running.stream.poll_timeout()];
-        [self.deadline(), next].into_iter().chain(own).flatten().min()
-    }
-
-    fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
-    }
-}
 
 fn opening(now: Instant, url: &Url) -> FetchRecord {
     // RFC 6455 §3: ws and wss where HTTP has http and https.

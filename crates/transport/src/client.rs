@@ -1,9 +1,10 @@
 //! The client's side of a connection.
 
-use crate::connection::{Connection, Role};
+use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::offer::Offer;
 use crate::protocol::Protocol;
+use crate::role::Role;
 use proto::{ClientConnection, Fin, Repeated, Scheme, StreamId, h1, h2, spdy};
 use secure::{ClientTls, Layer, Tls};
 use std::rc::Rc;

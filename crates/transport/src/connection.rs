@@ -13,11 +13,12 @@
 
 use crate::failure::Failure;
 use crate::protocol::Protocol;
+use crate::role::{Handler, Role};
+use crate::status::{Negotiated, Phase, Timings, Traffic, Truncation};
 use endpoint::SendBuf;
-use proto::{Connection as _, Event, Repeated, Scheme};
+use proto::{Connection as _, Scheme};
 use secure::{Layer, TlsError};
 use std::fmt;
-use std::time::Duration;
 use trace::{ConnectionRecord, TlsRecord};
 use unit::Instant;
 
@@ -31,117 +32,6 @@ pub struct Connection<R: Role> {
     traffic: Traffic,
     /// Whether the driver has been told that there is something to send, and has not come to the end of it.
     is_transmitting: bool,
-}
-
-/// Who hears of what happens on a connection.
-pub trait Handler<R: Role> {
-    /// The protocol is known: commands may be given from now on. Comes once, before any event.
-    fn handle_ready(&mut self, machine: &mut R::Machine, negotiated: Negotiated<'_>);
-
-    /// The machine tells an event.
-    fn handle_event(&mut self, machine: &mut R::Machine, event: Event<'_>);
-
-    /// More bytes of the peer's are about to be given to the machine, whether an event comes of them or not.
-    fn handle_input(&mut self, _machine: &mut R::Machine) {}
-
-    /// Whether whole responses may come by `handle_repeated` instead of events.
-    fn takes_repeated(&self) -> bool {
-        false
-    }
-
-    /// A whole response came whose head equals the previous one. No event tells of it.
-    fn handle_repeated(&mut self, _response: Repeated) {}
-}
-
-/// Where a connection stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
-    /// Its socket is being connected.
-    Connecting,
-    /// TLS's handshake.
-    Securing,
-    /// A server waits for the first bytes, which tell the protocol.
-    Recognising {
-        /// How many of them are there.
-        seen: usize,
-    },
-    /// The machine takes commands.
-    Ready,
-    /// It is over but for the bytes that are still to be sent.
-    Closing,
-    /// Nothing is left to be sent.
-    Closed,
-}
-
-/// What was negotiated.
-#[derive(Debug, Clone, Copy)]
-pub struct Negotiated<'a> {
-    /// What is spoken.
-    pub protocol: Protocol,
-    /// What TLS agreed on; None on a clear connection.
-    pub tls: Option<secure::Negotiated<'a>>,
-}
-
-/// When the phases of a connection's beginning ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timings {
-    /// It was begun: the connect, or a server's accept.
-    pub opened: Instant,
-    /// The socket was connected.
-    pub connected: Option<Instant>,
-    /// TLS's handshake was over; None on a clear connection.
-    pub secured: Option<Instant>,
-}
-
-/// Bytes of the socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Traffic {
-    /// Taken from it.
-    pub received: u64,
-    /// Given to it.
-    pub sent: u64,
-}
-
-/// Whether it matters that the peer's bytes end without TLS's close_notify.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Truncation {
-    /// It is a failure: something may be missing.
-    Fails,
-    /// It is not: nothing was under way, or messages tell their own length (RFC 9112 §9.8).
-    Ignored,
-}
-
-/// What differs between client and server.
-pub trait Role {
-    /// The machine.
-    type Machine: proto::Connection + ?Sized + 'static;
-
-    /// What is spoken. `alpn` is None on a clear connection, `seen` what the peer has sent so far. `Ok(None)` where
-    /// more bytes are needed to tell.
-    fn choose(&self, alpn: Option<Option<&[u8]>>, seen: &[u8])
-    -> Result<Option<Protocol>, Failure>;
-
-    /// Makes the machine of a protocol.
-    fn machine(&self, now: Instant, protocol: Protocol, scheme: Scheme) -> Box<Self::Machine>;
-
-    /// How long it may take until the connection is ready; None for ever.
-    fn handshake_timeout(&self) -> Option<Duration> {
-        None
-    }
-
-    /// Bytes that came before their turn, which has come now.
-    fn take_backlog(_machine: &mut Self::Machine) -> Vec<u8> {
-        Vec::new()
-    }
-
-    /// Takes a whole response whose head equals the previous one off the front of `input`, where it is there.
-    fn take_repeated(
-        _machine: &mut Self::Machine,
-        _now: Instant,
-        _input: &mut &[u8],
-    ) -> Option<Repeated> {
-        None
-    }
 }
 
 enum Stage<M: ?Sized> {
@@ -198,6 +88,7 @@ impl<R: Role> Connection<R> {
     }
 
     /// Bytes arrived from the socket. After an error the connection is over; TLS may still owe the peer an alert.
+    #[inline]
     pub fn handle_bytes(
         &mut self,
         now: Instant,
@@ -280,6 +171,7 @@ impl<R: Role> Connection<R> {
 
     /// Appends bytes to send to `out`, about `limit` at most. The machine decides late: TLS asks it for one record at a
     /// time.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, limit: usize) {
         let before = out.len();
         let Self { layer, stage, end, .. } = self;
@@ -298,6 +190,7 @@ impl<R: Role> Connection<R> {
     }
 
     /// Whether `poll_transmit` would give bytes now.
+    #[inline]
     pub fn wants_transmit(&self) -> bool {
         match &self.stage {
             Stage::Connecting => false,
@@ -310,6 +203,7 @@ impl<R: Role> Connection<R> {
 
     /// Whether the driver is to be told now that there are bytes to send. It is told once, and again after
     /// `poll_transmit` has come to the end of them.
+    #[inline]
     pub fn poll_wants_transmit(&mut self) -> bool {
         let tell = !self.is_transmitting && self.wants_transmit();
         self.is_transmitting |= tell;
@@ -340,6 +234,7 @@ impl<R: Role> Connection<R> {
     }
 
     /// The machine, once the connection is ready.
+    #[inline]
     pub fn machine(&mut self) -> Option<&mut R::Machine> {
         match &mut self.stage {
             Stage::Ready(_, machine) => Some(&mut **machine),
@@ -348,6 +243,7 @@ impl<R: Role> Connection<R> {
     }
 
     /// The machine to look at, once the connection is ready.
+    #[inline]
     pub fn ready_machine(&self) -> Option<&R::Machine> {
         match &self.stage {
             Stage::Ready(_, machine) => Some(&**machine),
@@ -424,10 +320,12 @@ impl<R: Role> Connection<R> {
         self.traffic.received += bytes;
     }
 
+    #[inline]
     fn is_over(&self) -> bool {
         matches!(self.end, End::Over | End::Failed)
     }
 
+    #[inline]
     fn take(
         &mut self,
         now: Instant,
@@ -452,7 +350,9 @@ impl<R: Role> Connection<R> {
                 Stage::Connecting => {}
             }
         }
-        self.become_ready(now, handler)?;
+        if matches!(self.stage, Stage::Opening(_)) {
+            self.become_ready(now, handler)?;
+        }
         if let Stage::Ready(_, machine) = &mut self.stage {
             hand_over_backlog::<R>(now, machine, handler);
         }
@@ -500,6 +400,7 @@ impl<R: Role> Connection<R> {
 }
 
 /// Has the machine take `plain`, and the handler each event.
+#[inline]
 fn hand_over<R: Role>(
     now: Instant,
     machine: &mut R::Machine,
@@ -536,19 +437,6 @@ fn hand_over_backlog<R: Role>(
             return;
         }
         hand_over::<R>(now, machine, &backlog, handler);
-    }
-}
-
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Connecting => "connecting",
-            Self::Securing => "securing",
-            Self::Recognising { .. } => "waiting for the first bytes",
-            Self::Ready => "ready",
-            Self::Closing => "closing",
-            Self::Closed => "closed",
-        })
     }
 }
 

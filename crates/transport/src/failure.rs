@@ -1,7 +1,7 @@
 //! Why a connection is of no use (any more), and in which phase that came to light. What breaks a protocol's own rules
 //! comes as `proto::Event::Closed` instead.
 
-use crate::connection::Phase;
+use crate::status::Phase;
 use secure::TlsError;
 use thiserror::Error;
 

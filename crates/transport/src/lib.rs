@@ -47,14 +47,18 @@ mod failure;
 mod offer;
 mod protocol;
 mod recognise;
+mod role;
 mod server;
+mod status;
 
 pub use client::{Client, ClientMachine, ClientSecurity, ClientSettings, ClientSpec};
-pub use connection::{Connection, Handler, Negotiated, Phase, Role, Timings, Traffic, Truncation};
+pub use connection::Connection;
 pub use failure::Failure;
 pub use offer::Offer;
 pub use protocol::Protocol;
+pub use role::{Handler, Role};
 pub use server::{Server, ServerMachine, ServerProtocol, ServerSettings, ServerSpec};
+pub use status::{Negotiated, Phase, Timings, Traffic, Truncation};
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,10 @@
 //! The server's side of a connection.
 
-use crate::connection::{Connection, Role};
+use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::protocol::Protocol;
 use crate::recognise::{Recognised, recognise};
+use crate::role::Role;
 use endpoint::FilePart;
 use proto::{Fin, Misuse, Scheme, ServerConnection, StreamId, h1, h2, spdy};
 use secure::{Layer, ServerTls, Tls};

@@ -1,181 +1,19 @@
-//! The connections' way: opened for the pool, driven, and closed.
+//! The connections' way: opened for the pool, and closed.
 
-use super::{Client, LAST_WORDS, Phase, connection_of, socket_of};
-use crate::connection::{Exchanges, PooledConnection, failure_at};
+use super::{Client, LAST_WORDS, Phase, socket_of};
+use crate::connection::{Exchanges, PooledConnection};
 use crate::failure::{Destination, Failure};
 use crate::fetch::FetchId;
 use crate::pool::{Load, MemberState, OriginId};
 use crate::work::Work;
-use endpoint::{Accepted, Action, ConnectionId, EndPoint, SendBuf, SocketError, SocketId};
+use endpoint::{Action, ConnectionId};
 use page::Scheme;
 use proto::ConnectionState;
-use std::net::SocketAddr;
 use transport::{
-    ClientMachine, ClientSecurity, ClientSpec, Connection, Phase as Of, Protocol, Truncation,
+    ClientMachine, ClientSecurity, ClientSpec, Connection, Phase as ConnectionPhase, Protocol,
+    Truncation,
 };
 use unit::Instant;
-
-impl<W: Work> EndPoint for Client<W> {
-    fn handle_start(&mut self, now: Instant) {
-        self.pump(now);
-    }
-
-    fn handle_accepted(&mut self, _now: Instant, _accepted: Accepted) -> Option<SocketId> {
-        None
-    }
-
-    fn handle_connected(&mut self, now: Instant, socket: SocketId, _local: SocketAddr) {
-        let Some(mut connection) = self.take(connection_of(socket)) else { return };
-        let connected = self.drive(now, &mut connection, |transport, events| {
-            transport.handle_connected(now, events)
-        });
-        match connected {
-            Ok(()) => self.put_back(now, connection),
-            Err(failure) => self.fail(now, connection, failure),
-        }
-        self.pump(now);
-    }
-
-    fn handle_bytes(&mut self, now: Instant, socket: SocketId, bytes: &[u8]) {
-        let Some(mut connection) = self.take(connection_of(socket)) else { return };
-        if connection.is_closing() {
-            return self.keep(connection);
-        }
-        connection.exchanges.heard = now;
-        let taken = self.drive(now, &mut connection, |transport, events| {
-            transport.handle_bytes(now, bytes, events)
-        });
-        match taken {
-            Ok(()) if connection.transport.peer_closed() => self.end_of_input(now, connection),
-            Ok(()) => self.put_back(now, connection),
-            Err(failure) => self.fail(now, connection, failure),
-        }
-        self.pump(now);
-    }
-
-    fn poll_receive_buffer(&mut self, socket: SocketId) -> Option<&mut [u8]> {
-        let connection = self.connections.get_mut(socket.0)?.as_mut()?;
-        if connection.is_closing() || self.config.longest_body.is_some() {
-            return None;
-        }
-        let (stream, left) = connection.transport.plain_body()?;
-        let id = connection.exchanges.fetch(stream)?;
-        self.fetches.contains_key(&id).then(|| self.work.poll_buffer(id, left))?
-    }
-
-    fn handle_received(&mut self, now: Instant, socket: SocketId, bytes: usize) {
-        let Some(mut connection) = self.take(connection_of(socket)) else { return };
-        connection.exchanges.heard = now;
-        self.received_directly(now, &mut connection, bytes);
-        self.put_back(now, connection);
-        self.pump(now);
-    }
-
-    fn handle_eof(&mut self, now: Instant, socket: SocketId) {
-        let Some(connection) = self.take(connection_of(socket)) else { return };
-        if connection.is_closing() {
-            self.release(connection);
-        } else {
-            self.end_of_input(now, connection);
-        }
-        self.pump(now);
-    }
-
-    fn handle_drained(&mut self, now: Instant, socket: SocketId) {
-        let Some(mut connection) = self.take(connection_of(socket)) else { return };
-        if connection.is_closing() {
-            return self.keep(connection);
-        }
-        self.settle(now, &mut connection);
-        self.put_back(now, connection);
-        self.pump(now);
-    }
-
-    fn handle_error(&mut self, now: Instant, socket: SocketId, error: SocketError) {
-        let Some(mut connection) = self.take(connection_of(socket)) else { return };
-        connection.socket = None;
-        if connection.is_closing() {
-            self.release(connection);
-        } else {
-            let destination = connection.exchanges.destination.clone();
-            let failure = match connection.transport.phase() {
-                Of::Connecting if error == SocketError::TimedOut => Failure::ConnectTime {
-                    destination,
-                    within: self.config.timeouts.connect,
-                    missing: "TCP",
-                },
-                Of::Connecting => Failure::Connect { destination, error },
-                _ => Failure::Socket { destination, error },
-            };
-            self.lose(now, connection, failure);
-        }
-        self.pump(now);
-    }
-
-    fn poll_transmit(&mut self, now: Instant, socket: SocketId, out: &mut SendBuf, limit: usize) {
-        let Some(mut connection) = self.take(connection_of(socket)) else { return };
-        connection.transport.poll_transmit(now, out, limit);
-        match connection.transport.phase() {
-            Of::Closed => self.release(connection),
-            Of::Closing => self.keep(connection),
-            _ => {
-                self.put_back(now, connection);
-                self.pump(now);
-            }
-        }
-    }
-
-    fn wants_transmit(&self, socket: SocketId) -> bool {
-        let connection = self.connections.get(socket.0).and_then(Option::as_ref);
-        connection.is_some_and(|connection| connection.transport.is_transmitting())
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        if matches!(self.phase, Phase::Leaving { until } if until <= now) {
-            return self.leave_at_once();
-        }
-        if self.wake.take(now) {
-            let ids: Vec<_> = self.fetches.keys().copied().collect();
-            for id in ids {
-                self.check_time(now, id);
-            }
-            for index in 0..self.connections.len() {
-                self.check_connection(now, ConnectionId(index));
-            }
-        }
-        if self.work.poll_timeout().is_some_and(|due| due <= now) {
-            self.work.handle_timeout(now);
-        }
-        self.pump(now);
-    }
-
-    fn handle_stop(&mut self, now: Instant) {
-        if self.is_ending() {
-            return self.leave_at_once();
-        }
-        // Nothing is begun any more.
-        self.phase = Phase::Leaving { until: now };
-        let ids: Vec<_> = self.fetches.keys().copied().collect();
-        for id in ids {
-            self.end(now, id, Err(Failure::Stopped));
-        }
-        self.finish(now);
-    }
-
-    fn poll_timeout(&mut self) -> Option<Instant> {
-        match self.phase {
-            Phase::Running => {
-                [self.wake.at(), self.work.poll_timeout()].into_iter().flatten().min()
-            }
-            Phase::Leaving { until } => Some(until),
-            Phase::Finished => None,
-        }
-    }
-
-    fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
-    }
-}
 
 impl<W: Work> Client<W> {
     pub(super) fn take(&mut self, id: ConnectionId) -> Option<PooledConnection> {
@@ -202,7 +40,7 @@ impl<W: Work> Client<W> {
         let transport = match self.transport_to(now, &origin.host, origin.scheme) {
             Ok(transport) => transport,
             Err(failure) => {
-                let failure = self.failure(&destination, failure);
+                let failure = Failure::of_transport(&destination, failure, &self.settings);
                 let doomed = self.pool.waiting(id);
                 return self.doom(now, doomed, failure);
             }
@@ -243,7 +81,7 @@ impl<W: Work> Client<W> {
     }
 
     /// The server will send nothing more.
-    fn end_of_input(&mut self, now: Instant, mut connection: PooledConnection) {
+    pub(super) fn end_of_input(&mut self, now: Instant, mut connection: PooledConnection) {
         // Where nothing was under way, how the server says goodbye does not matter.
         let truncation = if connection.is_idle() { Truncation::Ignored } else { Truncation::Fails };
         let ended = self.drive(now, &mut connection, |transport, events| {
@@ -259,18 +97,24 @@ impl<W: Work> Client<W> {
     }
 
     /// A connection's transport has failed.
-    fn fail(&mut self, now: Instant, connection: PooledConnection, failure: transport::Failure) {
-        let failure = self.failure(&connection.exchanges.destination, failure);
+    pub(super) fn fail(
+        &mut self,
+        now: Instant,
+        connection: PooledConnection,
+        failure: transport::Failure,
+    ) {
+        let destination = &connection.exchanges.destination;
+        let failure = Failure::of_transport(destination, failure, &self.settings);
         self.lose(now, connection, failure);
     }
 
-    fn failure(&self, destination: &Destination, failure: transport::Failure) -> Failure {
-        let transport = self.config.transport;
-        failure_at(destination, failure, self.config.timeouts.connect, transport.offer)
-    }
-
     /// A connection is lost, and `failure` tells why.
-    fn lose(&mut self, now: Instant, mut connection: PooledConnection, failure: Failure) {
+    pub(super) fn lose(
+        &mut self,
+        now: Instant,
+        mut connection: PooledConnection,
+        failure: Failure,
+    ) {
         self.settle(now, &mut connection);
         let streams = std::mem::take(&mut connection.exchanges.streams);
         let (origin, id) = (connection.exchanges.origin, connection.exchanges.connection);
@@ -295,7 +139,7 @@ impl<W: Work> Client<W> {
 
     /// Whether a connect that failed is followed by one to the host's next address.
     fn turns_to_another_address(&mut self, connection: &PooledConnection) -> bool {
-        let is_connecting = connection.transport.phase() == Of::Connecting;
+        let is_connecting = connection.transport.phase() == ConnectionPhase::Connecting;
         if !is_connecting || connection.socket.is_some() {
             return false;
         }
@@ -346,7 +190,7 @@ impl<W: Work> Client<W> {
     }
 
     /// Lets the connection and its socket go; their numbers are free.
-    fn release(&mut self, connection: PooledConnection) {
+    pub(super) fn release(&mut self, connection: PooledConnection) {
         if let Some(socket) = connection.socket {
             self.actions.push_back(Action::Close(socket));
         }
@@ -373,7 +217,7 @@ impl<W: Work> Client<W> {
 
     /// Looks whether a connection's time has come: its machine's time-out, or the end of patience with
     /// its connect.
-    fn check_connection(&mut self, now: Instant, id: ConnectionId) {
+    pub(super) fn check_connection(&mut self, now: Instant, id: ConnectionId) {
         let Some(mut connection) = self.take(id) else { return };
         if connection.is_closing() {
             return self.keep(connection);
@@ -424,7 +268,7 @@ impl<W: Work> Client<W> {
     }
 
     /// Whoever has not heard why by now is not told.
-    fn leave_at_once(&mut self) {
+    pub(super) fn leave_at_once(&mut self) {
         for index in 0..self.connections.len() {
             if let Some(connection) = self.connections[index].take() {
                 self.release(connection);

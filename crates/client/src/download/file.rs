@@ -40,14 +40,14 @@ pub(super) struct Part {
     pub(super) at: u64,
     /// Where the body ends; None where nobody says.
     pub(super) end: Option<u64>,
-    pub(super) standing: Standing,
+    pub(super) state: PartState,
     /// Bytes of a body that nobody wants.
     pub(super) dropped: u64,
 }
 
 /// How far a request has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum PartState {
     /// No answer yet.
     Awaiting,
     /// The file's bytes come.
@@ -104,7 +104,7 @@ impl File {
         let own = || parts.values().filter(|part| part.file == index);
         let under_way = own().count();
         // An answer that was none of the file is waited for: what it means comes with its end.
-        let is_settled = own().all(|part| !matches!(part.standing, Standing::Over(_)));
+        let is_settled = own().all(|part| !matches!(part.state, PartState::Over(_)));
         if under_way > 0 && !(self.splits && under_way < connections && is_settled) {
             return None;
         }
@@ -112,7 +112,7 @@ impl File {
             return Some(None);
         }
         let mut taken = self.kept.clone();
-        for part in own().filter(|part| part.standing != Standing::Cancelled) {
+        for part in own().filter(|part| part.state != PartState::Cancelled) {
             taken.insert(part.asked.clone().unwrap_or(0..u64::MAX));
         }
         let length = self.version.as_ref().and_then(|version| version.length);
@@ -165,6 +165,6 @@ impl File {
 
 impl Part {
     pub(super) fn new(file: usize, asked: Option<Range<u64>>) -> Self {
-        Self { file, asked, at: 0, end: None, standing: Standing::Awaiting, dropped: 0 }
+        Self { file, asked, at: 0, end: None, state: PartState::Awaiting, dropped: 0 }
     }
 }

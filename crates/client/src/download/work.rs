@@ -1,7 +1,7 @@
 //! A download as its client drives it: requests out, answers and bytes in.
 
 use super::answer;
-use super::file::{Part, Standing};
+use super::file::{Part, PartState};
 use super::{Download, FileId, Note, Refusal, Sink};
 use crate::failure::Hope;
 use crate::fetch::{FetchId, FetchSpec};
@@ -36,7 +36,7 @@ impl<S: Sink> Work for Download<S> {
 
     fn handle_head(&mut self, now: Instant, id: FetchId, head: &ResponseHead) {
         let Some(part) = self.parts.get(&id) else { return };
-        if part.standing != Standing::Awaiting {
+        if part.state != PartState::Awaiting {
             return;
         }
         let index = part.file;
@@ -53,16 +53,16 @@ impl<S: Sink> Work for Download<S> {
     fn handle_body(&mut self, now: Instant, id: FetchId, bytes: &[u8]) {
         let Some(part) = self.parts.get_mut(&id) else { return };
         let index = part.file;
-        match &part.standing {
-            Standing::Body => {}
-            Standing::Over(_) => {
+        match &part.state {
+            PartState::Body => {}
+            PartState::Over(_) => {
                 part.dropped += bytes.len() as u64;
                 if part.dropped > LONGEST_REST {
                     self.cancels.push_back(id);
                 }
                 return;
             }
-            Standing::Awaiting | Standing::Cancelled => return,
+            PartState::Awaiting | PartState::Cancelled => return,
         }
         let from = part.at;
         part.at += bytes.len() as u64;
@@ -78,7 +78,7 @@ impl<S: Sink> Work for Download<S> {
     }
 
     fn poll_buffer(&mut self, id: FetchId, at_most: u64) -> Option<&mut [u8]> {
-        let part = self.parts.get(&id).filter(|part| part.standing == Standing::Body)?;
+        let part = self.parts.get(&id).filter(|part| part.state == PartState::Body)?;
         let left = part.end.map_or(at_most, |end| at_most.min(end - part.at));
         self.sink.room(FileId(part.file), part.at, left)
     }

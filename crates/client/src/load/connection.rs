@@ -131,17 +131,18 @@ impl LoadConnection {
             loss: None,
         };
         let done = act(transport, &mut events);
-        events.handle_echoes();
+        if events.echoes.is_some() {
+            events.handle_echoes();
+        }
         self.answers += events.answers;
-        let loss = events.loss;
-        let is_open = self.echoes.as_ref().is_none_or(|echoes| echoes.is_open);
-        if self.stage == Stage::Securing && is_open && transport.protocol().is_some() {
-            self.stage = Stage::Open;
+        if let Some(loss) = events.loss {
+            return Err(loss);
         }
-        match loss {
-            Some(loss) => Err(loss),
-            None => Ok(done?),
+        if self.stage == Stage::Securing && transport.protocol().is_some() {
+            let is_open = self.echoes.as_ref().is_none_or(|echoes| echoes.is_open);
+            self.stage = if is_open { Stage::Open } else { Stage::Securing };
         }
+        Ok(done?)
     }
 
     pub(super) fn is_ready(&self) -> bool {
@@ -162,6 +163,7 @@ impl LoadConnection {
     }
 
     /// Whether it could take a request now, of `streams` at a time.
+    #[inline]
     pub(super) fn takes_request(&self, streams: usize) -> bool {
         if self.stage != Stage::Open || self.pending.len() >= streams {
             return false;
@@ -176,6 +178,7 @@ impl LoadConnection {
     }
 
     /// Makes a request. What could not be made comes back.
+    #[inline]
     pub(super) fn start(
         &mut self,
         now: Instant,
@@ -214,21 +217,21 @@ impl LoadConnection {
     }
 
     /// Whether the connection has nothing under way and takes nothing more.
+    #[inline]
     pub(super) fn is_over(&self) -> bool {
-        let Some(machine) = self.transport().and_then(Connection::ready_machine) else {
-            return false;
-        };
-        match &self.echoes {
-            Some(echoes) => echoes.over.is_some() && self.pending.is_empty(),
-            None => match machine.state() {
-                ConnectionState::Open => false,
-                ConnectionState::Draining => self.pending.is_empty(),
-                ConnectionState::Closed => true,
-            },
+        if let Some(echoes) = &self.echoes {
+            return echoes.over.is_some() && self.pending.is_empty();
+        }
+        let machine = self.transport().and_then(Connection::ready_machine);
+        match machine.map(proto::Connection::state) {
+            None | Some(ConnectionState::Open) => false,
+            Some(ConnectionState::Draining) => self.pending.is_empty(),
+            Some(ConnectionState::Closed) => true,
         }
     }
 
     /// Appends what is to be sent.
+    #[inline]
     pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, limit: usize) {
         self.write_frames(now);
         if let Some(transport) = &mut self.transport {
@@ -237,6 +240,7 @@ impl LoadConnection {
     }
 
     /// Whether the driver is to be told now that there is something to send.
+    #[inline]
     pub(super) fn poll_wants_transmit(&mut self, now: Instant) -> bool {
         self.write_frames(now);
         self.transport.as_mut().is_some_and(Connection::poll_wants_transmit)
@@ -247,6 +251,7 @@ impl LoadConnection {
         self.transport().is_some_and(Connection::is_transmitting)
     }
 
+    #[inline]
     fn write_frames(&mut self, now: Instant) {
         if let Some(echoes) = &mut self.echoes
             && let Some(machine) = self.transport.as_mut().and_then(Connection::machine)

@@ -234,9 +234,9 @@ impl Load {
         let Self { connections, servers, ledger, prepared, .. } = self;
         let connection = &mut connections[number];
         let server = &mut servers[connection.server];
-        let was_ready = connection.is_ready();
+        let was_securing = connection.stage == Stage::Securing && !connection.is_ready();
         let driven = connection.drive(now, Reporting { ledger, server, prepared }, act);
-        if !was_ready {
+        if was_securing {
             self.note_ready(number);
         }
         driven

@@ -1,0 +1,85 @@
+//! What the driver tells, and what it is told.
+
+use super::{Conversation, Phase, Stage, WebSocketClient};
+use crate::failure::Failure;
+use endpoint::{Accepted, Action, EndPoint, SendBuf, SocketError, SocketId};
+use std::net::SocketAddr;
+use transport::Truncation;
+use unit::Instant;
+
+impl<C: Conversation> EndPoint for WebSocketClient<C> {
+    fn handle_start(&mut self, now: Instant) {
+        self.begin(now);
+    }
+
+    fn handle_accepted(&mut self, _now: Instant, _accepted: Accepted) -> Option<SocketId> {
+        None
+    }
+
+    fn handle_connected(&mut self, now: Instant, _socket: SocketId, _local: SocketAddr) {
+        self.drive(now, |transport, events| transport.handle_connected(now, events));
+    }
+
+    fn handle_bytes(&mut self, now: Instant, _socket: SocketId, bytes: &[u8]) {
+        self.drive(now, |transport, events| transport.handle_bytes(now, bytes, events));
+    }
+
+    fn handle_eof(&mut self, now: Instant, _socket: SocketId) {
+        // What is cut off within TLS is cut off within the WebSocket too, which tells.
+        self.drive(now, |transport, events| transport.handle_eof(now, Truncation::Ignored, events));
+        if let Phase::Running(running) = &self.phase {
+            let destination = running.destination.clone();
+            self.fail(now, &Failure::Closed { destination });
+        }
+    }
+
+    fn handle_error(&mut self, now: Instant, _socket: SocketId, error: SocketError) {
+        let Phase::Running(running) = &self.phase else { return };
+        let phase = running.transport.phase();
+        let failure = Failure::of_socket(&running.destination, error, phase, &self.settings);
+        self.end(now, Some(&failure), None);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, _socket: SocketId, out: &mut SendBuf, limit: usize) {
+        self.drive(now, |transport, events| {
+            transport.poll_transmit(now, out, limit);
+            transport.drain_events(now, events);
+            Ok(())
+        });
+    }
+
+    fn wants_transmit(&self, _socket: SocketId) -> bool {
+        matches!(&self.phase, Phase::Running(running) if running.transport.is_transmitting())
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.drive(now, |transport, events| {
+            let timed = transport.handle_timeout(now, events);
+            events.stream.handle_timeout(now);
+            timed
+        });
+        if self.deadline().is_some_and(|at| at <= now)
+            && let Some(limit) = self.config.timeouts.whole
+        {
+            self.fail(now, &Failure::TooSlow { limit });
+        }
+    }
+
+    fn handle_stop(&mut self, now: Instant) {
+        self.fail(now, &Failure::Stopped);
+    }
+
+    fn poll_timeout(&mut self) -> Option<Instant> {
+        let Phase::Running(running) = &self.phase else { return None };
+        let next = match running.stage {
+            Stage::Open if running.stream.takes_messages() => self.conversation.poll_timeout(),
+            _ => None,
+        };
+        let own = [running.transport.poll_timeout(), running.stream.poll_timeout()];
+        [self.deadline(), next].into_iter().chain(own).flatten().min()
+    }
+
+    fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+}

@@ -9,6 +9,8 @@ use std::process::Command;
 
 const PLAN: &[(&str, &[&str])] = &[
     ("unit", &[]),
+    // For dev-dependencies alone: no crate lists it.
+    ("testing", &[]),
     ("trace", &["unit"]),
     ("wire", &["trace", "unit"]),
     ("link", &["trace", "unit"]),

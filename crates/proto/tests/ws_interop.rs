@@ -174,7 +174,7 @@ fn the_autobahn_suite_finds_every_quick_case_of_our_client_ok() {
 }
 
 #[test]
-#[ignore = "takes minutes: cargo test --release -p proto --test ws_interop -- --ignored"]
+#[ignore = "takes minutes: ./test --all"]
 fn the_autobahn_suite_finds_every_case_of_our_client_ok() {
     autobahn(r#"["*"]"#);
 }

@@ -25,7 +25,7 @@ fn python(module: &str, arguments: &[&Path]) -> Option<Output> {
 /// A run of eight blocks, its rows as CSV in `rows.csv`.
 fn ran(bench: &Bench) {
     bench.write("tiny.toml", experiment("rtt=20ms,down=20mbit,up=20mbit", 8));
-    bench.run(&["race", "tiny.toml", "--out", "run"]).said(0, &[]);
+    bench.race_whole("tiny.toml", "run", &[]);
     let csv = bench.run(&["report", "run", "--csv"]);
     csv.said(0, &[]);
     bench.write("rows.csv", csv.out);

@@ -1,7 +1,6 @@
 //! A page of a hundred images from other people's servers over loopback, where they are installed.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test fail with it")]
-#![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
 use client::{Client, ClientConfig, PageLoad, Place, Transport};
 use os::reactor::{Reactor, ReactorSettings, Stop};
@@ -134,7 +133,7 @@ fn installed(program: &str) -> bool {
     let on_path = ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
     let found = on_path.iter().any(|folder| Path::new(folder).join(program).exists());
     if !found {
-        eprintln!("skipped: {program} is not installed");
+        testing::skip(format_args!("{program} is not installed: ./peers install"));
     }
     found
 }

@@ -1,7 +1,6 @@
 //! Our WebSocket client against other people's servers over loopback: Python's websockets and Node's ws.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test fail with it")]
-#![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
 use client::{
     ClientConfig, EchoSocket, Message, Pattern, Place, Transport, WebSocketClient, WebSocketConfig,
@@ -25,14 +24,14 @@ struct Server {
 }
 
 impl Server {
-    /// None, said aloud, where `packages` of `program` are not there.
+    /// None, and a skip, where `packages` of `program` are not there.
     fn start((program, script, packages): (&str, &str, &str), secured: bool) -> Option<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let said = Command::new(root.join("../../peers")).arg("path").output().unwrap();
         let kept =
             Path::new(String::from_utf8_lossy(&said.stdout).trim()).join("..").join(packages);
         if !kept.exists() {
-            eprintln!("unsupported: {packages} is not installed (./peers install)");
+            testing::skip(format_args!("{packages} is not installed: ./peers install"));
             return None;
         }
         let name = format!("client-ws-{packages}-{secured}-{}", std::process::id());
@@ -49,7 +48,7 @@ impl Server {
         }
         command.current_dir(&folder).stdin(Stdio::null()).stdout(Stdio::piped());
         let Ok(child) = command.spawn() else {
-            eprintln!("unsupported: {program} is not installed (apt-get install it)");
+            testing::skip(format_args!("{program} is not installed: ./peers install"));
             return None;
         };
         let mut server = Self { child, folder, authority, port: 0 };

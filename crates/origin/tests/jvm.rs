@@ -1,6 +1,6 @@
 //! Clients on the JVM (adapters/jvm) against the origin: each is asked by the subject contract, its files are compared byte
-//! for byte, and what it says of protocol and connections is held against the origin's own log. What is not installed is
-//! named in a line that begins with `unsupported:`.
+//! for byte, and what it says of protocol and connections is held against the origin's own log. What is not installed
+//! is skipped (`testing::skip`).
 #![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
 
 mod support;
@@ -68,17 +68,16 @@ impl Testimony {
     }
 }
 
-/// The command of a subject's declaration; None, said aloud, where its jars are not there.
+/// The command of a subject's declaration; None, and a skip, where its jars are not there.
 fn command(subject: &str) -> Option<Command> {
     if !has("java", "-version", "./peers install") {
         return None;
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let home = Command::new(root.join("peers")).arg("home").output().ok()?;
-    let home = String::from_utf8(home.stdout).ok()?.trim().to_owned();
+    let home = Command::new(root.join("peers")).arg("home").output().unwrap();
+    let home = String::from_utf8(home.stdout).unwrap().trim().to_owned();
     if !Path::new(&home).join("jvm").join(subject).is_dir() {
-        let line = format!("unsupported: {subject} is not built; get it by: ./peers install\n");
-        let _nobody_hears = std::io::stderr().write_all(line.as_bytes());
+        testing::skip(format_args!("{subject} is not built: ./peers install"));
         return None;
     }
     let declaration = std::fs::read_to_string(root.join(format!("subjects/{subject}.toml")));

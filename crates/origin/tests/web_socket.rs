@@ -103,7 +103,7 @@ fn the_autobahn_suite_finds_every_quick_case_ok() {
 }
 
 #[test]
-#[ignore = "takes minutes: cargo test --release -p origin --test web_socket -- --ignored"]
+#[ignore = "takes minutes: ./test --all"]
 fn the_autobahn_suite_finds_every_case_ok() {
     autobahn(r#"["*"]"#);
 }

@@ -1,5 +1,5 @@
 //! Real pages' recordings, read where they lie (`../shared/hars` from the repository's root), and loaded
-//! over an idealised network in virtual time. A clone that lacks them says so and goes on.
+//! over an idealised network in virtual time. A clone that lacks them skips these tests.
 
 // Lints know functions of a `#[cfg(test)]` module for test code, but not those of a test's own crate.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::explicit_write)]
@@ -7,7 +7,6 @@
 use page::har::{self, Assumptions, Dependencies, HarOptions, Recording, Think};
 use page::{Browser, Counts, Load, ResourceId};
 use std::collections::BinaryHeap;
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 use unit::{ByteSize, Instant};
@@ -19,8 +18,7 @@ fn file(name: &str) -> Option<Vec<u8>> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/hars").join(name);
     let bytes = std::fs::read(&path).ok();
     if bytes.is_none() {
-        // Not `eprintln!`, which the test harness keeps to itself when the test passes.
-        writeln!(std::io::stderr(), "skipped: {} is not there", path.display()).unwrap();
+        testing::skip(format_args!("{} is not there", path.display()));
     }
     bytes
 }

@@ -1,5 +1,5 @@
-//! HTTP/2 against other people's programs, in clear on loopback. A program that is not installed is
-//! named in a line that begins with `unsupported:`.
+//! HTTP/2 against other people's programs, in clear on loopback. What is not installed is skipped
+//! (`testing::skip`).
 
 mod support;
 

@@ -1,12 +1,11 @@
-//! SPDY against node-spdy in both directions, in clear on loopback. What is not installed is named in a
-//! line that begins with `unsupported:`.
+//! SPDY against node-spdy in both directions, in clear on loopback. What is not installed is skipped
+//! (`testing::skip`).
 
 mod support;
 
 use proto::schedule::RoundRobin;
 use proto::spdy::{Client, Server, Settings, Version};
 use proto::{ClientConnection, Event, Fin, RequestHead, Scheme};
-use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
@@ -18,15 +17,13 @@ use trace::Tracer;
 
 const INSTALL: &str = "./peers install";
 
-/// Node with a script and with node-spdy in reach; None, said aloud, without it.
+/// Node with a script and with node-spdy in reach; None, and a skip, without it.
 fn node(script: &str) -> Option<Command> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let path = Command::new(root.join("peers")).arg("node-path").output().ok()?;
-    let modules = PathBuf::from(String::from_utf8(path.stdout).ok()?.trim());
+    let path = Command::new(root.join("peers")).arg("node-path").output().expect("./peers runs");
+    let modules = PathBuf::from(String::from_utf8(path.stdout).expect("a path").trim());
     if !modules.join("spdy").is_dir() {
-        // Not `eprintln`, which the harness captures.
-        let line = format!("unsupported: node-spdy is not installed; get it by: {INSTALL}\n");
-        let _ = std::io::stderr().write_all(line.as_bytes());
+        testing::skip(format_args!("node-spdy is not installed: {INSTALL}"));
         return None;
     }
     let mut command = Command::new("node");

@@ -130,7 +130,7 @@ impl Talk {
     }
 }
 
-/// Where `./peers` keeps what Debian does not package; None, said aloud, where `part` is not there.
+/// Where `./peers` keeps what Debian does not package; None, and a skip, where `part` is not there.
 fn kept(part: &str) -> Option<PathBuf> {
     let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers");
     let said = Command::new(peers).arg("path").output().unwrap();
@@ -138,8 +138,7 @@ fn kept(part: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    let line = format!("unsupported: {part} is not installed (./peers install)\n");
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    testing::skip(format_args!("{part} is not installed: ./peers install"));
     None
 }
 
@@ -175,7 +174,7 @@ fn the_autobahn_suite_finds_every_quick_case_of_our_client_ok() {
 }
 
 #[test]
-#[ignore = "takes minutes: cargo test --release -p proto --test ws_interop -- --ignored"]
+#[ignore = "takes minutes: ./test --all"]
 fn the_autobahn_suite_finds_every_case_of_our_client_ok() {
     autobahn(r#"["*"]"#);
 }

@@ -1,7 +1,6 @@
 //! TLS against OpenSSL and curl over loopback, where they are installed.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test fail with it")]
-#![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
 use endpoint::SendBuf;
 use secure::{
@@ -50,7 +49,7 @@ impl Drop for Peer {
 fn installed(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok();
     if !found {
-        eprintln!("skipped: {program} is not installed");
+        testing::skip(format_args!("{program} is not installed: ./peers install"));
     }
     found
 }

@@ -1,9 +1,7 @@
 //! What the audit sees of a trial: figures in rows and reports, and faults planted one by one: a protocol that was not
 //! asked for, programs on every core, a clock that is set, a client that is suspended.
 
-use crate::bench::{
-    Bench, Running, SLOW, all_outcomes, experiment, trials_run_here, unsupported, wirelap,
-};
+use crate::bench::{Bench, Running, SLOW, all_outcomes, experiment, trials_run_here, wirelap};
 use crate::load::{Load, cores};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -151,7 +149,7 @@ fn programs_on_every_core_are_seen_and_spoil_the_trials_beside_them() {
         return;
     }
     if machine_cores() != cores() {
-        return unsupported("a hog on every core: not all cores of this machine may be used");
+        return testing::skip("a hog on every core: not all cores of this machine may be used");
     }
     let bench = Bench::alone();
     bench.write("slow.toml", experiment(SLOW, 4));
@@ -190,10 +188,10 @@ fn a_program_on_a_core_of_the_trials_spoils_quick_loads_though_nothing_is_very_l
         return;
     }
     if cores() < 2 || machine_cores() != cores() {
-        return unsupported("a hog beside the link: it has no core of its own here");
+        return testing::skip("a hog beside the link: it has no core of its own here");
     }
     if !Command::new("taskset").arg("--version").output().is_ok_and(|ran| ran.status.success()) {
-        return unsupported("a hog beside the link: there is no taskset");
+        return testing::skip("a hog beside the link: there is no taskset");
     }
     let bench = Bench::alone();
     bench.write("quick.toml", experiment("lan", 4).replace("1kB", "20kB"));
@@ -213,7 +211,7 @@ fn a_program_on_a_core_of_the_trials_spoils_quick_loads_though_nothing_is_very_l
         }
         let figures = figures(&bench.path(&run));
         if figures.values().all(|figures| figures[figure] == 0.0) {
-            return unsupported("a hog beside a trial: this kernel does not tell who waited");
+            return testing::skip("a hog beside a trial: this kernel does not tell who waited");
         }
         let mut told = 0;
         for (key, outcome, reason) in all_outcomes(&bench.path(&run)) {
@@ -265,7 +263,7 @@ fn a_wall_clock_that_is_set_makes_the_trial_invalid_and_its_block_runs_again() {
         .current_dir(&bench.folder)
         .output();
     if !built.is_ok_and(|output| output.status.success()) {
-        return unsupported("setting a clock: there is no C compiler");
+        return testing::skip("setting a clock: there is no C compiler");
     }
     bench.write("slow.toml", experiment(SLOW, 1));
     let file = bench.path("set");

@@ -337,16 +337,11 @@ pub(crate) fn is_root() -> bool {
     uid() == 0
 }
 
-/// Says why a test cannot run here.
-pub(crate) fn unsupported(why: &str) {
-    eprintln!("unsupported: {why}");
-}
-
-/// Whether trials can run here; says so where they cannot.
+/// Whether trials can run here. Where they cannot, the test is skipped.
 pub(crate) fn trials_run_here() -> bool {
     let doctor = Command::new(wirelap()).arg("doctor").output().unwrap();
     if !doctor.status.success() {
-        unsupported(&format!("trials: {}", String::from_utf8_lossy(&doctor.stdout)));
+        testing::skip(format!("trials: {}", String::from_utf8_lossy(&doctor.stdout)));
     }
     doctor.status.success()
 }

@@ -64,7 +64,7 @@ fn a_link_beyond_the_machine_is_refused_with_what_it_can_hold() {
         let result: Value = serde_json::from_str(&result).unwrap();
         let spare = result["host"]["calibration"]["spare_cpu"].as_f64().unwrap();
         assert!(spare < 0.8, "100 Gbit/s was not refused with {spare} of the processor ours");
-        return;
+        return testing::skip("a refused link: the machine is too busy to know its bounds");
     }
     ran.said(3, &["100000 Mbit/s is more than this machine forwards", "choose a rate below"]);
     assert!(!bench.path("run").exists(), "a refused race leaves no folder");

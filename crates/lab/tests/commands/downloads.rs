@@ -1,6 +1,6 @@
 //! `race jvm-downloads`, in small: what is there is measured, told with what it took, and set beside what was published.
 
-use crate::bench::{Bench, outcomes, trials_run_here, unsupported};
+use crate::bench::{Bench, outcomes, trials_run_here};
 
 #[test]
 fn the_fast_race_of_downloaders_tells_what_each_took_and_judges_the_published_findings() {
@@ -16,7 +16,7 @@ fn the_fast_race_of_downloaders_tells_what_each_took_and_judges_the_published_fi
         let reason = reason.clone().unwrap_or_default();
         match outcome.as_str() {
             "measured" => {}
-            "unsupported" => unsupported(&format!("{key}: {reason}")),
+            "unsupported" => testing::skip(format!("{key}: {reason}")),
             _ => panic!("{key} {outcome}: {reason}"),
         }
     }

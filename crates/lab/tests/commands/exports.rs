@@ -1,23 +1,31 @@
 //! What a run exports, read by other people's programs.
 
-use crate::bench::{Bench, experiment, trials_run_here, unsupported};
+use crate::bench::{Bench, experiment, trials_run_here};
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Runs Python where it has `module`; says so where it has not.
+/// Runs Python where it has `module`; None, and a skip, where it has not.
 fn python(module: &str, arguments: &[&Path]) -> Option<Output> {
-    let has = Command::new("python3").args(["-c", &format!("import {module}")]).output();
+    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers");
+    let home = Command::new(peers).arg("home").output().unwrap();
+    let modules = Path::new(String::from_utf8_lossy(&home.stdout).trim()).join("science");
+    let python = |arguments: &[&OsStr]| {
+        Command::new("python3").env("PYTHONPATH", &modules).args(arguments).output()
+    };
+    let has = python(&["-c".as_ref(), format!("import {module}").as_ref()]);
     if !has.is_ok_and(|output| output.status.success()) {
-        unsupported(&format!("no {module}: python3 -m pip install {module}"));
+        testing::skip(format!("Python's {module} is not installed: ./peers install"));
         return None;
     }
-    Some(Command::new("python3").args(arguments).output().unwrap())
+    let arguments: Vec<&OsStr> = arguments.iter().map(|path| path.as_os_str()).collect();
+    Some(python(&arguments).unwrap())
 }
 
 /// A run of eight blocks, its rows as CSV in `rows.csv`.
 fn ran(bench: &Bench) {
     bench.write("tiny.toml", experiment("rtt=20ms,down=20mbit,up=20mbit", 8));
-    bench.run(&["race", "tiny.toml", "--out", "run"]).said(0, &[]);
+    bench.race_whole("tiny.toml", "run", &[]);
     let csv = bench.run(&["report", "run", "--csv"]);
     csv.said(0, &[]);
     bench.write("rows.csv", csv.out);

@@ -2,7 +2,6 @@
 
 use crate::bench::{
     Bench, Ran, SLOW, all_outcomes, experiment, is_root, outcomes, signal, trials_run_here,
-    unsupported,
 };
 use std::fs;
 use std::process::Command;
@@ -39,7 +38,7 @@ pub(crate) fn can(wrapper: &[&str], line: &str) -> bool {
     let works = Command::new(wrapper[0]).args(&wrapper[1..]).args(["sh", "-c", line]).output();
     let works = works.is_ok_and(|output| output.status.success());
     if !works {
-        unsupported(&format!("`{}` does not work here", wrapper.join(" ")));
+        testing::skip(format!("`{}` does not work here", wrapper.join(" ")));
     }
     works
 }
@@ -107,7 +106,7 @@ fn a_full_disk_keeps_finished_rows_and_tells_how_to_go_on() {
 #[test]
 fn an_ordinary_user_races_without_root() {
     if !is_root() {
-        return unsupported(
+        return testing::skip(
             "becoming another user needs root; the other tests run without it already",
         );
     }
@@ -115,7 +114,7 @@ fn an_ordinary_user_races_without_root() {
     bench.write("tiny.toml", experiment("rtt=20ms,down=5mbit,up=5mbit", 6));
     let doctor = bench.shell_as_nobody("$W doctor");
     if doctor.code != 0 {
-        return unsupported(&format!("trials without root: {}", doctor.out));
+        return testing::skip(format!("trials without root: {}", doctor.out));
     }
     let ran = bench.shell_as_nobody("$W race tiny.toml --out run");
     ran.said(0, &[]);

@@ -1,6 +1,6 @@
 //! `wirelap link`: two programs of the user's, names, streams, exit codes.
 
-use crate::bench::{Bench, Ran, trials_run_here, unsupported};
+use crate::bench::{Bench, Ran, trials_run_here};
 
 fn link(bench: &Bench, words: &str) -> Ran {
     bench.shell(&[], &format!("$W link {words}"))
@@ -38,7 +38,7 @@ fn bytes_pass_over_ipv4_and_ipv6_with_standard_input() {
     bench.write("index.html", "from far");
     for address in ["-4", "-6"] {
         if address == "-6" && !std::path::Path::new("/proc/net/if_inet6").exists() {
-            crate::bench::unsupported("IPv6");
+            testing::skip("this kernel has no IPv6");
             continue;
         }
         let bind = if address == "-4" { "0.0.0.0:80" } else { "'[::]:80'" };
@@ -119,7 +119,7 @@ fn a_link_that_the_machine_cannot_hold_is_refused_with_what_it_can_before_anythi
         ran.code != 0
     };
     let Some(refused) = tried.find(is_refused) else {
-        return unsupported("a refused link: the machine is too busy to know its bounds");
+        return testing::skip("a refused link: the machine is too busy to know its bounds");
     };
     refused.said(3, &["is more than this machine forwards", "below", "--no-calibration"]);
     let _ = std::fs::remove_file(bench.path("ran"));

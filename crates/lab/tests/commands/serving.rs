@@ -1,6 +1,6 @@
 //! `wirelap serve`: what it refuses, before anything listens.
 
-use crate::bench::{Bench, Running, is_root, unsupported};
+use crate::bench::{Bench, Running, is_root};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -42,7 +42,7 @@ fn folders_that_cannot_be_served_are_told() {
     refused(&bench, &["none", "--listen", "127.0.0.1:0"], &["the folder none", "that is there"]);
     refused(&bench, &["file", "--listen", "127.0.0.1:0"], &["the folder file", "that is there"]);
     if !is_root() {
-        return unsupported("becoming nobody needs root");
+        return testing::skip("becoming nobody needs root");
     }
     fs::create_dir(bench.path("locked")).unwrap();
     let nobody =
@@ -69,7 +69,7 @@ fn certificates_and_keys_that_do_not_fit_are_told_by_file() {
         made.code == 0
     };
     if !key_pair("one") || !key_pair("two") {
-        return unsupported("openssl");
+        return testing::skip("openssl is not installed: ./peers install");
     }
     bench.write("garbage", "garbage");
     let cases: [(&str, &str, &str); 5] = [
@@ -142,8 +142,8 @@ fn congestion_controls_that_may_not_be_had_are_told_with_those_that_may() {
             let ran = bench.shell_as_nobody(&format!("$W serve . {} {name}", listen.join(" ")));
             ran.said(2, &[&format!("`{name}`"), "without privilege", &allowed]);
         }
-        (None, _) => unsupported("this kernel lets everybody have each congestion control"),
-        (_, false) => unsupported("becoming nobody needs root"),
+        (None, _) => testing::skip("this kernel lets everybody have each congestion control"),
+        (_, false) => testing::skip("becoming nobody needs root"),
     }
 }
 
@@ -157,7 +157,7 @@ fn list_of_congestion_controls(kind: &str) -> String {
 fn listeners_on_loopback_have_reno_unless_another_congestion_control_was_asked_for() {
     let bench = Bench::new();
     if bench.shell(&[], "ss -V").code != 0 {
-        return unsupported("ss (iproute2)");
+        return testing::skip("ss is not installed: apt-get install iproute2");
     }
     bench.write("file", "what stands in it");
     let hosts = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
@@ -192,7 +192,7 @@ fn serving(bench: &Bench, flags: &[&str]) -> Option<(Running, String)> {
     BufReader::new(running.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     if line.is_empty() {
         running.end().said(3, &["cannot set up io_uring", "--reactor epoll"]);
-        unsupported("io_uring");
+        testing::skip("this kernel has no io_uring for us");
         return None;
     }
     let address = line.trim().trim_start_matches("http://").trim_end_matches('/').to_owned();
@@ -203,7 +203,7 @@ fn serving(bench: &Bench, flags: &[&str]) -> Option<(Running, String)> {
 fn spdy_is_offered_only_where_it_was_asked_for() {
     let bench = Bench::new();
     if bench.shell(&[], "openssl version").code != 0 {
-        return unsupported("openssl");
+        return testing::skip("openssl is not installed: ./peers install");
     }
     for (flags, name, agreed) in [
         (&[][..], "spdy/3.1", "No ALPN negotiated"),

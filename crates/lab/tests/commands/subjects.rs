@@ -1,6 +1,6 @@
 //! Client subjects as users write them: a good one, and every way to be a bad one.
 
-use crate::bench::{Bench, outcomes, records, trials_run_here, unsupported};
+use crate::bench::{Bench, outcomes, records, trials_run_here};
 use serde_json::Value;
 use std::process::Command;
 
@@ -29,7 +29,7 @@ const HONEST: &str = "ready()\nfor f in job['fetches']: get(f)\nsay(event='done'
 fn python_runs_here() -> bool {
     let runs = Command::new("python3").arg("--version").output().is_ok_and(|o| o.status.success());
     if !runs {
-        unsupported("python3 is not here");
+        testing::skip("python3 is not installed");
     }
     runs && trials_run_here()
 }
@@ -118,7 +118,7 @@ fn rows_say_who_counted_what_both_ends_used_of_the_machine() {
     let groups = findings.iter().find(|finding| finding["name"] == "control groups").unwrap();
     if groups["state"] != "good" {
         assert_eq!(client["cpu_counter"], "wait4");
-        return unsupported(&format!("control groups: {}", groups["what"]));
+        return testing::skip(format!("control groups: {}", groups["what"]));
     }
     let counters = [&client["cpu_counter"], &server["cpu_counter"]];
     assert!(counters.iter().all(|counter| *counter != "wait4"), "{row:#}");
@@ -301,7 +301,7 @@ fn the_example_of_the_documentation_races_as_it_stands_there() {
     let modules = ["-MJSON::PP", "-MHTTP::Tiny", "-MTime::HiRes", "-e", "1"];
     let runs = Command::new("perl").args(modules).output().is_ok_and(|o| o.status.success());
     if !runs {
-        return unsupported("Perl with its core modules is not here");
+        return testing::skip("Perl with its core modules is not installed");
     }
     if !trials_run_here() {
         return;
@@ -417,7 +417,7 @@ fn the_built_in_clients_do_their_work_and_what_they_say_of_it_holds() {
             "unsupported" if key.contains("wirelap-get") => {
                 assert!(!key.starts_with("download"), "{key}: {reason}");
             }
-            "unsupported" => unsupported(&format!("{key}: {reason}")),
+            "unsupported" => testing::skip(format!("{key}: {reason}")),
             _ => panic!("{key} {outcome}: {reason}"),
         }
     }

@@ -1,7 +1,7 @@
 //! Whole runs whose verdict is known beforehand: planted slowness, a contender against itself, trials side by side
 //! against trials alone, and a machine under load.
 
-use crate::bench::{Bench, outcomes, trials_run_here, unsupported};
+use crate::bench::{Bench, outcomes, trials_run_here};
 use crate::load::Load;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -64,7 +64,7 @@ fn planted_slowness_is_found_as_what_it_is() {
         let told = told_of_b(&bench, &format!("by{slower}"), &planted(slower, 8), wrong);
         assert!(!is_one_of(&told, wrong), "{slower} ms: {told:#}");
         if !right.is_empty() && !is_one_of(&told, &[right]) {
-            unsupported(&format!("a {right}: the machine is too busy for it: {told:#}"));
+            testing::skip(format!("a {right}: the machine is too busy for it: {told:#}"));
         }
     }
 }
@@ -79,7 +79,7 @@ fn a_run_that_may_stop_early_does_so_where_the_difference_is_clear() {
     let told = race(&bench, "early", &toml, &["--sequential"])["verdicts"][0]["ranking"][0].clone();
     if told["verdict"] != "slower" {
         assert_eq!(told["verdict"], "undecided", "{told:#}");
-        return unsupported("a verdict: the machine is too busy for links to keep their times");
+        return testing::skip("a verdict: the machine is too busy for links to keep their times");
     }
     let ran = outcomes(&bench.path("early")).len();
     assert!(ran < 60, "{ran} of 80 trials");
@@ -140,7 +140,7 @@ fn trials_side_by_side_tie_with_the_same_trials_alone() {
     let logs: Vec<f64> =
         beside.iter().filter_map(|(key, beside)| Some((beside / alone.get(key)?).ln())).collect();
     if logs.len() < 8 {
-        return unsupported("a verdict: the machine is too busy for links to keep their times");
+        return testing::skip("a verdict: the machine is too busy for links to keep their times");
     }
     let walsh = WalshAverages::of(&logs);
     let rank = SignedRank::of(logs.len()).rank_within(0.05);
@@ -149,7 +149,7 @@ fn trials_side_by_side_tie_with_the_same_trials_alone() {
     let told = format!("{interval:?} of {logs:?}");
     assert!(-margin <= interval.high && interval.low <= margin, "{told}");
     if interval.low < -margin || margin < interval.high {
-        unsupported(&format!("a tie: the machine's load differed between the runs: {told}"));
+        testing::skip(format!("a tie: the machine's load differed between the runs: {told}"));
     }
 }
 
@@ -171,7 +171,7 @@ fn the_a_a_experiment_tells_its_share_of_false_differences() {
     let mut same = run("aa", "1");
     let comparisons = same["comparisons"].as_u64().unwrap_or(0);
     if comparisons < 3 {
-        return unsupported("comparisons: the machine is too busy for links to keep their times");
+        return testing::skip("comparisons: the machine is too busy for links to keep their times");
     }
     assert!(comparisons <= 4 && same["blocks"] == 10, "{same:#}");
     if more_than_chance(&same) {

@@ -1,6 +1,6 @@
 //! Disks that are full, and file systems that take no writes past the cache.
 
-use crate::bench::{Bench, Ran, unsupported};
+use crate::bench::{Bench, Ran};
 use crate::server::{Server, answer, content, put};
 
 /// Runs `line` with a file system of `size` mounted at `disk`, in namespaces of its own; None where that cannot
@@ -10,7 +10,7 @@ fn on_disk(bench: &Bench, size: &str, line: &str) -> Option<Ran> {
     let mount = format!("mount -t tmpfs -o size={size} none disk");
     let can = bench.shell(&["unshare", "--map-root-user", "--user", "--mount"], &mount);
     if can.code != 0 {
-        unsupported(&format!("a file system of its own: {}", can.err.trim()));
+        testing::skip(format!("a file system of its own: {}", can.err.trim()));
         return None;
     }
     let line = format!("{mount} && {line}");
@@ -79,7 +79,7 @@ fn a_file_system_without_direct_writes_gets_ordinary_ones() {
 #[test]
 fn a_folder_that_may_not_be_written_is_told() {
     if !crate::bench::is_root() {
-        return unsupported("becoming nobody needs root");
+        return testing::skip("becoming nobody needs root");
     }
     let bench = Bench::new();
     let server =

@@ -1,6 +1,6 @@
 //! What tests of other people's servers need: a program of the system, a port, a certificate, and the server under way.
 
-use crate::bench::{Bench, Running, unsupported};
+use crate::bench::{Bench, Running};
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ pub(crate) fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Where a program of the system is; says so where it is not.
+/// Where a program of the system is. None, and a skip, where it is not.
 pub(crate) fn program(name: &str) -> Option<String> {
     let folders = ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
     let found = folders.iter().map(|folder| format!("{folder}/{name}"));
     let found = found.into_iter().find(|path| Path::new(path).exists());
     if found.is_none() {
-        unsupported(name);
+        testing::skip(format_args!("{name} is not installed: ./peers install"));
     }
     found
 }
@@ -34,7 +34,7 @@ pub(crate) fn started(bench: &Bench, (program, args): (&str, &[&str]), port: u16
     panic!("{program} does not listen: {:?}", running.end());
 }
 
-/// Makes `cert.pem` and `key.pem` for localhost; says so where there is nothing to make them with.
+/// Makes `cert.pem` and `key.pem` for localhost. False, and a skip, without openssl.
 pub(crate) fn certify(bench: &Bench) -> bool {
     let made = bench.shell(&[], concat!(
         "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem ",
@@ -42,7 +42,7 @@ pub(crate) fn certify(bench: &Bench) -> bool {
         "-addext basicConstraints=critical,CA:FALSE"
     ));
     if made.code != 0 {
-        unsupported("openssl");
+        testing::skip("openssl makes no certificate: ./peers install");
     }
     made.code == 0
 }

@@ -1,14 +1,14 @@
 //! The short form of `bench/soak`: everything at once, for some seconds. Whether memory stays flat for minutes is the
 //! long form's to say.
 
-use crate::bench::{Bench, unsupported, wirelap};
+use crate::bench::{Bench, wirelap};
 use std::path::Path;
 
 #[test]
 fn a_short_soak_ends_with_level_memory_and_descriptors() {
     let bench = Bench::new();
     if bench.shell(&[], "python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))'").code != 0 {
-        return unsupported("python3, of 3.9 or later");
+        return testing::skip("python3 of 3.9 or later is not installed");
     }
     let soak = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/soak");
     let mut command = bench.command("python3");

@@ -1,6 +1,6 @@
 //! HTTP/3 between other people's clients and servers: carried, seen on the link and vouched for where a curl is at
 //! hand that has it, and unsupported with the way out where none is, or where an end is wirelap's own.
-use crate::bench::{Bench, outcomes, records, trials_run_here, unsupported};
+use crate::bench::{Bench, outcomes, records, trials_run_here};
 use serde_json::Value;
 use std::process::Command;
 
@@ -22,9 +22,11 @@ fn http3_is_carried_and_vouched_for_where_both_ends_have_it() {
     if !trials_run_here() {
         return;
     }
-    let Some(curl) = told("curl", "--version") else { return unsupported("curl is not here") };
+    let Some(curl) = told("curl", "--version") else {
+        return testing::skip("curl is not installed: ./peers install");
+    };
     if told("caddy", "version").is_none() {
-        return unsupported("caddy is not here");
+        return testing::skip("caddy is not installed: ./peers install");
     }
     let bench = Bench::new();
     bench.write("http3.toml", RACE);
@@ -49,7 +51,7 @@ fn http3_is_carried_and_vouched_for_where_both_ends_have_it() {
             assert_eq!(outcome, "unsupported", "{key}");
             assert!(reason.unwrap_or_default().contains("is built without HTTP/3"), "{key}");
         }
-        return unsupported("a curl with HTTP/3 is not here");
+        return testing::skip("this curl has no HTTP/3");
     }
     // A busy machine may spoil a trial; it never makes one fail.
     for (key, outcome, reason) in of("h3") {

@@ -1,6 +1,6 @@
 //! Other people's servers in trials of ours: the same bytes from each, faults in their own words, and nothing
 //! left behind.
-use crate::bench::{Bench, is_root, outcomes, signal, trials_run_here, unsupported};
+use crate::bench::{Bench, is_root, outcomes, signal, trials_run_here};
 use serde_json::Value;
 use std::fs;
 use std::process::Command;
@@ -78,7 +78,7 @@ fn every_server_gives_the_page_that_the_origin_gives() {
             let name = format!("{server} {transport} {tls}").replace('/', "");
             let (outcome, reason) = outcome(&bench, "run", &name);
             if outcome == "unsupported" {
-                unsupported(&format!("{name}: {reason}"));
+                testing::skip(format!("{name}: {reason}"));
                 continue;
             }
             assert_eq!(outcome, "measured", "{name}: {reason}");
@@ -116,7 +116,7 @@ fn servers_race_without_root() {
         return;
     }
     if !is_root() {
-        return unsupported(
+        return testing::skip(
             "becoming another user needs root; the other tests run without it already",
         );
     }
@@ -129,13 +129,13 @@ fn servers_race_without_root() {
     bench.write("servers.toml", text);
     let doctor = bench.shell_as_nobody("$W doctor");
     if doctor.code != 0 {
-        return unsupported(&format!("trials without root: {}", doctor.out));
+        return testing::skip(format!("trials without root: {}", doctor.out));
     }
     bench.shell_as_nobody("$W race servers.toml --out run").said(0, &[]);
     for server in servers {
         let (outcome, reason) = outcome(&bench, "run", server);
         match outcome.as_str() {
-            "unsupported" => unsupported(&format!("{server}: {reason}")),
+            "unsupported" => testing::skip(format!("{server}: {reason}")),
             // What the page is worth on a busy machine is not asked here.
             _ => assert!(matches!(&*outcome, "measured" | "invalid"), "{server}: {reason}"),
         }
@@ -149,7 +149,7 @@ fn the_files_have_the_bytes_that_the_origin_answers_with() {
         return;
     }
     if Command::new("curl").arg("--version").output().is_err() {
-        return unsupported("curl");
+        return testing::skip("curl is not installed: ./peers install");
     }
     let bench = Bench::new();
     // It is no server: it looks at what it was to serve and says so.
@@ -198,7 +198,7 @@ fn a_user_s_own_server_races_from_a_file_beside_the_experiment() {
         return;
     }
     if Command::new("python3").arg("--version").output().is_err() {
-        return unsupported("python3");
+        return testing::skip("python3 is not installed");
     }
     let bench = Bench::new();
     declare(
@@ -311,7 +311,7 @@ fn nothing_of_a_server_is_left_whoever_is_killed() {
          exec python3 -m http.server -b {address} -d {root} {port}\n\"\"\"\n",
     );
     if Command::new("python3").arg("--version").output().is_err() {
-        return unsupported("python3");
+        return testing::skip("python3 is not installed");
     }
     let slow = HEAD.replace("rtt=10ms,down=20mbit,up=20mbit", "rtt=300ms,down=1mbit,up=1mbit");
     bench.write("slow.toml", slow + PAGE + &contender("clan", "clan", "http/1.1", "none"));

@@ -1,5 +1,5 @@
-//! The origin on real sockets of loopback, and real programs as its peers. A peer that is missing is
-//! said aloud, past the test harness's capture.
+//! The origin on real sockets of loopback, and real programs as its peers. A peer that is missing
+//! is a skip (`testing::skip`).
 #![allow(dead_code, reason = "each test binary uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test's own machinery may panic")]
 
@@ -16,7 +16,6 @@ use os::files::{CacheSettings, Root};
 use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
 use os::tcp::Listener;
 use secure::{Authority, AuthoritySpec, ServerTls, ServerTlsOptions};
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -193,15 +192,15 @@ fn backend() -> Backend {
         return Backend::Epoll;
     }
     let Err(error) = Backend::IoUring.probe() else { return Backend::IoUring };
-    let _ = writeln!(std::io::stderr(), "unsupported: {error}; epoll serves instead");
+    testing::skip(format_args!("{error}; epoll serves instead"));
     Backend::Epoll
 }
 
-/// Whether `program` runs here. Where it does not, says so on the real standard error.
+/// Whether `program` runs here. Where it does not, the test is skipped.
 pub(crate) fn has(program: &str, probe: &str, remedy: &str) -> bool {
     let found = Command::new(program).arg(probe).output().is_ok();
     if !found {
-        let _ = writeln!(std::io::stderr(), "unsupported: {program} is not installed ({remedy})");
+        testing::skip(format_args!("{program} is not installed: {remedy}"));
     }
     found
 }
@@ -228,7 +227,7 @@ pub(crate) fn peer(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name).display().to_string()
 }
 
-/// Where `./peers` keeps what Debian does not package; None, said aloud, where `part` is not there.
+/// Where `./peers` keeps what Debian does not package; None, and a skip, where `part` is not there.
 pub(crate) fn kept(part: &str) -> Option<PathBuf> {
     let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers");
     let bin = run_text(&peers.display().to_string(), &["path"]);
@@ -236,6 +235,6 @@ pub(crate) fn kept(part: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    let _ = writeln!(std::io::stderr(), "unsupported: {part} is not installed (./peers install)");
+    testing::skip(format_args!("{part} is not installed: ./peers install"));
     None
 }

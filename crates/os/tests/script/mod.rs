@@ -8,7 +8,6 @@ use os::error::Os;
 use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
 use os::tcp::{Listener, Sharing};
 use std::collections::{HashMap, VecDeque};
-use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
 use unit::Instant;
@@ -151,10 +150,10 @@ pub(crate) fn listening(backend: Backend) -> Result<(Reactor, SocketAddr, Stop),
     Ok((reactor, address, stop))
 }
 
-/// Whether the kernel has `backend`. Where it does not, says so on the real standard error.
+/// Whether the kernel has `backend`. Where it does not, the test is skipped.
 pub(crate) fn is_there(backend: Backend) -> bool {
     let Err(error) = backend.probe() else { return true };
-    let _ = writeln!(std::io::stderr(), "unsupported: {error} ({})", error.remedy().unwrap_or("?"));
+    testing::skip(format_args!("{error} ({})", error.remedy().unwrap_or("?")));
     false
 }
 

@@ -1,5 +1,5 @@
-//! Blocking drivers on loopback sockets, and real programs as peers. A peer that is missing is said
-//! aloud, past the test harness's capture.
+//! Blocking drivers on loopback sockets, and real programs as peers. A peer that is missing is a
+//! skip (`testing::skip`).
 
 use bytes::Bytes;
 use endpoint::SendBuf;
@@ -18,14 +18,11 @@ use std::time::Duration;
 use trace::Tracer;
 use unit::Instant;
 
-/// Whether `program` runs here. Where it does not, says so on the real standard error.
+/// Whether `program` runs here. Where it does not, the test is skipped.
 pub(crate) fn has(program: &str, probe: &str, package: &str) -> bool {
     let found = Command::new(program).arg(probe).output().is_ok();
     if !found {
-        let _ = writeln!(
-            std::io::stderr(),
-            "unsupported: {program} is not installed (apt-get install {package})"
-        );
+        testing::skip(format_args!("{program} is not installed: apt-get install {package}"));
     }
     found
 }

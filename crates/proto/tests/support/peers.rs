@@ -1,6 +1,6 @@
 //! Other people's programs as children on loopback, in folders of their own, killed by handle.
 
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -38,7 +38,7 @@ impl Drop for Folder {
 pub struct Peer(Child);
 
 impl Peer {
-    /// Starts it and waits until it listens; None, said aloud, where the program is not there.
+    /// Starts it and waits until it listens; None, and a skip, where the program is not there.
     pub fn start(command: &mut Command, address: SocketAddr, install: &str) -> Option<Self> {
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let mut peer = match child {
@@ -79,7 +79,7 @@ impl Drop for Peer {
     }
 }
 
-/// Runs a client to its end; None, said aloud, where the program is not there.
+/// Runs a client to its end; None, and a skip, where the program is not there.
 pub fn run(command: &mut Command, install: &str) -> Option<Output> {
     match command.stdin(Stdio::null()).output() {
         Ok(output) => Some(output),
@@ -97,8 +97,5 @@ pub fn free_address() -> SocketAddr {
 }
 
 fn unsupported(command: &Command, install: &str) {
-    // Not `eprintln`, which the harness captures.
-    let program = command.get_program();
-    let line = format!("unsupported: {program:?} is not installed; get it by: {install}\n");
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    testing::skip(format_args!("{:?} is not installed: {install}", command.get_program()));
 }

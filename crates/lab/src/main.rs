@@ -19,14 +19,14 @@ mod trial;
 
 use clap::Parser;
 use cli::{Cli, Command};
-use error::Trouble;
+use error::CliError;
 use std::process::ExitCode;
 
 /// How requests of ours name their client.
 const VERSION_FIELD: &str = concat!("wirelap/", env!("CARGO_PKG_VERSION"));
 
 fn main() -> ExitCode {
-    let done: Result<ExitCode, Trouble> = match Cli::parse().command {
+    let done: Result<ExitCode, CliError> = match Cli::parse().command {
         Command::Race(args) => commands::race::run(&args),
         Command::Get(args) => commands::get::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
@@ -45,8 +45,8 @@ fn main() -> ExitCode {
         Command::Gauge => calibrate::gauge::run(),
         Command::Probe => calibrate::probe::run(),
     };
-    done.unwrap_or_else(|trouble| {
-        console::print_error(&trouble);
-        trouble.exit_code()
+    done.unwrap_or_else(|error| {
+        console::print_error(&error);
+        error.exit_code()
     })
 }

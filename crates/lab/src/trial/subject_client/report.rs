@@ -321,8 +321,11 @@ fn busy(processes: &[ProcessRun]) -> Option<f64> {
     for process in processes {
         let usage = client_use(process);
         // An adapter starts its client when it is ready itself.
-        let before =
-            if begun(process) == process.started { process.spent? } else { Duration::ZERO };
+        let before = if begun(process) == process.started {
+            process.cpu_until_ready?
+        } else {
+            Duration::ZERO
+        };
         cpu_ms += (usage.cpu_ms() - before.as_secs_f64() * 1e3).max(0.0);
         span += process.ended.since(ready_at(process));
     }
@@ -337,7 +340,7 @@ fn ready_at(process: &ProcessRun) -> Instant {
     process.transcript.ready.as_ref().map_or(process.started, |told| told.at)
 }
 
-fn done(process: &ProcessRun) -> contract::Done {
+fn done(process: &ProcessRun) -> contract::DoneLine {
     process.transcript.done.as_ref().map(|told| told.line.clone()).unwrap_or_default()
 }
 

@@ -1,5 +1,19 @@
-//! `wirelap`: the command line of the web transport laboratory. Each command has a file under
-//! `commands/`; this is the programme.
+//! `wirelap`: the command line of the web transport laboratory.
+//!
+//! A folder uses those below it and none above; a test holds that.
+//!
+//! ```text
+//! commands     a file for each command: it calls the other folders and prints what they find
+//! race         a run of an experiment: schedule, workers, rows, report
+//! trial        one trial, from its order to its row
+//! load         the parts of `wirelap load`
+//! get          the parts of `wirelap get`
+//! calibrate    what links are worth on this machine
+//! link         what passes the packets of two ends on, and their capture
+//! inputs       the files that an experiment names
+//! cli          every command and flag
+//! console, error, environment, machine ...    printing, exit codes, what the machine is
+//! ```
 
 mod calibrate;
 mod cli;

@@ -1,5 +1,5 @@
-//! Calibration: what the link machinery does on this machine, measured through the very machinery that trials use.
-//! Each measurement is a process of its own ([`gauge`]), whose two ends are processes too ([`probe`]).
+//! Calibration: how exact emulated links are on this machine. It is measured through the same code that trials use.
+//! Each measurement is a process of its own ([`gauge`]), and so is each of its two ends ([`probe`]).
 
 pub(crate) mod gauge;
 pub(crate) mod probe;

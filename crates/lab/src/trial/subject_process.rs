@@ -1,6 +1,6 @@
-//! One process of a client subject, from its start to its end: it is handed its job, the link carries its packets
-//! meanwhile, and what it says is kept with the time at which it came. The one rule: whatever it does, it costs
-//! bounded memory and bounded time, and every way out but the good one carries the subject's own words.
+//! One process of a client subject, from its start to its end. It is given its job; the link passes its packets on
+//! meanwhile; each line that it prints is kept with its time. The one rule: whatever it does, it costs bounded memory
+//! and bounded time, and a failure quotes the end of its standard error.
 
 use crate::link::path::NetworkPath;
 use crate::trial::outcome::failed;
@@ -19,10 +19,10 @@ use unit::Instant;
 /// How long a subject may take to end once it has said its last line.
 const END: Duration = Duration::from_secs(5);
 
-/// As much of its standard error as is kept: the end, where reasons stand.
+/// Bytes of its standard error that are kept: the last ones, where reasons stand.
 const STDERR_KEPT: usize = 4 * 1024;
 
-/// As much of it as a reason quotes.
+/// Characters of it that a reason quotes.
 const QUOTED: usize = 400;
 
 /// A process of a subject that is to be run.
@@ -37,7 +37,7 @@ pub(crate) struct SubjectProcess<'a> {
     pub(crate) server: BorrowedFd<'a>,
 }
 
-/// What a process came to that did its work.
+/// A process that did its work.
 pub(crate) struct ProcessRun {
     /// What it said.
     pub(crate) transcript: Transcript,
@@ -92,10 +92,9 @@ impl SubjectProcess<'_> {
             return Err(unsupported(self.name, output.reader.transcript(), &words));
         }
         let missing = output.reader.missing();
-        let transcript = output
-            .reader
-            .finish(ended)
-            .map_err(|violation| self.failed(&format!("talks nonsense: {violation}"), &words))?;
+        let transcript = output.reader.finish(ended).map_err(|violation| {
+            self.failed(&format!("broke the subject contract: {violation}"), &words)
+        })?;
         if transcript.done.is_none() || !exit.status.success() {
             let told = self.job.fetches.len() - missing;
             let how = how_it_ended(exit.status);
@@ -129,19 +128,25 @@ impl SubjectProcess<'_> {
             // The bytes first: what it said before it ended counts.
             let now = os::clock::now();
             output.read(now).map_err(|violation| {
-                self.failed(&format!("talks nonsense: {violation}"), &output.stderr_tail())
+                self.failed(
+                    &format!("broke the subject contract: {violation}"),
+                    &output.stderr_tail(),
+                )
             })?;
             if output.cpu_until_ready.is_none() && output.reader.transcript().ready.is_some() {
                 output.cpu_until_ready = child.cpu_time();
             }
             if let Some(exit) = child.wait(Some(Duration::ZERO)).map_err(failed)? {
                 output.drain(now).map_err(|violation| {
-                    self.failed(&format!("talks nonsense: {violation}"), &output.stderr_tail())
+                    self.failed(
+                        &format!("broke the subject contract: {violation}"),
+                        &output.stderr_tail(),
+                    )
                 })?;
                 return Ok(exit);
             }
             if os::process::is_readable(self.server).map_err(failed)? {
-                return Err(self.failed("was left alone: the far side died", &output.stderr_tail()));
+                return Err(self.failed("was stopped: the server died", &output.stderr_tail()));
             }
             if stopped == Stopped::Deadline {
                 return Err(self.overdue(output, end.is_some_and(|end| end <= deadline)));
@@ -161,8 +166,11 @@ impl SubjectProcess<'_> {
     }
 
     fn failed(&self, what: &str, words: &str) -> Outcome {
-        let words =
-            if words.is_empty() { String::new() } else { format!("; its last words: {words}") };
+        let words = if words.is_empty() {
+            String::new()
+        } else {
+            format!("; the end of its standard error: {words}")
+        };
         failed(format!("{} {what}{words}", self.name))
     }
 }

@@ -174,7 +174,7 @@ impl<'d> RunningServer<'d> {
     fn with_output(&self, what: &str) -> String {
         let name = self.declaration.name();
         match self.last_output() {
-            output if output.is_empty() => format!("{name} {what} and said nothing"),
+            output if output.is_empty() => format!("{name} {what} and printed nothing"),
             output => format!("{name} {what}: {output}"),
         }
     }

@@ -18,7 +18,7 @@ use subject::contract::{self, FetchLine};
 use trace::{FetchOutcome, FetchRecord, Phases};
 use unit::Instant;
 
-/// What the subject came to.
+/// What a subject says that it did, and what its processes used.
 pub(crate) struct SubjectReport {
     /// Its fetches, and what it says of itself.
     pub(crate) near: NearReport,
@@ -42,7 +42,7 @@ pub(crate) struct SubjectReport {
 }
 
 impl SubjectClient {
-    /// What they came to. It takes its time (files are digested, programs asked for their version): the link has to be
+    /// What the processes say. It takes its time (files are digested, programs asked for their version): the link has to be
     /// done by then.
     pub(crate) fn report(&self, processes: &[ProcessRun]) -> Result<SubjectReport, Outcome> {
         let urls: BTreeMap<u32, &str> = self

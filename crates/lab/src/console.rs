@@ -1,15 +1,15 @@
 //! The one home of printing.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use crate::error::Trouble;
+use crate::error::CliError;
 use os::reactor::Stop;
 use os::signal::Interrupts;
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-/// Prints `text` as it is to standard output. A reader that has gone away (`| head`) is no trouble.
-pub(crate) fn print(text: &str) -> Result<(), Trouble> {
+/// Prints `text` as it is to standard output. A reader that has gone away (`| head`) is not an error.
+pub(crate) fn print(text: &str) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -25,8 +25,8 @@ pub(crate) fn note(text: &str) {
 }
 
 /// Prints why a command ended early.
-pub(crate) fn print_error(trouble: &Trouble) {
-    eprintln!("{trouble}");
+pub(crate) fn print_error(error: &CliError) {
+    eprintln!("{error}");
 }
 
 /// Whether standard output shows colours.
@@ -36,37 +36,28 @@ pub(crate) fn colour() -> bool {
 
 /// Reads the one JSON value that standard input holds; None where it ends without one, for then who was to
 /// give the job has been ended, and has nobody to complain to.
-pub(crate) fn read_job<J: serde::de::DeserializeOwned>() -> Result<Option<J>, Trouble> {
+pub(crate) fn read_job<J: serde::de::DeserializeOwned>() -> Result<Option<J>, CliError> {
     let text = std::io::read_to_string(std::io::stdin().lock()).unwrap_or_default();
     if text.is_empty() {
         return Ok(None);
     }
     serde_json::from_str(&text).map(Some).map_err(|error| {
-        Trouble::misuse(format!("this command takes a job from wirelap itself: {error}"))
+        CliError::misuse(format!("this command takes a job from wirelap itself: {error}"))
             .remedy("the commands for people are in `wirelap --help`")
     })
 }
 
 /// Prints one JSON value on a line.
-pub(crate) fn print_job<J: serde::Serialize>(job: &J) -> Result<(), Trouble> {
-    let mut text = serde_json::to_string(job).map_err(Trouble::failed)?;
+pub(crate) fn print_job<J: serde::Serialize>(job: &J) -> Result<(), CliError> {
+    let mut text = serde_json::to_string(job).map_err(CliError::failed)?;
     text.push('\n');
     print(&text)
 }
 
-/// What the system lacks, with its remedy.
-pub(crate) fn lacking(error: os::error::Os) -> Trouble {
-    let trouble = Trouble::lacking(&error);
-    match error.remedy() {
-        Some(remedy) => trouble.remedy(remedy),
-        None => trouble,
-    }
-}
-
 /// Takes over Ctrl-C, which makes `stop` stop from now on.
-pub(crate) fn stop_on_interrupt(stop: &Stop) -> Result<Arc<Interrupts>, Trouble> {
+pub(crate) fn stop_on_interrupt(stop: &Stop) -> Result<Arc<Interrupts>, CliError> {
     let interrupts = Interrupts::take()
-        .map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))?;
+        .map_err(|error| CliError::failed(format!("taking over Ctrl-C: {error}")))?;
     let interrupts = Arc::new(interrupts);
     let (seen, stop) = (Arc::clone(&interrupts), stop.clone());
     // It waits for as long as the process lives, for it cannot be woken otherwise; it holds nothing.

@@ -1,5 +1,6 @@
 //! What ends a command early, said once and clearly: what is wrong, where, and the way out.
 
+use os::error::Os;
 use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,13 +20,13 @@ pub(crate) enum Exit {
 
 /// Why a command ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Trouble {
+pub(crate) struct CliError {
     exit: Exit,
     what: String,
     remedy: Option<String>,
 }
 
-impl Trouble {
+impl CliError {
     /// The user can put it right by calling otherwise.
     pub(crate) fn misuse(what: impl fmt::Display) -> Self {
         Self::new(Exit::Misuse, what)
@@ -77,7 +78,18 @@ impl Trouble {
     }
 }
 
-impl fmt::Display for Trouble {
+impl From<Os> for CliError {
+    /// What the system refused, with its remedy: the machine lacks it.
+    fn from(error: Os) -> Self {
+        let lacking = Self::lacking(&error);
+        match error.remedy() {
+            Some(remedy) => lacking.remedy(remedy),
+            None => lacking,
+        }
+    }
+}
+
+impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let label = if self.exit == Exit::Interrupted { "stopped" } else { "error" };
         write!(f, "{label}: {}", self.what)?;
@@ -89,20 +101,20 @@ impl fmt::Display for Trouble {
 }
 
 /// An input or output error on a file of the user's, with the way out where the kind tells one.
-pub(crate) fn file(attempted: impl fmt::Display, error: &std::io::Error) -> Trouble {
+pub(crate) fn file(attempted: impl fmt::Display, error: &std::io::Error) -> CliError {
     use std::io::ErrorKind;
     let what = format!("{attempted}: {error}");
     match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename => {
-            Trouble::misuse(what).remedy("check the path")
+            CliError::misuse(what).remedy("check the path")
         }
-        ErrorKind::IsADirectory => Trouble::misuse(what).remedy("name a file in it"),
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Trouble::misuse(what)
+        ErrorKind::IsADirectory => CliError::misuse(what).remedy("name a file in it"),
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => CliError::misuse(what)
             .remedy("choose a place that you may use, or change its permissions"),
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            Trouble::lacking(what).remedy("free some space on that disk (see `df -h`)")
+            CliError::lacking(what).remedy("free some space on that disk (see `df -h`)")
         }
-        _ => Trouble::failed(what),
+        _ => CliError::failed(what),
     }
 }
 
@@ -121,10 +133,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trouble_says_what_and_the_way_out() {
-        let trouble = Trouble::misuse("there is no link `5g`").remedy("did you mean `4g`?");
-        assert_eq!(trouble.to_string(), "error: there is no link `5g`\n  did you mean `4g`?");
-        assert_eq!(trouble.exit_code(), ExitCode::from(2));
+    fn an_error_says_what_is_wrong_and_the_way_out() {
+        let error = CliError::misuse("there is no link `5g`").remedy("did you mean `4g`?");
+        assert_eq!(error.to_string(), "error: there is no link `5g`\n  did you mean `4g`?");
+        assert_eq!(error.exit_code(), ExitCode::from(2));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The file that SSLKEYLOGFILE names: a line a secret, appended whole, so that several processes can
 //! share it.
 
-use crate::error::{self, Trouble};
+use crate::error::{self, CliError};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
@@ -18,7 +18,7 @@ impl secure::KeyLog for KeyLogFile {
 }
 
 /// Opens it; None where the user asked for none.
-pub(crate) fn open(path: Option<&Path>) -> Result<Option<Arc<dyn secure::KeyLog>>, Trouble> {
+pub(crate) fn open(path: Option<&Path>) -> Result<Option<Arc<dyn secure::KeyLog>>, CliError> {
     let Some(path) = path else { return Ok(None) };
     let file = OpenOptions::new().create(true).append(true).open(path).map_err(|error| {
         error::file(format!("opening SSLKEYLOGFILE {}", path.display()), &error)

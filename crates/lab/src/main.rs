@@ -1,5 +1,19 @@
-//! `wirelap`: the command line of the web transport laboratory. Each command has a file under
-//! `commands/`; this is the programme.
+//! `wirelap`: the command line of the web transport laboratory.
+//!
+//! A folder uses those below it and none above; a test holds that.
+//!
+//! ```text
+//! commands     a file for each command: it calls the other folders and prints what they find
+//! race         a run of an experiment: schedule, workers, rows, report
+//! trial        one trial, from its order to its row
+//! load         the parts of `wirelap load`
+//! get          the parts of `wirelap get`
+//! calibrate    what links are worth on this machine
+//! link         what passes the packets of two ends on, and their capture
+//! inputs       the files that an experiment names
+//! cli          every command and flag
+//! console, error, environment, machine ...    printing, exit codes, what the machine is
+//! ```
 
 mod calibrate;
 mod cli;
@@ -19,14 +33,14 @@ mod trial;
 
 use clap::Parser;
 use cli::{Cli, Command};
-use error::Trouble;
+use error::CliError;
 use std::process::ExitCode;
 
 /// How requests of ours name their client.
 const VERSION_FIELD: &str = concat!("wirelap/", env!("CARGO_PKG_VERSION"));
 
 fn main() -> ExitCode {
-    let done: Result<ExitCode, Trouble> = match Cli::parse().command {
+    let done: Result<ExitCode, CliError> = match Cli::parse().command {
         Command::Race(args) => commands::race::run(&args),
         Command::Get(args) => commands::get::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
@@ -45,8 +59,8 @@ fn main() -> ExitCode {
         Command::Gauge => calibrate::gauge::run(),
         Command::Probe => calibrate::probe::run(),
     };
-    done.unwrap_or_else(|trouble| {
-        console::print_error(&trouble);
-        trouble.exit_code()
+    done.unwrap_or_else(|error| {
+        console::print_error(&error);
+        error.exit_code()
     })
 }

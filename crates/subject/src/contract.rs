@@ -1,15 +1,15 @@
 //! The subject contract, version 1: a JSON job in, JSON lines out. `docs/subjects.md` is its text for those who
 //! write a subject; what stands here says the same in types. Nothing here starts a program.
 
-mod hearing;
 mod job;
 mod line;
 #[cfg(test)]
 mod tests;
+mod transcript;
 
-pub use hearing::{Hearing, Rubbish, Told, Transcript};
 pub use job::{Fetch, Job, Negotiation, Pattern, Tls, Transport, Workload};
-pub use line::{Done, FetchLine, Line, Ready, UnsupportedLine};
+pub use line::{DoneLine, FetchLine, OutputLine, ReadyLine, UnsupportedLine};
+pub use transcript::{ContractViolation, Timed, Transcript, TranscriptReader};
 
 /// The version of the contract that this wirelap speaks.
 pub const CONTRACT: u32 = 1;
@@ -24,5 +24,5 @@ pub fn job_schema() -> serde_json::Value {
 
 /// The JSON Schema of a line, as published in `docs/schema/subject-line.schema.json`.
 pub fn line_schema() -> serde_json::Value {
-    schemars::schema_for!(Line).to_value()
+    schemars::schema_for!(OutputLine).to_value()
 }

@@ -10,9 +10,9 @@
 //! assert!(sh.find(&folders).is_some());
 //! assert!(!subject::PEERS.is_empty());
 //!
-//! let mut hearing = subject::contract::Hearing::new([0]);
-//! let rubbish = hearing.hear(unit::Instant::ZERO, b"hello\n").unwrap_err();
-//! assert!(rubbish.to_string().starts_with("line 1 of its output: {\"event\":\"ready\",…} was expected"));
+//! let mut reader = subject::contract::TranscriptReader::new([0]);
+//! let violation = reader.read(unit::Instant::ZERO, b"hello\n").unwrap_err();
+//! assert!(violation.to_string().starts_with("line 1 of its output: {\"event\":\"ready\",…} was expected"));
 //! ```
 
 pub mod contract;

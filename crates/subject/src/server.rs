@@ -12,5 +12,5 @@ mod template;
 pub use builtin::builtin_servers;
 pub use declaration::{DeclarationError, ServerDeclaration};
 pub use log::ServerLog;
-pub use running::{Fault, Quarters, Running, Stopped};
-pub use template::{Launch, Place};
+pub use running::{RunningServer, ServerEnvironment, ServerFailure, StoppedServer};
+pub use template::{Launch, ServerSite};

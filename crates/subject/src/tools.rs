@@ -10,11 +10,11 @@ mod nghttp;
 mod wget;
 mod wrk;
 
-use crate::contract::{Job, Line, Tls, UnsupportedLine};
+use crate::contract::{Job, OutputLine, Tls, UnsupportedLine};
 use std::io;
 
-/// Where lines go.
-pub type Say<'a> = dyn FnMut(Line) -> io::Result<()> + 'a;
+/// Takes the lines that an adapter emits.
+pub type Emit<'a> = dyn FnMut(OutputLine) -> io::Result<()> + 'a;
 
 /// Why a tool did not do its job.
 #[derive(Debug, thiserror::Error)]
@@ -41,10 +41,10 @@ impl ToolError {
 }
 
 /// What runs a job by a tool.
-type Run = fn(&Job, &mut Say<'_>) -> Result<(), ToolError>;
+type Adapter = fn(&Job, &mut Emit<'_>) -> Result<(), ToolError>;
 
 /// The tools by name.
-const TOOLS: &[(&str, Run)] = &[
+const TOOLS: &[(&str, Adapter)] = &[
     ("curl", curl::run),
     ("get", get::run),
     ("h2load", h2load::run),
@@ -59,7 +59,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Does `job` by the tool `name`.
-pub fn run(name: &str, job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
+pub fn run(name: &str, job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     let tool = TOOLS.iter().find(|(known, _)| *known == name);
     let Some((_, run)) = tool else {
         return Err(ToolError::Broken(format!("there is no adapter for `{name}`")));
@@ -69,7 +69,7 @@ pub fn run(name: &str, job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
             "{name} has nothing that a warm-up would leave warm"
         )));
     }
-    run(job, say)
+    run(job, emit)
 }
 
 /// Where the body of a fetch goes.

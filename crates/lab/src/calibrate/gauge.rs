@@ -2,7 +2,7 @@
 //! their packets where there is a link, and hands on what the probes say.
 
 use super::probe::{ProbeJob, ProbeReport};
-use crate::error::Trouble;
+use crate::error::CliError;
 use os::net::{
     ForwardSpec, Forwarder, Observers, Placement, Reception, Segmentation, Side, Stop,
     SuperPackets, Topology, TopologySpec, Wiring,
@@ -49,9 +49,9 @@ impl Path {
     fn forward(
         &self,
         cores: &study::plan::Placement,
-    ) -> Result<Option<(ForwardSpec, Option<Reception>)>, Trouble> {
+    ) -> Result<Option<(ForwardSpec, Option<Reception>)>, CliError> {
         let Self::Link { text, split } = self else { return Ok(None) };
-        let link = link::LinkSpec::parse(text, link::no_traces).map_err(Trouble::failed)?;
+        let link = link::LinkSpec::parse(text, link::no_traces).map_err(CliError::failed)?;
         let segmentation =
             if *split { Segmentation::Split } else { Segmentation::KeepWhereUnlimited };
         let (core, reception) = crate::link::path::cores(cores, &link, segmentation);
@@ -82,7 +82,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 const END: Duration = Duration::from_millis(500);
 
 /// Does the job.
-pub(crate) fn run() -> Result<ExitCode, Trouble> {
+pub(crate) fn run() -> Result<ExitCode, CliError> {
     os::process::die_with_parent();
     let Some(job) = crate::console::read_job::<GaugeJob>()? else { return Ok(ExitCode::FAILURE) };
     let wiring = match &job.path {
@@ -91,51 +91,50 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
     };
     // As trials are placed: the link has a core of its own where there are two.
     let cores = study::plan::Placement::on(crate::machine::cores());
-    os::process::pin(&[cores.link as usize]).map_err(crate::console::lacking)?;
+    os::process::pin(&[cores.link as usize])?;
     let forward = job.path.forward(&cores)?;
     let reception = forward.as_ref().and_then(|(_, reception)| *reception);
     let spec = TopologySpec { wiring, reception, ..TopologySpec::default() };
-    let topology = Topology::build(&spec).map_err(crate::console::lacking)?;
-    let mut carrier = Carrier::new(&topology, forward.map(|(spec, _)| spec))?;
+    let topology = Topology::build(&spec)?;
+    let mut forwarding = Forwarding::new(&topology, forward.map(|(spec, _)| spec))?;
     let ends = Ends { topology: &topology, core: cores.client as usize };
     let far = match &job.far {
-        Some(probe) => Some(ends.start(Side::Far, probe, &mut carrier)?),
+        Some(probe) => Some(ends.start(Side::Far, probe, &mut forwarding)?),
         None => None,
     };
-    let mut near = ends.start(Side::Near, &job.near, &mut carrier)?;
+    let mut near = ends.start(Side::Near, &job.near, &mut forwarding)?;
     let report = GaugeReport {
-        near: near.report(&mut carrier)?,
-        far: far.map(|mut far| far.report(&mut carrier)).transpose()?,
+        near: near.report(&mut forwarding)?,
+        far: far.map(|mut far| far.report(&mut forwarding)).transpose()?,
     };
     crate::console::print_job(&report)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// What moves packets while a probe is waited for.
-enum Carrier {
+enum Forwarding {
     /// The kernel does.
     Kernel,
     /// We do.
     Link(Box<Forwarder<'static>>),
 }
 
-impl Carrier {
-    fn new(topology: &Topology, forward: Option<ForwardSpec>) -> Result<Self, Trouble> {
+impl Forwarding {
+    fn new(topology: &Topology, forward: Option<ForwardSpec>) -> Result<Self, CliError> {
         let Some(spec) = forward else { return Ok(Self::Kernel) };
-        let forwarder = Forwarder::new(topology, &spec, Observers::default())
-            .map_err(crate::console::lacking)?;
+        let forwarder = Forwarder::new(topology, &spec, Observers::default())?;
         Ok(Self::Link(Box::new(forwarder)))
     }
 
     /// Carries until there is something to read.
-    fn await_readable(&mut self, pipe: &ChildStdout) -> Result<(), Trouble> {
+    fn await_readable(&mut self, pipe: &ChildStdout) -> Result<(), CliError> {
         // A read from the pipe waits by itself; only a link needs us meanwhile.
         let Self::Link(forwarder) = self else { return Ok(()) };
         let stop = Stop { readable: &[pipe.as_fd()], deadline: Some(os::clock::now() + LIMIT) };
-        forwarder.run(stop).map_err(crate::console::lacking)?;
-        match os::process::is_readable(pipe.as_fd()).map_err(crate::console::lacking)? {
+        forwarder.run(stop)?;
+        match os::process::is_readable(pipe.as_fd())? {
             true => Ok(()),
-            false => Err(Trouble::failed("a probe did not answer in time")),
+            false => Err(CliError::failed("a probe did not answer in time")),
         }
     }
 }
@@ -153,40 +152,45 @@ struct Probe {
 
 impl Ends<'_> {
     /// Starts a probe and waits for its word that it is ready.
-    fn start(&self, side: Side, job: &ProbeJob, carrier: &mut Carrier) -> Result<Probe, Trouble> {
-        let program = std::env::current_exe().map_err(Trouble::failed)?;
+    fn start(
+        &self,
+        side: Side,
+        job: &ProbeJob,
+        forwarding: &mut Forwarding,
+    ) -> Result<Probe, CliError> {
+        let program = std::env::current_exe().map_err(CliError::failed)?;
         let mut command = Command::new(program);
         command.arg("probe").stdin(Stdio::piped()).stdout(Stdio::piped());
         let placement = Placement { cpus: vec![self.core], ..Placement::at(side) };
-        let mut child = self.topology.spawn(command, placement).map_err(crate::console::lacking)?;
+        let mut child = self.topology.spawn(command, placement)?;
         if let Some(mut stdin) = child.stdin.take() {
             stdin
-                .write_all(&serde_json::to_vec(job).map_err(Trouble::failed)?)
-                .map_err(Trouble::failed)?;
+                .write_all(&serde_json::to_vec(job).map_err(CliError::failed)?)
+                .map_err(CliError::failed)?;
         }
         let Some(output) = child.stdout.take() else {
-            return Err(Trouble::failed("a probe has no standard output"));
+            return Err(CliError::failed("a probe has no standard output"));
         };
         let mut probe = Probe { child, output: BufReader::new(output) };
-        carrier.await_readable(probe.output.get_ref())?;
+        forwarding.await_readable(probe.output.get_ref())?;
         let mut ready = String::new();
-        probe.output.read_line(&mut ready).map_err(Trouble::failed)?;
+        probe.output.read_line(&mut ready).map_err(CliError::failed)?;
         if ready.is_empty() {
-            return Err(Trouble::failed("a probe ended at once"));
+            return Err(CliError::failed("a probe ended at once"));
         }
         Ok(probe)
     }
 }
 
 impl Probe {
-    fn report(&mut self, carrier: &mut Carrier) -> Result<ProbeReport, Trouble> {
+    fn report(&mut self, forwarding: &mut Forwarding) -> Result<ProbeReport, CliError> {
         if self.output.buffer().is_empty() {
-            carrier.await_readable(self.output.get_ref())?;
+            forwarding.await_readable(self.output.get_ref())?;
         }
         let mut text = Vec::new();
-        self.output.read_to_end(&mut text).map_err(Trouble::failed)?;
-        self.child.end(END).map_err(crate::console::lacking)?;
-        serde_json::from_slice(&text).map_err(|_| Trouble::failed("a probe ended without a word"))
+        self.output.read_to_end(&mut text).map_err(CliError::failed)?;
+        self.child.end(END)?;
+        serde_json::from_slice(&text).map_err(|_| CliError::failed("a probe ended without a word"))
     }
 }
 

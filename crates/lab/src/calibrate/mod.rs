@@ -1,10 +1,10 @@
-//! Calibration: what the link machinery does on this machine, measured through the very machinery that trials use.
-//! Each measurement is a process of its own ([`gauge`]), whose two ends are processes too ([`probe`]).
+//! Calibration: how exact emulated links are on this machine. It is measured through the same code that trials use.
+//! Each measurement is a process of its own ([`gauge`]), and so is each of its two ends ([`probe`]).
 
 pub(crate) mod gauge;
 pub(crate) mod probe;
 
-use crate::error::Trouble;
+use crate::error::CliError;
 use ::link::LinkSpec;
 use gauge::{GaugeJob, GaugeReport, Path};
 use os::machine::CpuTimes;
@@ -22,7 +22,7 @@ use unit::{BitRate, ByteSize, Instant, Seed};
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum CalibrationKind {
     /// A second or two, before each race.
     Short,
     /// Half a minute, when asked for.
@@ -30,21 +30,21 @@ pub(crate) enum Form {
 }
 
 /// Measures. An error names what could not be measured; the machine lacks something then.
-pub(crate) fn calibrate(form: Form) -> Result<Calibration, Trouble> {
+pub(crate) fn calibrate(kind: CalibrationKind) -> Result<Calibration, CliError> {
     let before = CpuTimes::read();
     let (began, spent_before) = (os::clock::now(), spent());
-    let timer = timer_lateness(form);
-    let (floor, round_trips) = round_trips(form)?;
+    let timer = timer_lateness(kind);
+    let (floor, round_trips) = round_trips(kind)?;
     let calibration = Calibration {
-        short: form == Form::Short,
+        short: kind == CalibrationKind::Short,
         spare_cpu: 0.0,
         timer,
-        polling: polling_lateness(form)?,
+        polling: polling_lateness(kind)?,
         floor,
         round_trips,
-        rates: rates(form)?,
-        loss: if form == Form::Full { Some(loss()?) } else { None },
-        throughput: throughput(form)?,
+        rates: rates(kind)?,
+        loss: if kind == CalibrationKind::Full { Some(loss()?) } else { None },
+        throughput: throughput(kind)?,
     };
     let own = spent().saturating_sub(spent_before);
     let spare_cpu = spare_since(before, own, os::clock::now().since(began));
@@ -56,9 +56,9 @@ pub(crate) fn check_link(
     calibration: &Calibration,
     name: &str,
     spec: &LinkSpec,
-) -> Result<(), Trouble> {
+) -> Result<(), CliError> {
     match calibration.refuses(spec.rtt(), fastest(spec)) {
-        Some(why) => Err(Trouble::lacking(format!("link {name}: {why}"))
+        Some(why) => Err(CliError::lacking(format!("link {name}: {why}"))
             .remedy("or say --no-calibration to try it all the same")),
         None => Ok(()),
     }
@@ -66,7 +66,7 @@ pub(crate) fn check_link(
 
 /// Whether a link asks for more than every machine on which trials run is known to hold: only then is one that
 /// starts two programs kept waiting for a calibration.
-pub(crate) fn is_daring(spec: &LinkSpec) -> bool {
+pub(crate) fn needs_calibration(spec: &LinkSpec) -> bool {
     /// The fastest rate that the full calibration holds its 0.02 % at.
     const RATE: u64 = 1_000_000_000;
     /// Half of the shortest round trip of a named link.
@@ -89,24 +89,24 @@ fn far() -> std::net::Ipv4Addr {
 }
 
 /// How pings are asked, and how often in turn: the floor and each link meet the machine in the same mood.
-struct Asking {
+struct PingPlan {
     rounds: usize,
     spec: PingSpec,
     round_trips: &'static [u64],
 }
 
-impl Asking {
-    fn of(form: Form) -> Self {
+impl PingPlan {
+    fn of(kind: CalibrationKind) -> Self {
         // A spacing that no timer's grain divides shows what whole milliseconds would hide.
-        let (rounds, count, spacing, round_trips): (_, _, _, &[u64]) = match form {
-            Form::Full => (4, 150, Duration::from_micros(4_370), &[10, 50, 100]),
-            Form::Short => (2, 150, Duration::from_micros(1_370), &[10]),
+        let (rounds, count, spacing, round_trips): (_, _, _, &[u64]) = match kind {
+            CalibrationKind::Full => (4, 150, Duration::from_micros(4_370), &[10, 50, 100]),
+            CalibrationKind::Short => (2, 150, Duration::from_micros(1_370), &[10]),
         };
         let spec = PingSpec { to: far(), count, spacing, patience: PATIENCE };
         Self { rounds, spec, round_trips }
     }
 
-    fn ask(&self, path: Path) -> Result<Vec<Option<u64>>, Trouble> {
+    fn ask(&self, path: Path) -> Result<Vec<Option<u64>>, CliError> {
         match measure(GaugeJob { path, far: None, near: ProbeJob::Ping(self.spec) })?.near {
             ProbeReport::Pinged(trips) => Ok(trips),
             other => Err(strange(&other)),
@@ -115,8 +115,8 @@ impl Asking {
 }
 
 /// The floor, and what links add to it.
-fn round_trips(form: Form) -> Result<(Spread, Vec<RoundTripGauge>), Trouble> {
-    let asking = Asking::of(form);
+fn round_trips(kind: CalibrationKind) -> Result<(Spread, Vec<RoundTripGauge>), CliError> {
+    let asking = PingPlan::of(kind);
     let (mut bare, mut over) = (Vec::new(), vec![Vec::new(); asking.round_trips.len()]);
     for _ in 0..asking.rounds {
         bare.extend(asking.ask(Path::Bare(SuperPackets::Kept))?);
@@ -137,22 +137,22 @@ const PAYLOAD: usize = 1472;
 /// What the queue of a bottleneck holds, as time.
 const QUEUE: Duration = Duration::from_millis(50);
 
-fn rates(form: Form) -> Result<Vec<RateGauge>, Trouble> {
-    let wanted: &[(&str, u32)] = match form {
-        Form::Full => &[
+fn rates(kind: CalibrationKind) -> Result<Vec<RateGauge>, CliError> {
+    let wanted: &[(&str, u32)] = match kind {
+        CalibrationKind::Full => &[
             ("100kbit", 12),
             ("1.6mbit", 200),
             ("9mbit", 2_000),
             ("50mbit", 5_000),
             ("1gbit", 150_000),
         ],
-        Form::Short => &[("9mbit", 150)],
+        CalibrationKind::Short => &[("9mbit", 150)],
     };
     wanted.iter().map(|(rate, packets)| rate_gauge(rate, *packets)).collect()
 }
 
-fn rate_gauge(text: &str, packets: u32) -> Result<RateGauge, Trouble> {
-    let rate: BitRate = text.parse().map_err(Trouble::failed)?;
+fn rate_gauge(text: &str, packets: u32) -> Result<RateGauge, CliError> {
+    let rate: BitRate = text.parse().map_err(CliError::failed)?;
     // A quarter faster than the bottleneck keeps its queue filled; what finds it full is dropped.
     let each = rate.time_for(ByteSize(PACKET));
     let spacing = each.mul_f64(0.8);
@@ -174,12 +174,12 @@ fn rate_gauge(text: &str, packets: u32) -> Result<RateGauge, Trouble> {
     let arrivals = report.received()?;
     let stamps: Vec<u64> = arrivals.iter().map(|arrival| arrival.at).collect();
     RateGauge::new(rate, PACKET, &stamps).ok_or_else(|| {
-        Trouble::failed(format!("{} packets came through a link of {text}", stamps.len()))
+        CliError::failed(format!("{} packets came through a link of {text}", stamps.len()))
     })
 }
 
 /// Loss against the plan that the link's own machine makes of the same seed in virtual time.
-fn loss() -> Result<LossGauge, Trouble> {
+fn loss() -> Result<LossGauge, CliError> {
     const PACKETS: u32 = 20_000;
     const LINK: &str = "rtt=2ms,loss_up=2%";
     let to = SocketAddr::from((far(), PORT));
@@ -191,7 +191,7 @@ fn loss() -> Result<LossGauge, Trouble> {
         near: ProbeJob::Send(stream),
     })?;
     let came: BTreeSet<u64> = report.received()?.iter().map(|arrival| arrival.number).collect();
-    let spec = LinkSpec::parse(LINK, ::link::no_traces).map_err(Trouble::failed)?;
+    let spec = LinkSpec::parse(LINK, ::link::no_traces).map_err(CliError::failed)?;
     let mut planned = ::link::Link::new(&spec, Seed(gauge::SEED));
     let lost: BTreeSet<u64> = (0..u64::from(PACKETS))
         .filter(|_| {
@@ -202,10 +202,10 @@ fn loss() -> Result<LossGauge, Trouble> {
     Ok(LossGauge { packets: PACKETS, planned: lost.len() as u32, against_plan: against as u32 })
 }
 
-fn throughput(form: Form) -> Result<Throughput, Trouble> {
-    let span = Duration::from_millis(if form == Form::Full { 1_000 } else { 150 });
+fn throughput(kind: CalibrationKind) -> Result<Throughput, CliError> {
+    let span = Duration::from_millis(if kind == CalibrationKind::Full { 1_000 } else { 150 });
     let split = |text: &str| Path::Link { text: text.to_owned(), split: true };
-    if form == Form::Short {
+    if kind == CalibrationKind::Short {
         return Ok(Throughput {
             link_segments: push(&split("rtt=0ms"), span)?,
             ..Throughput::default()
@@ -229,7 +229,7 @@ fn throughput(form: Form) -> Result<Throughput, Trouble> {
 }
 
 /// Bits a second that one TCP connection carries from near to far.
-fn push(path: &Path, span: Duration) -> Result<f64, Trouble> {
+fn push(path: &Path, span: Duration) -> Result<f64, CliError> {
     let to = SocketAddr::from((far(), PORT));
     let report = measure(GaugeJob {
         path: path.clone(),
@@ -240,13 +240,13 @@ fn push(path: &Path, span: Duration) -> Result<f64, Trouble> {
         Some(ProbeReport::Drained { bytes, nanos }) if nanos > 0 => {
             Ok(bytes as f64 * 8e9 / nanos as f64)
         }
-        _ => Err(Trouble::failed("no byte came through")),
+        _ => Err(CliError::failed("no byte came through")),
     }
 }
 
 /// How late a millisecond's sleep ends.
-fn timer_lateness(form: Form) -> Spread {
-    let count = if form == Form::Full { 500 } else { 50 };
+fn timer_lateness(kind: CalibrationKind) -> Spread {
+    let count = if kind == CalibrationKind::Full { 500 } else { 50 };
     let pause = Duration::from_millis(1);
     let late = |_| {
         let due = os::clock::now() + pause;
@@ -257,8 +257,8 @@ fn timer_lateness(form: Form) -> Spread {
 }
 
 /// How late a thread that never sleeps finds a moment: what the machine itself takes from every core.
-fn polling_lateness(form: Form) -> Result<Spread, Trouble> {
-    let span = Duration::from_millis(if form == Form::Full { 2_000 } else { 200 });
+fn polling_lateness(kind: CalibrationKind) -> Result<Spread, CliError> {
+    let span = Duration::from_millis(if kind == CalibrationKind::Full { 2_000 } else { 200 });
     let path = Path::Bare(SuperPackets::Kept);
     match measure(GaugeJob { path, far: None, near: ProbeJob::Poll { span } })?.near {
         ProbeReport::Polled(late) => Ok(Spread::of_nanos(&late)),
@@ -267,37 +267,37 @@ fn polling_lateness(form: Form) -> Result<Spread, Trouble> {
 }
 
 /// One measurement in a process of its own, for it moves into namespaces and never comes back.
-fn measure(job: GaugeJob) -> Result<GaugeReport, Trouble> {
+fn measure(job: GaugeJob) -> Result<GaugeReport, CliError> {
     let what = job.path.to_string();
-    let trouble =
-        |error: &dyn std::fmt::Display| Trouble::failed(format!("calibrating {what}: {error}"));
-    let program = std::env::current_exe().map_err(|error| trouble(&error))?;
+    let failed =
+        |error: &dyn std::fmt::Display| CliError::failed(format!("calibrating {what}: {error}"));
+    let program = std::env::current_exe().map_err(|error| failed(&error))?;
     let mut command = Command::new(program);
     command.arg("gauge").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| trouble(&error))?;
+    let mut child = command.spawn().map_err(|error| failed(&error))?;
     if let Some(mut stdin) = child.stdin.take() {
-        let text = serde_json::to_vec(&job).map_err(|error| trouble(&error))?;
+        let text = serde_json::to_vec(&job).map_err(|error| failed(&error))?;
         // A child that died at once is told by its empty output.
         let _ = stdin.write_all(&text);
     }
-    let output = child.wait_with_output().map_err(|error| trouble(&error))?;
+    let output = child.wait_with_output().map_err(|error| failed(&error))?;
     serde_json::from_slice(&output.stdout).map_err(|_| {
         let said = String::from_utf8_lossy(&output.stderr);
-        trouble(&said.trim().trim_start_matches("error: "))
+        failed(&said.trim().trim_start_matches("error: "))
     })
 }
 
 impl GaugeReport {
-    fn received(self) -> Result<Vec<os::net::probe::Arrival>, Trouble> {
+    fn received(self) -> Result<Vec<os::net::probe::Arrival>, CliError> {
         match self.far {
             Some(ProbeReport::Received(arrivals)) => Ok(arrivals),
-            _ => Err(Trouble::failed("calibrating: far received no stream")),
+            _ => Err(CliError::failed("calibrating: far received no stream")),
         }
     }
 }
 
-fn strange(report: &ProbeReport) -> Trouble {
-    Trouble::failed(format!("calibrating: a probe answered {report:?}"))
+fn strange(report: &ProbeReport) -> CliError {
+    CliError::failed(format!("calibrating: a probe answered {report:?}"))
 }
 
 /// Processor time of the measurements so far.

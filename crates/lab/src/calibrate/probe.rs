@@ -1,7 +1,7 @@
 //! `wirelap probe` (hidden): one end of a calibration's measurement. Takes its job, says that it is ready, does it,
 //! and tells what came.
 
-use crate::error::Trouble;
+use crate::error::CliError;
 use os::net::probe::{Arrival, PingSpec, Receiver, StreamSpec, core_delays, ping, send_stream};
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
@@ -48,27 +48,28 @@ const MOMENTS: Duration = Duration::from_micros(97);
 const BUFFER: usize = 256 * 1024;
 
 /// Does the job.
-pub(crate) fn run() -> Result<ExitCode, Trouble> {
+pub(crate) fn run() -> Result<ExitCode, CliError> {
     let Some(job) = crate::console::read_job::<ProbeJob>()? else { return Ok(ExitCode::FAILURE) };
     let report = match job {
         ProbeJob::Ping(spec) => {
             ready()?;
-            ProbeReport::Pinged(ping(&spec).map_err(crate::console::lacking)?)
+            ProbeReport::Pinged(ping(&spec)?)
         }
         ProbeJob::Send(spec) => {
             ready()?;
-            send_stream(&spec).map_err(crate::console::lacking)?;
+            send_stream(&spec)?;
             ProbeReport::Sent
         }
         ProbeJob::Receive { port, quiet } => {
-            let receiver = Receiver::bind(port).map_err(crate::console::lacking)?;
+            let receiver = Receiver::bind(port)?;
             ready()?;
-            let arrivals = receiver.receive(PATIENCE, quiet).map_err(crate::console::lacking)?;
+            let arrivals = receiver.receive(PATIENCE, quiet)?;
             ProbeReport::Received(arrivals)
         }
         ProbeJob::Push { to, span } => {
             ready()?;
-            push(to, span).map_err(|error| Trouble::failed(format!("pushing to {to}: {error}")))?;
+            push(to, span)
+                .map_err(|error| CliError::failed(format!("pushing to {to}: {error}")))?;
             ProbeReport::Sent
         }
         ProbeJob::Poll { span } => {
@@ -76,13 +77,13 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
             ProbeReport::Polled(core_delays(span, MOMENTS))
         }
         ProbeJob::Drain { port } => drain(port)
-            .map_err(|error| Trouble::failed(format!("taking in on port {port}: {error}")))?,
+            .map_err(|error| CliError::failed(format!("taking in on port {port}: {error}")))?,
     };
     crate::console::print_job(&report)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn ready() -> Result<(), Trouble> {
+fn ready() -> Result<(), CliError> {
     crate::console::print("ready\n")
 }
 
@@ -98,7 +99,7 @@ fn push(to: SocketAddr, span: Duration) -> std::io::Result<()> {
 
 fn drain(port: u16) -> std::io::Result<ProbeReport> {
     let listener = TcpListener::bind(("0.0.0.0", port))?;
-    ready().map_err(|trouble| std::io::Error::other(trouble.to_string()))?;
+    ready().map_err(|error| std::io::Error::other(error.to_string()))?;
     let (mut stream, _) = listener.accept()?;
     let mut buffer = vec![0; BUFFER];
     let mut bytes = 0;

@@ -2,7 +2,7 @@
 
 use crate::cli::CompareArgs;
 use crate::console;
-use crate::error::{self, Trouble};
+use crate::error::{self, CliError};
 use crate::race::run_folder::RunFolder;
 use crate::race::store::{Rows, Store};
 use report::{Colour, Style};
@@ -13,26 +13,26 @@ use study::compare::{Run, RunComparison, Wanted, compare};
 use study::record::RunHeader;
 
 /// Compares, writes what was asked for, prints; 1 where a gate is broken.
-pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, CliError> {
     let (a, b) = (Folder::read(&args.a)?, Folder::read(&args.b)?);
     let wanted =
         Wanted { gates: args.gate.clone(), metrics: args.metric.clone(), margin: args.margin };
     check_metrics(&wanted, &[&a, &b])?;
     let comparison = compare(a.run(), b.run(), &wanted);
     if comparison.changes.is_empty() {
-        return Err(Trouble::misuse("the two runs have no cell in common")
+        return Err(CliError::misuse("the two runs have no cell in common")
             .remedy("compare runs of one experiment: workload, link and contender go by name"));
     }
     write(args, &b, &comparison)?;
     Ok(if comparison.is_broken() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn write(args: &CompareArgs, b: &Folder, comparison: &RunComparison) -> Result<(), Trouble> {
+fn write(args: &CompareArgs, b: &Folder, comparison: &RunComparison) -> Result<(), CliError> {
     let page = args.html.clone().unwrap_or_else(|| b.folder.path().join("compare.html"));
     let html = report::comparison_html(comparison, env!("CARGO_PKG_VERSION"));
-    b.folder.write(&page, &html).map_err(|trouble| match args.html {
-        Some(_) => trouble,
-        None => trouble.and("or name another place for the page by --html"),
+    b.folder.write(&page, &html).map_err(|error| match args.html {
+        Some(_) => error,
+        None => error.and("or name another place for the page by --html"),
     })?;
     if let Some(path) = &args.junit {
         b.folder.write(path, &report::comparison_junit(comparison))?;
@@ -41,7 +41,7 @@ fn write(args: &CompareArgs, b: &Folder, comparison: &RunComparison) -> Result<(
         b.folder.write(path, &report::comparison_markdown(comparison))?;
     }
     if args.json {
-        let text = serde_json::to_string_pretty(comparison).map_err(Trouble::failed)?;
+        let text = serde_json::to_string_pretty(comparison).map_err(CliError::failed)?;
         return console::print(&(text + "\n"));
     }
     let colour = if console::colour() { Colour::On } else { Colour::Off };
@@ -58,7 +58,7 @@ struct Folder {
 }
 
 impl Folder {
-    fn read(path: &Path) -> Result<Self, Trouble> {
+    fn read(path: &Path) -> Result<Self, CliError> {
         let folder = RunFolder::open(path);
         let store = Store::open(&folder.rows())?;
         let (header, rows) = (store.header()?, store.records()?);
@@ -79,7 +79,7 @@ fn name(path: &Path) -> String {
 }
 
 /// A metric that no trial has would pass every gate: that is a slip, not a success.
-fn check_metrics(wanted: &Wanted, folders: &[&Folder]) -> Result<(), Trouble> {
+fn check_metrics(wanted: &Wanted, folders: &[&Folder]) -> Result<(), CliError> {
     let rows = || folders.iter().flat_map(|folder| &folder.rows.records);
     let known: BTreeSet<&str> =
         rows().flat_map(|row| row.metrics.keys().map(String::as_str)).collect();
@@ -91,5 +91,5 @@ fn check_metrics(wanted: &Wanted, folders: &[&Folder]) -> Result<(), Trouble> {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("there are {}", known.into_iter().collect::<Vec<_>>().join(", ")),
     };
-    Err(Trouble::misuse(format!("no trial has the metric `{metric}`")).remedy(remedy))
+    Err(CliError::misuse(format!("no trial has the metric `{metric}`")).remedy(remedy))
 }

@@ -1,10 +1,10 @@
 //! `wirelap doctor`: what is missing on this machine, and the one command that mends it.
 
-use crate::calibrate::{Form, calibrate};
+use crate::calibrate::{CalibrationKind, calibrate};
 use crate::cli::DoctorArgs;
 use crate::console;
 use crate::environment;
-use crate::error::Trouble;
+use crate::error::CliError;
 use crate::inputs::servers::Servers;
 use crate::machine;
 use serde_json::json;
@@ -15,11 +15,11 @@ use subject::PEERS;
 use subject::server::ServerDeclaration;
 
 /// Looks, and prints what it finds. Exit code 3 where a race cannot run.
-pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, CliError> {
     let findings = [trials(), holding(), cores(), clock(), accounts(), servers(), peers()];
     let lacking = findings.iter().any(|finding| finding.state == State::Lacking);
     let calibration = match args.calibrate && !lacking {
-        true => Some(calibrate(Form::Full)?),
+        true => Some(calibrate(CalibrationKind::Full)?),
         false => None,
     };
     let text = match args.json {

@@ -2,7 +2,7 @@
 
 use crate::cli::GetArgs;
 use crate::console;
-use crate::error::Trouble;
+use crate::error::CliError;
 use crate::get::checksums::Checksums;
 use crate::get::names::{self, Target};
 use crate::get::outcome::Outcome;
@@ -24,12 +24,12 @@ use std::time::Duration;
 use unit::Seed;
 
 /// Downloads all that is asked for.
-pub(crate) fn run(args: &GetArgs) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(args: &GetArgs) -> Result<ExitCode, CliError> {
     let targets = names::targets(args)?;
     let wishes = wishes(args, &targets)?;
     let wanted: Vec<Wanted> =
         args.urls.iter().zip(&targets).map(|(url, target)| wanted(args, url, target)).collect();
-    let outputs = Outputs::new(writer_settings(args), wishes, (meter(args), voice(args)));
+    let outputs = Outputs::new(writer_settings(args), wishes, meter(args), voice(args));
     let download = Download::new(download_settings(args), wanted, outputs);
     let (download, interrupts) = drive(Client::new(config(args)?, download))?;
     if args.verbose {
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &GetArgs) -> Result<ExitCode, Trouble> {
         outcomes.map(|((wish, written), report)| Outcome::new(wish, report, written)).collect();
     let failed = tell(args, outcomes)?;
     if failed > 0 && interrupts > 0 {
-        return Err(Trouble::interrupted("not all is there").remedy(match args.no_resume {
+        return Err(CliError::interrupted("not all is there").remedy(match args.no_resume {
             true => "nothing of what is not whole is kept",
             false => "the same command goes on from what there is",
         }));
@@ -51,18 +51,18 @@ pub(crate) fn run(args: &GetArgs) -> Result<ExitCode, Trouble> {
 }
 
 /// Tells what became of the files, and how many failed.
-fn tell(args: &GetArgs, outcomes: Vec<Outcome>) -> Result<usize, Trouble> {
+fn tell(args: &GetArgs, outcomes: Vec<Outcome>) -> Result<usize, CliError> {
     let mut failed = 0;
     for outcome in outcomes {
         if args.json {
-            let line = outcome.json().map_err(Trouble::failed)?;
+            let line = outcome.json().map_err(CliError::failed)?;
             console::print(&format!("{line}\n"))?;
         }
         match &outcome.result {
             Err(_) => {
                 failed += 1;
                 if !args.silent || args.show_error {
-                    console::print_error(&Trouble::failed(outcome.sentence()));
+                    console::print_error(&CliError::failed(outcome.sentence()));
                 }
             }
             Ok(_) if args.silent || args.json => {}
@@ -102,9 +102,9 @@ fn meter(args: &GetArgs) -> Meter {
 }
 
 /// Each file with where it goes and what it must be.
-fn wishes(args: &GetArgs, targets: &[Target]) -> Result<Vec<Wish>, Trouble> {
+fn wishes(args: &GetArgs, targets: &[Target]) -> Result<Vec<Wish>, CliError> {
     if args.sha256.is_some() && args.urls.len() > 1 {
-        return Err(Trouble::misuse("--sha256 is one file's, and there are several URLs")
+        return Err(CliError::misuse("--sha256 is one file's, and there are several URLs")
             .remedy("write them to a file as sha256sum does, and give it with --checksums"));
     }
     let sums = args.checksums.as_deref().map(Checksums::read).transpose()?;
@@ -114,7 +114,7 @@ fn wishes(args: &GetArgs, targets: &[Target]) -> Result<Vec<Wish>, Trouble> {
             (None, Some(sums)) => {
                 let name = target.name();
                 DigestWish::Must(sums.find(&name).ok_or_else(|| {
-                    Trouble::misuse(format!("there is no checksum for {name}"))
+                    CliError::misuse(format!("there is no checksum for {name}"))
                         .remedy("add its line to the file, or download it without --checksums")
                 })?)
             }
@@ -171,7 +171,7 @@ fn download_settings(args: &GetArgs) -> DownloadSettings {
     }
 }
 
-fn config(args: &GetArgs) -> Result<ClientConfig, Trouble> {
+fn config(args: &GetArgs) -> Result<ClientConfig, CliError> {
     let offer = if args.http2_prior_knowledge {
         Offer::Http2
     } else if args.http1_1 || (args.connections > 1 && !args.http2) {
@@ -195,12 +195,12 @@ fn config(args: &GetArgs) -> Result<ClientConfig, Trouble> {
 }
 
 /// Does the work to its end, or to an interrupt; tells how many came.
-fn drive(mut client: Client<Download<Outputs>>) -> Result<(Download<Outputs>, u32), Trouble> {
-    let stop = Stop::new().map_err(console::lacking)?;
+fn drive(mut client: Client<Download<Outputs>>) -> Result<(Download<Outputs>, u32), CliError> {
+    let stop = Stop::new()?;
     let interrupts = console::stop_on_interrupt(&stop)?;
     // A socket is closed at once: what the server still says is of no use, and the process wants to end.
     let settings = ReactorSettings { linger: Duration::ZERO, ..ReactorSettings::default() };
-    let mut reactor = Reactor::new(settings, stop).map_err(console::lacking)?;
-    reactor.run(&mut client).map_err(console::lacking)?;
+    let mut reactor = Reactor::new(settings, stop)?;
+    reactor.run(&mut client)?;
     Ok((client.into_work(), interrupts.count()))
 }

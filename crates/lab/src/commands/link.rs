@@ -1,10 +1,10 @@
 //! `wirelap link`: two programs of the user's across an emulated link.
 
-use crate::calibrate::{self, Form, calibrate};
+use crate::calibrate::{self, CalibrationKind, calibrate};
 use crate::cli::LinkArgs;
 use crate::console;
 use crate::environment;
-use crate::error::{self, Trouble};
+use crate::error::{self, CliError};
 use crate::inputs::links;
 use crate::link::capture::{self, Capture};
 use ::link::LinkSpec;
@@ -26,11 +26,11 @@ const PORT_WAIT: Duration = Duration::from_secs(30);
 const LISTEN_WAIT: Duration = Duration::from_secs(2);
 
 /// Runs them; the exit code is near's.
-pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, CliError> {
     let link = links::read_link(&args.link, |file| PathBuf::from(file))?;
-    os::net::probe().map_err(console::lacking)?;
-    if !args.no_calibration && calibrate::is_daring(&link) {
-        let calibration = calibrate(Form::Short)?;
+    os::net::probe()?;
+    if !args.no_calibration && calibrate::needs_calibration(&link) {
+        let calibration = calibrate(CalibrationKind::Short)?;
         calibrate::check_link(&calibration, &args.link, &link)?;
         if !calibration.knows_bounds() {
             console::note(
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, Trouble> {
         Some(_) => Segmentation::CopyWhereUnlimited,
         None => Segmentation::KeepWhereUnlimited,
     };
-    let (core, reception) = take_core(&cpus, (&link, segmentation))?;
+    let (core, reception) = take_core(&cpus, &link, segmentation)?;
     let forward = ForwardSpec { link, seed: args.seed, segmentation, core };
     let ready = match args.ready_port {
         Some(port) => WaitFor::Port(port, PORT_WAIT),
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, Trouble> {
     let frames = args.capture.is_some().then_some(&mut show as Frames<'_>);
     let ran = run_pair(&spec, Observers { frames, ..Observers::default() });
     let kept = kept.map_or(Ok(()), |kept| kept.finish(&spec.forward));
-    let report = ran.map_err(console::lacking)?;
+    let report = ran?;
     kept?;
     if args.verbose {
         console::note(&describe(&spec.forward, &report.counters));
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, Trouble> {
     if let Some(far) = report.far.filter(|far| !far.status.success()) {
         console::note(&format!("far ended by itself: {}", far.status));
     }
-    let Some(near) = report.near else { return Err(Trouble::failed("near did not end")) };
+    let Some(near) = report.near else { return Err(CliError::failed("near did not end")) };
     // A signal's number over 128, as shells have it.
     let code = near.status.code().unwrap_or_else(|| 128 + near.status.signal().unwrap_or(0));
     Ok(ExitCode::from(code as u8))
@@ -88,10 +88,11 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, Trouble> {
 /// keeps them off one that is busy.
 fn take_core(
     cpus: &[usize],
-    (link, segmentation): (&LinkSpec, Segmentation),
-) -> Result<(Core, Option<Reception>), Trouble> {
+    link: &LinkSpec,
+    segmentation: Segmentation,
+) -> Result<(Core, Option<Reception>), CliError> {
     let [first, second, ..] = *cpus else { return Ok((Core::Shared, None)) };
-    os::process::pin(&[first]).map_err(console::lacking)?;
+    os::process::pin(&[first])?;
     Ok((Core::Own, Reception::over(link, segmentation, Reception { near: second, far: second })))
 }
 
@@ -104,7 +105,7 @@ struct Kept<'a> {
 }
 
 impl<'a> Kept<'a> {
-    fn begin(to: &'a Path) -> Result<Self, Trouble> {
+    fn begin(to: &'a Path) -> Result<Self, CliError> {
         let capture = Capture::begin(capture::beside(to, ".packets"))
             .map_err(|error| error::file(format!("writing {}", to.display()), &error))?;
         let keys = environment::ssl_key_log_file().map(|path| {
@@ -114,7 +115,7 @@ impl<'a> Kept<'a> {
         Ok(Self { to, capture, keys })
     }
 
-    fn finish(self, forward: &ForwardSpec) -> Result<(), Trouble> {
+    fn finish(self, forward: &ForwardSpec) -> Result<(), CliError> {
         // A program may have written the file anew.
         let keys = self.keys.and_then(|(path, before)| {
             let text = std::fs::read_to_string(path).ok()?;

@@ -3,7 +3,7 @@
 use crate::cli::ListArgs;
 use crate::console;
 use crate::environment;
-use crate::error::Trouble;
+use crate::error::CliError;
 use crate::inputs::links;
 use crate::inputs::servers::Servers;
 use crate::inputs::subjects;
@@ -19,7 +19,7 @@ use subject::server::ServerDeclaration;
 use subject::{Catalogue, PEERS};
 
 /// Prints the list.
-pub(crate) fn run(args: &ListArgs) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(args: &ListArgs) -> Result<ExitCode, CliError> {
     let listed = Listed::new();
     let text = if args.json { listed.json() } else { listed.text() };
     console::print(&text)?;

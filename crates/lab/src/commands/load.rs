@@ -2,14 +2,15 @@
 
 use crate::cli::LoadArgs;
 use crate::console;
-use crate::error::{self, Trouble};
+use crate::error::{self, CliError};
 use crate::get::resolve;
 use crate::get::trust::{self, Trusted};
 use crate::load::live::Live;
-use crate::load::run::{Ran, run as run_plan};
+use crate::load::outcome::RunFacts;
+use crate::load::run::{LoadRun, Threads, run as run_plan};
 use crate::load::targets::{is_echo, targets};
 use crate::load::{hdr, outcome};
-use crate::race::report::Form;
+use crate::race::report::OutputFormat;
 use client::load::{Access, LoadPlan, Pace, Spacing, Stage};
 use client::{KeepAlive, Offer, Security, Transport};
 use os::reactor::{Backend, Stop};
@@ -29,11 +30,11 @@ const DURATION: Duration = Duration::from_secs(10);
 const FIRST_RATE: f64 = 1_000.0;
 
 /// Makes the load, and tells what came of it.
-pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
     let plan = plan(args)?;
     os::process::raise_descriptors();
-    Backend::from(args.reactor).probe().map_err(console::lacking)?;
-    let stop = Stop::new().map_err(console::lacking)?;
+    Backend::from(args.reactor).probe()?;
+    let stop = Stop::new()?;
     let interrupts = console::stop_on_interrupt(&stop)?;
     let live = if args.json || args.csv || !std::io::stderr().is_terminal() {
         Live::hidden()
@@ -54,9 +55,9 @@ pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, Trouble> {
         let file =
             File::create(file).map_err(|error| error::file(format!("writing {name}"), &error))?;
         let mut out = BufWriter::new(file);
-        hdr::write(&mut out, &ran.tally, (started, span))
+        hdr::write(&mut out, &ran.tally, started, span)
             .and_then(|()| Ok(out.flush()?))
-            .map_err(|error| Trouble::failed(format!("writing {name}: {error}")))?;
+            .map_err(|error| CliError::failed(format!("writing {name}: {error}")))?;
     }
     let is_kept = result.slo.as_ref().is_none_or(|slo| slo.rate.is_some());
     let was_connected = result.connects.opened > 0;
@@ -72,16 +73,14 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     /// Runs the plan once.
-    fn run(&mut self) -> Result<(LoadResult, Ran), Trouble> {
+    fn run(&mut self) -> Result<(LoadResult, LoadRun), CliError> {
         let threads = self.args.threads as usize;
         let started = os::clock::realtime();
-        let ran = run_plan(
-            &self.plan,
-            (threads, self.args.reactor.into()),
-            (&self.stop, &mut self.live),
-        )?;
-        let told = (threads, self.args.seed.0, started);
-        Ok((outcome::result(&self.plan, &ran, told), ran))
+        let backend = self.args.reactor.into();
+        let threads = Threads { count: threads, backend, stop: &self.stop };
+        let ran = run_plan(&self.plan, threads, &mut self.live)?;
+        let facts = RunFacts { threads: threads.count, seed: self.args.seed.0, started };
+        Ok((outcome::result(&self.plan, &ran, facts), ran))
     }
 
     /// Looks for the highest rate that holds `slo`; the run that is told is that of the rate found.
@@ -89,9 +88,9 @@ impl Bench<'_> {
         &mut self,
         slo: &Slo,
         is_stopped: impl Fn() -> bool,
-    ) -> Result<(LoadResult, Ran), Trouble> {
+    ) -> Result<(LoadResult, LoadRun), CliError> {
         let mut search = Search::new(self.first_rate());
-        let mut best: Option<(LoadResult, Ran)> = None;
+        let mut best: Option<(LoadResult, LoadRun)> = None;
         while let Some(rate) = search.next() {
             self.pace(rate);
             self.live.entitle(format!("{slo} at {rate:.0} requests/s\n"));
@@ -112,7 +111,7 @@ impl Bench<'_> {
                 break;
             }
         }
-        let (mut result, ran) = best.ok_or_else(|| Trouble::failed("no rate was tried"))?;
+        let (mut result, ran) = best.ok_or_else(|| CliError::failed("no rate was tried"))?;
         if let Some(slo) = &mut result.slo {
             slo.rate = search.best();
             slo.probes = search.probes().to_vec();
@@ -137,32 +136,32 @@ fn spacing(args: &LoadArgs) -> Spacing {
     if args.poisson { Spacing::Poisson(args.seed) } else { Spacing::Even }
 }
 
-fn tell(args: &LoadArgs, result: &LoadResult) -> Result<(), Trouble> {
+fn tell(args: &LoadArgs, result: &LoadResult) -> Result<(), CliError> {
     let colour = if console::colour() { Colour::On } else { Colour::Off };
-    match Form::of(args.json, args.csv) {
-        Form::Json => console::print(&report::load_json(result)),
-        Form::Csv => console::print(&report::load_csv(result)),
-        Form::Text => {
+    match OutputFormat::of(args.json, args.csv) {
+        OutputFormat::Json => console::print(&report::load_json(result)),
+        OutputFormat::Csv => console::print(&report::load_csv(result)),
+        OutputFormat::Text => {
             console::print(&report::load(result, Style { colour, width: console::width() }))
         }
     }
 }
 
 /// What the command line asks for, checked.
-fn plan(args: &LoadArgs) -> Result<LoadPlan, Trouble> {
+fn plan(args: &LoadArgs) -> Result<LoadPlan, CliError> {
     let targets = targets(args)?;
     let is_echo = targets.iter().any(is_echo);
     if args.threads > args.connections {
-        return Err(Trouble::misuse("each thread has a connection at least")
+        return Err(CliError::misuse("each thread has a connection at least")
             .remedy("raise -c, or lower -t"));
     }
     if args.http1_1 && args.streams.is_some_and(|streams| streams > 1) {
-        return Err(Trouble::misuse("HTTP/1.1 has one request at a time on each connection")
+        return Err(CliError::misuse("HTTP/1.1 has one request at a time on each connection")
             .remedy("raise -c instead of -m"));
     }
     if args.poisson && args.rate.is_empty() && args.slo.is_none() {
         return Err(
-            Trouble::misuse("--poisson spaces the requests of a --rate").remedy("add --rate RATE")
+            CliError::misuse("--poisson spaces the requests of a --rate").remedy("add --rate RATE")
         );
     }
     let urls: Vec<Url> = targets.iter().map(|target| target.url.clone()).collect();
@@ -180,7 +179,7 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan, Trouble> {
     plan.duration = duration(args);
     let servers = servers(&plan);
     if servers > plan.connections / args.threads as usize {
-        return Err(Trouble::misuse(format!(
+        return Err(CliError::misuse(format!(
             "{servers} servers need a connection each from every thread"
         ))
         .remedy(format!("raise -c to {} at least", servers * args.threads as usize)));
@@ -189,10 +188,10 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan, Trouble> {
 }
 
 /// The rates, of which all but the last have an end.
-fn schedule(args: &LoadArgs) -> Result<Vec<Stage>, Trouble> {
+fn schedule(args: &LoadArgs) -> Result<Vec<Stage>, CliError> {
     let mut followed = args.rate.iter().take(args.rate.len().saturating_sub(1));
     if followed.any(|stage| stage.lasts.is_none()) {
-        return Err(Trouble::misuse("a rate that another one follows has an end")
+        return Err(CliError::misuse("a rate that another one follows has an end")
             .remedy("write it as RATE:TIME"));
     }
     Ok(args.rate.clone())
@@ -222,7 +221,7 @@ fn servers(plan: &LoadPlan) -> usize {
     places.len()
 }
 
-fn access(args: &LoadArgs, urls: &[Url], is_echo: bool) -> Result<Access, Trouble> {
+fn access(args: &LoadArgs, urls: &[Url], is_echo: bool) -> Result<Access, CliError> {
     let is_secured = || urls.iter().all(|url| url.scheme == page::Scheme::Https);
     let offer = match () {
         () if args.http1_1 || is_echo => Offer::Http1,

@@ -2,11 +2,11 @@
 
 use crate::cli::{self, ManArgs};
 use crate::console;
-use crate::error::{self, Trouble};
+use crate::error::{self, CliError};
 use std::process::ExitCode;
 
 /// Writes the pages.
-pub(crate) fn run(args: &ManArgs) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(args: &ManArgs) -> Result<ExitCode, CliError> {
     std::fs::create_dir_all(&args.dir)
         .and_then(|()| clap_mangen::generate_to(cli::shown(), &args.dir))
         .map_err(|error| {

@@ -1,5 +1,5 @@
-//! The commands, a file each: what a command line asks for is done by the other folders, and what they find is printed
-//! here.
+//! The entry point of each command, a file each. It takes the flags from `cli`, lets the other folders do the work, and
+//! prints what they found. The flags are not here because the folders below read them too.
 
 pub(crate) mod compare;
 pub(crate) mod completions;

@@ -1,21 +1,21 @@
 //! `wirelap race`: plan, run, judge.
 
-use crate::calibrate::{Form as Measured, calibrate, check_link};
+use crate::calibrate::{CalibrationKind, calibrate, check_link};
 use crate::cli::RaceArgs;
 use crate::console;
 use crate::environment;
-use crate::error::{self, Trouble};
+use crate::error::{self, CliError};
 use crate::inputs::links;
 use crate::inputs::servers;
 use crate::inputs::subjects;
 use crate::machine;
 use crate::race::again;
-use crate::race::experiments::{self, Chosen};
+use crate::race::experiments::{self, Selected};
 use crate::race::progress::Progress;
-use crate::race::report::{Form, conclude};
+use crate::race::report::{OutputFormat, report_results};
 use crate::race::run_folder::RunFolder;
-use crate::race::runner::{RunContext, Runner, SIDE_BY_SIDE};
-use crate::race::schedule::{Manner, Schedule};
+use crate::race::runner::{RunContext, RunOutputs, Runner, SIDE_BY_SIDE};
+use crate::race::schedule::{Concurrency, Schedule};
 use crate::race::store::Store;
 use os::signal::Interrupts;
 use std::fmt::Write as _;
@@ -29,7 +29,7 @@ use study::plan::{Surroundings, TrialPlan, WorkFacts};
 use study::record::{HostFacts, ROWS_SCHEMA, RunHeader};
 
 /// Runs every experiment named, one after another.
-pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
     if let Some(dir) = &args.resume {
         let folder = RunFolder::open(dir);
         let store = Store::open_whole(&folder.rows())?;
@@ -40,13 +40,13 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
     }
     // All of them are read before the first one runs: a slip in the last one shows at once.
     let names = args.experiments.iter().flat_map(|name| experiments::expand(name));
-    let mut chosen: Vec<Chosen> =
-        names.map(|name| experiments::choose(name, args)).collect::<Result<_, _>>()?;
+    let mut chosen: Vec<Selected> =
+        names.map(|name| experiments::select(name, args)).collect::<Result<_, _>>()?;
     if let Some(dir) = &args.again {
-        chosen.push(again::choose(dir)?);
+        chosen.push(again::select(dir)?);
     }
     if args.out.is_some() && chosen.len() > 1 {
-        return Err(Trouble::misuse(
+        return Err(CliError::misuse(
             "--out names one folder, and each experiment needs one of its own",
         )
         .remedy("leave --out away, or race one experiment at a time"));
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
         // Before a folder is made, too.
         chosen.iter().try_for_each(|one| check_key(&one.experiment, &planned(one)?, key))?;
     }
-    os::net::probe().map_err(console::lacking)?;
+    os::net::probe()?;
     // Before a folder is made: from then on, Ctrl-C says how to go on.
     let interrupts = interrupts()?;
     for chosen in chosen {
@@ -69,11 +69,11 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Trouble> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn interrupts() -> Result<Interrupts, Trouble> {
-    Interrupts::take().map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))
+fn interrupts() -> Result<Interrupts, CliError> {
+    Interrupts::take().map_err(|error| CliError::failed(format!("taking over Ctrl-C: {error}")))
 }
 
-fn start(args: &RaceArgs, chosen: Chosen, interrupts: &Interrupts) -> Result<(), Trouble> {
+fn start(args: &RaceArgs, chosen: Selected, interrupts: &Interrupts) -> Result<(), CliError> {
     // What A/A compares it takes by the handful.
     let judged = chosen.experiment.same.is_none();
     for short in carried(&chosen.experiment).iter().filter(|one| judged && !one.is_all()) {
@@ -91,8 +91,8 @@ fn start(args: &RaceArgs, chosen: Chosen, interrupts: &Interrupts) -> Result<(),
 }
 
 /// What links are worth here now. A link that this machine cannot hold is refused before anything runs.
-fn calibrated(chosen: &Chosen) -> Result<Calibration, Trouble> {
-    let calibration = calibrate(Measured::Short)?;
+fn calibrated(chosen: &Selected) -> Result<Calibration, CliError> {
+    let calibration = calibrate(CalibrationKind::Short)?;
     let emulated = |choice: &&LinkChoice| !links::is_loopback(choice);
     for choice in chosen.experiment.links.iter().filter(emulated) {
         let file = |name: &str| {
@@ -107,9 +107,9 @@ fn calibrated(chosen: &Chosen) -> Result<Calibration, Trouble> {
 /// Copies what the experiment reads into the folder and writes down what the run is.
 fn lay_out(
     folder: &RunFolder,
-    chosen: Chosen,
+    chosen: Selected,
     calibration: Option<Calibration>,
-) -> Result<(Store, RunHeader), Trouble> {
+) -> Result<(Store, RunHeader), CliError> {
     for (file, called) in &chosen.files {
         std::fs::copy(file, folder.inputs().join(called)).map_err(|error| {
             error::file(format!("copying {} into the run's folder", file.display()), &error)
@@ -136,7 +136,7 @@ fn race(
     mut store: Store,
     header: &RunHeader,
     interrupts: &Interrupts,
-) -> Result<(), Trouble> {
+) -> Result<(), CliError> {
     let mut plan = plan(&header.experiment, |name| folder.inputs().join(name))?;
     if let Some(key) = &args.capture {
         check_key(&header.experiment, &plan, key)?;
@@ -146,43 +146,44 @@ fn race(
         std::fs::create_dir_all(&captures)
             .map_err(|error| error::file(format!("making {}", captures.display()), &error))?;
     }
-    let manner = if args.serial { Manner::Serial } else { Manner::SideBySide };
-    let schedule = Schedule::new(&header.experiment, &plan, &store.records()?.records, manner);
+    let concurrency = if args.serial { Concurrency::Serial } else { Concurrency::SideBySide };
+    let schedule = Schedule::new(&header.experiment, &plan, &store.records()?.records, concurrency);
     if schedule.waiting().next().is_some() {
-        os::net::probe().map_err(console::lacking)?;
+        os::net::probe()?;
     }
     let context = RunContext {
         program: std::env::current_exe().map_err(|error| {
-            Trouble::failed(format!("finding this program's own file: {error}"))
+            CliError::failed(format!("finding this program's own file: {error}"))
         })?,
         inputs: std::path::absolute(folder.inputs()).unwrap_or_else(|_| folder.inputs()),
         key_log: environment::ssl_key_log_file(),
         captures: std::path::absolute(folder.captures()).unwrap_or_else(|_| folder.captures()),
         scratch: std::path::absolute(folder.scratch()).unwrap_or_else(|_| folder.scratch()),
-        manner,
+        concurrency,
     };
     let side_by_side = if args.serial { 1 } else { SIDE_BY_SIDE };
     let mut progress = Progress::new(schedule.waiting(), side_by_side, args.verbose);
-    let runs = (header, schedule);
-    let whole = Runner::new(context, runs, &mut store, &mut progress, interrupts).run();
+    let outputs = RunOutputs { header, store: &mut store, progress: &mut progress };
+    let whole = Runner::new(context, schedule, outputs, interrupts).run();
     progress.clear();
     // A trial that was killed removed nothing.
     os::cgroup::sweep();
-    let ended = |trouble: Trouble| trouble.and(how_to_go_on(folder));
+    let ended = |error: CliError| error.and(how_to_go_on(folder));
     if !whole.map_err(ended)? {
         let kept = store.records().map_or(0, |rows| rows.records.len());
         let trials = if kept == 1 { "trial is" } else { "trials are" };
         let what = format!("{kept} {trials} kept in {}", folder.path().display());
-        return Err(ended(Trouble::interrupted(what)));
+        return Err(ended(CliError::interrupted(what)));
     }
-    conclude(folder, header, &store.records()?, Form::of(args.json, args.csv)).map_err(ended)
+    report_results(folder, header, &store.records()?, OutputFormat::of(args.json, args.csv))
+        .map_err(ended)
 }
 
 /// A slip in `--capture=KEY` would keep nothing.
-fn check_key(experiment: &Experiment, plan: &[TrialPlan], key: &str) -> Result<(), Trouble> {
+fn check_key(experiment: &Experiment, plan: &[TrialPlan], key: &str) -> Result<(), CliError> {
     match plan.iter().any(|trial| trial.key.starts_with(key)) {
         true => Ok(()),
-        false => Err(Trouble::misuse(format!(
+        false => Err(CliError::misuse(format!(
             "no trial of {} has a key that begins with `{key}`",
             experiment.name
         ))
@@ -199,7 +200,7 @@ fn how_to_go_on(folder: &RunFolder) -> String {
 fn plan(
     experiment: &Experiment,
     file: impl Fn(&str) -> PathBuf,
-) -> Result<Vec<TrialPlan>, Trouble> {
+) -> Result<Vec<TrialPlan>, CliError> {
     let mut surroundings = Surroundings { cores: machine::cores(), ..Surroundings::default() };
     let mut least = Duration::MAX;
     for choice in &experiment.links {
@@ -226,7 +227,7 @@ fn plan(
 }
 
 /// The trials of an experiment that has no folder yet.
-fn planned(chosen: &Chosen) -> Result<Vec<TrialPlan>, Trouble> {
+fn planned(chosen: &Selected) -> Result<Vec<TrialPlan>, CliError> {
     let here = |name: &str| {
         let called = chosen.files.iter().find(|(_, called)| called == name);
         called.map_or_else(|| PathBuf::from(name), |(path, _)| path.clone())
@@ -234,17 +235,17 @@ fn planned(chosen: &Chosen) -> Result<Vec<TrialPlan>, Trouble> {
     plan(&chosen.experiment, here)
 }
 
-fn describe(chosen: &Chosen) -> Result<String, Trouble> {
+fn describe(chosen: &Selected) -> Result<String, CliError> {
     let experiment = &chosen.experiment;
     let mut text =
         format!("{}: {}\n{}\n\n", experiment.name, experiment.title, experiment.question);
     let plan = planned(chosen)?;
     for (place, trial) in plan.iter().enumerate() {
-        let manner = if trial.is_light() { "side by side" } else { "alone" };
+        let concurrency = if trial.is_light() { "side by side" } else { "alone" };
         let warmup = if trial.warmup { ", warm-up" } else { "" };
         let _ = writeln!(
             text,
-            "{:4}  {:<40} seed {:<20} {manner}{warmup}",
+            "{:4}  {:<40} seed {:<20} {concurrency}{warmup}",
             place + 1,
             trial.key,
             trial.seed

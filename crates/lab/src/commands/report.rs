@@ -1,34 +1,34 @@
 //! `wirelap report`: judge the rows of a run anew.
 
 use crate::cli::ReportArgs;
-use crate::error::Trouble;
-use crate::race::report::{Form, conclude};
+use crate::error::CliError;
+use crate::race::report::{OutputFormat, report_results};
 use crate::race::run_folder::RunFolder;
 use crate::race::store::{Rows, Store};
 use std::path::Path;
 use std::process::ExitCode;
 
 /// Reads the rows, judges and writes.
-pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, CliError> {
     let folder = RunFolder::open(&args.dir);
     let store = Store::open(&folder.rows())?;
     let (header, rows) = (store.header()?, store.records()?);
     if let Some(file) = &args.parquet {
         write_parquet(&rows, file)?;
     }
-    conclude(&folder, &header, &rows, Form::of(args.json, args.csv))?;
+    report_results(&folder, &header, &rows, OutputFormat::of(args.json, args.csv))?;
     Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(feature = "parquet")]
-fn write_parquet(rows: &Rows, file: &Path) -> Result<(), Trouble> {
-    let bytes = report::parquet(&rows.records).map_err(Trouble::failed)?;
+fn write_parquet(rows: &Rows, file: &Path) -> Result<(), CliError> {
+    let bytes = report::parquet(&rows.records).map_err(CliError::failed)?;
     std::fs::write(file, bytes)
         .map_err(|error| crate::error::file(format!("writing {}", file.display()), &error))
 }
 
 #[cfg(not(feature = "parquet"))]
-fn write_parquet(_: &Rows, _: &Path) -> Result<(), Trouble> {
-    Err(Trouble::lacking("this wirelap was built without Parquet")
+fn write_parquet(_: &Rows, _: &Path) -> Result<(), CliError> {
+    Err(CliError::lacking("this wirelap was built without Parquet")
         .remedy("cargo build --release -p lab --features parquet; or take --csv"))
 }

@@ -3,7 +3,7 @@
 use crate::cli::ServeArgs;
 use crate::console;
 use crate::environment;
-use crate::error::{self, Trouble};
+use crate::error::{self, CliError};
 use crate::files_adapter::FilesAdapter;
 use crate::key_log;
 use crate::machine;
@@ -29,7 +29,7 @@ use std::thread;
 use transport::Protocol;
 
 /// Serves until interrupted: the first interrupt ends it in good order, the second one at once.
-pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     // Opened here first, so that a wrong folder is told before anything listens.
     Root::open(&args.dir, CacheSettings::default()).map_err(misuse)?;
     let backend = backend(args)?;
@@ -42,13 +42,13 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
     let identity = identity(args)?;
     // Before the addresses are told: from then on somebody may know whom to interrupt.
     let interrupts = Interrupts::take()
-        .map_err(|error| Trouble::failed(format!("taking over Ctrl-C: {error}")))?;
-    let (kinds, shares) = listen(args, identity, (threads, &settings))?;
+        .map_err(|error| CliError::failed(format!("taking over Ctrl-C: {error}")))?;
+    let (kinds, shares) = listen(args, identity, threads, &settings)?;
     let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
     let mut config = OriginConfig::new(kinds, wall_clock);
     config.protocols = protocols(args);
     config.limits = args.patience.limits();
-    let stop = Stop::new().map_err(console::lacking)?;
+    let stop = Stop::new()?;
     let workers: Vec<_> = shares
         .into_iter()
         .enumerate()
@@ -74,26 +74,23 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Trouble> {
         thread::sleep(LOOK_UP);
     }
     for worker in workers {
-        worker
-            .join()
-            .map_err(|_| Trouble::failed("a thread of the server broke"))?
-            .map_err(console::lacking)?;
+        worker.join().map_err(|_| CliError::failed("a thread of the server broke"))??;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The backend that was asked for, else the better one of those that are there (docs/performance.md, "Two reactors").
-fn backend(args: &ServeArgs) -> Result<Backend, Trouble> {
+fn backend(args: &ServeArgs) -> Result<Backend, CliError> {
     if let Some(name) = args.reactor {
         let backend = Backend::from(name);
-        return backend.probe().map(|()| backend).map_err(console::lacking);
+        return backend.probe().map(|()| backend).map_err(CliError::from);
     }
     Ok(if Backend::IoUring.probe().is_ok() { Backend::IoUring } else { Backend::Epoll })
 }
 
 /// The congestion control that was asked for, else the host's own, but on loopback the one that does least: there is
 /// no path for BBR to estimate and pace for (docs/performance.md, "What helped").
-fn congestion_control(args: &ServeArgs) -> Result<CongestionControl, Trouble> {
+fn congestion_control(args: &ServeArgs) -> Result<CongestionControl, CliError> {
     let Some(name) = &args.congestion else {
         let least = probe_congestion_control(LEAST);
         return Ok(least.map_or(CongestionControl::Host, |()| {
@@ -107,7 +104,7 @@ fn congestion_control(args: &ServeArgs) -> Result<CongestionControl, Trouble> {
         };
         let file = format!("/proc/sys/net/ipv4/tcp_{list}_congestion_control");
         let names = machine::read(&file).unwrap_or_default().replace(' ', ", ");
-        Trouble::misuse(error).remedy(format!("name one of those in {file}: {what} {names}"))
+        CliError::misuse(error).remedy(format!("name one of those in {file}: {what} {names}"))
     })?;
     Ok(CongestionControl::Named(name.clone()))
 }
@@ -176,18 +173,18 @@ impl AccessLog for PrintedLog {
 }
 
 /// The user's certificate, or one made for this run; None where nothing is served over TLS.
-fn identity(args: &ServeArgs) -> Result<Option<Identity>, Trouble> {
+fn identity(args: &ServeArgs) -> Result<Option<Identity>, CliError> {
     if args.listen_tls.is_empty() {
         return Ok(None);
     }
     if let (Some(cert), Some(key)) = (&args.cert, &args.key) {
         let identity =
-            Identity::from_pem(&read_pem(cert)?, &read_pem(key)?).map_err(Trouble::misuse)?;
+            Identity::from_pem(&read_pem(cert)?, &read_pem(key)?).map_err(CliError::misuse)?;
         return Ok(Some(identity));
     }
     let now = UnixTime::since_unix_epoch(os::clock::realtime());
     let spec = AuthoritySpec { validity: Validity::around(now), ..AuthoritySpec::default() };
-    let authority = Authority::new(spec).map_err(Trouble::failed)?;
+    let authority = Authority::new(spec).map_err(CliError::failed)?;
     let mut names: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
     let others =
         args.listen_tls.iter().map(|address| address.ip()).filter(|ip| !ip.is_unspecified());
@@ -199,10 +196,10 @@ fn identity(args: &ServeArgs) -> Result<Option<Identity>, Trouble> {
         fs::write(path, &authority.root_pem().text)
             .map_err(|error| error::file(format!("writing {}", path.display()), &error))?;
     }
-    authority.issue(&names).map(Some).map_err(Trouble::failed)
+    authority.issue(&names).map(Some).map_err(CliError::failed)
 }
 
-fn read_pem(path: &Path) -> Result<Pem, Trouble> {
+fn read_pem(path: &Path) -> Result<Pem, CliError> {
     let name = path.display().to_string();
     let text = fs::read(path).map_err(|error| error::file(format!("reading {name}"), &error))?;
     Ok(Pem::new(name, text))
@@ -214,8 +211,9 @@ type Shares = Vec<Vec<Listener>>;
 fn listen(
     args: &ServeArgs,
     identity: Option<Identity>,
-    (threads, settings): (usize, &SocketSettings),
-) -> Result<(Vec<ListenerKind>, Shares), Trouble> {
+    threads: usize,
+    settings: &SocketSettings,
+) -> Result<(Vec<ListenerKind>, Shares), CliError> {
     let key_log = key_log::open(environment::ssl_key_log_file().as_deref())?;
     let tls = match identity {
         Some(identity) => {
@@ -227,7 +225,7 @@ fn listen(
                 ciphers,
                 ..ServerTlsOptions::new(vec![identity])
             };
-            Some(ServerTls::new(options).map_err(Trouble::misuse)?)
+            Some(ServerTls::new(options).map_err(CliError::misuse)?)
         }
         None => None,
     };
@@ -255,7 +253,7 @@ fn bind(
     address: SocketAddr,
     settings: &SocketSettings,
     shares: &mut Shares,
-) -> Result<SocketAddr, Trouble> {
+) -> Result<SocketAddr, CliError> {
     let listeners = Listener::bind_all(address, shares.len(), settings).map_err(misuse)?;
     let local = listeners.first().map_or(address, Listener::local);
     for (share, listener) in shares.iter_mut().zip(listeners) {
@@ -265,18 +263,18 @@ fn bind(
 }
 
 /// What the system refused of what the user named.
-fn misuse(error: Os) -> Trouble {
-    let trouble = Trouble::misuse(&error);
+fn misuse(error: Os) -> CliError {
+    let misuse = CliError::misuse(&error);
     match error.remedy() {
-        Some(remedy) => trouble.remedy(remedy),
+        Some(remedy) => misuse.remedy(remedy),
         None => match error.source.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => {
-                trouble.remedy("name a folder that is there")
+                misuse.remedy("name a folder that is there")
             }
             ErrorKind::PermissionDenied => {
-                trouble.remedy("choose a folder that you may read, or change its permissions")
+                misuse.remedy("choose a folder that you may read, or change its permissions")
             }
-            _ => trouble,
+            _ => misuse,
         },
     }
 }

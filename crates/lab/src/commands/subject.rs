@@ -2,25 +2,25 @@
 
 use crate::cli::SubjectArgs;
 use crate::console;
-use crate::error::Trouble;
+use crate::error::CliError;
 use std::process::ExitCode;
-use subject::contract::{Job, Line, UNSUPPORTED};
+use subject::contract::{Job, OutputLine, UNSUPPORTED};
 use subject::tools::{self, ToolError};
 
 /// Does the job by the tool.
-pub(crate) fn run(args: &SubjectArgs) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(args: &SubjectArgs) -> Result<ExitCode, CliError> {
     let Some(job) = console::read_job::<Job>()? else { return Ok(ExitCode::FAILURE) };
-    let mut say = |line: Line| {
+    let mut emit = |line: OutputLine| {
         let text = serde_json::to_string(&line)?;
         console::print(&format!("{text}\n"))
-            .map_err(|trouble| std::io::Error::other(trouble.to_string()))
+            .map_err(|error| std::io::Error::other(error.to_string()))
     };
-    match tools::run(&args.tool, &job, &mut say) {
+    match tools::run(&args.tool, &job, &mut emit) {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(ToolError::Unsupported(line)) => {
-            say(Line::Unsupported(line)).map_err(Trouble::failed)?;
+            emit(OutputLine::Unsupported(line)).map_err(CliError::failed)?;
             Ok(ExitCode::from(UNSUPPORTED as u8))
         }
-        Err(error @ ToolError::Broken(_)) => Err(Trouble::failed(error)),
+        Err(error @ ToolError::Broken(_)) => Err(CliError::failed(error)),
     }
 }

@@ -1,6 +1,6 @@
 //! Files of checksums, as sha256sum writes them and reads them with `-c`.
 
-use crate::error::{self, Trouble};
+use crate::error::{self, CliError};
 use secure::Digest;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,12 +11,12 @@ pub(crate) struct Checksums(BTreeMap<String, Digest>);
 
 impl Checksums {
     /// Reads `path`.
-    pub(crate) fn read(path: &Path) -> Result<Self, Trouble> {
+    pub(crate) fn read(path: &Path) -> Result<Self, CliError> {
         let place = path.display();
         let text = std::fs::read_to_string(path)
             .map_err(|error| error::file(format!("reading {place}"), &error))?;
         Self::parse(&text).map_err(|(line, wrong)| {
-            Trouble::misuse(format!("{place}, line {line}: {wrong}"))
+            CliError::misuse(format!("{place}, line {line}: {wrong}"))
                 .remedy("lines as sha256sum prints them are expected: DIGEST  NAME")
         })
     }

@@ -1,5 +1,5 @@
-//! The parts of `wirelap get` that are policy: names, checksums, trust, names' addresses, where bytes go, and
-//! what is told. The machine that downloads is `client::Download`, the files are `os::files::writer`'s.
+//! The policy of `wirelap get`: which file a URL becomes, checksums, trusted certificates, DNS, where bytes go, and what
+//! is printed. The download itself is `client::Download`; `os::files::writer` writes the files.
 
 pub(crate) mod checksums;
 pub(crate) mod leftover;

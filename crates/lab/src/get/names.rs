@@ -1,7 +1,7 @@
 //! Which file a URL becomes.
 
 use crate::cli::GetArgs;
-use crate::error::{self, Trouble};
+use crate::error::{self, CliError};
 use page::Url;
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,14 +29,14 @@ impl Target {
 }
 
 /// The targets of all URLs, each its own.
-pub(crate) fn targets(args: &GetArgs) -> Result<Vec<Target>, Trouble> {
+pub(crate) fn targets(args: &GetArgs) -> Result<Vec<Target>, CliError> {
     if args.output.is_some() && args.urls.len() > 1 {
-        return Err(Trouble::misuse("-o names one file, and there are several URLs")
+        return Err(CliError::misuse("-o names one file, and there are several URLs")
             .remedy("leave it away, so that each file is named as its URL is; --output-dir chooses the folder"));
     }
     let folder = args.output_dir.as_deref().unwrap_or(Path::new(""));
     if !folder.as_os_str().is_empty() && !folder.is_dir() {
-        return Err(Trouble::misuse(format!("{} is no folder", folder.display()))
+        return Err(CliError::misuse(format!("{} is no folder", folder.display()))
             .remedy(format!("make it: mkdir -p {}", error::quoted(folder))));
     }
     let mut targets = Vec::with_capacity(args.urls.len());
@@ -50,7 +50,7 @@ pub(crate) fn targets(args: &GetArgs) -> Result<Vec<Target>, Trouble> {
         if let Target::File(path) = &target
             && let Some(other) = seen.insert(path.clone(), url)
         {
-            return Err(Trouble::misuse(format!(
+            return Err(CliError::misuse(format!(
                 "{other} and {url} would both be {}",
                 path.display()
             ))
@@ -63,22 +63,22 @@ pub(crate) fn targets(args: &GetArgs) -> Result<Vec<Target>, Trouble> {
 
 /// The last part of the path, as it is written in the URL: what is percent-encoded there stays so, and no name
 /// has a slash, a control character or dots alone.
-fn remote_name(url: &Url) -> Result<String, Trouble> {
+fn remote_name(url: &Url) -> Result<String, CliError> {
     let path = url.path.split('?').next().unwrap_or_default();
     let name = path.rsplit('/').next().unwrap_or_default();
     let safe: String =
         name.chars().map(|c| if c.is_control() || c == '\\' { '_' } else { c }).collect();
     if matches!(safe.as_str(), "" | "." | "..") {
-        return Err(Trouble::misuse(format!("{url} names no file"))
+        return Err(CliError::misuse(format!("{url} names no file"))
             .remedy("name one with -o FILE, or -o - for standard output"));
     }
     Ok(safe)
 }
 
 /// What stands at `path` now decides how it is written.
-fn placed(path: &Path) -> Result<Target, Trouble> {
+fn placed(path: &Path) -> Result<Target, CliError> {
     if path.file_name().is_none() {
-        return Err(Trouble::misuse(format!("`{}` is no file name", path.display()))
+        return Err(CliError::misuse(format!("`{}` is no file name", path.display()))
             .remedy("name a file, or choose the folder with --output-dir"));
     }
     // A link stays, and what it leads to is replaced.
@@ -88,12 +88,12 @@ fn placed(path: &Path) -> Result<Target, Trouble> {
     };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-        return Err(Trouble::misuse(format!("{} is no folder", folder.display()))
+        return Err(CliError::misuse(format!("{} is no folder", folder.display()))
             .remedy(format!("make it: mkdir -p {}", error::quoted(folder))));
     }
     match fs::metadata(&path) {
         Ok(there) if there.is_dir() => {
-            Err(Trouble::misuse(format!("{} is a folder", path.display()))
+            Err(CliError::misuse(format!("{} is a folder", path.display()))
                 .remedy("name a file in it, or give it with --output-dir"))
         }
         Ok(there) if !there.is_file() => Ok(Target::Stream(path)),

@@ -61,7 +61,8 @@ impl Outputs {
     pub(crate) fn new(
         settings: WriterSettings,
         wishes: Vec<Wish>,
-        (meter, voice): (Meter, Voice),
+        meter: Meter,
+        voice: Voice,
     ) -> Self {
         let entry = |wish| Entry { wish, part: None, stream: None, outcome: None };
         let entries = wishes.into_iter().map(entry).collect();

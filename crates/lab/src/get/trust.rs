@@ -2,7 +2,7 @@
 //! most of what a short download costs is its start.
 
 use crate::environment;
-use crate::error::{self, Trouble};
+use crate::error::{self, CliError};
 use crate::key_log;
 use secure::{ClientTls, ClientTlsOptions, Pem, Resumption, RootsLater, Trust};
 use std::path::{Path, PathBuf};
@@ -29,8 +29,8 @@ pub(crate) fn client_tls(
     trusted: &Trusted<'_>,
     alpn: Vec<String>,
     resumption: Resumption,
-) -> Result<ClientTls, Trouble> {
-    let read = |file: &Path| {
+) -> Result<ClientTls, CliError> {
+    let read = |file: &Path| -> Result<Pem, CliError> {
         let text = std::fs::read(file)
             .map_err(|error| error::file(format!("reading {}", name(file)), &error))?;
         Ok(Pem::new(name(file), text))
@@ -44,7 +44,7 @@ pub(crate) fn client_tls(
         key_log: key_log::open(environment::ssl_key_log_file().as_deref())?,
         ..ClientTlsOptions::default()
     };
-    ClientTls::new(options).map_err(Trouble::misuse)
+    ClientTls::new(options).map_err(CliError::misuse)
 }
 
 /// The system's authorities; the error says what is missing and the way out.

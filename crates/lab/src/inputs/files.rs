@@ -1,7 +1,7 @@
 //! The files that an experiment reads: which they are, and what they are called in a run's folder, which is
 //! whole by itself. Recorded pages and links' trace files.
 
-use crate::error::Trouble;
+use crate::error::CliError;
 use std::path::{Path, PathBuf};
 use study::experiment::{Experiment, WorkloadKind};
 
@@ -22,7 +22,7 @@ pub(crate) fn rebase(experiment: &mut Experiment, folder: &Path) {
 
 /// Every file to copy into the run's folder, with its name there; the experiment names them so afterwards.
 /// Recorded pages are checked to be such.
-pub(crate) fn gather(experiment: &mut Experiment) -> Result<Vec<(PathBuf, String)>, Trouble> {
+pub(crate) fn gather(experiment: &mut Experiment) -> Result<Vec<(PathBuf, String)>, CliError> {
     let mut files = Vec::new();
     for workload in &mut experiment.workloads {
         let WorkloadKind::Har(har) = &mut workload.kind else { continue };
@@ -45,11 +45,11 @@ pub(crate) fn gather(experiment: &mut Experiment) -> Result<Vec<(PathBuf, String
 }
 
 /// Notes a file, once, and gives its name in the run's folder.
-fn call(files: &mut Vec<(PathBuf, String)>, file: &str) -> Result<String, Trouble> {
+fn call(files: &mut Vec<(PathBuf, String)>, file: &str) -> Result<String, CliError> {
     let (path, called) = (PathBuf::from(file), base_name(file));
     if !files.iter().any(|(known, _)| *known == path) {
         if files.iter().any(|(_, other)| *other == called) {
-            return Err(Trouble::misuse(format!(
+            return Err(CliError::misuse(format!(
                 "two files of the experiment are called {called}"
             ))
             .remedy("rename one of them"));

@@ -1,13 +1,13 @@
 //! The user's recorded pages: reading them, and telling what reading them took.
 
-use crate::error::{self, Trouble};
+use crate::error::{self, CliError};
 use page::har::{self, HarError, HarOptions, Recording};
 use std::fs;
 use std::path::Path;
 use study::experiment::{Dependencies, HarWorkload, Think};
 
 /// Reads the recording at `path` as `workload` wants it.
-pub(crate) fn read(path: &Path, workload: &HarWorkload) -> Result<Recording, Trouble> {
+pub(crate) fn read(path: &Path, workload: &HarWorkload) -> Result<Recording, CliError> {
     let name = path.display();
     let file = fs::read(path).map_err(|error| error::file(format!("reading {name}"), &error))?;
     let options = HarOptions {
@@ -29,7 +29,7 @@ pub(crate) fn read(path: &Path, workload: &HarWorkload) -> Result<Recording, Tro
             HarError::Entry { .. } => "mend or take out that entry, or save the recording again",
             _ => "record the page with the Network panel open from before its load begins",
         };
-        Trouble::misuse(format!("{name}: {error}")).remedy(remedy)
+        CliError::misuse(format!("{name}: {error}")).remedy(remedy)
     })
 }
 

@@ -1,6 +1,6 @@
 //! Links by name, by figures, or with the trace files that they name.
 
-use crate::error::Trouble;
+use crate::error::CliError;
 use link::{LinkSpec, SpecError};
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use study::experiment::LinkChoice;
 pub(crate) fn link_spec(
     choice: &LinkChoice,
     place: impl Fn(&str) -> PathBuf,
-) -> Result<LinkSpec, Trouble> {
+) -> Result<LinkSpec, CliError> {
     match is_loopback(choice) {
         true => Ok(LinkSpec::default()),
         false => read_link(choice.text(), place),
@@ -26,7 +26,7 @@ pub(crate) fn is_loopback(choice: &LinkChoice) -> bool {
 }
 
 /// Reads a link, with its trace files.
-pub(crate) fn read_link(text: &str, place: impl Fn(&str) -> PathBuf) -> Result<LinkSpec, Trouble> {
+pub(crate) fn read_link(text: &str, place: impl Fn(&str) -> PathBuf) -> Result<LinkSpec, CliError> {
     let load = |file: &str| fs::read_to_string(place(file)).map_err(|error| error.to_string());
     LinkSpec::parse(text, load).map_err(|error| {
         let known: Vec<&str> = link::profiles().iter().map(|profile| profile.name).collect();
@@ -41,6 +41,6 @@ pub(crate) fn read_link(text: &str, place: impl Fn(&str) -> PathBuf) -> Result<L
             }
             _ => "such as rtt=60ms,down=10mbit,up=2mbit,loss=0.5%,queue=64kB".to_owned(),
         };
-        Trouble::misuse(error).remedy(remedy)
+        CliError::misuse(error).remedy(remedy)
     })
 }

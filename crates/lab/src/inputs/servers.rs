@@ -1,7 +1,7 @@
 //! The servers that contenders may name: those that are part of wirelap and those that the user declares, in files
 //! beside the experiment or in folders of their own.
 
-use crate::error::{self, Trouble};
+use crate::error::{self, CliError};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ impl Servers {
     pub(crate) fn of_experiment(
         beside: Option<&Path>,
         folders: &[PathBuf],
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, CliError> {
         let mut servers = Self::builtin();
         let own = beside.map(|folder| folder.join(BESIDE)).filter(|folder| folder.is_dir());
         for folder in own.iter().chain(folders) {
@@ -56,7 +56,7 @@ impl Servers {
     }
 
     /// Those that a run names, from its inputs.
-    pub(crate) fn of_run(inputs: &Path) -> Result<Self, Trouble> {
+    pub(crate) fn of_run(inputs: &Path) -> Result<Self, CliError> {
         let mut servers = Self::builtin();
         let file = inputs.join(KEPT);
         let text = match fs::read_to_string(&file) {
@@ -67,7 +67,7 @@ impl Servers {
             }
         };
         let sources: Vec<Source> = serde_json::from_str(&text)
-            .map_err(|error| Trouble::failed(format!("{}: {error}", file.display())))?;
+            .map_err(|error| CliError::failed(format!("{}: {error}", file.display())))?;
         sources.into_iter().try_for_each(|source| servers.add(source))?;
         Ok(servers)
     }
@@ -86,7 +86,7 @@ impl Servers {
     }
 
     /// The declarations of the user's that `experiment` uses; a name that nobody declares is a slip.
-    pub(crate) fn used_by(&self, experiment: &Experiment) -> Result<Vec<Source>, Trouble> {
+    pub(crate) fn used_by(&self, experiment: &Experiment) -> Result<Vec<Source>, CliError> {
         let mut used: Vec<Source> = Vec::new();
         for name in experiment.contenders.iter().filter_map(|one| one.foreign_server()) {
             let found = self.known.iter().rev().find(|known| known.declaration.name() == name);
@@ -100,18 +100,18 @@ impl Servers {
         Ok(used)
     }
 
-    fn unknown(&self, name: &str) -> Trouble {
+    fn unknown(&self, name: &str) -> CliError {
         let known: Vec<&str> =
             std::iter::once(ORIGIN).chain(self.all().map(ServerDeclaration::name)).collect();
         let guess = study::nearest(name, known.iter().copied());
         let guess = guess.map_or_else(String::new, |guess| format!("did you mean `{guess}`? "));
-        Trouble::misuse(format!("no server is called `{name}`")).remedy(format!(
+        CliError::misuse(format!("no server is called `{name}`")).remedy(format!(
             "{guess}known are {}; another one is declared in {BESIDE}/{name}.toml beside the experiment",
             known.join(", ")
         ))
     }
 
-    fn add_folder(&mut self, folder: &Path) -> Result<(), Trouble> {
+    fn add_folder(&mut self, folder: &Path) -> Result<(), CliError> {
         let unreadable = |error: &std::io::Error| {
             error::file(format!("reading the subjects in {}", folder.display()), error)
         };
@@ -132,10 +132,10 @@ impl Servers {
         Ok(())
     }
 
-    fn add(&mut self, source: Source) -> Result<(), Trouble> {
+    fn add(&mut self, source: Source) -> Result<(), CliError> {
         let home = source.file.parent().unwrap_or(Path::new(""));
         let declaration = ServerDeclaration::read(&source.text, home).map_err(|error| {
-            Trouble::misuse(format!("{}, {error}", source.file.display()))
+            CliError::misuse(format!("{}, {error}", source.file.display()))
                 .remedy("what a declaration has is told in docs/servers.md")
         })?;
         self.known.push(Known { declaration, source: Some(source) });
@@ -144,12 +144,12 @@ impl Servers {
 }
 
 /// Keeps the declarations that a run uses in its inputs.
-pub(crate) fn keep(sources: &[Source], inputs: &Path) -> Result<(), Trouble> {
+pub(crate) fn keep(sources: &[Source], inputs: &Path) -> Result<(), CliError> {
     if sources.is_empty() {
         return Ok(());
     }
     let file = inputs.join(KEPT);
-    let text = serde_json::to_string_pretty(sources).map_err(Trouble::failed)?;
+    let text = serde_json::to_string_pretty(sources).map_err(CliError::failed)?;
     fs::write(&file, text)
         .map_err(|error| error::file(format!("writing {}", file.display()), &error))
 }

@@ -2,7 +2,7 @@
 //! trials use, so that it is whole by itself.
 
 use crate::environment;
-use crate::error::{self, Trouble};
+use crate::error::{self, CliError};
 use std::fs;
 use std::path::{Path, PathBuf};
 use study::experiment::Experiment;
@@ -13,7 +13,7 @@ pub(crate) const FOLDER: &str = "subjects";
 
 /// The built-in ones, those of `subjects/` beside the experiment's file, and those of the folders asked for; the
 /// later go before the earlier.
-pub(crate) fn known(beside: Option<&Path>, asked: &[PathBuf]) -> Result<Catalogue, Trouble> {
+pub(crate) fn known(beside: Option<&Path>, asked: &[PathBuf]) -> Result<Catalogue, CliError> {
     let mut catalogue = Catalogue::builtin().map_err(wrong)?;
     let beside = beside.map(|folder| folder.join(FOLDER)).filter(|folder| folder.is_dir());
     for folder in beside.iter().chain(asked) {
@@ -23,12 +23,12 @@ pub(crate) fn known(beside: Option<&Path>, asked: &[PathBuf]) -> Result<Catalogu
 }
 
 /// Those of a run's folder of inputs, beside the built-in ones.
-pub(crate) fn of_run(inputs: &Path) -> Result<Catalogue, Trouble> {
+pub(crate) fn of_run(inputs: &Path) -> Result<Catalogue, CliError> {
     known(Some(inputs), &[])
 }
 
 /// Refuses an experiment that names a client which is nowhere declared.
-pub(crate) fn check(experiment: &Experiment, catalogue: &Catalogue) -> Result<(), Trouble> {
+pub(crate) fn check(experiment: &Experiment, catalogue: &Catalogue) -> Result<(), CliError> {
     for contender in &experiment.contenders {
         let Some(client) = &contender.client else { continue };
         if catalogue.client(&client.name).is_none() {
@@ -36,7 +36,7 @@ pub(crate) fn check(experiment: &Experiment, catalogue: &Catalogue) -> Result<()
             let guess = study::nearest(&client.name, known.iter().copied());
             let guess = guess.map_or_else(String::new, |guess| format!("did you mean `{guess}`? "));
             let message = format!("{}: no client `{}` is declared", contender.name, client.name);
-            return Err(Trouble::misuse(message).remedy(format!(
+            return Err(CliError::misuse(message).remedy(format!(
                 "{guess}declared: {}; others by a file subjects/{}.toml beside the experiment, or --subjects DIR",
                 known.join(", "),
                 client.name
@@ -51,7 +51,7 @@ pub(crate) fn keep(
     experiment: &Experiment,
     catalogue: &Catalogue,
     inputs: &Path,
-) -> Result<(), Trouble> {
+) -> Result<(), CliError> {
     let folder = inputs.join(FOLDER);
     let used = experiment.contenders.iter().filter_map(|contender| contender.client.as_ref());
     for client in used.filter_map(|client| catalogue.client(&client.name)) {
@@ -64,9 +64,9 @@ pub(crate) fn keep(
 }
 
 /// Where the words of declarations lead on this machine.
-pub(crate) fn places() -> Result<Places, Trouble> {
+pub(crate) fn places() -> Result<Places, CliError> {
     let wirelap = std::env::current_exe()
-        .map_err(|error| Trouble::failed(format!("finding this program's own file: {error}")))?;
+        .map_err(|error| CliError::failed(format!("finding this program's own file: {error}")))?;
     Ok(Places {
         wirelap,
         peers: environment::peers_folder(),
@@ -74,13 +74,13 @@ pub(crate) fn places() -> Result<Places, Trouble> {
     })
 }
 
-fn wrong(error: DeclarationError) -> Trouble {
+fn wrong(error: DeclarationError) -> CliError {
     match &error {
         DeclarationError::Unreadable { .. } => {
-            Trouble::misuse(error).remedy("name a folder of declarations that you may read")
+            CliError::misuse(error).remedy("name a folder of declarations that you may read")
         }
         DeclarationError::Wrong { .. } => {
-            Trouble::misuse(error).remedy("docs/subjects.md tells how a subject is declared")
+            CliError::misuse(error).remedy("docs/subjects.md tells how a subject is declared")
         }
     }
 }

@@ -25,16 +25,16 @@ pub(crate) struct Capture {
     packets: PathBuf,
     out: BufWriter<File>,
     /// What went wrong first; nothing is written from then on.
-    trouble: Option<io::Error>,
+    error: Option<io::Error>,
     /// Realtime less our clock, in nanoseconds.
     shift: u64,
     frame: Vec<u8>,
     /// Packets to near that are in the link, or were, in their order.
-    coming: VecDeque<Coming>,
+    pending: VecDeque<PendingPacket>,
 }
 
 /// A packet to near.
-enum Coming {
+enum PendingPacket {
     /// It will leave the link.
     Due,
     /// It will not: its block.
@@ -47,27 +47,27 @@ impl Capture {
         let out = BufWriter::with_capacity(PIECE, File::create(&packets)?);
         let (realtime, now) = (os::clock::realtime().as_nanos() as u64, os::clock::now().nanos());
         let shift = realtime.wrapping_sub(now);
-        Ok(Self { packets, out, trouble: None, shift, frame: Vec::new(), coming: VecDeque::new() })
+        Ok(Self { packets, out, error: None, shift, frame: Vec::new(), pending: VecDeque::new() })
     }
 
     /// Takes a frame where near saw it, or should have.
     pub(crate) fn take(&mut self, frame: Frame<'_>) {
         match (frame.direction, frame.passing) {
             (Direction::Up, Passing::Entered(fate)) => {
-                let block = self.block(frame, (NEAR, Way::Outbound), comment(fate));
+                let block = self.block(frame, NEAR, Way::Outbound, comment(fate));
                 self.put(&block);
             }
             (Direction::Up, Passing::Left) => {}
             (Direction::Down, Passing::Entered(Fate::Delivered { .. })) => {
-                self.coming.push_back(Coming::Due);
+                self.pending.push_back(PendingPacket::Due);
             }
             (Direction::Down, Passing::Entered(fate)) => {
-                let block = self.block(frame, (FAR, Way::Outbound), comment(fate));
-                self.coming.push_back(Coming::Never(block));
+                let block = self.block(frame, FAR, Way::Outbound, comment(fate));
+                self.pending.push_back(PendingPacket::Never(block));
             }
             (Direction::Down, Passing::Left) => {
                 self.put_missing();
-                let block = self.block(frame, (NEAR, Way::Inbound), None);
+                let block = self.block(frame, NEAR, Way::Inbound, None);
                 self.put(&block);
             }
         }
@@ -75,7 +75,7 @@ impl Capture {
 
     /// What was to come before the packet that comes now.
     fn put_missing(&mut self) {
-        while let Some(Coming::Never(block)) = self.coming.pop_front() {
+        while let Some(PendingPacket::Never(block)) = self.pending.pop_front() {
             self.put(&block);
         }
     }
@@ -83,7 +83,8 @@ impl Capture {
     fn block(
         &mut self,
         frame: Frame<'_>,
-        (interface, way): (u32, Way),
+        interface: u32,
+        way: Way,
         comment: Option<&str>,
     ) -> Vec<u8> {
         self.frame.clear();
@@ -96,8 +97,8 @@ impl Capture {
     }
 
     fn put(&mut self, block: &[u8]) {
-        if self.trouble.is_none() {
-            self.trouble = self.out.write_all(block).err();
+        if self.error.is_none() {
+            self.error = self.out.write_all(block).err();
         }
     }
 
@@ -112,13 +113,13 @@ impl Capture {
     }
 
     fn write(&mut self, to: &Path, about: &str, keys: &str) -> io::Result<()> {
-        for coming in std::mem::take(&mut self.coming) {
-            if let Coming::Never(block) = coming {
+        for pending in std::mem::take(&mut self.pending) {
+            if let PendingPacket::Never(block) = pending {
                 self.put(&block);
             }
         }
-        if let Some(trouble) = self.trouble.take() {
-            return Err(trouble);
+        if let Some(error) = self.error.take() {
+            return Err(error);
         }
         self.out.flush()?;
         let mut file = File::create(to)?;

@@ -1,4 +1,5 @@
-//! What is between two ends: the packets that pass, and their capture.
+//! What is between two ends. A [`path::NetworkPath`] passes their packets on, through an emulated link or over loopback,
+//! and logs each; a [`capture::Capture`] keeps them as pcapng.
 
 pub(crate) mod capture;
 pub(crate) mod path;

@@ -15,7 +15,8 @@ const DIVISOR: f64 = 1e6;
 pub(crate) fn write(
     out: &mut impl Write,
     tally: &Tally,
-    (started, span): (Duration, Duration),
+    started: Duration,
+    span: Duration,
 ) -> Result<(), Box<dyn Error>> {
     let mut serializer = V2DeflateSerializer::new();
     let mut log = IntervalLogWriterBuilder::new()

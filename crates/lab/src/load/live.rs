@@ -1,6 +1,6 @@
 //! What the user sees while a load runs: the last second's answers and errors, and where their times lay.
 
-use super::run::Moment;
+use super::run::Snapshot;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
 use unit::format_duration;
@@ -35,9 +35,9 @@ impl Live {
     }
 
     /// A second is over.
-    pub(crate) fn show(&mut self, moment: Option<&Moment>) {
-        if let (Some(bar), Some(moment)) = (&self.bar, moment) {
-            bar.set_message(format!("{}{}", self.title, lines(moment)));
+    pub(crate) fn show(&mut self, snapshot: Option<&Snapshot>) {
+        if let (Some(bar), Some(snapshot)) = (&self.bar, snapshot) {
+            bar.set_message(format!("{}{}", self.title, lines(snapshot)));
             bar.tick();
         }
     }
@@ -65,18 +65,18 @@ const BANDS: [(&str, f64); 5] =
 /// The widest band, in columns.
 const WIDTH: f64 = 40.0;
 
-fn lines(moment: &Moment) -> String {
-    let part = &moment.part;
-    let seconds = moment.span.as_secs_f64().max(1e-9);
+fn lines(snapshot: &Snapshot) -> String {
+    let part = &snapshot.part;
+    let seconds = snapshot.span.as_secs_f64().max(1e-9);
     let errors = part.faults.total() + part.refused;
     let mut text = format!(
         "{:>5.0} s  {:>9.0} requests/s  {errors} errors  {} connections",
-        moment.at.as_secs_f64(),
+        snapshot.at.as_secs_f64(),
         part.answers as f64 / seconds,
-        moment.connections
+        snapshot.connections
     );
-    if moment.waiting > 0 {
-        text.push_str(&format!("  {} waiting", moment.waiting));
+    if snapshot.waiting > 0 {
+        text.push_str(&format!("  {} waiting", snapshot.waiting));
     }
     let times = part.latency.histogram();
     for (name, share) in BANDS.into_iter().filter(|_| !times.is_empty()) {

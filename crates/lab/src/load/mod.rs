@@ -1,5 +1,6 @@
-//! What `wirelap load` is made of: what the user asks for as a plan, a run of it on threads, what is shown meanwhile,
-//! and its result.
+//! The parts of `wirelap load`. The command line becomes [`targets`] and a plan; [`run`] runs the plan on threads, an
+//! engine each, while [`live`] shows the last second; [`outcome`] makes the counts a result, and [`hdr`] a log of
+//! histograms.
 
 pub(crate) mod hdr;
 pub(crate) mod live;

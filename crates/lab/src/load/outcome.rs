@@ -1,6 +1,6 @@
 //! A run's counts as the result that is printed.
 
-use super::run::{Moment, Ran};
+use super::run::{LoadRun, Snapshot};
 use super::targets::is_echo;
 use crate::machine;
 use client::load::{Exchange, Fault, Faults, LoadPlan, Pace, Part, Spacing, Stage, Tally};
@@ -15,12 +15,17 @@ use trace::{Protocol, SpokenProtocol};
 /// A busy share from which a thread is said to be the bottleneck.
 const BUSY: f64 = 0.9;
 
-/// The result of a run that began so long after 1970.
-pub(crate) fn result(
-    plan: &LoadPlan,
-    ran: &Ran,
-    (threads, seed, started): (usize, u64, Duration),
-) -> LoadResult {
+/// What a result says of its run beside what was counted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RunFacts {
+    pub(crate) threads: usize,
+    pub(crate) seed: u64,
+    /// When it began, since 1970.
+    pub(crate) started: Duration,
+}
+
+/// The result of a run.
+pub(crate) fn result(plan: &LoadPlan, ran: &LoadRun, facts: RunFacts) -> LoadResult {
     let tally = &ran.tally;
     let seconds = match (tally.began, tally.ended) {
         (Some(began), Some(ended)) => ended.since(began).as_secs_f64(),
@@ -31,10 +36,10 @@ pub(crate) fn result(
     let mut result = LoadResult {
         schema: LOAD_SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: study::calendar::rfc3339(started.as_millis() as u64),
+        started: study::calendar::rfc3339(facts.started.as_millis() as u64),
         host: machine::facts(),
         command_line: std::env::args().collect(),
-        setting: setting(plan, threads, seed),
+        setting: setting(plan, facts.threads, facts.seed),
         protocol: tally.protocol.map(SpokenProtocol::from),
         seconds,
         answers_per_second: if seconds > 0.0 { rate } else { 0.0 },
@@ -131,7 +136,7 @@ fn targets(plan: &LoadPlan, tally: &Tally) -> Vec<TargetResult> {
     told.collect()
 }
 
-fn cpu(ran: &Ran) -> ClientCpu {
+fn cpu(ran: &LoadRun) -> ClientCpu {
     let cpu_seconds: f64 = ran.cpu.iter().map(|(used, _)| used.as_secs_f64()).sum();
     let share =
         |(used, span): &(Duration, Duration)| used.as_secs_f64() / span.as_secs_f64().max(1e-9);
@@ -140,15 +145,15 @@ fn cpu(ran: &Ran) -> ClientCpu {
     ClientCpu { cpu_seconds, busiest_share, answers_per_cpu_second: per_second }
 }
 
-pub(super) fn second(moment: &Moment) -> Second {
-    let times = moment.part.latency.histogram();
+pub(super) fn second(snapshot: &Snapshot) -> Second {
+    let times = snapshot.part.latency.histogram();
     let at = |share| (!times.is_empty()).then(|| times.value_at_quantile(share) as f64 / 1e6);
     Second {
-        at: moment.at.as_secs_f64(),
-        seconds: moment.span.as_secs_f64(),
-        answers: moment.part.answers,
-        errors: moment.part.faults.total() + moment.part.refused,
-        waiting: moment.waiting,
+        at: snapshot.at.as_secs_f64(),
+        seconds: snapshot.span.as_secs_f64(),
+        answers: snapshot.part.answers,
+        errors: snapshot.part.faults.total() + snapshot.part.refused,
+        waiting: snapshot.waiting,
         p50_ms: at(0.5),
         p99_ms: at(0.99),
         max_ms: at(1.0),

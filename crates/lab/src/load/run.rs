@@ -2,7 +2,7 @@
 
 use super::live::Live;
 use super::outcome;
-use crate::error::Trouble;
+use crate::error::CliError;
 use crate::machine;
 use client::load::{Interval, Load, LoadPlan, Part, Share, Tally, Watch};
 use os::error::Os;
@@ -15,7 +15,7 @@ use study::load::Second;
 use unit::Instant;
 
 /// What a run came to.
-pub(crate) struct Ran {
+pub(crate) struct LoadRun {
     pub(crate) tally: Tally,
     /// About a second each. Figures alone: a histogram for each would be a gigabyte an hour.
     pub(crate) course: Vec<Second>,
@@ -24,7 +24,7 @@ pub(crate) struct Ran {
 }
 
 /// An interval of all threads.
-pub(crate) struct Moment {
+pub(crate) struct Snapshot {
     /// Since the first interval's beginning.
     pub(crate) at: Duration,
     pub(crate) span: Duration,
@@ -34,20 +34,31 @@ pub(crate) struct Moment {
 }
 
 /// What a thread tells while it runs.
-enum News {
+enum ThreadReport {
     /// Its nth interval.
     Interval(usize, Box<Interval>),
     /// What it used while it counted, and how long that was.
     Used(Duration, Duration),
 }
 
-/// Runs `plan` on so many threads with this reactor, to its end or until `stop`.
+/// The threads of a run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Threads<'a> {
+    pub(crate) count: usize,
+    /// What their reactors stand on.
+    pub(crate) backend: Backend,
+    /// Ends the run before its time.
+    pub(crate) stop: &'a Stop,
+}
+
+/// Runs `plan` to its end, or until it is stopped.
 pub(crate) fn run(
     plan: &LoadPlan,
-    (threads, backend): (usize, Backend),
-    (stop, live): (&Stop, &mut Live),
-) -> Result<Ran, Trouble> {
-    let (sender, news) = channel();
+    threads: Threads<'_>,
+    live: &mut Live,
+) -> Result<LoadRun, CliError> {
+    let Threads { count: threads, backend, stop } = threads;
+    let (sender, reports) = channel();
     let workers: Vec<_> = (0..threads)
         .map(|index| {
             let worker = Worker {
@@ -55,27 +66,24 @@ pub(crate) fn run(
                 core: (threads > 1).then(|| index % machine::cores() as usize),
                 backend,
                 stop: stop.clone(),
-                news: sender.clone(),
+                reports: sender.clone(),
             };
             thread::spawn(move || worker.run())
         })
         .collect();
     drop(sender);
-    let (course, cpu) = attend(&news, threads, live);
+    let (course, cpu) = collect(&reports, threads, live);
     live.clear();
     let mut whole: Option<Tally> = None;
     for worker in workers {
-        let tally = worker
-            .join()
-            .map_err(|_| Trouble::failed("a thread of the load broke"))?
-            .map_err(crate::console::lacking)?;
+        let tally = worker.join().map_err(|_| CliError::failed("a thread of the load broke"))??;
         match &mut whole {
             None => whole = Some(tally),
             Some(whole) => whole.add(&tally),
         }
     }
-    let tally = whole.ok_or_else(|| Trouble::failed("a load has a thread at least"))?;
-    Ok(Ran { tally, course, cpu })
+    let tally = whole.ok_or_else(|| CliError::failed("a load has a thread at least"))?;
+    Ok(LoadRun { tally, course, cpu })
 }
 
 /// A thread's part of a plan.
@@ -90,25 +98,25 @@ fn share(plan: &LoadPlan, index: usize, threads: usize) -> LoadPlan {
 }
 
 /// Hears what the threads tell, until all are done.
-fn attend(
-    news: &Receiver<News>,
+fn collect(
+    reports: &Receiver<ThreadReport>,
     threads: usize,
     live: &mut Live,
 ) -> (Vec<Second>, Vec<(Duration, Duration)>) {
     let mut open: BTreeMap<usize, Vec<Interval>> = BTreeMap::new();
     let (mut course, mut cpu) = (Vec::new(), Vec::new());
     let mut began: Option<Instant> = None;
-    for heard in news {
-        match heard {
-            News::Used(used, span) => cpu.push((used, span)),
-            News::Interval(nth, interval) => {
+    for report in reports {
+        match report {
+            ThreadReport::Used(used, span) => cpu.push((used, span)),
+            ThreadReport::Interval(nth, interval) => {
                 let began = *began.get_or_insert(interval.from);
                 let together = open.entry(nth).or_default();
                 together.push(*interval);
                 if together.len() == threads {
-                    let moment = moment(began, &open.remove(&nth).unwrap_or_default());
-                    live.show(moment.as_ref());
-                    course.extend(moment.as_ref().map(outcome::second));
+                    let snapshot = snapshot(began, &open.remove(&nth).unwrap_or_default());
+                    live.show(snapshot.as_ref());
+                    course.extend(snapshot.as_ref().map(outcome::second));
                 }
             }
         }
@@ -116,11 +124,11 @@ fn attend(
     (course, cpu)
 }
 
-fn moment(began: Instant, intervals: &[Interval]) -> Option<Moment> {
+fn snapshot(began: Instant, intervals: &[Interval]) -> Option<Snapshot> {
     let (first, rest) = intervals.split_first()?;
     let mut part = first.part.clone();
     rest.iter().for_each(|other| part.add(&other.part));
-    Some(Moment {
+    Some(Snapshot {
         at: first.to.since(began),
         span: first.to.since(first.from),
         part,
@@ -134,14 +142,14 @@ struct Worker {
     core: Option<usize>,
     backend: Backend,
     stop: Stop,
-    news: Sender<News>,
+    reports: Sender<ThreadReport>,
 }
 
 impl Worker {
     fn run(self) -> Result<Tally, Os> {
         os::clock::wake_on_time();
         let mut load = Load::new(self.plan);
-        load.observe(Box::new(Observer { news: self.news, began: None, intervals: 0 }));
+        load.observe(Box::new(Observer { reports: self.reports, began: None, intervals: 0 }));
         // What a server still says when all is counted is of no use.
         let (core, backend, linger) = (self.core, self.backend, Duration::ZERO);
         let settings =
@@ -156,7 +164,7 @@ const FLUSH: Duration = Duration::from_secs(1);
 
 /// Tells the main thread, and reads this thread's processor clock where counting begins and ends.
 struct Observer {
-    news: Sender<News>,
+    reports: Sender<ThreadReport>,
     began: Option<(Instant, Duration)>,
     intervals: usize,
 }
@@ -167,16 +175,16 @@ impl Watch for Observer {
     }
 
     fn handle_interval(&mut self, interval: &Interval) {
-        let told = News::Interval(self.intervals, Box::new(interval.clone()));
+        let told = ThreadReport::Interval(self.intervals, Box::new(interval.clone()));
         self.intervals += 1;
         // The main thread hears for as long as there is somebody to tell.
-        let _heard = self.news.send(told);
+        let _heard = self.reports.send(told);
     }
 
     fn handle_ended(&mut self, now: Instant) {
         if let Some((began, cpu)) = self.began {
             let used = os::clock::thread_cpu().saturating_sub(cpu);
-            let _heard = self.news.send(News::Used(used, now.since(began)));
+            let _heard = self.reports.send(ThreadReport::Used(used, now.since(began)));
         }
     }
 }

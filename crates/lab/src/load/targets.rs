@@ -1,7 +1,7 @@
 //! The command line and its files as targets.
 
 use crate::cli::{LoadArgs, TargetUrl, parse_target};
-use crate::error::{self, Trouble};
+use crate::error::{self, CliError};
 use bytes::Bytes;
 use client::load::{Exchange, Target};
 use proto::{Fields, Method};
@@ -9,7 +9,7 @@ use std::path::Path;
 use study::load::{Script, ScriptRequest};
 
 /// What is asked for: the URLs as the flags say, then the file's requests.
-pub(crate) fn targets(args: &LoadArgs) -> Result<Vec<Target>, Trouble> {
+pub(crate) fn targets(args: &LoadArgs) -> Result<Vec<Target>, CliError> {
     let body = args.data.as_deref().map(data).transpose()?;
     let mut targets = Vec::new();
     for url in &args.urls {
@@ -21,7 +21,7 @@ pub(crate) fn targets(args: &LoadArgs) -> Result<Vec<Target>, Trouble> {
     }
     let sockets = targets.iter().filter(|target| is_echo(target)).count();
     if sockets > 0 && sockets < targets.len() {
-        return Err(Trouble::misuse("requests and WebSockets are not made in one run")
+        return Err(CliError::misuse("requests and WebSockets are not made in one run")
             .remedy("run wirelap load for each, side by side where it has to be at a time"));
     }
     Ok(targets)
@@ -32,12 +32,12 @@ pub(crate) fn is_echo(target: &Target) -> bool {
     matches!(target.exchange, Exchange::Echo { .. })
 }
 
-fn script(file: &Path, args: &LoadArgs) -> Result<Vec<Target>, Trouble> {
+fn script(file: &Path, args: &LoadArgs) -> Result<Vec<Target>, CliError> {
     let name = file.display();
     let text = std::fs::read_to_string(file)
         .map_err(|error| error::file(format!("reading {name}"), &error))?;
     let script: Script =
-        text.parse().map_err(|error| Trouble::misuse(format!("{name}: {error}")))?;
+        text.parse().map_err(|error| CliError::misuse(format!("{name}: {error}")))?;
     let folder = file.parent().unwrap_or(Path::new("."));
     let target = |request: &ScriptRequest| {
         let body = match (&request.body, &request.body_file) {
@@ -46,7 +46,7 @@ fn script(file: &Path, args: &LoadArgs) -> Result<Vec<Target>, Trouble> {
             (None, None) => None,
         };
         let url = parse_target(&request.url)
-            .map_err(|error| Trouble::misuse(format!("{name}: `{}`: {error}", request.url)))?;
+            .map_err(|error| CliError::misuse(format!("{name}: `{}`: {error}", request.url)))?;
         let wish = Wish { url, method: request.method.as_deref(), body };
         let own = request.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
         let fields: Vec<(String, String)> = args.header.iter().cloned().chain(own).collect();
@@ -65,7 +65,7 @@ struct Wish<'a> {
 const MESSAGE: &[u8] = b"wirelap says hello, and hears it";
 
 impl Wish<'_> {
-    fn target(self, header: &[(String, String)], weight: u32) -> Result<Target, Trouble> {
+    fn target(self, header: &[(String, String)], weight: u32) -> Result<Target, CliError> {
         let mut fields = Fields::new();
         for (name, value) in header {
             fields.push(name.as_bytes(), value.as_bytes());
@@ -77,11 +77,11 @@ impl Wish<'_> {
         }
         let exchange = if self.url.is_web_socket {
             if self.method.is_some() {
-                return Err(Trouble::misuse("a WebSocket's message has no method"));
+                return Err(CliError::misuse("a WebSocket's message has no method"));
             }
             let message = self.body.unwrap_or(Bytes::from_static(MESSAGE));
             if std::str::from_utf8(&message).is_err() {
-                return Err(Trouble::misuse(
+                return Err(CliError::misuse(
                     "a WebSocket's message is sent as text, which is UTF-8",
                 ));
             }
@@ -92,21 +92,21 @@ impl Wish<'_> {
             let method = self.method.unwrap_or(usual);
             let method = Method::parse(method.as_bytes())
                 .filter(|method| *method != Method::Connect)
-                .ok_or_else(|| Trouble::misuse(format!("`{method}` is no method to ask with")))?;
+                .ok_or_else(|| CliError::misuse(format!("`{method}` is no method to ask with")))?;
             Exchange::Http { method, fields, body }
         };
         Ok(Target { url: self.url.url, exchange, weight })
     }
 }
 
-fn data(text: &str) -> Result<Bytes, Trouble> {
+fn data(text: &str) -> Result<Bytes, CliError> {
     match text.strip_prefix('@') {
         Some(file) => bytes(Path::new(file)),
         None => Ok(Bytes::from(text.to_owned())),
     }
 }
 
-fn bytes(file: &Path) -> Result<Bytes, Trouble> {
+fn bytes(file: &Path) -> Result<Bytes, CliError> {
     std::fs::read(file)
         .map(Bytes::from)
         .map_err(|error| error::file(format!("reading {}", file.display()), &error))

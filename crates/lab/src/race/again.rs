@@ -2,10 +2,10 @@
 //! files, and what is not the same any more.
 
 use crate::console;
-use crate::error::{self, Trouble};
+use crate::error::{self, CliError};
 use crate::inputs::subjects;
 use crate::machine;
-use crate::race::experiments::Chosen;
+use crate::race::experiments::Selected;
 use crate::race::run_folder::RunFolder;
 use crate::race::store::Store;
 use std::fs;
@@ -13,7 +13,7 @@ use std::path::Path;
 use study::record::{HostFacts, RunHeader};
 
 /// The experiment of the run in `dir`. Notes on standard error tell what differs here and now.
-pub(crate) fn choose(dir: &Path) -> Result<Chosen, Trouble> {
+pub(crate) fn select(dir: &Path) -> Result<Selected, CliError> {
     let folder = RunFolder::open(dir);
     let header = Store::open(&folder.rows())?.header()?;
     for difference in differences(&header, &machine::facts()) {
@@ -22,11 +22,11 @@ pub(crate) fn choose(dir: &Path) -> Result<Chosen, Trouble> {
     // The declarations of the user's servers are among the files.
     let servers = Vec::new();
     let subjects = subjects::of_run(&folder.inputs())?;
-    Ok(Chosen { experiment: header.experiment, files: inputs(&folder)?, subjects, servers })
+    Ok(Selected { experiment: header.experiment, files: inputs(&folder)?, subjects, servers })
 }
 
 /// The folder's copies of the files that the experiment reads, by their names there.
-fn inputs(folder: &RunFolder) -> Result<Vec<(std::path::PathBuf, String)>, Trouble> {
+fn inputs(folder: &RunFolder) -> Result<Vec<(std::path::PathBuf, String)>, CliError> {
     let path = folder.inputs();
     let unreadable =
         |error: std::io::Error| error::file(format!("reading {}", path.display()), &error);

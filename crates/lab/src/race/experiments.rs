@@ -2,7 +2,7 @@
 //! that change them. Everything is read and checked here, before anything runs.
 
 use crate::cli::RaceArgs;
-use crate::error::{self, Trouble};
+use crate::error::{self, CliError};
 use crate::inputs::files;
 use crate::inputs::links::link_spec;
 use crate::inputs::servers::{Servers, Source};
@@ -17,7 +17,7 @@ use subject::Catalogue;
 
 /// An experiment ready to be planned.
 #[derive(Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct Selected {
     /// The experiment, every flag applied. Workloads name their files as they are called in the run's folder.
     pub(crate) experiment: Experiment,
     /// Files to copy into the run's folder: where each is, and what it is called there.
@@ -29,26 +29,26 @@ pub(crate) struct Chosen {
 }
 
 /// Reads what `name` stands for and applies the flags.
-pub(crate) fn choose(name: &str, args: &RaceArgs) -> Result<Chosen, Trouble> {
+pub(crate) fn select(name: &str, args: &RaceArgs) -> Result<Selected, CliError> {
     let mut experiment = read(name)?;
     let beside = if name.ends_with(".toml") { Path::new(name).parent() } else { None };
     if let Some(folder) = beside {
         files::rebase(&mut experiment, folder);
     }
     // Links that a flag names read their files from here.
-    let mut experiment = experiment.with(&overrides(args)?).map_err(Trouble::misuse)?;
+    let mut experiment = experiment.with(&overrides(args)?).map_err(CliError::misuse)?;
     for link in &experiment.links {
         let here = |file: &str| PathBuf::from(file);
-        link_spec(link, here).map_err(|trouble| trouble.within(named_at(name, link.text())))?;
+        link_spec(link, here).map_err(|error| error.within(named_at(name, link.text())))?;
     }
     let servers = Servers::of_experiment(beside, &args.subjects)?.used_by(&experiment)?;
     let files = files::gather(&mut experiment)?;
     let subjects = subjects::known(beside, &args.subjects)?;
     subjects::check(&experiment, &subjects)?;
-    Ok(Chosen { experiment, files, subjects, servers })
+    Ok(Selected { experiment, files, subjects, servers })
 }
 
-fn read(name: &str) -> Result<Experiment, Trouble> {
+fn read(name: &str) -> Result<Experiment, CliError> {
     let scheme = name.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     if matches!(scheme.as_deref(), Some("http" | "https")) {
         return Err(how_to_record(name));
@@ -63,13 +63,13 @@ fn read(name: &str) -> Result<Experiment, Trouble> {
     }
 }
 
-fn read_toml(name: &str) -> Result<String, Trouble> {
+fn read_toml(name: &str) -> Result<String, CliError> {
     let bytes = fs::read(name)
         .map_err(|error| error::file(format!("reading the experiment {name}"), &error))?;
     String::from_utf8(bytes).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let (line, column) = position(&String::from_utf8_lossy(valid));
-        Trouble::misuse(format!("{name}, line {line}, column {column}: not UTF-8"))
+        CliError::misuse(format!("{name}, line {line}, column {column}: not UTF-8"))
             .remedy("an experiment is a text file in TOML (see `wirelap list`)")
     })
 }
@@ -90,7 +90,7 @@ fn named_at(name: &str, link: &str) -> Option<String> {
 }
 
 /// The contenders and links of `quick`, loading the recorded page.
-fn recorded(name: &str) -> Result<Experiment, Trouble> {
+fn recorded(name: &str) -> Result<Experiment, CliError> {
     let quick = builtin().iter().find(|builtin| builtin.name == "quick");
     let quick = parse("quick", quick.map_or("", |builtin| builtin.toml))?;
     let page = HarWorkload {
@@ -114,19 +114,19 @@ const RECORDED_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(180
 /// The fewest with which every pair on three links can be decided.
 const RECORDED_TRIALS: u32 = 9;
 
-fn parse(name: &str, toml: &str) -> Result<Experiment, Trouble> {
+fn parse(name: &str, toml: &str) -> Result<Experiment, CliError> {
     toml.parse().map_err(|error: ExperimentError| {
         let line = toml.lines().nth(error.line - 1).unwrap_or_default();
         let pointer = " ".repeat(error.column - 1);
-        let trouble = Trouble::misuse(format!("{name}, {error}"));
-        if line.is_empty() { trouble } else { trouble.remedy(format!("{line}\n{pointer}^")) }
+        let error = CliError::misuse(format!("{name}, {error}"));
+        if line.is_empty() { error } else { error.remedy(format!("{line}\n{pointer}^")) }
     })
 }
 
-fn overrides(args: &RaceArgs) -> Result<Overrides, Trouble> {
+fn overrides(args: &RaceArgs) -> Result<Overrides, CliError> {
     let links = split_links(&args.links);
     if links.is_empty() && !args.links.is_empty() {
-        return Err(Trouble::misuse("--links names no link")
+        return Err(CliError::misuse("--links names no link")
             .remedy("such as --links 3g,wifi (see `wirelap list`)"));
     }
     Ok(Overrides {
@@ -160,8 +160,8 @@ fn split_links(asked: &[String]) -> Vec<String> {
     names
 }
 
-fn how_to_record(url: &str) -> Trouble {
-    Trouble::misuse(format!("`{url}` is a URL, and wirelap sends nothing into the internet")).remedy(
+fn how_to_record(url: &str) -> CliError {
+    CliError::misuse(format!("`{url}` is a URL, and wirelap sends nothing into the internet")).remedy(
         "record the page once, then race the recording:\n\
          1. open the page in a browser with the developer tools' Network panel open (F12), and reload it\n\
          2. save the recording: \"Save all as HAR\" (Chrome, Edge, Firefox) or \"Export\" (Safari)\n\
@@ -181,12 +181,12 @@ pub(crate) fn expand(name: &str) -> Vec<&str> {
 
 const PUBLISHED: &str = "published";
 
-fn unknown_experiment(name: &str) -> Trouble {
+fn unknown_experiment(name: &str) -> CliError {
     let known = builtin().iter().map(|builtin| builtin.name);
     let known: Vec<&str> = known.chain([PUBLISHED]).collect();
     let guess = study::nearest(name, known.iter().copied());
     let guess = guess.map_or_else(String::new, |guess| format!("did you mean `{guess}`? "));
-    Trouble::misuse(format!("there is no experiment `{name}`")).remedy(format!(
+    CliError::misuse(format!("there is no experiment `{name}`")).remedy(format!(
         "{guess}built in: {}; else give a file that ends in .toml or .har",
         known.join(", ")
     ))
@@ -204,14 +204,14 @@ mod tests {
 
     #[test]
     fn a_url_is_told_how_to_become_a_recording() {
-        let trouble = read("https://example.org/").unwrap_err();
-        assert!(trouble.to_string().contains("wirelap race FILE.har"), "{trouble}");
+        let error = read("https://example.org/").unwrap_err();
+        assert!(error.to_string().contains("wirelap race FILE.har"), "{error}");
     }
 
     #[test]
     fn an_unknown_experiment_suggests_the_nearest() {
-        let trouble = read("qiuck").unwrap_err();
-        assert!(trouble.to_string().contains("did you mean `quick`?"), "{trouble}");
+        let error = read("qiuck").unwrap_err();
+        assert!(error.to_string().contains("did you mean `quick`?"), "{error}");
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn every_built_in_experiment_can_be_chosen() {
+    fn every_built_in_experiment_can_be_selected() {
         for builtin in builtin() {
             let experiment = read(builtin.name).unwrap();
             experiment

@@ -1,4 +1,8 @@
-//! A run of an experiment: which trials there are, which may start next, their rows, and the verdict.
+//! A run of an experiment. [`experiments`] reads what the user named (or [`again`] an earlier run); the run has a
+//! [`run_folder`] with a [`store`] of rows. The [`runner`] starts a worker process for each trial that the [`schedule`]
+//! lets start, stores its row, and shows the [`progress`]. [`report`] makes rows a verdict and prints it.
+//!
+//! Nothing of a run is in memory alone: a run that is resumed makes the same schedule from its rows.
 
 pub(crate) mod again;
 pub(crate) mod experiments;

@@ -1,6 +1,6 @@
 //! From rows to verdict, report and text: the end of a run, and all of `wirelap report`.
 
-use crate::error::Trouble;
+use crate::error::CliError;
 use crate::inputs::links;
 use crate::race::run_folder::RunFolder;
 use crate::race::store::Rows;
@@ -11,7 +11,7 @@ use study::record::RunHeader;
 
 /// In which form the result is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum OutputFormat {
     /// For people.
     Text,
     /// result.json.
@@ -20,7 +20,7 @@ pub(crate) enum Form {
     Csv,
 }
 
-impl Form {
+impl OutputFormat {
     /// The form that two flags ask for.
     pub(crate) fn of(json: bool, csv: bool) -> Self {
         match (json, csv) {
@@ -32,12 +32,12 @@ impl Form {
 }
 
 /// Judges the rows, writes result.json and report.html, and prints.
-pub(crate) fn conclude(
+pub(crate) fn report_results(
     folder: &RunFolder,
     header: &RunHeader,
     rows: &Rows,
-    form: Form,
-) -> Result<(), Trouble> {
+    format: OutputFormat,
+) -> Result<(), CliError> {
     for damaged in &rows.damaged {
         crate::console::note(&format!("a row is damaged and left out: {damaged}"));
     }
@@ -59,10 +59,10 @@ pub(crate) fn conclude(
         .write(&folder.result(), &json)
         .and_then(|()| folder.write(&folder.report(), &report::html(&report)));
     // What was found is told all the same.
-    match form {
-        Form::Json => crate::console::print(&json),
-        Form::Csv => crate::console::print(&report::csv(&rows.records)),
-        Form::Text => crate::console::print(&report::terminal(&report, style())),
+    match format {
+        OutputFormat::Json => crate::console::print(&json),
+        OutputFormat::Csv => crate::console::print(&report::csv(&rows.records)),
+        OutputFormat::Text => crate::console::print(&report::terminal(&report, style())),
     }?;
     wrote
 }
@@ -98,8 +98,8 @@ fn assumptions(folder: &RunFolder, header: &RunHeader) -> Vec<String> {
         }
         match crate::inputs::har::read(&folder.inputs().join(&har.file), har) {
             Ok(recorded) => sentences.extend(crate::inputs::har::sentences(&har.file, &recorded)),
-            Err(trouble) => {
-                sentences.push(format!("what {} needed assuming is not known: {trouble}", har.file))
+            Err(error) => {
+                sentences.push(format!("what {} needed assuming is not known: {error}", har.file))
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The folder of a run: what is in it, and under which name.
 
-use crate::error::{self, Trouble};
+use crate::error::{self, CliError};
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub(crate) struct Lock {
 
 impl RunFolder {
     /// Makes the folder new: `asked`, or `wirelap-NAME-N` here with the first N that is free.
-    pub(crate) fn create(asked: Option<&Path>, name: &str) -> Result<Self, Trouble> {
+    pub(crate) fn create(asked: Option<&Path>, name: &str) -> Result<Self, CliError> {
         let folder = match asked {
             Some(path) => Self::create_at(path)?,
             None => Self::create_numbered(name)?,
@@ -32,13 +32,13 @@ impl RunFolder {
 
     /// Takes the folder for this process alone, until the lock is dropped. A file system that knows no locks
     /// gives one that keeps nobody out.
-    pub(crate) fn lock(&self) -> Result<Lock, Trouble> {
+    pub(crate) fn lock(&self) -> Result<Lock, CliError> {
         let handle = File::open(&self.path).map_err(|error| {
             error::file(format!("opening the folder {}", self.path.display()), &error)
         })?;
         match handle.try_lock() {
             Err(TryLockError::WouldBlock) => {
-                Err(Trouble::misuse(format!("another wirelap runs in {}", self.path.display()))
+                Err(CliError::misuse(format!("another wirelap runs in {}", self.path.display()))
                     .remedy("wait until it has ended, or end it with Ctrl-C"))
             }
             Ok(()) | Err(TryLockError::Error(_)) => Ok(Lock { _handle: handle }),
@@ -91,7 +91,7 @@ impl RunFolder {
     }
 
     /// Writes a file whole or not at all: beside its place first, then in one step into it.
-    pub(crate) fn write(&self, path: &Path, text: &str) -> Result<(), Trouble> {
+    pub(crate) fn write(&self, path: &Path, text: &str) -> Result<(), CliError> {
         let beside = path.with_extension("part");
         fs::write(&beside, text).and_then(|()| fs::rename(&beside, path)).map_err(|error| {
             let _ = fs::remove_file(&beside);
@@ -99,11 +99,11 @@ impl RunFolder {
         })
     }
 
-    fn create_at(path: &Path) -> Result<Self, Trouble> {
+    fn create_at(path: &Path) -> Result<Self, CliError> {
         match fs::create_dir(path) {
             Ok(()) => Ok(Self::open(path)),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(
-                Trouble::misuse(format!("{} is there already", path.display())).remedy(format!(
+                CliError::misuse(format!("{} is there already", path.display())).remedy(format!(
                     "choose another --out, or go on with that run: wirelap race --resume {}",
                     error::quoted(path)
                 )),
@@ -112,7 +112,7 @@ impl RunFolder {
         }
     }
 
-    fn create_numbered(name: &str) -> Result<Self, Trouble> {
+    fn create_numbered(name: &str) -> Result<Self, CliError> {
         let plain: String = name
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' })
@@ -128,7 +128,7 @@ impl RunFolder {
                 }
             }
         }
-        Err(Trouble::failed("every number for a run's folder is taken"))
+        Err(CliError::failed("every number for a run's folder is taken"))
     }
 }
 

@@ -1,9 +1,9 @@
 //! Runs the trials of a plan: a worker process each, the light ones side by side, every row stored
 //! as it comes. Nothing of a trial is kept here that a resumed run would miss.
 
-use crate::error::Trouble;
+use crate::error::CliError;
 use crate::race::progress::Progress;
-use crate::race::schedule::{Manner, Schedule};
+use crate::race::schedule::{Concurrency, Schedule};
 use crate::race::store::Store;
 use crate::trial::capture;
 use crate::trial::job::TrialOrder;
@@ -33,7 +33,7 @@ const WORKER_GRACE: Duration = Duration::from_secs(20);
 const ORPHANS_WAIT: Duration = Duration::from_secs(5);
 
 /// How often the runner looks up while trials run.
-const LOOK_UP: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What every trial of the run shares.
 #[derive(Debug, Clone)]
@@ -49,22 +49,30 @@ pub(crate) struct RunContext {
     /// Where trials have folders of their own while they run; taken away at the end.
     pub(crate) scratch: PathBuf,
     /// How the trials run.
-    pub(crate) manner: Manner,
+    pub(crate) concurrency: Concurrency,
 }
 
 /// The trials still to run and those that run.
 pub(crate) struct Runner<'a> {
     context: RunContext,
-    header: &'a RunHeader,
+    outputs: RunOutputs<'a>,
     schedule: Schedule,
-    running: BTreeMap<u64, Running>,
+    running: BTreeMap<u64, RunningTrial>,
     started: u64,
-    store: &'a mut Store,
-    progress: &'a mut Progress,
     interrupts: &'a Interrupts,
 }
 
-struct Running {
+/// Where rows go, and who is told of them.
+pub(crate) struct RunOutputs<'a> {
+    /// What the run is.
+    pub(crate) header: &'a RunHeader,
+    /// Takes its rows.
+    pub(crate) store: &'a mut Store,
+    /// Shows how far it is.
+    pub(crate) progress: &'a mut Progress,
+}
+
+struct RunningTrial {
     plan: TrialPlan,
     child: Child,
     started_unix_ms: u64,
@@ -73,7 +81,7 @@ struct Running {
 }
 
 /// What a worker's reader thread hands over: the trial's number and all that the worker printed.
-struct Printed {
+struct WorkerOutput {
     number: u64,
     output: Vec<u8>,
 }
@@ -83,18 +91,16 @@ impl<'a> Runner<'a> {
     /// side by side, in theirs: contenders of a block stay neighbours either way.
     pub(crate) fn new(
         context: RunContext,
-        (header, schedule): (&'a RunHeader, Schedule),
-        store: &'a mut Store,
-        progress: &'a mut Progress,
+        schedule: Schedule,
+        outputs: RunOutputs<'a>,
         interrupts: &'a Interrupts,
     ) -> Self {
-        let (running, started) = (BTreeMap::new(), 0);
-        Self { context, header, schedule, running, started, store, progress, interrupts }
+        Self { context, outputs, schedule, running: BTreeMap::new(), started: 0, interrupts }
     }
 
     /// Runs all of them. An interrupt ends the running ones, keeps the finished rows and returns false.
     /// However it ends, no process that it started is left.
-    pub(crate) fn run(mut self) -> Result<bool, Trouble> {
+    pub(crate) fn run(mut self) -> Result<bool, CliError> {
         os::process::adopt_orphans();
         let whole = self.run_all();
         self.end_all();
@@ -104,7 +110,7 @@ impl<'a> Runner<'a> {
         whole
     }
 
-    fn run_all(&mut self) -> Result<bool, Trouble> {
+    fn run_all(&mut self) -> Result<bool, CliError> {
         let (sender, printed) = mpsc::channel();
         loop {
             if self.interrupts.count() > 0 {
@@ -117,26 +123,26 @@ impl<'a> Runner<'a> {
             if self.running.is_empty() {
                 return Ok(true);
             }
-            match printed.recv_timeout(LOOK_UP) {
+            match printed.recv_timeout(POLL_INTERVAL) {
                 Ok(done) => self.finish(done)?,
                 Err(RecvTimeoutError::Timeout) => self.end_overdue(),
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Trouble::failed("the readers of the workers are gone"));
+                    return Err(CliError::failed("the readers of the workers are gone"));
                 }
             }
-            self.progress.tick();
+            self.outputs.progress.tick();
         }
     }
 
     /// Judges what a look is due for, and takes what is decided out of the queue.
-    fn take_looks(&mut self) -> Result<(), Trouble> {
-        while let Some(place) = self.schedule.look_due() {
-            let rows = self.store.records()?;
-            if study::is_settled(self.header, &rows.records, &place.0, &place.1) {
-                let stopped = self.schedule.stop(&place);
-                self.progress.stopped(&place, &stopped);
+    fn take_looks(&mut self) -> Result<(), CliError> {
+        while let Some(group) = self.schedule.look_due() {
+            let rows = self.outputs.store.records()?;
+            if study::is_settled(self.outputs.header, &rows.records, &group.0, &group.1) {
+                let stopped = self.schedule.stop(&group);
+                self.outputs.progress.stopped(&group, &stopped);
             } else {
-                self.schedule.go_on(&place);
+                self.schedule.go_on(&group);
             }
         }
         Ok(())
@@ -146,7 +152,7 @@ impl<'a> Runner<'a> {
         if self.running.is_empty() {
             return self.schedule.next_alone().or_else(|| self.schedule.next_light(|_| true));
         }
-        let serial = self.context.manner == Manner::Serial;
+        let serial = self.context.concurrency == Concurrency::Serial;
         if serial || self.running.values().any(|running| !running.plan.is_light()) {
             return None;
         }
@@ -157,9 +163,13 @@ impl<'a> Runner<'a> {
         self.schedule.next_light(|next| share + next.cpu_share <= SHARED_CPU)
     }
 
-    fn start(&mut self, plan: TrialPlan, printed: &mpsc::Sender<Printed>) -> Result<(), Trouble> {
-        let trouble =
-            |error: &dyn std::fmt::Display| Trouble::failed(format!("starting a worker: {error}"));
+    fn start(
+        &mut self,
+        plan: TrialPlan,
+        printed: &mpsc::Sender<WorkerOutput>,
+    ) -> Result<(), CliError> {
+        let failed =
+            |error: &dyn std::fmt::Display| CliError::failed(format!("starting a worker: {error}"));
         let file = || self.context.captures.join(capture::file_name(&plan.key));
         let order = TrialOrder {
             capture: plan.capture.then(file),
@@ -170,12 +180,12 @@ impl<'a> Runner<'a> {
             served: self.context.scratch.join("served"),
             run_by: std::process::id(),
         };
-        let text = serde_json::to_string(&order).map_err(|error| trouble(&error))?;
+        let text = serde_json::to_string(&order).map_err(|error| failed(&error))?;
         let mut command = Command::new(&self.context.program);
         command.arg("trial").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         // A process group of its own: Ctrl-C at the terminal reaches the runner alone, who ends the workers.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let mut child = command.spawn().map_err(|error| trouble(&error))?;
+        let mut child = command.spawn().map_err(|error| failed(&error))?;
         let number = self.started;
         self.started += 1;
         if let Some(mut stdin) = child.stdin.take() {
@@ -186,9 +196,9 @@ impl<'a> Runner<'a> {
             let printed = printed.clone();
             std::thread::spawn(move || read_all(stdout, number, &printed));
         }
-        self.progress.begin(&order.plan);
+        self.outputs.progress.begin(&order.plan);
         let deadline = os::clock::now() + order.plan.timeout + WORKER_GRACE;
-        let running = Running {
+        let running = RunningTrial {
             plan: order.plan,
             child,
             started_unix_ms: os::clock::realtime().as_millis() as u64,
@@ -199,7 +209,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    fn finish(&mut self, printed: Printed) -> Result<(), Trouble> {
+    fn finish(&mut self, printed: WorkerOutput) -> Result<(), CliError> {
         let Some(mut running) = self.running.remove(&printed.number) else { return Ok(()) };
         let status = running.child.wait();
         // Most trials have put nothing there.
@@ -212,10 +222,10 @@ impl<'a> Runner<'a> {
             };
             without_figures(running.plan, Outcome::Failed { reason }, running.started_unix_ms)
         });
-        self.progress.done(&record);
-        self.store.put(&record)?;
-        let again = self.schedule.finished(&record, self.context.manner);
-        self.progress.again(&again);
+        self.outputs.progress.done(&record);
+        self.outputs.store.put(&record)?;
+        let again = self.schedule.finished(&record, self.context.concurrency);
+        self.outputs.progress.again(&again);
         Ok(())
     }
 
@@ -241,9 +251,9 @@ impl<'a> Runner<'a> {
     }
 }
 
-fn read_all(mut stdout: impl Read, number: u64, printed: &mpsc::Sender<Printed>) {
+fn read_all(mut stdout: impl Read, number: u64, printed: &mpsc::Sender<WorkerOutput>) {
     let mut output = Vec::new();
     let _ = stdout.read_to_end(&mut output);
     // The runner may be gone already, after an interrupt.
-    let _ = printed.send(Printed { number, output });
+    let _ = printed.send(WorkerOutput { number, output });
 }

@@ -9,18 +9,18 @@ use study::plan::TrialPlan;
 use study::record::{Outcome, TrialRecord};
 
 /// Names of a workload and a link.
-pub(crate) type Place = (String, String);
+pub(crate) type CellGroup = (String, String);
 
 /// What is still to run.
 pub(crate) struct Schedule {
     alone: VecDeque<TrialPlan>,
     light: VecDeque<TrialPlan>,
-    open: BTreeMap<BlockId, Open>,
-    places: BTreeMap<Place, Runs>,
+    open: BTreeMap<BlockId, OpenBlock>,
+    groups: BTreeMap<CellGroup, GroupState>,
 }
 
 /// A block's attempt under way.
-struct Open {
+struct OpenBlock {
     /// Its trials, done or not.
     trials: Vec<TrialPlan>,
     left: usize,
@@ -28,16 +28,16 @@ struct Open {
 }
 
 /// What a workload on a link may still do.
-struct Runs {
-    /// Attempts at blocks anew that are left to it.
-    anew: u32,
+struct GroupState {
+    /// Attempts at blocks reruns_left that are left to it.
+    reruns_left: u32,
     /// Looks before the end that are still to be taken, by their numbers of blocks.
     looks: VecDeque<u32>,
 }
 
 /// How trials are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum Concurrency {
     /// Each alone.
     Serial,
     /// Those that need little of the machine side by side.
@@ -50,17 +50,17 @@ impl Schedule {
         experiment: &Experiment,
         plan: &[TrialPlan],
         records: &[TrialRecord],
-        manner: Manner,
+        concurrency: Concurrency,
     ) -> Self {
         let left = outstanding(plan, records);
         let mut schedule = Self {
             alone: VecDeque::new(),
             light: VecDeque::new(),
             open: BTreeMap::new(),
-            places: places(experiment, records),
+            groups: groups(experiment, records),
         };
         for trial in left {
-            schedule.admit(trial, manner);
+            schedule.admit(trial, concurrency);
         }
         for record in records {
             if let Some(open) = schedule.open.get_mut(&BlockId::of(&record.plan))
@@ -87,18 +87,22 @@ impl Schedule {
 
     /// The next trial to run alone.
     pub(crate) fn next_alone(&mut self) -> Option<TrialPlan> {
-        let place = self.alone.iter().position(|trial| self.may_start(trial))?;
-        self.alone.remove(place)
+        let index = self.alone.iter().position(|trial| self.may_start(trial))?;
+        self.alone.remove(index)
     }
 
     /// The next one that may run beside others, if it `fits`.
     pub(crate) fn next_light(&mut self, fits: impl Fn(&TrialPlan) -> bool) -> Option<TrialPlan> {
-        let place = self.light.iter().position(|trial| self.may_start(trial))?;
-        if fits(&self.light[place]) { self.light.remove(place) } else { None }
+        let index = self.light.iter().position(|trial| self.may_start(trial))?;
+        if fits(&self.light[index]) { self.light.remove(index) } else { None }
     }
 
     /// Hears of a finished trial; gives the trials that are to run in its wake: its block's next attempt.
-    pub(crate) fn finished(&mut self, record: &TrialRecord, manner: Manner) -> Vec<TrialPlan> {
+    pub(crate) fn finished(
+        &mut self,
+        record: &TrialRecord,
+        concurrency: Concurrency,
+    ) -> Vec<TrialPlan> {
         let block = BlockId::of(&record.plan);
         let Some(open) = self.open.get_mut(&block) else { return Vec::new() };
         open.left = open.left.saturating_sub(1);
@@ -107,79 +111,79 @@ impl Schedule {
             return Vec::new();
         }
         let Some(open) = self.open.remove(&block) else { return Vec::new() };
-        let place = (block.workload.clone(), block.link.clone());
-        let Some(runs) = self.places.get_mut(&place) else { return Vec::new() };
-        if !open.spoilt || !runs_again(&open.trials[0]) || runs.anew == 0 {
+        let group = (block.workload.clone(), block.link.clone());
+        let Some(runs) = self.groups.get_mut(&group) else { return Vec::new() };
+        if !open.spoilt || !runs_again(&open.trials[0]) || runs.reruns_left == 0 {
             return Vec::new();
         }
-        runs.anew -= 1;
+        runs.reruns_left -= 1;
         let mut again: Vec<TrialPlan> = open.trials.iter().map(TrialPlan::again).collect();
         again.sort_by_key(|trial| trial.order);
-        again.iter().for_each(|trial| self.admit(trial.clone(), manner));
+        again.iter().for_each(|trial| self.admit(trial.clone(), concurrency));
         again
     }
 
     /// A place whose next look is due: every block before it is done.
-    pub(crate) fn look_due(&self) -> Option<Place> {
-        let is_due = |(place, runs): &(&Place, &Runs)| {
+    pub(crate) fn look_due(&self) -> Option<CellGroup> {
+        let is_due = |(group, runs): &(&CellGroup, &GroupState)| {
             let Some(&look) = runs.looks.front() else { return false };
             let before = |block: &BlockId| {
-                block.workload == place.0
-                    && block.link == place.1
+                block.workload == group.0
+                    && block.link == group.1
                     && (block.warmup || block.block < look)
             };
             !self.open.keys().any(before)
         };
-        self.places.iter().find(is_due).map(|(place, _)| place.clone())
+        self.groups.iter().find(is_due).map(|(group, _)| group.clone())
     }
 
     /// The look was taken and not all is decided.
-    pub(crate) fn go_on(&mut self, place: &Place) {
-        if let Some(runs) = self.places.get_mut(place) {
+    pub(crate) fn go_on(&mut self, group: &CellGroup) {
+        if let Some(runs) = self.groups.get_mut(group) {
             runs.looks.pop_front();
         }
     }
 
     /// The look was taken and all is decided: what waits there need not run. It is given back.
-    pub(crate) fn stop(&mut self, place: &Place) -> Vec<TrialPlan> {
-        if let Some(runs) = self.places.get_mut(place) {
+    pub(crate) fn stop(&mut self, group: &CellGroup) -> Vec<TrialPlan> {
+        if let Some(runs) = self.groups.get_mut(group) {
             runs.looks.clear();
         }
         let here = |trial: &TrialPlan| {
-            trial.cell.workload.name == place.0 && trial.cell.link.name == place.1
+            trial.cell.workload.name == group.0 && trial.cell.link.name == group.1
         };
         let stopped: Vec<TrialPlan> = self.waiting().filter(|trial| here(trial)).cloned().collect();
         self.alone.retain(|trial| !here(trial));
         self.light.retain(|trial| !here(trial));
-        self.open.retain(|block, _| block.place() != (place.0.as_str(), place.1.as_str()));
+        self.open.retain(|block, _| block.place() != (group.0.as_str(), group.1.as_str()));
         stopped
     }
 
-    fn admit(&mut self, trial: TrialPlan, manner: Manner) {
+    fn admit(&mut self, trial: TrialPlan, concurrency: Concurrency) {
         let open = self.open.entry(BlockId::of(&trial));
-        let open = open.or_insert(Open { trials: Vec::new(), left: 0, spoilt: false });
+        let open = open.or_insert(OpenBlock { trials: Vec::new(), left: 0, spoilt: false });
         open.trials.push(trial.clone());
         open.left += 1;
-        match manner {
-            Manner::SideBySide if trial.is_light() => self.light.push_back(trial),
+        match concurrency {
+            Concurrency::SideBySide if trial.is_light() => self.light.push_back(trial),
             _ => self.alone.push_back(trial),
         }
     }
 
     fn may_start(&self, trial: &TrialPlan) -> bool {
-        let place = (trial.cell.workload.name.clone(), trial.cell.link.name.clone());
-        let look = self.places.get(&place).and_then(|runs| runs.looks.front());
+        let group = (trial.cell.workload.name.clone(), trial.cell.link.name.clone());
+        let look = self.groups.get(&group).and_then(|runs| runs.looks.front());
         trial.warmup || look.is_none_or(|&look| trial.block < look)
     }
 }
 
-fn places(experiment: &Experiment, records: &[TrialRecord]) -> BTreeMap<Place, Runs> {
+fn groups(experiment: &Experiment, records: &[TrialRecord]) -> BTreeMap<CellGroup, GroupState> {
     let spent = attempts_anew(records);
-    let mut places = BTreeMap::new();
+    let mut groups = BTreeMap::new();
     for workload in &experiment.workloads {
         for link in &experiment.links {
-            let place = (workload.name.clone(), link.name.clone());
-            let spent = spent.get(&place).copied().unwrap_or(0);
+            let group = (workload.name.clone(), link.name.clone());
+            let spent = spent.get(&group).copied().unwrap_or(0);
             let mut looks: VecDeque<u32> = VecDeque::new();
             if workload.check_of.is_none() {
                 let planned = study::planned_looks(experiment, link);
@@ -187,11 +191,11 @@ fn places(experiment: &Experiment, records: &[TrialRecord]) -> BTreeMap<Place, R
                 // The last one is the end.
                 looks.pop_back();
             }
-            let anew = most_anew(link.trials).saturating_sub(spent);
-            places.insert(place, Runs { anew, looks });
+            let reruns_left = most_anew(link.trials).saturating_sub(spent);
+            groups.insert(group, GroupState { reruns_left, looks });
         }
     }
-    places
+    groups
 }
 
 fn is_invalid(record: &TrialRecord) -> bool {
@@ -218,12 +222,12 @@ mod tests {
         without_figures(plan.clone(), if valid { Outcome::Measured } else { late() }, 0)
     }
 
-    /// Runs all that may start; trials that `valid` refuses are invalid. Gives the keys in their order.
+    /// GroupState all that may start; trials that `valid` refuses are invalid. Gives the keys in their order.
     fn run(schedule: &mut Schedule, valid: impl Fn(&TrialPlan) -> bool) -> Vec<String> {
         let mut ran = Vec::new();
         while let Some(trial) = schedule.next_alone() {
             ran.push(trial.key.clone());
-            schedule.finished(&row(&trial, valid(&trial)), Manner::Serial);
+            schedule.finished(&row(&trial, valid(&trial)), Concurrency::Serial);
         }
         ran
     }
@@ -232,7 +236,7 @@ mod tests {
     fn a_spoilt_block_comes_again_at_the_end() {
         let experiment = experiment(4);
         let plan = trials(&experiment, &Surroundings::default());
-        let mut schedule = Schedule::new(&experiment, &plan, &[], Manner::Serial);
+        let mut schedule = Schedule::new(&experiment, &plan, &[], Concurrency::Serial);
         let spoilt = plan[4].key.clone();
         let ran = run(&mut schedule, |trial| trial.key != spoilt);
         assert_eq!(ran.len(), 15);
@@ -248,7 +252,7 @@ mod tests {
         rows[4] = row(&plan[4], false);
         let again: Vec<_> = plan[3..6].iter().map(TrialPlan::again).collect();
         rows.push(row(&again[0], false));
-        let mut schedule = Schedule::new(&experiment, &plan, &rows, Manner::Serial);
+        let mut schedule = Schedule::new(&experiment, &plan, &rows, Concurrency::Serial);
         let ran = run(&mut schedule, |_| true);
         // The rest of the second attempt, which is spoilt already, and then the third.
         assert_eq!(ran.len(), 2 + 3);
@@ -259,12 +263,12 @@ mod tests {
     fn blocks_beyond_a_look_wait_until_it_is_taken() {
         let experiment = Experiment { stopping: Stopping::Sequential, ..experiment(40) };
         let plan = trials(&experiment, &Surroundings::default());
-        let mut schedule = Schedule::new(&experiment, &plan, &[], Manner::Serial);
+        let mut schedule = Schedule::new(&experiment, &plan, &[], Concurrency::Serial);
         assert_eq!(schedule.look_due(), None);
         let first = study::planned_looks(&experiment, &experiment.links[0])[0].blocks as usize;
         assert_eq!(run(&mut schedule, |_| true).len(), 3 * first);
-        let place = schedule.look_due().unwrap();
-        schedule.go_on(&place);
+        let group = schedule.look_due().unwrap();
+        schedule.go_on(&group);
         assert_eq!(schedule.look_due(), None);
         assert!(!run(&mut schedule, |_| true).is_empty());
         let stopped = schedule.stop(&schedule.look_due().unwrap());

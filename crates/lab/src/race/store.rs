@@ -2,7 +2,7 @@
 //! that lay its metrics, fetches and connections out for `sqlite3`. One fact, one home: the views
 //! read the record. One writer; what is committed survives whatever happens next.
 
-use crate::error::{self, Trouble};
+use crate::error::{self, CliError};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,30 +13,30 @@ pub(crate) struct Store {
     connection: Connection,
     path: PathBuf,
     /// Whether it is damaged so that it can be read in parts, and not be written to.
-    maimed: bool,
+    truncated: bool,
     /// Whether it, or the folder that it is in, takes no writing.
-    closed: bool,
+    read_only: bool,
 }
 
 impl Store {
     /// Makes the file new.
-    pub(crate) fn create(path: &Path, header: &RunHeader) -> Result<Self, Trouble> {
+    pub(crate) fn create(path: &Path, header: &RunHeader) -> Result<Self, CliError> {
         let store = Self::open_file(path)?;
         store
             .connection
             .execute_batch(SCHEMA)
-            .map_err(|error| store.trouble("laying out", &error))?;
+            .map_err(|error| store.error("laying out", &error))?;
         store
             .connection
             .execute("INSERT INTO run (header) VALUES (?1)", params![json(header)?])
-            .map_err(|error| store.trouble("writing to", &error))?;
+            .map_err(|error| store.error("writing to", &error))?;
         Ok(store)
     }
 
     /// Opens the file of an earlier run, to go on with it.
-    pub(crate) fn open_whole(path: &Path) -> Result<Self, Trouble> {
+    pub(crate) fn open_whole(path: &Path) -> Result<Self, CliError> {
         let store = Self::open(path)?;
-        match (store.maimed, store.closed) {
+        match (store.truncated, store.read_only) {
             (true, _) => Err(store.damaged("a part of it is missing, and it takes no more rows")),
             (false, true) => Err(unwritable(format!("opening {}", path.display()))),
             (false, false) => Ok(store),
@@ -44,21 +44,21 @@ impl Store {
     }
 
     /// Opens the file of an earlier run, to read what it holds.
-    pub(crate) fn open(path: &Path) -> Result<Self, Trouble> {
+    pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
         if !path.is_file() {
-            return Err(Trouble::misuse(format!("{} is not there", path.display()))
+            return Err(CliError::misuse(format!("{} is not there", path.display()))
                 .remedy("give the folder of a run, as `wirelap race` made it"));
         }
         Self::open_file(path)
     }
 
     /// What the run is.
-    pub(crate) fn header(&self) -> Result<RunHeader, Trouble> {
+    pub(crate) fn header(&self) -> Result<RunHeader, CliError> {
         let text: Option<String> = self
             .connection
             .query_row("SELECT header FROM run", [], |row| row.get(0))
             .optional()
-            .map_err(|error| match self.maimed {
+            .map_err(|error| match self.truncated {
                 true => self.damaged("its header cannot be read"),
                 false => self.unread("the run", &error),
             })?;
@@ -72,7 +72,7 @@ impl Store {
     }
 
     /// Adds a row, in place of an earlier one of the same trial.
-    pub(crate) fn put(&mut self, record: &TrialRecord) -> Result<(), Trouble> {
+    pub(crate) fn put(&mut self, record: &TrialRecord) -> Result<(), CliError> {
         let (outcome, reason) = match &record.outcome {
             Outcome::Measured => ("measured", None),
             Outcome::Invalid { reason } => ("invalid", Some(reason)),
@@ -103,12 +103,12 @@ impl Store {
                 ],
             )
             .map(|_| ())
-            .map_err(|error| self.trouble("writing to", &error))
+            .map_err(|error| self.error("writing to", &error))
     }
 
     /// Every row, in the order of running. What cannot be read is named, and the rest is given: rows before a
     /// damaged place of the file, and those behind it.
-    pub(crate) fn records(&self) -> Result<Rows, Trouble> {
+    pub(crate) fn records(&self) -> Result<Rows, CliError> {
         let mut rows = Rows::default();
         let mut seen = BTreeSet::new();
         if let Err(error) = self.scan("ASC", &mut rows, &mut seen) {
@@ -176,10 +176,10 @@ impl Store {
 
     /// Whether the file is at fault, and not the system. Of one that is cut short anything may be wrong.
     fn is_damage(&self, error: &rusqlite::Error) -> bool {
-        self.maimed || is_damage(error)
+        self.truncated || is_damage(error)
     }
 
-    fn open_file(path: &Path) -> Result<Self, Trouble> {
+    fn open_file(path: &Path) -> Result<Self, CliError> {
         let open = || -> rusqlite::Result<Connection> {
             let connection = Connection::open(path)?;
             connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -189,7 +189,7 @@ impl Store {
         };
         // One that is cut short is refused as a whole, unless its first page's word on its size is let pass
         // (https://www.sqlite.org/pragma.html#pragma_writable_schema).
-        let open_maimed = || -> rusqlite::Result<Connection> {
+        let open_truncated = || -> rusqlite::Result<Connection> {
             let connection = Connection::open(path)?;
             connection.pragma_update(None, "writable_schema", "ON")?;
             connection.pragma_update(None, "query_only", "ON")?;
@@ -198,51 +198,51 @@ impl Store {
         };
         let opened = match open() {
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
-                open_maimed().map(|connection| (connection, true))
+                open_truncated().map(|connection| (connection, true))
             }
             opened => opened.map(|connection| (connection, false)),
         };
-        let whole = |(connection, maimed)| Self {
+        let whole = |(connection, truncated)| Self {
             connection,
             path: path.to_owned(),
-            maimed,
-            closed: false,
+            truncated,
+            read_only: false,
         };
         match opened {
-            Err(error) if is_closed(&error) => match open_closed(path) {
-                Some(connection) => Ok(Self { closed: true, ..whole((connection, false)) }),
-                None => Err(trouble_with(path, "opening", &error)),
+            Err(error) if is_read_only(&error) => match open_read_only(path) {
+                Some(connection) => Ok(Self { read_only: true, ..whole((connection, false)) }),
+                None => Err(file_error(path, "opening", &error)),
             },
-            opened => opened.map(whole).map_err(|error| trouble_with(path, "opening", &error)),
+            opened => opened.map(whole).map_err(|error| file_error(path, "opening", &error)),
         }
     }
 
     /// Why a query of ours brought nothing.
-    fn unread(&self, table: &str, error: &rusqlite::Error) -> Trouble {
+    fn unread(&self, table: &str, error: &rusqlite::Error) -> CliError {
         match error.sqlite_error_code() {
             // It is right elsewhere: there is no such table.
             Some(ErrorCode::Unknown) => self.damaged(&format!("it has no table of {table}")),
-            _ => self.trouble("reading", error),
+            _ => self.error("reading", error),
         }
     }
 
-    fn trouble(&self, attempted: &str, error: &rusqlite::Error) -> Trouble {
-        trouble_with(&self.path, attempted, error)
+    fn error(&self, attempted: &str, error: &rusqlite::Error) -> CliError {
+        file_error(&self.path, attempted, error)
     }
 
     /// Nothing is wrong with rows that another wirelap wrote, and nothing may be read into them.
-    fn of_another_version(&self, layout: &str, header: &serde_json::Value) -> Trouble {
+    fn of_another_version(&self, layout: &str, header: &serde_json::Value) -> CliError {
         let maker = match header["version"].as_str() {
             Some(version) => format!("wirelap {version}, which made it"),
             None => "the wirelap that made it".to_owned(),
         };
         let file = self.path.display();
-        Trouble::failed(format!("{file} follows {layout}, and this wirelap reads `{ROWS_SCHEMA}`"))
+        CliError::failed(format!("{file} follows {layout}, and this wirelap reads `{ROWS_SCHEMA}`"))
             .remedy(format!("read it with {maker}"))
     }
 
-    fn damaged(&self, what: &str) -> Trouble {
-        Trouble::failed(format!("{} is damaged: {what}", self.path.display()))
+    fn damaged(&self, what: &str) -> CliError {
+        CliError::failed(format!("{} is damaged: {what}", self.path.display()))
             .remedy("run the experiment again, or restore the file")
     }
 }
@@ -302,31 +302,32 @@ CREATE VIEW connections AS
   FROM trials t, json_each(t.record, '$.connections') c;
 ";
 
-fn json<T: serde::Serialize>(value: &T) -> Result<String, Trouble> {
-    serde_json::to_string(value).map_err(|error| Trouble::failed(format!("writing a row: {error}")))
+fn json<T: serde::Serialize>(value: &T) -> Result<String, CliError> {
+    serde_json::to_string(value)
+        .map_err(|error| CliError::failed(format!("writing a row: {error}")))
 }
 
-fn trouble_with(path: &Path, attempted: &str, error: &rusqlite::Error) -> Trouble {
+fn file_error(path: &Path, attempted: &str, error: &rusqlite::Error) -> CliError {
     use std::io::ErrorKind;
     let attempted = format!("{attempted} {}", path.display());
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => error::file(attempted, &ErrorKind::StorageFull.into()),
-        _ if is_closed(error) => unwritable(attempted),
+        _ if is_read_only(error) => unwritable(attempted),
         _ if is_damage(error) => {
-            Trouble::failed(format!("{attempted}: the file is damaged or is not a run's rows"))
+            CliError::failed(format!("{attempted}: the file is damaged or is not a run's rows"))
                 .remedy("run the experiment again, or restore the file")
         }
         // A full disk shows as this too where SQLite does not look at the cause.
         Some(ErrorCode::SystemIoFailure) if is_full(path) => {
             error::file(attempted, &ErrorKind::StorageFull.into())
         }
-        _ => Trouble::failed(format!("{attempted}: {error}")),
+        _ => CliError::failed(format!("{attempted}: {error}")),
     }
 }
 
 /// Opens a file of which the system allows reading alone, in a folder that may take no file beside it; None where it
 /// cannot be read either. Where a log of rows stands beside it that were not folded into it, SQLite needs that folder.
-fn open_closed(path: &Path) -> Option<Connection> {
+fn open_read_only(path: &Path) -> Option<Connection> {
     let log = std::fs::metadata(format!("{}-wal", path.to_str()?));
     let immutable = if log.is_ok_and(|log| log.len() > 0) { "" } else { "&immutable=1" };
     // https://www.sqlite.org/uri.html, "URI Path"
@@ -339,12 +340,12 @@ fn open_closed(path: &Path) -> Option<Connection> {
 }
 
 /// Whether the system, or whoever set the file's rights, forbids what was tried.
-fn is_closed(error: &rusqlite::Error) -> bool {
+fn is_read_only(error: &rusqlite::Error) -> bool {
     use ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
     matches!(error.sqlite_error_code(), Some(CannotOpen | PermissionDenied | ReadOnly))
 }
 
-fn unwritable(attempted: String) -> Trouble {
+fn unwritable(attempted: String) -> CliError {
     error::file(attempted, &std::io::ErrorKind::PermissionDenied.into())
 }
 

@@ -1,7 +1,7 @@
 //! Our client, as a contender asks for it. Nothing here does IO.
 
 use super::contender::{resumption, socket_settings, unspoken, versions};
-use crate::error::Trouble;
+use crate::error::CliError;
 use client::{
     ClientConfig, Hosts, KeepAlive, Offer, Place, PoolLimits, Security, Timeouts, Transport,
 };
@@ -29,7 +29,7 @@ pub(super) struct ClientSpec<'a> {
 pub(super) fn client_config(
     contender: &Contender,
     trial: ClientSpec<'_>,
-) -> Result<ClientConfig, Trouble> {
+) -> Result<ClientConfig, CliError> {
     let transport = transport(contender)?;
     let tls = ClientTls::new(ClientTlsOptions {
         roots: vec![Pem::new("the trial's root certificate", trial.root.as_bytes())],
@@ -39,7 +39,7 @@ pub(super) fn client_config(
         key_log: trial.key_log,
         ..ClientTlsOptions::default()
     })
-    .map_err(Trouble::failed)?;
+    .map_err(CliError::failed)?;
     let settings = &contender.settings;
     let mut config = ClientConfig::new(transport, tls);
     config.hosts = hosts(trial.hosts);
@@ -59,7 +59,7 @@ pub(super) fn client_config(
     Ok(config)
 }
 
-fn transport(contender: &Contender) -> Result<Transport, Trouble> {
+fn transport(contender: &Contender) -> Result<Transport, CliError> {
     Ok(Transport {
         offer: match (contender.settings.negotiation, contender.transport) {
             (Negotiation::Alpn, Asked::Http1 | Asked::H2) => Offer::Negotiate,
@@ -92,7 +92,7 @@ mod tests {
     use crate::trial::job::tests::order;
     use secure::{Authority, AuthoritySpec};
 
-    fn config(contender: &str) -> Result<ClientConfig, Trouble> {
+    fn config(contender: &str) -> Result<ClientConfig, CliError> {
         let order = order("kind = \"page\"\nimages = 1\nbytes = 10", contender);
         let authority = Authority::new(AuthoritySpec::default()).unwrap();
         let root = String::from_utf8(authority.root_pem().text.to_vec()).unwrap();

@@ -1,13 +1,13 @@
 //! What a contender's settings ask of either end of ours.
 
-use crate::error::Trouble;
+use crate::error::CliError;
 use endpoint::{Acks, FastOpen, Nagle, SocketSettings};
 use secure::{Resumption, Versions};
 use study::experiment::{Contender, Side, Tls, Transport};
 
 /// What neither end of wirelap's own speaks; a trial that asks for it is unsupported before it begins.
-pub(crate) fn unspoken(end: &str, transport: Transport) -> Trouble {
-    Trouble::failed(format!("wirelap's own {end} does not speak {transport}"))
+pub(crate) fn unspoken(end: &str, transport: Transport) -> CliError {
+    CliError::failed(format!("wirelap's own {end} does not speak {transport}"))
 }
 
 /// How a side's sockets send and acknowledge.

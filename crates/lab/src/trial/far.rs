@@ -2,7 +2,7 @@
 //! answers until it is told to stop.
 
 use crate::console;
-use crate::error::Trouble;
+use crate::error::CliError;
 use crate::files_adapter::FilesAdapter;
 use crate::key_log;
 use crate::trial::contender::socket_settings;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use study::reconcile::{ServerConnection, ServerLog};
 
 /// Serves the job.
-pub(crate) fn run() -> Result<ExitCode, Trouble> {
+pub(crate) fn run() -> Result<ExitCode, CliError> {
     let Some(job) = console::read_job::<FarJob>()? else { return Ok(ExitCode::FAILURE) };
     let key_log = key_log::open(job.key_log.as_deref())?;
     let tls = match job.listen_tls.is_empty() {
@@ -34,42 +34,40 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
     };
     let mut kinds = Vec::new();
     let mut settings = BTreeMap::new();
-    let stop = Stop::new().map_err(console::lacking)?;
+    let stop = Stop::new()?;
     stop_when_told(stop.clone())?;
-    let mut reactor = Reactor::new(timed(), stop).map_err(console::lacking)?;
+    let mut reactor = Reactor::new(timed(), stop)?;
     let clear = job.listen.iter().map(|address| (address, ListenerKind::Clear));
     let secure = tls.iter().flat_map(|tls| {
         job.listen_tls.iter().map(move |address| (address, ListenerKind::Tls(tls.clone())))
     });
     for (address, kind) in clear.chain(secure) {
         let socket = socket_settings(&job.contender, job.contender.settings.server);
-        let listener =
-            Listener::bind(*address, Sharing::Found, &socket).map_err(console::lacking)?;
+        let listener = Listener::bind(*address, Sharing::Found, &socket)?;
         if let Ok(facts) = TcpFacts::read(listener.as_fd()) {
             // What it accepts inherits it.
             settings.insert("far socket nodelay".to_owned(), facts.no_delay.to_string());
         }
-        reactor.listen(listener).map_err(console::lacking)?;
+        reactor.listen(listener)?;
         kinds.push(kind);
     }
     let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
     let spec = OriginSpec { listeners: kinds, table: job.table.map(Arc::new), wall_clock };
     let config = origin_config(&job.contender, spec)?;
     let files = job.root.map(|root| Root::open(&root, CacheSettings::default())).transpose();
-    let files =
-        files.map_err(console::lacking)?.map(|root| Box::new(FilesAdapter(root)) as Box<dyn Files>);
+    let files = files?.map(|root| Box::new(FilesAdapter(root)) as Box<dyn Files>);
     let log = Rc::new(ConnectionLog::default());
     let parts = Parts { files, log: Some(log.clone()), ..Parts::default() };
     let mut origin = Origin::new(config, parts);
     console::print_job(&FarReady { settings })?;
-    reactor.run(&mut origin).map_err(console::lacking)?;
+    reactor.run(&mut origin)?;
     console::print_job(&FarReport { log: log.report(), times: reactor.loop_times() })?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// SIGTERM is how the worker ends this process; its last word is what it saw.
-fn stop_when_told(stop: Stop) -> Result<(), Trouble> {
-    let interrupts = Interrupts::take().map_err(Trouble::failed)?;
+fn stop_when_told(stop: Stop) -> Result<(), CliError> {
+    let interrupts = Interrupts::take().map_err(CliError::failed)?;
     std::thread::spawn(move || {
         let _ = os::process::wait_readable(interrupts.as_fd(), None);
         stop.stop();

@@ -1,7 +1,7 @@
 //! `wirelap near` (hidden): the client's side of a trial. Takes its job, does it, and tells what happened.
 
 use crate::console;
-use crate::error::Trouble;
+use crate::error::CliError;
 use crate::key_log;
 use crate::trial::client_config::{ClientSpec, client_config};
 use crate::trial::echo::EchoTask;
@@ -26,7 +26,7 @@ use trace::{ConnectionRecord, FetchRecord};
 use unit::ByteSize;
 
 /// Does the job.
-pub(crate) fn run() -> Result<ExitCode, Trouble> {
+pub(crate) fn run() -> Result<ExitCode, CliError> {
     let Some(job) = console::read_job::<NearJob>()? else { return Ok(ExitCode::FAILURE) };
     let spec = ClientSpec {
         hosts: &job.hosts,
@@ -49,7 +49,7 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
             calls_report(&calls, &done, said)
         }
         Task::Download { .. } => {
-            return Err(Trouble::misuse("files go to disk by a client subject"));
+            return Err(CliError::misuse("files go to disk by a client subject"));
         }
         Task::Echo(task) => echo(config, &job.contender, &task)?,
     };
@@ -58,12 +58,12 @@ pub(crate) fn run() -> Result<ExitCode, Trouble> {
 }
 
 /// Fetches what a contender needs that says its first bytes with its SYN: one cookie an address.
-fn cookies(job: &NearJob) -> Result<Vec<SocketAddr>, Trouble> {
+fn cookies(job: &NearJob) -> Result<Vec<SocketAddr>, CliError> {
     let usual = if job.contender.tls == Tls::None { 80 } else { 443 };
     let port = job.task.ports(usual).first().copied().unwrap_or(usual);
     let hosts: BTreeSet<IpAddr> = job.hosts.values().copied().collect();
     let hosts = hosts.into_iter().map(|host| SocketAddr::new(host, port));
-    tcp_settings::fetch_cookies(&job.contender, hosts, job.timeout).map_err(console::lacking)
+    tcp_settings::fetch_cookies(&job.contender, hosts, job.timeout).map_err(CliError::from)
 }
 
 /// Sends the messages by what the contender speaks.
@@ -71,7 +71,7 @@ fn echo(
     config: ClientConfig,
     contender: &Contender,
     task: &EchoTask,
-) -> Result<NearReport, Trouble> {
+) -> Result<NearReport, CliError> {
     if contender.transport == Asked::WebSocket {
         let own = task.web_socket(contender.settings.client);
         let talk = EchoSocket::new(task.messages(), task.pattern());
@@ -94,22 +94,21 @@ struct Said {
 }
 
 /// Does `work` to its end; gives it back, with what was said beside it.
-fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, Said), Trouble> {
+fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, Said), CliError> {
     let mut client = Client::new(config, work);
     let said = run_client(&mut client)?;
     Ok((client.into_work(), said))
 }
 
 /// Runs a client to its end.
-fn run_client<E: EndPoint>(client: &mut E) -> Result<Said, Trouble> {
+fn run_client<E: EndPoint>(client: &mut E) -> Result<Said, CliError> {
     let settings = Rc::new(RefCell::new(BTreeMap::new()));
-    let mut reactor =
-        Reactor::new(timed(), Stop::new().map_err(console::lacking)?).map_err(console::lacking)?;
+    let mut reactor = Reactor::new(timed(), Stop::new()?)?;
     let witness = settings.clone();
     reactor.observe(Box::new(move |_, stage, facts| {
         note_facts(&mut witness.borrow_mut(), stage, facts)
     }));
-    reactor.run(client).map_err(console::lacking)?;
+    reactor.run(client)?;
     let times = reactor.loop_times();
     drop(reactor);
     Ok(Said { settings: settings.take(), times })

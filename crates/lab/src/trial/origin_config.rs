@@ -3,7 +3,7 @@
 use super::contender::{resumption, unspoken, versions};
 use super::echo;
 use super::job::IdentityPem;
-use crate::error::Trouble;
+use crate::error::CliError;
 use origin::{ListenerKind, OriginConfig, WallClock, WebSocketSettings};
 use page::Table;
 use secure::{Identity, KeyLog, Pem, ServerTls, ServerTlsOptions};
@@ -26,7 +26,7 @@ pub(super) struct OriginSpec {
 pub(super) fn origin_config(
     contender: &Contender,
     trial: OriginSpec,
-) -> Result<OriginConfig, Trouble> {
+) -> Result<OriginConfig, CliError> {
     let side = contender.settings.server;
     let mut config = OriginConfig::new(trial.listeners, trial.wall_clock);
     config.protocols = vec![protocol(contender)?];
@@ -46,7 +46,7 @@ pub(super) fn server_tls(
     contender: &Contender,
     identities: &[IdentityPem],
     key_log: Option<Arc<dyn KeyLog>>,
-) -> Result<ServerTls, Trouble> {
+) -> Result<ServerTls, CliError> {
     let identities = identities.iter().map(identity).collect::<Result<_, _>>()?;
     let options = ServerTlsOptions {
         alpn: vec![protocol(contender)?.alpn().to_owned()],
@@ -55,17 +55,17 @@ pub(super) fn server_tls(
         key_log,
         ..ServerTlsOptions::new(identities)
     };
-    ServerTls::new(options).map_err(Trouble::failed)
+    ServerTls::new(options).map_err(CliError::failed)
 }
 
-fn identity(pem: &IdentityPem) -> Result<Identity, Trouble> {
+fn identity(pem: &IdentityPem) -> Result<Identity, CliError> {
     let chain = Pem::new("the trial's chain", pem.chain.as_bytes());
     let key = Pem::new("the trial's key", pem.key.as_bytes());
-    Identity::from_pem(&chain, &key).map_err(Trouble::failed)
+    Identity::from_pem(&chain, &key).map_err(CliError::failed)
 }
 
 /// The one protocol that a contender speaks, whether the client knows that beforehand or not.
-fn protocol(contender: &Contender) -> Result<Protocol, Trouble> {
+fn protocol(contender: &Contender) -> Result<Protocol, CliError> {
     Ok(match contender.transport {
         // A WebSocket begins as a request.
         Transport::Http1 | Transport::WebSocket => Protocol::Http1,
@@ -82,7 +82,7 @@ mod tests {
     use crate::trial::job::tests::order;
     use unit::Instant;
 
-    fn config(contender: &str) -> Result<OriginConfig, Trouble> {
+    fn config(contender: &str) -> Result<OriginConfig, CliError> {
         let order = order("kind = \"echo\"\npattern = \"serial\"\ncount = 2", contender);
         let wall_clock = WallClock { at: Instant::ZERO, unix: Duration::ZERO };
         let spec = OriginSpec { listeners: vec![ListenerKind::Clear], table: None, wall_clock };

@@ -1,9 +1,9 @@
-//! How a trial ends that leaves no figures.
+//! Outcomes of a trial that has no figures.
 
 use os::error::Os;
 use study::record::Outcome;
 use subject::Lacking;
-use subject::server::Fault;
+use subject::server::ServerFailure;
 
 /// It did not work.
 pub(crate) fn failed(reason: impl std::fmt::Display) -> Outcome {
@@ -17,15 +17,15 @@ pub(crate) fn unsupported(error: Os) -> Outcome {
 }
 
 /// A subject or its program is not there.
-pub(crate) fn lacking(lacking: Lacking) -> Outcome {
+pub(crate) fn subject_lacking(lacking: Lacking) -> Outcome {
     Outcome::Unsupported { reason: lacking.reason, remedy: lacking.remedy }
 }
 
-/// Whatever a fault of a server's makes of a trial.
-pub(crate) fn faulty(fault: Fault) -> Outcome {
-    match fault {
-        Fault::Unsupported { reason, remedy } => Outcome::Unsupported { reason, remedy },
-        Fault::Failed { reason } => Outcome::Failed { reason },
+/// The server was not started, or failed.
+pub(crate) fn server_failed(failure: ServerFailure) -> Outcome {
+    match failure {
+        ServerFailure::Unsupported { reason, remedy } => Outcome::Unsupported { reason, remedy },
+        ServerFailure::Failed { reason } => Outcome::Failed { reason },
     }
 }
 

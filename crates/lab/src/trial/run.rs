@@ -171,7 +171,7 @@ impl BothEnds<'_> {
         };
         // A task without a record asks one host on one port.
         let (Some(host), Some(address)) = (setup.hosts.first(), setup.listeners().pop()) else {
-            return Err(failed("the workload asks nobody"));
+            return Err(failed("the workload names no host"));
         };
         let contender = &self.trial.order.plan.cell.contender;
         let identity = match contender.tls {
@@ -318,6 +318,6 @@ fn await_report(
 fn died(side: &str, child: &mut Child) -> String {
     match child.wait(Some(NEAR_END)) {
         Ok(Some(exit)) => format!("the {side} side died ({})", exit.status),
-        _ => format!("the {side} side talks nonsense"),
+        _ => format!("the {side} side printed what is no report"),
     }
 }

@@ -1,8 +1,8 @@
-//! The far side of a trial, whoever serves it: our own origin, or a server that is declared.
+//! The server of a trial: our own origin in a process of its own, or one that a file declares.
 
 use crate::link::path::NetworkPath;
 use crate::trial::job::{FarReport, IdentityPem};
-use crate::trial::outcome::{failed, faulty};
+use crate::trial::outcome::{failed, server_failed};
 use crate::trial::static_files::{self, StaticFile, StaticFiles};
 use os::net::{Stop, Topology};
 use os::process::{Child, Usage};
@@ -18,7 +18,7 @@ use std::time::Duration;
 use study::experiment::Contender;
 use study::reconcile::{self, ServerConnection};
 use study::record::Outcome;
-use subject::server::{Place, Quarters, Running, ServerDeclaration, ServerLog};
+use subject::server::{RunningServer, ServerDeclaration, ServerEnvironment, ServerLog, ServerSite};
 use trace::{TlsRecord, TlsVersion};
 use unit::ByteSize;
 
@@ -30,7 +30,7 @@ const ORIGIN_END: Duration = Duration::from_millis(500);
 const MEMORY: &str = "/dev/shm";
 
 /// For a server's folder, and for files that are made anew for each trial.
-const MEMORY_ROOM: ByteSize = ByteSize(512 << 20);
+const MEMORY_SIZE: ByteSize = ByteSize(512 << 20);
 
 /// Files that take more are made once a run, on disk.
 const MOST_IN_MEMORY: ByteSize = ByteSize(64 << 20);
@@ -51,7 +51,7 @@ pub(crate) enum ServerProcess<'d> {
         settings: BTreeMap<String, String>,
     },
     /// Somebody else's server.
-    Server(Box<Running<'d>>),
+    Server(Box<RunningServer<'d>>),
 }
 
 /// What a far side leaves behind.
@@ -86,11 +86,12 @@ impl<'d> ServerProcess<'d> {
     /// Starts a server that is not ours, and waits until it listens.
     pub(crate) fn start(spec: ServerSpec<'d>, topology: &Topology) -> Result<Self, Outcome> {
         let programs = crate::environment::program_folders();
-        let place = lay_out(&spec, topology)?;
-        let quarters = Quarters { topology, cpus: spec.cpus, programs: &programs };
+        let site = lay_out(&spec, topology)?;
+        let environment = ServerEnvironment { topology, cpus: spec.cpus, programs: &programs };
         let mut running =
-            Running::start(spec.declaration, spec.contender, &place, quarters).map_err(faulty)?;
-        running.await_ready(topology).map_err(faulty)?;
+            RunningServer::start(spec.declaration, spec.contender, &site, environment)
+                .map_err(server_failed)?;
+        running.await_ready(topology).map_err(server_failed)?;
         Ok(Self::Server(Box::new(running)))
     }
 
@@ -101,7 +102,7 @@ impl<'d> ServerProcess<'d> {
                 let exit = child.wait(Some(Duration::ZERO)).ok()??;
                 Some(format!("the far side died ({})", exit.status))
             }
-            Self::Server(running) => running.end_by_itself(),
+            Self::Server(running) => running.ended_early(),
         }
     }
 
@@ -109,18 +110,18 @@ impl<'d> ServerProcess<'d> {
     pub(crate) fn end(self, path: &mut NetworkPath<'_>) -> Result<ServerReport, Outcome> {
         match self {
             Self::Origin { mut child, stdout, settings } => {
-                let report = last_words(&child, stdout, path)?;
+                let report = last_report(&child, stdout, path)?;
                 let exit = child.end(ORIGIN_END).map_err(failed)?;
                 let times = report.as_ref().and_then(|report| report.times);
                 let log = report.map(|report| report.log);
                 Ok(ServerReport { usage: exit.usage, settings, log, times })
             }
             Self::Server(running) => {
-                let stopped = running.stop().map_err(faulty)?;
-                let mut settings = stopped.log.as_ref().map_or_else(BTreeMap::new, told);
+                let stopped = running.stop().map_err(server_failed)?;
+                let mut settings = stopped.log.as_ref().map_or_else(BTreeMap::new, facts);
                 let peak = ByteSize(stopped.peak_resident).to_string();
                 settings.insert("server peak memory".to_owned(), peak);
-                let log = stopped.log.as_ref().map(seen);
+                let log = stopped.log.as_ref().map(witnessed);
                 Ok(ServerReport { usage: stopped.usage, settings, log, times: None })
             }
         }
@@ -139,7 +140,7 @@ impl AsFd for ServerProcess<'_> {
 
 /// What a server's own log says, connection by connection. It counts each kind alone, so that which connection had
 /// which is not known; their numbers and kinds are.
-fn seen(log: &ServerLog) -> reconcile::ServerLog {
+fn witnessed(log: &ServerLog) -> reconcile::ServerLog {
     let protocols = log.connections.iter().flat_map(|(name, count)| (0..*count).map(move |_| name));
     let mut versions = log.tls.iter().flat_map(|(name, count)| (0..*count).map(move |_| name));
     let connections = (1..).zip(protocols).map(|(id, protocol)| {
@@ -156,7 +157,7 @@ fn seen(log: &ServerLog) -> reconcile::ServerLog {
 }
 
 /// Asks far to end and takes what it saw; None where it does not tell in time.
-fn last_words(
+fn last_report(
     far: &Child,
     mut stdout: ChildStdout,
     path: &mut NetworkPath<'_>,
@@ -179,7 +180,7 @@ fn last_words(
 }
 
 /// What a server's own log says, as a row keeps it.
-fn told(log: &ServerLog) -> BTreeMap<String, String> {
+fn facts(log: &ServerLog) -> BTreeMap<String, String> {
     let mut facts = vec![
         ("requests".to_owned(), log.requests),
         ("refused requests".to_owned(), log.refused),
@@ -199,13 +200,13 @@ fn told(log: &ServerLog) -> BTreeMap<String, String> {
 }
 
 /// Makes a server's folder, the files that it serves, its chain and its key.
-fn lay_out(spec: &ServerSpec<'_>, topology: &Topology) -> Result<Place, Outcome> {
-    topology.scratch(Path::new(MEMORY), MEMORY_ROOM).map_err(|error| Outcome::Unsupported {
+fn lay_out(spec: &ServerSpec<'_>, topology: &Topology) -> Result<ServerSite, Outcome> {
+    topology.scratch(Path::new(MEMORY), MEMORY_SIZE).map_err(|error| Outcome::Unsupported {
         reason: error.to_string(),
         remedy: "race against wirelap's own origin".to_owned(),
     })?;
     let memory = Path::new(MEMORY).join("wirelap");
-    let place = Place {
+    let site = ServerSite {
         address: spec.address,
         host: spec.host.to_owned(),
         root: memory.join("root"),
@@ -216,22 +217,22 @@ fn lay_out(spec: &ServerSpec<'_>, topology: &Topology) -> Result<Place, Outcome>
     let made = |what: &'static str| {
         move |error: std::io::Error| failed(format!("{what} could not be made: {error}"))
     };
-    for folder in [&place.root, &place.folder] {
+    for folder in [&site.root, &site.folder] {
         fs::create_dir_all(folder).map_err(made("a server's folder"))?;
     }
     if let Some(identity) = &spec.identity {
-        fs::write(&place.chain, &identity.chain).map_err(made("a server's chain"))?;
-        fs::write(&place.key, &identity.key).map_err(made("a server's key"))?;
+        fs::write(&site.chain, &identity.chain).map_err(made("a server's chain"))?;
+        fs::write(&site.key, &identity.key).map_err(made("a server's key"))?;
     }
     let total: u64 = spec.files.values().map(StaticFile::bytes).sum();
     let kept = (ByteSize(total) > MOST_IN_MEMORY).then(|| kept(spec.inputs));
-    let folder = kept.as_ref().unwrap_or(&place.root);
+    let folder = kept.as_ref().unwrap_or(&site.root);
     fs::create_dir_all(folder).map_err(made("the folder of files"))?;
     static_files::write_all(spec.files, folder).map_err(made("the files to be served"))?;
     if let Some(kept) = &kept {
-        topology.show(kept, &place.root).map_err(failed)?;
+        topology.show(kept, &site.root).map_err(failed)?;
     }
-    Ok(place)
+    Ok(site)
 }
 
 /// Where large files are kept for a run's next trials.

@@ -3,7 +3,7 @@
 use crate::environment;
 use crate::inputs::servers::Servers;
 use crate::trial::job::TrialOrder;
-use crate::trial::outcome::{failed, faulty};
+use crate::trial::outcome::{failed, server_failed};
 use crate::trial::server_process::low_ports;
 use crate::trial::static_files::{self, StaticFiles};
 use crate::trial::task::Task;
@@ -75,7 +75,7 @@ impl DeclaredServer {
         let Some(declaration) = servers.named(name).cloned() else {
             return Err(failed(format!("no server is called `{name}`")));
         };
-        declaration.supports(contender).map_err(faulty)?;
+        declaration.supports(contender).map_err(server_failed)?;
         let files = static_files::of(task).map_err(|reason| Outcome::Unsupported {
             reason: format!("{name} cannot serve this: {reason}"),
             remedy: format!("set the contender's server to \"{ORIGIN}\" for this workload"),

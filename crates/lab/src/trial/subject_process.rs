@@ -1,6 +1,6 @@
-//! One process of a client subject, from its start to its end: it is handed its job, the link carries its packets
-//! meanwhile, and what it says is kept with the time at which it came. The one rule: whatever it does, it costs
-//! bounded memory and bounded time, and every way out but the good one carries the subject's own words.
+//! One process of a client subject, from its start to its end. It is given its job; the link passes its packets on
+//! meanwhile; each line that it prints is kept with its time. The one rule: whatever it does, it costs bounded memory
+//! and bounded time, and a failure quotes the end of its standard error.
 
 use crate::link::path::NetworkPath;
 use crate::trial::outcome::failed;
@@ -13,19 +13,19 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 use study::record::Outcome;
-use subject::contract::{Hearing, Job, Transcript, UNSUPPORTED};
+use subject::contract::{Job, Transcript, TranscriptReader, UNSUPPORTED};
 use unit::Instant;
 
 /// How long a subject may take to end once it has said its last line.
 const END: Duration = Duration::from_secs(5);
 
-/// As much of its standard error as is kept: the end, where reasons stand.
-const WORDS: usize = 4 * 1024;
+/// Bytes of its standard error that are kept: the last ones, where reasons stand.
+const STDERR_KEPT: usize = 4 * 1024;
 
-/// As much of it as a reason quotes.
+/// Characters of it that a reason quotes.
 const QUOTED: usize = 400;
 
-/// A process of a subject that is to be heard.
+/// A process of a subject that is to be run.
 pub(crate) struct SubjectProcess<'a> {
     /// What the subject is called in reasons.
     pub(crate) name: &'a str,
@@ -37,7 +37,7 @@ pub(crate) struct SubjectProcess<'a> {
     pub(crate) server: BorrowedFd<'a>,
 }
 
-/// What a process came to that did its work.
+/// A process that did its work.
 pub(crate) struct ProcessRun {
     /// What it said.
     pub(crate) transcript: Transcript,
@@ -48,7 +48,7 @@ pub(crate) struct ProcessRun {
     /// What it and its children used.
     pub(crate) usage: Usage,
     /// Their processor time until it was ready.
-    pub(crate) spent: Option<Duration>,
+    pub(crate) cpu_until_ready: Option<Duration>,
 }
 
 /// The command of a subject: its job in a file on standard input, so that nobody waits for it to be read.
@@ -76,26 +76,25 @@ impl SubjectProcess<'_> {
     ) -> Result<ProcessRun, Outcome> {
         let started = os::clock::now();
         let mut child = spawn()?;
-        let hearing = Hearing::new(self.job.fetches.iter().map(|fetch| fetch.id));
+        let reader = TranscriptReader::new(self.job.fetches.iter().map(|fetch| fetch.id));
         let mut output = Output {
             stdout: child.stdout.take(),
             stderr: child.stderr.take(),
-            hearing,
-            words: Vec::new(),
-            spent: None,
-            last: None,
+            reader,
+            stderr_bytes: Vec::new(),
+            cpu_until_ready: None,
+            last_line_at: None,
         };
-        let exit = self.listen(path, &mut child, &mut output)?;
+        let exit = self.read_to_end(path, &mut child, &mut output)?;
         let ended = os::clock::now();
-        let (words, spent) = (output.words(), output.spent);
+        let (words, cpu_until_ready) = (output.stderr_tail(), output.cpu_until_ready);
         if exit.status.code() == Some(UNSUPPORTED) {
-            return Err(unsupported(self.name, output.hearing.transcript(), &words));
+            return Err(unsupported(self.name, output.reader.transcript(), &words));
         }
-        let missing = output.hearing.missing();
-        let transcript = output
-            .hearing
-            .end(ended)
-            .map_err(|rubbish| self.failed(&format!("talks nonsense: {rubbish}"), &words))?;
+        let missing = output.reader.missing();
+        let transcript = output.reader.finish(ended).map_err(|violation| {
+            self.failed(&format!("broke the subject contract: {violation}"), &words)
+        })?;
         if transcript.done.is_none() || !exit.status.success() {
             let told = self.job.fetches.len() - missing;
             let how = how_it_ended(exit.status);
@@ -108,18 +107,18 @@ impl SubjectProcess<'_> {
             };
             return Err(self.failed(&early, &words));
         }
-        Ok(ProcessRun { transcript, started, ended, usage: exit.usage, spent })
+        Ok(ProcessRun { transcript, started, ended, usage: exit.usage, cpu_until_ready })
     }
 
     /// Until the process has ended by itself. Dropping the child on the way out ends it.
-    fn listen(
+    fn read_to_end(
         &self,
         path: &mut NetworkPath<'_>,
         child: &mut Child,
         output: &mut Output,
     ) -> Result<Exit, Outcome> {
         loop {
-            let end = output.last.map(|last| last + END);
+            let end = output.last_line_at.map(|last| last + END);
             let deadline = end.map_or(self.deadline, |end| end.min(self.deadline));
             let mut readable = vec![child.as_fd(), self.server];
             readable.extend(output.stdout.as_ref().map(AsFd::as_fd));
@@ -128,20 +127,26 @@ impl SubjectProcess<'_> {
             let stopped = path.run_until(stop).map_err(failed)?;
             // The bytes first: what it said before it ended counts.
             let now = os::clock::now();
-            output.read(now).map_err(|rubbish| {
-                self.failed(&format!("talks nonsense: {rubbish}"), &output.words())
+            output.read(now).map_err(|violation| {
+                self.failed(
+                    &format!("broke the subject contract: {violation}"),
+                    &output.stderr_tail(),
+                )
             })?;
-            if output.spent.is_none() && output.hearing.transcript().ready.is_some() {
-                output.spent = child.cpu_time();
+            if output.cpu_until_ready.is_none() && output.reader.transcript().ready.is_some() {
+                output.cpu_until_ready = child.cpu_time();
             }
             if let Some(exit) = child.wait(Some(Duration::ZERO)).map_err(failed)? {
-                output.drain(now).map_err(|rubbish| {
-                    self.failed(&format!("talks nonsense: {rubbish}"), &output.words())
+                output.drain(now).map_err(|violation| {
+                    self.failed(
+                        &format!("broke the subject contract: {violation}"),
+                        &output.stderr_tail(),
+                    )
                 })?;
                 return Ok(exit);
             }
             if os::process::is_readable(self.server).map_err(failed)? {
-                return Err(self.failed("was left alone: the far side died", &output.words()));
+                return Err(self.failed("was stopped: the server died", &output.stderr_tail()));
             }
             if stopped == Stopped::Deadline {
                 return Err(self.overdue(output, end.is_some_and(|end| end <= deadline)));
@@ -150,59 +155,62 @@ impl SubjectProcess<'_> {
     }
 
     fn overdue(&self, output: &Output, after_its_end: bool) -> Outcome {
-        let missing = output.hearing.missing();
+        let missing = output.reader.missing();
         let (told, all) = (self.job.fetches.len() - missing, self.job.fetches.len());
-        let what = match (&output.hearing.transcript().ready, after_its_end) {
+        let what = match (&output.reader.transcript().ready, after_its_end) {
             (_, true) => format!("did not end within {} s of its last line", END.as_secs()),
             (None, false) => "was not ready in time".to_owned(),
             (Some(_), false) => format!("did not end in time, after {told} of {all} fetches"),
         };
-        self.failed(&what, &output.words())
+        self.failed(&what, &output.stderr_tail())
     }
 
     fn failed(&self, what: &str, words: &str) -> Outcome {
-        let words =
-            if words.is_empty() { String::new() } else { format!("; its last words: {words}") };
+        let words = if words.is_empty() {
+            String::new()
+        } else {
+            format!("; the end of its standard error: {words}")
+        };
         failed(format!("{} {what}{words}", self.name))
     }
 }
 
-/// What listens to a subject.
+/// What a subject has printed so far.
 struct Output {
     stdout: Option<std::process::ChildStdout>,
     stderr: Option<std::process::ChildStderr>,
-    hearing: Hearing,
-    words: Vec<u8>,
+    reader: TranscriptReader,
+    stderr_bytes: Vec<u8>,
     /// Its processor time until it was ready.
-    spent: Option<Duration>,
+    cpu_until_ready: Option<Duration>,
     /// When its last line came.
-    last: Option<Instant>,
+    last_line_at: Option<Instant>,
 }
 
 impl Output {
     /// Takes what is there, a piece of each at most, so that packets are not kept waiting.
-    fn read(&mut self, now: Instant) -> Result<bool, subject::contract::Rubbish> {
+    fn read(&mut self, now: Instant) -> Result<bool, subject::contract::ContractViolation> {
         let mut piece = [0; 16 * 1024];
         let mut any = false;
         if let Some(count) = take(&mut self.stdout, &mut piece) {
             any = true;
-            self.hearing.hear(now, &piece[..count])?;
-            let told = self.hearing.transcript();
-            if self.last.is_none() && (told.done.is_some() || told.unsupported.is_some()) {
-                self.last = Some(now);
+            self.reader.read(now, &piece[..count])?;
+            let told = self.reader.transcript();
+            if self.last_line_at.is_none() && (told.done.is_some() || told.unsupported.is_some()) {
+                self.last_line_at = Some(now);
             }
         }
         if let Some(count) = take(&mut self.stderr, &mut piece) {
             any = true;
-            self.words.extend_from_slice(&piece[..count]);
-            let surplus = self.words.len().saturating_sub(WORDS);
-            self.words.drain(..surplus);
+            self.stderr_bytes.extend_from_slice(&piece[..count]);
+            let surplus = self.stderr_bytes.len().saturating_sub(STDERR_KEPT);
+            self.stderr_bytes.drain(..surplus);
         }
         Ok(any)
     }
 
     /// Takes the rest that an ended process has left in its pipes; what its children still write is not waited for.
-    fn drain(&mut self, now: Instant) -> Result<(), subject::contract::Rubbish> {
+    fn drain(&mut self, now: Instant) -> Result<(), subject::contract::ContractViolation> {
         const PIPES: usize = 64;
         for _ in 0..PIPES {
             if !self.read(now)? {
@@ -213,8 +221,8 @@ impl Output {
     }
 
     /// The end of what it said on standard error, on one line.
-    fn words(&self) -> String {
-        let text = String::from_utf8_lossy(&self.words);
+    fn stderr_tail(&self) -> String {
+        let text = String::from_utf8_lossy(&self.stderr_bytes);
         let lines: Vec<&str> =
             text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let joined = lines.join(" | ");

@@ -1,6 +1,6 @@
 //! What a trial's client has to do, and what that asks of the far side: the workload made concrete.
 
-use crate::error::Trouble;
+use crate::error::CliError;
 use crate::trial::download_files;
 use crate::trial::echo::EchoTask;
 use client::Pattern;
@@ -78,11 +78,11 @@ pub(crate) struct Call {
 
 impl Task {
     /// The task of `cell`; `inputs` is where its files are, and the draws are `seed`'s.
-    pub(crate) fn of(cell: &Cell, inputs: &Path, seed: Seed) -> Result<Self, Trouble> {
+    pub(crate) fn of(cell: &Cell, inputs: &Path, seed: Seed) -> Result<Self, CliError> {
         match &cell.workload.kind {
             WorkloadKind::Page(page) => {
-                let page =
-                    crate::trial::synthetic::page(page, SYNTHETIC_HOST).map_err(Trouble::failed)?;
+                let page = crate::trial::synthetic::page(page, SYNTHETIC_HOST)
+                    .map_err(CliError::failed)?;
                 Ok(Self::Page { page, recorded: false })
             }
             WorkloadKind::Har(har) => {
@@ -91,11 +91,11 @@ impl Task {
             }
             WorkloadKind::Calls(calls) => {
                 let longer = cell.contender.settings.server_time;
-                Self::calls(calls, longer, seed).map_err(Trouble::failed)
+                Self::calls(calls, longer, seed).map_err(CliError::failed)
             }
-            WorkloadKind::Download(download) => Self::download(download).map_err(Trouble::failed),
+            WorkloadKind::Download(download) => Self::download(download).map_err(CliError::failed),
             WorkloadKind::Echo(echo) => {
-                EchoTask::of(echo, SYNTHETIC_HOST, seed).map(Self::Echo).map_err(Trouble::failed)
+                EchoTask::of(echo, SYNTHETIC_HOST, seed).map(Self::Echo).map_err(CliError::failed)
             }
         }
     }

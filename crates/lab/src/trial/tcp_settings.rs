@@ -1,4 +1,4 @@
-//! What a contender asks of TCP: what the namespaces are told, whether the kernel did it, and what the wire shows of it.
+//! What a contender asks of TCP: the sysctls of the namespaces, whether the kernel took them, and what the packets show.
 
 use os::error::Os;
 use std::collections::BTreeMap;

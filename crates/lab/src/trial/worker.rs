@@ -3,12 +3,12 @@
 use super::Trial;
 use super::job::TrialOrder;
 use crate::console;
-use crate::error::Trouble;
+use crate::error::CliError;
 use std::process::ExitCode;
 use study::record::without_figures;
 
 /// Reads the order, runs the trial, prints the row.
-pub(crate) fn run() -> Result<ExitCode, Trouble> {
+pub(crate) fn run() -> Result<ExitCode, CliError> {
     os::process::die_with_parent();
     let Some(order) = console::read_job::<TrialOrder>()? else { return Ok(ExitCode::FAILURE) };
     let began = os::clock::now();

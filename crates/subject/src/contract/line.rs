@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "lowercase")]
 #[schemars(title = "wirelap subject line")]
-pub enum Line {
+pub enum OutputLine {
     /// The work begins now.
-    Ready(Ready),
+    Ready(ReadyLine),
     /// A fetch has ended.
     Fetch(FetchLine),
     /// All is done.
-    Done(Done),
+    Done(DoneLine),
     /// The subject cannot do this job.
     Unsupported(UnsupportedLine),
 }
@@ -21,7 +21,7 @@ pub enum Line {
 /// The work begins now: the zero of all times.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Ready {
+pub struct ReadyLine {
     /// What the subject is called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -43,7 +43,7 @@ pub struct Ready {
     pub warmup_ms: Option<f64>,
 }
 
-impl Ready {
+impl ReadyLine {
     /// What makes the line no testimony; None where it is one.
     pub(super) fn fault(&self) -> Option<String> {
         let told = self.warmup_ms.filter(|ms| !(0.0..=LATEST_MS).contains(ms))?;
@@ -105,7 +105,7 @@ pub struct FetchLine {
 /// All is done.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Done {
+pub struct DoneLine {
     /// Connections that it opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<u32>,

@@ -9,17 +9,17 @@ fn fetch(id: u32) -> String {
     format!(r#"{{"event":"fetch","id":{id},"status":200,"started_ms":0,"ended_ms":1.5}}"#)
 }
 
-fn hear(fetches: u32, lines: &[&str]) -> Result<Transcript, Rubbish> {
-    let mut hearing = Hearing::new(0..fetches);
+fn read(fetches: u32, lines: &[&str]) -> Result<Transcript, ContractViolation> {
+    let mut reader = TranscriptReader::new(0..fetches);
     for line in lines {
-        hearing.hear(Instant::ZERO, format!("{line}\n").as_bytes())?;
+        reader.read(Instant::ZERO, format!("{line}\n").as_bytes())?;
     }
-    hearing.end(Instant::ZERO)
+    reader.finish(Instant::ZERO)
 }
 
 #[test]
 fn a_subject_is_heard_line_by_line() {
-    let transcript = hear(2, &[READY, &fetch(1), &fetch(0), "", DONE]).unwrap();
+    let transcript = read(2, &[READY, &fetch(1), &fetch(0), "", DONE]).unwrap();
     assert_eq!(transcript.ready.unwrap().line.version.as_deref(), Some("1"));
     assert_eq!(transcript.fetches.iter().map(|told| told.line.id).collect::<Vec<_>>(), [1, 0]);
     assert_eq!(transcript.done.unwrap().line.connections, Some(1));
@@ -29,11 +29,11 @@ fn a_subject_is_heard_line_by_line() {
 fn lines_may_come_in_any_pieces_and_the_last_one_without_its_newline() {
     let whole = format!("{READY}\n{}\n{DONE}", fetch(0));
     for cut in 0..whole.len() {
-        let mut hearing = Hearing::new(0..1);
+        let mut reader = TranscriptReader::new(0..1);
         let (one, two) = whole.as_bytes().split_at(cut);
-        hearing.hear(Instant::ZERO, one).unwrap();
-        hearing.hear(Instant::ZERO, two).unwrap();
-        assert!(hearing.end(Instant::ZERO).unwrap().done.is_some(), "{cut}");
+        reader.read(Instant::ZERO, one).unwrap();
+        reader.read(Instant::ZERO, two).unwrap();
+        assert!(reader.finish(Instant::ZERO).unwrap().done.is_some(), "{cut}");
     }
 }
 
@@ -49,9 +49,9 @@ fn what_is_out_of_order_is_refused_with_what_was_expected() {
         (&["hello"], 1, "ready"),
         (&[r#"{"event":"reday"}"#], 1, "unknown variant `reday`"),
     ] {
-        let rubbish = hear(1, lines).unwrap_err();
-        assert_eq!(rubbish.line, line, "{rubbish}");
-        assert!(rubbish.to_string().contains(expected), "{rubbish}");
+        let violation = read(1, lines).unwrap_err();
+        assert_eq!(violation.line, line, "{violation}");
+        assert!(violation.to_string().contains(expected), "{violation}");
     }
 }
 
@@ -67,39 +67,39 @@ fn a_fetch_that_cannot_be_is_refused() {
         (r#""status":200,"ended_ms":4"#, "started_ms"),
     ] {
         let line = format!(r#"{{"event":"fetch","id":0,{fields}}}"#);
-        let rubbish = hear(1, &[READY, &line]).unwrap_err();
-        assert!(rubbish.to_string().contains(fault), "{rubbish}");
+        let violation = read(1, &[READY, &line]).unwrap_err();
+        assert!(violation.to_string().contains(fault), "{violation}");
     }
 }
 
 #[test]
 fn a_warm_up_takes_a_time_that_is_one() {
     let line = r#"{"event":"ready","warmup_ms":12.5}"#;
-    assert_eq!(hear(0, &[line, DONE]).unwrap().ready.unwrap().line.warmup_ms, Some(12.5));
-    let rubbish = hear(0, &[&line.replace("12.5", "-1"), DONE]).unwrap_err();
-    assert!(rubbish.to_string().contains("`warmup_ms` is -1"), "{rubbish}");
+    assert_eq!(read(0, &[line, DONE]).unwrap().ready.unwrap().line.warmup_ms, Some(12.5));
+    let violation = read(0, &[&line.replace("12.5", "-1"), DONE]).unwrap_err();
+    assert!(violation.to_string().contains("`warmup_ms` is -1"), "{violation}");
 }
 
 #[test]
 fn a_line_without_end_is_refused_before_it_fills_the_memory() {
-    let mut hearing = Hearing::new(0..1);
+    let mut reader = TranscriptReader::new(0..1);
     let flood = vec![b'x'; 1 << 20];
-    let rubbish = hearing.hear(Instant::ZERO, &flood).unwrap_err();
-    assert!(rubbish.to_string().contains("longer than 65536 bytes"), "{rubbish}");
-    assert!(rubbish.said.len() < 200);
+    let violation = reader.read(Instant::ZERO, &flood).unwrap_err();
+    assert!(violation.to_string().contains("longer than 65536 bytes"), "{violation}");
+    assert!(violation.said.len() < 200);
 }
 
 #[test]
 fn a_subject_may_say_that_it_cannot() {
     let line = r#"{"event":"unsupported","reason":"no h3 in this build","remedy":"another build"}"#;
-    let transcript = hear(1, &[line]).unwrap();
+    let transcript = read(1, &[line]).unwrap();
     assert_eq!(transcript.unsupported.unwrap().reason, "no h3 in this build");
 }
 
 #[test]
 fn fields_of_later_versions_are_passed_over() {
     let line = r#"{"event":"ready","name":"a","colour":"blue"}"#;
-    assert!(hear(0, &[line, DONE]).is_ok());
+    assert!(read(0, &[line, DONE]).is_ok());
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn the_jobs_and_lines_of_the_documentation_are_what_it_says() {
     let [job, lines] = blocks.collect::<Vec<_>>().try_into().unwrap();
     let job: Job = serde_json::from_str(job).unwrap();
     assert_eq!((job.contract, job.fetches.len()), (CONTRACT, 1));
-    hear(2, &lines.lines().collect::<Vec<_>>()).unwrap();
+    read(2, &lines.lines().collect::<Vec<_>>()).unwrap();
 }
 
 #[test]

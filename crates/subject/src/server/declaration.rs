@@ -2,8 +2,8 @@
 //! expanded once, so that a slip in a template shows before anything runs.
 
 use super::log::LogFormat;
-use super::running::Fault;
-use super::template::{self, Place};
+use super::running::ServerFailure;
+use super::template::{self, ServerSite};
 use os::process::{EndSignal, User};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -197,7 +197,7 @@ impl ServerDeclaration {
     }
 
     /// Whether it can do what `contender` asks of it; else why not.
-    pub fn supports(&self, contender: &Contender) -> Result<(), Fault> {
+    pub fn supports(&self, contender: &Contender) -> Result<(), ServerFailure> {
         let (transport, tls) = (contender.transport, contender.tls);
         let spoken = match tls {
             Tls::None => self.clear.contains(&transport),
@@ -215,7 +215,7 @@ impl ServerDeclaration {
             Tls::V1_2 => "over TLS 1.2",
             Tls::V1_3 => "over TLS 1.3",
         };
-        Err(Fault::Unsupported {
+        Err(ServerFailure::Unsupported {
             reason: format!("{} does not speak {transport} {below}", self.name()),
             remedy: format!("it speaks {}", self.ways()),
         })
@@ -296,7 +296,7 @@ impl ServerDeclaration {
             }
         }
         self.all_ways().into_iter().find_map(|way| {
-            let error = template::expand_all(self, way, &Place::example()).err()?;
+            let error = template::expand_all(self, way, &ServerSite::example()).err()?;
             Some((self.name.span(), error))
         })
     }
@@ -368,7 +368,7 @@ mod tests {
         let small = read(SMALL).unwrap();
         assert_eq!((small.name(), small.ways().as_str()), ("small", "http/1.1 clear"));
         let h2 = "h2".parse_contender("1.3");
-        let Err(Fault::Unsupported { reason, .. }) = small.supports(&h2) else {
+        let Err(ServerFailure::Unsupported { reason, .. }) = small.supports(&h2) else {
             panic!("it speaks no h2")
         };
         assert_eq!(reason, "small does not speak h2 over TLS 1.3");

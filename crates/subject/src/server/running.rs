@@ -5,7 +5,7 @@ use super::builtin::companion;
 use super::declaration::ServerDeclaration;
 use super::log::ServerLog;
 use super::program::find;
-use super::template::{Launch, Place};
+use super::template::{Launch, ServerSite};
 use os::net::{Listening, Placement, Side, Topology};
 use os::process::{Child, Usage, User};
 use std::fs::{self, File};
@@ -18,23 +18,23 @@ use std::time::Duration;
 use study::experiment::{Contender, Transport};
 
 /// How often a server is asked whether it listens.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// The last bytes of a server's own words that are told.
-const MOST_WORDS: u64 = 2_000;
+/// Bytes of a server's output that a failure quotes: the last ones.
+const LONGEST_QUOTE: u64 = 2_000;
 
 /// A log longer than this is read up to here.
-const MOST_LOG: u64 = 64 << 20;
+const LONGEST_LOG: u64 = 64 << 20;
 
 /// What the contract lets a subject say by ending: it cannot do this here.
 const UNSUPPORTED: i32 = 127;
 
-/// What a server prints.
-const WORDS: &str = "words";
+/// The file in its folder that takes what a server prints.
+const OUTPUT_FILE: &str = "words";
 
 /// Why a server did not serve.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
+pub enum ServerFailure {
     /// It cannot, here or at all.
     Unsupported {
         /// Why.
@@ -49,9 +49,9 @@ pub enum Fault {
     },
 }
 
-/// Where a server lives while it runs.
+/// What a server runs in.
 #[derive(Debug)]
-pub struct Quarters<'a> {
+pub struct ServerEnvironment<'a> {
     /// Its side of it is the far one.
     pub topology: &'a Topology,
     /// The cores that it may run on; none given: any.
@@ -62,7 +62,7 @@ pub struct Quarters<'a> {
 
 /// A server that was started.
 #[derive(Debug)]
-pub struct Running<'d> {
+pub struct RunningServer<'d> {
     declaration: &'d ServerDeclaration,
     child: Child,
     address: SocketAddr,
@@ -72,7 +72,7 @@ pub struct Running<'d> {
 
 /// A server that has ended.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Stopped {
+pub struct StoppedServer {
     /// Processor time of it and of those that it waited for.
     pub usage: Usage,
     /// Greatest resident sets of all its processes, added up, in bytes.
@@ -81,82 +81,85 @@ pub struct Stopped {
     pub log: Option<ServerLog>,
 }
 
-impl<'d> Running<'d> {
-    /// Starts a server at `place`, whose folders are there, for what `contender` asks.
+impl<'d> RunningServer<'d> {
+    /// Starts a server at `site`, whose folders exist, for what `contender` asks.
     pub fn start(
         declaration: &'d ServerDeclaration,
         contender: &Contender,
-        place: &Place,
-        quarters: Quarters<'_>,
-    ) -> Result<Self, Fault> {
+        site: &ServerSite,
+        environment: ServerEnvironment<'_>,
+    ) -> Result<Self, ServerFailure> {
         declaration.supports(contender)?;
-        let lacking = || Fault::Unsupported {
+        let lacking = || ServerFailure::Unsupported {
             reason: format!("{} is not on this machine", declaration.name()),
             remedy: declaration.remedy().to_owned(),
         };
-        let launch = declaration.launch(contender, place).map_err(failed)?;
+        let launch = declaration.launch(contender, site).map_err(failed)?;
         let program = launch.command.first().map_or("", String::as_str);
-        let path = find(program, declaration.home(), quarters.programs).ok_or_else(lacking)?;
+        let path = find(program, declaration.home(), environment.programs).ok_or_else(lacking)?;
         lay_out(&launch).map_err(|error| {
             failed(format!("the files of {} could not be made: {error}", declaration.name()))
         })?;
-        let words = File::create(place.folder.join(WORDS)).map_err(failed)?;
+        let output = File::create(site.folder.join(OUTPUT_FILE)).map_err(failed)?;
         let mut command = Command::new(path);
         command
             .args(&launch.command[1..])
             .envs(launch.environment)
-            .current_dir(&place.folder)
+            .current_dir(&site.folder)
             .stdin(Stdio::null())
-            .stdout(words.try_clone().map_err(failed)?)
-            .stderr(words);
-        let placement =
-            Placement { cpus: quarters.cpus, user: declaration.user(), ..Placement::at(Side::Far) };
-        let child =
-            quarters.topology.spawn(command, placement).map_err(|error| {
-                match declaration.user() {
-                    User::Ours => failed(error),
-                    User::Ordinary => failed(format!("{error} (as an ordinary user)")),
-                }
-            })?;
+            .stdout(output.try_clone().map_err(failed)?)
+            .stderr(output);
+        let placement = Placement {
+            cpus: environment.cpus,
+            user: declaration.user(),
+            ..Placement::at(Side::Far)
+        };
+        let child = environment.topology.spawn(command, placement).map_err(|error| {
+            match declaration.user() {
+                User::Ours => failed(error),
+                User::Ordinary => failed(format!("{error} (as an ordinary user)")),
+            }
+        })?;
         let listening = match contender.transport {
             Transport::H3 => Listening::Udp,
             _ => Listening::Tcp,
         };
-        let (address, folder) = (place.address, place.folder.clone());
+        let (address, folder) = (site.address, site.folder.clone());
         Ok(Self { declaration, child, address, listening, folder })
     }
 
     /// Waits until it listens.
-    pub fn await_ready(&mut self, topology: &Topology) -> Result<(), Fault> {
+    pub fn await_ready(&mut self, topology: &Topology) -> Result<(), ServerFailure> {
         let limit = self.declaration.ready_within();
         let deadline = os::clock::now() + limit;
         loop {
             if topology.listens(Side::Far, self.listening, self.address).map_err(failed)? {
                 return Ok(());
             }
-            if let Some(exit) = self.child.wait(Some(LOOK)).map_err(failed)? {
+            if let Some(exit) = self.child.wait(Some(POLL_INTERVAL)).map_err(failed)? {
                 if exit.status.code() == Some(UNSUPPORTED) {
-                    let (reason, remedy) = (self.words(), self.declaration.remedy().to_owned());
-                    return Err(Fault::Unsupported { reason, remedy });
+                    let (reason, remedy) =
+                        (self.last_output(), self.declaration.remedy().to_owned());
+                    return Err(ServerFailure::Unsupported { reason, remedy });
                 }
                 let what = format!("ended before it listened ({})", exit.status);
-                return Err(failed(self.told(&what)));
+                return Err(failed(self.with_output(&what)));
             }
             if os::clock::now() >= deadline {
                 let what = format!("did not listen on {} within {limit:?}", self.address);
-                return Err(failed(self.told(&what)));
+                return Err(failed(self.with_output(&what)));
             }
         }
     }
 
     /// Whether it has ended by itself, and what it said.
-    pub fn end_by_itself(&mut self) -> Option<String> {
+    pub fn ended_early(&mut self) -> Option<String> {
         let exit = self.child.wait(Some(Duration::ZERO)).ok()??;
-        Some(self.told(&format!("died ({})", exit.status)))
+        Some(self.with_output(&format!("died ({})", exit.status)))
     }
 
     /// Asks it to end as its declaration says, makes it end where it does not, and reads what it wrote.
-    pub fn stop(mut self) -> Result<Stopped, Fault> {
+    pub fn stop(mut self) -> Result<StoppedServer, ServerFailure> {
         let peak_resident = os::process_tree::peak_resident(self.child.id());
         let grace = self.declaration.stop_within();
         let exit = self.child.end_by(self.declaration.end_signal(), grace).map_err(failed)?;
@@ -164,24 +167,24 @@ impl<'d> Running<'d> {
             let text = beginning(&self.folder.join(&log.path)).ok()?;
             Some(ServerLog::read(&text, log.format, &log.fields))
         });
-        Ok(Stopped { usage: exit.usage, peak_resident, log })
+        Ok(StoppedServer { usage: exit.usage, peak_resident, log })
     }
 
-    /// Who did what, and the last that it said.
-    fn told(&self, what: &str) -> String {
+    /// What happened to it, and the end of its output.
+    fn with_output(&self, what: &str) -> String {
         let name = self.declaration.name();
-        match self.words() {
-            words if words.is_empty() => format!("{name} {what} and said nothing"),
-            words => format!("{name} {what}: {words}"),
+        match self.last_output() {
+            output if output.is_empty() => format!("{name} {what} and printed nothing"),
+            output => format!("{name} {what}: {output}"),
         }
     }
 
-    fn words(&self) -> String {
-        end(&self.folder.join(WORDS)).unwrap_or_default().trim().to_owned()
+    fn last_output(&self) -> String {
+        end(&self.folder.join(OUTPUT_FILE)).unwrap_or_default().trim().to_owned()
     }
 }
 
-impl AsFd for Running<'_> {
+impl AsFd for RunningServer<'_> {
     /// Readable once it has ended.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.child.as_fd()
@@ -207,7 +210,7 @@ fn lay_out(launch: &Launch) -> std::io::Result<()> {
 
 fn beginning(path: &Path) -> std::io::Result<String> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(MOST_LOG).read_to_end(&mut bytes)?;
+    File::open(path)?.take(LONGEST_LOG).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -215,10 +218,10 @@ fn beginning(path: &Path) -> std::io::Result<String> {
 fn end(path: &Path) -> std::io::Result<String> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
-    let skipped = length.saturating_sub(MOST_WORDS);
+    let skipped = length.saturating_sub(LONGEST_QUOTE);
     file.seek(SeekFrom::Start(skipped))?;
     let mut bytes = Vec::new();
-    file.take(MOST_WORDS).read_to_end(&mut bytes)?;
+    file.take(LONGEST_QUOTE).read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     Ok(match text.split_once('\n') {
         Some((_, whole_lines)) if skipped > 0 => whole_lines.to_owned(),
@@ -226,8 +229,8 @@ fn end(path: &Path) -> std::io::Result<String> {
     })
 }
 
-fn failed(reason: impl std::fmt::Display) -> Fault {
-    Fault::Failed { reason: reason.to_string() }
+fn failed(reason: impl std::fmt::Display) -> ServerFailure {
+    ServerFailure::Failed { reason: reason.to_string() }
 }
 
 #[cfg(test)]
@@ -235,12 +238,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_last_whole_lines_are_told() {
+    fn only_the_last_whole_lines_are_quoted() {
         let file = std::env::temp_dir().join(format!("wirelap-words-{}", std::process::id()));
         let line = "x".repeat(99);
         fs::write(&file, format!("{line}\n").repeat(50)).unwrap();
         let told = end(&file).unwrap();
-        assert!(told.len() as u64 <= MOST_WORDS && told.starts_with(&line), "{told}");
+        assert!(told.len() as u64 <= LONGEST_QUOTE && told.starts_with(&line), "{told}");
         fs::write(&file, "short\n").unwrap();
         assert_eq!(end(&file).unwrap(), "short\n");
         fs::remove_file(file).unwrap();

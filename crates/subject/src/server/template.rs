@@ -7,9 +7,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use study::experiment::{Contender, Tls};
 
-/// Where a server stands.
+/// Addresses and files that a server is started with: what the names in its templates stand for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ServerSite {
     /// Where it listens.
     pub address: SocketAddr,
     /// The name that it is asked for by.
@@ -40,7 +40,7 @@ pub struct Launch {
 /// How deep values may stand within values.
 const DEEPEST: u32 = 8;
 
-impl Place {
+impl ServerSite {
     /// For trying templates out.
     pub(super) fn example() -> Self {
         Self {
@@ -55,9 +55,9 @@ impl Place {
 }
 
 impl ServerDeclaration {
-    /// Its templates, expanded for a contender at a place.
-    pub fn launch(&self, contender: &Contender, place: &Place) -> Result<Launch, String> {
-        expand_all(self, Way::of(contender), place)
+    /// Its templates, expanded for a contender at a site.
+    pub fn launch(&self, contender: &Contender, site: &ServerSite) -> Result<Launch, String> {
+        expand_all(self, Way::of(contender), site)
     }
 }
 
@@ -65,15 +65,15 @@ impl ServerDeclaration {
 pub(super) fn expand_all(
     declaration: &ServerDeclaration,
     way: Way,
-    place: &Place,
+    site: &ServerSite,
 ) -> Result<Launch, String> {
-    let values = Values::of(declaration, way, place);
+    let values = Values::of(declaration, way, site);
     let command = declaration.command().iter().map(|word| values.expand(word));
     let environment = declaration.environment.iter();
     let environment = environment.map(|(name, text)| Ok((name.clone(), values.expand(text)?)));
     let (mut files, mut copies) = (Vec::new(), Vec::new());
     for FileTemplate { path, text, from } in &declaration.files {
-        let path = place.folder.join(path.get_ref());
+        let path = site.folder.join(path.get_ref());
         match (text, from) {
             (Some(text), _) => files.push((path, values.expand(text)?)),
             (None, Some(from)) => copies.push((declaration.home().join(from.get_ref()), path)),
@@ -101,25 +101,25 @@ struct Values {
 }
 
 impl Values {
-    fn of(declaration: &ServerDeclaration, way: Way, place: &Place) -> Self {
+    fn of(declaration: &ServerDeclaration, way: Way, site: &ServerSite) -> Self {
         let path = |path: &Path| path.display().to_string();
         let tls = match way.tls {
             Tls::None => "none",
             Tls::V1_2 => "1.2",
             Tls::V1_3 => "1.3",
         };
-        let address = match place.address {
+        let address = match site.address {
             SocketAddr::V4(address) => address.ip().to_string(),
             SocketAddr::V6(address) => format!("[{}]", address.ip()),
         };
         let fixed = [
             ("address", address),
-            ("port", place.address.port().to_string()),
-            ("host", place.host.clone()),
-            ("root", path(&place.root)),
-            ("chain", path(&place.chain)),
-            ("key", path(&place.key)),
-            ("folder", path(&place.folder)),
+            ("port", site.address.port().to_string()),
+            ("host", site.host.clone()),
+            ("root", path(&site.root)),
+            ("chain", path(&site.chain)),
+            ("key", path(&site.key)),
+            ("folder", path(&site.folder)),
             ("here", path(declaration.home())),
             ("transport", way.transport.name().to_owned()),
             ("tls", tls.to_owned()),

@@ -1,8 +1,8 @@
 //! curl: one process for all fetches, told by a file of options and heard by `--write-out '%{json}'`.
 
-use super::drive::{Drive, Heard, Telling, silent};
-use super::{Say, ToolError, target, tls_name};
-use crate::contract::{FetchLine, Job, Line, Pattern, Tls, Transport, UnsupportedLine};
+use super::drive::{Parsed, Stream, ToolRun, silent};
+use super::{Emit, ToolError, target, tls_name};
+use crate::contract::{FetchLine, Job, OutputLine, Pattern, Tls, Transport, UnsupportedLine};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -22,13 +22,13 @@ const MULTIPLEXED: u32 = 100;
 /// What curl cannot do of what it was asked (curl's exit codes 2 and 4).
 const REFUSED: [i32; 2] = [2, 4];
 
-pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
+pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     if job.transport == Transport::H3 {
         has_http3(&Command::new("curl").arg("--version").output()?.stdout)?;
     }
     let options = options(job)?;
     fs::write(OPTIONS, options)?;
-    fetch(job, say)
+    fetch(job, emit)
 }
 
 /// Whether a curl that tells this as its version was built with HTTP/3, which most distributions leave out.
@@ -47,26 +47,26 @@ fn has_http3(version: &[u8]) -> Result<(), ToolError> {
     }))
 }
 
-fn fetch(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
+fn fetch(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     let mut command = Command::new("curl");
     // -q comes first: no file of the user's changes what is measured.
     command.arg("-q").arg("-K").arg(OPTIONS);
     if let Some(key_log) = &job.key_log {
         command.env("SSLKEYLOGFILE", key_log);
     }
-    let mut drive = Drive::begin(say, "curl", job.key_log.is_some())?;
+    let mut tool = ToolRun::begin(emit, "curl", job.key_log.is_some())?;
     let mut sockets: BTreeMap<(String, u16), u32> = BTreeMap::new();
     let mut missing: BTreeSet<u32> = job.fetches.iter().map(|fetch| fetch.id).collect();
-    let status = drive.run(command, Telling::Error, |at, text| {
+    let status = tool.run(command, Stream::Error, |at, text| {
         // With several transfers at once, the head of a table goes before the first line.
         let json = text.find('{').map_or("", |at| &text[at..]);
-        let Ok(told) = serde_json::from_str::<WriteOut>(json) else { return Heard::Nothing };
-        let Some(fetch) = job.fetches.get(told.urlnum) else { return Heard::Nothing };
+        let Ok(told) = serde_json::from_str::<WriteOut>(json) else { return Parsed::Nothing };
+        let Some(fetch) = job.fetches.get(told.urlnum) else { return Parsed::Nothing };
         missing.remove(&fetch.id);
         let next = sockets.len() as u32;
         let connection = (told.local_port > 0)
             .then(|| *sockets.entry((told.local_ip.clone(), told.local_port)).or_insert(next));
-        Heard::Say(Line::Fetch(told.line(fetch.id, at, connection, job.tls)))
+        Parsed::Line(OutputLine::Fetch(told.line(fetch.id, at, connection, job.tls)))
     })?;
     if status.code().is_some_and(|code| REFUSED.contains(&code))
         && missing.len() == job.fetches.len()
@@ -78,10 +78,10 @@ fn fetch(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
         )));
     }
     for id in missing {
-        let at = drive.now_ms();
-        drive.say(Line::Fetch(failed(id, at, silent("curl", status))))?;
+        let at = tool.now_ms();
+        tool.emit(OutputLine::Fetch(failed(id, at, silent("curl", status))))?;
     }
-    drive.end(Some(sockets.len() as u32))
+    tool.end(Some(sockets.len() as u32))
 }
 
 fn failed(id: u32, at: f64, error: String) -> FetchLine {

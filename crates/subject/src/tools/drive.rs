@@ -1,44 +1,49 @@
-//! Starting a tool and hearing it: its lines, each with the time at which it came after `ready`.
+//! Runs a tool and reads its lines, each with the time at which it came after `ready`.
 
-use super::{Say, ToolError};
-use crate::contract::{Done, Line, Ready};
+use super::{Emit, ToolError};
+use crate::contract::{DoneLine, OutputLine, ReadyLine};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, ExitStatus, Stdio};
 use unit::Instant;
 
-/// Which of a tool's outputs tells what it did; the other one is passed on as its own words.
+/// Which of a tool's outputs tells what it did; the other one is passed on to standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Telling {
+pub(super) enum Stream {
     Output,
     Error,
 }
 
-/// What a tool's line comes to.
-pub(super) enum Heard {
+/// What a line of a tool's means.
+pub(super) enum Parsed {
     /// Nothing that the contract has a word for.
     Nothing,
-    /// This is to be said.
-    Say(Line),
+    /// This line of the contract.
+    Line(OutputLine),
     /// The tool has done all that was asked, and is to be ended.
     Enough,
 }
 
 /// A tool about to run.
-pub(super) struct Drive<'s, 'a> {
-    say: &'s mut Say<'a>,
+pub(super) struct ToolRun<'s, 'a> {
+    emit: &'s mut Emit<'a>,
     zero: Instant,
 }
 
-impl<'s, 'a> Drive<'s, 'a> {
+impl<'s, 'a> ToolRun<'s, 'a> {
     /// Says `ready`; the zero of all times is now.
     pub(super) fn begin(
-        say: &'s mut Say<'a>,
+        emit: &'s mut Emit<'a>,
         name: &str,
         key_log: bool,
     ) -> Result<Self, ToolError> {
         let name = Some(name.to_owned());
-        say(Line::Ready(Ready { name, key_log, adapter: true, ..Ready::default() }))?;
-        Ok(Self { say, zero: os::clock::now() })
+        emit(OutputLine::Ready(ReadyLine {
+            name,
+            key_log,
+            adapter: true,
+            ..ReadyLine::default()
+        }))?;
+        Ok(Self { emit, zero: os::clock::now() })
     }
 
     /// Milliseconds since `ready`.
@@ -46,28 +51,28 @@ impl<'s, 'a> Drive<'s, 'a> {
         os::clock::now().since(self.zero).as_secs_f64() * 1e3
     }
 
-    pub(super) fn say(&mut self, line: Line) -> Result<(), ToolError> {
-        (self.say)(line).map_err(ToolError::from)
+    pub(super) fn emit(&mut self, line: OutputLine) -> Result<(), ToolError> {
+        (self.emit)(line).map_err(ToolError::from)
     }
 
     /// Says `done`.
     pub(super) fn end(mut self, connections: Option<u32>) -> Result<(), ToolError> {
         let own = os::process::own_usage();
         let adapter_cpu_ms = Some((own.user + own.system).as_secs_f64() * 1e3);
-        self.say(Line::Done(Done { connections, adapter_cpu_ms, ..Done::default() }))
+        self.emit(OutputLine::Done(DoneLine { connections, adapter_cpu_ms, ..DoneLine::default() }))
     }
 
-    /// Runs the tool to its end; each of its lines goes to `hear` with its time, and what that makes of it is said.
+    /// Runs the tool to its end; each of its lines goes to `parse` with its time, and what that makes of it is emitted.
     pub(super) fn run(
         &mut self,
         mut command: Command,
-        telling: Telling,
-        mut hear: impl FnMut(f64, &str) -> Heard,
+        stream_read: Stream,
+        mut parse: impl FnMut(f64, &str) -> Parsed,
     ) -> Result<ExitStatus, ToolError> {
         command.stdin(Stdio::null());
-        let (out, err) = match telling {
-            Telling::Output => (Stdio::piped(), Stdio::inherit()),
-            Telling::Error => (Stdio::null(), Stdio::piped()),
+        let (out, err) = match stream_read {
+            Stream::Output => (Stdio::piped(), Stdio::inherit()),
+            Stream::Error => (Stdio::null(), Stdio::piped()),
         };
         let program = command.get_program().to_string_lossy().into_owned();
         let mut child = command
@@ -75,19 +80,19 @@ impl<'s, 'a> Drive<'s, 'a> {
             .stderr(err)
             .spawn()
             .map_err(|error| ToolError::Broken(format!("starting {program}: {error}")))?;
-        let stream: Option<Box<dyn Read>> = match telling {
-            Telling::Output => child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read>),
-            Telling::Error => child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read>),
+        let stream: Option<Box<dyn Read>> = match stream_read {
+            Stream::Output => child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read>),
+            Stream::Error => child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read>),
         };
         let stream = stream.unwrap_or_else(|| Box::new(std::io::empty()));
         for line in BufReader::new(stream).split(b'\n') {
             let line = line?;
             let text = String::from_utf8_lossy(&line);
             let at = self.now_ms();
-            match hear(at, text.trim_end()) {
-                Heard::Nothing => {}
-                Heard::Say(line) => self.say(line)?,
-                Heard::Enough => {
+            match parse(at, text.trim_end()) {
+                Parsed::Nothing => {}
+                Parsed::Line(line) => self.emit(line)?,
+                Parsed::Enough => {
                     child.kill()?;
                     break;
                 }

@@ -2,22 +2,22 @@
 //! have it: that it ended well says that every file is there, and the time of its end is the time of all of them. Of its
 //! connections it tells by `-v`.
 
-use super::drive::{Drive, Heard, Telling};
-use super::{Say, ToolError, rename};
-use crate::contract::{FetchLine, Job, Line, Pattern, Tls, Transport};
+use super::drive::{Parsed, Stream, ToolRun};
+use super::{Emit, ToolError, rename};
+use crate::contract::{FetchLine, Job, OutputLine, Pattern, Tls, Transport};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// As many as it takes at most.
 const MOST_CONNECTIONS: u32 = 16;
 
-pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
+pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     let (folder, files) = files(job)?;
     let command = command(job, folder, &files)?;
-    let mut drive = Drive::begin(say, "wirelap get", job.key_log.is_some())?;
+    let mut tool = ToolRun::begin(emit, "wirelap get", job.key_log.is_some())?;
     let mut words = String::new();
     let mut told = Vec::new();
-    let status = drive.run(command, Telling::Error, |_, text| {
+    let status = tool.run(command, Stream::Error, |_, text| {
         match Connection::read(text) {
             Some(connection) => told.push(connection),
             None => {
@@ -25,12 +25,12 @@ pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
                 words.push(' ');
             }
         }
-        Heard::Nothing
+        Parsed::Nothing
     })?;
     if let [_, _, ..] = files[..] {
         rename(job)?;
     }
-    let at = drive.now_ms();
+    let at = tool.now_ms();
     for fetch in &job.fetches {
         let line = FetchLine {
             protocol: the_one(told.iter().map(|connection| &connection.protocol)),
@@ -41,9 +41,9 @@ pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
             true => FetchLine { status: Some(200), ..line },
             false => FetchLine { error: Some(format!("{} ({status})", words.trim())), ..line },
         };
-        drive.say(Line::Fetch(line))?;
+        tool.emit(OutputLine::Fetch(line))?;
     }
-    drive.end(u32::try_from(told.len()).ok())
+    tool.end(u32::try_from(told.len()).ok())
 }
 
 /// The folder and the files in it. Bodies that nobody wants would have to go somewhere all the same.

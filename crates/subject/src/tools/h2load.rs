@@ -1,8 +1,8 @@
 //! h2load: a load tool that is asked for each fetch once; heard by the log that it keeps of them.
 
-use super::drive::{Drive, Heard, Telling, silent};
-use super::{Say, ToolError};
-use crate::contract::{FetchLine, Job, Line, Pattern, Tls, Transport};
+use super::drive::{Parsed, Stream, ToolRun, silent};
+use super::{Emit, ToolError};
+use crate::contract::{FetchLine, Job, OutputLine, Pattern, Tls, Transport};
 use std::fs;
 use std::process::Command;
 use std::time::Duration;
@@ -15,13 +15,13 @@ const LOG: &str = "h2load.log";
 /// Streams at once where a connection carries many.
 const MULTIPLEXED: usize = 100;
 
-pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
+pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     if let Some(reason) = unable(job) {
         return Err(ToolError::unable(reason));
     }
     let list: Vec<&str> = job.fetches.iter().map(|fetch| fetch.url.as_str()).collect();
     fs::write(URLS, list.join("\n"))?;
-    fetch(job, say, &command(job))
+    fetch(job, emit, &command(job))
 }
 
 fn unable(job: &Job) -> Option<&'static str> {
@@ -62,18 +62,18 @@ fn command(job: &Job) -> Vec<String> {
     words
 }
 
-fn fetch(job: &Job, say: &mut Say<'_>, words: &[String]) -> Result<(), ToolError> {
+fn fetch(job: &Job, emit: &mut Emit<'_>, words: &[String]) -> Result<(), ToolError> {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
-    let mut drive = Drive::begin(say, "h2load", false)?;
-    let zero = os::clock::realtime() - Duration::from_secs_f64(drive.now_ms() / 1e3);
+    let mut tool = ToolRun::begin(emit, "h2load", false)?;
+    let zero = os::clock::realtime() - Duration::from_secs_f64(tool.now_ms() / 1e3);
     let mut protocol = None;
-    let status = drive.run(command, Telling::Output, |_, text| {
+    let status = tool.run(command, Stream::Output, |_, text| {
         if let Some(name) = text.strip_prefix("Application protocol: ") {
             // Its word for HTTP/2 in the clear (RFC 7540 §3.1).
             protocol = Some(if name == "h2c" { Protocol::Http2.name() } else { name }.to_owned());
         }
-        Heard::Nothing
+        Parsed::Nothing
     })?;
     let text = fs::read_to_string(LOG).unwrap_or_default();
     let mut rows: Vec<Row> = text.lines().filter_map(|line| row(line, zero)).collect();
@@ -92,14 +92,14 @@ fn fetch(job: &Job, say: &mut Say<'_>, words: &[String]) -> Result<(), ToolError
                 ..FetchLine::at(fetch.id, wish(row.started), row.ended)
             },
             None => {
-                let at = drive.now_ms();
+                let at = tool.now_ms();
                 let error = Some(silent("h2load", status));
                 FetchLine { error, ..FetchLine::at(fetch.id, at, at) }
             }
         };
-        drive.say(Line::Fetch(line))?;
+        tool.emit(OutputLine::Fetch(line))?;
     }
-    drive.end(None)
+    tool.end(None)
 }
 
 #[derive(Debug, PartialEq)]

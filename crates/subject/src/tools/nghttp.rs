@@ -1,12 +1,12 @@
 //! nghttp: HTTP/2 alone, all fetches at once over one connection; heard by `--stat`, which it prints at its end.
 
-use super::drive::{Drive, Heard, Telling, silent};
-use super::{Say, ToolError};
-use crate::contract::{FetchLine, Job, Line, Pattern, Tls, Transport};
+use super::drive::{Parsed, Stream, ToolRun, silent};
+use super::{Emit, ToolError};
+use crate::contract::{FetchLine, Job, OutputLine, Pattern, Tls, Transport};
 use std::collections::BTreeSet;
 use std::process::Command;
 
-pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
+pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     let unable = match (job.transport, job.pattern) {
         (Transport::H2, Pattern::Parallel) if job.output.is_some() => {
             Some("nghttp writes all bodies to one output, and no files")
@@ -28,21 +28,21 @@ pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
     command.args(["--null-out", "--stat", "--no-verify-peer", "--no-dep"]);
     command.arg(format!("--timeout={}", job.timeout().as_secs().max(1)));
     command.args(job.fetches.iter().map(|fetch| &fetch.url));
-    let mut drive = Drive::begin(say, "nghttp", false)?;
+    let mut tool = ToolRun::begin(emit, "nghttp", false)?;
     let mut rows = Vec::new();
-    let status = drive.run(command, Telling::Output, |_, text| {
+    let status = tool.run(command, Stream::Output, |_, text| {
         rows.extend(row(text));
-        Heard::Nothing
+        Parsed::Nothing
     })?;
     // Its times count from when it had connected, which it does not place; its last one is about now.
     let last = rows.iter().map(|row| row.ended).fold(0.0, f64::max);
-    let zero = (drive.now_ms() - last).max(0.0);
+    let zero = (tool.now_ms() - last).max(0.0);
     let mut missing: BTreeSet<usize> = (0..job.fetches.len()).collect();
     for row in rows {
         let asked = |place: &&usize| path(&job.fetches[**place].url) == row.path;
         let Some(place) = missing.iter().find(asked).copied() else { continue };
         missing.remove(&place);
-        drive.say(Line::Fetch(FetchLine {
+        tool.emit(OutputLine::Fetch(FetchLine {
             status: Some(row.status),
             protocol: Some("h2".to_owned()),
             connection: Some(0),
@@ -52,14 +52,14 @@ pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
         }))?;
     }
     for place in missing {
-        let at = drive.now_ms();
+        let at = tool.now_ms();
         let error = Some(silent("nghttp", status));
-        drive.say(Line::Fetch(FetchLine {
+        tool.emit(OutputLine::Fetch(FetchLine {
             error,
             ..FetchLine::at(job.fetches[place].id, at, at)
         }))?;
     }
-    drive.end(Some(1))
+    tool.end(Some(1))
 }
 
 /// A row of its statistics; times in milliseconds since it had connected.

@@ -1,13 +1,13 @@
 //! wget: one process, one connection, HTTP/1.1; heard by the line that `-nv` gives for each file.
 
-use super::drive::{Drive, Heard, Telling, silent};
-use super::{Say, ToolError, rename};
-use crate::contract::{FetchLine, Job, Line, Pattern, Tls, Transport};
+use super::drive::{Parsed, Stream, ToolRun, silent};
+use super::{Emit, ToolError, rename};
+use crate::contract::{FetchLine, Job, OutputLine, Pattern, Tls, Transport};
 use std::collections::BTreeSet;
 use std::process::Command;
 use trace::Protocol;
 
-pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
+pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     if job.transport != Transport::Http1 {
         return Err(ToolError::unable("wget speaks HTTP/1.1 alone"));
     }
@@ -15,13 +15,13 @@ pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
         return Err(ToolError::unable("wget makes one fetch after another"));
     }
     let command = command(job);
-    let mut drive = Drive::begin(say, "wget", false)?;
+    let mut tool = ToolRun::begin(emit, "wget", false)?;
     let mut missing: BTreeSet<u32> = job.fetches.iter().map(|fetch| fetch.id).collect();
     let mut started = 0.0;
-    let status = drive.run(command, Telling::Error, |at, text| {
-        let Some((url, bytes)) = saved(text) else { return Heard::Nothing };
+    let status = tool.run(command, Stream::Error, |at, text| {
+        let Some((url, bytes)) = saved(text) else { return Parsed::Nothing };
         let asked = job.fetches.iter().find(|f| f.url == url && missing.contains(&f.id));
-        let Some(fetch) = asked else { return Heard::Nothing };
+        let Some(fetch) = asked else { return Parsed::Nothing };
         missing.remove(&fetch.id);
         let line = FetchLine {
             // What it saves has come with 200; anything else is an error to it.
@@ -31,15 +31,15 @@ pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
             ..FetchLine::at(fetch.id, started, at)
         };
         started = at;
-        Heard::Say(Line::Fetch(line))
+        Parsed::Line(OutputLine::Fetch(line))
     })?;
     for fetch in job.fetches.iter().filter(|fetch| missing.contains(&fetch.id)) {
-        let at = drive.now_ms();
+        let at = tool.now_ms();
         let error = Some(silent("wget", status));
-        drive.say(Line::Fetch(FetchLine { error, ..FetchLine::at(fetch.id, at, at) }))?;
+        tool.emit(OutputLine::Fetch(FetchLine { error, ..FetchLine::at(fetch.id, at, at) }))?;
     }
     rename(job)?;
-    drive.end(None)
+    tool.end(None)
 }
 
 fn command(job: &Job) -> Command {

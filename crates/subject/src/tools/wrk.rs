@@ -1,8 +1,8 @@
 //! wrk: a load tool that runs for a time, held to each fetch once by a script; heard by what that script prints.
 
-use super::drive::{Drive, Heard, Telling, silent};
-use super::{Say, ToolError};
-use crate::contract::{FetchLine, Job, Line, Pattern, Tls, Transport};
+use super::drive::{Parsed, Stream, ToolRun, silent};
+use super::{Emit, ToolError};
+use crate::contract::{FetchLine, Job, OutputLine, Pattern, Tls, Transport};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 use trace::Protocol;
 
-pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
+pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     let unable = match (job.transport, job.pattern) {
         _ if job.output.is_some() => Some("wrk drops all bodies, and writes no files"),
         _ if job.tls != Tls::None => Some("wrk cannot be held to a TLS version"),
@@ -32,19 +32,19 @@ pub(super) fn run(job: &Job, say: &mut Say<'_>) -> Result<(), ToolError> {
     let seconds = job.timeout().as_secs().max(1);
     command.args(["-t", "1", "-c", "1", "-d", &format!("{seconds}s"), "--timeout"]);
     command.arg(format!("{seconds}s")).arg("-s").arg(SCRIPT).arg(&first.url);
-    fetch(job, say, command)
+    fetch(job, emit, command)
 }
 
 /// A file in the folder that the adapter was started in, which is the trial's own.
 const SCRIPT: &str = "wrk.lua";
 
-fn fetch(job: &Job, say: &mut Say<'_>, command: Command) -> Result<(), ToolError> {
-    let mut drive = Drive::begin(say, "wrk", false)?;
-    let zero = os::clock::realtime() - Duration::from_secs_f64(drive.now_ms() / 1e3);
+fn fetch(job: &Job, emit: &mut Emit<'_>, command: Command) -> Result<(), ToolError> {
+    let mut tool = ToolRun::begin(emit, "wrk", false)?;
+    let zero = os::clock::realtime() - Duration::from_secs_f64(tool.now_ms() / 1e3);
     let at = |micros: f64| (micros / 1e3 - zero.as_secs_f64() * 1e3).max(0.0);
     let mut sent: BTreeMap<usize, f64> = BTreeMap::new();
     let mut told = BTreeMap::new();
-    let status = drive.run(command, Telling::Output, |_, text| {
+    let status = tool.run(command, Stream::Output, |_, text| {
         match event(text) {
             Some(Event::Sent { place, micros }) => drop(sent.insert(place, at(micros))),
             Some(Event::Answered { place, micros, status, bytes }) => {
@@ -53,7 +53,7 @@ fn fetch(job: &Job, say: &mut Say<'_>, command: Command) -> Result<(), ToolError
             None => {}
         }
         // It would go on until its time is up.
-        if told.len() == job.fetches.len() { Heard::Enough } else { Heard::Nothing }
+        if told.len() == job.fetches.len() { Parsed::Enough } else { Parsed::Nothing }
     })?;
     for (place, fetch) in job.fetches.iter().enumerate() {
         let line = match (sent.get(&place), told.get(&place)) {
@@ -67,14 +67,14 @@ fn fetch(job: &Job, say: &mut Say<'_>, command: Command) -> Result<(), ToolError
                 ..FetchLine::at(fetch.id, if place == 0 { 0.0 } else { sent }, ended.max(sent))
             },
             _ => {
-                let at = drive.now_ms();
+                let at = tool.now_ms();
                 let error = Some(silent("wrk", status));
                 FetchLine { error, ..FetchLine::at(fetch.id, at, at) }
             }
         };
-        drive.say(Line::Fetch(line))?;
+        tool.emit(OutputLine::Fetch(line))?;
     }
-    drive.end(None)
+    tool.end(None)
 }
 
 enum Event {

@@ -9,7 +9,7 @@ pub(crate) use report::SubjectReport;
 
 use super::download_files::{self, Digest};
 use super::job::TrialOrder;
-use super::outcome::{failed, lacking};
+use super::outcome::{failed, subject_lacking};
 use super::run::NEAR_GRACE;
 use super::subject_process::{self, SubjectProcess};
 use super::task::{Asset, Task};
@@ -91,12 +91,12 @@ impl SubjectClient {
         let declared = declaration(&catalogue, &client.name)?;
         let (workload, transport) = (jobs::workload(task), jobs::transport(contender.transport));
         let (Some(workload), Some(transport)) = (workload, transport) else {
-            return Err(lacking(Lacking {
+            return Err(subject_lacking(Lacking {
                 reason: format!("{} is asked for fetches alone, and not for messages", client.name),
                 remedy: "leave the contender's client away for this workload".to_owned(),
             }));
         };
-        declared.supports(transport, workload).map_err(lacking)?;
+        declared.supports(transport, workload).map_err(subject_lacking)?;
         let places = subjects::places().map_err(failed)?;
         let files = match task {
             Task::Download { files, .. } => Some(make_files(files, &order.served).map_err(failed)?),
@@ -104,7 +104,7 @@ impl SubjectClient {
         };
         let asked = jobs::Asked { workload, transport, warmup: client.warmup };
         Ok(Some(Self {
-            command: declared.command_line(&places).map_err(lacking)?,
+            command: declared.command_line(&places).map_err(subject_lacking)?,
             version: declared.version_command(&places),
             jobs: jobs::jobs(order, task, asked),
             expected: (0..).zip(task.bodies()).map(|(id, (_, bytes))| (id, bytes)).collect(),
@@ -147,7 +147,7 @@ fn declaration<'c>(
     name: &str,
 ) -> Result<&'c ClientDeclaration, Outcome> {
     catalogue.client(name).ok_or_else(|| {
-        lacking(Lacking {
+        subject_lacking(Lacking {
             reason: format!("no client `{name}` is declared"),
             remedy: "name a declared one, see wirelap list".to_owned(),
         })

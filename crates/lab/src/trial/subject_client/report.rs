@@ -18,7 +18,7 @@ use subject::contract::{self, FetchLine};
 use trace::{FetchOutcome, FetchRecord, Phases, SpokenProtocol, TlsVersion};
 use unit::Instant;
 
-/// What the subject came to.
+/// What a subject says that it did, and what its processes used.
 pub(crate) struct SubjectReport {
     /// Its fetches, and what it says of itself.
     pub(crate) near: NearReport,
@@ -42,7 +42,7 @@ pub(crate) struct SubjectReport {
 }
 
 impl SubjectClient {
-    /// What they came to. It takes its time (files are digested, programs asked for their version): the link has to be
+    /// What the processes say. It takes its time (files are digested, programs asked for their version): the link has to be
     /// done by then.
     pub(crate) fn report(&self, processes: &[ProcessRun]) -> Result<SubjectReport, Outcome> {
         let urls: BTreeMap<u32, &str> = self
@@ -321,8 +321,11 @@ fn busy(processes: &[ProcessRun]) -> Option<f64> {
     for process in processes {
         let usage = client_use(process);
         // An adapter starts its client when it is ready itself.
-        let before =
-            if begun(process) == process.started { process.spent? } else { Duration::ZERO };
+        let before = if begun(process) == process.started {
+            process.cpu_until_ready?
+        } else {
+            Duration::ZERO
+        };
         cpu_ms += (usage.cpu_ms() - before.as_secs_f64() * 1e3).max(0.0);
         span += process.ended.since(ready_at(process));
     }
@@ -337,7 +340,7 @@ fn ready_at(process: &ProcessRun) -> Instant {
     process.transcript.ready.as_ref().map_or(process.started, |told| told.at)
 }
 
-fn done(process: &ProcessRun) -> contract::Done {
+fn done(process: &ProcessRun) -> contract::DoneLine {
     process.transcript.done.as_ref().map(|told| told.line.clone()).unwrap_or_default()
 }
 

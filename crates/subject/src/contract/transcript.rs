@@ -1,7 +1,7 @@
-//! Hearing a subject: bytes in, checked lines out. The one rule: whatever is said is bounded, in order, and about
-//! the job; the first line that is not ends the hearing.
+//! Reading what a subject prints: bytes in, checked lines out. The one rule: every line is bounded, in its order, and
+//! about the job; the first one that is not ends the reading.
 
-use super::line::{Done, FetchLine, Line, Ready, UnsupportedLine};
+use super::line::{DoneLine, FetchLine, OutputLine, ReadyLine, UnsupportedLine};
 use std::collections::BTreeSet;
 use std::fmt;
 use unit::Instant;
@@ -12,12 +12,12 @@ const LONGEST_LINE: usize = 64 * 1024;
 /// As much of a line as a reason quotes.
 const EXCERPT: usize = 160;
 
-/// Something that was said, and when it came.
+/// A line, and when it came.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told<T> {
+pub struct Timed<T> {
     /// When its line was whole.
     pub at: Instant,
-    /// What was said.
+    /// What it says.
     pub line: T,
 }
 
@@ -25,19 +25,19 @@ pub struct Told<T> {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Transcript {
     /// The work began.
-    pub ready: Option<Told<Ready>>,
+    pub ready: Option<Timed<ReadyLine>>,
     /// The fetches, as they ended.
-    pub fetches: Vec<Told<FetchLine>>,
+    pub fetches: Vec<Timed<FetchLine>>,
     /// The work was done.
-    pub done: Option<Told<Done>>,
+    pub done: Option<Timed<DoneLine>>,
     /// Why there is none.
     pub unsupported: Option<UnsupportedLine>,
 }
 
-/// What was said is not in the contract.
+/// A line that the contract does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of its output: {fault}{}", quoted(.said))]
-pub struct Rubbish {
+pub struct ContractViolation {
     /// The line, from 1.
     pub line: u64,
     /// What is wrong with it, and what was expected.
@@ -46,9 +46,9 @@ pub struct Rubbish {
     pub said: String,
 }
 
-/// A subject being heard.
+/// Reads the standard output of a subject.
 #[derive(Debug)]
-pub struct Hearing {
+pub struct TranscriptReader {
     /// Fetches that no line has told of yet.
     missing: BTreeSet<u32>,
     all: BTreeSet<u32>,
@@ -57,8 +57,8 @@ pub struct Hearing {
     transcript: Transcript,
 }
 
-impl Hearing {
-    /// Of a job with these fetches.
+impl TranscriptReader {
+    /// For a job with these fetches.
     pub fn new(fetches: impl IntoIterator<Item = u32>) -> Self {
         let all: BTreeSet<u32> = fetches.into_iter().collect();
         Self {
@@ -71,7 +71,7 @@ impl Hearing {
     }
 
     /// Takes what was read from its standard output at `now`.
-    pub fn hear(&mut self, now: Instant, bytes: &[u8]) -> Result<(), Rubbish> {
+    pub fn read(&mut self, now: Instant, bytes: &[u8]) -> Result<(), ContractViolation> {
         let mut left = bytes;
         while let Some(end) = left.iter().position(|byte| *byte == b'\n') {
             let (line, rest) = left.split_at(end);
@@ -85,7 +85,7 @@ impl Hearing {
     }
 
     /// Its standard output has ended; a last line without its newline counts.
-    pub fn end(mut self, now: Instant) -> Result<Transcript, Rubbish> {
+    pub fn finish(mut self, now: Instant) -> Result<Transcript, ContractViolation> {
         let rest = std::mem::take(&mut self.buffer);
         if !rest.is_empty() {
             self.line += 1;
@@ -104,43 +104,43 @@ impl Hearing {
         self.missing.len()
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), Rubbish> {
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), ContractViolation> {
         self.buffer.extend_from_slice(&bytes[..bytes.len().min(LONGEST_LINE + 1)]);
         if self.buffer.len() > LONGEST_LINE {
             self.line += 1;
             let line = std::mem::take(&mut self.buffer);
-            return Err(self.rubbish(&line, format!("longer than {LONGEST_LINE} bytes")));
+            return Err(self.violation(&line, format!("longer than {LONGEST_LINE} bytes")));
         }
         Ok(())
     }
 
-    fn take(&mut self, at: Instant, line: &[u8]) -> Result<(), Rubbish> {
+    fn take(&mut self, at: Instant, line: &[u8]) -> Result<(), ContractViolation> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
-        let parsed: Line = serde_json::from_slice(line).map_err(|error| {
-            self.rubbish(line, format!("{} was expected: {error}", self.next()))
+        let parsed: OutputLine = serde_json::from_slice(line).map_err(|error| {
+            self.violation(line, format!("{} was expected: {error}", self.next()))
         })?;
-        self.place(at, parsed).map_err(|fault| self.rubbish(line, fault))
+        self.place(at, parsed).map_err(|fault| self.violation(line, fault))
     }
 
     /// A line in its place in the order; what is wrong with it there.
-    fn place(&mut self, at: Instant, line: Line) -> Result<(), String> {
-        let told = &self.transcript;
+    fn place(&mut self, at: Instant, line: OutputLine) -> Result<(), String> {
+        let so_far = &self.transcript;
         let (is_ready, is_over) =
-            (told.ready.is_some(), told.done.is_some() || told.unsupported.is_some());
+            (so_far.ready.is_some(), so_far.done.is_some() || so_far.unsupported.is_some());
         if is_over {
             return Err(format!("{} was expected", self.next()));
         }
         match (line, is_ready) {
-            (Line::Ready(line), false) => {
+            (OutputLine::Ready(line), false) => {
                 if let Some(fault) = line.fault() {
                     return Err(fault);
                 }
-                self.transcript.ready = Some(Told { at, line });
+                self.transcript.ready = Some(Timed { at, line });
             }
-            (Line::Unsupported(line), false) => self.transcript.unsupported = Some(line),
-            (Line::Fetch(line), true) => {
+            (OutputLine::Unsupported(line), false) => self.transcript.unsupported = Some(line),
+            (OutputLine::Fetch(line), true) => {
                 if let Some(fault) = line.fault() {
                     return Err(fault);
                 }
@@ -150,12 +150,12 @@ impl Hearing {
                 if !self.missing.remove(&line.id) {
                     return Err(format!("fetch {} was told of before", line.id));
                 }
-                self.transcript.fetches.push(Told { at, line });
+                self.transcript.fetches.push(Timed { at, line });
             }
-            (Line::Done(_), true) if !self.missing.is_empty() => {
+            (OutputLine::Done(_), true) if !self.missing.is_empty() => {
                 return Err(format!("{} fetches have not been told of", self.missing.len()));
             }
-            (Line::Done(line), true) => self.transcript.done = Some(Told { at, line }),
+            (OutputLine::Done(line), true) => self.transcript.done = Some(Timed { at, line }),
             _ => return Err(format!("{} was expected", self.next())),
         }
         Ok(())
@@ -163,8 +163,8 @@ impl Hearing {
 
     /// What may come next, in words.
     fn next(&self) -> &'static str {
-        let told = &self.transcript;
-        match (told.ready.is_some(), told.done.is_some() || told.unsupported.is_some()) {
+        let so_far = &self.transcript;
+        match (so_far.ready.is_some(), so_far.done.is_some() || so_far.unsupported.is_some()) {
             (_, true) => "nothing more",
             (false, false) => "{\"event\":\"ready\",…}",
             (true, false) if self.missing.is_empty() => "{\"event\":\"done\",…}",
@@ -172,9 +172,9 @@ impl Hearing {
         }
     }
 
-    fn rubbish(&self, line: &[u8], fault: String) -> Rubbish {
+    fn violation(&self, line: &[u8], fault: String) -> ContractViolation {
         let said = String::from_utf8_lossy(&line[..line.len().min(EXCERPT)]);
-        Rubbish { line: self.line, fault, said: printable(&said) }
+        ContractViolation { line: self.line, fault, said: printable(&said) }
     }
 }
 

@@ -9,8 +9,9 @@
 //! An event for a fetch that is not in flight is ignored: a client may give up on a fetch and hear of it
 //! later.
 
-use crate::graph::{Counts, Kind, Page, Release, ResourceId};
+use crate::graph::Page;
 use crate::priority::{Browser, Hint, Priority};
+use crate::resource::{Counts, Kind, Release, ResourceId};
 use crate::scan::{Found, Scanner};
 use crate::url::Url;
 use std::cmp::Reverse;

@@ -15,7 +15,7 @@
 
 use super::Assumptions;
 use super::entry::Entry;
-use crate::graph::{Kind, Release, ResourceId};
+use crate::resource::{Kind, Release, ResourceId};
 use crate::url::Url;
 use std::collections::HashMap;
 use std::time::Duration;

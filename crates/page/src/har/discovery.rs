@@ -1,4 +1,4 @@
-//! Who made whom known, read from a recording.
+//! Which request made which other one known, read from a recording.
 //!
 //! A request's initiator is the first of these that there is, always one that began before it:
 //! 1. a redirect whose target it is;

@@ -97,7 +97,7 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// What is found of a pair by itself, unless it cannot run here or its trials cannot be vouched for.
+    /// What is found of a pair by itself, unless it cannot run here or the audit refused its trials.
     pub(super) fn found(
         &mut self,
         rule: Rule,

@@ -1,130 +1,17 @@
-//! A page as a graph: resources, and for each the one event that lets a browser know of it.
+//! A page as a graph: resources, each of which has one event that lets a browser know of it.
 //!
 //! A `Page` that exists can be loaded: `Page::new` (and reading one from a file) refuses cycles,
 //! unknown initiators, and counted resources that hang on uncounted ones. The one rule: nothing here
 //! has state.
 
-use crate::number;
-use crate::priority::Hint;
-use crate::url::{Scheme, Url};
+use crate::resource::{Counts, Host, Resource, ResourceId};
+use crate::table::{Answer, Table};
+use crate::url::Scheme;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use thiserror::Error;
 use unit::ByteSize;
-
-/// Number of a resource within its page, from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct ResourceId(pub u32);
-
-impl ResourceId {
-    /// The place in a list of resources.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// What a resource is to the page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// HTML: the page itself or a frame in it.
-    Document,
-    /// CSS.
-    Stylesheet,
-    /// JavaScript.
-    Script,
-    /// A picture.
-    Image,
-    /// A web font.
-    Font,
-    /// What a script asked for.
-    Xhr,
-    /// Sound or video.
-    Media,
-    /// Anything else.
-    Other,
-}
-
-/// What lets the browser know that it needs a resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Release {
-    /// The load itself: known from the beginning.
-    Navigation,
-    /// The parser met it when `offset` bytes of `by` had arrived (0: with the response's head).
-    Parsed {
-        /// The document being parsed.
-        by: ResourceId,
-        /// Bytes of its body.
-        #[serde(with = "number::bytes")]
-        offset: ByteSize,
-    },
-    /// The whole of `by` had arrived.
-    Completed {
-        /// The initiator.
-        by: ResourceId,
-    },
-}
-
-impl Release {
-    /// The initiator, where there is one.
-    pub fn initiator(self) -> Option<ResourceId> {
-        match self {
-            Self::Navigation => None,
-            Self::Parsed { by, .. } | Self::Completed { by } => Some(by),
-        }
-    }
-}
-
-/// Whether the load waits for a resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Counts {
-    /// The load is done only when this is.
-    IntoLoad,
-    /// It began after onLoad: it is fetched once the load is done, and does not count into it.
-    AfterLoad,
-}
-
-/// One thing to fetch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resource {
-    /// Where it is asked for.
-    pub url: Url,
-    /// What it is to the page.
-    pub kind: Kind,
-    /// Media type that the origin gives it; empty for none.
-    pub content_type: String,
-    /// Bytes of the body that the origin sends and the client checks.
-    #[serde(with = "number::bytes")]
-    pub body: ByteSize,
-    /// How long the origin thinks before it answers.
-    #[serde(with = "number::nanos")]
-    pub server_time: Duration,
-    /// What makes it known.
-    pub release: Release,
-    /// The gap between being known and being asked for.
-    #[serde(with = "number::nanos")]
-    pub think: Duration,
-    /// What was said about its importance.
-    pub hint: Hint,
-    /// Whether the load waits for it.
-    pub counts: Counts,
-}
-
-/// One host that the page fetches from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Host {
-    /// Its name.
-    pub name: String,
-    /// Requests that go to it.
-    pub requests: u32,
-    /// The round trip that the recording shows, for information: the replay's link has its own.
-    #[serde(with = "number::nanos::option", default)]
-    pub recorded_rtt: Option<Duration>,
-}
 
 /// A page that can be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -200,7 +87,7 @@ impl Page {
         self.document
     }
 
-    /// All resources; a resource's place is its number.
+    /// All resources, in the order of their numbers.
     pub fn resources(&self) -> &[Resource] {
         &self.resources
     }
@@ -240,15 +127,7 @@ impl Page {
 
     /// What an origin must know to answer for this page.
     pub fn table(&self) -> Table {
-        let mut table = Table::default();
-        for resource in &self.resources {
-            let paths = table.hosts.entry(resource.url.host.clone()).or_default();
-            paths
-                .entry(resource.url.path.clone())
-                .and_modify(|answer| answer.requests += 1)
-                .or_insert_with(|| Answer::of(resource));
-        }
-        table
+        Table::of(&self.resources)
     }
 
     fn check_answers(&self) -> Result<(), GraphError> {
@@ -261,58 +140,6 @@ impl Page {
             }
         }
         Ok(())
-    }
-}
-
-/// What the origins of a page answer, by host and path. Looking up takes no account of who asked before:
-/// an answer is the same each time.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Table {
-    hosts: BTreeMap<String, BTreeMap<String, Answer>>,
-}
-
-/// One answer of an origin.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
-    /// Bytes of body.
-    #[serde(with = "number::bytes")]
-    pub body: ByteSize,
-    /// How long to think before answering.
-    #[serde(with = "number::nanos")]
-    pub server_time: Duration,
-    /// Media type; empty for none.
-    pub content_type: String,
-    /// How often one load of the page asks for it.
-    pub requests: u32,
-}
-
-impl Answer {
-    pub(crate) fn of(resource: &Resource) -> Self {
-        Self {
-            body: resource.body,
-            server_time: resource.server_time,
-            content_type: resource.content_type.clone(),
-            requests: 1,
-        }
-    }
-}
-
-impl Table {
-    /// The answer for `path` (with its query) on `host` (without port, in lower case).
-    pub fn answer(&self, host: &str, path: &str) -> Option<&Answer> {
-        self.hosts.get(host)?.get(path)
-    }
-
-    /// The host names, sorted.
-    pub fn hosts(&self) -> impl Iterator<Item = &str> {
-        self.hosts.keys().map(String::as_str)
-    }
-
-    /// Every answer with its host and path.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &Answer)> {
-        self.hosts.iter().flat_map(|(host, paths)| {
-            paths.iter().map(move |(path, answer)| (host.as_str(), path.as_str(), answer))
-        })
     }
 }
 
@@ -381,13 +208,13 @@ fn check_cycles(resources: &[Resource]) -> Result<(), GraphError> {
 
 fn hosts_of(resources: &[Resource]) -> Vec<Host> {
     let mut hosts: Vec<Host> = Vec::new();
-    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     for resource in resources {
         let name = resource.url.host.as_str();
-        match places.get(name) {
-            Some(&place) => hosts[place].requests += 1,
+        match numbers.get(name) {
+            Some(&number) => hosts[number].requests += 1,
             None => {
-                places.insert(name, hosts.len());
+                numbers.insert(name, hosts.len());
                 hosts.push(Host { name: name.to_owned(), requests: 1, recorded_rtt: None });
             }
         }
@@ -398,6 +225,8 @@ fn hosts_of(resources: &[Resource]) -> Vec<Host> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::priority::Hint;
+    use crate::resource::{Kind, Release};
 
     fn resource(url: &str, release: Release) -> Resource {
         Resource {

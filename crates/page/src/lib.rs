@@ -28,18 +28,20 @@ mod load;
 mod noise;
 mod number;
 mod priority;
+mod resource;
 mod scan;
 mod source;
 mod synthetic;
+mod table;
 mod url;
 
-pub use graph::{
-    Answer, Counts, GraphError, Host, Kind, Page, Release, Resource, ResourceId, Table,
-};
+pub use graph::{GraphError, Page};
 pub use load::{FetchStart, History, Load, Milestones};
 pub use noise::noise;
 pub use priority::{Browser, Hint, Priority, Rank};
+pub use resource::{Counts, Host, Kind, Release, Resource, ResourceId};
 pub use scan::{Found, Scanner};
 pub use source::PageSource;
 pub use synthetic::{IMAGE_PATH, PAGE_PATH, QueryError, Synthetic, SyntheticError, SyntheticImage};
+pub use table::{Answer, Table};
 pub use url::{Scheme, Url, UrlError};

@@ -1,7 +1,7 @@
 //! One load of a page: which resource is asked for when, and when the load is done.
 //!
 //! A resource goes Unknown -> Thinking -> (Held ->) Ready -> InFlight -> Done or Failed; one whose
-//! initiator fails is Abandoned, for nobody will ever find it. What began after onLoad in the recording
+//! initiator fails is Abandoned, as nothing else leads to it. What began after onLoad in the recording
 //! is held until the load is done, so that it never competes with what the load waits for. The load is
 //! done when every resource that counts into it is Done; if one of them ended otherwise it never is.
 //! The one rule: it speaks of fetches only.
@@ -9,8 +9,9 @@
 //! An event for a fetch that is not in flight is ignored: a client may give up on a fetch and hear of it
 //! later.
 
-use crate::graph::{Counts, Kind, Page, Release, ResourceId};
+use crate::graph::Page;
 use crate::priority::{Browser, Hint, Priority};
+use crate::resource::{Counts, Kind, Release, ResourceId};
 use crate::scan::{Found, Scanner};
 use crate::url::Url;
 use std::cmp::Reverse;

@@ -11,7 +11,7 @@
 //!
 //! What needs a layout (images in the viewport are raised) is left out: there is none here.
 
-use crate::graph::Kind;
+use crate::resource::Kind;
 use serde::{Deserialize, Serialize};
 
 /// The priority parameters of a fetch (RFC 9218 §4).

@@ -5,8 +5,8 @@
 //! others; `srcset`, CSS and frames are not followed. The one rule: what is found, and at which byte,
 //! does not depend on how the document was split on its way.
 
-use crate::graph::Kind;
 use crate::priority::Hint;
+use crate::resource::Kind;
 
 /// Bytes of one tag that are kept; a longer one is skipped to its end.
 const LONGEST_TAG: usize = 64 * 1024;

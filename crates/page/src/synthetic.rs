@@ -5,8 +5,9 @@
 //! written down beside the HTML but scanned from it. The one rule: the target says all, so that any
 //! origin gives the same bytes for it.
 
-use crate::graph::{Counts, GraphError, Kind, Page, Release, Resource, ResourceId};
+use crate::graph::{GraphError, Page};
 use crate::priority::Hint;
+use crate::resource::{Counts, Kind, Release, Resource, ResourceId};
 use crate::scan::Scanner;
 use crate::url::{Url, UrlError};
 use serde::{Deserialize, Serialize};

@@ -13,7 +13,7 @@ pub(crate) struct Scale {
 impl Scale {
     /// The scale whose axis ends a little beyond `largest` milliseconds.
     pub(crate) fn up_to(largest: f64) -> Self {
-        // Room at the end for half of the last mark.
+        // Half of the last mark fits behind the end.
         let max = if largest.is_finite() && largest > 0.0 { largest * 1.03 } else { 1.0 };
         Self { max }
     }

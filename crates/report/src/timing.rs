@@ -1,5 +1,5 @@
-//! A fetch as spans one after another, from the wish to its end, without gaps: what a waterfall draws
-//! and what a HAR entry's timings are. Milliseconds count from the trial's first wish.
+//! A fetch as spans one after another, from when it was queued to its end, without gaps: what a waterfall draws
+//! and what a HAR entry's timings are. Milliseconds count from when the trial's first fetch was queued.
 
 use std::borrow::Cow;
 use study::experiment::{Contender, Tls};
@@ -57,7 +57,7 @@ pub(crate) struct Span {
     pub(crate) to: f64,
 }
 
-/// The trial's zero: its first wish.
+/// The trial's zero: when its first fetch was queued.
 pub(crate) fn origin(fetches: &[FetchRecord]) -> Instant {
     fetches.iter().map(|fetch| fetch.phases.queued).min().unwrap_or(Instant::ZERO)
 }

@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Attempts at a block: what spoils three one after another is the machine's way, and not a moment's bad luck.
 pub const MOST_ATTEMPTS: u32 = 3;
 
-/// How many attempts anew a workload on a link has in all, of `blocks` blocks: where half of them are spoilt, more
-/// trials would be spoilt too, and the cell says so instead.
+/// How many repeats of blocks a workload on a link has in all, of `blocks` blocks: where half of them are invalid, more
+/// trials would be invalid too, and the cell says so instead.
 pub fn most_anew(blocks: u32) -> u32 {
     blocks.div_ceil(2).max(2)
 }
@@ -66,7 +66,7 @@ pub fn counted(records: &[TrialRecord]) -> Vec<&TrialRecord> {
     rows
 }
 
-/// How many trials of each cell the audit refused, of how many it heard: over all attempts, for a rate among those
+/// How many trials of each cell the audit refused, of how many it judged: over all attempts, for a rate among those
 /// that count would hide what had to be run again. Warm-ups are left out.
 pub fn audited(records: &[TrialRecord]) -> BTreeMap<CellId, Audited> {
     let mut cells: BTreeMap<CellId, Audited> = BTreeMap::new();
@@ -79,7 +79,7 @@ pub fn audited(records: &[TrialRecord]) -> BTreeMap<CellId, Audited> {
     cells
 }
 
-/// What the audit looked at in each of the trials that it heard, by cell.
+/// What the audit looked at in each of the trials that it judged, by cell.
 pub fn audits(records: &[TrialRecord]) -> BTreeMap<CellId, Vec<&Audit>> {
     let mut cells: BTreeMap<CellId, Vec<&Audit>> = BTreeMap::new();
     for record in latest(records).into_values().filter(|record| !record.plan.warmup) {
@@ -163,7 +163,7 @@ fn place(block: &BlockId) -> (String, String) {
     (block.workload.clone(), block.link.clone())
 }
 
-/// Whether a spoilt attempt like that of `trial` is made anew. Warm-ups are not: nobody counts them.
+/// Whether the block of `trial` runs again when it is invalid. Warm-ups do not: they do not count.
 pub fn runs_again(trial: &TrialPlan) -> bool {
     !trial.warmup && trial.attempt + 1 < MOST_ATTEMPTS
 }

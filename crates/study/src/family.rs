@@ -9,7 +9,7 @@
 //! Sampling", 1982). That somebody is faster *somewhere* does: who looks through many tables for the one that shows a
 //! difference reads [`Comparison::p_run`](crate::result::Comparison::p_run), which is adjusted for all of a run.
 //!
-//! Rejected: one family of a whole run. It asked 13 blocks of whoever had five pages instead of one, for verdicts on
+//! Rejected: one family of a whole run. It asked for 13 blocks where there were five pages instead of one, for verdicts on
 //! each page that were the same; a run of two experiments would have had to ask more than two runs of one.
 
 use crate::experiment::Experiment;

@@ -176,7 +176,7 @@ pub fn cpu_share(rate: BitRate) -> f64 {
     (spinning + bits / CORE_BITS).min(1.0)
 }
 
-/// Whether other people's programs run, whose needs nobody knows beforehand, or files go to disk. The contenders of
+/// Whether foreign programs run, whose needs are not known beforehand, or files go to disk. The contenders of
 /// a block stay neighbours, so that one such contender makes all of them heavy.
 fn is_heavy(experiment: &Experiment, workload: &Workload) -> bool {
     let files = matches!(workload.kind, WorkloadKind::Download(_));
@@ -262,7 +262,7 @@ impl Slot<'_> {
     /// A random order in every other block, and after it the same backwards: of two contenders each goes before the
     /// other in half of the blocks. The place in the block can matter: on `lan`, where a page takes 5 ms, the first of two
     /// alike was 1 to 2 % quicker (medians of 260 blocks at two pages). Ten orders drawn one by one are uneven by four or
-    /// more every third time, and whoever runs the same seed again is uneven the same way again.
+    /// more every third time, and another run with the same seed is uneven in the same way.
     fn order<'e>(&self, experiment: &'e Experiment) -> Vec<&'e Contender> {
         let purpose = if self.warmup { "order of warm-up" } else { "order of contenders" };
         let seed = group_seed(Seed(experiment.seed).child(purpose), self.workload, self.link);

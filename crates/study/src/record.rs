@@ -16,15 +16,15 @@ pub const ROWS_SCHEMA: &str = "wirelap.rows/1";
 
 /// Names of the metrics that trials have.
 pub mod metric {
-    /// From the first wish to the last byte of what counts, in milliseconds.
+    /// From when the first fetch was queued to the last byte of what counts, in milliseconds.
     pub const LOAD_MS: &str = "load_ms";
-    /// From the first wish to the first byte of the document, in milliseconds.
+    /// From when the first fetch was queued to the first byte of the document, in milliseconds.
     pub const FIRST_BYTE_MS: &str = "first_byte_ms";
     /// The mean of the calls' times, each from when it was to be made to its last byte, in milliseconds.
     pub const MEAN_MS: &str = "mean_ms";
-    /// From the first call's wish to the last byte of all, in milliseconds: the load time of calls.
+    /// From when the first call was queued to the last byte of all, in milliseconds: the load time of calls.
     pub const TOTAL_MS: &str = "total_ms";
-    /// From the first message's wish to when one could be sent, in milliseconds: connect, TLS, a WebSocket's handshake.
+    /// From when the first message was queued to when one could be sent, in milliseconds: connect, TLS, a WebSocket's handshake.
     pub const OPEN_MS: &str = "open_ms";
     /// The longest of the calls' times, in milliseconds.
     pub const MAX_MS: &str = "max_ms";

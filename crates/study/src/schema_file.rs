@@ -1,5 +1,5 @@
-//! The published schemas under `docs/schema/` are made from the types; a test holds each to them. The room of
-//! subjects tests its own with this file too.
+//! The published schemas under `docs/schema/` are made from the types; a test holds each to them. The crate
+//! `subject` tests its own with this file too.
 
 use serde_json::Value;
 use std::path::Path;

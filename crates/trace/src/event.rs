@@ -1,5 +1,5 @@
-//! Fine-grained events and the handle through which machines emit them. The one rule: an event that
-//! nobody listens to costs one branch.
+//! Fine-grained events and the handle through which machines emit them. The one rule: an event without
+//! a sink costs one branch.
 
 use std::fmt;
 use std::rc::Rc;
@@ -83,7 +83,7 @@ impl Tracer {
         Self { sink: self.sink.clone(), connection }
     }
 
-    /// Builds and records an event where somebody listens.
+    /// Builds and records an event where there is a sink.
     #[inline]
     pub fn emit<'a>(&self, at: Instant, event: impl FnOnce() -> Event<'a>) {
         if let Some(sink) = &self.sink {

@@ -5,7 +5,7 @@ use crate::protocol::{SpokenProtocol, TlsVersion};
 use serde::{Deserialize, Serialize};
 use unit::Instant;
 
-/// One resource asked for, from the wish to the last byte.
+/// One resource asked for, from when it was queued to the last byte.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FetchRecord {
     /// Number within the trial, in the order of asking.
@@ -35,7 +35,7 @@ pub struct FetchRecord {
 /// The times of one fetch. A phase that did not happen (no connect on a kept connection) is None.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Phases {
-    /// The wish was known.
+    /// The client knew that it needs it.
     #[serde(with = "crate::nanos")]
     pub queued: Instant,
     /// A TCP connect was begun for it.
@@ -64,7 +64,7 @@ pub struct Phases {
 pub enum FetchOutcome {
     /// The whole response came.
     Done,
-    /// It did not; the reason, in words.
+    /// It did not; the message for people. Nothing decides by it.
     Failed(String),
 }
 
@@ -123,7 +123,7 @@ pub struct TlsRecord {
 }
 
 impl Phases {
-    /// Nothing has happened but the wish.
+    /// Nothing has happened but queueing.
     pub fn wished(queued: Instant) -> Self {
         Self {
             queued,
@@ -138,7 +138,7 @@ impl Phases {
 }
 
 impl FetchRecord {
-    /// A fetch of `url` as it is wished for; how it ended is told later.
+    /// A fetch of `url` when it is queued; the rest is filled in later.
     pub fn wished(id: u32, url: String, queued: Instant) -> Self {
         Self {
             id,

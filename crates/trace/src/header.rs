@@ -1,4 +1,4 @@
-//! What heads cost: bytes before and after compression, each way. The one rule: what is counted before
+//! What header blocks cost: bytes before and after compression, each way. The one rule: what is counted before
 //! compression is what the protocol would have sent without it, so that the two differ by compression alone.
 
 use crate::fetch::ConnectionRecord;
@@ -45,7 +45,7 @@ impl HeaderSize {
 }
 
 impl HeaderBytes {
-    /// All heads of `connections`; None where those of one are not told, and without a connection.
+    /// The sum over `connections`; None where one of them has no figures, and without a connection.
     pub fn of<'c>(connections: impl IntoIterator<Item = &'c ConnectionRecord>) -> Option<Self> {
         let add = |sum: Self, one: Self| Self {
             sent: sum.sent.plus(one.sent),

@@ -1,4 +1,4 @@
-//! Quantities, time and seeds: the values that every other room counts in.
+//! Quantities, time and seeds: the values that every other crate counts in.
 //!
 //! A rate is not a size and a probability is not a percentage; each is a type of its own that parses
 //! what people write (`1.6mbit`, `64kB`, `0.5%`, `60ms`) and says what it expected when it cannot.

@@ -118,7 +118,7 @@ fn an_ordinary_user_races_without_root() {
     }
     let ran = bench.shell_as_nobody("$W race tiny.toml --out run");
     ran.said(0, &[]);
-    assert!(ran.out.contains("/12 trials") && ran.out.contains(" 0 failed"), "{ran:?}");
+    assert!(ran.out.contains(" of 12 trials measured") && ran.out.contains(" 0 failed"), "{ran:?}");
     let result = fs::read_to_string(bench.path("run/result.json")).unwrap();
     let result: serde_json::Value = serde_json::from_str(&result).unwrap();
     assert_eq!(result["host"]["root"], false);

@@ -1,4 +1,4 @@
-//! Who made whom known, read from a recording.
+//! Which request made which other one known, read from a recording.
 //!
 //! A request's initiator is the first of these that there is, always one that began before it:
 //! 1. a redirect whose target it is;
@@ -15,7 +15,7 @@
 
 use super::Assumptions;
 use super::entry::Entry;
-use crate::graph::{Kind, Release, ResourceId};
+use crate::resource::{Kind, Release, ResourceId};
 use crate::url::Url;
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! What a recorded request was for: its recorded type, else its media type, else its file name.
 
 use super::entry::Entry;
-use crate::graph::Kind;
+use crate::resource::Kind;
 use crate::url::Url;
 
 /// What a request was for.

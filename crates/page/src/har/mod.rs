@@ -24,8 +24,10 @@ mod tests;
 
 pub use assumptions::Assumptions;
 
-use crate::graph::{Answer, Counts, GraphError, Kind, Page, Resource, ResourceId};
+use crate::graph::{GraphError, Page};
 use crate::priority::{Hint, Rank};
+use crate::resource::{Counts, Kind, Resource, ResourceId};
+use crate::table::Answer;
 use crate::url::{Url, UrlError, path_was_mended};
 use discovery::{Detective, Request};
 use entry::Entry;

@@ -1,7 +1,7 @@
 //! Hand-written recordings (vectors/har) in the manner of each exporter, and files that are none.
 
 use super::*;
-use crate::graph::Release;
+use crate::resource::Release;
 use proptest::prelude::*;
 
 fn read(file: &[u8]) -> Recording {

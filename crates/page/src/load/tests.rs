@@ -1,7 +1,7 @@
 //! Loads on idealised networks in virtual time.
 
 use super::*;
-use crate::graph::Resource;
+use crate::resource::Resource;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 

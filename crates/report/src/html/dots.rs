@@ -1,6 +1,6 @@
 //! Every trial of a group as a dot, beside the median and its interval.
 
-use super::picture::{AXIS_HEIGHT, Picture, axis, label, shared_scale};
+use super::picture::{AXIS_HEIGHT, Label, Picture, axis, shared_scale};
 use super::table::{figure, table, text};
 use crate::hue::Hue;
 use crate::markup::Markup;
@@ -91,7 +91,8 @@ fn head(m: &mut Markup, group: &Group<'_>, cell: &CellResult, y: f64) {
         None if group.verdicts.is_some() => "baseline".to_owned(),
         None => String::new(),
     };
-    label(m, &cell.contender, (&figures, verdict.chars().count()), y);
+    let contender = &cell.contender;
+    Label { contender, figures: &figures, beside: verdict.chars().count() }.write(m, y);
     let y = format!("{y:.0}");
     m.line(
         "text",
@@ -114,17 +115,17 @@ fn interval(m: &mut Markup, cell: &CellResult, at: &Row) {
 }
 
 /// Places dots side by side rather than on top of each other: each in the lane nearest the middle in which its
-/// neighbour leaves room. The room is a dot's width on a screen of 800 pixels.
+/// neighbour is a dot's width away, on a screen of 800 pixels.
 fn lanes(times: &[f64], scale: Scale) -> Vec<(Position, f64)> {
     const LANES: [f64; 5] = [0.0, -6.0, 6.0, -12.0, 12.0];
-    const ROOM: f64 = 7.5 / 800.0 * 100.0;
+    const SPACING: f64 = 7.5 / 800.0 * 100.0;
     let mut places: Vec<Position> = times.iter().map(|time| scale.at(*time)).collect();
     places.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut last = [f64::NEG_INFINITY; LANES.len()];
     places
         .into_iter()
         .map(|place| {
-            let free = (0..LANES.len()).find(|lane| place.0 - last[*lane] >= ROOM);
+            let free = (0..LANES.len()).find(|lane| place.0 - last[*lane] >= SPACING);
             // Where all lanes are full, the one that was left longest ago.
             let lane = free.unwrap_or_else(|| {
                 (0..LANES.len()).min_by(|a, b| last[*a].total_cmp(&last[*b])).unwrap_or(0)

@@ -1,6 +1,6 @@
 //! Where the time of each median trial went: bars of parts that sum to the whole, on one axis.
 
-use super::picture::{self, AXIS_HEIGHT, Picture, axis, shared_scale};
+use super::picture::{AXIS_HEIGHT, Label, Picture, axis, shared_scale};
 use super::table::{figure, table, text};
 use crate::hue::Hue;
 use crate::markup::Markup;
@@ -66,7 +66,8 @@ impl<'a> Split<'a> {
     fn draw(&self, m: &mut Markup, scale: Scale, top: f64) {
         m.element("g", &[("class", &Hue::of(&self.cell.contender).class())], |m| {
             let load = duration(self.median.load_ms);
-            picture::label(m, &self.cell.contender, (&load, 0), top + 16.0);
+            let contender = &self.cell.contender;
+            Label { contender, figures: &load, beside: 0 }.write(m, top + 16.0);
             let mut from = 0.0;
             for (index, (name, nanos)) in self.parts.named().into_iter().enumerate() {
                 if nanos == 0 {
@@ -106,7 +107,7 @@ fn segment(m: &mut Markup, segment: &Segment) {
     label(m, segment, &spent, &x);
 }
 
-/// The name of a part below it, and its time, as far as there is room; the table has all.
+/// The name of a part below it, and its time, as far as they fit; the table has all.
 fn label(m: &mut Markup, segment: &Segment, spent: &str, x: &Position) {
     let width = segment.scale.width(segment.from, segment.to);
     let fits = |text: &str, screen: f64| text.len() as f64 * LETTER < width.0 / 100.0 * screen;

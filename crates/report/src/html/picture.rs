@@ -103,20 +103,28 @@ pub(super) fn command(m: &mut Markup, what: &str, command: &str) {
     });
 }
 
-/// A contender's name and its figures over its drawing, `beside` being the letters of what stands at the right end
-/// of the line. Where a phone has no room for all, the figures are left to tables.
-pub(super) fn label(
-    m: &mut Markup,
-    contender: &Contender,
-    (figures, beside): (&str, usize),
-    y: f64,
-) {
-    let letters = contender.name.chars().count() + figures.chars().count() + beside;
-    let class = if letters > PHONE_LETTERS { "wide" } else { "" };
-    m.element("text", &[("class", &"label"), ("x", &"0"), ("y", &format!("{y:.0}"))], |m| {
-        m.line("tspan", &[("class", &"name")], &contender.name);
-        m.line("tspan", &[("class", &class), ("dx", &"10")], figures);
-    });
+/// A contender's name and its figures over its drawing. Where a phone's screen is too narrow for both, the figures are
+/// left to tables.
+pub(super) struct Label<'a> {
+    /// Whose.
+    pub(super) contender: &'a Contender,
+    /// What stands behind the name.
+    pub(super) figures: &'a str,
+    /// Letters that stand at the right end of the line.
+    pub(super) beside: usize,
+}
+
+impl Label<'_> {
+    /// Writes it on the line at `y`.
+    pub(super) fn write(&self, m: &mut Markup, y: f64) {
+        let Self { contender, figures, beside } = *self;
+        let letters = contender.name.chars().count() + figures.chars().count() + beside;
+        let class = if letters > PHONE_LETTERS { "wide" } else { "" };
+        m.element("text", &[("class", &"label"), ("x", &"0"), ("y", &format!("{y:.0}"))], |m| {
+            m.line("tspan", &[("class", &"name")], &contender.name);
+            m.line("tspan", &[("class", &class), ("dx", &"10")], figures);
+        });
+    }
 }
 
 /// Letters of a label that fit into 320 pixels.
@@ -139,7 +147,7 @@ pub(super) fn axis(m: &mut Markup, scale: Scale, top: f64, bottom: f64) {
     });
 }
 
-/// Room for the labels of an axis, in pixels.
+/// The height of an axis's labels, in pixels.
 pub(super) const AXIS_HEIGHT: f64 = 20.0;
 
 /// The time axis that all contenders of a group share.

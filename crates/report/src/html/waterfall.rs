@@ -1,7 +1,7 @@
 //! The median trial of each contender of a group as a waterfall: a bar a fetch, all on one time axis. Rows
 //! grow thinner as they grow more, and labels thin out, so that hundreds of fetches stay one picture.
 
-use super::picture::{self, AXIS_HEIGHT, Picture, axis, shared_scale};
+use super::picture::{AXIS_HEIGHT, Label, Picture, axis, shared_scale};
 use super::table::{figure, table, text};
 use crate::hue::Hue;
 use crate::markup::Markup;
@@ -118,7 +118,8 @@ impl<'a> Panel<'a> {
 
     fn draw(&self, m: &mut Markup, scale: Scale, top: f64) {
         m.element("g", &[("class", &Hue::of(&self.cell.contender).class())], |m| {
-            picture::label(m, &self.cell.contender, (&self.figures_line(), 0), top + 15.0);
+            let (contender, figures) = (&self.cell.contender, &self.figures_line());
+            Label { contender, figures, beside: 0 }.write(m, top + 15.0);
             let pitch = self.pitch();
             // A label needs this much height to be read.
             let every = (12.0 / pitch).ceil() as usize;
@@ -216,7 +217,7 @@ fn label(m: &mut Markup, bar: &Bar<'_>, scale: Scale, y: f64) {
     let y = format!("{y:.1}");
     let class = if bar.failed().is_some() { "tag failed" } else { "tag" };
     let (start, end) = (scale.at(bar.began()), scale.at(bar.end()));
-    // Behind the bar's end; before its beginning where there is no room behind it; else on it, at its end.
+    // Behind the bar's end; before its beginning where that does not fit; else on it, at its end.
     let (at, anchor, shift) = match (start.0, end.0) {
         (_, end_at) if end_at < 72.0 => (end, "start", "5"),
         (start_at, _) if start_at > 28.0 => (start, "end", "-5"),

@@ -97,7 +97,7 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// What is found of a pair by itself, unless it cannot run here or its trials cannot be vouched for.
+    /// What is found of a pair by itself, unless it cannot run here or the audit refused its trials.
     pub(super) fn found(
         &mut self,
         rule: Rule,
@@ -181,7 +181,7 @@ impl Versus<'_> {
 
     /// By another metric than the one that decides.
     fn paired_by(&self, metric: &str, rows: &Rows<'_>) -> Paired {
-        self.paired_with((self.workload, metric), rows, u32::MAX)
+        self.paired_with(self.workload, metric, rows, u32::MAX)
     }
 
     /// The first contender's figures of the trials that were measured.
@@ -193,15 +193,10 @@ impl Versus<'_> {
 
     /// The blocks before `end`.
     fn paired_on(&self, workload: &Workload, rows: &Rows<'_>, end: u32) -> Paired {
-        self.paired_with((workload, deciding_metric(workload)), rows, end)
+        self.paired_with(workload, deciding_metric(workload), rows, end)
     }
 
-    fn paired_with(
-        &self,
-        (workload, metric): (&Workload, &str),
-        rows: &Rows<'_>,
-        end: u32,
-    ) -> Paired {
+    fn paired_with(&self, workload: &Workload, metric: &str, rows: &Rows<'_>, end: u32) -> Paired {
         let scores = |contender: &Contender| -> BTreeMap<u32, Option<Score>> {
             let rows = rows.cell(workload, self.link, contender).iter();
             let before = rows.filter(|row| row.plan.block < end);

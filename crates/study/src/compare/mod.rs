@@ -162,9 +162,9 @@ pub fn compare(a: Run<'_>, b: Run<'_>, wanted: &Wanted) -> RunComparison {
         })
         .collect();
     let error = (1.0 - CONFIDENCE) / asked.len().max(1) as f64;
-    let mut ranks = Ranks { error, known: BTreeMap::new() };
+    let mut judge = Judge { margin, error, ranks: BTreeMap::new() };
     let changes: Vec<CellChange> =
-        asked.iter().map(|(a, b, metric)| change((a, b), metric, margin, &mut ranks)).collect();
+        asked.iter().map(|(a, b, metric)| judge.change(a, b, metric)).collect();
     RunComparison {
         schema: COMPARISON_SCHEMA.to_owned(),
         a: a.name.to_owned(),
@@ -174,7 +174,7 @@ pub fn compare(a: Run<'_>, b: Run<'_>, wanted: &Wanted) -> RunComparison {
         differences: differences(a, b, &both),
         gates: wanted.gates.iter().flat_map(|gate| gate.judge(&changes, margin)).collect(),
         changes,
-        unmatched: unmatched((a.name, &cells_a), (b.name, &cells_b)),
+        unmatched: unmatched(a.name, &cells_a, b.name, &cells_b),
     }
 }
 
@@ -248,35 +248,34 @@ fn order(header: &RunHeader) -> Vec<CellId> {
     ids
 }
 
-/// The rank that gives each size of samples its interval; equal sizes are the rule, and the distribution dear.
-struct Ranks {
-    error: f64,
-    known: BTreeMap<(usize, usize), usize>,
-}
-
-impl Ranks {
-    fn of(&mut self, a: usize, b: usize) -> usize {
-        let error = self.error;
-        *self.known.entry((a, b)).or_insert_with(|| RankSum::of(a, b).rank_within(error))
-    }
-}
-
-fn change(
-    (a, b): (&Trials<'_>, &Trials<'_>),
-    metric: &str,
+/// Compares the cells of two runs.
+struct Judge {
+    /// A ratio from 1/(1 + margin) to 1 + margin counts as no difference.
     margin: f64,
-    ranks: &mut Ranks,
-) -> CellChange {
-    let (logs_a, logs_b) = (a.logs(metric), b.logs(metric));
-    let shift = Shift::with_rank(&logs_a, &logs_b, ranks.of(logs_a.len(), logs_b.len()));
-    CellChange {
-        cell: b.cell().id(),
-        metric: metric.to_owned(),
-        a: a.side(metric),
-        b: b.side(metric),
-        ratio: shift.map(|shift| Ratio::from_log(shift.estimate)),
-        ci95: shift.map(|shift| Ratio::from_log_interval(shift.interval)),
-        change: shift.map_or(Change::NotMeasured, |shift| verdict(shift.interval, margin)),
+    /// The error of an interval.
+    error: f64,
+    /// The rank that gives samples of two sizes their interval: equal sizes are the rule, and it takes long to compute.
+    ranks: BTreeMap<(usize, usize), usize>,
+}
+
+impl Judge {
+    fn rank(&mut self, a: usize, b: usize) -> usize {
+        let error = self.error;
+        *self.ranks.entry((a, b)).or_insert_with(|| RankSum::of(a, b).rank_within(error))
+    }
+
+    fn change(&mut self, a: &Trials<'_>, b: &Trials<'_>, metric: &str) -> CellChange {
+        let (logs_a, logs_b) = (a.logs(metric), b.logs(metric));
+        let shift = Shift::with_rank(&logs_a, &logs_b, self.rank(logs_a.len(), logs_b.len()));
+        CellChange {
+            cell: b.cell().id(),
+            metric: metric.to_owned(),
+            a: a.side(metric),
+            b: b.side(metric),
+            ratio: shift.map(|shift| Ratio::from_log(shift.estimate)),
+            ci95: shift.map(|shift| Ratio::from_log_interval(shift.interval)),
+            change: shift.map_or(Change::NotMeasured, |shift| verdict(shift.interval, self.margin)),
+        }
     }
 }
 
@@ -321,8 +320,10 @@ fn differences(a: Run<'_>, b: Run<'_>, cells: &[(&Trials<'_>, &Trials<'_>)]) -> 
 }
 
 fn unmatched(
-    (name_a, a): (&str, &BTreeMap<CellId, Trials<'_>>),
-    (name_b, b): (&str, &BTreeMap<CellId, Trials<'_>>),
+    name_a: &str,
+    a: &BTreeMap<CellId, Trials<'_>>,
+    name_b: &str,
+    b: &BTreeMap<CellId, Trials<'_>>,
 ) -> Vec<Unmatched> {
     let only = |own: &BTreeMap<CellId, Trials<'_>>,
                 other: &BTreeMap<CellId, Trials<'_>>,

@@ -1,6 +1,6 @@
 //! An experiment is a value: who races, at what, over which links, how often, and what counts as a
 //! difference. Files state it in TOML; the schema for editors is `docs/schema/experiment.schema.json`.
-//! Links are opaque here but for their names: what a link is, the room that makes links knows.
+//! Links are opaque here but for their names: the crate `link` knows what they mean.
 
 mod calls;
 mod contender;
@@ -98,7 +98,7 @@ pub struct LinkChoice {
 }
 
 impl LinkChoice {
-    /// What the room of links is to read: the figures, else the name.
+    /// The text that the crate `link` reads: the figures, else the name.
     pub fn text(&self) -> &str {
         self.figures.as_deref().unwrap_or(&self.name)
     }

@@ -136,7 +136,7 @@ impl Reader<'_> {
             slow_start_after_idle: given
                 .slow_start_after_idle
                 .unwrap_or(usual.slow_start_after_idle),
-            fast_open: self.fast_open(&given.fast_open, (&file.client, &file.server))?,
+            fast_open: self.fast_open(&given.fast_open, &file.client, &file.server)?,
             priorities: self.priorities(transport, &given.priorities, &file.server)?,
             client,
             server,
@@ -160,7 +160,8 @@ impl Reader<'_> {
     fn fast_open(
         &self,
         field: &Option<Spanned<bool>>,
-        (client, server): (&Option<Spanned<String>>, &Option<Spanned<String>>),
+        client: &Option<Spanned<String>>,
+        server: &Option<Spanned<String>>,
     ) -> Result<bool, ExperimentError> {
         let Some(field) = field else { return Ok(false) };
         let foreign =

@@ -1,4 +1,4 @@
-//! What a trial does, independent of how: values that the runner hands to the rooms that do it.
+//! What a trial does, independent of how: values that the runner hands to whatever does it.
 
 use super::calls::CallsWorkload;
 use super::download::DownloadWorkload;

@@ -4,6 +4,7 @@
 use super::{Agreement, PublishedFinding};
 use crate::result::{Comparison, Verdict};
 use crate::stats::{CONFIDENCE, blocks_for_any_interval};
+use std::ops::Range;
 
 /// What a finding claims of something that is counted in each trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub(super) struct Check {
 impl Check {
     /// The first takes less time.
     pub(super) fn faster(what: &str, ours: Option<&Comparison>) -> Self {
-        Self::within(what, ours, (0.0, 1.0))
+        Self::within(what, ours, 0.0..1.0)
     }
 
     /// The two take the same time, within the run's margin.
@@ -38,7 +39,8 @@ impl Check {
     }
 
     /// The ratio lies in this range.
-    pub(super) fn within(what: &str, ours: Option<&Comparison>, (least, most): (f64, f64)) -> Self {
+    pub(super) fn within(what: &str, ours: Option<&Comparison>, range: Range<f64>) -> Self {
+        let (least, most) = (range.start, range.end);
         Self::of(what, ours, |comparison| match bounds(comparison) {
             Some((low, high)) if low > least && high < most => Agreement::Confirmed,
             Some((low, high)) if high < least || low > most => Agreement::NotConfirmed,
@@ -48,13 +50,15 @@ impl Check {
 
     /// The ratio is about this one: a quarter more or less.
     pub(super) fn about(what: &str, ours: Option<&Comparison>, published: f64) -> Self {
-        Self::within(what, ours, (published * (1.0 - ABOUT), published * (1.0 + ABOUT)))
+        Self::within(what, ours, published * (1.0 - ABOUT)..published * (1.0 + ABOUT))
     }
 
     /// The first ratio is smaller than the second.
     pub(super) fn smaller(
-        (what, ours): (&str, Option<&Comparison>),
-        (than, other): (&str, Option<&Comparison>),
+        what: &str,
+        ours: Option<&Comparison>,
+        than: &str,
+        other: Option<&Comparison>,
     ) -> Self {
         let text = format!("{} against {}", told(what, ours), told(than, other));
         let agreement = match (ours.and_then(bounds), other.and_then(bounds)) {

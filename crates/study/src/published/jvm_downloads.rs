@@ -8,6 +8,7 @@ use crate::experiment::WorkloadKind;
 use crate::record::metric;
 use crate::result::Comparison;
 use serde::Deserialize;
+use std::ops::Range;
 
 /// The published file, of which the findings are data and stay in their author's words.
 #[derive(Debug, Deserialize)]
@@ -92,24 +93,24 @@ impl Judge<'_, '_> {
     }
 
     /// Another figure than the one that decides.
-    fn ask_of(&self, metric: &str, size: Size, (a, b): (&str, &str)) -> Option<Comparison> {
+    fn ask_of(&self, metric: &str, size: Size, a: &str, b: &str) -> Option<Comparison> {
         (self.ours.ask_of)(metric, self.question(size, a, b)?)
     }
 
-    fn within(&self, size: Size, (a, b): (&str, &str), range: (f64, f64)) -> Check {
+    fn within(&self, size: Size, a: &str, b: &str, range: Range<f64>) -> Check {
         let what = format!("{a} / {b}, {}", self.words(size));
         Check::within(&what, self.ask(size, a, b).as_ref(), range)
     }
 
     /// Takes less time than each of the others.
     fn before(&self, size: Size, first: &str, others: &[&str]) -> Vec<Check> {
-        self.before_by(size, first, (others, 1.0))
+        self.before_by(size, first, others, 1.0)
     }
 
     /// Takes less than this share of the time of each of the others.
-    fn before_by(&self, size: Size, first: &str, (others, share): (&[&str], f64)) -> Vec<Check> {
+    fn before_by(&self, size: Size, first: &str, others: &[&str], share: f64) -> Vec<Check> {
         let others = others.iter().filter(|other| **other != first);
-        others.map(|other| self.within(size, (first, other), (0.0, share))).collect()
+        others.map(|other| self.within(size, first, other, 0.0..share)).collect()
     }
 
     /// Whether there were collections while it downloaded the large file.
@@ -144,7 +145,7 @@ impl Judge<'_, '_> {
 
     fn small(&self) -> Vec<Check> {
         let size = Size::Small;
-        let mut checks = self.before_by(size, CURL, (&SEVEN, FAR));
+        let mut checks = self.before_by(size, CURL, &SEVEN, FAR);
         checks.extend(self.before(size, COMMONS, &SEVEN[2..]));
         checks
     }
@@ -152,7 +153,7 @@ impl Judge<'_, '_> {
     fn medium(&self) -> Vec<Check> {
         let size = Size::Medium;
         let mut checks = self.before(size, COMMONS, &SEVEN);
-        checks.push(self.within(size, (COMMONS, BEE), (0.0, FAR)));
+        checks.push(self.within(size, COMMONS, BEE, 0.0..FAR));
         let what = format!("{ZERO_COPY} / {BEE}, {}", self.words(size));
         let twice = self.ask(size, ZERO_COPY, BEE);
         checks.push(Check::about(&what, twice.as_ref(), TWICE_AS_FAST));
@@ -162,17 +163,17 @@ impl Judge<'_, '_> {
     fn large(&self) -> Vec<Check> {
         let size = Size::Large;
         let mut checks = self.before(size, COMMONS, &SEVEN);
-        checks.push(self.within(size, (COMMONS, ZERO_COPY), (NARROW, 1.0)));
+        checks.push(self.within(size, COMMONS, ZERO_COPY, NARROW..1.0));
         checks.extend(self.before(size, ZERO_COPY, &[CURL]));
         checks.extend(self.before(size, APACHE, &[SOKE, DISPATCH]));
         let last = SEVEN.iter().filter(|client| **client != BEE);
-        checks.extend(last.map(|client| self.within(size, (client, BEE), (0.0, FAR))));
+        checks.extend(last.map(|client| self.within(size, client, BEE, 0.0..FAR)));
         checks
     }
 
     fn heap(&self) -> Check {
         let what = format!("peak heap of {BEE} / {ZERO_COPY}, {}", self.words(Size::Large));
-        let ours = self.ask_of(metric::HEAP_PEAK, Size::Large, (BEE, ZERO_COPY));
+        let ours = self.ask_of(metric::HEAP_PEAK, Size::Large, BEE, ZERO_COPY);
         Check::about(&what, ours.as_ref(), HEAP)
     }
 
@@ -181,7 +182,7 @@ impl Judge<'_, '_> {
         let others = SEVEN.iter().filter(|other| ![ZERO_COPY, CURL].contains(*other));
         let check = |other: &&str| {
             let what = format!("CPU a GiB of {ZERO_COPY} / {other}, {}", self.words(Size::Large));
-            let ours = self.ask_of(metric::CPU_PER_GIB, Size::Large, (ZERO_COPY, *other));
+            let ours = self.ask_of(metric::CPU_PER_GIB, Size::Large, ZERO_COPY, other);
             Check::faster(&what, ours.as_ref())
         };
         others.map(check).collect()

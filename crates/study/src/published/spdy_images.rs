@@ -32,16 +32,12 @@ pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
     let file = file().ok()?;
     let mut ratios = Vec::new();
     for (mode, rows, pairs) in [
-        ("keep-alive on", &file.keepalive_on, &KEPT[..]),
-        ("keep-alive off", &file.keepalive_off, &CLOSED[..]),
+        (Mode::KeepAlive, &file.keepalive_on, &KEPT[..]),
+        (Mode::Close, &file.keepalive_off, &CLOSED[..]),
     ] {
-        for (place, &n) in rows.n.iter().enumerate() {
-            let reconstructs = mode == "keep-alive on" && n <= RECONSTRUCTED_UP_TO;
-            ratios.extend(
-                pairs
-                    .iter()
-                    .filter_map(|pair| rows.ratio(ours, (mode, reconstructs), (place, n), pair)),
-            );
+        for index in 0..rows.n.len() {
+            let row = PublishedRow { mode, rows, index };
+            ratios.extend(pairs.iter().filter_map(|pair| row.ratio(ours, pair)));
         }
     }
     let findings = Judge { ours }.findings(&file);
@@ -79,28 +75,49 @@ const CLOSED: [Columns; 4] = [
 ];
 
 impl Rows {
-    fn at(&self, column: Column, place: usize) -> Option<f64> {
+    fn at(&self, column: Column, index: usize) -> Option<f64> {
         let column = match column {
             Spdy => &self.spdy,
             Https => &self.https,
             Http => &self.http,
         };
-        column.get(place).copied()
+        column.get(index).copied()
     }
+}
 
-    fn ratio(
-        &self,
-        ours: &Ours<'_>,
-        (mode, reconstructs): (&str, bool),
-        (place, n): (usize, u32),
-        pair: &Columns,
-    ) -> Option<PublishedRatio> {
-        let published = self.at(pair.published.0, place)? / self.at(pair.published.1, place)?;
+/// Whether connections were kept for the next request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    KeepAlive,
+    Close,
+}
+
+impl Mode {
+    fn words(self) -> &'static str {
+        match self {
+            Self::KeepAlive => "keep-alive on",
+            Self::Close => "keep-alive off",
+        }
+    }
+}
+
+/// One row of a published table: a number of images.
+struct PublishedRow<'f> {
+    mode: Mode,
+    rows: &'f Rows,
+    index: usize,
+}
+
+impl PublishedRow<'_> {
+    fn ratio(&self, ours: &Ours<'_>, pair: &Columns) -> Option<PublishedRatio> {
+        let at = |column| self.rows.at(column, self.index);
+        let published = at(pair.published.0)? / at(pair.published.1)?;
         let (a, b) = pair.ours;
+        let n = self.rows.n[self.index];
         let comparison = Judge { ours }.ask(n, a, b);
         Some(ratio(
-            format!("{a} / {b}, N = {n}, {mode}"),
-            reconstructs,
+            format!("{a} / {b}, N = {n}, {}", self.mode.words()),
+            self.mode == Mode::KeepAlive && n <= RECONSTRUCTED_UP_TO,
             published,
             comparison.as_ref(),
         ))
@@ -129,16 +146,16 @@ impl Judge<'_, '_> {
         };
         let more = |a, b| {
             let ((what, ours), (than, other)) = (named(1000, a, b), named(100, a, b));
-            Check::smaller((&what, ours.as_ref()), (&than, other.as_ref()))
+            Check::smaller(&what, ours.as_ref(), &than, other.as_ref())
         };
         let alike = |n, a, b| {
             let (what, ours) = named(n, a, b);
             Check::alike(&what, ours.as_ref())
         };
         let about = |rows: &Rows, b| {
-            let place = rows.n.iter().position(|n| *n == 1000)?;
+            let index = rows.n.iter().position(|n| *n == 1000)?;
             let (what, ours) = named(1000, "spdy", b);
-            Some(Check::about(&what, ours.as_ref(), rows.at(Spdy, place)? / rows.at(Https, place)?))
+            Some(Check::about(&what, ours.as_ref(), rows.at(Spdy, index)? / rows.at(Https, index)?))
         };
         let half =
             [about(&file.keepalive_on, "https"), about(&file.keepalive_off, "https-close-resumed")];

@@ -86,7 +86,8 @@ impl Judge<'_, '_> {
     fn everywhere(
         &self,
         patterns: &[How],
-        (a, b): (&str, &str),
+        a: &str,
+        b: &str,
         check: impl Fn(&str, Option<&Comparison>) -> Check,
     ) -> Vec<Check> {
         let places =
@@ -109,23 +110,23 @@ impl Judge<'_, '_> {
                 )
             };
             let ((what, ours), (than, other)) = (on("3g-2013"), on("wifi-2013"));
-            Check::smaller((&what, ours.as_ref()), (&than, other.as_ref()))
+            Check::smaller(&what, ours.as_ref(), &than, other.as_ref())
         };
         let negotiation = [("spdy-known", "spdy"), ("h2-known", "h2")];
         let negotiation =
-            negotiation.iter().flat_map(|pair| self.everywhere(&both, *pair, Check::alike));
+            negotiation.iter().flat_map(|(a, b)| self.everywhere(&both, a, b, Check::alike));
         vec![
             finding(
                 "multiplexed over one kept connection beats a new TLS connection a call on both links, by 17-48 %",
-                &self.everywhere(&both, ("spdy", "plain"), |what, ours| {
-                    Check::within(what, ours, (0.52, 0.83))
+                &self.everywhere(&both, "spdy", "plain", |what, ours| {
+                    Check::within(what, ours, 0.52..0.83)
                 }),
                 "",
             ),
             finding("the gain is larger on 3G than on WiFi", &both.map(gain), ""),
             finding(
                 "with HTTP/1.1 keep-alive on, the sequential gain all but vanishes (3-5 % on a desktop)",
-                &self.everywhere(&[How::Serial], ("spdy", "kept"), Check::alike),
+                &self.everywhere(&[How::Serial], "spdy", "kept", Check::alike),
                 "",
             ),
             finding(

@@ -80,8 +80,10 @@ struct Judge<'o, 'a> {
 impl Judge<'_, '_> {
     fn question<'q>(
         &'q self,
-        (pattern, fewest): (EchoPattern, u32),
-        (a, b): (&'q str, &'q str),
+        pattern: EchoPattern,
+        fewest: u32,
+        a: &'q str,
+        b: &'q str,
     ) -> Option<Question<'q>> {
         let is = |kind: &WorkloadKind| {
             matches!(kind, WorkloadKind::Echo(echo)
@@ -93,13 +95,13 @@ impl Judge<'_, '_> {
     }
 
     fn ask(&self, pattern: EchoPattern, a: &str, b: &str) -> Option<Comparison> {
-        (self.ours.ask)(self.question((pattern, FEWEST), (a, b))?)
+        (self.ours.ask)(self.question(pattern, FEWEST, a, b)?)
     }
 
     fn open_question(&self, excess_ms: f64) -> OpenQuestion {
         let causes = CAUSES.map(|(contender, what)| {
             // Both open alike, which a difference takes out: however few serve.
-            let question = self.question((EchoPattern::Serial, 1), (contender, "ws"));
+            let question = self.question(EchoPattern::Serial, 1, contender, "ws");
             let added = question.and_then(|question| (self.ours.differ)(question));
             Cause::of(what, contender, excess_ms, added.as_ref())
         });
@@ -111,7 +113,7 @@ impl Judge<'_, '_> {
     }
 
     fn findings(&self) -> Vec<PublishedFinding> {
-        let within = |pattern: EchoPattern, (a, b): (&str, &str), range| {
+        let within = |pattern: EchoPattern, a: &str, b: &str, range| {
             let what = format!("{a} / {b}, {}", words(pattern));
             Check::within(&what, self.ask(pattern, a, b).as_ref(), range)
         };
@@ -121,15 +123,15 @@ impl Judge<'_, '_> {
                 "parallel: WebSocket is many times faster (16x), HTTP/1.1 being held to six connections with one \
                  request each in flight",
                 &[
-                    within(parallel, ("ws", "http"), (0.0, MANY)),
+                    within(parallel, "ws", "http", 0.0..MANY),
                     // Who is not held to six is faster too.
-                    within(parallel, ("h2", "http"), (0.0, 0.5)),
+                    within(parallel, "h2", "http", 0.0..0.5),
                 ],
                 "",
             ),
             finding(
                 "serial: with keep-alive HTTP is not slower than WebSocket",
-                &[within(serial, ("http", "ws"), (0.0, NOT_SLOWER))],
+                &[within(serial, "http", "ws", 0.0..NOT_SLOWER)],
                 "",
             ),
         ]

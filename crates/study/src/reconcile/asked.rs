@@ -1,6 +1,6 @@
 //! Whether wirelap's own client did what its contender says: the protocol, the TLS version and the sessions taken up
-//! again, by its own word and by the server's. TLS 1.3 hides all three from the wire, so that the two ends are the
-//! witnesses (RFC 8446 §4.3.1: ALPN stands in EncryptedExtensions).
+//! again, by its own word and by the server's. TLS 1.3 hides all three from the wire, so that only the two
+//! ends can tell (RFC 8446 §4.3.1: ALPN stands in EncryptedExtensions).
 
 use super::evidence::{ServerConnection, ServerLog};
 use crate::experiment::{Contender, Transport};

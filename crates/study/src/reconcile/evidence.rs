@@ -1,4 +1,4 @@
-//! What other people's clients claim, and what vouches for it. A client tells what it did; the link's log, the
+//! What foreign clients claim, and what confirms it. A client reports what it did; the link's log, the
 //! server's log and the key log were there too. A claim that one of them contradicts fails the trial, one that
 //! nobody can see into stands as unverified, and the row says which is which.
 
@@ -37,7 +37,7 @@ pub struct GradedClaim {
     pub grade: Grade,
 }
 
-/// What vouches for the claims of several trials together: a chain is as strong as its weakest link.
+/// What confirms the claims of several trials together: the weakest grade of each claim.
 pub(crate) fn weakest<'e>(evidence: impl Iterator<Item = &'e Evidence>) -> Vec<GradedClaim> {
     let mut grades: BTreeMap<Claim, Grade> = BTreeMap::new();
     for one in evidence {
@@ -223,25 +223,25 @@ impl Sums {
 
 /// Judges every claim; the evidence, and the first claim that does not hold.
 pub(super) fn judge(case: &Case<'_>, sums: &Sums) -> (Vec<Evidence>, Option<Outcome>) {
-    let mut bench = Bench { case, sums, evidence: Vec::new(), objections: Vec::new() };
-    bench.protocol();
-    bench.tls();
-    bench.connections();
-    bench.resumed();
-    bench.bytes();
-    bench.times();
-    let first = bench.objections.into_iter().next();
-    (bench.evidence, first.map(|reason| Outcome::Failed { reason }))
+    let mut judge = Judge { case, sums, evidence: Vec::new(), objections: Vec::new() };
+    judge.protocol();
+    judge.tls();
+    judge.connections();
+    judge.resumed();
+    judge.bytes();
+    judge.times();
+    let first = judge.objections.into_iter().next();
+    (judge.evidence, first.map(|reason| Outcome::Failed { reason }))
 }
 
-struct Bench<'a, 'c> {
+struct Judge<'a, 'c> {
     case: &'a Case<'c>,
     sums: &'a Sums,
     evidence: Vec<Evidence>,
     objections: Vec<String>,
 }
 
-impl Bench<'_, '_> {
+impl Judge<'_, '_> {
     fn grade(&mut self, claim: Claim, value: impl Into<String>, grade: Grade) {
         self.evidence.push(Evidence { claim, value: value.into(), grade });
     }
@@ -300,7 +300,7 @@ impl Bench<'_, '_> {
         }
     }
 
-    /// How far the link's log alone vouches for the protocol.
+    /// How far the link's log alone confirms the protocol.
     fn seen_below(&self) -> Grade {
         let is_quic = self.case.protocol == Protocol::Http3 && self.case.packets.is_some();
         if is_quic { Grade::Wire } else { Grade::Unverified }
@@ -411,7 +411,7 @@ impl Bench<'_, '_> {
         }
     }
 
-    /// Whoever is done has every byte, so that all of them had come out of the link by then.
+    /// A client that is done has every byte, so all of them must have left the link by then.
     fn times(&mut self) {
         let end = self.case.fetches.iter().map(finished).max();
         let (Some(_), Some(end)) = (self.case.packets, end) else { return };

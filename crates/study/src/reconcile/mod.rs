@@ -1,4 +1,4 @@
-//! Two witnesses, heard together: the client's fetches and connections, and the link's packet log. From both
+//! Compares two independent records of a trial: the client's fetches and connections, and the link's packet log. From both
 //! come a trial's metrics and the parts of its load time; where they contradict each other the trial does
 //! not count.
 
@@ -65,7 +65,7 @@ pub struct LinkFacts {
     pub up: Option<BitRate>,
 }
 
-/// What the testimony comes to.
+/// What the records come to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// Figures by name; see [`metric`].
@@ -78,7 +78,7 @@ pub struct Finding {
     pub outcome: Outcome,
 }
 
-/// Hears both witnesses.
+/// Compares both records.
 pub fn reconcile(testimony: &Testimony<'_>) -> Finding {
     let counted: Vec<&FetchRecord> =
         testimony.fetches.iter().filter(|f| !testimony.uncounted.contains(&f.id)).collect();
@@ -151,7 +151,7 @@ fn failure(counted: &[&FetchRecord]) -> Option<Outcome> {
     Some(Outcome::Failed { reason })
 }
 
-/// What the witnesses contradict each other in.
+/// Where the records contradict each other.
 fn objection(
     testimony: &Testimony<'_>,
     packets: &PacketSummary,

@@ -1,4 +1,4 @@
-//! What the link's packet log sums up to, and when the link was busy. The log is the second witness:
+//! What the link's packet log sums up to, and when the link was busy. The log is the second record:
 //! nothing here has seen the client.
 
 use super::causes::{Arrival, Cause, arrivals, reversed};

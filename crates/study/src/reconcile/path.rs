@@ -1,4 +1,4 @@
-//! The critical path of a load: who waited for whom, from the byte that ended it back to the first wish.
+//! The critical path of a load: what waited for what, from its last byte back to when its first fetch was queued.
 //! The rule: stretches are contiguous, whatever the rows say; a row that contradicts itself is clamped.
 
 use std::collections::BTreeSet;
@@ -43,7 +43,7 @@ pub(super) enum StretchKind {
     Receive,
 }
 
-/// The critical path from the first wish to `end`, in order of time; empty without fetches.
+/// The critical path from when the first fetch was queued to `end`, in order of time; empty without fetches.
 pub(super) fn critical_path(
     fetches: &[&FetchRecord],
     connections: &[ConnectionRecord],

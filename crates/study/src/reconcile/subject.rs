@@ -1,5 +1,5 @@
-//! The finding on a trial of somebody else's client. Its phases are told in its own words where they are told at
-//! all, so that its load time is not split into parts: what nobody measured is not made up.
+//! The finding on a trial of a foreign client. Such a client reports its phases in its own terms, or not at all, so its
+//! load time is not split into parts.
 
 use super::evidence::{Case, Claim, Evidence, Sums, judge};
 use super::path::finished;
@@ -8,7 +8,7 @@ use crate::record::{Outcome, metric};
 use std::collections::BTreeMap;
 use trace::FetchRecord;
 
-/// Hears the client and everybody who can vouch for it or contradict it.
+/// Compares what the client claims with the logs of link and server and with its key log.
 pub fn reconcile_subject(case: &Case<'_>) -> (Finding, Vec<Evidence>) {
     let sums = Sums::of(case);
     let fetches: Vec<&FetchRecord> = case.fetches.iter().collect();

@@ -1,4 +1,4 @@
-//! Whether values have two heaps: the dip of Hartigan and Hartigan ("The Dip Test of Unimodality", 1985), the
+//! Whether values have two modes: the dip of Hartigan and Hartigan ("The Dip Test of Unimodality", 1985), the
 //! distance of the empirical distribution from the nearest one with a single mode. Its p-value comes from draws of
 //! the uniform distribution, which of all with one mode dips most.
 
@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use unit::Seed;
 
-/// Values that lie in two heaps.
+/// Values that have two modes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Modes {
-    /// The dip's p-value: how often values of one heap look as torn.
+    /// The dip's p-value: how often values with one mode have a dip as large.
     pub p: f64,
-    /// The lower heap.
+    /// The lower mode.
     pub low: Mode,
     /// The higher one.
     pub high: Mode,
 }
 
-/// A heap of values.
+/// A mode: values around a centre.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mode {
     /// The median of its values.
@@ -28,7 +28,7 @@ pub struct Mode {
     pub share: f64,
 }
 
-/// The two heaps of `values`, where the dip finds them at an error of 1 %; `known` keeps what is drawn.
+/// The two modes of `values`, where the dip finds them at an error of 1 %; `known` keeps what is drawn.
 pub fn modes(values: &[f64], known: &mut BTreeMap<usize, Vec<f64>>) -> Option<Modes> {
     let p = dip_p(dip(values), values.len(), known);
     if p > MODES_LEVEL {
@@ -211,7 +211,7 @@ fn widest_gap(x: &[f64], minorant: &[usize], majorant: &[usize]) -> Widest {
     }
 }
 
-/// One cell in a hundred of one heap is called torn.
+/// One cell in a hundred with one mode is said to have two.
 const MODES_LEVEL: f64 = 0.01;
 const DRAWS: usize = 2_000;
 const DRAWN_UP_TO: usize = 150;

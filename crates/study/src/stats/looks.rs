@@ -2,7 +2,7 @@
 //! look may spend (Lan and DeMets, "Discrete Sequential Boundaries for Clinical Trials", 1983), by the spending
 //! function alpha·t of Kim and DeMets ("Design and Analysis of Group Sequential Tests Based on the Type I Error
 //! Spending Rate Function", 1987). By Bonferroni's inequality the shares hold whatever the looks have to do with
-//! each other, so that whoever stops at any look, for any reason, has spent no more than alpha; what the looks'
+//! each other, so that a run that stops at any look, for any reason, has spent no more than alpha; what the looks'
 //! dependence would give back (a level of 4 % instead of 5 %) is left lying for a proof that needs no model.
 //! The intervals are the repeated ones of Jennison and Turnbull ("Interim Analyses: The Repeated Confidence
 //! Interval Approach", 1989). All this is settled by numbers of trials and comparisons alone.

@@ -102,7 +102,7 @@ impl Finding {
         Self { verdict: Verdict::Undecided, reason: Some(reason), trials_needed: None, ..self }
     }
 
-    /// The two-sided p-value of "no difference"; 1 where the trials cannot be vouched for.
+    /// The two-sided p-value of "no difference"; 1 where the audit refused the trials.
     pub fn p_differs(&self) -> f64 {
         self.p_differs
     }

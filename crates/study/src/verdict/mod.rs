@@ -70,7 +70,7 @@ impl Paired {
         paired
     }
 
-    /// The same, of more blocks: the audit refused one of the two in `spoilt` others.
+    /// The same, with `spoilt` more blocks in which the audit refused one of the two trials.
     pub fn with_spoilt(self, spoilt: usize) -> Self {
         Self { spoilt, ..self }
     }

@@ -1,0 +1,121 @@
+//! What a page is made of: resources, what lets a browser know of each, and the hosts that serve them.
+
+use crate::number;
+use crate::priority::Hint;
+use crate::url::Url;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use unit::ByteSize;
+
+/// Number of a resource within its page, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ResourceId(pub u32);
+
+impl ResourceId {
+    /// The index in a list of resources.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a resource is to the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// HTML: the page itself or a frame in it.
+    Document,
+    /// CSS.
+    Stylesheet,
+    /// JavaScript.
+    Script,
+    /// A picture.
+    Image,
+    /// A web font.
+    Font,
+    /// What a script asked for.
+    Xhr,
+    /// Sound or video.
+    Media,
+    /// Anything else.
+    Other,
+}
+
+/// What lets the browser know that it needs a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Release {
+    /// The load itself: known from the beginning.
+    Navigation,
+    /// The parser met it when `offset` bytes of `by` had arrived (0: with the response's head).
+    Parsed {
+        /// The document being parsed.
+        by: ResourceId,
+        /// Bytes of its body.
+        #[serde(with = "number::bytes")]
+        offset: ByteSize,
+    },
+    /// The whole of `by` had arrived.
+    Completed {
+        /// The initiator.
+        by: ResourceId,
+    },
+}
+
+impl Release {
+    /// The initiator, where there is one.
+    pub fn initiator(self) -> Option<ResourceId> {
+        match self {
+            Self::Navigation => None,
+            Self::Parsed { by, .. } | Self::Completed { by } => Some(by),
+        }
+    }
+}
+
+/// Whether the load waits for a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counts {
+    /// The load is done only when this is.
+    IntoLoad,
+    /// It began after onLoad: it is fetched once the load is done, and does not count into it.
+    AfterLoad,
+}
+
+/// One thing to fetch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resource {
+    /// Where it is asked for.
+    pub url: Url,
+    /// What it is to the page.
+    pub kind: Kind,
+    /// Media type that the origin gives it; empty for none.
+    pub content_type: String,
+    /// Bytes of the body that the origin sends and the client checks.
+    #[serde(with = "number::bytes")]
+    pub body: ByteSize,
+    /// How long the origin thinks before it answers.
+    #[serde(with = "number::nanos")]
+    pub server_time: Duration,
+    /// What makes it known.
+    pub release: Release,
+    /// The gap between being known and being asked for.
+    #[serde(with = "number::nanos")]
+    pub think: Duration,
+    /// What was said about its importance.
+    pub hint: Hint,
+    /// Whether the load waits for it.
+    pub counts: Counts,
+}
+
+/// One host that the page fetches from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Requests that go to it.
+    pub requests: u32,
+    /// The round trip that the recording shows, for information: the replay's link has its own.
+    #[serde(with = "number::nanos::option", default)]
+    pub recorded_rtt: Option<Duration>,
+}

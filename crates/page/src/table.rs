@@ -1,0 +1,74 @@
+//! What the origins of a page answer. It knows nothing of the order in which a browser asks.
+
+use crate::number;
+use crate::resource::Resource;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use unit::ByteSize;
+
+/// What the origins of a page answer, by host and path. Looking up takes no account of who asked before:
+/// an answer is the same each time.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    hosts: BTreeMap<String, BTreeMap<String, Answer>>,
+}
+
+/// One answer of an origin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Bytes of body.
+    #[serde(with = "number::bytes")]
+    pub body: ByteSize,
+    /// How long to think before answering.
+    #[serde(with = "number::nanos")]
+    pub server_time: Duration,
+    /// Media type; empty for none.
+    pub content_type: String,
+    /// How often one load of the page asks for it.
+    pub requests: u32,
+}
+
+impl Answer {
+    pub(crate) fn of(resource: &Resource) -> Self {
+        Self {
+            body: resource.body,
+            server_time: resource.server_time,
+            content_type: resource.content_type.clone(),
+            requests: 1,
+        }
+    }
+}
+
+impl Table {
+    /// The answer for `path` (with its query) on `host` (without port, in lower case).
+    pub fn answer(&self, host: &str, path: &str) -> Option<&Answer> {
+        self.hosts.get(host)?.get(path)
+    }
+
+    /// The host names, sorted.
+    pub fn hosts(&self) -> impl Iterator<Item = &str> {
+        self.hosts.keys().map(String::as_str)
+    }
+
+    /// Every answer with its host and path.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &Answer)> {
+        self.hosts.iter().flat_map(|(host, paths)| {
+            paths.iter().map(move |(path, answer)| (host.as_str(), path.as_str(), answer))
+        })
+    }
+}
+
+impl Table {
+    pub(crate) fn of(resources: &[Resource]) -> Self {
+        let mut table = Self::default();
+        for resource in resources {
+            let paths = table.hosts.entry(resource.url.host.clone()).or_default();
+            paths
+                .entry(resource.url.path.clone())
+                .and_modify(|answer| answer.requests += 1)
+                .or_insert_with(|| Answer::of(resource));
+        }
+        table
+    }
+}

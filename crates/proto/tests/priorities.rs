@@ -112,7 +112,7 @@ impl Server {
         let mut data = Vec::new();
         while credit > 0 {
             let Some(stream) = self.scheduler.next() else { break };
-            let left = self.left.get_mut(&stream).unwrap();
+            let left = self.left.get_mut(&stream).expect("a stream that is open");
             let bytes = 16_384.min(*left).min(credit);
             *left -= bytes;
             credit -= bytes;
@@ -157,7 +157,7 @@ fn distance(ours: &[(u64, usize)], theirs: &[(u64, usize)]) -> usize {
 
 /// Replays every scenario of a recording; fails where one differs by more than it should, or by less.
 fn compare(recording: &str, policy_of: impl Fn(&Scenario) -> Policy) {
-    let recording: Recording = serde_json::from_str(recording).unwrap();
+    let recording: Recording = serde_json::from_str(recording).expect("a recording");
     let mut faults = Vec::new();
     for scenario in &recording.scenarios {
         let (program, name) = (recording.program.as_str(), scenario.name.as_str());
@@ -237,7 +237,7 @@ const NGHTTPD: &str = include_str!("../../../vectors/priorities/nghttpd.json");
 const H2O: &str = include_str!("../../../vectors/priorities/h2o.json");
 
 fn own_policy(scenario: &Scenario) -> Policy {
-    scenario.policy.parse().unwrap()
+    scenario.policy.parse().expect("a policy")
 }
 
 #[test]

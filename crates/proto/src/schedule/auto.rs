@@ -2,7 +2,7 @@
 //!
 //! | the peer has sent | policy |
 //! |---|---|
-//! | no signal | the tree, in which all streams are equal (RFC 7540 §5.3.5) |
+//! | no signal | turns: all streams are equal, as by RFC 7540's default (§5.3.5) |
 //! | a dependency (in HEADERS, or a PRIORITY frame), whatever else | the tree |
 //! | `priority` fields or PRIORITY_UPDATE frames, and no dependency yet | RFC 9218 |
 //! | SETTINGS_NO_RFC7540_PRIORITIES = 1 (or the protocol is HTTP/3), whatever else | RFC 9218 |
@@ -19,28 +19,35 @@
 
 use super::dependency_tree::DependencyTree;
 use super::rfc9218::Rfc9218;
+use super::round_robin::RoundRobin;
 use super::spdy_levels::SpdyLevels;
 use super::{Priority, PriorityField, Scheduler};
 use crate::connection::StreamId;
+use crate::id_map::IdMap;
 
 /// Chooses among the other policies. An operation costs what it costs in the policy chosen; a stream
-/// with signals of both kinds is opened and closed twice.
+/// with signals of both kinds is opened and closed twice. A peer without signals costs a stream one entry in a
+/// map more than [`RoundRobin`].
 #[derive(Debug, Default)]
 pub struct Auto {
     decides: Decides,
     dependencies: Dependencies,
-    /// Whether `urgencies` holds the open streams: where it decides, and beside the tree once there
+    /// Whether `urgencies` holds the open streams: where it decides, and beside another policy once there
     /// was an urgency.
     holds_urgencies: bool,
+    turns: RoundRobin,
+    /// The open streams while `turns` decides.
+    open: IdMap<StreamId, ()>,
     tree: DependencyTree,
     urgencies: Rfc9218,
     levels: SpdyLevels,
 }
 
-/// Which policy decides. It holds all open streams, and it alone knows which are ready.
+/// Which policy decides. It alone knows which streams are ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Decides {
     #[default]
+    Turns,
     Tree,
     Urgencies,
     Levels,
@@ -63,119 +70,132 @@ impl Auto {
 
     fn active(&mut self) -> &mut dyn Scheduler {
         match self.decides {
+            Decides::Turns => &mut self.turns,
             Decides::Tree => &mut self.tree,
             Decides::Urgencies => &mut self.urgencies,
             Decides::Levels => &mut self.levels,
         }
     }
 
+    /// The urgencies that are kept though they do not decide.
+    fn kept(&mut self) -> Option<&mut Rfc9218> {
+        let kept = self.holds_urgencies && self.decides != Decides::Urgencies;
+        kept.then_some(&mut self.urgencies)
+    }
+
     /// Switches where this is the first signal of its kind.
     fn hear(&mut self, priority: Priority) {
-        let undecided = self.decides == Decides::Tree && self.dependencies == Dependencies::NoneYet;
-        match priority {
-            Priority::Unset => {}
-            Priority::Dependency { .. } => {
+        match (priority, self.decides) {
+            (Priority::Dependency { .. }, Decides::Turns | Decides::Urgencies) => {
                 if self.dependencies == Dependencies::NoneYet {
                     self.dependencies = Dependencies::Seen;
-                    self.decide_by_tree();
+                    self.decide_by(Decides::Tree);
                 }
             }
-            Priority::Urgency { .. } => {
-                self.hold_urgencies();
-                if undecided {
-                    self.decide_by_urgencies();
-                }
-            }
-            Priority::Level(_) if undecided => self.decide_by_levels(),
-            Priority::Level(_) => {}
+            (Priority::Urgency { .. }, Decides::Turns) => self.decide_by(Decides::Urgencies),
+            (Priority::Urgency { .. }, Decides::Tree) => self.hold_urgencies(),
+            (Priority::Level(_), Decides::Turns) => self.decide_by(Decides::Levels),
+            (Priority::Unset | Priority::Dependency { .. }, _)
+            | (Priority::Urgency { .. }, Decides::Urgencies | Decides::Levels)
+            | (Priority::Level(_), Decides::Tree | Decides::Urgencies | Decides::Levels) => {}
         }
     }
 
+    /// From now on `urgencies` holds the open streams.
     fn hold_urgencies(&mut self) {
-        if self.decides == Decides::Levels || self.holds_urgencies {
-            return;
-        }
-        self.holds_urgencies = true;
-        for (stream, _) in self.tree.streams() {
-            self.urgencies.insert(stream, Priority::Unset);
-        }
-    }
-
-    fn decide_by_tree(&mut self) {
-        if self.decides != Decides::Urgencies {
-            return;
-        }
-        self.decides = Decides::Tree;
-        for (stream, ready) in self.urgencies.streams() {
-            self.tree.insert(stream, Priority::Unset);
-            if ready {
-                self.urgencies.blocked(stream);
-                self.tree.ready(stream);
+        if !std::mem::replace(&mut self.holds_urgencies, true) {
+            for (stream, _) in self.streams() {
+                self.urgencies.insert(stream, Priority::Unset);
             }
         }
     }
 
-    fn decide_by_urgencies(&mut self) {
-        self.hold_urgencies();
-        self.decides = Decides::Urgencies;
-        for (stream, _) in self.take_tree().into_iter().filter(|&(_, ready)| ready) {
-            self.urgencies.ready(stream);
+    /// Moves the open streams to another policy.
+    fn decide_by(&mut self, policy: Decides) {
+        let streams = self.streams();
+        match self.decides {
+            Decides::Turns => (self.turns, self.open) = Default::default(),
+            Decides::Tree => self.tree = DependencyTree::new(),
+            Decides::Urgencies => {
+                streams.iter().for_each(|&(stream, _)| self.urgencies.blocked(stream));
+            }
+            Decides::Levels => {}
         }
-    }
-
-    fn decide_by_levels(&mut self) {
-        self.decides = Decides::Levels;
-        for (stream, ready) in self.take_tree() {
-            self.levels.insert(stream, Priority::Unset);
+        self.decides = policy;
+        self.holds_urgencies |= policy == Decides::Urgencies;
+        let active = self.active();
+        for (stream, ready) in streams {
+            active.insert(stream, Priority::Unset);
             if ready {
-                self.levels.ready(stream);
+                active.ready(stream);
             }
         }
     }
 
-    fn take_tree(&mut self) -> Vec<(StreamId, bool)> {
-        std::mem::take(&mut self.tree).streams()
+    /// The open streams, and whether each is ready, in order. SPDY's are never asked for.
+    fn streams(&self) -> Vec<(StreamId, bool)> {
+        match self.decides {
+            Decides::Turns => {
+                let open = self.open.keys().map(|&stream| (stream, self.turns.is_ready(stream)));
+                let mut streams: Vec<_> = open.collect();
+                streams.sort_unstable();
+                streams
+            }
+            Decides::Tree => self.tree.streams(),
+            Decides::Urgencies => self.urgencies.streams(),
+            Decides::Levels => Vec::new(),
+        }
     }
 }
 
 impl Scheduler for Auto {
     fn insert(&mut self, stream: StreamId, priority: Priority) {
         self.hear(priority);
+        if self.decides == Decides::Turns {
+            self.open.insert(stream, ());
+        }
         self.active().insert(stream, priority);
-        if self.holds_urgencies && self.decides == Decides::Tree {
-            self.urgencies.insert(stream, priority);
+        if let Some(kept) = self.kept() {
+            kept.insert(stream, priority);
         }
     }
 
     fn reprioritise(&mut self, stream: StreamId, priority: Priority) {
         self.hear(priority);
         self.active().reprioritise(stream, priority);
-        if self.holds_urgencies && self.decides == Decides::Tree {
-            self.urgencies.reprioritise(stream, priority);
+        if let Some(kept) = self.kept() {
+            kept.reprioritise(stream, priority);
         }
     }
 
     fn merge_response(&mut self, stream: StreamId, field: PriorityField) {
-        self.hold_urgencies();
-        self.urgencies.merge_response(stream, field);
+        if self.decides != Decides::Levels {
+            self.hold_urgencies();
+            self.urgencies.merge_response(stream, field);
+        }
     }
 
     fn peer_sends_no_dependencies(&mut self) {
         self.dependencies = Dependencies::RuledOut;
-        if self.decides == Decides::Tree {
-            self.decide_by_urgencies();
+        if matches!(self.decides, Decides::Turns | Decides::Tree) {
+            self.decide_by(Decides::Urgencies);
         }
     }
 
     fn remove(&mut self, stream: StreamId) {
+        if self.decides == Decides::Turns {
+            self.open.remove(&stream);
+        }
         self.active().remove(stream);
-        if self.holds_urgencies && self.decides == Decides::Tree {
-            self.urgencies.remove(stream);
+        if let Some(kept) = self.kept() {
+            kept.remove(stream);
         }
     }
 
     fn ready(&mut self, stream: StreamId) {
-        self.active().ready(stream);
+        if self.decides != Decides::Turns || self.open.contains_key(&stream) {
+            self.active().ready(stream);
+        }
     }
 
     fn blocked(&mut self, stream: StreamId) {

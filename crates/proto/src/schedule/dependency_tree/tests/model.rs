@@ -4,6 +4,7 @@
 use crate::connection::StreamId;
 use crate::schedule::Exclusive;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 #[derive(Debug, Default)]
 pub(super) struct Model {
@@ -37,8 +38,8 @@ impl Model {
     }
 
     pub(super) fn idle(&mut self, stream: StreamId) {
-        if !self.streams.contains_key(&stream) {
-            self.streams.insert(stream, Stream { open: false, ..DEFAULT });
+        if let Entry::Vacant(vacant) = self.streams.entry(stream) {
+            vacant.insert(Stream { open: false, ..DEFAULT });
             self.idle.push(stream);
         }
     }

@@ -30,7 +30,6 @@ DATA, HEADERS, PRIORITY, RESET, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 2,
 PRIORITY_UPDATE = 0x10
 FIRST_WINDOW = 65_535
 K = 1024
-FRAME = 16 * K
 
 
 def request(stream, size, parent=0, weight=16, exclusive=False, field=None):
@@ -42,6 +41,7 @@ def request(stream, size, parent=0, weight=16, exclusive=False, field=None):
 
 
 def plain(stream, size):
+    """A GET that says nothing of its priority."""
     return {"request": stream, "size": size}
 
 
@@ -130,7 +130,7 @@ URGENCIES = {
         request(7, 128 * K, field="u=3, i=?1"), window(640 * K),
     ],
     "incremental between others of its urgency": [
-        request(3, 128 * K, field="i"), request(5, 128 * K), request(7, 128 * K, field="i"),
+        request(3, 128 * K, field="i"), plain(5, 128 * K), request(7, 128 * K, field="i"),
         window(640 * K),
     ],
     "PRIORITY_UPDATE raises a stream": [
@@ -142,11 +142,6 @@ URGENCIES = {
         request(7, 64 * K, field="u=6"), window(640 * K),
     ],
 }
-for steps in URGENCIES.values():
-    for step in steps:
-        if "request" in step and "parent" in step:
-            for key in ("parent", "weight", "exclusive"):
-                del step[key]
 
 
 def text(value):

@@ -9,8 +9,7 @@
 //! but lets one member run ahead of its share by a frame for each of the others.
 //!
 //! A member that leaves keeps its start: one that had more than its share waits when it comes back, one that had
-//! less gets nothing for it. An operation takes logarithmic time; one on the only member
-//! takes constant time and no division.
+//! less gets nothing for it. An operation takes logarithmic time, and constant time on the only member.
 
 use super::heap::{Heap, Positions};
 use super::slots::Slot;

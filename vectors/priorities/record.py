@@ -3,6 +3,7 @@
 
     vectors/priorities/record.py          records h2o.json and nghttpd.json beside this file
     vectors/priorities/record.py nghttpd  records only that one
+    vectors/priorities/record.py --into FOLDER …  writes into that folder
 
 The client is raw: it writes frames itself, so that it can say any priority. How a scenario runs:
 
@@ -331,9 +332,12 @@ def write(value):
 
 
 def main():
-    for program in sys.argv[1:] or ["h2o", "nghttpd"]:
+    programs, folder = sys.argv[1:], HERE
+    if programs[:1] == ["--into"]:
+        folder, *programs = programs[1:]
+    for program in programs or ["h2o", "nghttpd"]:
         recorded = record(program)
-        with open(os.path.join(HERE, f"{program}.json"), "w") as file:
+        with open(os.path.join(folder, f"{program}.json"), "w") as file:
             file.write(write(recorded))
         print(f"{program} {recorded['version']}: {len(recorded['scenarios'])} scenarios")
 

@@ -5,14 +5,20 @@
 //! strict or all streams are equal. H2O's differ there by [`CUT`] bytes at most: it cuts frames where its send
 //! buffer ends. Further differences, and why, stand in [`DIFFERENCES`].
 
+mod support;
+
 use proto::StreamId;
 use proto::schedule::{Exclusive, Policy, Priority, PriorityField, Scheduler};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+use support::peers::{Folder, run};
 
 #[derive(Deserialize)]
 struct Recording {
     program: String,
+    version: String,
     scenarios: Vec<Scenario>,
 }
 
@@ -254,4 +260,36 @@ fn h2o_sends_in_the_order_of_our_tree() {
 fn the_default_chooses_what_the_client_of_each_scenario_speaks() {
     compare(NGHTTPD, |_| Policy::Auto);
     compare(H2O, |_| Policy::Auto);
+}
+
+/// Runs the recorder, and compares what it writes if the program's version is that of the vectors.
+fn record_again(program: &str, committed: &str) {
+    if run(Command::new(program).arg("--version"), "./peers install").is_none() {
+        return;
+    }
+    let folder = Folder::new(&format!("priorities-{program}"));
+    let recorder =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors/priorities/record.py");
+    let mut command = Command::new("python3");
+    command.arg(recorder).arg("--into").arg(folder.path()).arg(program);
+    let Some(output) = run(&mut command, "apt-get install python3") else { return };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let path = folder.path().join(format!("{program}.json"));
+    let recorded = std::fs::read_to_string(path).expect("a recording");
+    let read = |text| serde_json::from_str::<Recording>(text).expect("a recording");
+    let (before, now) = (read(committed), read(&recorded));
+    assert_eq!(now.scenarios.len(), before.scenarios.len());
+    if now.version == before.version {
+        compare(&recorded, own_policy);
+    }
+}
+
+#[test]
+fn the_recorder_still_records_nghttpd() {
+    record_again("nghttpd", NGHTTPD);
+}
+
+#[test]
+fn the_recorder_still_records_h2o() {
+    record_again("h2o", H2O);
 }

@@ -9,7 +9,8 @@ The client is raw: it writes frames itself, so that it can say any priority. How
 
 1. Stream 1 asks for exactly 65,535 bytes, so the connection's window is used up.
 2. The steps follow in order. `request` sends HEADERS, `priority` a PRIORITY frame, `update` a
-   PRIORITY_UPDATE frame. After them a PING is answered, and the server has read them all.
+   PRIORITY_UPDATE frame. After each a PING is answered: the server has read the step before the
+   next one comes.
 3. `window` gives that many bytes of credit to the connection, and notes each DATA frame that
    arrives, as `[stream, bytes]`, until the credit is used up or every stream has ended.
 
@@ -204,14 +205,13 @@ class Client:
         self.frame(HEADERS, flags, stream, prefix + block)
 
     def settle(self):
-        """Waits until the server has read what was sent, and had time to prepare its answers."""
+        """Waits until the server has read what was sent, and had time to prepare its answer."""
         self.frame(PING, 0, 0, b"settling")
         while (frame := self.read())[0] != PING or not frame[1] & 1:
             assert frame[0] != DATA or not frame[3], "data without credit"
-        time.sleep(0.2)
+        time.sleep(0.03)
 
     def window(self, size):
-        self.settle()
         self.frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", size))
         return self.gather(size)
 
@@ -247,6 +247,8 @@ def run(port, steps, no_dependencies):
             client.frame(PRIORITY_UPDATE, 0, 0, value)
         else:
             step["data"] = client.window(step["window"])
+        if "data" not in step:
+            client.settle()
         recorded.append(step)
     client.socket.close()
     return recorded

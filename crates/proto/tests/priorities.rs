@@ -2,7 +2,7 @@
 //! beside them), against ours.
 //!
 //! Each stream's bytes are compared after every frame. nghttpd's are the same as ours wherever a policy is
-//! strict or all streams are equal. H2O's differ there by [`CUT`] bytes at most: it cuts frames where its send
+//! strict or all streams are equal, but for one tie. H2O's differ there by [`CUT`] bytes at most: it cuts frames where its send
 //! buffer ends. Further differences, and why, stand in [`DIFFERENCES`].
 
 mod support;
@@ -228,6 +228,8 @@ const DIFFERENCES: &[Difference] = &[
     differs("h2o", "weights within weights", 2),
     // H2O sends the rest of a cut frame in a turn of its own, so the next turn is the other stream's.
     differs("h2o", "a parent moves under its grandchild, exclusive", 1),
+    // nghttpd lists siblings newest first, and moves them in that order: of equals the newer one begins.
+    differs("nghttpd", "an exclusive stream takes over the children", 1),
     // nghttpd lets a non-incremental stream end before incremental ones of its urgency go on; ours
     // gives each kind a half (rfc9218.rs).
     differs("nghttpd", "incremental between others of its urgency", 3),

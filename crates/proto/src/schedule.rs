@@ -4,19 +4,53 @@
 //! A connection tells the scheduler which streams exist, how they rank and which of them have
 //! something to send and credit to send it; each time the layer below can take a frame it asks for
 //! the next stream. The decision is as late as that.
+//!
+//! ```
+//! use proto::StreamId;
+//! use proto::schedule::{Policy, Priority, PriorityField};
+//!
+//! let mut scheduler = "rfc9218".parse::<Policy>()?.scheduler();
+//! for (stream, field) in [(1, "u=5"), (3, "u=1")] {
+//!     scheduler.insert(StreamId(stream), Priority::Unset);
+//!     scheduler.reprioritise(StreamId(stream), PriorityField::parse(field.as_bytes()).priority());
+//!     scheduler.ready(StreamId(stream));
+//! }
+//! assert_eq!(scheduler.next(), Some(StreamId(3)));
+//! # Ok::<(), proto::schedule::UnknownPolicy>(())
+//! ```
 
+mod auto;
+mod dependency_tree;
+mod dictionary;
+mod fair_queue;
+mod fifo;
+mod heap;
+mod policy;
+mod priority_field;
+mod rfc9218;
 mod round_robin;
+mod slots;
+mod spdy_levels;
+#[cfg(test)]
+mod tests;
 
 use crate::connection::StreamId;
+pub use auto::Auto;
+pub use dependency_tree::DependencyTree;
+pub use fifo::Fifo;
+pub use policy::{Policy, UnknownPolicy};
+pub use priority_field::PriorityField;
+pub use rfc9218::Rfc9218;
 pub use round_robin::RoundRobin;
+pub use spdy_levels::SpdyLevels;
 
-/// How a stream ranks, in the words of the protocol that said so.
+/// How a stream ranks, in the terms of the protocol that said so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Priority {
     /// Nobody said.
     #[default]
     Unset,
-    /// A place in a dependency tree (RFC 7540 §5.3).
+    /// A node of a dependency tree (RFC 7540 §5.3).
     Dependency {
         /// The stream it depends on, 0 for the root.
         parent: StreamId,
@@ -36,12 +70,25 @@ pub enum Priority {
     Level(u8),
 }
 
+impl Priority {
+    /// The nearest of SPDY's levels. Urgencies have the same eight steps (RFC 9218 §4.1); weights are
+    /// cut into eight (RFC 7540 §5.3.2). None where nobody said anything.
+    pub fn level(self) -> Option<u8> {
+        match self {
+            Self::Unset => None,
+            Self::Level(level) => Some(level.min(7)),
+            Self::Urgency { urgency, .. } => Some(urgency.min(7)),
+            Self::Dependency { weight, .. } => Some(7 - ((weight.clamp(1, 256) - 1) / 32) as u8),
+        }
+    }
+}
+
 /// Whether a stream becomes the sole child of its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exclusive {
     /// It takes over the parent's other children.
     Sole,
-    /// It stands beside them.
+    /// It is one child among them.
     Shared,
 }
 
@@ -55,18 +102,30 @@ pub enum Incremental {
 }
 
 /// A policy of who sends next.
+///
+/// A stream may be given priorities of several kinds: a dependency in its HEADERS frame and an urgency
+/// in its `priority` field. Each is a call of [`Scheduler::reprioritise`] of its own; one kind never
+/// replaces another, and a policy ignores the kinds that it does not know.
 pub trait Scheduler: std::fmt::Debug {
-    /// A stream came to be.
+    /// A stream was opened. [`Priority::Unset`] leaves in force what `reprioritise` said of it before.
     fn insert(&mut self, stream: StreamId, priority: Priority);
 
-    /// A stream's rank changed. Streams that are not there (yet) are remembered or ignored, as the
-    /// policy's source says.
+    /// A stream's priority changed. Of a stream that is not open, a dependency is remembered by the
+    /// policies with a tree (RFC 7540 §5.3.4: such streams group others); all else is ignored.
     fn reprioritise(&mut self, stream: StreamId, priority: Priority);
+
+    /// The response of this stream carries this `priority` field. Its parameters go before those of
+    /// the client, now and after later signals of the client (RFC 9218 §8).
+    fn merge_response(&mut self, _stream: StreamId, _field: PriorityField) {}
+
+    /// The peer's first SETTINGS say SETTINGS_NO_RFC7540_PRIORITIES = 1 (RFC 9218 §2.1), or the
+    /// protocol has no dependencies (HTTP/3). Dependencies are ignored from now on.
+    fn peer_sends_no_dependencies(&mut self) {}
 
     /// A stream is over.
     fn remove(&mut self, stream: StreamId);
 
-    /// The stream has something to send and credit to send it. Told again while ready: no effect.
+    /// The stream has something to send and credit to send it. No effect on a stream that is ready.
     fn ready(&mut self, stream: StreamId);
 
     /// The stream has nothing to send, or no credit.
@@ -75,6 +134,6 @@ pub trait Scheduler: std::fmt::Debug {
     /// Which ready stream sends the next frame; None where none is ready. The stream stays ready.
     fn next(&mut self) -> Option<StreamId>;
 
-    /// The stream that `next` gave has sent this many bytes.
+    /// The stream that `next` gave has sent this many bytes. Call it before `blocked`.
     fn sent(&mut self, stream: StreamId, bytes: usize);
 }

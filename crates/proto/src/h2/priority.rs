@@ -1,7 +1,7 @@
 //! Priorities between the wire's words and the scheduler's.
 
 use crate::connection::StreamId;
-use crate::schedule::{Exclusive, Incremental, Priority};
+use crate::schedule::{Exclusive, Incremental, Priority, PriorityField};
 use wire::h2::Dependency;
 
 /// A place in the tree.
@@ -26,27 +26,15 @@ pub(super) fn to_dependency(
     })
 }
 
-/// Reads a Priority field's value (RFC 9218 §4): a structured dictionary of which `u` and `i` count.
-/// What cannot be read is as if it were not there (§4: defaults are urgency 3, not incremental).
+/// Reads a Priority field's value (RFC 9218 §4).
 pub(super) fn from_field(value: &[u8]) -> Priority {
-    let (mut urgency, mut incremental) = (3, Incremental::Whole);
-    for member in value.split(|&byte| byte == b',') {
-        // RFC 9651 §3.2: parameters after a semicolon are not ours.
-        let member = member.split(|&byte| byte == b';').next().unwrap_or_default();
-        match member.trim_ascii() {
-            [b'u', b'=', digit @ b'0'..=b'7'] => urgency = digit - b'0',
-            b"i" | b"i=?1" => incremental = Incremental::Parts,
-            b"i=?0" => incremental = Incremental::Whole,
-            _ => {}
-        }
-    }
-    Priority::Urgency { urgency, incremental }
+    PriorityField::parse(value).priority()
 }
 
 /// Writes a Priority field's value.
 pub(super) fn to_field(urgency: u8, incremental: Incremental) -> String {
-    let parts = if incremental == Incremental::Parts { ", i" } else { "" };
-    format!("u={}{parts}", urgency.min(7))
+    let incremental = (incremental == Incremental::Parts).then_some(incremental);
+    PriorityField { urgency: Some(urgency.min(7)), incremental }.to_string()
 }
 
 #[cfg(test)]
@@ -54,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn priority_fields_are_read_leniently() {
+    fn priority_fields_are_read_and_written() {
         let read = |value: &str| match from_field(value.as_bytes()) {
             Priority::Urgency { urgency, incremental } => (urgency, incremental),
             other => panic!("{other:?}"),

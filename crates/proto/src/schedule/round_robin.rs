@@ -25,6 +25,10 @@ impl RoundRobin {
         Self::default()
     }
 
+    pub(super) fn is_ready(&self, stream: StreamId) -> bool {
+        self.ring.contains_key(&stream)
+    }
+
     fn link(&mut self, before: StreamId, after: StreamId) {
         if let Some(neighbours) = self.ring.get_mut(&before) {
             neighbours.after = after;

@@ -1,0 +1,212 @@
+//! The default: the policy that the peer's own signals ask for.
+//!
+//! | the peer has sent | policy |
+//! |---|---|
+//! | no signal | turns: all streams are equal, as by RFC 7540's default (§5.3.5) |
+//! | a dependency (in HEADERS, or a PRIORITY frame), whatever else | the tree |
+//! | `priority` fields or PRIORITY_UPDATE frames, and no dependency yet | RFC 9218 |
+//! | SETTINGS_NO_RFC7540_PRIORITIES = 1 (or the protocol is HTTP/3), whatever else | RFC 9218 |
+//! | SPDY's levels | levels |
+//!
+//! The tree goes before RFC 9218 because a peer may say some things by dependencies alone: Chromium
+//! sends both on HTTP/2, and raises an image that has come into view by a PRIORITY frame only.
+//!
+//! Signals may come late. At the first dependency after urgencies, all open streams enter the tree with the
+//! default priority, which is what RFC 7540 gives a stream that has named none. At the first urgency, streams
+//! that have none get RFC 9218's default. Ready streams stay ready. Urgencies are kept beside the
+//! tree, so that they are known if the peer's SETTINGS rule dependencies out after all. (SETTINGS come first
+//! on a connection, so this switch costs nothing in practice.)
+
+use super::dependency_tree::DependencyTree;
+use super::rfc9218::Rfc9218;
+use super::round_robin::RoundRobin;
+use super::spdy_levels::SpdyLevels;
+use super::{Priority, PriorityField, Scheduler};
+use crate::connection::StreamId;
+use crate::id_map::IdMap;
+
+/// Chooses among the other policies. An operation costs what it costs in the policy chosen; a stream
+/// with signals of both kinds is opened and closed twice. A peer without signals costs a stream one entry in a
+/// map more than [`RoundRobin`].
+#[derive(Debug, Default)]
+pub struct Auto {
+    decides: Decides,
+    dependencies: Dependencies,
+    /// Whether `urgencies` holds the open streams: where it decides, and beside another policy once there
+    /// was an urgency.
+    holds_urgencies: bool,
+    turns: RoundRobin,
+    /// The open streams while `turns` decides.
+    open: IdMap<StreamId, ()>,
+    tree: DependencyTree,
+    urgencies: Rfc9218,
+    levels: SpdyLevels,
+}
+
+/// Which policy decides. It alone knows which streams are ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Decides {
+    #[default]
+    Turns,
+    Tree,
+    Urgencies,
+    Levels,
+}
+
+/// Whether the peer sends dependencies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Dependencies {
+    #[default]
+    NoneYet,
+    Seen,
+    RuledOut,
+}
+
+impl Auto {
+    /// No streams and no signals yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn active(&mut self) -> &mut dyn Scheduler {
+        match self.decides {
+            Decides::Turns => &mut self.turns,
+            Decides::Tree => &mut self.tree,
+            Decides::Urgencies => &mut self.urgencies,
+            Decides::Levels => &mut self.levels,
+        }
+    }
+
+    /// The urgencies that are kept though they do not decide.
+    fn kept(&mut self) -> Option<&mut Rfc9218> {
+        let kept = self.holds_urgencies && self.decides != Decides::Urgencies;
+        kept.then_some(&mut self.urgencies)
+    }
+
+    /// Switches where this is the first signal of its kind.
+    fn hear(&mut self, priority: Priority) {
+        match (priority, self.decides) {
+            (Priority::Dependency { .. }, Decides::Turns | Decides::Urgencies) => {
+                if self.dependencies == Dependencies::NoneYet {
+                    self.dependencies = Dependencies::Seen;
+                    self.decide_by(Decides::Tree);
+                }
+            }
+            (Priority::Urgency { .. }, Decides::Turns) => self.decide_by(Decides::Urgencies),
+            (Priority::Urgency { .. }, Decides::Tree) => self.hold_urgencies(),
+            (Priority::Level(_), Decides::Turns) => self.decide_by(Decides::Levels),
+            (Priority::Unset | Priority::Dependency { .. }, _)
+            | (Priority::Urgency { .. }, Decides::Urgencies | Decides::Levels)
+            | (Priority::Level(_), Decides::Tree | Decides::Urgencies | Decides::Levels) => {}
+        }
+    }
+
+    /// From now on `urgencies` holds the open streams.
+    fn hold_urgencies(&mut self) {
+        if !std::mem::replace(&mut self.holds_urgencies, true) {
+            for (stream, _) in self.streams() {
+                self.urgencies.insert(stream, Priority::Unset);
+            }
+        }
+    }
+
+    /// Moves the open streams to another policy.
+    fn decide_by(&mut self, policy: Decides) {
+        let streams = self.streams();
+        match self.decides {
+            Decides::Turns => (self.turns, self.open) = Default::default(),
+            Decides::Tree => self.tree = DependencyTree::new(),
+            Decides::Urgencies => {
+                streams.iter().for_each(|&(stream, _)| self.urgencies.blocked(stream));
+            }
+            Decides::Levels => {}
+        }
+        self.decides = policy;
+        self.holds_urgencies |= policy == Decides::Urgencies;
+        let active = self.active();
+        for (stream, ready) in streams {
+            active.insert(stream, Priority::Unset);
+            if ready {
+                active.ready(stream);
+            }
+        }
+    }
+
+    /// The open streams, and whether each is ready, in order. SPDY's are never asked for.
+    fn streams(&self) -> Vec<(StreamId, bool)> {
+        match self.decides {
+            Decides::Turns => {
+                let open = self.open.keys().map(|&stream| (stream, self.turns.is_ready(stream)));
+                let mut streams: Vec<_> = open.collect();
+                streams.sort_unstable();
+                streams
+            }
+            Decides::Tree => self.tree.streams(),
+            Decides::Urgencies => self.urgencies.streams(),
+            Decides::Levels => Vec::new(),
+        }
+    }
+}
+
+impl Scheduler for Auto {
+    fn insert(&mut self, stream: StreamId, priority: Priority) {
+        self.hear(priority);
+        if self.decides == Decides::Turns {
+            self.open.insert(stream, ());
+        }
+        self.active().insert(stream, priority);
+        if let Some(kept) = self.kept() {
+            kept.insert(stream, priority);
+        }
+    }
+
+    fn reprioritise(&mut self, stream: StreamId, priority: Priority) {
+        self.hear(priority);
+        self.active().reprioritise(stream, priority);
+        if let Some(kept) = self.kept() {
+            kept.reprioritise(stream, priority);
+        }
+    }
+
+    fn merge_response(&mut self, stream: StreamId, field: PriorityField) {
+        if self.decides != Decides::Levels {
+            self.hold_urgencies();
+            self.urgencies.merge_response(stream, field);
+        }
+    }
+
+    fn peer_sends_no_dependencies(&mut self) {
+        self.dependencies = Dependencies::RuledOut;
+        if matches!(self.decides, Decides::Turns | Decides::Tree) {
+            self.decide_by(Decides::Urgencies);
+        }
+    }
+
+    fn remove(&mut self, stream: StreamId) {
+        if self.decides == Decides::Turns {
+            self.open.remove(&stream);
+        }
+        self.active().remove(stream);
+        if let Some(kept) = self.kept() {
+            kept.remove(stream);
+        }
+    }
+
+    fn ready(&mut self, stream: StreamId) {
+        if self.decides != Decides::Turns || self.open.contains_key(&stream) {
+            self.active().ready(stream);
+        }
+    }
+
+    fn blocked(&mut self, stream: StreamId) {
+        self.active().blocked(stream);
+    }
+
+    fn next(&mut self) -> Option<StreamId> {
+        self.active().next()
+    }
+
+    fn sent(&mut self, stream: StreamId, bytes: usize) {
+        self.active().sent(stream, bytes);
+    }
+}

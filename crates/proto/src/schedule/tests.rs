@@ -1,0 +1,5 @@
+//! The policies without a tree against plain models, and the default's switches.
+
+mod auto;
+mod levels;
+mod urgencies;

@@ -22,10 +22,13 @@ fn python(module: &str, arguments: &[&Path]) -> Option<Output> {
     Some(python(&arguments).unwrap())
 }
 
-/// A run of eight blocks, its rows as CSV in `rows.csv`.
-fn ran(bench: &Bench) {
+/// An experiment of eight blocks.
+fn plan(bench: &Bench) {
     bench.write("tiny.toml", experiment("rtt=20ms,down=20mbit,up=20mbit", 8));
-    bench.race_whole("tiny.toml", "run", &[]);
+}
+
+/// Writes the rows of the run as CSV to `rows.csv`.
+fn export(bench: &Bench) {
     let csv = bench.run(&["report", "run", "--csv"]);
     csv.said(0, &[]);
     bench.write("rows.csv", csv.out);
@@ -37,7 +40,10 @@ fn scipy_comes_to_the_figures_of_the_result_from_the_exported_rows() {
         return;
     }
     let bench = Bench::new();
-    ran(&bench);
+    plan(&bench);
+    // A cell of which the audit refused too much has no figures.
+    bench.race_whole("tiny.toml", "run", &[]);
+    export(&bench);
     let header = std::fs::read_to_string(bench.path("rows.csv")).unwrap();
     let names: Vec<&str> = header.lines().next().unwrap().split(',').collect();
     let distinct: std::collections::BTreeSet<&&str> = names.iter().collect();
@@ -55,7 +61,9 @@ fn parquet_is_written_by_a_build_that_can_and_another_says_how_to_get_it() {
         return;
     }
     let bench = Bench::new();
-    ran(&bench);
+    plan(&bench);
+    bench.run(&["race", "tiny.toml", "--out", "run"]).said(0, &[]);
+    export(&bench);
     let wrote = bench.run(&["report", "run", "--parquet", "rows.parquet"]);
     if !cfg!(feature = "parquet") {
         wrote.said(3, &["without Parquet", "--features parquet"]);

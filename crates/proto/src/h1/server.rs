@@ -481,7 +481,7 @@ impl ServerConnection for Server {
     }
 
     fn recycle(&mut self, head: RequestHead) {
-        if head.room() <= KEEP {
+        if head.capacity() <= KEEP {
             self.room().head = head;
         }
     }

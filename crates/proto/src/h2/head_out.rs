@@ -34,9 +34,6 @@ pub(super) fn check_request(head: &RequestHead, limit: u32) -> Result<(), Unsend
 /// Checks that a response or trailers can be sent.
 pub(super) fn check_response(fields: &Fields, limit: u32) -> Result<(), Unsendable> {
     check_size(fields.list_size() + 42, limit)?;
-    if fields.sealed().is_some() {
-        return Ok(());
-    }
     check_fields(fields)
 }
 
@@ -48,6 +45,9 @@ fn check_size(size: usize, limit: u32) -> Result<(), Unsendable> {
 }
 
 fn check_fields(fields: &Fields) -> Result<(), Unsendable> {
+    if fields.validated().is_some() {
+        return Ok(());
+    }
     for field in fields.iter() {
         let name = if has_upper(field.name) {
             check_name(&field.name.to_ascii_lowercase())

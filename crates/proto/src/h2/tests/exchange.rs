@@ -100,7 +100,7 @@ fn heads_larger_than_a_frame_go_on_in_continuation() {
     both.far.send_trailers(stream, &Fields::new().with("x-end", &long)).unwrap();
     let seen = format!("{:?}", both.down());
     assert_eq!(seen.matches(&long).count(), 2);
-    assert!(both.near.core.streams.find(1).is_none(), "both sides have ended it");
+    assert!(both.near.session.stream(1).is_none(), "both sides have ended it");
 }
 
 #[test]
@@ -124,12 +124,12 @@ fn a_stream_that_ended_keeps_its_credit_until_the_application_has_dealt_with_it(
     both.far.respond(stream, &ResponseHead::new(Status::OK), Fin::More).unwrap();
     both.far.send(stream, vec![1; 5000].into(), Fin::Last).unwrap();
     both.down();
-    assert_eq!(both.near.core.receive_window.outstanding(), 5000);
+    assert_eq!(both.near.session.windows().outstanding(), 5000);
     both.near.consume(stream, 4000);
     both.near.consume(stream, 1000);
     both.near.consume(stream, 1000);
-    assert_eq!(both.near.core.receive_window.outstanding(), 0);
-    assert_eq!(both.near.core.streams.len(), 0);
+    assert_eq!(both.near.session.windows().outstanding(), 0);
+    assert_eq!(both.near.session.streams_kept(), 0);
 }
 
 /// Requests that were prepared and answers that repeat are known again by their blocks. What is heard must not differ

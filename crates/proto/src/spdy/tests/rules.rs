@@ -340,7 +340,7 @@ fn what_is_told_back_is_marked_and_not_taken_for_the_clients_own() {
     let told = Setting { id: SettingId::INITIAL_WINDOW_SIZE, value: 1, persistence };
     Setting::encode_all(&[told], &mut bytes);
     hand.give(&bytes);
-    assert_eq!(hand.subject.core.peer.initial_window, 65_536);
+    assert_eq!(hand.subject.session.framing().peer.initial_window, 65_536);
 }
 
 #[test]

@@ -14,8 +14,7 @@ const EXCHANGES: usize = 32;
 /// Rooms that no connection needs just now, those used last on top.
 #[derive(Debug, Default)]
 pub(crate) struct Rooms {
-    #[expect(clippy::vec_box, reason = "a room goes from hand to hand by its address")]
-    pub(crate) requests: Vec<Box<h1::Room>>,
+    pub(crate) requests: h1::BufferPool,
     exchanges: Vec<VecDeque<Exchange>>,
 }
 
@@ -30,16 +29,7 @@ impl Rooms {
     }
 
     /// Takes back what the connection does not need any more.
-    pub(crate) fn take_back(
-        &mut self,
-        requests: Option<Box<h1::Room>>,
-        exchanges: &mut VecDeque<Exchange>,
-    ) {
-        if let Some(room) = requests
-            && self.requests.len() < WAITING
-        {
-            self.requests.push(room);
-        }
+    pub(crate) fn take_back(&mut self, exchanges: &mut VecDeque<Exchange>) {
         let room = std::mem::take(exchanges);
         if self.exchanges.len() < WAITING && (1..=EXCHANGES).contains(&room.capacity()) {
             debug_assert!(room.is_empty(), "exchanges that are under way stay");

@@ -53,7 +53,7 @@ impl Talk {
     /// Bytes from the peer.
     pub(crate) fn handle_bytes(&mut self, now: Instant, shared: &mut Shared, bytes: &[u8]) {
         if self.exchanges.is_empty() && !bytes.is_empty() {
-            self.speaker.lend(&mut shared.rooms.requests);
+            self.speaker.take_buffers(&mut shared.rooms.requests);
             shared.rooms.lend(&mut self.exchanges);
         }
         let mut input = bytes;
@@ -139,7 +139,8 @@ impl Talk {
         }
         self.catch_up(now, shared);
         if self.exchanges.is_empty() {
-            shared.rooms.take_back(self.speaker.give_back(), &mut self.exchanges);
+            self.speaker.return_buffers(&mut shared.rooms.requests);
+            shared.rooms.take_back(&mut self.exchanges);
         }
     }
 

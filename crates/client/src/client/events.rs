@@ -108,8 +108,9 @@ impl<W: Work> Client<W> {
     /// Bytes of a body stand where the work wanted them.
     pub(super) fn filled(&mut self, now: Instant, carrier: &mut Carrier, bytes: usize) {
         let Some(machine) = carrier.machine() else { return };
-        let Some((stream, _)) = machine.plain_body() else { return };
-        let fin = machine.skip_body(now, bytes as u64);
+        let Some(direct) = machine.direct_receive() else { return };
+        let Some((stream, _)) = direct.expected_body() else { return };
+        let fin = direct.body_received(now, bytes as u64);
         if let Some(id) = carrier.fetch(stream)
             && let Some(fetch) = self.fetches.get_mut(&id)
         {

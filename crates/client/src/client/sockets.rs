@@ -54,7 +54,7 @@ impl<W: Work> EndPoint for Client<W> {
         if !is_plain || self.config.longest_body.is_some() {
             return None;
         }
-        let (stream, left) = slot.carrier.machine()?.plain_body()?;
+        let (stream, left) = slot.carrier.machine()?.direct_receive()?.expected_body()?;
         let id = slot.carrier.exchanges.get(&stream)?.fetch?;
         self.fetches.contains_key(&id).then(|| self.work.poll_room(id, left))?
     }
@@ -423,7 +423,7 @@ impl<W: Work> Client<W> {
         let Some(machine) = carrier.machine() else { return };
         let standing = match machine.state() {
             ConnectionState::Open => {
-                let room = if settles { 0 } else { machine.room() };
+                let room = if settles { 0 } else { machine.available_streams() };
                 let load = if carrier.exchanges.is_empty() { Load::Idle } else { Load::Busy };
                 Standing::Open { room, load }
             }

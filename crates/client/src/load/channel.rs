@@ -13,7 +13,7 @@ use crate::transport::Protocol;
 use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::ws::MessageKind;
-use proto::{ConnectionState, Fin, Prepared, Refused, Status, StreamId};
+use proto::{ConnectionState, Fin, Refused, RequestHead, Status, StreamId};
 use secure::Layer;
 use speaker::{Echoes, Speaker, hear, line};
 use std::time::Duration;
@@ -73,10 +73,10 @@ pub(super) struct Channel {
     pub(super) rest: Duration,
 }
 
-/// What a request is made of, prepared.
+/// What a request is made of. Its fields are validated.
 #[derive(Debug)]
 pub(super) enum Ready {
-    Http { prepared: Box<Prepared>, body: Bytes },
+    Http { head: Box<RequestHead>, fin: Fin, body: Bytes },
     Echo { message: Bytes },
 }
 
@@ -156,7 +156,7 @@ impl Channel {
             return false;
         }
         match &self.speaker {
-            Some(Speaker::Http(machine)) => machine.room() > 0,
+            Some(Speaker::Http(machine)) => machine.available_streams() > 0,
             Some(Speaker::Echo(echoes)) => echoes.over.is_none() && echoes.line.has_room(),
             None => false,
         }
@@ -171,10 +171,10 @@ impl Channel {
     ) -> Result<(), Told> {
         ticket.begun = now;
         let stream = match (&mut self.speaker, ready) {
-            (Some(Speaker::Http(machine)), Ready::Http { prepared, body }) => {
-                match machine.request_prepared(now, prepared) {
+            (Some(Speaker::Http(machine)), Ready::Http { head, fin, body }) => {
+                match machine.request(now, head, *fin) {
                     Ok(stream) => {
-                        if prepared.fin() == Fin::More {
+                        if *fin == Fin::More {
                             // Refused where the connection is over, which comes as an event.
                             let _over = machine.send(stream, body.clone(), Fin::Last);
                         }

@@ -17,7 +17,7 @@ use crate::config::{ClientConfig, KeepAlive};
 use crate::profile;
 use bytes::Bytes;
 use endpoint::{Action, SocketId};
-use proto::{Fin, Prepared, RequestHead};
+use proto::{Fin, RequestHead};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
@@ -307,6 +307,7 @@ fn ready(plan: &LoadPlan, target: &super::plan::Target) -> Ready {
             if !body.is_empty() {
                 fields.push(b"content-length", body.len().to_string().as_bytes());
             }
+            fields.validate();
             let head = RequestHead {
                 method: method.clone(),
                 scheme: profile::scheme(scheme),
@@ -316,8 +317,7 @@ fn ready(plan: &LoadPlan, target: &super::plan::Target) -> Ready {
                 fields,
             };
             let fin = if body.is_empty() { Fin::Last } else { Fin::More };
-            let prepared = Box::new(Prepared::new(head, fin));
-            Ready::Http { prepared, body: Bytes::clone(body) }
+            Ready::Http { head: Box::new(head), fin, body: Bytes::clone(body) }
         }
     }
 }

@@ -49,7 +49,7 @@ impl ClientConnection for Client {
         self.session.framing_mut().codec.recycle(head);
     }
 
-    fn room(&self) -> usize {
+    fn available_streams(&self) -> usize {
         self.session.available_streams()
     }
 }

@@ -46,7 +46,7 @@ impl ClientConnection for Client {
         self.session.request(now, head, fin)
     }
 
-    fn room(&self) -> usize {
+    fn available_streams(&self) -> usize {
         self.session.available_streams()
     }
 }

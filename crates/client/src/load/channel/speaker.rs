@@ -75,7 +75,8 @@ fn hear_http(
     tell: &mut impl FnMut(Told),
 ) -> Result<(), Loss> {
     let mut input = plain;
-    if let Some(whole) = machine.take_repeated(now, &mut input) {
+    let whole = machine.count_only().and_then(|counts| counts.take_repeated(now, &mut input));
+    if let Some(whole) = whole {
         if let Some(mut ticket) = tickets.remove(whole.stream) {
             ticket.head = Some((now, whole.status));
             ticket.body = whole.body as u64;

@@ -4,7 +4,6 @@ use super::*;
 use crate::connection::{ClientConnection, ServerConnection};
 use crate::error::Refused;
 use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
-use crate::prepared::Prepared;
 use crate::{Fin, StreamId};
 use wire::Fields;
 
@@ -137,14 +136,12 @@ fn a_stream_that_ended_keeps_its_credit_until_the_application_has_dealt_with_it(
 #[test]
 fn what_is_known_again_is_what_was_said() {
     let mut both = Both::new(Settings::client(), Settings::server());
-    let prepared: Vec<Prepared> = ["/", "/other"]
+    let repeated: Vec<RequestHead> = ["/", "/other"]
         .iter()
         .map(|path| {
-            let head = RequestHead { path: (*path).to_owned(), ..get() };
-            Prepared::new(
-                RequestHead { fields: Fields::new().with("x-kept", "v"), ..head },
-                Fin::Last,
-            )
+            let mut fields = Fields::new().with("x-kept", "v");
+            fields.validate();
+            RequestHead { path: (*path).to_owned(), fields, ..get() }
         })
         .collect();
     for round in 0..200 {
@@ -157,9 +154,8 @@ fn what_is_known_again_is_what_was_said() {
                 (path, both.near.request(Instant::ZERO, &head, Fin::Last).unwrap())
             }
             _ => {
-                let one = &prepared[round % 2];
-                let stream = both.near.request_prepared(Instant::ZERO, one).unwrap();
-                (one.head().path.clone(), stream)
+                let one = &repeated[round % 2];
+                (one.path.clone(), both.near.request(Instant::ZERO, one, Fin::Last).unwrap())
             }
         };
         let seen = format!("{:?}", both.up());

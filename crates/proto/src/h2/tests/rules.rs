@@ -155,7 +155,7 @@ fn a_client_may_retry_what_goaway_excludes() {
     assert!(seen.contains("stream: StreamId(5), error: Unprocessed"), "{seen}");
     assert!(!seen.contains("stream: StreamId(3), error"), "{seen}");
     assert_eq!(client.request(Instant::ZERO, &head, Fin::Last), Err(Refused::Draining));
-    assert_eq!(client.room(), 0);
+    assert_eq!(client.available_streams(), 0);
 }
 
 #[test]
@@ -166,12 +166,12 @@ fn a_client_fills_the_room_that_the_server_leaves() {
     Setting::encode_all(&[Setting { id, value }], &mut bytes);
     events(&mut client, Instant::ZERO, &bytes);
     let head = RequestHead::get(Scheme::Http, "a", "/");
-    assert_eq!(client.room(), 2);
+    assert_eq!(client.available_streams(), 2);
     client.request(Instant::ZERO, &head, Fin::Last).unwrap();
     client.request(Instant::ZERO, &head, Fin::Last).unwrap();
     assert_eq!(client.request(Instant::ZERO, &head, Fin::Last), Err(Refused::Full));
     client.reset(Instant::ZERO, StreamId(1));
-    assert_eq!(client.room(), 1);
+    assert_eq!(client.available_streams(), 1);
 }
 
 #[test]

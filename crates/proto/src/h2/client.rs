@@ -45,8 +45,7 @@ impl ClientConnection for Client {
     }
 
     fn recycle(&mut self, head: ResponseHead) {
-        let head = RequestHead { fields: head.fields, ..RequestHead::default() };
-        self.session.framing_mut().codec.recycle(head);
+        self.session.framing_mut().codec.recycle_fields(head.fields);
     }
 
     fn available_streams(&self) -> usize {

@@ -1,7 +1,7 @@
 //! Heads to header blocks and back (RFC 7541), with both compression tables. Heads that come again are
 //! not coded twice: see [`HeaderBlockCache`].
 
-use super::cache::HeaderBlockCache;
+use super::cache::{HeaderBlockCache, SentAt};
 use super::head::{ExtendedConnect, HeadReader, Kind, Malformed};
 use super::head_out;
 use crate::message::{RequestHead, ResponseHead};
@@ -22,6 +22,10 @@ pub(super) struct HeaderCodec {
     cache: HeaderBlockCache,
     /// Heads that are done with: the next ones take their buffers.
     spare: Vec<RequestHead>,
+    /// Fields of a response that are done with.
+    spare_fields: Fields,
+    /// The block of the request that `has_sent` found.
+    found: Option<SentAt>,
 }
 
 /// A header block to be sent.
@@ -64,6 +68,8 @@ impl HeaderCodec {
             block: Vec::new(),
             cache: HeaderBlockCache::default(),
             spare: Vec::new(),
+            spare_fields: Fields::new(),
+            found: None,
         }
     }
 
@@ -84,11 +90,23 @@ impl HeaderCodec {
         }
     }
 
+    /// Takes fields of a response that are done with, for their buffers.
+    pub(super) fn recycle_fields(&mut self, fields: Fields) {
+        self.spare_fields = fields;
+    }
+
+    /// Whether the same request was sent before and would be the same block: it needs no other check.
+    pub(super) fn has_sent(&mut self, head: &RequestHead) -> bool {
+        self.found = self.cache.find_request(self.encoder.table_version(), head);
+        self.found.is_some()
+    }
+
+    /// `has_sent` has been asked about this request.
     pub(super) fn encode_request(&mut self, head: &RequestHead) -> EncodedBlock<'_> {
-        let before = self.encoder.table_version();
-        if let Some(at) = self.cache.find_request(before, head) {
+        if let Some(at) = self.found.take() {
             return self.cache.sent(at);
         }
+        let before = self.encoder.table_version();
         self.block.clear();
         head_out::encode_request(&mut self.encoder, head, &mut self.block);
         let plain = self.encoder.plain_size();
@@ -121,6 +139,7 @@ impl HeaderCodec {
 
 /// Decoding. An error ends the connection.
 impl HeaderCodec {
+    #[inline]
     pub(super) fn decode_request(
         &mut self,
         block: &[u8],
@@ -154,19 +173,20 @@ impl HeaderCodec {
         Ok(Decoded { plain, head })
     }
 
+    #[inline]
     pub(super) fn decode_response(
         &mut self,
         block: &[u8],
     ) -> Result<Decoded<Received<ResponseHead>>, Rule<ErrorCode>> {
         let before = self.decoder.table_version();
-        let mut spare = self.spare.pop().unwrap_or_default();
         if let Some((plain, known)) = self.cache.received_response(before, block) {
-            spare.fields.copy_from(&known.head.fields);
-            let head = ResponseHead { status: known.head.status, fields: spare.fields };
+            let mut fields = std::mem::take(&mut self.spare_fields);
+            fields.copy_from(&known.head.fields);
+            let head = ResponseHead { status: known.head.status, fields };
             let head = Received { head, content_length: known.content_length };
             return Ok(Decoded { plain, head: Ok(head) });
         }
-        let decoded = self.read(block, HeadReader::with_buffers(spare, Kind::Response))?;
+        let decoded = self.read(block, HeadReader::new(Kind::Response))?;
         let plain = decoded.plain;
         let head = decoded.head.and_then(|reader| malformed(reader.response()));
         if let Ok(read) = &head

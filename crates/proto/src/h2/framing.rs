@@ -130,8 +130,7 @@ impl Framing for Http2 {
     const NO_INFORMATIONAL: Option<&'static str> = None;
 
     fn preface() -> Option<(&'static [u8], Rule<ErrorCode>)> {
-        let text = "RFC 9113 §3.4: not the connection preface";
-        Some((PREFACE, rule(ErrorCode::PROTOCOL_ERROR, text)))
+        Some((PREFACE, protocol("RFC 9113 §3.4: not the connection preface")))
     }
 
     /// Preface, SETTINGS, and the credit that the connection's window has above its initial size.
@@ -165,6 +164,7 @@ impl Framing for Http2 {
         Some(HEADER_LENGTH + FrameHeader::parse(header).length as usize)
     }
 
+    #[inline]
     fn on_header(session: &mut Session<Self>, header: FrameHeader) -> Result<Next, Over> {
         session.on_header(header)
     }
@@ -181,8 +181,9 @@ impl Framing for Http2 {
         match status {
             StreamStatus::Idle
             | StreamStatus::Live(State::ReservedLocal | State::ReservedRemote) => {
-                let text = "RFC 9113 §5.1: DATA on a stream that has not begun";
-                Misplaced::Connection(rule(ErrorCode::PROTOCOL_ERROR, text))
+                Misplaced::Connection(protocol(
+                    "RFC 9113 §5.1: DATA on a stream that has not begun",
+                ))
             }
             StreamStatus::Gone(Some(Gone::ResetByUs)) => Misplaced::Late,
             StreamStatus::Gone(_) | StreamStatus::Live(_) => {
@@ -204,12 +205,16 @@ impl Framing for Http2 {
         self.peer.enable_push
     }
 
-    fn check_request(&self, head: &RequestHead) -> Result<(), Refused> {
+    fn check_request(&mut self, head: &RequestHead) -> Result<(), Refused> {
+        let limit = self.peer.max_header_list_size;
+        if self.codec.has_sent(head) {
+            return head_out::check_request_size(head, limit)
+                .map_err(|Unsendable(why)| Refused::Unsendable(why));
+        }
         if head.protocol.is_some() && !self.peer.enable_connect_protocol {
             return Err(Refused::NotAllowed);
         }
-        head_out::check_request(head, self.peer.max_header_list_size)
-            .map_err(|Unsendable(why)| Refused::Unsendable(why))
+        head_out::check_request(head, limit).map_err(|Unsendable(why)| Refused::Unsendable(why))
     }
 
     fn check_fields(&self, fields: &Fields) -> Result<(), Misuse> {
@@ -353,38 +358,17 @@ impl framing::ErrorCode for ErrorCode {
 }
 
 const RULES: Rules<ErrorCode, ErrorCode> = Rules {
-    connection_credit: rule(
-        ErrorCode::FLOW_CONTROL_ERROR,
-        "RFC 9113 §6.9: more DATA than the connection's credit",
-    ),
-    stream_credit: rule(
-        ErrorCode::FLOW_CONTROL_ERROR,
-        "RFC 9113 §6.9: more DATA than the stream's credit",
-    ),
-    data_before_head: rule(ErrorCode::PROTOCOL_ERROR, "RFC 9113 §8.1: DATA before the head"),
-    long_body: rule(
-        ErrorCode::PROTOCOL_ERROR,
-        "RFC 9113 §8.1.1: more DATA than Content-Length says",
-    ),
-    short_body: rule(
-        ErrorCode::PROTOCOL_ERROR,
-        "RFC 9113 §8.1.1: less DATA than Content-Length says",
-    ),
-    no_body: rule(ErrorCode::PROTOCOL_ERROR, "RFC 9113 §8.1.1: a Content-Length without DATA"),
-    connection_window: rule(
-        ErrorCode::FLOW_CONTROL_ERROR,
-        "RFC 9113 §6.9.1: a window above 2^31 - 1",
-    ),
-    stream_window: rule(ErrorCode::FLOW_CONTROL_ERROR, "RFC 9113 §6.9.1: a window above 2^31 - 1"),
-    initial_window: rule(ErrorCode::FLOW_CONTROL_ERROR, "RFC 9113 §6.9.2: a window above 2^31 - 1"),
-    idle_reset: Some(rule(
-        ErrorCode::PROTOCOL_ERROR,
-        "RFC 9113 §6.4: RST_STREAM on an idle stream",
-    )),
-    idle_window_update: Some(rule(
-        ErrorCode::PROTOCOL_ERROR,
-        "RFC 9113 §5.1: WINDOW_UPDATE on an idle stream",
-    )),
+    connection_credit: flow("RFC 9113 §6.9: more DATA than the connection's credit"),
+    stream_credit: flow("RFC 9113 §6.9: more DATA than the stream's credit"),
+    data_before_head: protocol("RFC 9113 §8.1: DATA before the head"),
+    long_body: protocol("RFC 9113 §8.1.1: more DATA than Content-Length says"),
+    short_body: protocol("RFC 9113 §8.1.1: less DATA than Content-Length says"),
+    no_body: protocol("RFC 9113 §8.1.1: a Content-Length without DATA"),
+    connection_window: flow("RFC 9113 §6.9.1: a window above 2^31 - 1"),
+    stream_window: flow("RFC 9113 §6.9.1: a window above 2^31 - 1"),
+    initial_window: flow("RFC 9113 §6.9.2: a window above 2^31 - 1"),
+    idle_reset: Some(protocol("RFC 9113 §6.4: RST_STREAM on an idle stream")),
+    idle_window_update: Some(protocol("RFC 9113 §5.1: WINDOW_UPDATE on an idle stream")),
     settings_timeout: Some(rule(
         ErrorCode::SETTINGS_TIMEOUT,
         "RFC 9113 §6.5.3: SETTINGS were not acknowledged in time",
@@ -395,3 +379,12 @@ const RULES: Rules<ErrorCode, ErrorCode> = Rules {
     cancel: ErrorCode::CANCEL,
     refused: ErrorCode::REFUSED_STREAM,
 };
+
+const fn flow(text: &'static str) -> Rule<ErrorCode> {
+    rule(ErrorCode::FLOW_CONTROL_ERROR, text)
+}
+
+/// A rule whose breach is a PROTOCOL_ERROR.
+pub(super) const fn protocol(text: &'static str) -> Rule<ErrorCode> {
+    rule(ErrorCode::PROTOCOL_ERROR, text)
+}

@@ -2,7 +2,7 @@
 //! state is the connection's, RFC 9113 §4.3), then given to their stream.
 
 use super::codec::{BadHead, Decoded};
-use super::framing::Http2;
+use super::framing::{Http2, protocol};
 use super::head::{ExtendedConnect, Kind, Malformed};
 use super::priority;
 use crate::connection::Fin;
@@ -115,7 +115,7 @@ impl Session<Http2> {
         let mut purpose = self.purpose(id)?;
         if headers.dependency.is_some_and(|dependency| dependency.parent == id) {
             let text = "RFC 7540 §5.3.1: a stream cannot depend on itself";
-            purpose = Purpose::Wrong(rule(ErrorCode::PROTOCOL_ERROR, text));
+            purpose = Purpose::Wrong(protocol(text));
         }
         match purpose {
             Purpose::Request => {
@@ -150,6 +150,7 @@ impl Session<Http2> {
         }
     }
 
+    #[inline]
     fn decode_request(
         &mut self,
         id: u32,
@@ -171,6 +172,7 @@ impl Session<Http2> {
     }
 
     /// Counts a block; one that cannot be decoded ends the connection.
+    #[inline]
     fn count_block<T>(
         &mut self,
         id: u32,
@@ -206,7 +208,7 @@ impl Session<Http2> {
     }
 
     fn malformed(&mut self, id: u32, text: &'static str) -> Result<(), Over> {
-        self.fail_stream(id, rule(ErrorCode::PROTOCOL_ERROR, text))
+        self.fail_stream(id, protocol(text))
     }
 
     /// What HEADERS are for, by RFC 9113 §5.1.
@@ -220,16 +222,16 @@ impl Session<Http2> {
                 self.purpose_of_new(id)
             }
             StreamStatus::Idle | StreamStatus::Live(State::Idle | State::ReservedLocal) => {
-                let text = "RFC 9113 §5.1: HEADERS on a stream that the peer cannot open";
-                return Err(self.fail(rule(ErrorCode::PROTOCOL_ERROR, text)));
+                return Err(self.fail(protocol(
+                    "RFC 9113 §5.1: HEADERS on a stream that the peer cannot open",
+                )));
             }
             StreamStatus::Gone(Some(Gone::ResetByUs)) => Purpose::Nothing,
             StreamStatus::Gone(Some(Gone::ResetByPeer))
             | StreamStatus::Live(State::HalfClosedRemote | State::Closed) => Purpose::Wrong(closed),
             StreamStatus::Gone(Some(Gone::Ended)) => return Err(self.fail(closed)),
             StreamStatus::Gone(None) => {
-                let text = "RFC 9113 §5.1.1: stream identifiers only grow";
-                return Err(self.fail(rule(ErrorCode::PROTOCOL_ERROR, text)));
+                return Err(self.fail(protocol("RFC 9113 §5.1.1: stream identifiers only grow")));
             }
             StreamStatus::Live(State::Open | State::HalfClosedLocal | State::ReservedRemote) => {
                 match self.stream(id).is_some_and(Stream::has_head) {
@@ -252,6 +254,7 @@ impl Session<Http2> {
         }
     }
 
+    #[inline]
     fn on_request(&mut self, headers: Headers, read: Received<RequestHead>) -> Result<(), Over> {
         let Headers { id, fin, dependency } = headers;
         // The field is a later word than HEADERS' own (RFC 9218 §5).
@@ -263,6 +266,7 @@ impl Session<Http2> {
         self.receive_request(id, fin, read, priority)
     }
 
+    #[inline]
     fn on_response(&mut self, headers: Headers, read: Received<ResponseHead>) -> Result<(), Over> {
         let Headers { id, fin, .. } = headers;
         let Some(state) = self.stream(id).map(Stream::state) else { return Ok(()) };
@@ -303,8 +307,7 @@ impl Session<Http2> {
             && self.opener(promised) == Opener::Peer
             && self.status(promised) == StreamStatus::Idle;
         if !allowed || !fits {
-            let text = "RFC 9113 §6.6: a promise that must not be made";
-            return Err(self.fail(rule(ErrorCode::PROTOCOL_ERROR, text)));
+            return Err(self.fail(protocol("RFC 9113 §6.6: a promise that must not be made")));
         }
         self.note_promised(promised);
         let decoded = self.framing_mut().codec.decode_promise(block);

@@ -1,7 +1,7 @@
 //! Frames in: what each means, but for header blocks (`headers`). What HTTP/2 has in common with SPDY
 //! is the session's.
 
-use super::framing::{DRAIN_PING, Http2, KEEP_ALIVE_PING};
+use super::framing::{DRAIN_PING, Http2, KEEP_ALIVE_PING, protocol};
 use super::headers::Begun;
 use super::priority;
 use crate::connection::Fin;
@@ -17,6 +17,7 @@ use wire::h2::{
 
 impl Session<Http2> {
     /// Checks a frame header and decides how its payload is read.
+    #[inline]
     pub(super) fn on_header(&mut self, header: FrameHeader) -> Result<Next, Over> {
         self.log().frame_parsed(header.stream, header.kind.name(), header.length);
         if let Some(rule) = self.misplaced(header) {
@@ -54,14 +55,14 @@ impl Session<Http2> {
         };
         let settings = header.kind == FrameKind::SETTINGS && !header.has(FLAG_ACK);
         if !self.framing().greeted && !settings {
-            Some(rule(ErrorCode::PROTOCOL_ERROR, "RFC 9113 §3.4: SETTINGS come first"))
+            Some(protocol("RFC 9113 §3.4: SETTINGS come first"))
         } else if header.length > self.framing().settings.max_frame_size {
             let text = "RFC 9113 §4.2: the frame is larger than we take";
             Some(rule(ErrorCode::FRAME_SIZE_ERROR, text))
         } else if !expected {
             let text =
                 "RFC 9113 §6.10: CONTINUATION follows its header block, and nothing else does";
-            Some(rule(ErrorCode::PROTOCOL_ERROR, text))
+            Some(protocol(text))
         } else if self.is_unread() {
             let text = "RFC 9113 §10.5: the peer does not read what it makes us send";
             Some(rule(ErrorCode::ENHANCE_YOUR_CALM, text))
@@ -86,8 +87,7 @@ impl Session<Http2> {
         if let (FrameKind::DATA, &[padding]) = (header.kind, payload) {
             let overhead = 1 + u32::from(padding);
             if overhead > header.length {
-                let text = "RFC 9113 §6.1: more padding than payload";
-                return Err(self.fail(rule(ErrorCode::PROTOCOL_ERROR, text)));
+                return Err(self.fail(protocol("RFC 9113 §6.1: more padding than payload")));
             }
             return Ok(Next::Data(data_frame(header, overhead)));
         }
@@ -147,15 +147,15 @@ impl Session<Http2> {
     fn on_priority_update(&mut self, stream: u32, value: &[u8]) -> Result<(), Over> {
         self.count_chatter()?;
         if self.role() == Role::Client {
-            let text = "RFC 9218 §7.1: servers send no PRIORITY_UPDATE";
-            return Err(self.fail(rule(ErrorCode::PROTOCOL_ERROR, text)));
+            return Err(self.fail(protocol("RFC 9218 §7.1: servers send no PRIORITY_UPDATE")));
         }
         let priority = priority::from_field(value);
         match (self.status(stream), self.opener(stream)) {
             (StreamStatus::Live(_), _) => self.change_priority(stream, priority),
             (StreamStatus::Idle, Opener::We) => {
-                let text = "RFC 9218 §7.1: a push stream that was never promised";
-                return Err(self.fail(rule(ErrorCode::PROTOCOL_ERROR, text)));
+                return Err(
+                    self.fail(protocol("RFC 9218 §7.1: a push stream that was never promised"))
+                );
             }
             (StreamStatus::Idle, Opener::Peer) => self.keep_early_priority(stream, priority),
             (StreamStatus::Gone(_), _) => {}
@@ -178,8 +178,7 @@ impl Session<Http2> {
         if self.role() == Role::Client
             && list.iter().any(|s| s.id == SettingId::ENABLE_PUSH && s.value == 1)
         {
-            let text = "RFC 9113 §6.5.2: a server cannot enable push";
-            return Err(self.fail(rule(ErrorCode::PROTOCOL_ERROR, text)));
+            return Err(self.fail(protocol("RFC 9113 §6.5.2: a server cannot enable push")));
         }
         let Http2 { settings, peer, codec, .. } = self.framing_mut();
         let table = peer.header_table_size.min(settings.encoder_table_size);

@@ -77,8 +77,8 @@ pub(crate) trait Framing: Debug + Sized + 'static {
     /// Whether the peer takes pushes.
     fn peer_takes_push(&self) -> bool;
 
-    /// Checks that a request can be sent.
-    fn check_request(&self, head: &RequestHead) -> Result<(), Refused>;
+    /// Checks that a request can be sent. `put_request` or `put_promise` follows for the same head.
+    fn check_request(&mut self, head: &RequestHead) -> Result<(), Refused>;
 
     /// Checks that the fields of a response or trailers can be sent.
     fn check_fields(&self, fields: &Fields) -> Result<(), Misuse>;

@@ -19,7 +19,15 @@ pub(crate) enum Payload<'i> {
 
 impl<H: AsMut<[u8]> + Copy> Reader<H> {
     /// The next frame header, once it is whole.
+    #[inline]
     pub(crate) fn header(&mut self, input: &mut &[u8]) -> Option<H> {
+        if self.have == 0
+            && let Some((whole, rest)) = input.split_at_checked(size_of::<H>())
+        {
+            self.header.as_mut().copy_from_slice(whole);
+            *input = rest;
+            return Some(self.header);
+        }
         let header = self.header.as_mut();
         let take = input.len().min(header.len() - self.have);
         let (head, rest) = input.split_at(take);

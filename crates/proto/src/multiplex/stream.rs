@@ -105,6 +105,7 @@ impl BodyLength {
 }
 
 impl Stream {
+    #[inline]
     pub(crate) fn new(opener: Opener, state: State, windows: Windows) -> Self {
         Self {
             opener,
@@ -121,6 +122,7 @@ impl Stream {
     }
 
     /// A stream after the steps that opened it and, where `fin` says so, the end of its opener's side.
+    #[inline]
     pub(crate) fn opened(opener: Opener, steps: &[Step], fin: Fin, windows: Windows) -> Self {
         let end = if opener == Opener::We { Step::SendEnd } else { Step::ReceiveEnd };
         let ends = (fin == Fin::Last).then_some(end);

@@ -46,6 +46,7 @@ impl Streams {
     }
 
     /// What a stream is that a frame names.
+    #[inline]
     pub(crate) fn status(&self, id: u32) -> StreamStatus {
         if let Some(stream) = self.table.get(&id).filter(|stream| stream.is_live()) {
             return StreamStatus::Live(stream.state());
@@ -65,6 +66,7 @@ impl Streams {
         self.table.get_mut(&id)
     }
 
+    #[inline]
     pub(crate) fn insert(&mut self, id: u32, stream: Stream) {
         if stream.state().is_active() {
             self.active[stream.opener() as usize] += 1;

@@ -163,7 +163,7 @@ impl Framing for Spdy {
         self.peer.max_concurrent_streams > 0
     }
 
-    fn check_request(&self, head: &RequestHead) -> Result<(), Refused> {
+    fn check_request(&mut self, head: &RequestHead) -> Result<(), Refused> {
         head_out::check_request(head).map_err(|Unsendable(why)| Refused::Unsendable(why))
     }
 
@@ -362,16 +362,13 @@ impl framing::ErrorCode for ResetCode {
 /// SPDY §2.4.1: GOAWAY knows PROTOCOL_ERROR alone.
 const RULES: Rules<GoAwayCode, ResetCode> = Rules {
     connection_credit: broken("SPDY/3.1 §2.6.8: more DATA than the session's credit"),
-    stream_credit: rule(
-        ResetCode::FLOW_CONTROL_ERROR,
-        "SPDY §2.6.8: more DATA than the stream's credit",
-    ),
-    data_before_head: rule(ResetCode::PROTOCOL_ERROR, "SPDY §2.2.2: DATA before the head"),
-    long_body: rule(ResetCode::PROTOCOL_ERROR, "SPDY §3.2: more DATA than Content-Length says"),
-    short_body: rule(ResetCode::PROTOCOL_ERROR, "SPDY §3.2: less DATA than Content-Length says"),
-    no_body: rule(ResetCode::PROTOCOL_ERROR, "SPDY §3.2.1: a Content-Length without DATA"),
+    stream_credit: flow("SPDY §2.6.8: more DATA than the stream's credit"),
+    data_before_head: protocol("SPDY §2.2.2: DATA before the head"),
+    long_body: protocol("SPDY §3.2: more DATA than Content-Length says"),
+    short_body: protocol("SPDY §3.2: less DATA than Content-Length says"),
+    no_body: protocol("SPDY §3.2.1: a Content-Length without DATA"),
     connection_window: broken("SPDY §2.6.8: a window above 2^31 - 1"),
-    stream_window: rule(ResetCode::FLOW_CONTROL_ERROR, "SPDY §2.6.8: a window above 2^31 - 1"),
+    stream_window: flow("SPDY §2.6.8: a window above 2^31 - 1"),
     initial_window: broken("SPDY §2.6.8: a window above 2^31 - 1"),
     // SPDY §2.4.2: a RST_STREAM is no cause for one of ours.
     idle_reset: None,
@@ -384,6 +381,14 @@ const RULES: Rules<GoAwayCode, ResetCode> = Rules {
     cancel: ResetCode::CANCEL,
     refused: ResetCode::REFUSED_STREAM,
 };
+
+const fn flow(text: &'static str) -> Rule<ResetCode> {
+    rule(ResetCode::FLOW_CONTROL_ERROR, text)
+}
+
+const fn protocol(text: &'static str) -> Rule<ResetCode> {
+    rule(ResetCode::PROTOCOL_ERROR, text)
+}
 
 /// A rule whose breach ends the session.
 pub(super) const fn broken(text: &'static str) -> Rule<GoAwayCode> {

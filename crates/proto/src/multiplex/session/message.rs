@@ -37,6 +37,7 @@ impl<F: Framing> Session<F> {
     }
 
     /// A request came.
+    #[inline]
     pub(crate) fn receive_request(
         &mut self,
         id: u32,
@@ -86,6 +87,7 @@ impl<F: Framing> Session<F> {
     }
 
     /// A final response came.
+    #[inline]
     pub(crate) fn receive_response(
         &mut self,
         id: u32,

@@ -113,6 +113,7 @@ impl<F: Framing> Session<F> {
         }
     }
 
+    #[inline]
     fn go_on<'i>(&mut self, header: F::Header, next: Next) -> Result<Progress<'i>, Over> {
         self.input.reading = match next {
             Next::Frame => Reading::Header,
@@ -178,6 +179,7 @@ impl<F: Framing> Session<F> {
     }
 
     /// Counts a DATA frame. One that must not be delivered names a stream that is not in the table.
+    #[inline]
     fn open_data(&mut self, frame: DataFrame) -> Result<Body, Over> {
         if self.windows.receive(frame.length).is_err() {
             return Err(self.fail(F::RULES.connection_credit));

@@ -14,7 +14,7 @@ fuzz_target!(|input: (u8, &[u8])| {
     let mut client = Client::new(now, ClientSettings::default(), Tracer::off());
     let mut out = SendBuf::new();
     for mut piece in bytes.chunks(usize::from(size).max(1)) {
-        if client.room() > 0 {
+        if client.available_streams() > 0 {
             let head = RequestHead::get(Scheme::Http, "h", "/");
             client.request(now, &head, Fin::Last).expect("there is room");
             client.poll_transmit(now, &mut out, 1000);

@@ -111,7 +111,7 @@ fn requests(messages: u32, mut client: Box<dyn ClientConnection>) -> Outcome<Dur
                 }
             }
             bytes.clear();
-            if echoed == PAYLOAD.len() && client.room() > 0 {
+            if echoed == PAYLOAD.len() && client.available_streams() > 0 {
                 break;
             }
         }

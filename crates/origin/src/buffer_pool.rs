@@ -14,8 +14,7 @@ const EXCHANGES: usize = 32;
 /// Buffers that no connection needs just now, those used last on top.
 #[derive(Debug, Default)]
 pub(crate) struct BufferPool {
-    #[expect(clippy::vec_box, reason = "what changes hands is the address")]
-    pub(crate) requests: Vec<Box<h1::Room>>,
+    pub(crate) requests: h1::BufferPool,
     exchanges: Vec<VecDeque<Exchange>>,
 }
 
@@ -30,16 +29,7 @@ impl BufferPool {
     }
 
     /// Takes back what a connection does not need any more.
-    pub(crate) fn take_back(
-        &mut self,
-        requests: Option<Box<h1::Room>>,
-        exchanges: &mut VecDeque<Exchange>,
-    ) {
-        if let Some(buffers) = requests
-            && self.requests.len() < WAITING
-        {
-            self.requests.push(buffers);
-        }
+    pub(crate) fn take_back(&mut self, exchanges: &mut VecDeque<Exchange>) {
         let list = std::mem::take(exchanges);
         if self.exchanges.len() < WAITING && (1..=EXCHANGES).contains(&list.capacity()) {
             debug_assert!(list.is_empty(), "exchanges that are under way stay");

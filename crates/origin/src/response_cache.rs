@@ -79,7 +79,7 @@ impl CachedResponse {
             _ => {
                 let mut head = make(&self.fields);
                 head.fields.push(b"content-length", self.length.to_string().as_bytes());
-                head.fields.seal();
+                head.fields.validate();
                 let head = Rc::new(head);
                 *kept = Some((second, Rc::clone(&head)));
                 head
@@ -191,6 +191,6 @@ mod tests {
         let first = cached.head(7, make);
         assert!(Rc::ptr_eq(&first, &cached.head(7, make)));
         assert!(!Rc::ptr_eq(&first, &cached.head(8, make)));
-        assert_eq!(first.fields.sealed().and_then(|seal| seal.content_length()), Some(5));
+        assert_eq!(first.fields.validated().and_then(|fields| fields.content_length()), Some(5));
     }
 }

@@ -59,7 +59,7 @@ impl Session {
     /// Requests may come: takes buffers for them, where it has none.
     pub(crate) fn borrow_buffers(&mut self, machine: &mut ServerMachine, shared: &mut Shared) {
         if self.exchanges.is_empty() {
-            machine.lend(&mut shared.buffers.requests);
+            machine.take_buffers(&mut shared.buffers.requests);
             shared.buffers.lend(&mut self.exchanges);
         }
     }
@@ -67,7 +67,8 @@ impl Session {
     /// Gives them back where no request is under way.
     pub(crate) fn return_buffers(&mut self, machine: &mut ServerMachine, shared: &mut Shared) {
         if self.exchanges.is_empty() {
-            shared.buffers.take_back(machine.give_back(), &mut self.exchanges);
+            machine.return_buffers(&mut shared.buffers.requests);
+            shared.buffers.take_back(&mut self.exchanges);
         }
     }
 

@@ -71,7 +71,7 @@ fn exchange<C: ClientConnection, S: ServerConnection>(
     let (mut asked, mut answered, mut out) = (0, 0, SendBuf::new());
     let begin = cpu();
     while answered < MESSAGES {
-        while asked < MESSAGES && asked - answered < AT_ONCE && client.room() > 0 {
+        while asked < MESSAGES && asked - answered < AT_ONCE && client.available_streams() > 0 {
             client.request(NOW, &request(asked), Fin::Last).expect("there is room");
             asked += 1;
         }

@@ -13,7 +13,6 @@
 
 use crate::error::{Error, Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead, Status};
-use crate::prepared::Prepared;
 use crate::schedule::Priority;
 use bytes::Bytes;
 use endpoint::SendBuf;
@@ -140,9 +139,9 @@ pub trait Connection {
     /// When to call `handle_timeout`; None for never.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// Appends bytes to send to `out`, about `room` at most (a frame is never cut for it). Body bytes
-    /// are chosen frame by frame by the scheduler.
-    fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, room: usize);
+    /// Appends about `limit` bytes to send to `out`; a frame is never cut for the limit. The scheduler
+    /// chooses body bytes frame by frame.
+    fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, limit: usize);
 
     /// Whether `poll_transmit` would give something now.
     fn wants_transmit(&self) -> bool;
@@ -176,12 +175,12 @@ pub trait Connection {
     fn state(&self) -> ConnectionState;
 }
 
-/// An answer that has the very head of the one before it.
+/// A whole response whose head equals the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repeated {
-    /// Whose answer it is.
+    /// Its stream.
     pub stream: StreamId,
-    /// What that head says.
+    /// Its status.
     pub status: Status,
     /// Bytes of its body.
     pub body: usize,
@@ -189,39 +188,42 @@ pub struct Repeated {
 
 /// The client's side.
 pub trait ClientConnection: Connection {
-    /// Asks. With `Fin::Last` there is no body; else `send` follows.
+    /// Sends a request. With `Fin::Last` it has no body; else `send` follows. A request that is repeated
+    /// costs less where its fields were validated ([`Fields::validate`]).
     fn request(&mut self, now: Instant, head: &RequestHead, fin: Fin) -> Result<StreamId, Refused>;
-
-    /// Asks what was prepared: the same as `request` with its head and end, for less work where there is less to do.
-    fn request_prepared(&mut self, now: Instant, prepared: &Prepared) -> Result<StreamId, Refused> {
-        self.request(now, prepared.head(), prepared.fin())
-    }
-
-    /// Takes a whole answer off the front of `input` where it has the very head of the one before it: whoever only counts
-    /// is spared its events. None where there is none such, or it is more than bytes to the one request under way;
-    /// then nothing is taken.
-    fn take_repeated(&mut self, _now: Instant, _input: &mut &[u8]) -> Option<Repeated> {
-        None
-    }
-
-    /// Gives back a head that an event brought, once it has been looked at: the next one is read into its room.
-    fn recycle(&mut self, _head: ResponseHead) {}
 
     /// How many further requests may be made right now: 1 or 0 for HTTP/1.1, what the peer's limit on
     /// concurrent streams leaves for the multiplexed protocols, 0 once draining.
-    fn room(&self) -> usize;
+    fn available_streams(&self) -> usize;
 
-    /// Where the bytes that come next are certainly this stream's body and nothing else: how many of them. Who
-    /// receives may then put them where they belong without showing them, and says so by `skip_body`. A
-    /// protocol that frames its bodies has no such bytes.
-    fn plain_body(&self) -> Option<(StreamId, u64)> {
+    /// Gives back the head of an event: the next one reuses its buffers.
+    fn recycle(&mut self, _head: ResponseHead) {}
+
+    /// Body bytes may bypass the connection; None for a protocol that frames its bodies.
+    fn direct_receive(&mut self) -> Option<&mut dyn DirectReceive> {
         None
     }
 
-    /// So many of the bytes that `plain_body` told were received elsewhere; tells whether the body is whole now.
-    fn skip_body(&mut self, _now: Instant, _bytes: u64) -> Fin {
-        Fin::More
+    /// Responses may be counted without events; None for a protocol that has no fast path for it.
+    fn count_only(&mut self) -> Option<&mut dyn CountOnly> {
+        None
     }
+}
+
+/// Receiving body bytes straight into their destination.
+pub trait DirectReceive {
+    /// The stream whose body the next bytes are, and how many; None where they may be anything else.
+    fn expected_body(&self) -> Option<(StreamId, u64)>;
+
+    /// Counts that many of those bytes as received. Tells whether the body is whole.
+    fn body_received(&mut self, now: Instant, bytes: u64) -> Fin;
+}
+
+/// Counting responses whose content nobody reads.
+pub trait CountOnly {
+    /// Fast path: consumes a complete response whose head equals the previous one. Returns None and
+    /// consumes nothing otherwise.
+    fn take_repeated(&mut self, now: Instant, input: &mut &[u8]) -> Option<Repeated>;
 }
 
 /// The server's side.
@@ -236,6 +238,6 @@ pub trait ServerConnection: Connection {
     /// the client's settings forbid it. The caller then `respond`s on the stream that it gives.
     fn promise(&mut self, parent: StreamId, head: &RequestHead) -> Result<StreamId, Refused>;
 
-    /// Takes the head of a request that is over: its room serves the next one.
+    /// Gives back the head of a request that is over: the next one reuses its buffers.
     fn recycle(&mut self, _head: RequestHead) {}
 }

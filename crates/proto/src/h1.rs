@@ -43,8 +43,7 @@ mod server;
 mod settings;
 
 pub use client::Client;
-pub(crate) use client::Written;
-pub use server::{Room, Server};
+pub use server::{BufferPool, Server};
 pub use settings::{ClientSettings, Expect, KeepAlive, ServerSettings};
 pub use wire::h1::Limits;
 

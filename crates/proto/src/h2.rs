@@ -22,23 +22,19 @@
 //! # Ok::<(), proto::Refused>(())
 //! ```
 
-mod block;
+mod cache;
 mod client;
-mod command;
-mod connection;
-mod data;
+mod codec;
+mod framing;
 mod head;
 mod head_out;
-mod known;
-mod lifecycle;
+mod headers;
 mod priority;
 mod receive;
-mod repeated;
 mod server;
 mod settings;
 #[cfg(test)]
 mod tests;
-mod transmit;
 
 pub use crate::multiplex::guard::{Allowance, Limits};
 pub use crate::multiplex::timers::KeepAlive;

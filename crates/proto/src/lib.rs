@@ -29,16 +29,15 @@ pub mod h2;
 mod id_map;
 mod message;
 mod multiplex;
-mod prepared;
 pub mod schedule;
 pub mod spdy;
 pub mod ws;
 
 pub use connection::{
-    ClientConnection, Connection, ConnectionState, Event, Fin, Repeated, ServerConnection, StreamId,
+    ClientConnection, Connection, ConnectionState, CountOnly, DirectReceive, Event, Fin, Repeated,
+    ServerConnection, StreamId,
 };
 pub use error::{Error, Misuse, Refused, Scope};
 pub use id_map::{IdHasher, IdMap};
 pub use message::{Method, RequestHead, ResponseHead, Scheme, Status};
-pub use prepared::Prepared;
 pub use wire::{Field, Fields};

@@ -154,12 +154,12 @@ pub struct RequestHead {
 }
 
 impl RequestHead {
-    /// Bytes of room that it holds.
-    pub(crate) fn room(&self) -> usize {
-        self.path.capacity() + self.authority.capacity() + self.fields.room()
+    /// Bytes that its buffers hold, filled or not.
+    pub(crate) fn capacity(&self) -> usize {
+        self.path.capacity() + self.authority.capacity() + self.fields.capacity()
     }
 
-    /// Becomes the same as `other`, in the room that it has.
+    /// Becomes the same as `other`, in its own buffers.
     pub(crate) fn copy_from(&mut self, other: &Self) {
         self.method.clone_from(&other.method);
         self.scheme = other.scheme;

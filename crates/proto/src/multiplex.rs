@@ -1,13 +1,21 @@
-//! What the protocols that multiplex have in common: the life and the table of streams, credit, queued
-//! bodies, allowances, timers, and cutting bytes into frames. The one rule: nothing here knows what is
-//! in a frame.
+//! What the protocols that multiplex have in common: [`session::Session`] and the types that it is
+//! made of. The one rule: nothing here knows what is in a frame. A protocol brings that as a
+//! [`framing::Framing`].
 
-pub(crate) mod control;
+pub(crate) mod draining;
+pub(crate) mod events;
 pub(crate) mod flow;
+pub(crate) mod framing;
 pub(crate) mod guard;
+pub(crate) mod log;
+pub(crate) mod outbox;
 pub(crate) mod outgoing;
 pub(crate) mod reader;
 pub(crate) mod role;
+pub(crate) mod send_order;
+pub(crate) mod session;
 pub(crate) mod state;
+pub(crate) mod status;
+pub(crate) mod stream;
 pub(crate) mod streams;
 pub(crate) mod timers;

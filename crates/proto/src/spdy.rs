@@ -23,22 +23,18 @@
 //! # Ok::<(), proto::Refused>(())
 //! ```
 
-mod block;
 mod client;
-mod command;
-mod connection;
-mod data;
+mod framing;
 mod head;
 mod head_out;
-mod lifecycle;
+mod headers;
 mod priority;
+mod pushes;
 mod receive;
 mod server;
-mod session;
 mod settings;
 #[cfg(test)]
 mod tests;
-mod transmit;
 
 pub use crate::multiplex::guard::{Allowance, Limits};
 pub use crate::multiplex::timers::KeepAlive;

@@ -234,7 +234,7 @@ fn nginx_answers_many_requests_on_one_connection() {
     let answer = fetcher.fetch(&head, None);
     assert_eq!((answer.status, answer.body.len()), (304, 0));
     let missing = fetcher.fetch(&nginx.head("/none"), None);
-    assert_eq!((missing.status, fetcher.room()), (404, 1));
+    assert_eq!((missing.status, fetcher.available_streams()), (404, 1));
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn nginx_takes_uploads_of_either_framing_and_says_a_hundred() {
         let answer = fetcher.fetch(&head, Some(body.clone()));
         assert!(matches!(answer.status, 201 | 204), "{answer:?}");
         assert_eq!(answer.informed, informed);
-        assert_eq!(fetcher.room(), 1);
+        assert_eq!(fetcher.available_streams(), 1);
     }
 }
 
@@ -266,9 +266,9 @@ fn nginx_closes_when_either_side_says_so() {
     let nginx = Nginx::start("nginx-closes");
     let mut fetcher = Fetcher::connect(nginx.address, ClientSettings::default());
     assert_eq!(fetcher.fetch(&nginx.head("/close/small.html"), None).body, pattern(1_000));
-    assert_eq!(fetcher.room(), 0);
+    assert_eq!(fetcher.available_streams(), 0);
     let settings = ClientSettings { keep_alive: KeepAlive::Off, ..ClientSettings::default() };
     let mut fetcher = Fetcher::connect(nginx.address, settings);
     let answer = fetcher.fetch(&nginx.head("/chunked/small.html"), None);
-    assert_eq!((answer.body, fetcher.room()), (pattern(1_000), 0));
+    assert_eq!((answer.body, fetcher.available_streams()), (pattern(1_000), 0));
 }

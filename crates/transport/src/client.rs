@@ -107,7 +107,7 @@ impl Role for Client {
         now: Instant,
         input: &mut &[u8],
     ) -> Option<Repeated> {
-        machine.take_repeated(now, input)
+        machine.count_only()?.take_repeated(now, input)
     }
 }
 
@@ -125,17 +125,18 @@ impl Connection<Client> {
     }
 
     /// Direct receive: where the bytes that come next on the socket are certainly this stream's body and nothing else,
-    /// how many of them. The driver may then receive them where they belong, and tells by `skip_body`.
-    pub fn plain_body(&self) -> Option<(StreamId, u64)> {
+    /// how many of them. The driver may then receive them where they belong, and tells by `body_received`.
+    pub fn expected_body(&mut self) -> Option<(StreamId, u64)> {
         if self.is_secured() {
             return None;
         }
-        self.ready_machine()?.plain_body()
+        self.machine()?.direct_receive()?.expected_body()
     }
 
-    /// So many of the bytes that `plain_body` told were received elsewhere; tells whether the body is whole now.
-    pub fn skip_body(&mut self, now: Instant, bytes: u64) -> Fin {
+    /// So many of the bytes that `expected_body` told were received elsewhere; tells whether the body is whole now.
+    pub fn body_received(&mut self, now: Instant, bytes: u64) -> Fin {
         self.count_received(bytes);
-        self.machine().map_or(Fin::More, |machine| machine.skip_body(now, bytes))
+        let direct = self.machine().and_then(proto::ClientConnection::direct_receive);
+        direct.map_or(Fin::More, |direct| direct.body_received(now, bytes))
     }
 }

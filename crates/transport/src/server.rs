@@ -69,13 +69,11 @@ pub trait ServerProtocol: ServerConnection {
         false
     }
 
-    /// Requests may come: takes buffers for them, where it has none.
-    fn lend(&mut self, _buffers: &mut Vec<Box<h1::Room>>) {}
+    /// Requests may come: it takes buffers for them, where it has none.
+    fn take_buffers(&mut self, _pool: &mut h1::BufferPool) {}
 
-    /// No request is under way: gives its buffers back, where it can do without.
-    fn give_back(&mut self) -> Option<Box<h1::Room>> {
-        None
-    }
+    /// It gives the buffers back, where no request is under way.
+    fn return_buffers(&mut self, _pool: &mut h1::BufferPool) {}
 
     /// Queues a file's part where the protocol sends a body's bytes as they are; None where it does not.
     fn send_file(
@@ -101,12 +99,12 @@ impl ServerProtocol for h1::Server {
         self.wants_shutdown()
     }
 
-    fn lend(&mut self, buffers: &mut Vec<Box<h1::Room>>) {
-        self.lend(buffers);
+    fn take_buffers(&mut self, pool: &mut h1::BufferPool) {
+        self.take_buffers(pool);
     }
 
-    fn give_back(&mut self) -> Option<Box<h1::Room>> {
-        self.give_back()
+    fn return_buffers(&mut self, pool: &mut h1::BufferPool) {
+        self.return_buffers(pool);
     }
 
     fn send_file(

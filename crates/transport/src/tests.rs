@@ -360,11 +360,11 @@ fn bytes_of_a_body_may_be_received_elsewhere_in_the_clear_only() {
             let kept = if secured { bytes.len() } else { bytes.len() - 10 };
             pair.near.handle_bytes(NOW, &bytes[..kept], &mut pair.asker).unwrap();
         }
-        let left = pair.near.plain_body().map(|(_, left)| left);
+        let left = pair.near.expected_body().map(|(_, left)| left);
         assert_eq!(left, (!secured).then_some(10));
         if !secured {
-            assert_eq!(pair.near.skip_body(NOW, 4), Fin::More);
-            assert_eq!(pair.near.skip_body(NOW, 6), Fin::Last);
+            assert_eq!(pair.near.body_received(NOW, 4), Fin::More);
+            assert_eq!(pair.near.body_received(NOW, 6), Fin::Last);
             assert_eq!(pair.near.traffic().received, pair.far.traffic().sent);
         }
     }

@@ -1,7 +1,7 @@
-//! An ordered list of header fields in one buffer: no allocation a field, and `clear` keeps the room.
+//! An ordered list of header fields in one buffer: no allocation a field, and `clear` keeps the buffer.
 //!
-//! A list that is sent many times can be sealed: its characters are checked once, its HTTP/1.1 lines stand ready, and
-//! an HPACK encoder knows it again.
+//! A list that is sent many times can be validated once: its characters are checked then, its HTTP/1.1 lines are
+//! written, and an HTTP/2 connection recognises it.
 
 use crate::h1;
 use std::fmt;
@@ -15,18 +15,18 @@ const FIELD_OVERHEAD: usize = 32;
 pub struct Fields {
     text: Vec<u8>,
     entries: Vec<Entry>,
-    seal: Option<Arc<Seal>>,
+    validated: Option<Arc<ValidatedFields>>,
 }
 
-/// What is known of a list that has not changed since [`Fields::seal`]: every name is a token in lower case, every
-/// value may stand in a line, and no field belongs to one connection.
+/// What [`Fields::validate`] found out about a list: every name is a token in lower case, every value may stand in a
+/// line, and no field belongs to one connection.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Seal {
+pub struct ValidatedFields {
     lines: Box<[u8]>,
     content_length: Option<u64>,
 }
 
-impl Seal {
+impl ValidatedFields {
     /// The fields as HTTP/1.1 writes them.
     pub fn lines(&self) -> &[u8] {
         &self.lines
@@ -72,12 +72,16 @@ impl Fields {
         Self::default()
     }
 
-    /// No fields, with room for so many, and for so many bytes of names and values.
+    /// No fields, with capacity for so many, and for so many bytes of names and values.
     pub fn with_capacity(fields: usize, bytes: usize) -> Self {
-        Self { text: Vec::with_capacity(bytes), entries: Vec::with_capacity(fields), seal: None }
+        Self {
+            text: Vec::with_capacity(bytes),
+            entries: Vec::with_capacity(fields),
+            validated: None,
+        }
     }
 
-    /// Makes room for so many more fields, and for so many more bytes of names and values.
+    /// Adds capacity for so many more fields, and for so many more bytes of names and values.
     pub fn reserve(&mut self, fields: usize, bytes: usize) {
         self.entries.reserve(fields);
         self.text.reserve(bytes);
@@ -90,7 +94,7 @@ impl Fields {
 
     /// Appends a field, with its mark.
     pub fn push_field(&mut self, field: Field<'_>) {
-        self.seal = None;
+        self.validated = None;
         let start = self.text.len() as u32;
         self.text.extend_from_slice(field.name);
         let name_end = self.text.len() as u32;
@@ -152,19 +156,19 @@ impl Fields {
     }
 
     /// Bytes that its buffers hold, filled or not.
-    pub fn room(&self) -> usize {
+    pub fn capacity(&self) -> usize {
         self.text.capacity() + self.entries.capacity() * std::mem::size_of::<Entry>()
     }
 
     /// Drops all fields and keeps the buffer.
     pub fn clear(&mut self) {
-        self.seal = None;
+        self.validated = None;
         self.text.clear();
         self.entries.clear();
     }
 
-    /// Seals the list until it changes. One that cannot be sent as it is by every protocol stays unsealed.
-    pub fn seal(&mut self) {
+    /// Validates the list, until it changes. One that not every protocol can send as it is stays as it was.
+    pub fn validate(&mut self) {
         let mut framing = h1::FramingFields::new();
         let mut lines = Vec::with_capacity(self.text.len() + self.entries.len() * 4);
         for field in self.iter() {
@@ -182,12 +186,12 @@ impl Fields {
             h1::put_field(&mut lines, field.name, field.value);
         }
         let content_length = framing.content_length();
-        self.seal = Some(Arc::new(Seal { lines: lines.into(), content_length }));
+        self.validated = Some(Arc::new(ValidatedFields { lines: lines.into(), content_length }));
     }
 
-    /// The seal, where the list has one and has not changed since.
-    pub fn sealed(&self) -> Option<&Arc<Seal>> {
-        self.seal.as_ref()
+    /// What `validate` found out, where it succeeded and the list has not changed since.
+    pub fn validated(&self) -> Option<&Arc<ValidatedFields>> {
+        self.validated.as_ref()
     }
 }
 
@@ -262,23 +266,23 @@ mod tests {
     }
 
     #[test]
-    fn a_seal_holds_until_the_list_changes() {
+    fn a_validation_holds_until_the_list_changes() {
         let mut fields = Fields::new().with("content-length", "5").with("etag", "\"a\"");
         let plain = fields.clone();
-        fields.seal();
-        let seal = fields.sealed().unwrap();
-        assert_eq!(seal.lines(), b"content-length: 5\r\netag: \"a\"\r\n");
-        assert_eq!(seal.content_length(), Some(5));
-        assert_eq!(fields, plain, "a seal is not part of the value");
+        fields.validate();
+        let validated = fields.validated().unwrap();
+        assert_eq!(validated.lines(), b"content-length: 5\r\netag: \"a\"\r\n");
+        assert_eq!(validated.content_length(), Some(5));
+        assert_eq!(fields, plain, "validation is not part of the value");
         fields.push(b"age", b"1");
-        assert_eq!(fields.sealed(), None);
+        assert_eq!(fields.validated(), None);
         fields.clear();
-        fields.seal();
-        assert_eq!(fields.sealed().map(|seal| seal.lines().len()), Some(0));
+        fields.validate();
+        assert_eq!(fields.validated().map(|validated| validated.lines().len()), Some(0));
     }
 
     #[test]
-    fn what_not_every_protocol_could_send_is_not_sealed() {
+    fn what_not_every_protocol_could_send_is_not_validated() {
         for (name, value) in [
             ("ETag", "x"),
             ("a", "b\r\nc: d"),
@@ -290,8 +294,8 @@ mod tests {
             ("", "x"),
         ] {
             let mut fields = Fields::new().with(name, value);
-            fields.seal();
-            assert_eq!(fields.sealed(), None, "{name}: {value:?}");
+            fields.validate();
+            assert_eq!(fields.validated(), None, "{name}: {value:?}");
         }
     }
 

@@ -23,7 +23,7 @@ mod integer;
 mod static_table;
 
 pub use decoder::Decoder;
-pub use encoder::{Encoder, Era, plain_size};
+pub use encoder::{Encoder, TableVersion, plain_size};
 
 use std::fmt;
 

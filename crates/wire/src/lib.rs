@@ -21,4 +21,4 @@ pub mod quic;
 pub mod spdy;
 pub mod ws;
 
-pub use fields::{Field, Fields, Seal, is_lower_name};
+pub use fields::{Field, Fields, ValidatedFields, is_lower_name};

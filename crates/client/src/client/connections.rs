@@ -234,7 +234,8 @@ impl<W: Work> Client<W> {
     pub(super) fn tell_pool(&mut self, exchanges: &Exchanges, machine: &mut ClientMachine) {
         let state = match machine.state() {
             ConnectionState::Open => {
-                let available = if exchanges.awaits_drained() { 0 } else { machine.room() };
+                let available =
+                    if exchanges.awaits_drained() { 0 } else { machine.available_streams() };
                 let load = if exchanges.streams.is_empty() { Load::Idle } else { Load::Busy };
                 MemberState::Open { available, load }
             }

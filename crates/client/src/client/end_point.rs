@@ -51,7 +51,7 @@ impl<W: Work> EndPoint for Client<W> {
         if connection.is_closing() || self.config.longest_body.is_some() {
             return None;
         }
-        let (stream, left) = connection.transport.plain_body()?;
+        let (stream, left) = connection.transport.expected_body()?;
         let id = connection.exchanges.fetch(stream)?;
         self.fetches.contains_key(&id).then(|| self.work.poll_buffer(id, left))?
     }

@@ -141,8 +141,8 @@ impl<W: Work> Client<W> {
         bytes: usize,
     ) {
         let PooledConnection { transport, exchanges, .. } = connection;
-        let Some((stream, _)) = transport.plain_body() else { return };
-        let fin = transport.skip_body(now, bytes as u64);
+        let Some((stream, _)) = transport.expected_body() else { return };
+        let fin = transport.body_received(now, bytes as u64);
         if let Some(id) = exchanges.fetch(stream)
             && let Some(fetch) = self.fetches.get_mut(&id)
         {

@@ -13,7 +13,7 @@ use endpoint::SendBuf;
 use events::Echoes;
 use pending::PendingRequests;
 use proto::ws::MessageKind;
-use proto::{ConnectionState, Fin, Prepared, Refused, Status, StreamId};
+use proto::{ConnectionState, Fin, Refused, RequestHead, Status, StreamId};
 use std::time::Duration;
 use trace::Tracer;
 use transport::{Client, Connection, Timings};
@@ -71,7 +71,7 @@ pub(super) struct LoadConnection {
 /// What a request is made of.
 #[derive(Debug)]
 pub(super) enum PreparedRequest {
-    Http { prepared: Box<Prepared>, body: Bytes },
+    Http { head: Box<RequestHead>, fin: Fin, body: Bytes },
     Echo { message: Bytes },
 }
 
@@ -172,7 +172,7 @@ impl LoadConnection {
             Some(echoes) => echoes.over.is_none() && echoes.stream.takes_messages(),
             None => {
                 let machine = self.transport().and_then(Connection::ready_machine);
-                machine.is_some_and(|machine| machine.room() > 0)
+                machine.is_some_and(|machine| machine.available_streams() > 0)
             }
         }
     }
@@ -188,10 +188,10 @@ impl LoadConnection {
         request.begun = now;
         let machine = self.transport.as_mut().and_then(Connection::machine);
         let stream = match (machine, &mut self.echoes, prepared) {
-            (Some(machine), None, PreparedRequest::Http { prepared, body }) => {
-                match machine.request_prepared(now, prepared) {
+            (Some(machine), None, PreparedRequest::Http { head, fin, body }) => {
+                match machine.request(now, head, *fin) {
                     Ok(stream) => {
-                        if prepared.fin() == Fin::More {
+                        if *fin == Fin::More {
                             // Refused where the connection is over, which comes as an event.
                             let _over = machine.send(stream, body.clone(), Fin::Last);
                         }

@@ -18,7 +18,7 @@ use crate::profile;
 use crate::transport_choice::connection_settings;
 use bytes::Bytes;
 use endpoint::Action;
-use proto::{Fin, Prepared, RequestHead};
+use proto::{Fin, RequestHead};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
@@ -319,6 +319,7 @@ fn prepare(plan: &LoadPlan, target: &super::plan::Target) -> PreparedRequest {
             if !body.is_empty() {
                 fields.push(b"content-length", body.len().to_string().as_bytes());
             }
+            fields.validate();
             let head = RequestHead {
                 method: method.clone(),
                 scheme: profile::scheme(scheme),
@@ -328,8 +329,7 @@ fn prepare(plan: &LoadPlan, target: &super::plan::Target) -> PreparedRequest {
                 fields,
             };
             let fin = if body.is_empty() { Fin::Last } else { Fin::More };
-            let prepared = Box::new(Prepared::new(head, fin));
-            PreparedRequest::Http { prepared, body: Bytes::clone(body) }
+            PreparedRequest::Http { head: Box::new(head), fin, body: Bytes::clone(body) }
         }
     }
 }

@@ -10,16 +10,14 @@ use super::head::{self, CLIENT_CODE};
 use super::outgoing::{Hold, Outgoing};
 use super::settings::{ClientSettings, KeepAlive};
 use crate::connection::{
-    ClientConnection, Connection, ConnectionState, Event, Fin, Repeated, StreamId,
+    ClientConnection, Connection, ConnectionState, CountOnly, DirectReceive, Event, Fin, StreamId,
 };
 use crate::error::{Error, Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead};
-use crate::prepared::Prepared;
 use crate::schedule::Priority;
 use bytes::Bytes;
 use endpoint::SendBuf;
-pub(crate) use plan::Written;
-use plan::{Asked, RequestPlan, expects_continue};
+use plan::{Asked, RequestPlan, WrittenRequest, expects_continue};
 use std::collections::VecDeque;
 use trace::{HeaderBytes, Tracer};
 use unit::Instant;
@@ -35,8 +33,11 @@ pub struct Client {
     exchange: Option<Exchange>,
     /// What the exchange that ended last has left, for the next.
     spare: Outgoing,
-    /// Room of fields that the caller has given back.
-    room: Fields,
+    /// Fields that the caller has given back, for their buffers.
+    spare_fields: Fields,
+    /// The request that was written last, where its fields were validated.
+    written: Option<Box<WrittenRequest>>,
+    /// The head that was read last.
     known: Option<Known>,
     /// The number of the next exchange.
     next: u64,
@@ -94,7 +95,8 @@ impl Client {
             tracer,
             exchange: None,
             spare: Outgoing::default(),
-            room: Fields::new(),
+            spare_fields: Fields::new(),
+            written: None,
             known: None,
             next: 0,
             unconsumed: 0,
@@ -111,7 +113,7 @@ impl Client {
         self.unconsumed < self.settings.body_window
     }
 
-    fn check_room(&self) -> Result<(), Refused> {
+    fn check_free(&self) -> Result<(), Refused> {
         if self.state != ConnectionState::Open || self.input == Input::Ended {
             return Err(Refused::Draining);
         }
@@ -230,21 +232,21 @@ impl Client {
     /// Reads a whole head, and tells its length. One that is byte for byte the one before it, as a server repeats it
     /// until its clock has gone on, is not read again.
     fn next_head(&mut self, input: &mut &[u8]) -> Result<Option<(usize, head::Response)>, Error> {
-        let room = std::mem::take(&mut self.room);
+        let spare = std::mem::take(&mut self.spare_fields);
         if self.reader.is_empty()
             && let Some(known) = &self.known
             && let Some(rest) = input.strip_prefix(&known.bytes[..])
         {
             *input = rest;
-            return Ok(Some((known.bytes.len(), known.response.again(room))));
+            return Ok(Some((known.bytes.len(), known.response.again(spare))));
         }
         let whole = self.reader.read(input).map_err(head::foreign)?;
         let Some(whole) = whole else {
-            self.room = room;
+            self.spare_fields = spare;
             return Ok(None);
         };
         let bytes = self.reader.bytes(whole);
-        let response = head::read_response(bytes, room)?;
+        let response = head::read_response(bytes, spare)?;
         let length = bytes.len();
         if length <= LONGEST_KNOWN {
             let known = self.known.get_or_insert_with(Known::default);
@@ -380,10 +382,10 @@ impl Connection for Client {
         self.continue_by
     }
 
-    fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, room: usize) {
+    fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, limit: usize) {
         let stream = self.stream();
         let Some(exchange) = &mut self.exchange else { return };
-        let moved = exchange.out.transmit(out, room);
+        let moved = exchange.out.transmit(out, limit);
         self.headers.sent.count(moved.head, moved.head);
         for (frame, length) in [("HEADERS", moved.head), ("DATA", moved.body)] {
             if length > 0 {
@@ -466,41 +468,47 @@ impl ClientConnection for Client {
         head: &RequestHead,
         fin: Fin,
     ) -> Result<StreamId, Refused> {
-        self.check_room()?;
-        let plan = RequestPlan::new(head, fin).map_err(Refused::Unsendable)?;
+        self.check_free()?;
         let keep_alive = self.settings.keep_alive;
-        let waits = expects_continue(&head.fields);
-        Ok(self.begin(&plan, waits, |out| plan.write(head, keep_alive, out)))
-    }
-
-    fn request_prepared(&mut self, now: Instant, prepared: &Prepared) -> Result<StreamId, Refused> {
-        if self.settings.keep_alive == KeepAlive::Off {
-            // Each such request says that it is the last.
-            return self.request(now, prepared.head(), prepared.fin());
+        // Without keep-alive each request says that it is the last.
+        if head.fields.validated().is_none() || keep_alive == KeepAlive::Off {
+            let plan = RequestPlan::new(head, fin).map_err(Refused::Unsendable)?;
+            let waits = expects_continue(&head.fields);
+            return Ok(self.begin(&plan, waits, |out| plan.write(head, keep_alive, out)));
         }
-        self.check_room()?;
-        let written = prepared.http1().map_err(Refused::Unsendable)?;
+        let written = match self.written.take() {
+            Some(written) if written.is_of(head, fin) => written,
+            _ => Box::new(WrittenRequest::new(head, fin).map_err(Refused::Unsendable)?),
+        };
         let put = |out: &mut Vec<u8>| out.extend_from_slice(&written.bytes);
-        Ok(self.begin(&written.plan, written.expects_continue, put))
-    }
-
-    fn take_repeated(&mut self, now: Instant, input: &mut &[u8]) -> Option<Repeated> {
-        self.take_whole(now, input)
+        let stream = self.begin(&written.plan, written.expects_continue, put);
+        self.written = Some(written);
+        Ok(stream)
     }
 
     fn recycle(&mut self, head: ResponseHead) {
-        self.room = head.fields;
-        self.room.clear();
+        self.spare_fields = head.fields;
+        self.spare_fields.clear();
     }
 
-    fn room(&self) -> usize {
+    fn available_streams(&self) -> usize {
         let is_free = self.state == ConnectionState::Open
             && self.exchange.is_none()
             && self.input == Input::Open;
         usize::from(is_free)
     }
 
-    fn plain_body(&self) -> Option<(StreamId, u64)> {
+    fn direct_receive(&mut self) -> Option<&mut dyn DirectReceive> {
+        Some(self)
+    }
+
+    fn count_only(&mut self) -> Option<&mut dyn CountOnly> {
+        Some(self)
+    }
+}
+
+impl DirectReceive for Client {
+    fn expected_body(&self) -> Option<(StreamId, u64)> {
         match &self.exchange {
             Some(Exchange { response: Response::Body(Incoming::Exactly(left)), .. })
                 if self.events.is_empty() =>
@@ -511,7 +519,7 @@ impl ClientConnection for Client {
         }
     }
 
-    fn skip_body(&mut self, now: Instant, bytes: u64) -> Fin {
+    fn body_received(&mut self, now: Instant, bytes: u64) -> Fin {
         let stream = self.stream().0;
         let Some(Exchange { response: Response::Body(Incoming::Exactly(left)), .. }) =
             &mut self.exchange

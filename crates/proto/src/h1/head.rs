@@ -44,7 +44,7 @@ pub(super) struct Response {
 }
 
 impl Response {
-    /// The same once more, in the room of `fields`.
+    /// The same once more, in the buffers of `fields`.
     pub(super) fn again(&self, mut fields: Fields) -> Self {
         fields.copy_from(&self.head.fields);
         let head = ResponseHead { status: self.head.status, fields };
@@ -60,11 +60,11 @@ impl Default for Response {
 
 /// Reads a request head. The error's code is the status of the answer.
 ///
-/// `room` is an earlier head, whose buffers it takes over.
+/// `spare` is an earlier head, whose buffers it takes over.
 pub(super) fn read_request(
     bytes: &[u8],
     scheme: Scheme,
-    room: RequestHead,
+    spare: RequestHead,
 ) -> Result<Request, Error> {
     let mut scratch = h1::field_scratch();
     let parts = h1::parse_request(bytes, &mut scratch).map_err(broken)?;
@@ -72,7 +72,7 @@ pub(super) fn read_request(
     let mut framing = FramingFields::new();
     let mut host = None;
     let mut expect = None;
-    let mut fields = room.fields;
+    let mut fields = spare.fields;
     fields.clear();
     fields.reserve(parts.field_count(), bytes.len());
     for field in parts.fields() {
@@ -105,8 +105,8 @@ pub(super) fn read_request(
         head: RequestHead {
             method,
             scheme,
-            authority: copied(room.authority, authority),
-            path: copied(room.path, path),
+            authority: copied(spare.authority, authority),
+            path: copied(spare.path, path),
             protocol: None,
             fields,
         },
@@ -119,11 +119,11 @@ pub(super) fn read_request(
     })
 }
 
-/// `text` in the room of an earlier one.
-fn copied(mut room: String, text: &str) -> String {
-    room.clear();
-    room.push_str(text);
-    room
+/// A copy of `text` in `buffer`.
+fn copied(mut buffer: String, text: &str) -> String {
+    buffer.clear();
+    buffer.push_str(text);
+    buffer
 }
 
 /// RFC 9110 §10.1.1: 100-continue or nothing; an HTTP/1.0 client does not know what it says.
@@ -218,7 +218,7 @@ fn read_authority(bytes: &[u8]) -> Result<&str, Error> {
     if is_host && port.bytes().all(|b| b.is_ascii_digit()) { Ok(text) } else { Err(fault()) }
 }
 
-/// Reads a response head into the room of `fields`, which are empty.
+/// Reads a response head into `fields`, which are empty.
 pub(super) fn read_response(bytes: &[u8], mut fields: Fields) -> Result<Response, Error> {
     let mut scratch = h1::field_scratch();
     let parts = h1::parse_response(bytes, &mut scratch).map_err(foreign)?;

@@ -198,7 +198,7 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Appends trailers, where the framing has room for them, and ends the body.
+    /// Appends trailers, where the framing can carry them, and ends the body.
     pub(super) fn send_trailers(&mut self, fields: &Fields) -> Result<(), Misuse> {
         let framing = match self.stage {
             Stage::Body(framing) => framing,
@@ -228,11 +228,11 @@ impl Outgoing {
         }
     }
 
-    /// Moves about `room` bytes on.
-    pub(super) fn transmit(&mut self, out: &mut SendBuf, room: usize) -> Moved {
+    /// Moves about `limit` bytes on.
+    pub(super) fn transmit(&mut self, out: &mut SendBuf, limit: usize) -> Moved {
         let total = match self.hold {
-            Hold::Free => self.bytes.move_to(out, room),
-            Hold::AfterHead(left) => self.bytes.move_to(out, room.min(left)),
+            Hold::Free => self.bytes.move_to(out, limit),
+            Hold::AfterHead(left) => self.bytes.move_to(out, limit.min(left)),
         };
         self.moved += total as u64;
         if let Hold::AfterHead(left) = &mut self.hold {

@@ -1,10 +1,10 @@
 //! The server's side: requests read ahead up to a bound, answers sent in their order. The one rule:
 //! bytes go out for the oldest unfinished exchange alone.
 
+mod buffers;
 mod exchange;
 mod known;
 mod life;
-mod room;
 
 use super::body::{self, Incoming};
 use super::connection::{HeadReader, trace_closed, violation};
@@ -14,11 +14,12 @@ use crate::connection::{Connection, ConnectionState, Event, Fin, ServerConnectio
 use crate::error::{Error, Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead};
 use crate::schedule::Priority;
+pub use buffers::BufferPool;
+use buffers::Buffers;
 use bytes::Bytes;
 use endpoint::{FilePart, SendBuf};
 use exchange::Exchange;
 use life::{Phase, Timer};
-pub use room::Room;
 use std::collections::VecDeque;
 use trace::{HeaderBytes, Tracer};
 use unit::Instant;
@@ -35,7 +36,7 @@ pub struct Server {
     exchanges: VecDeque<Exchange>,
     first: u64,
     /// Its own, or lent.
-    room: Option<Box<Room>>,
+    buffers: Option<Box<Buffers>>,
     /// Bytes that came while no further request was taken.
     backlog: Vec<u8>,
     /// Body bytes given out and not consumed.
@@ -80,7 +81,7 @@ impl Server {
             receiving: Receiving::Head,
             exchanges: VecDeque::new(),
             first: 0,
-            room: None,
+            buffers: None,
             backlog: Vec::new(),
             unconsumed: 0,
             input: Input::Open,
@@ -118,28 +119,28 @@ impl Server {
         self.exchange(stream)?.out.send_file(part, fin)
     }
 
-    /// Lends it room, for as long as it has something to do. None is taken where it has some.
-    pub fn lend(&mut self, rooms: &mut Vec<Box<Room>>) {
-        if self.room.is_none()
-            && let Some(mut room) = rooms.pop()
+    /// Takes buffers for the requests that come, where it has none.
+    pub fn take_buffers(&mut self, pool: &mut BufferPool) {
+        if self.buffers.is_none()
+            && let Some(mut buffers) = pool.take()
         {
-            std::mem::swap(&mut self.exchanges, &mut room.exchanges);
-            self.room = Some(room);
+            std::mem::swap(&mut self.exchanges, &mut buffers.exchanges);
+            self.buffers = Some(buffers);
         }
     }
 
-    /// The room that it has, where no request is under way.
-    pub fn give_back(&mut self) -> Option<Box<Room>> {
-        if !self.exchanges.is_empty() {
-            return None;
+    /// Gives its buffers back, where no request is under way.
+    pub fn return_buffers(&mut self, pool: &mut BufferPool) {
+        if self.exchanges.is_empty()
+            && let Some(mut buffers) = self.buffers.take()
+        {
+            std::mem::swap(&mut self.exchanges, &mut buffers.exchanges);
+            pool.put(buffers);
         }
-        let mut room = self.room.take()?;
-        std::mem::swap(&mut self.exchanges, &mut room.exchanges);
-        Some(room)
     }
 
-    fn room(&mut self) -> &mut Room {
-        self.room.get_or_insert_with(Box::default)
+    fn buffers(&mut self) -> &mut Buffers {
+        self.buffers.get_or_insert_with(Box::default)
     }
 
     fn newest(&self) -> StreamId {
@@ -194,7 +195,7 @@ impl Server {
         };
         self.headers.received.count(length, length);
         let persists = request.persists && self.settings.keep_alive == KeepAlive::On;
-        let out = std::mem::take(&mut self.room().out);
+        let out = std::mem::take(&mut self.buffers().out);
         self.exchanges.push_back(Exchange::new(&request, persists, out));
         let stream = self.newest();
         self.tracer.emit(now, || trace::Event::FrameParsed {
@@ -221,17 +222,17 @@ impl Server {
     /// Reads a whole head, and tells its length.
     fn next_head(&mut self, input: &mut &[u8]) -> Result<Option<(usize, Request)>, Error> {
         let (scheme, limits) = (self.settings.scheme, self.settings.limits);
-        let room = self.room.get_or_insert_with(Box::default);
+        let buffers = self.buffers.get_or_insert_with(Box::default);
         if self.reader.is_empty()
-            && let Some(read) = room.known.read(input, (scheme, limits), &mut room.head)
+            && let Some(read) = buffers.known.read(input, (scheme, limits), &mut buffers.head)
         {
             return Ok(Some(read));
         }
         let Some(whole) = self.reader.read(input).map_err(head::broken)? else { return Ok(None) };
         let bytes = self.reader.bytes(whole);
-        let request = head::read_request(bytes, scheme, std::mem::take(&mut room.head));
+        let request = head::read_request(bytes, scheme, std::mem::take(&mut buffers.head));
         if let Ok(request) = &request {
-            room.known.keep(bytes, limits, request);
+            buffers.known.keep(bytes, limits, request);
         }
         let length = bytes.len();
         self.reader.restart();
@@ -369,8 +370,8 @@ impl Connection for Server {
         self.timer.deadline()
     }
 
-    fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, room: usize) {
-        let mut left = room;
+    fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, limit: usize) {
+        let mut left = limit;
         while let Some(exchange) = self.exchanges.front_mut() {
             if self.settings.expect == Expect::Automatic {
                 exchange.say_continue();
@@ -481,13 +482,13 @@ impl ServerConnection for Server {
     }
 
     fn recycle(&mut self, head: RequestHead) {
-        if head.room() <= KEEP {
-            self.room().head = head;
+        if head.capacity() <= KEEP {
+            self.buffers().head = head;
         }
     }
 }
 
-/// Bytes of a head whose room is kept.
+/// Bytes of a head whose buffers are kept.
 const KEEP: usize = 4 * 1024;
 
 impl Server {

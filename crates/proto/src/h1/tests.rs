@@ -1,8 +1,8 @@
 //! Tests of the machines: what they say and hear, as text.
 
+mod buffers;
 mod client;
 mod pair;
-mod room;
 
 mod server;
 mod smuggling;

@@ -2,6 +2,7 @@
 //! which ends the stream and not the connection (§8.1.1).
 
 use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
+use crate::multiplex::session::Received;
 use wire::{Field, Fields, is_lower_name};
 
 /// The rule that a head breaks.
@@ -37,33 +38,19 @@ pub(super) struct HeadReader {
     cookie: Vec<u8>,
     content_length: Option<u64>,
     fields: Fields,
-    /// Of an earlier request, for the texts of this one.
-    room: [String; 2],
+    /// Buffers of an earlier request, for the authority and path of this one.
+    buffers: [String; 2],
     regular: bool,
     malformed: Option<Malformed>,
 }
 
-/// A request, and the length that it announces for its body.
-#[derive(Debug)]
-pub(super) struct ReadRequest {
-    pub(super) head: RequestHead,
-    pub(super) content_length: Option<u64>,
-}
-
-/// A response, and the length that it announces for its body.
-#[derive(Debug)]
-pub(super) struct ReadResponse {
-    pub(super) head: ResponseHead,
-    pub(super) content_length: Option<u64>,
-}
-
 impl HeadReader {
     pub(super) fn new(kind: Kind) -> Self {
-        Self::in_room_of(RequestHead::default(), kind)
+        Self::with_buffers(RequestHead::default(), kind)
     }
 
-    /// The same, in the room of an earlier head.
-    pub(super) fn in_room_of(head: RequestHead, kind: Kind) -> Self {
+    /// The same, in the buffers of an earlier head.
+    pub(super) fn with_buffers(head: RequestHead, kind: Kind) -> Self {
         let RequestHead { authority, path, mut fields, .. } = head;
         fields.clear();
         Self {
@@ -78,7 +65,7 @@ impl HeadReader {
             cookie: Vec::new(),
             content_length: None,
             fields,
-            room: [authority, path],
+            buffers: [authority, path],
             regular: false,
             malformed: None,
         }
@@ -107,11 +94,11 @@ impl HeadReader {
             }
             (Kind::Request, b":scheme") => once(&mut self.scheme, scheme(value)?),
             (Kind::Request, b":authority") => {
-                let text = copied(&mut self.room[0], authority(value)?);
+                let text = copied(&mut self.buffers[0], authority(value)?);
                 once(&mut self.authority, text)
             }
             (Kind::Request, b":path") => {
-                let text = copied(&mut self.room[1], path(value)?);
+                let text = copied(&mut self.buffers[1], path(value)?);
                 once(&mut self.path, text)
             }
             (Kind::Request, b":protocol") => {
@@ -167,7 +154,10 @@ impl HeadReader {
     }
 
     /// The request that the fields make.
-    pub(super) fn request(mut self, extended: ExtendedConnect) -> Result<ReadRequest, Malformed> {
+    pub(super) fn request(
+        mut self,
+        extended: ExtendedConnect,
+    ) -> Result<Received<RequestHead>, Malformed> {
         self.check()?;
         let method = self.method.take().ok_or(Malformed("RFC 9113 §8.3.1: :method is missing"))?;
         let scheme_and_path = match (&method, &self.protocol) {
@@ -196,7 +186,7 @@ impl HeadReader {
         let (scheme, path) = scheme_and_path;
         let (protocol, fields) = (self.protocol, self.fields);
         let head = RequestHead { method, scheme, authority, path, protocol, fields };
-        Ok(ReadRequest { head, content_length: self.content_length })
+        Ok(Received { head, content_length: self.content_length })
     }
 
     fn target(&mut self, method: &Method) -> Result<(Scheme, String), Malformed> {
@@ -210,14 +200,14 @@ impl HeadReader {
     }
 
     /// The response that the fields make.
-    pub(super) fn response(self) -> Result<ReadResponse, Malformed> {
+    pub(super) fn response(self) -> Result<Received<ResponseHead>, Malformed> {
         self.check()?;
         let status = self.status.ok_or(Malformed("RFC 9113 §8.3.2: :status is missing"))?;
         if status.code() == 101 {
             return Err(Malformed("RFC 9113 §8.6: there is no 101 in HTTP/2"));
         }
         let head = ResponseHead { status, fields: self.fields };
-        Ok(ReadResponse { head, content_length: self.content_length })
+        Ok(Received { head, content_length: self.content_length })
     }
 
     /// The trailers that the fields make.
@@ -270,15 +260,15 @@ fn status(value: &[u8]) -> Result<Status, Malformed> {
     Status::new(code).ok_or(rule)
 }
 
-/// ASCII without controls and spaces, as text.
-/// `text` in the room of an earlier one.
-fn copied(room: &mut String, text: &str) -> String {
-    let mut copy = std::mem::take(room);
+/// A copy of `text` in `buffer`.
+fn copied(buffer: &mut String, text: &str) -> String {
+    let mut copy = std::mem::take(buffer);
     copy.clear();
     copy.push_str(text);
     copy
 }
 
+/// ASCII without controls and spaces, as text.
 fn visible<'v>(value: &'v [u8], rule: &'static str) -> Result<&'v str, Malformed> {
     let text = std::str::from_utf8(value).ok().filter(|_| value.iter().all(u8::is_ascii_graphic));
     text.ok_or(Malformed(rule))

@@ -26,17 +26,19 @@ pub(super) fn check_request(head: &RequestHead, limit: u32) -> Result<(), Unsend
     if !visible(&head.authority) {
         return Err(Unsendable("an authority is visible ASCII"));
     }
-    let target = head.method.as_str().len() + head.authority.len() + head.path.len() + 150;
-    check_size(head.fields.list_size() + target, limit)?;
+    check_request_size(head, limit)?;
     check_fields(&head.fields)
+}
+
+/// Checks that a request is within `limit`.
+pub(super) fn check_request_size(head: &RequestHead, limit: u32) -> Result<(), Unsendable> {
+    let target = head.method.as_str().len() + head.authority.len() + head.path.len() + 150;
+    check_size(head.fields.list_size() + target, limit)
 }
 
 /// Checks that a response or trailers can be sent.
 pub(super) fn check_response(fields: &Fields, limit: u32) -> Result<(), Unsendable> {
     check_size(fields.list_size() + 42, limit)?;
-    if fields.sealed().is_some() {
-        return Ok(());
-    }
     check_fields(fields)
 }
 
@@ -48,6 +50,9 @@ fn check_size(size: usize, limit: u32) -> Result<(), Unsendable> {
 }
 
 fn check_fields(fields: &Fields) -> Result<(), Unsendable> {
+    if fields.validated().is_some() {
+        return Ok(());
+    }
     for field in fields.iter() {
         let name = if has_upper(field.name) {
             check_name(&field.name.to_ascii_lowercase())

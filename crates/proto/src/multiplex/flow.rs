@@ -1,5 +1,5 @@
-//! Credit, as HTTP/2 and SPDY count it: bytes that one side may still send. Nothing here knows
-//! frames, or whether a window is a stream's or the connection's.
+//! Flow control as HTTP/2 and SPDY have it: a window counts the bytes that one side may still send.
+//! Nothing here knows frames.
 
 /// RFC 9113 §6.9.1.
 const LARGEST: i64 = 0x7fff_ffff;
@@ -100,6 +100,81 @@ impl ReceiveWindow {
     #[cfg(test)]
     pub(crate) fn outstanding(self) -> i64 {
         self.size - self.available - self.dealt_with
+    }
+}
+
+/// Credit of a whole connection, both ways.
+#[derive(Debug)]
+pub(crate) enum ConnectionWindows {
+    /// The bytes of all streams together are counted (HTTP/2, SPDY/3.1).
+    Counted { receive: ReceiveWindow, send: SendWindow },
+    /// They are not (SPDY/3).
+    Uncounted,
+}
+
+impl ConnectionWindows {
+    /// Both sides begin with `initial` bytes; the peer has `receive` bytes once it has been told.
+    pub(crate) fn counted(initial: u32, receive: u32) -> Self {
+        let mut window = ReceiveWindow::new(initial);
+        window.resize(receive);
+        Self::Counted { receive: window, send: SendWindow::new(initial) }
+    }
+
+    /// Bytes that may be sent now.
+    pub(crate) fn available(&self) -> usize {
+        match self {
+            Self::Counted { send, .. } => send.available(),
+            Self::Uncounted => usize::MAX,
+        }
+    }
+
+    /// Counts what is sent.
+    pub(crate) fn take(&mut self, bytes: usize) {
+        if let Self::Counted { send, .. } = self {
+            send.take(bytes);
+        }
+    }
+
+    /// More credit.
+    pub(crate) fn add(&mut self, bytes: u32) -> Result<(), Overflow> {
+        match self {
+            Self::Counted { send, .. } => send.adjust(i64::from(bytes)),
+            Self::Uncounted => Ok(()),
+        }
+    }
+
+    /// Counts what arrived.
+    pub(crate) fn receive(&mut self, bytes: u32) -> Result<(), Exceeded> {
+        match self {
+            Self::Counted { receive, .. } => receive.receive(bytes),
+            Self::Uncounted => Ok(()),
+        }
+    }
+
+    /// Counts what was dealt with; gives the increment to announce where it is time.
+    pub(crate) fn consume(&mut self, bytes: u32) -> Option<u32> {
+        match self {
+            Self::Counted { receive, .. } => receive.consume(bytes),
+            Self::Uncounted => None,
+        }
+    }
+
+    /// Bytes that the application still has.
+    #[cfg(test)]
+    pub(crate) fn outstanding(&self) -> i64 {
+        match self {
+            Self::Counted { receive, .. } => receive.outstanding(),
+            Self::Uncounted => 0,
+        }
+    }
+
+    /// What may be received and sent.
+    #[cfg(test)]
+    pub(crate) fn balances(&self) -> (i64, i64) {
+        match self {
+            Self::Counted { receive, send } => (receive.balance(), send.balance()),
+            Self::Uncounted => (0, 0),
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The sending half of a stream: body bytes that wait, how it ends, and its credit. Frame formats are
 //! not known here.
 
-use super::flow::SendWindow;
+use super::flow::{Overflow, SendWindow};
+use crate::connection::Fin;
 use bytes::Bytes;
 use endpoint::SendBuf;
 use std::collections::VecDeque;
@@ -20,16 +21,33 @@ pub(crate) enum Ending {
     Sent,
 }
 
+/// What is to be sent on a stream.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
-    pub(crate) window: SendWindow,
-    pub(crate) ending: Ending,
+    window: SendWindow,
+    ending: Ending,
     /// The first piece stands by itself: most bodies are one, and need no list.
     first: Bytes,
     rest: VecDeque<Bytes>,
     bytes: usize,
-    /// Whether the application waits to be told that there is room.
-    pub(crate) owes_writable: bool,
+    /// Whether the application waits for `Writable`.
+    owes_writable: bool,
+}
+
+/// What the next DATA frame carries.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Chunk {
+    pub(crate) size: usize,
+    pub(crate) fin: Fin,
+}
+
+/// What a DATA frame has changed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sent {
+    /// Whether nothing is queued any more.
+    pub(crate) drained: bool,
+    /// Whether the application is to be told to send more.
+    pub(crate) writable: bool,
 }
 
 impl Outgoing {
@@ -49,7 +67,7 @@ impl Outgoing {
         self.bytes
     }
 
-    pub(crate) fn push(&mut self, data: Bytes) {
+    pub(crate) fn push(&mut self, data: Bytes, fin: Fin) {
         if !data.is_empty() {
             self.bytes += data.len();
             if self.first.is_empty() {
@@ -58,10 +76,57 @@ impl Outgoing {
                 self.rest.push_back(data);
             }
         }
+        match fin {
+            Fin::Last => self.ending = Ending::Last,
+            Fin::More => self.owes_writable = true,
+        }
+    }
+
+    /// Sets how the stream ends.
+    pub(crate) fn end(&mut self, ending: Ending) {
+        self.ending = ending;
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.ending, Ending::Open)
+    }
+
+    /// Whether the last byte ends the stream.
+    pub(crate) fn ends_with_data(&self) -> bool {
+        matches!(self.ending, Ending::Last)
+    }
+
+    /// The end is sent now: gives how. None where the application has not ended it, or it was sent.
+    pub(crate) fn take_ending(&mut self) -> Option<Ending> {
+        if matches!(self.ending, Ending::Open | Ending::Sent) {
+            return None;
+        }
+        Some(std::mem::replace(&mut self.ending, Ending::Sent))
+    }
+
+    /// More credit, or less.
+    pub(crate) fn adjust(&mut self, by: i64) -> Result<(), Overflow> {
+        self.window.adjust(by)
+    }
+
+    /// The next DATA frame, of at most `limit` bytes.
+    pub(crate) fn chunk(&self, limit: usize) -> Chunk {
+        let size = self.bytes.min(self.window.available()).min(limit);
+        let last = size == self.bytes && self.ends_with_data();
+        Chunk { size, fin: if last { Fin::Last } else { Fin::More } }
+    }
+
+    /// Sends that frame's bytes. `low_water` bounds what is queued when the application is to send more.
+    pub(crate) fn send(&mut self, chunk: Chunk, out: &mut SendBuf, low_water: usize) -> Sent {
+        self.take(chunk.size, out);
+        self.window.take(chunk.size);
+        let writable = self.owes_writable && self.bytes < low_water;
+        self.owes_writable &= !writable;
+        Sent { drained: self.bytes == 0, writable }
     }
 
     /// Moves the first `bytes` bytes to `out`, by reference where they are many.
-    pub(crate) fn take(&mut self, bytes: usize, out: &mut SendBuf) {
+    fn take(&mut self, bytes: usize, out: &mut SendBuf) {
         let mut left = bytes.min(self.bytes);
         self.bytes -= left;
         while left > 0 {

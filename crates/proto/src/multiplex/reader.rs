@@ -1,10 +1,10 @@
 //! Cuts the bytes received into frame headers and whole payloads. What lies whole in the input is
 //! borrowed from it; only what arrives in pieces is copied. What a header says is not known here.
 
-/// Of a protocol whose frame headers have `N` bytes.
-#[derive(Debug)]
-pub(crate) struct Reader<const N: usize> {
-    header: [u8; N],
+/// Reads frames whose headers are `H`, an array of bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Reader<H> {
+    header: H,
     have: usize,
     partial: Vec<u8>,
 }
@@ -17,27 +17,24 @@ pub(crate) enum Payload<'i> {
     Gathered(Vec<u8>),
 }
 
-impl<const N: usize> Default for Reader<N> {
-    fn default() -> Self {
-        Self { header: [0; N], have: 0, partial: Vec::new() }
-    }
-}
-
-impl<const N: usize> Reader<N> {
+impl<H: AsMut<[u8]> + Copy> Reader<H> {
     /// The next frame header, once it is whole.
-    pub(crate) fn header(&mut self, input: &mut &[u8]) -> Option<[u8; N]> {
+    #[inline]
+    pub(crate) fn header(&mut self, input: &mut &[u8]) -> Option<H> {
         if self.have == 0
-            && let Some((header, rest)) = input.split_first_chunk()
+            && let Some((whole, rest)) = input.split_at_checked(size_of::<H>())
         {
+            self.header.as_mut().copy_from_slice(whole);
             *input = rest;
-            return Some(*header);
+            return Some(self.header);
         }
-        let take = input.len().min(N - self.have);
+        let header = self.header.as_mut();
+        let take = input.len().min(header.len() - self.have);
         let (head, rest) = input.split_at(take);
-        self.header[self.have..self.have + take].copy_from_slice(head);
+        header[self.have..self.have + take].copy_from_slice(head);
         *input = rest;
         self.have += take;
-        if self.have < N {
+        if self.have < header.len() {
             return None;
         }
         self.have = 0;
@@ -64,7 +61,7 @@ impl<const N: usize> Reader<N> {
         whole.then(|| Payload::Gathered(std::mem::take(&mut self.partial)))
     }
 
-    /// Takes the room of a payload back.
+    /// Takes a payload's buffer back.
     pub(crate) fn recycle(&mut self, mut payload: Vec<u8>) {
         payload.clear();
         self.partial = payload;

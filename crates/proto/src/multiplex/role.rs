@@ -1,6 +1,7 @@
-//! What makes a connection's coordinator a type of one role.
+//! What makes a session a public type of one role: the traits of `connection`, handed on to a field
+//! `session`.
 
-/// Implements the shared trait for a role's type with a field `core`.
+/// Implements what both roles share.
 macro_rules! impl_connection {
     ($role:ty) => {
         impl crate::connection::Connection for $role {
@@ -9,36 +10,36 @@ macro_rules! impl_connection {
                 now: unit::Instant,
                 input: &mut &'i [u8],
             ) -> Option<crate::connection::Event<'i>> {
-                self.core.handle_bytes(now, input)
+                self.session.handle_bytes(now, input)
             }
 
             fn handle_eof(&mut self, now: unit::Instant) {
-                self.core.handle_eof(now);
+                self.session.handle_eof(now);
             }
 
             fn handle_timeout(&mut self, now: unit::Instant) {
-                self.core.handle_timeout(now);
+                self.session.handle_timeout(now);
             }
 
             fn poll_timeout(&self) -> Option<unit::Instant> {
-                self.core.timers.next()
+                self.session.poll_timeout()
             }
 
             fn poll_transmit(
                 &mut self,
                 now: unit::Instant,
                 out: &mut endpoint::SendBuf,
-                room: usize,
+                limit: usize,
             ) {
-                self.core.poll_transmit(now, out, room);
+                self.session.poll_transmit(now, out, limit);
             }
 
             fn wants_transmit(&self) -> bool {
-                self.core.wants_transmit()
+                self.session.wants_transmit()
             }
 
             fn consume(&mut self, stream: crate::connection::StreamId, bytes: usize) {
-                self.core.consume(stream, bytes);
+                self.session.consume(stream, bytes);
             }
 
             fn send(
@@ -47,7 +48,7 @@ macro_rules! impl_connection {
                 data: bytes::Bytes,
                 fin: crate::connection::Fin,
             ) -> Result<(), crate::error::Misuse> {
-                self.core.send(stream, data, fin)
+                self.session.send(stream, data, fin)
             }
 
             fn send_trailers(
@@ -55,15 +56,15 @@ macro_rules! impl_connection {
                 stream: crate::connection::StreamId,
                 fields: &wire::Fields,
             ) -> Result<(), crate::error::Misuse> {
-                self.core.send_trailers(stream, fields)
+                self.session.send_trailers(stream, fields)
             }
 
             fn unsent(&self, stream: crate::connection::StreamId) -> usize {
-                self.core.unsent(stream)
+                self.session.unsent(stream)
             }
 
             fn reset(&mut self, now: unit::Instant, stream: crate::connection::StreamId) {
-                self.core.reset(now, stream);
+                self.session.reset(now, stream);
             }
 
             fn prioritise(
@@ -71,19 +72,19 @@ macro_rules! impl_connection {
                 stream: crate::connection::StreamId,
                 priority: crate::schedule::Priority,
             ) {
-                self.core.prioritise(stream, priority);
+                self.session.prioritise(stream, priority);
             }
 
             fn shutdown(&mut self, now: unit::Instant) {
-                self.core.shut_down(now);
+                self.session.shut_down(now);
             }
 
             fn header_bytes(&self) -> trace::HeaderBytes {
-                self.core.headers
+                self.session.header_bytes()
             }
 
             fn state(&self) -> crate::connection::ConnectionState {
-                self.core.state
+                self.session.state()
             }
         }
     };

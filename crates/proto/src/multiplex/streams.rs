@@ -1,122 +1,63 @@
 //! The table of streams, and a bounded memory of those that are gone. Frame formats are not known here.
 
-use super::flow::ReceiveWindow;
-use super::outgoing::Outgoing;
 use super::state::State;
+use super::status::{Gone, Role, StreamStatus};
+pub(crate) use super::stream::{Opener, Stream};
 use crate::id_map::IdMap;
 use std::collections::VecDeque;
-use unit::Instant;
 
 /// How many streams that are gone are remembered, to tell late frames from wrong ones.
 const REMEMBERED: usize = 512;
 
-/// Who opened a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Opener {
-    We,
-    Peer,
-}
-
-/// What the body of the message being received must be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BodyLength {
-    Any,
-    /// Content-Length, less what has arrived.
-    Left(u64),
-    /// HEAD, 204, 304: none, whatever Content-Length says (RFC 9110 §6.4.1).
-    None,
-}
-
-impl BodyLength {
-    /// What is left after `bytes`; None where that is more than there may be.
-    pub(crate) fn checked_sub(self, bytes: u32) -> Option<Self> {
-        match self {
-            Self::Any => Some(Self::Any),
-            Self::Left(left) => left.checked_sub(u64::from(bytes)).map(Self::Left),
-            Self::None => (bytes == 0).then_some(Self::None),
-        }
-    }
-}
-
-/// How far the message being received has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Incoming {
-    /// The (final) head is still to come.
-    Head,
-    /// Body or trailers are next.
-    Body(BodyLength),
-}
-
-/// Whether the final head has been sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HeadSent {
-    No,
-    Yes,
-}
-
-/// Whether the answer to the request may have a body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
-    ForHeadOnly,
-    ForBody,
-}
-
-#[derive(Debug)]
-pub(crate) struct Stream {
-    pub(crate) opener: Opener,
-    pub(crate) state: State,
-    pub(crate) asked: Asked,
-    pub(crate) incoming: Incoming,
-    pub(crate) receive: ReceiveWindow,
-    /// Bytes received that the application has not given back.
-    pub(crate) unconsumed: u32,
-    pub(crate) head_sent: HeadSent,
-    pub(crate) outgoing: Outgoing,
-    /// Whether the scheduler counts it as ready.
-    pub(crate) scheduled: bool,
-    /// Since when it has had bytes and no credit.
-    pub(crate) stalled_since: Option<Instant>,
-}
-
-impl Stream {
-    pub(crate) fn new(opener: Opener, state: State, receive: u32, send: u32) -> Self {
-        Self {
-            opener,
-            state,
-            asked: Asked::ForBody,
-            incoming: Incoming::Head,
-            receive: ReceiveWindow::new(receive),
-            unconsumed: 0,
-            head_sent: HeadSent::No,
-            outgoing: Outgoing::new(send),
-            scheduled: false,
-            stalled_since: None,
-        }
-    }
-}
-
-/// How a stream went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Gone {
-    /// Both sides ended it.
-    Ended,
-    /// We reset it: frames of the peer may still be on their way.
-    ResetByUs,
-    /// The peer reset it.
-    ResetByPeer,
-}
+/// RFC 9113 §5.1.1, SPDY §2.3.2: an identifier has 31 bits.
+const LAST_STREAM: u32 = 0x7fff_ffff;
 
 /// Streams by identifier. A stream that has ended stays until the application has given its bytes
 /// back, and no longer counts as active.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Streams {
+    role: Role,
     table: IdMap<u32, Stream>,
     /// Active streams that we, and that the peer, opened.
     active: [usize; 2],
     gone: VecDeque<(u32, Gone)>,
+    /// The next stream that we open.
+    next: u32,
+    /// The highest stream that the peer opened or promised.
+    highest_peer: u32,
 }
 
 impl Streams {
+    pub(crate) fn new(role: Role) -> Self {
+        Self {
+            role,
+            table: IdMap::default(),
+            active: [0; 2],
+            gone: VecDeque::new(),
+            next: role.first_stream(),
+            highest_peer: 0,
+        }
+    }
+
+    /// Who opens streams with that identifier: a client's are odd (RFC 9113 §5.1.1, SPDY §2.3.2).
+    pub(crate) fn opener(&self, id: u32) -> Opener {
+        let by_client = id % 2 == 1;
+        if by_client == (self.role == Role::Client) { Opener::We } else { Opener::Peer }
+    }
+
+    /// What a stream is that a frame names.
+    #[inline]
+    pub(crate) fn status(&self, id: u32) -> StreamStatus {
+        if let Some(stream) = self.table.get(&id).filter(|stream| stream.is_live()) {
+            return StreamStatus::Live(stream.state());
+        }
+        let idle = match self.opener(id) {
+            Opener::We => id >= self.next,
+            Opener::Peer => id > self.highest_peer,
+        };
+        if idle { StreamStatus::Idle } else { StreamStatus::Gone(self.recall(id)) }
+    }
+
     pub(crate) fn find(&self, id: u32) -> Option<&Stream> {
         self.table.get(&id)
     }
@@ -125,26 +66,54 @@ impl Streams {
         self.table.get_mut(&id)
     }
 
+    #[inline]
     pub(crate) fn insert(&mut self, id: u32, stream: Stream) {
-        if stream.state.is_active() {
-            self.active[stream.opener as usize] += 1;
+        if stream.state().is_active() {
+            self.active[stream.opener() as usize] += 1;
         }
         self.table.insert(id, stream);
+    }
+
+    /// The identifier of a stream that we open; none is left after 2^30 streams.
+    pub(crate) fn take_identifier(&mut self) -> u32 {
+        let id = self.next;
+        self.next += 2;
+        id
+    }
+
+    /// How many streams we may still open.
+    pub(crate) fn identifiers_left(&self) -> usize {
+        (LAST_STREAM.saturating_sub(self.next) / 2) as usize
+    }
+
+    /// Whether we may open another stream.
+    pub(crate) fn has_identifiers(&self) -> bool {
+        self.next <= LAST_STREAM
+    }
+
+    /// The peer has opened or promised a stream.
+    pub(crate) fn note_peer(&mut self, id: u32) {
+        self.highest_peer = id;
+    }
+
+    /// The highest stream that the peer opened or promised.
+    pub(crate) fn highest_peer(&self) -> u32 {
+        self.highest_peer
     }
 
     /// Moves a stream to another state and keeps count.
     pub(crate) fn set_state(&mut self, id: u32, state: State) {
         let Some(stream) = self.table.get_mut(&id) else { return };
-        let count = &mut self.active[stream.opener as usize];
+        let count = &mut self.active[stream.opener() as usize];
         *count += usize::from(state.is_active());
-        *count -= usize::from(stream.state.is_active());
-        stream.state = state;
+        *count -= usize::from(stream.state().is_active());
+        stream.set_state(state);
     }
 
     /// Takes a stream out.
     pub(crate) fn remove(&mut self, id: u32) -> Option<Stream> {
         let stream = self.table.remove(&id)?;
-        self.active[stream.opener as usize] -= usize::from(stream.state.is_active());
+        self.active[stream.opener() as usize] -= usize::from(stream.state().is_active());
         Some(stream)
     }
 
@@ -157,7 +126,7 @@ impl Streams {
     }
 
     /// How a stream went, where that is still known.
-    pub(crate) fn recall(&self, id: u32) -> Option<Gone> {
+    fn recall(&self, id: u32) -> Option<Gone> {
         self.gone.iter().rev().find(|(other, _)| *other == id).map(|&(_, gone)| gone)
     }
 
@@ -168,7 +137,7 @@ impl Streams {
 
     /// Streams that have not ended, reserved ones too.
     pub(crate) fn unfinished(&self) -> usize {
-        self.table.values().filter(|stream| stream.state != State::Closed).count()
+        self.table.values().filter(|stream| stream.is_live()).count()
     }
 
     /// Streams in the table, ended ones too.
@@ -176,8 +145,8 @@ impl Streams {
         self.table.len()
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Stream)> {
-        self.table.iter_mut().map(|(&id, stream)| (id, stream))
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stream> {
+        self.table.values_mut()
     }
 
     /// Identifiers of the streams that `pick` picks, in order.
@@ -197,10 +166,11 @@ impl Streams {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::multiplex::stream::Windows;
 
     #[test]
     fn the_memory_of_gone_streams_is_bounded() {
-        let mut streams = Streams::default();
+        let mut streams = Streams::new(Role::Client);
         for id in 0..10_000 {
             streams.remember(id, Gone::Ended);
         }
@@ -211,8 +181,11 @@ mod tests {
 
     #[test]
     fn only_active_streams_count_as_concurrent() {
-        let mut streams = Streams::default();
-        streams.insert(2, Stream::new(Opener::We, State::ReservedLocal, 1, 1));
+        let mut streams = Streams::new(Role::Server);
+        streams.insert(
+            2,
+            Stream::new(Opener::We, State::ReservedLocal, Windows { receive: 1, send: 1 }),
+        );
         assert_eq!(streams.active(Opener::We), 0);
         streams.set_state(2, State::HalfClosedRemote);
         assert_eq!(streams.active(Opener::We), 1);

@@ -3,6 +3,7 @@
 //! ends the stream and not the session.
 
 use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
+use crate::multiplex::session::Received;
 use wire::h1::is_field_value;
 use wire::{Field, Fields, is_lower_name};
 
@@ -41,23 +42,9 @@ pub(super) struct HeadReader {
     wrong: Option<&'static str>,
 }
 
-/// A request, and the length that it announces for its body.
-#[derive(Debug)]
-pub(super) struct ReadRequest {
-    pub(super) head: RequestHead,
-    pub(super) content_length: Option<u64>,
-}
-
-/// A response, and the length that it announces for its body.
-#[derive(Debug)]
-pub(super) struct ReadResponse {
-    pub(super) head: ResponseHead,
-    pub(super) content_length: Option<u64>,
-}
-
 impl HeadReader {
-    /// A reader with room for so many fields, and for so many bytes of them.
-    pub(super) fn new(kind: Kind, (fields, bytes): (usize, usize)) -> Self {
+    /// A reader with capacity for so many fields, and for so many bytes of them.
+    pub(super) fn with_capacity(kind: Kind, fields: usize, bytes: usize) -> Self {
         Self {
             kind,
             method: None,
@@ -144,7 +131,7 @@ impl HeadReader {
     }
 
     /// The request that the fields make: SPDY §3.2.1 demands five names.
-    pub(super) fn request(mut self) -> Result<ReadRequest, Malformed> {
+    pub(super) fn request(mut self) -> Result<Received<RequestHead>, Malformed> {
         self.check()?;
         if !self.has_version {
             return Err(Malformed::Incomplete("SPDY §3.2.1: :version is missing"));
@@ -153,12 +140,14 @@ impl HeadReader {
         let method = method.ok_or(Malformed::Incomplete("SPDY §3.2.1: :method is missing"))?;
         let content_length = self.content_length;
         let head = self.asked(method)?;
-        Ok(ReadRequest { head, content_length })
+        Ok(Received { head, content_length })
     }
 
     /// The request that a push answers (a GET where nothing else is said), and its answer where that is
     /// there already.
-    pub(super) fn push(mut self) -> Result<(RequestHead, Option<ReadResponse>), Malformed> {
+    pub(super) fn push(
+        mut self,
+    ) -> Result<(RequestHead, Option<Received<ResponseHead>>), Malformed> {
         self.check()?;
         let method = self.method.take().unwrap_or_default();
         let (status, content_length) = (self.status, self.content_length);
@@ -168,7 +157,7 @@ impl HeadReader {
         let response = match status {
             Some(status) => {
                 let head = ResponseHead { status, fields };
-                Some(ReadResponse { head, content_length })
+                Some(Received { head, content_length })
             }
             None => {
                 request.fields = fields;
@@ -198,14 +187,14 @@ impl HeadReader {
     }
 
     /// The response that the fields make.
-    pub(super) fn response(self) -> Result<ReadResponse, Malformed> {
+    pub(super) fn response(self) -> Result<Received<ResponseHead>, Malformed> {
         self.check()?;
         let status = self.status.ok_or(Malformed::Incomplete("SPDY §3.2.2: :status is missing"))?;
         if !self.has_version {
             return Err(Malformed::Incomplete("SPDY §3.2.2: :version is missing"));
         }
         let head = ResponseHead { status, fields: self.fields };
-        Ok(ReadResponse { head, content_length: self.content_length })
+        Ok(Received { head, content_length: self.content_length })
     }
 
     /// The trailers that the fields make.
@@ -267,7 +256,7 @@ mod tests {
     ];
 
     fn read(kind: Kind, fields: Pairs<'_>) -> HeadReader {
-        let mut reader = HeadReader::new(kind, (0, 0));
+        let mut reader = HeadReader::with_capacity(kind, 0, 0);
         for (name, value) in fields {
             let (name, value) = (name.as_bytes(), value.as_bytes());
             reader.field(Field { name, value, sensitive: false });

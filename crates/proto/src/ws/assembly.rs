@@ -1,4 +1,4 @@
-//! A message on its way in. The one rule: room is taken for bytes that have arrived, never for those
+//! A message on its way in. The one rule: capacity is taken for bytes that have arrived, never for those
 //! that a header promises.
 
 use super::MessageKind;
@@ -8,7 +8,7 @@ use wire::ws::{CloseCode, FrameHeader, InflateError, Inflater, OpCode, Utf8, mas
 /// What a peer broke: the code that it is told, and the rule.
 pub(super) type Broken = (CloseCode, &'static str);
 
-/// Bytes that a message gets room for before they have arrived.
+/// Bytes that a message gets capacity for before they have arrived.
 const FIRST_ROOM: u64 = 16 * 1024;
 
 /// A message that is arriving.
@@ -81,7 +81,7 @@ impl Assembly {
                 inflater.take(bytes, &mut self.data, limit).map_err(broken)?;
             }
             (Coding::Deflate, Some(inflater), Some((key, mut offset))) => {
-                // Most messages are short, and the room is zeroed for each.
+                // Most messages are short, and the buffer is zeroed for each.
                 let mut plain = [0; 1024];
                 for piece in bytes.chunks(plain.len()) {
                     let plain = &mut plain[..piece.len()];
@@ -101,9 +101,9 @@ impl Assembly {
         self.check(before)
     }
 
-    /// Bytes of room taken.
+    /// Bytes that its buffer holds, filled or not.
     #[cfg(test)]
-    pub(super) fn room(&self) -> usize {
+    pub(super) fn capacity(&self) -> usize {
         self.data.capacity()
     }
 

@@ -203,9 +203,9 @@ impl Connection {
         }
     }
 
-    /// Appends bytes to send to `out`, about `room` at most (a frame is never cut for it).
-    pub fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, room: usize) {
-        self.out.transmit(now, out, room);
+    /// Appends bytes to send to `out`, about `limit` at most (a frame is never cut for it).
+    pub fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, limit: usize) {
+        self.out.transmit(now, out, limit);
         if self.phase == Phase::Closing(None) && self.out.has_closed() {
             self.phase = Phase::Closing(Some(now + self.settings.close_timeout));
         }
@@ -277,14 +277,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Bytes of room that what has arrived takes.
+    /// Bytes that its buffers of what has arrived hold.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         let control = match &self.receiving {
             Receiving::Control(_, payload) => payload.capacity(),
             Receiving::Header(_) | Receiving::Data(..) => 0,
         };
-        control + self.assembly.as_ref().map_or(0, Assembly::room)
+        control + self.assembly.as_ref().map_or(0, Assembly::capacity)
     }
 
     fn may_send(&self) -> Result<(), Misuse> {

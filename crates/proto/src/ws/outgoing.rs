@@ -117,11 +117,11 @@ impl Outgoing {
         }
     }
 
-    pub(super) fn transmit(&mut self, now: Instant, out: &mut SendBuf, room: usize) {
+    pub(super) fn transmit(&mut self, now: Instant, out: &mut SendBuf, limit: usize) {
         let end = match self.writes {
-            Writes::One => out.len().saturating_add(room),
+            Writes::One => out.len().saturating_add(limit),
             // Anything ends the turn.
-            Writes::Two => out.len() + room.min(1),
+            Writes::Two => out.len() + limit.min(1),
         };
         while out.len() < end {
             if !self.held.is_empty() {

@@ -71,7 +71,7 @@ impl Fetches {
     }
 
     fn ask(&mut self, client: &mut impl ClientConnection, host: &str) {
-        while client.room() > 0
+        while client.available_streams() > 0
             && let Some((path, body)) = self.waiting.pop()
         {
             let mut head = RequestHead::get(Scheme::Http, host, path.clone());

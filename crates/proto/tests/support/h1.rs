@@ -268,8 +268,8 @@ impl Fetcher {
         Self { client: Client::new(now(), settings, Tracer::off()), stream }
     }
 
-    pub(crate) fn room(&self) -> usize {
-        self.client.room()
+    pub(crate) fn available_streams(&self) -> usize {
+        self.client.available_streams()
     }
 
     /// Asks and waits for the whole answer.

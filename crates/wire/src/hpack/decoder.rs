@@ -2,7 +2,7 @@
 //! field that is over the list's limit is neither copied nor handed out.
 
 use super::dynamic_table::{DynamicTable, OVERHEAD};
-use super::encoder::Era;
+use super::encoder::TableVersion;
 use super::static_table::ENTRIES;
 use super::{Error, Fault, huffman, integer};
 use crate::fields::Field;
@@ -41,11 +41,11 @@ impl Decoder {
         self.update_due = self.table.capacity() > bytes;
     }
 
-    /// What the meaning of a block depends on beside its bytes: as long as this is the same, and no change of capacity
-    /// is due, the same bytes are the same fields.
-    pub fn era(&self) -> Option<Era> {
-        let era = Era { inserted: self.table.inserted(), resized: self.resized };
-        (!self.update_due).then_some(era)
+    /// The version of the table: as long as it is the same, the same bytes are the same fields. None while a change
+    /// of capacity is due.
+    pub fn table_version(&self) -> Option<TableVersion> {
+        let version = TableVersion { inserted: self.table.inserted(), resized: self.resized };
+        (!self.update_due).then_some(version)
     }
 
     /// Reads a whole header block and hands its fields to `emit`, as long as the list (counted as in

@@ -44,9 +44,9 @@ impl Encoder {
 
     /// What the next block depends on beside its fields: as long as this is the same, and no change of capacity waits
     /// to be told, the same fields come out as the same bytes.
-    pub fn era(&self) -> Option<Era> {
-        let era = Era { inserted: self.table.inserted(), resized: self.resized };
-        self.announce.is_none().then_some(era)
+    pub fn table_version(&self) -> Option<TableVersion> {
+        let version = TableVersion { inserted: self.table.inserted(), resized: self.resized };
+        self.announce.is_none().then_some(version)
     }
 
     /// Begins a header block.
@@ -111,9 +111,9 @@ impl Encoder {
     }
 }
 
-/// A stretch of time in which a table did not change.
+/// A version of a table's content and capacity. Equal versions of one table are the same table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Era {
+pub struct TableVersion {
     pub(super) inserted: u64,
     pub(super) resized: u64,
 }

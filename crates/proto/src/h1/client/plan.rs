@@ -5,6 +5,7 @@ use crate::h1::head;
 use crate::h1::outgoing::Framing;
 use crate::h1::settings::KeepAlive;
 use crate::message::{Method, RequestHead};
+use std::sync::Arc;
 use wire::Fields;
 use wire::h1;
 
@@ -77,21 +78,38 @@ impl RequestPlan {
     }
 }
 
-/// A request that is written already, as it goes over a connection that is kept.
-#[derive(Debug, Clone)]
-pub(crate) struct Written {
+/// A request as it goes over a connection that is kept: its bytes serve again for the same request.
+#[derive(Debug)]
+pub(super) struct WrittenRequest {
     pub(super) plan: RequestPlan,
     pub(super) bytes: Vec<u8>,
     pub(super) expects_continue: bool,
+    head: RequestHead,
+    fin: Fin,
 }
 
-impl Written {
+impl WrittenRequest {
     /// The error says why the request cannot be written.
-    pub(crate) fn new(head: &RequestHead, fin: Fin) -> Result<Self, &'static str> {
+    pub(super) fn new(head: &RequestHead, fin: Fin) -> Result<Self, &'static str> {
         let plan = RequestPlan::new(head, fin)?;
         let mut bytes = Vec::new();
         plan.write(head, KeepAlive::On, &mut bytes);
-        Ok(Self { plan, bytes, expects_continue: expects_continue(&head.fields) })
+        let expects_continue = expects_continue(&head.fields);
+        Ok(Self { plan, bytes, expects_continue, head: head.clone(), fin })
+    }
+
+    /// Whether it is this request. Its fields are the same where they were validated as one list.
+    pub(super) fn is_of(&self, head: &RequestHead, fin: Fin) -> bool {
+        let same_fields = match (self.head.fields.validated(), head.fields.validated()) {
+            (Some(ours), Some(theirs)) => Arc::ptr_eq(ours, theirs),
+            _ => false,
+        };
+        same_fields
+            && self.fin == fin
+            && self.head.method == head.method
+            && self.head.path == head.path
+            && self.head.authority == head.authority
+            && head.protocol.is_none()
     }
 }
 

@@ -1,13 +1,13 @@
-//! Answers that have the head of the one before, taken whole. The one rule: what is left unsaid is what the events would
-//! have said; wherever they could say anything else, nothing is taken.
+//! The fast path of a client that only counts: a complete response whose head equals the previous one. The one rule:
+//! wherever the events could tell anything else, nothing is taken.
 
 use super::{Asked, Client, Input, Response};
-use crate::connection::{ConnectionState, Repeated};
+use crate::connection::{ConnectionState, CountOnly, Repeated};
 use unit::Instant;
 use wire::h1::BodyLength;
 
-impl Client {
-    pub(super) fn take_whole(&mut self, now: Instant, input: &mut &[u8]) -> Option<Repeated> {
+impl CountOnly for Client {
+    fn take_repeated(&mut self, now: Instant, input: &mut &[u8]) -> Option<Repeated> {
         let (known, exchange) = (self.known.as_ref()?, self.exchange.as_ref()?);
         let rest = input.strip_prefix(&known.bytes[..])?;
         let is_plain = self.state == ConnectionState::Open

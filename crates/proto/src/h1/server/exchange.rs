@@ -206,8 +206,8 @@ impl Exchange {
         if !self.out.awaits_head() {
             return Err(Misuse::OutOfOrder("a second response to one request"));
         }
-        let seal = head.fields.sealed();
-        if seal.is_none() {
+        let validated = head.fields.validated();
+        if validated.is_none() {
             head::check_fields(&head.fields).map_err(Misuse::Unsendable)?;
         }
         let plan = self.plan(head, fin)?;
@@ -217,8 +217,8 @@ impl Exchange {
             self.then = Then::Close;
         }
         let switches = plan.length == Length::Switch;
-        // A sealed list has no field of the connection.
-        let offers = seal.is_none() && head.fields.find(b"upgrade").is_some();
+        // A validated list has no field of the connection.
+        let offers = validated.is_none() && head.fields.find(b"upgrade").is_some();
         let connection: Option<&[u8]> = match self.then {
             _ if switches && head.status.code() == 101 => Some(b"upgrade"),
             _ if switches => None,
@@ -231,9 +231,11 @@ impl Exchange {
         };
         self.out.put_head(plan.framing, |out| {
             h1::put_status_line(out, head.status.code());
-            match (seal, plan.length) {
-                (Some(seal), Length::Known(length)) if seal.content_length() == Some(length) => {
-                    out.extend_from_slice(seal.lines());
+            match (validated, plan.length) {
+                (Some(fields), Length::Known(length))
+                    if fields.content_length() == Some(length) =>
+                {
+                    out.extend_from_slice(fields.lines());
                 }
                 (_, length) => {
                     head::put_fields(out, &head.fields);
@@ -254,8 +256,8 @@ impl Exchange {
     /// How the length of the answer's body is told (RFC 9112 §6.1, §6.2), and how the body is sent.
     fn plan(&self, head: &ResponseHead, fin: Fin) -> Result<Plan, Misuse> {
         let status = head.status;
-        let declared = match head.fields.sealed() {
-            Some(seal) => seal.content_length(),
+        let declared = match head.fields.validated() {
+            Some(fields) => fields.content_length(),
             None => head::declared_length(&head.fields).map_err(Misuse::Unsendable)?,
         };
         if self.switches(status)? {

@@ -1,6 +1,6 @@
 //! Field lines that were read before. Clients repeat them from request to request, byte for byte, and to read them
 //! again would find nothing new: only the request line is read. The one rule: what is not plainly the same is left to
-//! the whole reader. They go from connection to connection with the room that they stand in, so lines with secrets are
+//! the whole reader. They go from connection to connection with the buffers that they stand in, so lines with secrets are
 //! never kept.
 
 use crate::h1::head::Request;
@@ -23,12 +23,12 @@ pub(super) struct KnownLines {
 
 impl KnownLines {
     /// Takes a head off the front of `input` that differs from the known one in its method and path at most; gives
-    /// its length too. `room` is an earlier head, whose buffers it then takes over.
+    /// its length too. `spare` is an earlier head, whose buffers it then takes over.
     pub(super) fn read(
         &self,
         input: &mut &[u8],
         (scheme, limits): (Scheme, Limits),
-        room: &mut RequestHead,
+        spare: &mut RequestHead,
     ) -> Option<(usize, Request)> {
         if self.is_empty() {
             return None;
@@ -41,7 +41,7 @@ impl KnownLines {
         }
         let length = input.len() - rest.len();
         *input = rest;
-        let mut head = std::mem::take(room);
+        let mut head = std::mem::take(spare);
         head.copy_from(&self.request.head);
         (head.method, head.scheme) = (method, scheme);
         head.path.push_str(plain.path);

@@ -131,7 +131,7 @@ impl Server {
         if exchange.then() == Then::Close {
             self.end_after(self.exchanges.is_empty());
         }
-        self.room().out = exchange.out.recycle();
+        self.buffers().out = exchange.out.recycle();
     }
 
     /// The answer that was the last is sent. Requests read ahead of it are not answered

@@ -1,10 +1,9 @@
 //! The client's side.
 
 use super::*;
-use crate::connection::{ClientConnection, ConnectionState, Repeated};
+use crate::connection::{ClientConnection, ConnectionState, CountOnly, Repeated};
 use crate::error::Refused;
 use crate::message::{Method, Scheme};
-use crate::prepared::Prepared;
 use bytes::Bytes;
 
 fn get() -> RequestHead {
@@ -27,9 +26,12 @@ fn post(fields: Fields) -> RequestHead {
 fn host_is_written_first() {
     let mut client = client(ClientSettings::default());
     let head = RequestHead { fields: Fields::new().with("accept", "*/*"), ..get() };
-    assert_eq!(client.room(), 1);
+    assert_eq!(client.available_streams(), 1);
     assert_eq!(client.request(NOW, &head, Fin::Last), Ok(StreamId(0)));
-    assert_eq!((client.room(), client.request(NOW, &head, Fin::Last)), (0, Err(Refused::Full)));
+    assert_eq!(
+        (client.available_streams(), client.request(NOW, &head, Fin::Last)),
+        (0, Err(Refused::Full))
+    );
     assert_eq!(say(&mut client), "GET /a HTTP/1.1\r\nHost: h:8080\r\naccept: */*\r\n\r\n");
 }
 
@@ -54,7 +56,7 @@ fn chunks_end_with_trailers() {
     );
     assert_eq!(told[1], Told::Data(0, b"abc".to_vec(), Fin::More));
     assert_eq!(told[2], Told::Trailers(0, Fields::new().with("x", "y")));
-    assert_eq!(client.room(), 1);
+    assert_eq!(client.available_streams(), 1);
 }
 
 #[test]
@@ -76,7 +78,7 @@ fn a_response_that_has_no_body_is_whole_with_its_head() {
         let mut client = asking(&head);
         let told = hear(&mut client, &[format!("HTTP/1.1 {response}\r\n\r\n").as_bytes()]);
         assert!(matches!(told[..], [Told::Response(0, _, Fin::Last)]), "{told:?}");
-        assert_eq!(client.room(), 1);
+        assert_eq!(client.available_streams(), 1);
     }
 }
 
@@ -261,9 +263,10 @@ fn a_target_cannot_smuggle_a_line() {
 #[test]
 fn a_head_that_is_known_is_heard_as_one_that_is_read() {
     let mut client = client(ClientSettings::default());
-    let prepared = Prepared::new(get(), Fin::Last);
+    let mut head = get();
+    head.fields.validate();
     for round in 0..60_usize {
-        let stream = client.request_prepared(NOW, &prepared).unwrap();
+        let stream = client.request(NOW, &head, Fin::Last).unwrap();
         assert_eq!(say(&mut client), "GET /a HTTP/1.1\r\nHost: h:8080\r\n\r\n");
         let (date, length) = (round / 7 % 10, if round % 5 == 4 { 3 } else { 2 });
         let text = format!("HTTP/1.1 200 OK\r\nDate: {date}\r\nContent-Length: {length}\r\n\r\n");
@@ -314,7 +317,11 @@ fn an_answer_with_a_known_head_is_taken_whole_or_left_to_its_events() {
             client = asking(&get());
             hear(&mut client, &[WHOLE.as_bytes()]);
         }
-        assert_eq!((client.room(), client.state()), (1, ConnectionState::Open), "{came:?}");
+        assert_eq!(
+            (client.available_streams(), client.state()),
+            (1, ConnectionState::Open),
+            "{came:?}"
+        );
     }
 }
 

@@ -228,7 +228,7 @@ impl Pair {
         let fin = exchange.response.fin();
         self.server.respond(stream, &head, fin).unwrap();
         exchange.response.send(&mut self.server, stream);
-        self.until(|pair| pair.client.room() == 1);
+        self.until(|pair| pair.client.available_streams() == 1);
         let mut heard = std::mem::take(&mut self.heard);
         let informed = heard.iter().filter(|told| matches!(told, Told::Informational(..))).count();
         assert!(informed >= usize::from(exchange.early_hints));

@@ -4,7 +4,6 @@ use super::*;
 use crate::connection::{ClientConnection, ServerConnection};
 use crate::error::Refused;
 use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
-use crate::prepared::Prepared;
 use crate::{Fin, StreamId};
 use wire::Fields;
 
@@ -100,7 +99,7 @@ fn heads_larger_than_a_frame_go_on_in_continuation() {
     both.far.send_trailers(stream, &Fields::new().with("x-end", &long)).unwrap();
     let seen = format!("{:?}", both.down());
     assert_eq!(seen.matches(&long).count(), 2);
-    assert!(both.near.core.streams.find(1).is_none(), "both sides have ended it");
+    assert!(both.near.session.stream(1).is_none(), "both sides have ended it");
 }
 
 #[test]
@@ -124,12 +123,12 @@ fn a_stream_that_ended_keeps_its_credit_until_the_application_has_dealt_with_it(
     both.far.respond(stream, &ResponseHead::new(Status::OK), Fin::More).unwrap();
     both.far.send(stream, vec![1; 5000].into(), Fin::Last).unwrap();
     both.down();
-    assert_eq!(both.near.core.receive_window.outstanding(), 5000);
+    assert_eq!(both.near.session.windows().outstanding(), 5000);
     both.near.consume(stream, 4000);
     both.near.consume(stream, 1000);
     both.near.consume(stream, 1000);
-    assert_eq!(both.near.core.receive_window.outstanding(), 0);
-    assert_eq!(both.near.core.streams.len(), 0);
+    assert_eq!(both.near.session.windows().outstanding(), 0);
+    assert_eq!(both.near.session.streams_kept(), 0);
 }
 
 /// Requests that were prepared and answers that repeat are known again by their blocks. What is heard must not differ
@@ -137,14 +136,12 @@ fn a_stream_that_ended_keeps_its_credit_until_the_application_has_dealt_with_it(
 #[test]
 fn what_is_known_again_is_what_was_said() {
     let mut both = Both::new(Settings::client(), Settings::server());
-    let prepared: Vec<Prepared> = ["/", "/other"]
+    let repeated: Vec<RequestHead> = ["/", "/other"]
         .iter()
         .map(|path| {
-            let head = RequestHead { path: (*path).to_owned(), ..get() };
-            Prepared::new(
-                RequestHead { fields: Fields::new().with("x-kept", "v"), ..head },
-                Fin::Last,
-            )
+            let mut fields = Fields::new().with("x-kept", "v");
+            fields.validate();
+            RequestHead { path: (*path).to_owned(), fields, ..get() }
         })
         .collect();
     for round in 0..200 {
@@ -157,9 +154,8 @@ fn what_is_known_again_is_what_was_said() {
                 (path, both.near.request(Instant::ZERO, &head, Fin::Last).unwrap())
             }
             _ => {
-                let one = &prepared[round % 2];
-                let stream = both.near.request_prepared(Instant::ZERO, one).unwrap();
-                (one.head().path.clone(), stream)
+                let one = &repeated[round % 2];
+                (one.path.clone(), both.near.request(Instant::ZERO, one, Fin::Last).unwrap())
             }
         };
         let seen = format!("{:?}", both.up());

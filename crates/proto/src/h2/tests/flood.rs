@@ -126,7 +126,7 @@ fn a_peer_that_never_reads_cannot_make_the_queue_grow_without_end() {
         let stream = StreamId(u64::from(turn * 2 + 1));
         let _ = hand.server.respond(stream, &head, Fin::Last);
     });
-    assert!(hand.server.core.control.len() < 200_000);
+    assert!(hand.server.session.queued_bytes() < 200_000);
 }
 
 #[test]

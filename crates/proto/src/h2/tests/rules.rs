@@ -16,18 +16,18 @@ fn data<'a>(stream: u32, data: &'a [u8], end_stream: bool) -> Frame<'a> {
 #[test]
 fn reset_stream_returns_its_credit_to_the_connection() {
     let mut hand = ByHand::greeted(Settings::server());
-    let before = hand.server.core.receive_window;
+    let before = hand.server.session.windows().outstanding();
     hand.request(1, false, &[]);
     hand.frame(data(1, &[1; 10_000], false));
-    assert_eq!(hand.server.core.receive_window.outstanding(), 10_000);
+    assert_eq!(hand.server.session.windows().outstanding(), 10_000);
     hand.frame(Frame::ResetStream { stream: 1, code: ErrorCode::CANCEL });
     hand.server.consume(StreamId(1), 10_000);
-    assert_eq!(hand.server.core.receive_window.outstanding(), before.outstanding());
+    assert_eq!(hand.server.session.windows().outstanding(), before);
     // Late DATA on a stream that we reset ourselves is ignored, and gives its credit back too.
     hand.request(3, false, &[]);
     hand.server.reset(hand.now, StreamId(3));
     assert_eq!(hand.frame(data(3, &[1; 5_000], false)), []);
-    assert_eq!(hand.server.core.receive_window.outstanding(), 0);
+    assert_eq!(hand.server.session.windows().outstanding(), 0);
     assert_eq!(hand.server.state(), ConnectionState::Open);
 }
 
@@ -37,9 +37,9 @@ fn padding_gives_its_credit_back_at_once() {
     hand.request(1, false, &[]);
     let padded = Frame::Data { stream: 1, data: b"abc", end_stream: true, padding: Some(200) };
     assert_eq!(hand.frame(padded), [Owned::Data(1, b"abc".to_vec(), true)]);
-    assert_eq!(hand.server.core.receive_window.outstanding(), 3);
+    assert_eq!(hand.server.session.windows().outstanding(), 3);
     hand.server.consume(StreamId(1), 3);
-    assert_eq!(hand.server.core.receive_window.outstanding(), 0);
+    assert_eq!(hand.server.session.windows().outstanding(), 0);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_client_may_retry_what_goaway_excludes() {
     assert!(seen.contains("stream: StreamId(5), error: Unprocessed"), "{seen}");
     assert!(!seen.contains("stream: StreamId(3), error"), "{seen}");
     assert_eq!(client.request(Instant::ZERO, &head, Fin::Last), Err(Refused::Draining));
-    assert_eq!(client.room(), 0);
+    assert_eq!(client.available_streams(), 0);
 }
 
 #[test]
@@ -166,12 +166,12 @@ fn a_client_fills_the_room_that_the_server_leaves() {
     Setting::encode_all(&[Setting { id, value }], &mut bytes);
     events(&mut client, Instant::ZERO, &bytes);
     let head = RequestHead::get(Scheme::Http, "a", "/");
-    assert_eq!(client.room(), 2);
+    assert_eq!(client.available_streams(), 2);
     client.request(Instant::ZERO, &head, Fin::Last).unwrap();
     client.request(Instant::ZERO, &head, Fin::Last).unwrap();
     assert_eq!(client.request(Instant::ZERO, &head, Fin::Last), Err(Refused::Full));
     client.reset(Instant::ZERO, StreamId(1));
-    assert_eq!(client.room(), 1);
+    assert_eq!(client.available_streams(), 1);
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn the_scheduler_hears_every_way_of_saying_a_priority() {
     let mut hand = ByHand::greeted(Settings::server());
     let spy = Spy::default();
     let ranks = spy.ranks.clone();
-    hand.server.core.scheduler = Box::new(spy);
+    hand.server.session.replace_scheduler(Box::new(spy));
     hand.frame(Frame::PriorityUpdate { prioritised: 3, value: b"u=1, i" });
     hand.request(1, true, &[("priority", "u=5")]);
     hand.request(3, true, &[("priority", "u=7")]);

@@ -84,7 +84,7 @@ fn a_peer_that_does_not_read_its_pongs_is_bounded() {
         hand.frame(Frame::Ping(1));
     }
     assert_eq!(hand.subject.state(), ConnectionState::Closed);
-    assert!(hand.subject.core.control.len() < 11_000);
+    assert!(hand.subject.session.queued_bytes() < 11_000);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn trailers_without_end_end_their_stream_and_are_dropped() {
         hand.headers(1, false, &[(&format!("x-{turn}"), &piece)]);
     }
     assert_eq!(hand.resets(), [(1, ResetCode::FRAME_TOO_LARGE)]);
-    assert!(hand.subject.core.late.is_empty());
+    assert!(hand.subject.session.framing().late.is_empty());
     assert_eq!(hand.subject.state(), ConnectionState::Open);
 }
 

@@ -238,14 +238,14 @@ proptest! {
             prop_assert_eq!(pair.far.received.values().sum::<u64>(), pair.near.sent.values().sum());
             prop_assert!(pair.near.reset.is_empty() && pair.far.reset.is_empty());
         }
-        let (near, far) = (&pair.client.core, &pair.server.core);
-        prop_assert_eq!(near.session.outstanding(), 0);
-        prop_assert_eq!(far.session.outstanding(), 0);
-        prop_assert_eq!(near.session.balances().0, far.session.balances().1);
-        prop_assert_eq!(far.session.balances().0, near.session.balances().1);
-        prop_assert!(near.late.is_empty() && far.late.is_empty());
-        prop_assert_eq!((near.streams.len(), far.streams.len()), (0, 0));
-        prop_assert_eq!((near.ready, far.ready), (0, 0));
+        let (near, far) = (&pair.client.session, &pair.server.session);
+        prop_assert_eq!(near.windows().outstanding(), 0);
+        prop_assert_eq!(far.windows().outstanding(), 0);
+        prop_assert_eq!(near.windows().balances().0, far.windows().balances().1);
+        prop_assert_eq!(far.windows().balances().0, near.windows().balances().1);
+        prop_assert!(near.framing().late.is_empty() && far.framing().late.is_empty());
+        prop_assert_eq!((near.streams_kept(), far.streams_kept()), (0, 0));
+        prop_assert_eq!((near.has_ready_streams(), far.has_ready_streams()), (false, false));
         pair.client.shutdown(pair.now);
         pair.server.shutdown(pair.now);
         prop_assert_eq!(pair.client.state(), ConnectionState::Closed);

@@ -56,8 +56,8 @@ fn a_push_goes_from_a_server_to_a_client_that_takes_it() {
     assert!(text.contains("/style.css") && text.contains("Response { stream: StreamId(2)"));
     assert!(seen.contains(&Owned::Data(2, b"a {}".to_vec(), true)), "{text}");
     near.consume(stream, 4);
-    assert_eq!(near.core.streams.len(), 0);
-    assert_eq!(far.core.streams.len(), 0);
+    assert_eq!(near.session.streams_kept(), 0);
+    assert_eq!(far.session.streams_kept(), 0);
 }
 
 #[test]

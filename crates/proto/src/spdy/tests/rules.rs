@@ -113,9 +113,9 @@ fn a_request_beyond_the_limit_is_refused_and_may_be_retried() {
 #[test]
 fn the_peers_limit_on_streams_is_kept() {
     let mut hand = client(Settings::client(Version::V3_1));
-    assert_eq!(hand.subject.room(), 100, "before the server has spoken");
+    assert_eq!(hand.subject.available_streams(), 100, "before the server has spoken");
     hand.give(&settings(&[(SettingId::MAX_CONCURRENT_STREAMS, 1)]));
-    assert_eq!(hand.subject.room(), 1);
+    assert_eq!(hand.subject.available_streams(), 1);
     ask(&mut hand, Fin::Last);
     let head = RequestHead::get(Scheme::Http, "a.test", "/");
     assert_eq!(hand.subject.request(hand.now, &head, Fin::Last), Err(Refused::Full));
@@ -340,7 +340,7 @@ fn what_is_told_back_is_marked_and_not_taken_for_the_clients_own() {
     let told = Setting { id: SettingId::INITIAL_WINDOW_SIZE, value: 1, persistence };
     Setting::encode_all(&[told], &mut bytes);
     hand.give(&bytes);
-    assert_eq!(hand.subject.core.peer.initial_window, 65_536);
+    assert_eq!(hand.subject.session.framing().peer.initial_window, 65_536);
 }
 
 #[test]

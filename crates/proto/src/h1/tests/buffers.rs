@@ -1,15 +1,13 @@
-//! Room that is lent, and field lines that are known from an earlier request.
+//! Buffers that go from connection to connection, and field lines that are known from an earlier request.
 
 use super::*;
 use crate::connection::ServerConnection;
 use proptest::prelude::*;
 
-type Rooms = Vec<Box<Room>>;
-
-/// A server in a room of its own, or in one that was lent.
-fn in_room(rooms: &mut Rooms, bytes: &[u8]) -> (Vec<Told>, String) {
+/// A server with buffers of its own, or with those of the pool.
+fn serve(pool: &mut BufferPool, bytes: &[u8]) -> (Vec<Told>, String) {
     let mut server = server(ServerSettings::default());
-    server.lend(rooms);
+    server.take_buffers(pool);
     let told = hear(&mut server, &[bytes]);
     for event in &told {
         if let Told::Request(stream, _, Fin::Last) = event {
@@ -23,55 +21,57 @@ fn in_room(rooms: &mut Rooms, bytes: &[u8]) -> (Vec<Told>, String) {
             server.recycle(head.clone());
         }
     }
-    rooms.extend(server.give_back());
+    server.return_buffers(pool);
     (told, said)
 }
 
 #[test]
-fn room_goes_from_one_connection_to_the_next_once_nothing_is_under_way() {
-    let mut rooms = Vec::new();
+fn buffers_go_from_one_connection_to_the_next_once_nothing_is_under_way() {
+    let mut pool = BufferPool::default();
     let bytes = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
-    in_room(&mut rooms, bytes);
-    assert_eq!(rooms.len(), 1);
+    serve(&mut pool, bytes);
+    assert_eq!(pool.len(), 1);
     let mut server = server(ServerSettings::default());
-    server.lend(&mut rooms);
-    assert!(rooms.is_empty());
+    server.take_buffers(&mut pool);
+    assert_eq!(pool.len(), 0);
     hear(&mut server, &[bytes]);
-    assert!(server.give_back().is_none(), "a request is under way");
+    server.return_buffers(&mut pool);
+    assert_eq!(pool.len(), 0, "a request is under way");
     server.respond(StreamId(0), &ok(), Fin::Last).unwrap();
     say(&mut server);
-    assert!(server.give_back().is_some());
+    server.return_buffers(&mut pool);
+    assert_eq!(pool.len(), 1);
 }
 
 #[test]
 fn a_request_that_differs_in_its_line_alone_is_read_as_if_it_were_the_first() {
-    let mut rooms = Vec::new();
+    let mut pool = BufferPool::default();
     for line in
         ["GET /a", "HEAD /a?b=c", "DELETE /%20", "CONNECT /", "GET http://x/", "GET *", "GET /#"]
     {
         let bytes = format!("{line} HTTP/1.1\r\nHost: h\r\nAccept: */*\r\n\r\n").into_bytes();
-        let known = in_room(&mut rooms, &bytes);
-        assert_eq!(known, in_room(&mut Vec::new(), &bytes), "{line}");
+        let known = serve(&mut pool, &bytes);
+        assert_eq!(known, serve(&mut BufferPool::default(), &bytes), "{line}");
     }
 }
 
 #[test]
-fn lines_with_secrets_do_not_stay_in_a_room() {
+fn lines_with_secrets_do_not_stay_in_the_pool() {
     for (field, stays) in
         [("Accept: a=b", true), ("Cookie: a=b", false), ("Authorization: a=b", false)]
     {
-        let mut rooms = Vec::new();
-        in_room(&mut rooms, format!("GET / HTTP/1.1\r\nHost: h\r\n{field}\r\n\r\n").as_bytes());
-        assert_eq!(rooms[0].keeps_lines(), stays, "{field}");
+        let mut pool = BufferPool::default();
+        serve(&mut pool, format!("GET / HTTP/1.1\r\nHost: h\r\n{field}\r\n\r\n").as_bytes());
+        assert_eq!(pool.keeps_lines(), stays, "{field}");
     }
 }
 
 #[test]
 fn a_long_line_is_refused_behind_known_fields_too() {
-    let mut rooms = Vec::new();
-    in_room(&mut rooms, b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    let mut pool = BufferPool::default();
+    serve(&mut pool, b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     let long = format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", "a".repeat(8 * 1024));
-    let (_, said) = in_room(&mut rooms, long.as_bytes());
+    let (_, said) = serve(&mut pool, long.as_bytes());
     assert!(said.starts_with("HTTP/1.1 414"), "{said}");
 }
 
@@ -105,11 +105,11 @@ proptest! {
     fn what_earlier_requests_were_changes_nothing_of_the_next(
         requests in proptest::collection::vec((line(), lines()), 1..20),
     ) {
-        let mut rooms = Vec::new();
+        let mut pool = BufferPool::default();
         for (line, lines) in requests {
             let body = if lines.contains("Content-Length") { "ab" } else { "" };
             let bytes = format!("{line}\r\n{lines}\r\n{body}").into_bytes();
-            prop_assert_eq!(in_room(&mut rooms, &bytes), in_room(&mut Vec::new(), &bytes));
+            prop_assert_eq!(serve(&mut pool, &bytes), serve(&mut BufferPool::default(), &bytes));
         }
     }
 }

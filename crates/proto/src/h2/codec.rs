@@ -1,0 +1,252 @@
+//! Heads to header blocks and back (RFC 7541), with both compression tables. Heads that come again are
+//! not coded twice: see [`HeaderBlockCache`].
+
+use super::cache::{HeaderBlockCache, SentAt};
+use super::head::{ExtendedConnect, HeadReader, Kind, Malformed};
+use super::head_out;
+use crate::message::{RequestHead, ResponseHead};
+use crate::multiplex::framing::{Rule, rule};
+use crate::multiplex::session::Received;
+use wire::h2::ErrorCode;
+use wire::hpack::{self, Decoder, Encoder, Fault};
+use wire::{Field, Fields};
+
+#[derive(Debug)]
+pub(super) struct HeaderCodec {
+    encoder: Encoder,
+    decoder: Decoder,
+    /// Largest list that is decoded.
+    list_limit: usize,
+    /// The block that was encoded last.
+    block: Vec<u8>,
+    cache: HeaderBlockCache,
+    /// Heads that are done with: the next ones take their buffers.
+    spare: Vec<RequestHead>,
+    /// Fields of a response that are done with.
+    spare_fields: Fields,
+    /// The block of the request that `has_sent` found.
+    found: Option<SentAt>,
+}
+
+/// A header block to be sent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EncodedBlock<'c> {
+    pub(super) bytes: &'c [u8],
+    /// Bytes of its fields before compression.
+    pub(super) plain: usize,
+}
+
+/// A header block that was received.
+#[derive(Debug)]
+pub(super) struct Decoded<T> {
+    /// Bytes of its fields before compression.
+    pub(super) plain: usize,
+    pub(super) head: Result<T, BadHead>,
+}
+
+/// Why a block that could be decoded gives no head.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum BadHead {
+    /// It is larger than we take.
+    TooLarge,
+    Malformed(Malformed),
+}
+
+/// Heads kept for their buffers: as many as are under way at once.
+const SPARE_HEADS: usize = 32;
+
+/// Bytes that such a head's buffers have at most.
+const SPARE_CAPACITY: usize = 2 * 1024;
+
+impl HeaderCodec {
+    /// Both tables begin with `table` bytes; received lists may have `list_limit` bytes.
+    pub(super) fn new(table: usize, list_limit: u32) -> Self {
+        Self {
+            encoder: Encoder::new(table),
+            decoder: Decoder::new(table),
+            list_limit: list_limit as usize,
+            block: Vec::new(),
+            cache: HeaderBlockCache::default(),
+            spare: Vec::new(),
+            spare_fields: Fields::new(),
+            found: None,
+        }
+    }
+
+    /// What the peer allows our encoder.
+    pub(super) fn set_encoder_capacity(&mut self, bytes: usize) {
+        self.encoder.set_capacity(bytes);
+    }
+
+    /// What the peer's encoder may use, once it has acknowledged that.
+    pub(super) fn set_decoder_capacity(&mut self, bytes: usize) {
+        self.decoder.set_allowed(bytes);
+    }
+
+    /// Takes a head that is done with, for its buffers.
+    pub(super) fn recycle(&mut self, head: RequestHead) {
+        if self.spare.len() < SPARE_HEADS && head.capacity() <= SPARE_CAPACITY {
+            self.spare.push(head);
+        }
+    }
+
+    /// Takes fields of a response that are done with, for their buffers.
+    pub(super) fn recycle_fields(&mut self, fields: Fields) {
+        self.spare_fields = fields;
+    }
+
+    /// Whether the same request was sent before and would be the same block: it needs no other check.
+    pub(super) fn has_sent(&mut self, head: &RequestHead) -> bool {
+        self.found = self.cache.find_request(self.encoder.table_version(), head);
+        self.found.is_some()
+    }
+
+    /// `has_sent` has been asked about this request.
+    pub(super) fn encode_request(&mut self, head: &RequestHead) -> EncodedBlock<'_> {
+        if let Some(at) = self.found.take() {
+            return self.cache.sent(at);
+        }
+        let before = self.encoder.table_version();
+        self.block.clear();
+        head_out::encode_request(&mut self.encoder, head, &mut self.block);
+        let plain = self.encoder.plain_size();
+        if before.is_some() && before == self.encoder.table_version() {
+            self.cache.keep_request(before, head, EncodedBlock { bytes: &self.block, plain });
+        }
+        EncodedBlock { bytes: &self.block, plain }
+    }
+
+    pub(super) fn encode_response(&mut self, head: &ResponseHead) -> EncodedBlock<'_> {
+        let before = self.encoder.table_version();
+        if let Some(at) = self.cache.find_response(before, head) {
+            return self.cache.sent(at);
+        }
+        self.block.clear();
+        head_out::encode_response(&mut self.encoder, head, &mut self.block);
+        let plain = self.encoder.plain_size();
+        if before.is_some() && before == self.encoder.table_version() {
+            self.cache.keep_response(before, head, EncodedBlock { bytes: &self.block, plain });
+        }
+        EncodedBlock { bytes: &self.block, plain }
+    }
+
+    pub(super) fn encode_trailers(&mut self, fields: &Fields) -> EncodedBlock<'_> {
+        self.block.clear();
+        head_out::encode_trailers(&mut self.encoder, fields, &mut self.block);
+        EncodedBlock { bytes: &self.block, plain: self.encoder.plain_size() }
+    }
+}
+
+/// Decoding. An error ends the connection.
+impl HeaderCodec {
+    #[inline]
+    pub(super) fn decode_request(
+        &mut self,
+        block: &[u8],
+        extended: ExtendedConnect,
+    ) -> Result<Decoded<Received<RequestHead>>, Rule<ErrorCode>> {
+        let before = self.decoder.table_version();
+        let mut spare = self.spare.pop().unwrap_or_default();
+        if let Some((plain, known)) = self.cache.received_request(before, block) {
+            spare.copy_from(&known.head);
+            let head = Received { head: spare, content_length: known.content_length };
+            return Ok(Decoded { plain, head: Ok(head) });
+        }
+        let decoded = self.read(block, HeadReader::with_buffers(spare, Kind::Request))?;
+        let plain = decoded.plain;
+        let head = decoded.head.and_then(|reader| malformed(reader.request(extended)));
+        if let Ok(read) = &head
+            && before == self.decoder.table_version()
+        {
+            self.cache.note_request(before, EncodedBlock { bytes: block, plain }, read);
+        }
+        Ok(Decoded { plain, head })
+    }
+
+    /// The request that a promise makes up.
+    pub(super) fn decode_promise(
+        &mut self,
+        block: &[u8],
+    ) -> Result<Decoded<Received<RequestHead>>, Rule<ErrorCode>> {
+        let Decoded { plain, head } = self.read(block, HeadReader::new(Kind::Request))?;
+        let head = head.and_then(|reader| malformed(reader.request(ExtendedConnect::NotOffered)));
+        Ok(Decoded { plain, head })
+    }
+
+    #[inline]
+    pub(super) fn decode_response(
+        &mut self,
+        block: &[u8],
+    ) -> Result<Decoded<Received<ResponseHead>>, Rule<ErrorCode>> {
+        let before = self.decoder.table_version();
+        if let Some((plain, known)) = self.cache.received_response(before, block) {
+            let mut fields = std::mem::take(&mut self.spare_fields);
+            fields.copy_from(&known.head.fields);
+            let head = ResponseHead { status: known.head.status, fields };
+            let head = Received { head, content_length: known.content_length };
+            return Ok(Decoded { plain, head: Ok(head) });
+        }
+        let decoded = self.read(block, HeadReader::new(Kind::Response))?;
+        let plain = decoded.plain;
+        let head = decoded.head.and_then(|reader| malformed(reader.response()));
+        if let Ok(read) = &head
+            && before == self.decoder.table_version()
+        {
+            self.cache.note_response(before, EncodedBlock { bytes: block, plain }, read);
+        }
+        Ok(Decoded { plain, head })
+    }
+
+    pub(super) fn decode_trailers(
+        &mut self,
+        block: &[u8],
+    ) -> Result<Decoded<Fields>, Rule<ErrorCode>> {
+        let Decoded { plain, head } = self.read(block, HeadReader::new(Kind::Trailers))?;
+        Ok(Decoded { plain, head: head.and_then(|reader| malformed(reader.trailers())) })
+    }
+
+    /// Keeps the table in step with a block that nobody reads.
+    pub(super) fn skip(&mut self, block: &[u8]) -> Result<Decoded<()>, Rule<ErrorCode>> {
+        let (plain, _) = self.decode(block, |_| {})?;
+        Ok(Decoded { plain, head: Ok(()) })
+    }
+
+    /// Hands a block's fields to `reader`.
+    fn read(
+        &mut self,
+        block: &[u8],
+        mut reader: HeadReader,
+    ) -> Result<Decoded<HeadReader>, Rule<ErrorCode>> {
+        let (plain, size) = self.decode(block, |field| reader.field(field))?;
+        let head = if size > self.list_limit { Err(BadHead::TooLarge) } else { Ok(reader) };
+        Ok(Decoded { plain, head })
+    }
+
+    /// Hands a block's fields to `emit`; gives their size before compression, and the list's size.
+    fn decode(
+        &mut self,
+        block: &[u8],
+        mut emit: impl FnMut(Field<'_>),
+    ) -> Result<(usize, usize), Rule<ErrorCode>> {
+        let mut plain = 0;
+        let decoded = self.decoder.decode(block, self.list_limit, |field| {
+            plain += hpack::plain_size(field);
+            emit(field);
+        });
+        match decoded {
+            Ok(size) => Ok((plain, size)),
+            Err(hpack::Error { fault: Fault::Excess, .. }) => {
+                let text = "RFC 9113 §10.5.1: a header block of far more work than it is worth";
+                Err(rule(ErrorCode::ENHANCE_YOUR_CALM, text))
+            }
+            Err(_) => {
+                let text = "RFC 7541: the header block cannot be decoded";
+                Err(rule(ErrorCode::COMPRESSION_ERROR, text))
+            }
+        }
+    }
+}
+
+fn malformed<T>(read: Result<T, Malformed>) -> Result<T, BadHead> {
+    read.map_err(BadHead::Malformed)
+}

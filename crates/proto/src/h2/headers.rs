@@ -1,0 +1,329 @@
+//! Header blocks in: gathered over CONTINUATION, decoded whatever becomes of them (the compression
+//! state is the connection's, RFC 9113 §4.3), then given to their stream.
+
+use super::codec::{BadHead, Decoded};
+use super::framing::{Http2, protocol};
+use super::head::{ExtendedConnect, Kind, Malformed};
+use super::priority;
+use crate::connection::Fin;
+use crate::message::{Method, RequestHead, ResponseHead, Status};
+use crate::multiplex::framing::{Rule, rule};
+use crate::multiplex::session::{Admission, Over, Received, Session};
+use crate::multiplex::state::State;
+use crate::multiplex::status::{Gone, Role, StreamStatus};
+use crate::multiplex::stream::{Opener, Stream};
+use crate::multiplex::timers::Timer;
+use crate::schedule::Priority;
+use wire::Fields;
+use wire::h2::{Dependency, ErrorCode};
+
+/// The frame that began a header block.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Begun {
+    Headers { id: u32, fin: Fin, dependency: Option<Dependency> },
+    Promise { parent: u32, promised: u32 },
+}
+
+/// A header block that goes on in CONTINUATION.
+#[derive(Debug)]
+pub(super) struct PartialBlock {
+    begun: Begun,
+    bytes: Vec<u8>,
+    continuations: u32,
+}
+
+impl PartialBlock {
+    /// The stream that its CONTINUATION frames name.
+    pub(super) fn stream(&self) -> u32 {
+        match self.begun {
+            Begun::Headers { id, .. } => id,
+            Begun::Promise { parent, .. } => parent,
+        }
+    }
+}
+
+/// A HEADERS frame whose block is whole.
+#[derive(Debug, Clone, Copy)]
+struct Headers {
+    id: u32,
+    fin: Fin,
+    dependency: Option<Dependency>,
+}
+
+/// What a HEADERS frame is for its stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Request,
+    Response,
+    Trailers,
+    /// Nothing: the stream is gone.
+    Nothing,
+    /// An error of the stream.
+    Wrong(Rule<ErrorCode>),
+}
+
+impl Session<Http2> {
+    /// HEADERS or PUSH_PROMISE.
+    pub(super) fn on_block(
+        &mut self,
+        begun: Begun,
+        fragment: &[u8],
+        end_headers: bool,
+    ) -> Result<(), Over> {
+        if end_headers {
+            return self.on_whole_block(begun, fragment);
+        }
+        self.expect_header_block();
+        let partial = PartialBlock { begun, bytes: fragment.to_vec(), continuations: 0 };
+        self.framing_mut().partial = Some(partial);
+        Ok(())
+    }
+
+    pub(super) fn on_continuation(
+        &mut self,
+        fragment: &[u8],
+        end_headers: bool,
+    ) -> Result<(), Over> {
+        let Some(mut partial) = self.framing_mut().partial.take() else { return Ok(()) };
+        partial.bytes.extend_from_slice(fragment);
+        partial.continuations += 1;
+        let settings = &self.framing().settings;
+        let too_long = partial.bytes.len() > settings.max_header_list_size as usize;
+        if too_long || partial.continuations > settings.limits.continuations {
+            let text = "RFC 9113 §10.5.1: a header block without end";
+            return Err(self.fail(rule(ErrorCode::ENHANCE_YOUR_CALM, text)));
+        }
+        if end_headers {
+            self.timers().cancel(Timer::HeaderBlock);
+            return self.on_whole_block(partial.begun, &partial.bytes);
+        }
+        self.framing_mut().partial = Some(partial);
+        Ok(())
+    }
+
+    fn on_whole_block(&mut self, begun: Begun, block: &[u8]) -> Result<(), Over> {
+        match begun {
+            Begun::Headers { id, fin, dependency } => {
+                self.on_headers(Headers { id, fin, dependency }, block)
+            }
+            Begun::Promise { parent, promised } => self.on_promise(parent, promised, block),
+        }
+    }
+
+    fn on_headers(&mut self, headers: Headers, block: &[u8]) -> Result<(), Over> {
+        let id = headers.id;
+        let mut purpose = self.purpose(id)?;
+        if headers.dependency.is_some_and(|dependency| dependency.parent == id) {
+            let text = "RFC 7540 §5.3.1: a stream cannot depend on itself";
+            purpose = Purpose::Wrong(protocol(text));
+        }
+        match purpose {
+            Purpose::Request => {
+                let read = self.decode_request(id, block)?;
+                match read {
+                    Ok(read) => self.on_request(headers, read),
+                    Err(bad) => self.on_bad_head(headers, Kind::Request, bad),
+                }
+            }
+            Purpose::Response => {
+                let decoded = self.framing_mut().codec.decode_response(block);
+                match self.count_block(id, block, decoded)? {
+                    Ok(read) => self.on_response(headers, read),
+                    Err(bad) => self.on_bad_head(headers, Kind::Response, bad),
+                }
+            }
+            Purpose::Trailers => {
+                let decoded = self.framing_mut().codec.decode_trailers(block);
+                match self.count_block(id, block, decoded)? {
+                    Ok(fields) => self.on_trailers(headers, fields),
+                    Err(bad) => self.on_bad_head(headers, Kind::Trailers, bad),
+                }
+            }
+            Purpose::Nothing => {
+                self.decode_unread(id, block)?;
+                self.count_chatter()
+            }
+            Purpose::Wrong(rule) => {
+                self.decode_unread(id, block)?;
+                self.fail_stream(id, rule)
+            }
+        }
+    }
+
+    #[inline]
+    fn decode_request(
+        &mut self,
+        id: u32,
+        block: &[u8],
+    ) -> Result<Result<Received<RequestHead>, BadHead>, Over> {
+        let Http2 { settings, codec, .. } = self.framing_mut();
+        let extended = match settings.enable_connect_protocol {
+            true => ExtendedConnect::Offered,
+            false => ExtendedConnect::NotOffered,
+        };
+        let decoded = codec.decode_request(block, extended);
+        self.count_block(id, block, decoded)
+    }
+
+    /// Keeps the compression state in step with a block that nobody reads.
+    fn decode_unread(&mut self, id: u32, block: &[u8]) -> Result<(), Over> {
+        let decoded = self.framing_mut().codec.skip(block);
+        self.count_block(id, block, decoded).map(drop)
+    }
+
+    /// Counts a block; one that cannot be decoded ends the connection.
+    #[inline]
+    fn count_block<T>(
+        &mut self,
+        id: u32,
+        block: &[u8],
+        decoded: Result<Decoded<T>, Rule<ErrorCode>>,
+    ) -> Result<Result<T, BadHead>, Over> {
+        match decoded {
+            Ok(decoded) => {
+                self.log().block_received(id, decoded.plain, block.len());
+                Ok(decoded.head)
+            }
+            Err(rule) => Err(self.fail(rule)),
+        }
+    }
+
+    /// A malformed message is an error of its stream (RFC 9113 §8.1.1). To a list that is too large a
+    /// server says 431 (RFC 6585 §5), a client resets (RFC 9113 §10.5.1).
+    fn on_bad_head(&mut self, headers: Headers, kind: Kind, bad: BadHead) -> Result<(), Over> {
+        let id = headers.id;
+        let text = "RFC 9113 §10.5.1: a header list larger than we take";
+        match (bad, kind) {
+            (BadHead::Malformed(Malformed(text)), _) => self.malformed(id, text),
+            (BadHead::TooLarge, Kind::Request) => {
+                if let Some(status) = Status::new(431) {
+                    self.answer_unheard(id, &ResponseHead::new(status));
+                }
+                self.fail_stream(id, rule(ErrorCode::NO_ERROR, text))
+            }
+            (BadHead::TooLarge, _) => {
+                self.fail_stream(id, rule(ErrorCode::ENHANCE_YOUR_CALM, text))
+            }
+        }
+    }
+
+    fn malformed(&mut self, id: u32, text: &'static str) -> Result<(), Over> {
+        self.fail_stream(id, protocol(text))
+    }
+
+    /// What HEADERS are for, by RFC 9113 §5.1.
+    fn purpose(&mut self, id: u32) -> Result<Purpose, Over> {
+        let closed =
+            rule(ErrorCode::STREAM_CLOSED, "RFC 9113 §5.1: HEADERS after the end of the stream");
+        Ok(match self.status(id) {
+            StreamStatus::Idle
+                if self.role() == Role::Server && self.opener(id) == Opener::Peer =>
+            {
+                self.purpose_of_new(id)
+            }
+            StreamStatus::Idle | StreamStatus::Live(State::Idle | State::ReservedLocal) => {
+                return Err(self.fail(protocol(
+                    "RFC 9113 §5.1: HEADERS on a stream that the peer cannot open",
+                )));
+            }
+            StreamStatus::Gone(Some(Gone::ResetByUs)) => Purpose::Nothing,
+            StreamStatus::Gone(Some(Gone::ResetByPeer))
+            | StreamStatus::Live(State::HalfClosedRemote | State::Closed) => Purpose::Wrong(closed),
+            StreamStatus::Gone(Some(Gone::Ended)) => return Err(self.fail(closed)),
+            StreamStatus::Gone(None) => {
+                return Err(self.fail(protocol("RFC 9113 §5.1.1: stream identifiers only grow")));
+            }
+            StreamStatus::Live(State::Open | State::HalfClosedLocal | State::ReservedRemote) => {
+                match self.stream(id).is_some_and(Stream::has_head) {
+                    true => Purpose::Trailers,
+                    false => Purpose::Response,
+                }
+            }
+        })
+    }
+
+    /// The client opens a stream.
+    fn purpose_of_new(&mut self, id: u32) -> Purpose {
+        match self.admit(id) {
+            Admission::Granted => Purpose::Request,
+            Admission::Ignored => Purpose::Nothing,
+            Admission::Full => {
+                let text = "RFC 9113 §5.1.2: more concurrent streams than we take";
+                Purpose::Wrong(rule(ErrorCode::REFUSED_STREAM, text))
+            }
+        }
+    }
+
+    #[inline]
+    fn on_request(&mut self, headers: Headers, read: Received<RequestHead>) -> Result<(), Over> {
+        let Headers { id, fin, dependency } = headers;
+        // The field is a later word than HEADERS' own (RFC 9218 §5).
+        let priority = match (read.head.fields.find(b"priority"), dependency) {
+            (Some(value), _) => priority::from_field(value),
+            (None, Some(dependency)) => priority::from_dependency(dependency),
+            (None, None) => Priority::Unset,
+        };
+        self.receive_request(id, fin, read, priority)
+    }
+
+    #[inline]
+    fn on_response(&mut self, headers: Headers, read: Received<ResponseHead>) -> Result<(), Over> {
+        let Headers { id, fin, .. } = headers;
+        let Some(state) = self.stream(id).map(Stream::state) else { return Ok(()) };
+        if state == State::ReservedRemote && self.peer_streams_are_full() {
+            let text = "RFC 9113 §5.1.2: more concurrent pushes than we take";
+            return self.fail_stream(id, rule(ErrorCode::REFUSED_STREAM, text));
+        }
+        if read.head.status.is_informational() {
+            if fin == Fin::Last {
+                return self.malformed(id, "RFC 9113 §8.1: an informational response ends nothing");
+            }
+            self.receive_informational(id, read.head);
+            return Ok(());
+        }
+        self.receive_response(id, fin, read)
+    }
+
+    fn on_trailers(&mut self, headers: Headers, fields: Fields) -> Result<(), Over> {
+        if headers.fin == Fin::More {
+            return self.malformed(headers.id, "RFC 9113 §8.1: trailers end the stream");
+        }
+        self.receive_trailers(headers.id, fields)
+    }
+
+    fn on_promise(&mut self, parent: u32, promised: u32, block: &[u8]) -> Result<(), Over> {
+        let acknowledged = !self.timers().is_set(Timer::SettingsAck);
+        let enabled = self.framing().settings.enable_push;
+        let parent_status = self.status(parent);
+        let allowed = self.role() == Role::Client
+            && (enabled || !acknowledged)
+            && self.opener(parent) == Opener::We
+            && matches!(
+                parent_status,
+                StreamStatus::Live(State::Open | State::HalfClosedLocal)
+                    | StreamStatus::Gone(Some(Gone::ResetByUs))
+            );
+        let fits = promised != 0
+            && self.opener(promised) == Opener::Peer
+            && self.status(promised) == StreamStatus::Idle;
+        if !allowed || !fits {
+            return Err(self.fail(protocol("RFC 9113 §6.6: a promise that must not be made")));
+        }
+        self.note_promised(promised);
+        let decoded = self.framing_mut().codec.decode_promise(block);
+        let read = self.count_block(promised, block, decoded)?;
+        let wanted = enabled && matches!(parent_status, StreamStatus::Live(_));
+        if matches!(read, Err(BadHead::TooLarge)) || self.is_crowded() || !wanted {
+            let text = "the promise is not wanted";
+            return self.fail_stream(promised, rule(ErrorCode::REFUSED_STREAM, text));
+        }
+        match read {
+            // RFC 9113 §8.4: safe and without a body.
+            Ok(read) if matches!(read.head.method, Method::Get | Method::Head) => {
+                self.receive_promise(parent, promised, read.head);
+                Ok(())
+            }
+            _ => self.malformed(promised, "RFC 9113 §8.4: a promise of what cannot be promised"),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Events that wait for the application.
+
+use crate::connection::Event;
+use std::collections::VecDeque;
+
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    queue: VecDeque<Event<'static>>,
+}
+
+impl Events {
+    pub(crate) fn push(&mut self, event: Event<'static>) {
+        self.queue.push_back(event);
+    }
+
+    /// Queues a stream's last event. The end of the stream may have been what a draining connection
+    /// waited for: then `Closed` is queued already, and this goes before it.
+    pub(crate) fn push_before_closed(&mut self, event: Event<'static>) {
+        let at = match self.queue.back() {
+            Some(Event::Closed { .. }) => self.queue.len() - 1,
+            _ => self.queue.len(),
+        };
+        self.queue.insert(at, event);
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Event<'static>> {
+        self.queue.pop_front()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+}

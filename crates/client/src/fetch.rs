@@ -97,7 +97,7 @@ pub(crate) struct Assignment {
 impl Fetch {
     pub(crate) fn new(now: Instant, id: FetchId, spec: FetchSpec) -> Self {
         let queued = spec.wanted.map_or(now, |wanted| wanted.min(now));
-        let record = FetchRecord::wished(id.0, spec.url.to_string(), queued);
+        let record = FetchRecord::new(id.0, spec.url.to_string(), queued);
         Self {
             spec,
             state: State::Waiting,
@@ -137,7 +137,7 @@ impl Fetch {
         self.record.connection = None;
         self.record.stream = 0;
         self.record.protocol = SpokenProtocol::None;
-        self.record.phases = Phases::wished(self.record.phases.queued);
+        self.record.phases = Phases::new(self.record.phases.queued);
     }
 
     /// The final response's head came.

@@ -357,7 +357,7 @@ impl Running {
 fn opening(now: Instant, url: &Url) -> FetchRecord {
     // RFC 6455 §3: ws and wss where HTTP has http and https.
     let url = url.to_string().replacen("http", "ws", 1);
-    let mut record = FetchRecord::wished(0, url, now);
+    let mut record = FetchRecord::new(0, url, now);
     record.phases.connect_start = Some(now);
     record.connection = Some(0);
     record.protocol = Protocol::WebSocket.into();

@@ -2,8 +2,8 @@
 
 use crate::access::OpenedRecord;
 use crate::config::Limits;
-use crate::origin::Shared;
 use crate::session::{Context, Session};
+use crate::shared::Shared;
 use endpoint::{Action, SendBuf, SocketId};
 use proto::{ConnectionState, Event};
 use secure::ServerTls;

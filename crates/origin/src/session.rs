@@ -6,7 +6,7 @@ mod web_socket;
 
 use crate::access::ExchangeEnd;
 use crate::exchange::{Exchange, Ledger, State};
-use crate::origin::Shared;
+use crate::shared::Shared;
 use bytes::Bytes;
 use proto::{Event, Fin, StreamId};
 use std::collections::VecDeque;

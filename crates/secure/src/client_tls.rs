@@ -77,7 +77,7 @@ impl ClientTls {
     pub fn new(options: ClientTlsOptions) -> Result<Self, ConfigError> {
         let provider = Arc::new(ring::default_provider());
         let verifier =
-            trust::verifier(options.trust, (&options.roots, options.roots_later), &provider)?;
+            trust::verifier(options.trust, &options.roots, options.roots_later, &provider)?;
         let time = options.time.unwrap_or_else(|| Arc::new(DefaultTimeProvider));
         let mut config = ClientConfig::builder_with_details(provider, time)
             .with_protocol_versions(options.versions.supported())

@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::record::Outcome;
+use crate::outcome::Outcome;
 use crate::stats::median;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -84,7 +84,7 @@ pub struct Trial {
     pub own_cores: bool,
 }
 
-/// A packet, or an event loop, that is later than this, and than [`LATE_SHARE`] of the load, spoils the trial: on a
+/// A packet, or an event loop, that is later than this, and than [`LATE_SHARE`] of the load, makes the trial invalid: on a
 /// machine with other work each core is away for some milliseconds now and then, which a slow link does not notice,
 /// and a quick one takes for the network.
 pub const LATE_MS: f64 = 10.0;
@@ -265,14 +265,14 @@ impl Audit {
         self.0.is_empty()
     }
 
-    /// What becomes of a trial that came to `found`: what spoils any figure goes before it, and what spoils a time
+    /// What becomes of a trial that came to `found`: a reason that makes every figure invalid goes before it, and one that makes a time invalid
     /// makes a measured one invalid.
     pub fn judge(&self, found: Outcome, trial: Trial) -> Outcome {
-        let spoilt = self.broken().or_else(|| match found {
+        let invalid = self.broken().or_else(|| match found {
             Outcome::Measured => self.disturbed(trial).map(str::to_owned),
             _ => None,
         });
-        spoilt.map_or(found, |reason| Outcome::Invalid { reason })
+        invalid.map_or(found, |reason| Outcome::Invalid { reason })
     }
 
     /// The link did not keep its word.

@@ -99,7 +99,8 @@ impl File {
         &self,
         parts: &BTreeMap<FetchId, Part>,
         index: usize,
-        (connections, piece): (usize, u64),
+        connections: usize,
+        piece: u64,
     ) -> Option<Option<Range<u64>>> {
         let own = || parts.values().filter(|part| part.file == index);
         let under_way = own().count();

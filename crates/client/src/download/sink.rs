@@ -45,12 +45,12 @@ pub trait Sink {
     /// Bytes of it, which go at `at`.
     fn write(&mut self, file: FileId, at: u64, bytes: &[u8]) -> Result<(), Refusal>;
 
-    /// Room for the bytes that go at `at`, `at_most` so many, where the sink has some: it saves a copy.
-    fn room(&mut self, _file: FileId, _at: u64, _at_most: u64) -> Option<&mut [u8]> {
+    /// A buffer of at most `at_most` bytes for what goes at `at`. None makes the caller use `write`, which copies once more.
+    fn receive_buffer(&mut self, _file: FileId, _at: u64, _at_most: u64) -> Option<&mut [u8]> {
         None
     }
 
-    /// So many bytes stand in the room that was given for `at`.
+    /// The first `bytes` of the buffer that was given for `at` are filled.
     fn filled(&mut self, _file: FileId, _at: u64, _bytes: usize) -> Result<(), Refusal> {
         Ok(())
     }

@@ -80,7 +80,7 @@ impl<S: Sink> Work for Download<S> {
     fn poll_buffer(&mut self, id: FetchId, at_most: u64) -> Option<&mut [u8]> {
         let part = self.parts.get(&id).filter(|part| part.state == PartState::Body)?;
         let left = part.end.map_or(at_most, |end| at_most.min(end - part.at));
-        self.sink.room(FileId(part.file), part.at, left)
+        self.sink.receive_buffer(FileId(part.file), part.at, left)
     }
 
     fn handle_filled(&mut self, now: Instant, id: FetchId, bytes: usize) {

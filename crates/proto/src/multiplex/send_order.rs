@@ -7,8 +7,8 @@
 //! | PRIORITY (RFC 7540 §6.3), PRIORITY_UPDATE (RFC 9218 §7.1), the application's own `prioritise` | [`SendOrder::change`] |
 //! | PRIORITY_UPDATE for a stream that is not open yet | [`SendOrder::keep_early`], then `open` |
 
-use crate::connection::StreamId;
 use crate::schedule::{Priority, Scheduler};
+use crate::stream_id::StreamId;
 use std::collections::VecDeque;
 
 #[derive(Debug)]

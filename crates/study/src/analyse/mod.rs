@@ -16,9 +16,11 @@ use crate::calendar::rfc3339;
 use crate::experiment::{
     Contender, Experiment, LinkChoice, Pattern, Transport, Workload, WorkloadKind,
 };
+use crate::metric;
+use crate::outcome::Outcome;
 use crate::plan::CellId;
 use crate::reconcile::weakest;
-use crate::record::{Outcome, RunHeader, TrialRecord, metric};
+use crate::record::{RunHeader, TrialRecord};
 use crate::result::{
     CellResult, Failure, LinkResult, MedianTrial, RESULT_SCHEMA, RunResult, TrialCounts,
 };

@@ -2,7 +2,7 @@
 //! lies across the border.
 
 use super::{Agreement, PublishedFinding};
-use crate::result::{Comparison, Verdict};
+use crate::comparison::{Comparison, Verdict};
 use crate::stats::{CONFIDENCE, blocks_for_any_interval};
 use std::ops::Range;
 

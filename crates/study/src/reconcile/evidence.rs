@@ -7,7 +7,7 @@ mod tests;
 
 use super::packets::{PacketSummary, payload_until, summarise};
 use super::path::finished;
-use crate::record::Outcome;
+use crate::outcome::Outcome;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

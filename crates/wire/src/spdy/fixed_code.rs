@@ -143,8 +143,8 @@ mod tests {
     use super::*;
     use flate2::{Decompress, FlushDecompress};
 
-    fn inflate(block: &[u8], room: usize) -> Vec<u8> {
-        let mut out = Vec::with_capacity(room + 1);
+    fn inflate(block: &[u8], limit: usize) -> Vec<u8> {
+        let mut out = Vec::with_capacity(limit + 1);
         Decompress::new(false).decompress_vec(block, &mut out, FlushDecompress::Sync).unwrap();
         out
     }

@@ -1,5 +1,4 @@
-//! One fetch: what is wanted, how far it has come, and what is kept of it. The one rule: nothing here
-//! knows of connections but by their numbers.
+//! One fetch: its request, its state, and its record. The one rule: it knows connections by their numbers only.
 
 use crate::failure::Failure;
 use crate::redirect;

@@ -1,4 +1,4 @@
-//! One accepted connection: its transport, the session above it, and how patient the origin is with it.
+//! One accepted connection: its transport, the session above it, and its time-outs.
 
 use crate::access::OpenedRecord;
 use crate::config::Limits;

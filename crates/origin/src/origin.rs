@@ -1,4 +1,4 @@
-//! The end point: all connections of one thread, their timers, and the way out.
+//! The end point: all connections of one thread, their timers, and shutdown.
 
 use crate::config::{ListenerKind, OriginConfig};
 use crate::connection::Connection;
@@ -24,7 +24,7 @@ pub struct Origin {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
-    /// Nobody has asked.
+    /// It runs.
     Never,
     /// Requests under way may take until then.
     By(Instant),

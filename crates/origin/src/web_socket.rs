@@ -1,5 +1,4 @@
-//! A WebSocket's service: what answers its messages. The one rule: while answers wait, nothing more is
-//! read.
+//! Answers the messages of a WebSocket. The one rule: while answers wait to be sent, nothing more is read.
 
 use crate::config::WebSocketSettings;
 use bytes::Bytes;

@@ -1,5 +1,5 @@
-//! What a client's TLS is set to, built once and shared by its connections. Sessions to resume are
-//! kept here, so two clients that must not share them take two of these.
+//! A client's TLS settings, built once and shared by its connections. They hold the session cache, so clients that must
+//! not share sessions need one each.
 
 use crate::error::ConfigError;
 use crate::identity::Pem;

@@ -1,5 +1,4 @@
-//! What lies between a protocol's machine and its socket: nothing, or TLS. End points hold this and
-//! need not care.
+//! The layer between a protocol machine and its socket: none, or TLS, behind one interface.
 
 use crate::error::TlsError;
 use crate::tls::{Negotiated, RECORD, Tls};

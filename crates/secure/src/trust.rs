@@ -1,4 +1,4 @@
-//! Whom a client believes, and by which clock.
+//! Which certificates a client accepts, and by which clock.
 
 use crate::error::ConfigError;
 use crate::identity::Pem;

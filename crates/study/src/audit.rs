@@ -33,7 +33,7 @@ pub enum AuditFigure {
     ClientKept,
     /// The share of its time in which our client had something to do.
     ClientBusy,
-    /// The client's processor time as a share of one core; somebody else's client's from when it was ready.
+    /// The client's processor time as a share of one core; a foreign client's from when it was ready.
     ClientCpu,
     /// The longest that an event may have waited for our origin's event loop, in milliseconds.
     OriginLagMs,
@@ -115,8 +115,8 @@ pub const SCHEDULE_MS: f64 = 1.0;
 /// share of the load is not asked for.
 pub const OTHERS: f64 = 0.8;
 
-/// Of a load below [`KEPT_LOAD_MS`], delays of less than [`LATE_MS`] each are more than a tie, and nobody is told of them;
-/// there, it counts for how long link and client were kept from their cores. A page over a link of 0.4 ms
+/// Of a load below [`KEPT_LOAD_MS`], delays below [`LATE_MS`] each can move a verdict, and no other limit sees them.
+/// There the limit is on the time that link and client waited for their cores. A page over a link of 0.4 ms
 /// took 10 ms, 21 ms beside a busy loop on the link's core and 15 ms beside one on the client's, while no packet and no
 /// event was 6 ms late. The link waited for 0.06 of its time at most on a quiet machine, and for half of it beside
 /// the loop; the client for 0.17 at most, and for 0.07 to 0.4. It has the origin on its core, whose work is taken off.

@@ -1,5 +1,5 @@
-//! Blocks and their attempts. A block in which the audit refused a trial runs again as a whole, for its trials
-//! are compared with each other and must have met the machine in one mood. Every attempt's rows are kept; one
+//! Blocks and their attempts. A block with an invalid trial runs again as a whole, because its trials
+//! are compared with each other and have to run under the same conditions. Every attempt's rows are kept; one
 //! attempt of each block counts.
 
 #[cfg(test)]

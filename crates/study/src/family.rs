@@ -4,10 +4,10 @@
 //! Comparison Procedure for Comparing Several Treatments with a Control", 1955), and those among the others, which
 //! its picture of pairs shows, are a second one. Each family has a false verdict in 5 % of all runs at the most.
 //!
-//! That somebody is faster here *and* there needs no more: a claim that all of several verdicts hold is wrong only
-//! where one that is false was found true at its own level (Berger, "Multiparameter Hypothesis Testing and Acceptance
-//! Sampling", 1982). That somebody is faster *somewhere* does: who looks through many tables for the one that shows a
-//! difference reads [`Comparison::p_run`](crate::comparison::Comparison::p_run), which is adjusted for all of a run.
+//! "Faster here *and* there" needs no further correction: a claim that several verdicts all hold is wrong only where a
+//! false one was found true at its own level (Berger, "Multiparameter Hypothesis Testing and Acceptance
+//! Sampling", 1982). "Faster *somewhere*" does: a reader who searches many tables for a difference
+//! reads [`Comparison::p_run`](crate::comparison::Comparison::p_run), which is adjusted for all of a run.
 //!
 //! Rejected: one family of a whole run. It asked for 13 blocks where there were five pages instead of one, for verdicts on
 //! each page that were the same; a run of two experiments would have had to ask more than two runs of one.

@@ -1,4 +1,4 @@
-//! What is kept of a fetch and of a connection: the client's own records, one row each.
+//! The client's records of fetches and of connections, one row each.
 
 use crate::header::HeaderBytes;
 use crate::protocol::{SpokenProtocol, TlsVersion};

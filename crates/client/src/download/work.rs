@@ -1,4 +1,4 @@
-//! A download as its client drives it: requests out, answers and bytes in.
+//! The download as a workload of the client: requests out, responses in.
 
 use super::answer;
 use super::file::{Part, PartState};
@@ -10,7 +10,7 @@ use proto::ResponseHead;
 use trace::{ConnectionRecord, FetchRecord};
 use unit::Instant;
 
-/// Bytes of an answer that nobody wants; a longer one is not read to its end.
+/// The longest unwanted body that is read to its end, in bytes.
 const LONGEST_REST: u64 = 64 * 1024;
 
 impl<S: Sink> Work for Download<S> {

@@ -1,4 +1,4 @@
-//! WebSockets among the exchanges: the stream's bytes in both directions are theirs.
+//! Exchanges that have become WebSockets: their stream carries frames in both directions.
 
 use super::{Context, Session};
 use crate::access::ExchangeEnd;

@@ -1,6 +1,5 @@
-//! Measurements that somebody published, and what a run of ours says of them: our ratios beside theirs, and
-//! each of their findings confirmed, not confirmed, or left open. Ratios, never times: machines and networks of the day
-//! are gone. The published figures are data in `experiments/published/`; the one rule is that nothing here
+//! Compares a run with a published measurement: our ratios beside the published ones, and each finding confirmed, not
+//! confirmed, or left open. Only ratios are compared, because machines and networks of the day are gone. The published figures are data in `experiments/published/`; the one rule is that nothing here
 //! changes ours towards them.
 
 mod check;

@@ -7,7 +7,7 @@
 //!   for a new connection waited for its connect and handshake; else it waited for the fetch whose bytes
 //!   had arrived last when it was queued (its initiator is not in the rows, so this is the least gap).
 //! - From request to first byte: one least round trip, then the server time that the workload asked for, then
-//!   serialisation while the link was busy (with whoever's bytes). Within a body: serialisation alone.
+//!   serialisation while the link was busy (with bytes of any connection). Within a body: serialisation alone.
 //! - What is left is time in which the link was idle; `causes.rs` tells from the packet that ended each piece of it on the
 //!   fetch's own connection whether it was waiting for an acknowledgement or other bytes of the client's (window growth),
 //!   loss recovery, or the server; `held.rs`, whether bytes were held back. After the last packet it was the client,

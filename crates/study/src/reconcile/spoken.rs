@@ -1,4 +1,4 @@
-//! What was really spoken: protocols, streams, sessions taken up again, and what heads cost.
+//! Metrics of the connections: protocols, streams, resumed TLS sessions, header bytes.
 
 use crate::metric;
 use std::collections::BTreeMap;

@@ -1,5 +1,4 @@
-//! Heads to borrowed parts, over httparse. What httparse is lenient about, the scanner has refused
-//! before it.
+//! Parses heads into borrowed parts, with httparse. Where httparse is lenient, the scanner has refused the head before.
 
 use super::error::{Error, ErrorKind};
 use crate::fields::{Field, Fields};

@@ -30,8 +30,8 @@ pub enum BlockError {
 /// What inflates the blocks of one direction of a connection.
 #[derive(Debug)]
 pub struct Decoder {
-    /// What is behind the stream's header. The check value at its end never comes, so nobody counts
-    /// it.
+    /// What is behind the stream's header. The stream never ends, so its check value is not
+    /// computed.
     inflate: Decompress,
     begun: bool,
     plain: Vec<u8>,

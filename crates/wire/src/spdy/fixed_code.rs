@@ -1,5 +1,5 @@
-//! DEFLATE's fixed Huffman codes (RFC 1951 §3.2.6), written bit by bit. The one rule: what is to be said
-//! is chosen elsewhere.
+//! DEFLATE's fixed Huffman codes (RFC 1951 §3.2.6), written bit by bit. It chooses nothing: the
+//! caller says which literals and copies to write.
 
 /// A code with its extra bits behind it, least significant bit first.
 #[derive(Clone, Copy)]

@@ -1,4 +1,4 @@
-//! The connections' way: opened, secured, fed, lost, and opened again.
+//! Opens the engine's connections, gives them requests, and replaces those that are lost.
 
 use super::{Load, look_every};
 use crate::load::connection::{Events, LoadConnection, Loss, Outcome, Reporting, Stage};

@@ -1,4 +1,4 @@
-//! What an origin is set to. Plain values, so that every thread can have its copy.
+//! The settings of an origin: plain values, a copy for each thread.
 
 use crate::wall_clock::WallClock;
 use page::Table;

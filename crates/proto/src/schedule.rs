@@ -34,7 +34,7 @@ mod spdy_levels;
 #[cfg(test)]
 mod tests;
 
-use crate::connection::StreamId;
+use crate::stream_id::StreamId;
 pub use auto::Auto;
 pub use dependency_tree::DependencyTree;
 pub use fifo::Fifo;

@@ -2,13 +2,14 @@
 
 use super::framing::Http2;
 use super::settings::Settings;
-use crate::connection::{ClientConnection, Fin, StreamId};
+use crate::connection::{ClientConnection, Fin};
 use crate::error::Refused;
 use crate::message::{RequestHead, ResponseHead};
 use crate::multiplex::role::impl_connection;
 use crate::multiplex::session::{Endowment, Session};
 use crate::multiplex::status::Role;
 use crate::schedule::Scheduler;
+use crate::stream_id::StreamId;
 use trace::Tracer;
 use unit::Instant;
 

@@ -1,7 +1,7 @@
 //! Priorities between the wire's words and the scheduler's.
 
-use crate::connection::StreamId;
 use crate::schedule::{Exclusive, Incremental, Priority, PriorityField};
+use crate::stream_id::StreamId;
 use wire::Fields;
 use wire::h2::Dependency;
 

@@ -38,13 +38,13 @@ macro_rules! impl_connection {
                 self.session.wants_transmit()
             }
 
-            fn consume(&mut self, stream: crate::connection::StreamId, bytes: usize) {
+            fn consume(&mut self, stream: crate::stream_id::StreamId, bytes: usize) {
                 self.session.consume(stream, bytes);
             }
 
             fn send(
                 &mut self,
-                stream: crate::connection::StreamId,
+                stream: crate::stream_id::StreamId,
                 data: bytes::Bytes,
                 fin: crate::connection::Fin,
             ) -> Result<(), crate::error::Misuse> {
@@ -53,23 +53,23 @@ macro_rules! impl_connection {
 
             fn send_trailers(
                 &mut self,
-                stream: crate::connection::StreamId,
+                stream: crate::stream_id::StreamId,
                 fields: &wire::Fields,
             ) -> Result<(), crate::error::Misuse> {
                 self.session.send_trailers(stream, fields)
             }
 
-            fn unsent(&self, stream: crate::connection::StreamId) -> usize {
+            fn unsent(&self, stream: crate::stream_id::StreamId) -> usize {
                 self.session.unsent(stream)
             }
 
-            fn reset(&mut self, now: unit::Instant, stream: crate::connection::StreamId) {
+            fn reset(&mut self, now: unit::Instant, stream: crate::stream_id::StreamId) {
                 self.session.reset(now, stream);
             }
 
             fn prioritise(
                 &mut self,
-                stream: crate::connection::StreamId,
+                stream: crate::stream_id::StreamId,
                 priority: crate::schedule::Priority,
             ) {
                 self.session.prioritise(stream, priority);

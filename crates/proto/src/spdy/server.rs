@@ -2,13 +2,14 @@
 
 use super::framing::Spdy;
 use super::settings::Settings;
-use crate::connection::{Fin, ServerConnection, StreamId};
+use crate::connection::{Fin, ServerConnection};
 use crate::error::{Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead};
 use crate::multiplex::role::impl_connection;
 use crate::multiplex::session::{Endowment, Session};
 use crate::multiplex::status::Role;
 use crate::schedule::Scheduler;
+use crate::stream_id::StreamId;
 use trace::Tracer;
 use unit::Instant;
 

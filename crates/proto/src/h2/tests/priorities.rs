@@ -1,9 +1,10 @@
 //! Every way in which priorities are said reaches the scheduler.
 
 use super::*;
-use crate::connection::{Fin, ServerConnection, StreamId};
+use crate::connection::{Fin, ServerConnection};
 use crate::message::{RequestHead, ResponseHead, Scheme, Status};
 use crate::schedule::{Policy, Priority, PriorityField, Scheduler};
+use crate::stream_id::StreamId;
 use std::cell::RefCell;
 use std::rc::Rc;
 use wire::Fields;

@@ -1,7 +1,7 @@
 //! Commands of the application.
 
 use super::Session;
-use crate::connection::{Fin, StreamId};
+use crate::connection::Fin;
 use crate::error::{Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead};
 use crate::multiplex::framing::{Framing, Prioritised, Promise, number};
@@ -11,6 +11,7 @@ use crate::multiplex::state::Step;
 use crate::multiplex::status::Gone;
 use crate::multiplex::stream::{BodyLength, Opener, Stream};
 use crate::schedule::Priority;
+use crate::stream_id::StreamId;
 use bytes::Bytes;
 use unit::Instant;
 use wire::Fields;

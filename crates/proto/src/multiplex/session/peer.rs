@@ -2,13 +2,14 @@
 //! GOAWAY.
 
 use super::{Over, Session};
-use crate::connection::{Event, StreamId};
+use crate::connection::Event;
 use crate::error::Error;
 use crate::multiplex::draining::GoAway;
 use crate::multiplex::framing::{ErrorCode, Framing};
 use crate::multiplex::status::{Gone, StreamStatus};
 use crate::multiplex::stream::Opener;
 use crate::schedule::Priority;
+use crate::stream_id::StreamId;
 
 impl<F: Framing> Session<F> {
     /// RST_STREAM.

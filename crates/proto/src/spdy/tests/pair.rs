@@ -2,8 +2,9 @@
 //! byte is lost and every window is whole again.
 
 use super::*;
-use crate::connection::{ClientConnection, ConnectionState, Fin, ServerConnection, StreamId};
+use crate::connection::{ClientConnection, ConnectionState, Fin, ServerConnection};
 use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
+use crate::stream_id::StreamId;
 use bytes::Bytes;
 use proptest::prelude::*;
 use std::collections::HashMap;

@@ -114,6 +114,12 @@ pub trait Scheduler: std::fmt::Debug {
     /// policies with a tree (RFC 7540 §5.3.4: such streams group others); all else is ignored.
     fn reprioritise(&mut self, stream: StreamId, priority: Priority);
 
+    /// A promise opened a stream. Policies with a tree make it depend on the stream that it belongs to, with
+    /// weight 16 (RFC 7540 §5.3.5). Others open it without a priority.
+    fn insert_promised(&mut self, stream: StreamId, _parent: StreamId) {
+        self.insert(stream, Priority::Unset);
+    }
+
     /// The response of this stream carries this `priority` field. Its parameters go before those of
     /// the client, now and after later signals of the client (RFC 9218 §8).
     fn merge_response(&mut self, _stream: StreamId, _field: PriorityField) {}

@@ -160,6 +160,17 @@ impl Scheduler for Auto {
         }
     }
 
+    fn insert_promised(&mut self, stream: StreamId, parent: StreamId) {
+        // Not a signal of the peer's: it does not choose the policy.
+        if self.decides == Decides::Turns {
+            self.open.insert(stream, ());
+        }
+        self.active().insert_promised(stream, parent);
+        if let Some(kept) = self.kept() {
+            kept.insert(stream, Priority::Unset);
+        }
+    }
+
     fn reprioritise(&mut self, stream: StreamId, priority: Priority) {
         self.hear(priority);
         self.active().reprioritise(stream, priority);

@@ -126,6 +126,11 @@ impl Scheduler for DependencyTree {
         self.follow(slot, priority);
     }
 
+    fn insert_promised(&mut self, stream: StreamId, parent: StreamId) {
+        let (weight, exclusive) = (16, Exclusive::Shared);
+        self.insert(stream, Priority::Dependency { parent, weight, exclusive });
+    }
+
     fn reprioritise(&mut self, stream: StreamId, priority: Priority) {
         if !matches!(priority, Priority::Dependency { .. }) {
             return;

@@ -6,6 +6,7 @@ use crate::error::{Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead};
 use crate::multiplex::framing::{Framing, Prioritised, Promise, number};
 use crate::multiplex::outgoing::Ending;
+use crate::multiplex::send_order::OpeningPriority;
 use crate::multiplex::state::Step;
 use crate::multiplex::status::Gone;
 use crate::multiplex::stream::{BodyLength, Opener, Stream};
@@ -76,6 +77,9 @@ impl<F: Framing> Session<F> {
         }
         let (id, opener) = self.answerable(stream, head)?;
         self.queue_response(id, opener, head, fin);
+        if let Some(field) = F::priority_field(&head.fields) {
+            self.order.merge_response(id, field);
+        }
         self.step(id, Step::SendHeaders);
         let Some(stream) = self.streams.find_mut(id) else { return Ok(()) };
         stream.note_head_sent();
@@ -118,7 +122,9 @@ impl<F: Framing> Session<F> {
         let windows = self.new_windows();
         let mut stream = Stream::opened(Opener::We, F::SENT_PROMISE, Fin::More, windows);
         stream.expect_body(BodyLength::None);
-        let promised = self.open(stream);
+        let promised = self.streams.take_identifier();
+        self.streams.insert(promised, stream);
+        self.order.open_promised(promised, parent);
         let (framing, mut writer) = self.writer();
         framing.put_promise(&mut writer, Promise { parent, promised }, head);
         Ok(StreamId(u64::from(promised)))
@@ -135,7 +141,7 @@ impl<F: Framing> Session<F> {
     fn open(&mut self, stream: Stream) -> u32 {
         let id = self.streams.take_identifier();
         self.streams.insert(id, stream);
-        self.order.open(id, Priority::Unset);
+        self.order.open(id, OpeningPriority::default());
         id
     }
 

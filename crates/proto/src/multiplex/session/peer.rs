@@ -94,6 +94,11 @@ impl<F: Framing> Session<F> {
         self.order.change(StreamId(u64::from(id)), priority);
     }
 
+    /// SETTINGS_NO_RFC7540_PRIORITIES = 1 (RFC 9218 §2.1).
+    pub(crate) fn rule_out_dependencies(&mut self) {
+        self.order.rule_out_dependencies();
+    }
+
     /// A priority came before its stream; as many are kept as there may be streams, 256 at most.
     pub(crate) fn keep_early_priority(&mut self, id: u32, priority: Priority) {
         let most = self.settings.max_concurrent_streams.min(256);

@@ -235,8 +235,8 @@ proptest! {
         }
         if !resets {
             prop_assert_eq!(pair.near.ended.len(), 25);
-            prop_assert_eq!(pair.near.received.values().sum::<u64>(), pair.far.sent.values().sum());
-            prop_assert_eq!(pair.far.received.values().sum::<u64>(), pair.near.sent.values().sum());
+            prop_assert_eq!(pair.near.received.values().sum::<u64>(), pair.far.sent.values().sum::<u64>());
+            prop_assert_eq!(pair.far.received.values().sum::<u64>(), pair.near.sent.values().sum::<u64>());
             prop_assert!(pair.near.reset.is_empty() && pair.far.reset.is_empty());
         }
         let (near, far) = (&pair.client.session, &pair.server.session);

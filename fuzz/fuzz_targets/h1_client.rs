@@ -1,9 +1,9 @@
 //! A client under arbitrary bytes: after the end of input it is closed.
 #![no_main]
 
+use endpoint::SendBuf;
 use libfuzzer_sys::fuzz_target;
 use proto::h1::{Client, ClientSettings};
-use endpoint::SendBuf;
 use proto::{ClientConnection, Connection, ConnectionState, Fin, RequestHead, Scheme};
 use trace::Tracer;
 use unit::Instant;

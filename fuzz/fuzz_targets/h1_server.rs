@@ -1,9 +1,9 @@
 //! A server under arbitrary bytes in arbitrary pieces: it takes all of them, and what it says is responses.
 #![no_main]
 
+use endpoint::SendBuf;
 use libfuzzer_sys::fuzz_target;
 use proto::h1::{Server, ServerSettings};
-use endpoint::SendBuf;
 use proto::{Connection, Event, Fin, ResponseHead, ServerConnection, Status};
 use trace::Tracer;
 use unit::Instant;

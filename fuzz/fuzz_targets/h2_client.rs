@@ -3,10 +3,10 @@
 #![no_main]
 
 use bytes::Bytes;
+use endpoint::SendBuf;
 use libfuzzer_sys::fuzz_target;
 use proto::h2::{Client, Settings};
 use proto::schedule::RoundRobin;
-use endpoint::SendBuf;
 use proto::{ClientConnection, Connection, ConnectionState, Event, Fin, RequestHead, Scheme};
 use trace::Tracer;
 use unit::Instant;

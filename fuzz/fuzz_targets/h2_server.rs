@@ -3,10 +3,10 @@
 #![no_main]
 
 use bytes::Bytes;
+use endpoint::SendBuf;
 use libfuzzer_sys::fuzz_target;
 use proto::h2::{Server, Settings};
 use proto::schedule::RoundRobin;
-use endpoint::SendBuf;
 use proto::{Connection, ConnectionState, Event, Fin, ResponseHead, ServerConnection, Status};
 use trace::Tracer;
 use unit::Instant;

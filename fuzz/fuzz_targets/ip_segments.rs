@@ -17,7 +17,10 @@ fuzz_target!(|input: (u16, &[u8])| {
             break;
         }
         let segment = Packet::parse(&out).expect("a segment is a packet");
-        assert_eq!((segment.source(), segment.destination()), (packet.source(), packet.destination()));
+        assert_eq!(
+            (segment.source(), segment.destination()),
+            (packet.source(), packet.destination())
+        );
         payload += segment.tcp_mark().map_or(0, |mark| u64::from(mark.payload));
     }
     if let Some(mark) = mark {

@@ -2,10 +2,10 @@
 //! input it is closed.
 #![no_main]
 
+use endpoint::SendBuf;
 use libfuzzer_sys::fuzz_target;
 use proto::schedule::RoundRobin;
 use proto::spdy::{Client, Settings, Version};
-use endpoint::SendBuf;
 use proto::{ClientConnection, Connection, ConnectionState, Event, Fin, RequestHead, Scheme};
 use trace::Tracer;
 use unit::Instant;

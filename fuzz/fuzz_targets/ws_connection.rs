@@ -2,8 +2,8 @@
 //! same however they are cut, holds no more than its limit, and comes to its end.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use endpoint::SendBuf;
+use libfuzzer_sys::fuzz_target;
 use proto::ws::{Agreed, Connection, DeflateParameters, Event, Role, Settings};
 use trace::Tracer;
 use unit::{Instant, Seed};

@@ -60,6 +60,15 @@ pub(crate) enum BadData {
     TooLong,
 }
 
+/// What came of another look at whether a stream can send.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Update {
+    /// What the scheduler is to be told, where that has changed.
+    pub(crate) changed: Option<Readiness>,
+    /// Whether it has bytes and no credit.
+    pub(crate) is_stalled: bool,
+}
+
 /// Whether the answer to the request may have a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
@@ -248,8 +257,8 @@ impl Stream {
         self.readiness
     }
 
-    /// Looks again whether it can send; gives what the scheduler is to be told, where that has changed.
-    pub(crate) fn update_readiness(&mut self, now: Instant) -> Option<Readiness> {
+    /// Looks again whether it can send.
+    pub(crate) fn update_readiness(&mut self, now: Instant) -> Update {
         if !self.outgoing.is_stalled() {
             self.stalled_since = None;
         } else if self.stalled_since.is_none() {
@@ -259,7 +268,7 @@ impl Stream {
         let readiness = if ready { Readiness::Ready } else { Readiness::Blocked };
         let changed = readiness != self.readiness;
         self.readiness = readiness;
-        changed.then_some(readiness)
+        Update { changed: changed.then_some(readiness), is_stalled: self.stalled_since.is_some() }
     }
 
     /// Since when it has had bytes and no credit.

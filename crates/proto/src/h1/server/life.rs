@@ -131,7 +131,9 @@ impl Server {
         if exchange.then() == Then::Close {
             self.end_after(self.exchanges.is_empty());
         }
-        self.buffers().out = exchange.out.recycle();
+        let mut out = exchange.out;
+        out.reset();
+        self.buffers().out = out;
     }
 
     /// The answer that was the last is sent. Requests read ahead of it are not answered

@@ -151,9 +151,17 @@ impl<F: Framing> Session<F> {
     }
 
     pub(crate) fn send(&mut self, stream: StreamId, data: Bytes, fin: Fin) -> Result<(), Misuse> {
+        let now = self.now();
         let (id, stream) = self.sendable(stream)?;
         stream.outgoing_mut().push(data, fin);
-        self.send_on(id, fin);
+        if stream.outgoing().bytes() > 0 {
+            let update = stream.update_readiness(now);
+            self.apply(id, update);
+        } else if fin == Fin::Last {
+            // Nothing to schedule: the end needs no credit.
+            self.queue(&F::end_frame(id));
+            self.finish_sending(id);
+        }
         Ok(())
     }
 
@@ -164,23 +172,12 @@ impl<F: Framing> Session<F> {
     ) -> Result<(), Misuse> {
         self.framing.check_fields(fields)?;
         let (id, stream) = self.sendable(stream)?;
-        stream.outgoing_mut().end(Ending::Trailers(fields.clone()));
-        self.send_on(id, Fin::Last);
-        Ok(())
-    }
-
-    fn send_on(&mut self, id: u32, fin: Fin) {
-        let Some(stream) = self.streams.find_mut(id) else { return };
-        let outgoing = stream.outgoing();
-        if outgoing.bytes() > 0 {
-            self.reschedule(id);
-        } else if fin == Fin::Last {
-            // Nothing to schedule: the end needs no credit.
-            if outgoing.ends_with_data() {
-                self.queue(&F::end_frame(id));
-            }
+        let outgoing = stream.outgoing_mut();
+        outgoing.end(Ending::Trailers(fields.clone()));
+        if outgoing.bytes() == 0 {
             self.finish_sending(id);
         }
+        Ok(())
     }
 
     fn sendable(&mut self, stream: StreamId) -> Result<(u32, &mut Stream), Misuse> {

@@ -134,10 +134,9 @@ impl Stream {
     #[inline]
     pub(crate) fn opened(opener: Opener, steps: &[Step], fin: Fin, windows: Windows) -> Self {
         let end = if opener == Opener::We { Step::SendEnd } else { Step::ReceiveEnd };
-        let ends = (fin == Fin::Last).then_some(end);
-        let steps = steps.iter().copied().chain(ends);
-        let state =
-            steps.fold(State::Idle, |state, step| state.after(step).unwrap_or(State::Closed));
+        let after = |state: State, step| state.after(step).unwrap_or(State::Closed);
+        let opened = steps.iter().fold(State::Idle, |state, &step| after(state, step));
+        let state = if fin == Fin::Last { after(opened, end) } else { opened };
         Self::new(opener, state, windows)
     }
 

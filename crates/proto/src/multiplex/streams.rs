@@ -102,7 +102,7 @@ impl Streams {
     }
 
     /// Moves a stream on by a step that its state allows, and keeps count.
-    pub(crate) fn advance(&mut self, id: u32, step: Step) -> Option<&Stream> {
+    pub(crate) fn advance(&mut self, id: u32, step: Step) -> Option<&mut Stream> {
         let stream = self.table.get_mut(&id)?;
         let (before, after) = (stream.state(), stream.state().after(step));
         debug_assert!(after.is_some(), "{step:?} in {before:?}");

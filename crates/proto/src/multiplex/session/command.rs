@@ -75,8 +75,7 @@ impl<F: Framing> Session<F> {
         }
         let (id, opener) = self.answerable(stream, head)?;
         self.queue_response(id, opener, head, fin);
-        self.step(id, Step::SendHeaders);
-        let Some(stream) = self.streams.find_mut(id) else { return Ok(()) };
+        let Some(stream) = self.streams.advance(id, Step::SendHeaders) else { return Ok(()) };
         stream.note_head_sent();
         if fin == Fin::Last {
             stream.outgoing_mut().end(Ending::Last);
@@ -143,7 +142,10 @@ impl<F: Framing> Session<F> {
         let Some(stream) = self.streams.find_mut(id) else { return };
         let bytes = stream.give_back(bytes);
         let over = !stream.is_live() && stream.unconsumed() == 0;
-        self.credit_stream(id, bytes);
+        let increment = stream.credit(bytes);
+        if let Some(increment) = increment {
+            self.queue(&F::window_update_frame(id, increment));
+        }
         self.credit_connection(bytes);
         if over {
             self.streams.remove(id);

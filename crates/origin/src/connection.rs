@@ -4,6 +4,7 @@ use crate::access::OpenedRecord;
 use crate::config::Limits;
 use crate::origin::Shared;
 use crate::session::{Context, Session};
+use crate::timers::{Key, Timers};
 use endpoint::{Action, SendBuf, SocketId};
 use proto::{ConnectionState, Event};
 use secure::ServerTls;
@@ -101,11 +102,16 @@ impl Connection {
         self.command(now, shared, Session::handle_timeout);
     }
 
-    /// When to look after this connection next.
-    pub(crate) fn poll_timeout(&self, limits: &Limits) -> Option<Instant> {
+    /// Sets a timer where the origin is to look after this connection before it does so anyway.
+    #[inline]
+    pub(crate) fn arm(&mut self, place: usize, limits: &Limits, timers: &mut Timers) {
         let session = self.session.as_ref().and_then(Session::poll_timeout);
         let own = earlier(self.transport.poll_timeout(), session);
-        earlier(self.patience(limits), own)
+        let Some(at) = earlier(self.patience(limits), own) else { return };
+        if self.armed.is_none_or(|armed| at < armed) {
+            self.armed = Some(at);
+            timers.push(at, Key { place, serial: self.serial });
+        }
     }
 
     pub(crate) fn poll_transmit(

@@ -5,6 +5,7 @@ use super::{Over, Session};
 use crate::connection::{Event, Fin, StreamId};
 use crate::multiplex::framing::{Framing, Misplaced, Next, Timed};
 use crate::multiplex::reader::{Payload, Reader};
+use crate::multiplex::state::Step;
 use crate::multiplex::status::Role;
 use crate::multiplex::stream::BadData;
 use crate::multiplex::timers::Timer;
@@ -270,31 +271,30 @@ impl<F: Framing> Session<F> {
         } else if body.padding > 0 {
             self.input.reading = Reading::Skip(body.padding);
         }
-        let live = self.streams.find(id).is_some_and(|stream| stream.state().takes_data());
-        if !live || (data.is_empty() && fin == Fin::More) {
-            return Ok(Progress::Made);
-        }
+        let stream = self.streams.find(id).filter(|stream| stream.state().takes_data());
+        let Some(stream) = stream else { return Ok(Progress::Made) };
         let fin = match fin {
             Fin::More => Fin::More,
-            Fin::Last => match self.end_with_data(id)? {
-                None => return Ok(Progress::Made),
-                Some(Fin::More) if data.is_empty() => return Ok(Progress::Made),
-                Some(fin) => fin,
-            },
+            Fin::Last if stream.is_short() => {
+                self.fail_stream(id, F::RULES.short_body)?;
+                return Ok(Progress::Made);
+            }
+            Fin::Last => self.end_with_data(id),
         };
+        if data.is_empty() && fin == Fin::More {
+            return Ok(Progress::Made);
+        }
         Ok(Progress::Event(Event::Data { stream: StreamId(u64::from(id)), data, fin }))
     }
 
     /// The last DATA frame ends the stream. Trailers that came before it follow it: then the data is
-    /// not the last. None where the message is malformed.
-    fn end_with_data(&mut self, id: u32) -> Result<Option<Fin>, Over> {
+    /// not the last.
+    fn end_with_data(&mut self, id: u32) -> Fin {
         let trailers = self.framing.take_trailers(id);
-        if self.end_receiving(id)? == Ended::Malformed {
-            return Ok(None);
-        }
-        let Some(fields) = trailers else { return Ok(Some(Fin::Last)) };
+        self.step(id, Step::ReceiveEnd);
+        let Some(fields) = trailers else { return Fin::Last };
         let stream = StreamId(u64::from(id));
         self.events.push_before_closed(Event::Trailers { stream, fields });
-        Ok(Some(Fin::More))
+        Fin::More
     }
 }

@@ -291,7 +291,8 @@ impl Client {
 
     /// Makes way for the next request where both directions are done.
     fn end_exchange(&mut self) {
-        let is_answered = matches!(&self.exchange, Some(Exchange { response: Response::Whole, .. }));
+        let is_answered =
+            matches!(&self.exchange, Some(Exchange { response: Response::Whole, .. }));
         if is_answered && self.out.is_over() {
             self.exchange = None;
             self.out.reset();

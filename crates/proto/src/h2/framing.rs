@@ -272,6 +272,14 @@ impl Framing for Http2 {
         }
     }
 
+    fn recycle_request(&mut self, head: RequestHead) {
+        self.codec.recycle(head);
+    }
+
+    fn recycle_response(&mut self, head: ResponseHead) {
+        self.codec.recycle_fields(head.fields);
+    }
+
     fn forget_all(&mut self) {
         self.partial = None;
     }

@@ -16,7 +16,7 @@ fuzz_target!(|input: (u8, &[u8])| {
     for mut piece in bytes.chunks(usize::from(size).max(1)) {
         if client.available_streams() > 0 {
             let head = RequestHead::get(Scheme::Http, "h", "/");
-            client.request(now, &head, Fin::Last).expect("there is room");
+            client.request(now, &head, Fin::Last).expect("a stream is free");
             client.poll_transmit(now, &mut out, 1000);
         }
         while client.handle_bytes(now, &mut piece).is_some() {}

@@ -16,7 +16,7 @@ fuzz_target!(|input: (u8, &[u8])| {
     let settings = Settings { enable_push: true, ..Settings::client(Version::V3_1) };
     let mut client = Client::new(now, settings, Box::new(RoundRobin::new()), Tracer::off());
     let head = RequestHead::get(Scheme::Http, "a.test", "/");
-    client.request(now, &head, Fin::More).expect("there is room");
+    client.request(now, &head, Fin::More).expect("a stream is free");
     let mut out = SendBuf::new();
     let mut hear = |client: &mut Client, mut piece: &[u8]| {
         while let Some(event) = client.handle_bytes(now, &mut piece) {

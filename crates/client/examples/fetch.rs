@@ -4,7 +4,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
 
 use client::{
-    Bodies, Client, ClientConfig, FetchList, FetchSpec, Offer, PageLoad, Place, Security,
+    Bodies, Client, ClientConfig, FetchList, FetchSpec, HostAddress, Offer, PageLoad, Security,
     Transport, Work,
 };
 use os::reactor::{Reactor, ReactorSettings, Stop};
@@ -51,7 +51,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     for url in &urls {
         let bare = url.host.trim_matches(['[', ']']);
         let address = (bare, url.port()).to_socket_addrs()?.next().ok_or("no address")?;
-        config.hosts.insert(bare, Place::Address(address.ip()));
+        config.hosts.insert(bare, HostAddress::Address(address.ip()));
     }
     if as_page {
         let url = urls.into_iter().next().ok_or("a page needs a URL")?;

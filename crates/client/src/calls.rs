@@ -1,5 +1,5 @@
 //! The workload `calls`: requests to an API in a pattern. The one rule: a call's time counts from when it was
-//! to be made. In an open loop that is written down beforehand; a client that comes late to it shows it.
+//! due. An open loop fixes that beforehand, so a client that is late shows it in its times.
 
 use crate::fetch::{FetchId, FetchSpec};
 use crate::work::Work;

@@ -1,8 +1,8 @@
 //! The client: fetches wait in the pool, go out on connections, and end as records.
 //!
-//! This file holds the fetches' way; `connections` holds the connections' way, `end_point` what the driver tells,
-//! `events` what the protocols' machines tell, and `drained` when a whole response counts. The one rule: whatever
-//! happened, `pump` follows, and after it nothing that could be begun is left.
+//! This file handles fetches, `connections` opens and closes connections, `end_point` handles the driver's inputs,
+//! `events` handles events of the protocol machines, and `drained` decides when a response is complete. The one rule:
+//! `pump` runs after every input, and starts everything that can be started.
 
 mod connections;
 mod drained;

@@ -1,4 +1,4 @@
-//! What a client is set to: a contender's settings as far as they concern the client.
+//! The settings of a client.
 
 use crate::hosts::Hosts;
 use crate::profile::Profile;
@@ -39,7 +39,7 @@ pub struct ClientConfig {
     pub redirects: u32,
     /// The longest body taken; None for any.
     pub longest_body: Option<ByteSize>,
-    /// What becomes of a response over HTTP/1.1 that bytes follow which nobody asked for.
+    /// What to do when bytes that belong to no response follow one over HTTP/1.1.
     pub surplus: Surplus,
     /// Where the machines' events go.
     pub tracer: Tracer,

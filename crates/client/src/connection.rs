@@ -1,4 +1,4 @@
-//! One connection of the pool: its transport, which fetches it carries, and what will be kept of it.
+//! One connection of the pool: its transport, the fetches on it, and its record.
 
 use crate::failure::Destination;
 use crate::fetch::{Acted, FetchId, FetchSpec};
@@ -42,7 +42,7 @@ pub(crate) struct Exchanges {
 /// A request and its response.
 #[derive(Debug)]
 pub(crate) struct Exchange {
-    /// Who it is for; None where nobody wants the rest any more.
+    /// The fetch that it belongs to; None once that was cancelled.
     pub(crate) fetch: Option<FetchId>,
     /// What is left of the request's body.
     pub(crate) upload: Bytes,
@@ -144,7 +144,7 @@ impl Exchanges {
         self.streams.get(&stream)?.fetch
     }
 
-    /// Nobody wants the rest of the stream.
+    /// Cancels the fetch; the rest of its stream is dropped.
     pub(crate) fn disown(&mut self, stream: StreamId) {
         if let Some(exchange) = self.streams.get_mut(&stream) {
             exchange.fetch = None;

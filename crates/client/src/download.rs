@@ -167,7 +167,7 @@ impl<S: Sink> Download<S> {
             if file.rest_until.is_some_and(|until| until > now) {
                 continue;
             }
-            if let Some(range) = file.claim(&self.parts, index, (limit, self.settings.piece)) {
+            if let Some(range) = file.claim(&self.parts, index, limit, self.settings.piece) {
                 return Some((index, range));
             }
         }
@@ -279,13 +279,13 @@ impl<S: Sink> Download<S> {
     }
 
     /// A fetch that is over without a fault of the connection.
-    fn ended_well(&mut self, now: Instant, index: usize, (at, end): (u64, Option<u64>)) {
+    fn ended_well(&mut self, now: Instant, index: usize, at: u64, end: Option<u64>) {
         let file = &mut self.files[index];
         match end {
             None => file.version.get_or_insert_default().length = Some(at),
             Some(end) if end != at => {
                 let why = format!("the body ended after {at} of {end} bytes");
-                return self.again(now, index, (None, why));
+                return self.again(now, index, None, why);
             }
             Some(_) => {}
         }
@@ -307,10 +307,10 @@ impl<S: Sink> Download<S> {
     }
 
     /// Something transient stood in the way.
-    fn again(&mut self, now: Instant, index: usize, (after, why): (Option<Duration>, String)) {
+    fn again(&mut self, now: Instant, index: usize, after: Option<Duration>, why: String) {
         let file = &mut self.files[index];
         let seed = self.settings.seed.nth(index as u64);
-        let rest = file.tries.next(&self.settings.retry, (seed, file.report.received));
+        let rest = file.tries.next(&self.settings.retry, seed, file.report.received);
         let Some(rest) = rest else {
             let why = file.tries.given_up(why);
             return self.fail(now, index, why);
@@ -331,7 +331,7 @@ impl<S: Sink> Download<S> {
     fn at_once(&mut self, now: Instant, index: usize, why: &str) {
         let file = &mut self.files[index];
         let seed = self.settings.seed.nth(index as u64);
-        if file.tries.next(&self.settings.retry, (seed, file.report.received)).is_none() {
+        if file.tries.next(&self.settings.retry, seed, file.report.received).is_none() {
             let why = file.tries.given_up(why.to_owned());
             return self.fail(now, index, why);
         }
@@ -346,9 +346,7 @@ impl<S: Sink> Download<S> {
         match (part.state, &record.outcome) {
             (PartState::Cancelled, _) => {}
             (PartState::Over(Fate::Refused(why)), _) => self.fail(now, index, why),
-            (PartState::Over(Fate::Again { after, why }), _) => {
-                self.again(now, index, (after, why))
-            }
+            (PartState::Over(Fate::Again { after, why }), _) => self.again(now, index, after, why),
             (PartState::Over(Fate::Anew(why)), _) => {
                 self.sink.note(FileId(index), &Note::Anew(why));
                 self.files[index].forget();
@@ -362,15 +360,13 @@ impl<S: Sink> Download<S> {
                     if !file.may_go_on() {
                         file.forget();
                     }
-                    self.again(now, index, (None, why.clone()));
+                    self.again(now, index, None, why.clone());
                 }
             },
             (PartState::Awaiting, FetchOutcome::Done) => {
                 self.fail(now, index, "the server gave no answer".to_owned());
             }
-            (PartState::Body, FetchOutcome::Done) => {
-                self.ended_well(now, index, (part.at, part.end))
-            }
+            (PartState::Body, FetchOutcome::Done) => self.ended_well(now, index, part.at, part.end),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Why a fetch came to nothing, in words that name the place and, where there is one, the way out.
+//! Why a fetch failed: messages that name the host and, where there is one, a remedy.
 
 use endpoint::SocketError;
 use secure::TlsError;

@@ -1,5 +1,4 @@
-//! One fetch: what is wanted, how far it has come, and what is kept of it. The one rule: nothing here
-//! knows of connections but by their numbers.
+//! One fetch: its request, its state, and its record. The one rule: it knows connections by their numbers only.
 
 use crate::failure::Failure;
 use crate::redirect;
@@ -97,7 +96,7 @@ pub(crate) struct Assignment {
 impl Fetch {
     pub(crate) fn new(now: Instant, id: FetchId, spec: FetchSpec) -> Self {
         let queued = spec.wanted.map_or(now, |wanted| wanted.min(now));
-        let record = FetchRecord::wished(id.0, spec.url.to_string(), queued);
+        let record = FetchRecord::new(id.0, spec.url.to_string(), queued);
         Self {
             spec,
             state: State::Waiting,
@@ -137,7 +136,7 @@ impl Fetch {
         self.record.connection = None;
         self.record.stream = 0;
         self.record.protocol = SpokenProtocol::None;
-        self.record.phases = Phases::wished(self.record.phases.queued);
+        self.record.phases = Phases::new(self.record.phases.queued);
     }
 
     /// The final response's head came.

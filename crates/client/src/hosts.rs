@@ -1,27 +1,27 @@
-//! Where names lead. Nothing here asks the network: the caller knows, has found out, or hands in who finds out.
+//! The addresses of host names. Nothing here does DNS: the caller gives addresses, or a [`Resolver`] that finds them.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// A map from host names to places; addresses written as such need no entry.
+/// A map from host names to addresses. IP addresses as host names need no entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hosts {
-    places: HashMap<String, Place>,
-    everyone: Option<Place>,
+    addresses: HashMap<String, HostAddress>,
+    default: Option<HostAddress>,
     resolver: Option<Resolver>,
 }
 
-/// Finds out the addresses of a name, best first; none where there is none. The client waits for it, with all
-/// that it does: whoever minds asks beforehand, and answers from what was said.
+/// Gives the addresses of a name, best first; empty where it has none. The call blocks the client's whole event loop, so
+/// resolve beforehand and answer from the results where that matters.
 #[derive(Clone)]
 pub struct Resolver(Arc<Ask>);
 
 type Ask = dyn Fn(&str) -> Vec<IpAddr> + Send + Sync;
 
 impl Resolver {
-    /// Who is asked.
+    /// A resolver that calls `ask`.
     pub fn new(ask: impl Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static) -> Self {
         Self(Arc::new(ask))
     }
@@ -43,51 +43,51 @@ impl Eq for Resolver {}
 
 /// Where connections for a host go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// To this address, at the port of the URL.
+pub enum HostAddress {
+    /// This address, with the port of the URL.
     Address(IpAddr),
-    /// To this address and port, whatever the URL says.
+    /// This address and port; the port of the URL is ignored.
     Socket(SocketAddr),
 }
 
 impl Hosts {
-    /// Nobody known.
+    /// No entries.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sends connections for `host` to `place`.
-    pub fn insert(&mut self, host: &str, place: Place) {
-        self.places.insert(host.to_ascii_lowercase(), place);
+    /// Sends connections for `host` to `address`.
+    pub fn insert(&mut self, host: &str, address: HostAddress) {
+        self.addresses.insert(host.to_ascii_lowercase(), address);
     }
 
-    /// Sends connections for every host without an entry to `place`.
-    pub fn insert_everyone(&mut self, place: Place) {
-        self.everyone = Some(place);
+    /// Sends connections for every host without an entry to `address`.
+    pub fn insert_default(&mut self, address: HostAddress) {
+        self.default = Some(address);
     }
 
-    /// Has `resolver` asked for every host without an entry.
+    /// Asks `resolver` for every host that has neither an entry nor a default.
     pub fn ask(&mut self, resolver: Resolver) {
         self.resolver = Some(resolver);
     }
 
-    /// Where to connect for `host` (IPv6 literals in brackets) and `port`.
+    /// The first address for `host` (IPv6 literals in brackets) and `port`.
     pub fn find(&self, host: &str, port: u16) -> Option<SocketAddr> {
         self.find_all(host, port).first().copied()
     }
 
-    /// Everywhere that one can connect for `host` and `port`, best first.
+    /// All addresses to try for `host` and `port`, best first.
     pub fn find_all(&self, host: &str, port: u16) -> Vec<SocketAddr> {
         let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let place = self
-            .places
+        let address = self
+            .addresses
             .get(&bare.to_ascii_lowercase())
             .copied()
-            .or_else(|| bare.parse().ok().map(Place::Address))
-            .or(self.everyone);
-        match (place, &self.resolver) {
-            (Some(Place::Address(address)), _) => vec![SocketAddr::new(address, port)],
-            (Some(Place::Socket(socket)), _) => vec![socket],
+            .or_else(|| bare.parse().ok().map(HostAddress::Address))
+            .or(self.default);
+        match (address, &self.resolver) {
+            (Some(HostAddress::Address(address)), _) => vec![SocketAddr::new(address, port)],
+            (Some(HostAddress::Socket(socket)), _) => vec![socket],
             (None, Some(Resolver(ask))) => {
                 ask(bare).into_iter().map(|address| SocketAddr::new(address, port)).collect()
             }
@@ -105,8 +105,8 @@ mod tests {
         let mut hosts = Hosts::new();
         assert_eq!(hosts.find("far", 80), None);
         assert_eq!(hosts.find("[::1]", 80), Some("[::1]:80".parse().unwrap()));
-        hosts.insert("Far", Place::Address([10, 0, 0, 2].into()));
-        hosts.insert_everyone(Place::Socket("10.0.0.9:8443".parse().unwrap()));
+        hosts.insert("Far", HostAddress::Address([10, 0, 0, 2].into()));
+        hosts.insert_default(HostAddress::Socket("10.0.0.9:8443".parse().unwrap()));
         assert_eq!(hosts.find("far", 80), Some("10.0.0.2:80".parse().unwrap()));
         assert_eq!(hosts.find("10.0.0.3", 81), Some("10.0.0.3:81".parse().unwrap()));
         assert_eq!(hosts.find("other", 443), Some("10.0.0.9:8443".parse().unwrap()));
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn the_resolver_is_asked_for_names_that_nobody_knows() {
         let mut hosts = Hosts::new();
-        hosts.insert("near", Place::Address([10, 0, 0, 1].into()));
+        hosts.insert("near", HostAddress::Address([10, 0, 0, 1].into()));
         hosts.ask(Resolver::new(|name| match name {
             "far" => vec![[10, 0, 0, 2].into(), [10, 0, 0, 3].into()],
             _ => Vec::new(),

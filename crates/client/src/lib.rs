@@ -56,7 +56,7 @@ pub use echo::{EchoRequests, EchoSocket, Message};
 pub use failure::Hope;
 pub use fetch::{FetchId, FetchSpec};
 pub use fetch_list::{Answer, Bodies, FetchList};
-pub use hosts::{Hosts, Place, Resolver};
+pub use hosts::{HostAddress, Hosts, Resolver};
 pub use page_load::PageLoad;
 pub use profile::Profile;
 pub use transport::{Offer, Protocol};

@@ -1,4 +1,4 @@
-//! The page workload: what the page model wants is fetched, and what comes is told to it.
+//! The workload `page`: fetches what the page model asks for, and gives it the responses.
 
 use crate::fetch::{FetchId, FetchSpec};
 use crate::work::Work;

@@ -4,7 +4,7 @@
 //! - A request takes a connection that is free, the one used last; the most urgent request first,
 //!   then the one asked for first.
 //! - While none is free, a connection is opened for each waiting request: up to the limit for
-//!   HTTP/1.1, one for HTTP/2. Whoever waits takes whichever connection is ready first.
+//!   HTTP/1.1, one for HTTP/2. A waiting request takes the first connection that is ready.
 //! - Where the server may choose HTTP/2, one connection is opened and its answer awaited.
 //! - After an attempt to connect that failed, none is begun before another one has succeeded or the
 //!   last connection is gone: a server that takes only four is used with four. Where none is left, all
@@ -12,7 +12,7 @@
 //! - Where the limit on all connections is reached, an idle one of another origin makes way.
 //!
 //! Connections are never shared between origins (no coalescing, RFC 9110 §4.3.3). The one rule:
-//! nothing here opens or sends; it decides, and is told what came of it.
+//! nothing here opens or sends. The pool decides; the client does it and reports the result.
 
 use crate::config::PoolLimits;
 use crate::fetch::FetchId;

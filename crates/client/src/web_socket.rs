@@ -1,6 +1,5 @@
-//! A client with one WebSocket: opens it, lets a [`Conversation`] speak over it, and closes it. Browsers keep as many
-//! as a page asks for; a conversation has one. The one rule: whatever happened, `settle` follows, and after it nothing
-//! that could be said is left.
+//! A client with one WebSocket: opens it, runs a [`Conversation`] over it, and closes it. The one rule: `settle` runs
+//! after every input, and sends everything that can be sent.
 
 mod end_point;
 pub(crate) mod stream;
@@ -63,8 +62,8 @@ pub struct WebSocketConfig {
     pub writes: Writes,
     /// zlib's level of compressed messages, 0 to 9.
     pub compression_level: u32,
-    /// Where masking keys and the handshake's nonce come from. Behind intermediaries that may be fooled it has to be one
-    /// that nobody can foresee (RFC 6455 §10.3).
+    /// Where masking keys and the handshake's nonce come from. It has to be unpredictable
+    /// where an intermediary could be attacked (RFC 6455 §10.3).
     pub seed: Seed,
 }
 
@@ -357,7 +356,7 @@ impl Running {
 fn opening(now: Instant, url: &Url) -> FetchRecord {
     // RFC 6455 §3: ws and wss where HTTP has http and https.
     let url = url.to_string().replacen("http", "ws", 1);
-    let mut record = FetchRecord::wished(0, url, now);
+    let mut record = FetchRecord::new(0, url, now);
     record.phases.connect_start = Some(now);
     record.connection = Some(0);
     record.protocol = Protocol::WebSocket.into();

@@ -1,5 +1,5 @@
-//! What a client is for: the seam between workloads and the machinery that fetches. A new workload
-//! is a new implementation of [`Work`] and changes nothing else.
+//! [`Work`]: the interface of a workload to the client that fetches for it. A new workload implements it and changes
+//! nothing else.
 
 use crate::failure::Hope;
 use crate::fetch::{FetchId, FetchSpec};

@@ -22,20 +22,20 @@ struct Stored {
     given_up: bool,
 }
 
-/// Keeps files in memory, and gives room for what comes next, `room` bytes at a time (0: none).
+/// Keeps files in memory, and offers a buffer of `buffer_size` bytes for what comes next (0: none).
 #[derive(Debug)]
 struct Memory {
     files: Vec<Stored>,
     notes: Vec<String>,
-    room: usize,
+    buffer_size: usize,
     /// Refuses bytes from this place on.
     full_at: u64,
 }
 
 impl Memory {
     fn new(files: usize) -> Self {
-        let (room, full_at) = (0, u64::MAX);
-        Self { files: vec![Stored::default(); files], notes: Vec::new(), room, full_at }
+        let (buffer_size, full_at) = (0, u64::MAX);
+        Self { files: vec![Stored::default(); files], notes: Vec::new(), buffer_size, full_at }
     }
 }
 
@@ -60,12 +60,12 @@ impl Sink for Memory {
         Ok(())
     }
 
-    fn room(&mut self, file: FileId, at: u64, at_most: u64) -> Option<&mut [u8]> {
-        let room = self.room.min(at_most as usize);
-        let end = at as usize + room;
+    fn receive_buffer(&mut self, file: FileId, at: u64, at_most: u64) -> Option<&mut [u8]> {
+        let size = self.buffer_size.min(at_most as usize);
+        let end = at as usize + size;
         let stored = &mut self.files[file.0].bytes;
         stored.resize(stored.len().max(end), 0);
-        (room > 0).then(|| &mut stored[at as usize..end])
+        (size > 0).then(|| &mut stored[at as usize..end])
     }
 
     fn complete(&mut self, file: FileId, length: u64) -> Result<(), Refusal> {
@@ -185,13 +185,13 @@ fn a_file_comes_whole_in_one_request() {
 }
 
 #[test]
-fn room_of_the_sinks_own_is_filled_without_a_copy_on_the_way() {
-    for room in [1, 1_000, 4_096, 1 << 20] {
+fn a_buffer_of_the_sinks_own_is_filled_without_a_copy_on_the_way() {
+    for buffer_size in [1, 1_000, 4_096, 1 << 20] {
         let mut world = World::new(Listener::Clear(Speaks::Http1), |seen| {
             whole(seen, "\"a\"", &content(90_000))
         });
         world.piece = 7_777;
-        let sink = Memory { room, ..Memory::new(2) };
+        let sink = Memory { buffer_size, ..Memory::new(2) };
         let download = Download::new(DownloadSettings::default(), wanted(2), sink);
         let ran = Ran::of(&mut world, config(Transport::H1), download);
         ran.holds(0, &content(90_000));

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test fail with it")]
 
-use client::{Client, ClientConfig, PageLoad, Place, Transport};
+use client::{Client, ClientConfig, HostAddress, PageLoad, Transport};
 use os::reactor::{Reactor, ReactorSettings, Stop};
 use page::{Browser, Load};
 use secure::{Authority, AuthoritySpec, ClientTls, ClientTlsOptions, Identity, Trust, Versions};
@@ -109,7 +109,7 @@ impl Site {
         };
         let tls = ClientTlsOptions { roots, alpn: transport.alpn(), ..tls };
         let mut config = ClientConfig::new(transport, ClientTls::new(tls).unwrap());
-        config.hosts.insert("localhost", Place::Address([127, 0, 0, 1].into()));
+        config.hosts.insert("localhost", HostAddress::Address([127, 0, 0, 1].into()));
         config
     }
 }
@@ -262,7 +262,7 @@ fn a_wrong_certificate_is_told_and_k_lets_it_pass() {
     let other = Site::new("other");
     assert_ne!(other.identity.key_pem(), site.identity.key_pem());
     let mut config = other.config(Transport::H2);
-    config.hosts.insert("elsewhere.example", Place::Address([127, 0, 0, 1].into()));
+    config.hosts.insert("elsewhere.example", HostAddress::Address([127, 0, 0, 1].into()));
     let page = load(config, format!("https://localhost:{port}/"));
     let why = |page: &PageLoad| match &page.fetches()[0].outcome {
         FetchOutcome::Failed(why) => why.clone(),
@@ -270,7 +270,7 @@ fn a_wrong_certificate_is_told_and_k_lets_it_pass() {
     };
     assert!(why(&page).contains("skip the check with -k"), "{}", why(&page));
     let mut config = site.config(Transport::H2);
-    config.hosts.insert("elsewhere.example", Place::Address([127, 0, 0, 1].into()));
+    config.hosts.insert("elsewhere.example", HostAddress::Address([127, 0, 0, 1].into()));
     let page = load(config, format!("https://elsewhere.example:{port}/"));
     assert!(why(&page).contains("it is for localhost, 127.0.0.1"), "{}", why(&page));
     assert!(why(&page).contains("ask for one of those names, or skip the check with -k"));

@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "the helpers of a test fail with it")]
 
 use client::{
-    ClientConfig, EchoSocket, Message, Pattern, Place, Transport, WebSocketClient, WebSocketConfig,
+    ClientConfig, EchoSocket, HostAddress, Message, Pattern, Transport, WebSocketClient,
+    WebSocketConfig,
 };
 use os::reactor::{Reactor, ReactorSettings, Stop};
 use proto::ws::{DeflateOffer, Writes};
@@ -68,7 +69,7 @@ impl Server {
             ..ClientTlsOptions::default()
         });
         let mut config = ClientConfig::new(transport, tls.unwrap());
-        config.hosts.insert("localhost", Place::Socket(([127, 0, 0, 1], self.port).into()));
+        config.hosts.insert("localhost", HostAddress::Socket(([127, 0, 0, 1], self.port).into()));
         config.timeouts.whole = Some(Duration::from_secs(60));
         let deflate = Some(DeflateOffer::default());
         let url = "http://localhost/".parse().unwrap();

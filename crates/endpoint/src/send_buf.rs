@@ -406,8 +406,8 @@ mod tests {
                         out.advance(length);
                         model.drain(..length.min(model.len()));
                     }
-                    Step::Move(room) => {
-                        let length = out.move_to(&mut moved, room);
+                    Step::Move(limit) => {
+                        let length = out.move_to(&mut moved, limit);
                         let expected: Vec<u8> = model.drain(..length).collect();
                         prop_assert_eq!(moved.to_vec(), expected);
                         moved.clear();

@@ -3,7 +3,6 @@
 //! - [`PLAN`] lists for each crate the crates that it may use. An edge that is not listed fails, and so does a listed
 //!   one that Cargo.toml lacks or that no source file uses.
 //! - Within a crate, no circle of imports goes through a folder beside lib.rs: its folders can be read one after another.
-//!   [`KNOWN_CIRCLES`] lists those that are still there. A listed one that is gone fails.
 //! - `unsafe` code is in `os` alone.
 
 #![allow(clippy::unwrap_used)]
@@ -59,28 +58,6 @@ const PLAN: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Top-level modules that import each other in a circle today. Take a line away with its circle; add none.
-const KNOWN_CIRCLES: &[(&str, &[&str])] = &[
-    ("wire", &["fields", "h1"]),
-    (
-        "study",
-        &[
-            "audit",
-            "blocks",
-            "experiment",
-            "family",
-            "plan",
-            "published",
-            "reconcile",
-            "record",
-            "result",
-        ],
-    ),
-    ("proto", &["connection", "error", "h1", "prepared", "schedule"]),
-    ("origin", &["origin", "peer", "talk"]),
-    ("os", &["cgroup", "process"]),
-];
-
 #[test]
 fn crates_use_exactly_the_crates_that_the_plan_gives_them() {
     let declared = declared_dependencies();
@@ -114,18 +91,9 @@ fn no_circle_of_imports_goes_through_a_folder() {
     for (krate, _) in PLAN {
         let modules = Modules::read(&source_folder(krate));
         let circles = modules.circles();
-        let known: Vec<Vec<&str>> = KNOWN_CIRCLES
-            .iter()
-            .filter(|(of, _)| of == krate)
-            .map(|(_, circle)| circle.to_vec())
-            .collect();
-        for circle in circles.iter().filter(|circle| !known.contains(circle)) {
+        for circle in &circles {
             let imports = modules.imports_within(circle).join("\n  ");
             faults.push(format!("{krate}: {} import each other:\n  {imports}", circle.join(", ")));
-        }
-        for gone in known.iter().filter(|known| !circles.contains(known)) {
-            let gone = gone.join(", ");
-            faults.push(format!("{krate}: {gone} are no circle any more: mend KNOWN_CIRCLES"));
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));

@@ -1,4 +1,4 @@
-//! Links in series, from near to far: what one lets out enters the next at the very moment it was due.
+//! Links in series, from near to far: a packet enters the next link at the time it left the one before.
 
 use crate::machine::{Delivery, Link};
 use crate::spec::LinkSpec;

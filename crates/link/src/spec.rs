@@ -1,4 +1,4 @@
-//! What a link is: each way apart, a delay, a bottleneck with its queue, loss and jitter.
+//! The settings of a link, for each direction: a delay, a bottleneck with its queue, loss and jitter.
 
 use crate::schedule::Schedule;
 use std::fmt;

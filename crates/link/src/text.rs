@@ -1,5 +1,5 @@
 //! Reading a link from the command line: `3g`, `rtt=60ms,down=10mbit,loss=0.5%`, `3g,loss=1%`. The one
-//! rule: nothing is guessed or passed over; an error names the item and what could stand there.
+//! rule: nothing is guessed or ignored; an error names the item and the values that it can have.
 
 use crate::profile::{find, profiles};
 use crate::schedule::{Schedule, ScheduleError};

@@ -147,7 +147,7 @@ proptest! {
             let Some(limit) = spec.queue_limit(way) else { continue };
             prop_assert!(link.queued(now, way) <= limit);
             if fate == Fate::QueueFull {
-                prop_assert!(before + ByteSize(length) > limit, "dropped with room left");
+                prop_assert!(before + ByteSize(length) > limit, "dropped below the limit");
             }
         }
     }

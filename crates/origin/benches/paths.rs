@@ -79,7 +79,7 @@ fn origin() -> (Origin, SocketId) {
 fn accept(origin: &mut Origin) -> SocketId {
     let any = ([127, 0, 0, 1], 80).into();
     let accepted = Accepted { listener: 0, local: any, remote: any };
-    origin.handle_accepted(NOW, accepted).expect("there is room")
+    origin.handle_accepted(NOW, accepted).expect("a connection is free")
 }
 
 /// Bytes in, bytes out, as a reactor does it.

@@ -20,7 +20,7 @@ use unit::{Instant, Seed};
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const NOW: Instant = Instant::ZERO;
-const ROOM: usize = 64 * 1024;
+const LIMIT: usize = 64 * 1024;
 const PAYLOAD: &[u8] =
     br#"{"user":"somebody","text":"about as long as a short message is, in JSON"}"#;
 
@@ -77,7 +77,7 @@ impl Far {
         while self.origin.poll_action().is_some() {}
         loop {
             let before = bytes.len();
-            self.origin.poll_transmit(NOW, self.socket, bytes, ROOM);
+            self.origin.poll_transmit(NOW, self.socket, bytes, LIMIT);
             if bytes.len() == before {
                 return;
             }
@@ -98,7 +98,7 @@ fn requests(messages: u32, mut client: Box<dyn ClientConnection>) -> Outcome<Dur
         client.send(stream, PAYLOAD.into(), Fin::Last)?;
         let mut echoed = 0;
         for _ in 0..4 {
-            client.poll_transmit(NOW, &mut bytes, ROOM);
+            client.poll_transmit(NOW, &mut bytes, LIMIT);
             far.exchange(&mut bytes);
             for chunk in bytes.chunks() {
                 let mut input = chunk;
@@ -131,7 +131,7 @@ fn web_socket(messages: u32, deflate: Vec<DeflateOffer>) -> Outcome<Duration> {
     let head = handshake.request(RequestHead::get(Scheme::Http, "localhost", "/ws/echo"));
     let stream = http.request(NOW, &head, Fin::Last)?;
     let mut bytes = SendBuf::new();
-    http.poll_transmit(NOW, &mut bytes, ROOM);
+    http.poll_transmit(NOW, &mut bytes, LIMIT);
     far.exchange(&mut bytes);
     let agreed = confirm(&mut http, &handshake, &bytes)?;
     bytes.clear();
@@ -142,11 +142,11 @@ fn web_socket(messages: u32, deflate: Vec<DeflateOffer>) -> Outcome<Duration> {
     let begun = os::clock::now();
     for _ in 0..messages {
         socket.send(MessageKind::Text, PAYLOAD.into())?;
-        socket.poll_transmit(NOW, &mut plain, ROOM);
+        socket.poll_transmit(NOW, &mut plain, LIMIT);
         while let Some(piece) = plain.take_piece() {
             http.send(stream, piece, Fin::More)?;
         }
-        http.poll_transmit(NOW, &mut bytes, ROOM);
+        http.poll_transmit(NOW, &mut bytes, LIMIT);
         far.exchange(&mut bytes);
         let echoed = hear(&mut http, (stream, &mut socket), &bytes);
         bytes.clear();

@@ -1,4 +1,4 @@
-//! What is kept of an exchange, for whoever wants to write it down. Nothing here writes.
+//! Records of exchanges and connections, for an access log. Nothing here writes.
 
 use transport::Protocol;
 use unit::Instant;

@@ -1,4 +1,4 @@
-//! What is answered to one request, before any connection has seen it.
+//! The response to one request, as a plan that knows no connection.
 
 use crate::body::Body;
 use crate::response_cache::CachedResponse;
@@ -64,7 +64,7 @@ impl Answer {
         self
     }
 
-    /// RFC 9110 §15.5.6: 405 names what is allowed. §15.6.2: a method that nobody knows is 501.
+    /// RFC 9110 §15.5.6: 405 names what is allowed. §15.6.2: an unknown method is 501.
     pub(crate) fn refuse_method(request: &RequestHead, allow: &str) -> Self {
         match request.method {
             proto::Method::Other(_) => {

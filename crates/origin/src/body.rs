@@ -1,4 +1,4 @@
-//! Bodies, given out in pieces as the connection has room: none is ever held whole for sending.
+//! Bodies, sent in pieces as the connection takes them: no body is held in memory as a whole.
 
 use crate::files::File;
 use bytes::Bytes;

@@ -1,5 +1,5 @@
-//! Buffers that connections have only while a request is under way. The one rule: what one connection gives back, the
-//! next one takes. It is in the processor's caches, where a connection's own of some milliseconds ago is not.
+//! Buffers that connections borrow while a request is under way. The one rule: last in, first out, because the buffer
+//! used last is still in the processor's caches.
 
 use crate::exchange::Exchange;
 use proto::h1;

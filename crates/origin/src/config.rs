@@ -1,7 +1,8 @@
-//! What an origin is set to. Plain values, so that every thread can have its copy.
+//! The settings of an origin: plain values, a copy for each thread.
 
 use crate::wall_clock::WallClock;
 use page::Table;
+use proto::schedule::Policy;
 use proto::ws::{DeflateOffer, Settings, Writes};
 use proto::{h1, h2, spdy};
 use secure::ServerTls;
@@ -23,6 +24,8 @@ pub struct OriginConfig {
     pub server: String,
     /// For the `Date` field.
     pub wall_clock: WallClock,
+    /// Who sends next where responses share a connection.
+    pub priorities: Policy,
     /// How WebSockets are spoken.
     pub web_socket: WebSocketSettings,
     /// What a peer may take.
@@ -95,6 +98,7 @@ impl OriginConfig {
             table: None,
             server: "wirelap".to_owned(),
             wall_clock,
+            priorities: Policy::default(),
             web_socket: WebSocketSettings::default(),
             limits: Limits::default(),
         }
@@ -128,7 +132,8 @@ impl OriginConfig {
             stream_window: 65_536,
             ..spdy::Settings::server(spdy::Version::V3_1)
         };
-        ServerSettings { h1, h2, spdy, ..ServerSettings::new(self.protocols.clone()) }
+        let priorities = self.priorities;
+        ServerSettings { priorities, h1, h2, spdy, ..ServerSettings::new(self.protocols.clone()) }
     }
 }
 

@@ -1,9 +1,9 @@
-//! One accepted connection: its transport, the session above it, and how patient the origin is with it.
+//! One accepted connection: its transport, the session above it, and its time-outs.
 
 use crate::access::OpenedRecord;
 use crate::config::Limits;
-use crate::origin::Shared;
 use crate::session::{Context, Session};
+use crate::shared::Shared;
 use crate::timers::{Key, Timers};
 use endpoint::{Action, SendBuf, SocketId};
 use proto::{ConnectionState, Event};

@@ -1,4 +1,4 @@
-//! One request and what became of it so far.
+//! One request and the state of its response.
 
 use crate::access::{AccessRecord, ExchangeEnd};
 use crate::answer::Answer;

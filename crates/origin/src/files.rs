@@ -1,4 +1,4 @@
-//! Where static files come from. The origin does no IO: whoever drives it hands this in.
+//! [`Files`]: the source of static files. The origin does no IO; its driver implements this trait.
 
 use bytes::Bytes;
 use std::any::Any;
@@ -24,19 +24,19 @@ pub enum Found {
 
 /// A file, open for as long as it is held.
 pub trait File {
-    /// What tells this version of it.
+    /// The file's length, time of last change and identity.
     fn facts(&self) -> FileFacts;
 
     /// Up to `length` bytes from `offset`: none at all only where the file ends there, None where it cannot be
     /// read.
     fn read(&self, offset: u64, length: usize) -> Option<Bytes>;
 
-    /// What the driver knows this file by, where it can send bytes of it that nobody else needs to see.
+    /// The driver's own handle of this file, if it can send its bytes without passing them through the origin.
     fn handle(&self) -> Option<Arc<dyn Any + Send + Sync>> {
         None
     }
 
-    /// Whether its bytes stand in memory for as long as it is held: whoever has read them holds no more of it.
+    /// Whether its bytes stay in memory while the file is held. Then bytes that were read cost no further memory.
     fn is_held(&self) -> bool {
         false
     }

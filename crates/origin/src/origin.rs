@@ -1,38 +1,14 @@
-//! The end point: all connections of one thread, their timers, and the way out.
+//! The end point: all connections of one thread, their timers, and shutdown.
 
-use crate::access::AccessLog;
-use crate::buffer_pool::BufferPool;
 use crate::config::{ListenerKind, OriginConfig};
 use crate::connection::Connection;
-use crate::files::Files;
-use crate::policy::Policy;
-use crate::response_cache::CachedResponse;
-use crate::site::Site;
+use crate::shared::{Parts, Shared};
 use crate::timers::{Key, Timers};
-use crate::wall_clock::DateField;
 use endpoint::{Accepted, Action, EndPoint, SendBuf, SocketError, SocketId};
-use proto::{Fields, ResponseHead, Status};
 use slab::Slab;
 use std::collections::VecDeque;
-use std::fmt;
 use std::net::SocketAddr;
-use std::rc::Rc;
-use trace::Tracer;
-use transport::ServerSettings;
 use unit::Instant;
-
-/// What an origin works with that belongs to its thread alone.
-#[derive(Default)]
-pub struct Parts {
-    /// Static files; None serves none.
-    pub files: Option<Box<dyn Files>>,
-    /// Takes a record of each exchange.
-    pub log: Option<Rc<dyn AccessLog>>,
-    /// What is said beside the answers.
-    pub policy: Option<Box<dyn Policy>>,
-    /// For the events of the connections.
-    pub tracer: Tracer,
-}
 
 /// Our server, without sockets.
 #[derive(Debug)]
@@ -46,22 +22,9 @@ pub struct Origin {
     stop: Stop,
 }
 
-/// What all connections use.
-pub(crate) struct Shared {
-    pub(crate) config: OriginConfig,
-    pub(crate) site: Site,
-    pub(crate) log: Option<Rc<dyn AccessLog>>,
-    pub(crate) policy: Option<Box<dyn Policy>>,
-    pub(crate) tracer: Tracer,
-    pub(crate) buffers: BufferPool,
-    /// What all connections speak and are set to.
-    pub(crate) transport: Rc<ServerSettings>,
-    date: DateField,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
-    /// Nobody has asked.
+    /// It runs.
     Never,
     /// Requests under way may take until then.
     By(Instant),
@@ -72,18 +35,8 @@ enum Stop {
 impl Origin {
     /// An origin without connections.
     pub fn new(config: OriginConfig, parts: Parts) -> Self {
-        let shared = Shared {
-            site: Site::new(parts.files, config.table.clone()),
-            date: DateField::new(config.wall_clock),
-            transport: Rc::new(config.transport()),
-            config,
-            log: parts.log,
-            policy: parts.policy,
-            tracer: parts.tracer,
-            buffers: BufferPool::default(),
-        };
         Self {
-            shared,
+            shared: Shared::new(config, parts),
             connections: Slab::new(),
             timers: Timers::default(),
             actions: VecDeque::new(),
@@ -142,7 +95,7 @@ impl Origin {
         }
     }
 
-    fn handle_alarm(&mut self, now: Instant, (at, key): (Instant, Key)) {
+    fn handle_alarm(&mut self, now: Instant, at: Instant, key: Key) {
         let Some(connection) = self.connections.get_mut(key.place) else { return };
         if connection.serial != key.serial || connection.armed != Some(at) {
             return;
@@ -215,9 +168,9 @@ impl EndPoint for Origin {
         }
     }
 
-    fn poll_transmit(&mut self, now: Instant, socket: SocketId, out: &mut SendBuf, room: usize) {
+    fn poll_transmit(&mut self, now: Instant, socket: SocketId, out: &mut SendBuf, limit: usize) {
         if let Some(connection) = self.connections.get_mut(socket.0) {
-            connection.poll_transmit(now, &mut self.shared, out, room);
+            connection.poll_transmit(now, &mut self.shared, out, limit);
             // The driver comes back until there is nothing; then it is time for the next step.
             if !connection.wants_transmit() {
                 self.settle(socket);
@@ -235,8 +188,8 @@ impl EndPoint for Origin {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        while let Some(alarm) = self.timers.pop(now) {
-            self.handle_alarm(now, alarm);
+        while let Some((at, key)) = self.timers.pop(now) {
+            self.handle_alarm(now, at, key);
         }
         if matches!(self.stop, Stop::By(at) if at <= now) {
             self.abort_all(now);
@@ -268,34 +221,5 @@ impl EndPoint for Origin {
 
     fn poll_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
-    }
-}
-
-impl Shared {
-    /// The head of a response that is kept, with this second's date.
-    pub(crate) fn cached_head(
-        &mut self,
-        now: Instant,
-        cached: &CachedResponse,
-    ) -> Rc<ResponseHead> {
-        let second = self.config.wall_clock.seconds(now);
-        cached.head(second, |fields| self.head(now, cached.status(), fields))
-    }
-
-    /// A response head with the fields that every answer gets.
-    pub(crate) fn head(&mut self, now: Instant, status: Status, fields: &Fields) -> ResponseHead {
-        let mut head = ResponseHead::new(status);
-        head.fields.push(b"date", self.date.at(now).as_bytes());
-        head.fields.push(b"server", self.config.server.as_bytes());
-        for field in fields.iter() {
-            head.fields.push_field(field);
-        }
-        head
-    }
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("config", &self.config).finish_non_exhaustive()
     }
 }

@@ -1,5 +1,5 @@
-//! What an origin says of its own accord, beside the answer. Push, order and hints come in here; the
-//! one rule is that a policy sees requests and says heads, and never touches a connection.
+//! [`Policy`]: what an origin sends that was not asked for (push, hints). The one rule: a policy sees requests and
+//! returns heads; it never touches a connection.
 
 use proto::{RequestHead, ResponseHead};
 

@@ -1,5 +1,5 @@
-//! Responses of files that are asked for again and again. Their heads are made once a second. The one rule: a response is
-//! kept no longer than its file is taken for unchanged.
+//! Caches responses of static files. A head is made again once a second, for its date. The one rule: a response is kept
+//! no longer than its file counts as unchanged.
 
 use crate::body::Body;
 use crate::files::File;

@@ -1,12 +1,12 @@
-//! What is asked on a connection of a known protocol, and how it is answered. The one rule: what waits to be sent is
-//! bounded for each exchange; the rest of a body is made when the machine asks for more.
+//! The exchanges of one connection: requests in, responses out. The one rule: each exchange queues a bounded number of
+//! bytes; the rest of a body is produced when the machine asks for more.
 
 mod respond;
 mod web_socket;
 
 use crate::access::ExchangeEnd;
 use crate::exchange::{Exchange, Ledger, State};
-use crate::origin::Shared;
+use crate::shared::Shared;
 use bytes::Bytes;
 use proto::{Event, Fin, StreamId};
 use std::collections::VecDeque;
@@ -180,7 +180,7 @@ impl Session {
         }
     }
 
-    /// A piece of a request's body. Nobody wants that of most requests: it is taken and dropped.
+    /// Takes a piece of a request's body. Most targets ignore bodies; then it is dropped.
     fn take_body(&mut self, context: &mut Context<'_>, stream: StreamId, data: &[u8], fin: Fin) {
         let index = self.find(stream);
         let mut credit = data.len();

@@ -1,4 +1,4 @@
-//! What is served, and how a request finds it: a page replayed from a record, the two places for
+//! Routes a request to what is served: a page replayed from a record, the two places for
 //! request bodies, WebSockets, answers of any size, synthetic pages, files. In this order; the first
 //! that knows the target answers.
 

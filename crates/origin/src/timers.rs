@@ -1,4 +1,4 @@
-//! When to look after which socket. An entry that has become too early costs one look; a socket
+//! The timers of all sockets. An entry that has become too early costs one look; a socket
 //! pushes a new one only when its deadline comes forward. Entries of sockets that are gone are cleared
 //! out when they are the most: connections that come and go by thousands a second would otherwise be
 //! remembered for as long as the longest time-out.
@@ -27,8 +27,8 @@ impl Timers {
         self.heap.push(Reverse((at, key)));
     }
 
-    /// Clears out what nobody waits for any more, where that may be most of it: `sockets` are there, of which each
-    /// waits for one entry at most. A push pays for a constant part of it.
+    /// Removes stale entries once they may be the majority: each of the `sockets` waits for one entry at most. Amortised
+    /// constant time for each push.
     pub(crate) fn tidy(&mut self, sockets: usize, is_awaited: impl Fn(Instant, Key) -> bool) {
         if self.heap.len() > 4 * sockets + FEW {
             self.heap.retain(|&Reverse((at, key))| is_awaited(at, key));

@@ -1,4 +1,4 @@
-//! The date for people, from the monotonic clock and one reading of the wall's. Nothing here reads a
+//! The `Date` of responses, from the monotonic clock and one reading of the wall clock. Nothing here reads a
 //! clock: a server's dates go on evenly, whatever happens to the system's clock meanwhile.
 
 use std::time::{Duration, UNIX_EPOCH};

@@ -1,5 +1,4 @@
-//! A WebSocket's service: what answers its messages. The one rule: while answers wait, nothing more is
-//! read.
+//! Answers the messages of a WebSocket. The one rule: while answers wait to be sent, nothing more is read.
 
 use crate::config::WebSocketSettings;
 use bytes::Bytes;
@@ -45,20 +44,29 @@ pub(crate) struct WebSocket {
     uncredited: usize,
 }
 
+/// What a WebSocket of this origin is opened with.
+pub(crate) struct Setup<'a> {
+    pub(crate) settings: &'a WebSocketSettings,
+    /// The silence after which the peer is pinged.
+    pub(crate) ping_after: Duration,
+    pub(crate) tracer: Tracer,
+}
+
 impl WebSocket {
     /// Reads the request; gives the head of the answer and what follows it.
     pub(crate) fn open(
         now: Instant,
         request: &RequestHead,
         service: Service,
-        (ours, silence, tracer): (&WebSocketSettings, Duration, Tracer),
+        setup: Setup<'_>,
     ) -> Result<(ResponseHead, Self), Refusal> {
+        let Setup { settings: ours, ping_after, tracer } = setup;
         let handshake = ServerHandshake::read(request)?;
         let wish = Wish { deflate: ours.deflate, ..Wish::default() };
         let (head, agreed) = handshake.accept(&wish);
         let writes = ours.writes;
         let settings = Settings {
-            ping_after: Some(silence),
+            ping_after: Some(ping_after),
             writes,
             compression_level: ours.compression_level,
             ..Settings::default()

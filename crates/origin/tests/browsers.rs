@@ -200,8 +200,8 @@ fn push_on(mut tcp: TcpStream, mut layer: Layer, asked: &Sender<String>) {
     let mut buffer = vec![0; 64 * 1024];
     loop {
         let mut out = SendBuf::new();
-        layer.poll_transmit(&mut out, 1 << 20, |plain, room| {
-            server.poll_transmit(os::clock::now(), plain, room);
+        layer.poll_transmit(&mut out, 1 << 20, |plain, limit| {
+            server.poll_transmit(os::clock::now(), plain, limit);
         });
         if out.chunks().any(|chunk| tcp.write_all(chunk).is_err()) {
             return;

@@ -48,7 +48,7 @@ const fn ask(subject: &'static str, transport: &'static str, tls: &'static str) 
 }
 
 /// The lines of a subject, parsed, and the origin's of the same exchanges.
-struct Testimony {
+struct RunOutput {
     ready: Value,
     fetches: Vec<Value>,
     done: Value,
@@ -56,7 +56,7 @@ struct Testimony {
     files: Vec<Vec<u8>>,
 }
 
-impl Testimony {
+impl RunOutput {
     /// How many connections carried it, by the origin's log.
     fn connections(&self) -> usize {
         self.log.iter().map(|line| line.connection).collect::<BTreeSet<_>>().len()
@@ -137,15 +137,15 @@ fn run(mut command: Command, subject: &str, job: &Value) -> (Option<i32>, Vec<Va
 
 /// Asks, and checks what every subject owes: the order of its lines, every file whole, and no claim that the origin's log
 /// does not bear out. None where the subject is not here.
-fn fetch(ask: &Ask) -> Option<Testimony> {
-    let testimony = fetch_or_lose(ask)?.unwrap_or_else(|lines| {
+fn fetch(ask: &Ask) -> Option<RunOutput> {
+    let ran = fetch_or_lose(ask)?.unwrap_or_else(|lines| {
         panic!("{} over {} lost a call: {lines:?}", ask.subject, ask.transport)
     });
-    Some(testimony)
+    Some(ran)
 }
 
 /// The same; the subject's own lines where it says that a call was lost.
-fn fetch_or_lose(ask: &Ask) -> Option<Result<Testimony, Vec<Value>>> {
+fn fetch_or_lose(ask: &Ask) -> Option<Result<RunOutput, Vec<Value>>> {
     let command = command(ask.subject)?;
     static RUN: AtomicUsize = AtomicUsize::new(0);
     let folder = folder(&format!("{}-{}", ask.subject, RUN.fetch_add(1, Ordering::Relaxed)));
@@ -167,7 +167,7 @@ fn fetch_or_lose(ask: &Ask) -> Option<Result<Testimony, Vec<Value>>> {
         .collect();
     let done = lines.pop().unwrap();
     let ready = lines.remove(0);
-    let testimony = Testimony {
+    let ran = RunOutput {
         files: (0..ask.fetches)
             .map(|id| {
                 std::fs::read(folder.0.join("output").join(id.to_string()))
@@ -179,12 +179,12 @@ fn fetch_or_lose(ask: &Ask) -> Option<Result<Testimony, Vec<Value>>> {
         done,
         log,
     };
-    check(ask, &testimony);
-    Some(Ok(testimony))
+    check(ask, &ran);
+    Some(Ok(ran))
 }
 
-fn check(ask: &Ask, testimony: &Testimony) {
-    let Testimony { ready, fetches, done, log, files } = testimony;
+fn check(ask: &Ask, ran: &RunOutput) {
+    let RunOutput { ready, fetches, done, log, files } = ran;
     assert_eq!(ready["event"], "ready", "{ready}");
     assert!(!ready["version"].as_str().unwrap().is_empty(), "{ready}");
     assert_eq!(done["event"], "done", "{done}");
@@ -209,10 +209,10 @@ fn check(ask: &Ask, testimony: &Testimony) {
         "{}: a file is not the one served",
         ask.subject
     );
-    assert_eq!(testimony.protocols(), BTreeSet::from([ask.transport]), "{log:?}");
+    assert_eq!(ran.protocols(), BTreeSet::from([ask.transport]), "{log:?}");
     if let Some(opened) = done["connections"].as_u64().filter(|_| ask.warmup == 0) {
         // Calls that race for the first connection open some that the origin then hears no request on.
-        let (opened, used) = (usize::try_from(opened).unwrap(), testimony.connections());
+        let (opened, used) = (usize::try_from(opened).unwrap(), ran.connections());
         let is_serial = ask.pattern.is_null() || ask.pattern["kind"] == "serial";
         assert!(opened == used || (!is_serial && opened > used), "{done} {log:?}");
     }

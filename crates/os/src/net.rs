@@ -31,7 +31,7 @@ mod watch;
 pub use bridge::can_queue_packets;
 pub use counters::{Lateness, LinkCounters, WayCounters};
 pub use forwarder::{ForwardSpec, Forwarder, Observers, Segmentation, Stop, Stopped};
-pub use frame::{Frame, Frames, Passing};
+pub use frame::{Frame, FrameEvent, Frames};
 pub use namespace::{Privilege, probe};
 pub use pair::{PairReport, PairSpec, run_pair};
 pub use readiness::{Listening, WaitFor};

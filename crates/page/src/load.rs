@@ -6,8 +6,8 @@
 //! done when every resource that counts into it is Done; if one of them ended otherwise it never is.
 //! The one rule: it speaks of fetches only.
 //!
-//! An event for a fetch that is not in flight is ignored: a client may give up on a fetch and hear of it
-//! later.
+//! An event for a fetch that is not in flight is ignored: an event may arrive after the client gave up on its
+//! fetch.
 
 use crate::graph::Page;
 use crate::priority::{Browser, Hint, Priority};

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// The priority parameters of a fetch (RFC 9218 §4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Priority {
-    /// 0 (first) to 7 (last); 3 where nobody says (RFC 9218 §4.1).
+    /// 0 (first) to 7 (last); 3 by default (RFC 9218 §4.1).
     pub urgency: u8,
     /// Whether parts of the response are of use before the whole is there (RFC 9218 §4.2).
     pub incremental: bool,

@@ -23,7 +23,7 @@ pub const PAGE_PATH: &str = "/page";
 pub const IMAGE_PATH: &str = "/image/";
 
 const MOST_IMAGES: u64 = 100_000;
-/// 1 GiB: enough for any transfer that ends while somebody waits for it.
+/// 1 GiB, enough for any transfer that a trial has time for.
 const MOST_BYTES: u64 = 1 << 30;
 const LONGEST_DELAY_MS: u64 = 600_000;
 

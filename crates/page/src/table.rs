@@ -1,4 +1,4 @@
-//! What the origins of a page answer. It knows nothing of the order in which a browser asks.
+//! The responses of the origins of a page, by URL.
 
 use crate::number;
 use crate::resource::Resource;

@@ -72,7 +72,7 @@ fn exchange<C: ClientConnection, S: ServerConnection>(
     let begin = cpu();
     while answered < MESSAGES {
         while asked < MESSAGES && asked - answered < AT_ONCE && client.available_streams() > 0 {
-            client.request(NOW, &request(asked), Fin::Last).expect("there is room");
+            client.request(NOW, &request(asked), Fin::Last).expect("a stream is free");
             asked += 1;
         }
         let mut requests = Vec::new();

@@ -14,16 +14,12 @@
 use crate::error::{Error, Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead, Status};
 use crate::schedule::Priority;
+use crate::stream_id::StreamId;
 use bytes::Bytes;
 use endpoint::SendBuf;
 use trace::HeaderBytes;
 use unit::Instant;
 use wire::Fields;
-
-/// Names a request and its response on one connection. For protocols with stream identifiers it is
-/// the identifier; HTTP/1.1 counts its exchanges from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StreamId(pub u64);
 
 /// Whether a part of a message is its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,7 +12,8 @@
 //!
 //! ```
 //! use proto::h1::{Server, ServerSettings};
-//! use proto::{Connection, Event, Fin, ResponseHead, SendBuf, ServerConnection, Status};
+//! use endpoint::SendBuf;
+//! use proto::{Connection, Event, Fin, ResponseHead, ServerConnection, Status};
 //! use unit::Instant;
 //!
 //! let now = Instant::ZERO;

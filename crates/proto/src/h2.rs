@@ -5,7 +5,8 @@
 //! the next DATA frame is asked of a [`crate::schedule::Scheduler`] when the frame is written.
 //!
 //! ```
-//! use proto::{ClientConnection, Connection, Event, Fin, RequestHead, Scheme, SendBuf};
+//! use endpoint::SendBuf;
+//! use proto::{ClientConnection, Connection, Event, Fin, RequestHead, Scheme};
 //! use proto::{h2::{Client, Server, Settings}, schedule::RoundRobin};
 //! use {trace::Tracer, unit::Instant};
 //!

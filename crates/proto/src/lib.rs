@@ -31,13 +31,15 @@ mod message;
 mod multiplex;
 pub mod schedule;
 pub mod spdy;
+mod stream_id;
 pub mod ws;
 
 pub use connection::{
     ClientConnection, Connection, ConnectionState, CountOnly, DirectReceive, Event, Fin, Repeated,
-    ServerConnection, StreamId,
+    ServerConnection,
 };
 pub use error::{Error, Misuse, Refused, Scope};
 pub use id_map::{IdHasher, IdMap};
 pub use message::{Method, RequestHead, ResponseHead, Scheme, Status};
+pub use stream_id::StreamId;
 pub use wire::{Field, Fields};

@@ -34,7 +34,7 @@ mod spdy_levels;
 #[cfg(test)]
 mod tests;
 
-use crate::connection::StreamId;
+use crate::stream_id::StreamId;
 pub use auto::Auto;
 pub use dependency_tree::DependencyTree;
 pub use fifo::Fifo;
@@ -113,6 +113,12 @@ pub trait Scheduler: std::fmt::Debug {
     /// A stream's priority changed. Of a stream that is not open, a dependency is remembered by the
     /// policies with a tree (RFC 7540 §5.3.4: such streams group others); all else is ignored.
     fn reprioritise(&mut self, stream: StreamId, priority: Priority);
+
+    /// A promise opened a stream. Policies with a tree make it depend on the stream that it belongs to, with
+    /// weight 16 (RFC 7540 §5.3.5). Others open it without a priority.
+    fn insert_promised(&mut self, stream: StreamId, _parent: StreamId) {
+        self.insert(stream, Priority::Unset);
+    }
 
     /// The response of this stream carries this `priority` field. Its parameters go before those of
     /// the client, now and after later signals of the client (RFC 9218 §8).

@@ -6,7 +6,8 @@
 //! the next DATA frame is asked of a [`crate::schedule::Scheduler`] when the frame is written.
 //!
 //! ```
-//! use proto::{ClientConnection, Connection, Event, Fin, RequestHead, Scheme, SendBuf};
+//! use endpoint::SendBuf;
+//! use proto::{ClientConnection, Connection, Event, Fin, RequestHead, Scheme};
 //! use proto::{schedule::RoundRobin, spdy::{Client, Server, Settings, Version}};
 //! use {trace::Tracer, unit::Instant};
 //!

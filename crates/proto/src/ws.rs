@@ -7,7 +7,7 @@
 //! where [`Connection::wants_end`] says so, this side's body ends.
 //!
 //! ```
-//! use proto::SendBuf;
+//! use endpoint::SendBuf;
 //! use proto::ws::{Agreed, Connection, Event, MessageKind, Role, Settings};
 //! use unit::{Instant, Seed};
 //!

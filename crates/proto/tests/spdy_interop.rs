@@ -125,7 +125,7 @@ fn fields_of_one_name_pass_node_spdy_in_both_directions() {
     let mut subject = client(&Settings::client(Version::V3_1));
     let mut head = RequestHead::get(Scheme::Http, "a.test", "/cookies");
     head.fields.push(b"cookie", b"c=3");
-    subject.request(now(), &head, Fin::Last).expect("there is room");
+    subject.request(now(), &head, Fin::Last).expect("a stream is free");
     let (mut cookies, mut body) = (Vec::new(), Vec::new());
     let outcome = drive(&tcp, &mut subject, |_, event| match event {
         Some(Event::Response { head, .. }) => {

@@ -5,9 +5,10 @@ use crate::Report;
 use crate::number::Percent;
 use crate::overview::{Group, measure};
 use crate::words::{listed, ratio, saved, sentence_case};
+use study::comparison::Verdict;
 use study::deciding_metric;
-use study::record::metric;
-use study::result::{Ranked, Verdict};
+use study::metric;
+use study::result::Ranked;
 
 /// A part of the sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -77,8 +77,9 @@ mod tests {
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
     use ::parquet::record::{Field, Row};
     use study::experiment::{Experiment, builtin};
+    use study::outcome::Outcome;
     use study::plan::{Surroundings, trials};
-    use study::record::{Outcome, without_figures};
+    use study::record::without_figures;
 
     fn rows() -> Vec<TrialRecord> {
         let quick: Experiment = builtin()[0].toml.parse().unwrap();

@@ -2,7 +2,7 @@
 //! medians of a cell's measured trials; only what rows hold, for our own client's hold none of it.
 
 use crate::number;
-use study::record::metric;
+use study::metric;
 use study::result::CellResult;
 use study::stats::Summary;
 

@@ -4,7 +4,8 @@
 use crate::number::timestamp;
 use crate::timing::{self, Phase, Span};
 use serde_json::{Value, json};
-use study::record::{TrialRecord, metric};
+use study::metric;
+use study::record::TrialRecord;
 use trace::{ConnectionRecord, FetchRecord, Protocol, SpokenProtocol};
 use unit::Instant;
 

@@ -4,7 +4,7 @@ use crate::csv::Table;
 use crate::number::duration;
 use crate::terminal::{Lines, Style, padded};
 use std::collections::BTreeMap;
-use study::load::{LoadResult, LoadSetting, PartResult, Second, SloResult, TimesSummary};
+use study::load::{LoadResult, LoadSetting, LoopKind, PartResult, Second, SloResult, TimesSummary};
 use trace::SpokenProtocol;
 
 /// The result for a terminal, ending in a new line.
@@ -38,9 +38,13 @@ pub fn load(result: &LoadResult, style: Style) -> String {
 fn conditions(result: &LoadResult) -> String {
     let LoadSetting { connections, streams, threads, .. } = &result.setting;
     let spoken = result.protocol.as_ref().map_or("no connection", SpokenProtocol::name);
-    let pace = match (&*result.setting.pace, &result.setting.spacing) {
-        ("open", Some(spacing)) => {
-            format!("open loop, {} at {} requests/s", spacing, result.setting.rates.join(", "))
+    let pace = match (result.setting.pace, result.setting.spacing) {
+        (LoopKind::Open, Some(spacing)) => {
+            format!(
+                "open loop, {} at {} requests/s",
+                spacing.name(),
+                result.setting.rates.join(", ")
+            )
         }
         _ => "closed loop".to_owned(),
     };

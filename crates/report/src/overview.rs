@@ -1,10 +1,13 @@
 //! The result, looked up: groups of cells that were compared with each other, and the rows behind them.
 
 use crate::Report;
+use study::comparison::{Comparison, Verdict};
 use study::deciding_metric;
 use study::experiment::{Tls, Workload};
-use study::record::{Outcome, TrialRecord, metric};
-use study::result::{CellResult, Comparison, LinkResult, Ranked, Verdict, Verdicts};
+use study::metric;
+use study::outcome::Outcome;
+use study::record::TrialRecord;
+use study::result::{CellResult, LinkResult, Ranked, Verdicts};
 use study::stats::Summary;
 
 /// All contenders over one link at one workload.

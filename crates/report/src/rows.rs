@@ -4,7 +4,8 @@ use crate::number::timestamp;
 use crate::words::tls_name;
 use std::collections::BTreeSet;
 use study::audit::AuditFigure;
-use study::record::{Outcome, TrialRecord};
+use study::outcome::Outcome;
+use study::record::TrialRecord;
 
 /// A column: its name, and a value a trial.
 pub(crate) struct Column {

@@ -8,9 +8,10 @@ use crate::markup::is_invisible_control;
 use crate::number::{Percent, TimeFormat};
 use crate::overview::{Group, load, measure};
 use crate::{Report, answer, command, words};
+use study::comparison::Verdict;
 use study::experiment::WorkloadKind;
 use study::published::Published;
-use study::result::{CellResult, Ranked, Verdict};
+use study::result::{CellResult, Ranked};
 
 /// How the lines are to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

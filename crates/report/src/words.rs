@@ -4,10 +4,11 @@
 use crate::Report;
 use crate::number::{self, Percent, Ratio};
 use crate::overview::{Group, load};
+use study::comparison::{Comparison, Verdict};
 use study::experiment::{Contender, Settings, Tls};
 use study::family::blocks_for_all;
 use study::reconcile::Grade;
-use study::result::{CellResult, Comparison, Pair, Ranked, TrialCounts, Verdict};
+use study::result::{CellResult, Pair, Ranked, TrialCounts};
 use study::stats::{Modes, Percentile};
 
 /// The TLS version as experiments name it.
@@ -183,7 +184,7 @@ pub(crate) fn not_measured(report: &Report<'_>, cell: &CellResult) -> Vec<String
         let Some(reason) = trial.outcome.reason() else { continue };
         let kind = crate::rows::outcome_name(&trial.outcome);
         let reason = match &trial.outcome {
-            study::record::Outcome::Unsupported { remedy, .. } if !remedy.is_empty() => {
+            study::outcome::Outcome::Unsupported { remedy, .. } if !remedy.is_empty() => {
                 format!("{reason} ({remedy})")
             }
             _ => reason.to_owned(),

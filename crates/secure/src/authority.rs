@@ -40,7 +40,7 @@ impl Validity {
 }
 
 impl Default for Validity {
-    /// 2020 to 2049, for whoever has no clock. Past 2049 X.509 writes dates another way.
+    /// 2020 to 2049, for callers without a clock. X.509 encodes dates after 2049 differently.
     fn default() -> Self {
         Self { not_before: at(1_577_836_800), not_after: at(2_492_899_200) }
     }

@@ -1,5 +1,5 @@
-//! What a client's TLS is set to, built once and shared by its connections. Sessions to resume are
-//! kept here, so two clients that must not share them take two of these.
+//! A client's TLS settings, built once and shared by its connections. They hold the session cache, so clients that must
+//! not share sessions need one each.
 
 use crate::error::ConfigError;
 use crate::identity::Pem;
@@ -77,7 +77,7 @@ impl ClientTls {
     pub fn new(options: ClientTlsOptions) -> Result<Self, ConfigError> {
         let provider = Arc::new(ring::default_provider());
         let verifier =
-            trust::verifier(options.trust, (&options.roots, options.roots_later), &provider)?;
+            trust::verifier(options.trust, &options.roots, options.roots_later, &provider)?;
         let time = options.time.unwrap_or_else(|| Arc::new(DefaultTimeProvider));
         let mut config = ClientConfig::builder_with_details(provider, time)
             .with_protocol_versions(options.versions.supported())

@@ -1,4 +1,4 @@
-//! What goes wrong in TLS, in words that name the place and the way out.
+//! TLS errors, with messages that name the peer and a remedy.
 
 use rustls::CertificateError;
 use std::fmt;

@@ -1,5 +1,5 @@
 //! TLS secrets for packet analysers, in the NSS key log format (`SSLKEYLOGFILE`). The one rule: this
-//! room never opens a file; the lines go to a sink handed in.
+//! crate never opens a file; the lines go to a sink handed in.
 
 use std::fmt::{Debug, Write};
 use std::sync::Arc;

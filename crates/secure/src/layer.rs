@@ -1,5 +1,4 @@
-//! What lies between a protocol's machine and its socket: nothing, or TLS. End points hold this and
-//! need not care.
+//! The layer between a protocol machine and its socket: none, or TLS, behind one interface.
 
 use crate::error::TlsError;
 use crate::tls::{Negotiated, RECORD, Tls};
@@ -68,18 +67,18 @@ impl Layer {
         }
     }
 
-    /// Appends about `room` bytes at most to `out`. `pull` is the machine above: it appends about as
+    /// Appends about `limit` bytes at most to `out`. `pull` is the machine above: it appends about as
     /// many bytes as it is asked for, and is asked for one record at a time, so that it decides late.
     /// Records begin small and grow.
     pub fn poll_transmit(
         &mut self,
         out: &mut SendBuf,
-        room: usize,
+        limit: usize,
         mut pull: impl FnMut(&mut SendBuf, usize),
     ) {
-        let Self::Tls(secured) = self else { return pull(out, room) };
+        let Self::Tls(secured) = self else { return pull(out, limit) };
         let Secured { tls, plain, sent } = &mut **secured;
-        let end = out.len() + room;
+        let end = out.len() + limit;
         tls.send(&mut SendBuf::new(), out);
         while !tls.is_handshaking() && out.len() < end {
             if plain.is_empty() {

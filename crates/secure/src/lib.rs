@@ -1,7 +1,7 @@
 //! TLS 1.2 and 1.3 as a sans-IO layer under `proto`, and the certificates that a laboratory needs.
 //!
-//! rustls does the cryptography. This room gives it the shape of the other machines: bytes in,
-//! bytes out, nothing that blocks, errors in words that a user can act on. Certificates are judged
+//! rustls does the cryptography. This crate makes it a sans-IO machine: bytes in,
+//! bytes out, nothing that blocks, errors that a user can act on. Certificates are judged
 //! by wall-clock time, which comes from a [`TimeProvider`] handed in (the system's by default);
 //! files are read by the caller and come in as [`Pem`].
 //!
@@ -21,7 +21,7 @@
 //!     far.send(&mut SendBuf::new(), &mut wire);
 //!     while near.handle_bytes(&mut &wire.to_vec()[..])?.is_some() {}
 //! }
-//! assert_eq!(near.negotiated().map(|agreed| agreed.version), Some("TLSv1.3"));
+//! assert_eq!(near.negotiated().map(|agreed| agreed.version()), Some(trace::TlsVersion::V1_3));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -1,4 +1,4 @@
-//! What a server's TLS is set to, built once and shared by its connections.
+//! A server's TLS settings, built once and shared by its connections.
 
 use crate::client_tls::{Resumption, Versions};
 use crate::error::ConfigError;

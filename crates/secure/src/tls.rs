@@ -24,8 +24,7 @@ pub struct Tls {
 /// What a handshake agreed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Negotiated<'a> {
-    /// `TLSv1.3` or `TLSv1.2`.
-    pub version: &'static str,
+    version: rustls::ProtocolVersion,
     /// Cipher suite, by rustls's name (`TLS13_…` for 1.3).
     suite: &'static str,
     /// Application protocol; None where none was agreed on.
@@ -161,13 +160,8 @@ impl Tls {
         if self.connection.is_handshaking() {
             return None;
         }
-        let version = self.connection.protocol_version()?;
         Some(Negotiated {
-            version: if version == rustls::ProtocolVersion::TLSv1_3 {
-                "TLSv1.3"
-            } else {
-                "TLSv1.2"
-            },
+            version: self.connection.protocol_version()?,
             suite: self.connection.negotiated_cipher_suite()?.suite().as_str().unwrap_or("unknown"),
             alpn: self.connection.alpn_protocol(),
             resumed: self.connection.handshake_kind() == Some(HandshakeKind::Resumed),
@@ -176,6 +170,14 @@ impl Tls {
 }
 
 impl Negotiated<'_> {
+    /// TLS 1.3 or 1.2.
+    pub fn version(&self) -> TlsVersion {
+        match self.version {
+            rustls::ProtocolVersion::TLSv1_3 => TlsVersion::V1_3,
+            _ => TlsVersion::V1_2,
+        }
+    }
+
     /// The cipher suite's IANA name.
     pub fn cipher(&self) -> String {
         // rustls names 1.3 suites TLS13_…, IANA names them TLS_….
@@ -188,7 +190,7 @@ impl Negotiated<'_> {
     /// As a row.
     pub fn record(&self) -> TlsRecord {
         TlsRecord {
-            version: TlsVersion::from_name(self.version),
+            version: self.version(),
             cipher: self.cipher(),
             alpn: String::from_utf8_lossy(self.alpn.unwrap_or_default()).into_owned(),
             resumed: self.resumed,

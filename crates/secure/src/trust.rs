@@ -1,4 +1,4 @@
-//! Whom a client believes, and by which clock.
+//! Which certificates a client accepts, and by which clock.
 
 use crate::error::ConfigError;
 use crate::identity::Pem;
@@ -59,7 +59,8 @@ impl TimeProvider for FixedTime {
 /// The verifier for `trust` with the certificates in `roots`, or those that come later where it is empty.
 pub(crate) fn verifier(
     trust: Trust,
-    (roots, later): (&[Pem], Option<RootsLater>),
+    roots: &[Pem],
+    later: Option<RootsLater>,
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>, ConfigError> {
     let judge = |chains| Ok(Arc::new(Judge { chains, provider: provider.clone() }) as Arc<_>);

@@ -12,6 +12,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use trace::TlsVersion;
 
 /// A folder of one test, removed with it.
 struct Folder(PathBuf);
@@ -72,8 +73,8 @@ fn exchange(
     let mut waiting = Some(plain);
     loop {
         let mut out = SendBuf::new();
-        layer.poll_transmit(&mut out, 64_000, |room, _| {
-            room.put(waiting.take().unwrap_or_default());
+        layer.poll_transmit(&mut out, 64_000, |out, _| {
+            out.put(waiting.take().unwrap_or_default());
         });
         socket.write_all(&out.to_vec()).unwrap();
         if enough(&heard) || layer.peer_closed() {
@@ -109,7 +110,7 @@ fn serve(settings: ServerTls, count: usize) -> (u16, std::thread::JoinHandle<Vec
                 layer.close_notify();
                 exchange(&mut socket, &mut layer, b"", |_| true);
                 let agreed = layer.negotiated().unwrap();
-                Tls12Or13(agreed.version, agreed.resumed)
+                Tls12Or13(agreed.version(), agreed.resumed)
             })
             .collect()
     });
@@ -117,7 +118,7 @@ fn serve(settings: ServerTls, count: usize) -> (u16, std::thread::JoinHandle<Vec
 }
 
 #[derive(Debug, PartialEq)]
-struct Tls12Or13(&'static str, bool);
+struct Tls12Or13(TlsVersion, bool);
 
 fn fetch(port: u16, root: &Path, version: &str) -> (i32, usize, String) {
     let output = Command::new("curl")
@@ -141,7 +142,7 @@ fn curl_checks_our_chain_and_takes_the_whole_body_in_both_versions() {
     assert_eq!(fetch(port, &root, "--tlsv1.2"), (0, 50_000, String::new()));
     assert_eq!(fetch(port, &root, "--tlsv1.3"), (0, 50_000, String::new()));
     let agreed = server.join().unwrap();
-    assert_eq!(agreed, [Tls12Or13("TLSv1.2", false), Tls12Or13("TLSv1.3", false)]);
+    assert_eq!(agreed, [Tls12Or13(TlsVersion::V1_2, false), Tls12Or13(TlsVersion::V1_3, false)]);
 }
 
 #[test]
@@ -173,7 +174,10 @@ fn openssl_verifies_and_resumes_with_our_tickets() {
         drop(input);
         assert!(body.ends_with(&[b'x'; 50_000]), "{}", body.len());
     }
-    assert_eq!(server.join().unwrap(), [Tls12Or13("TLSv1.3", false), Tls12Or13("TLSv1.3", true)]);
+    assert_eq!(
+        server.join().unwrap(),
+        [Tls12Or13(TlsVersion::V1_3, false), Tls12Or13(TlsVersion::V1_3, true)]
+    );
 }
 
 #[test]

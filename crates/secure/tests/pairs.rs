@@ -354,11 +354,11 @@ fn a_layer_asks_the_machine_above_for_one_record_at_a_time() {
     shake(&mut near, &mut far, usize::MAX).unwrap();
     let mut layer = Layer::secured(far);
     let (mut out, mut asked) = (SendBuf::new(), Vec::new());
-    layer.poll_transmit(&mut out, 40_000, |plain, room| {
-        asked.push(room);
-        plain.put(&vec![1; room]);
+    layer.poll_transmit(&mut out, 40_000, |plain, limit| {
+        asked.push(limit);
+        plain.put(&vec![1; limit]);
     });
-    assert!(asked.len() >= 3 && asked.iter().all(|&room| room <= 16_384), "{asked:?}");
+    assert!(asked.len() >= 3 && asked.iter().all(|&limit| limit <= 16_384), "{asked:?}");
     assert!((40_000..42_000).contains(&out.len()), "{}", out.len());
     assert!(!layer.wants_transmit());
     let heard = feed(&mut near, &out.to_vec(), usize::MAX).unwrap();
@@ -374,7 +374,7 @@ fn the_first_records_fit_a_segment_then_three_and_later_ones_are_full() {
     shake(&mut near, &mut far, usize::MAX).unwrap();
     let mut layer = Layer::secured(far);
     let mut out = SendBuf::new();
-    layer.poll_transmit(&mut out, 1_200_000, |plain, room| plain.put(&vec![1; room]));
+    layer.poll_transmit(&mut out, 1_200_000, |plain, limit| plain.put(&vec![1; limit]));
     // RFC 8446 §5.2: five bytes of header, the last two the length of the rest.
     let (wire, mut lengths) = (out.to_vec(), Vec::new());
     let mut rest = &wire[..];

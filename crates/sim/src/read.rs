@@ -72,6 +72,8 @@ impl World {
         let Some(socket) = end.socket() else { return };
         if end.input.has_fin && !end.input.is_paused && !end.input.is_ended {
             end.input.is_ended = true;
+            // A socket that ends first is never told that it is drained.
+            end.input.awaits_drained = false;
             let host = end.host;
             self.input(host, |end_point, now| end_point.handle_eof(now, socket));
         }

@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::record::Outcome;
+use crate::outcome::Outcome;
 use crate::stats::median;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ pub enum AuditFigure {
     ClientKept,
     /// The share of its time in which our client had something to do.
     ClientBusy,
-    /// The client's processor time as a share of one core; somebody else's client's from when it was ready.
+    /// The client's processor time as a share of one core; a foreign client's from when it was ready.
     ClientCpu,
     /// The longest that an event may have waited for our origin's event loop, in milliseconds.
     OriginLagMs,
@@ -84,7 +84,7 @@ pub struct Trial {
     pub own_cores: bool,
 }
 
-/// A packet, or an event loop, that is later than this, and than [`LATE_SHARE`] of the load, spoils the trial: on a
+/// A packet, or an event loop, that is later than this, and than [`LATE_SHARE`] of the load, makes the trial invalid: on a
 /// machine with other work each core is away for some milliseconds now and then, which a slow link does not notice,
 /// and a quick one takes for the network.
 pub const LATE_MS: f64 = 10.0;
@@ -115,8 +115,8 @@ pub const SCHEDULE_MS: f64 = 1.0;
 /// share of the load is not asked for.
 pub const OTHERS: f64 = 0.8;
 
-/// Of a load below [`KEPT_LOAD_MS`], delays of less than [`LATE_MS`] each are more than a tie, and nobody is told of them;
-/// there, it counts for how long link and client were kept from their cores. A page over a link of 0.4 ms
+/// Of a load below [`KEPT_LOAD_MS`], delays below [`LATE_MS`] each can move a verdict, and no other limit sees them.
+/// There the limit is on the time that link and client waited for their cores. A page over a link of 0.4 ms
 /// took 10 ms, 21 ms beside a busy loop on the link's core and 15 ms beside one on the client's, while no packet and no
 /// event was 6 ms late. The link waited for 0.06 of its time at most on a quiet machine, and for half of it beside
 /// the loop; the client for 0.17 at most, and for 0.07 to 0.4. It has the origin on its core, whose work is taken off.
@@ -265,14 +265,14 @@ impl Audit {
         self.0.is_empty()
     }
 
-    /// What becomes of a trial that came to `found`: what spoils any figure goes before it, and what spoils a time
+    /// What becomes of a trial that came to `found`: a reason that makes every figure invalid goes before it, and one that makes a time invalid
     /// makes a measured one invalid.
     pub fn judge(&self, found: Outcome, trial: Trial) -> Outcome {
-        let spoilt = self.broken().or_else(|| match found {
+        let invalid = self.broken().or_else(|| match found {
             Outcome::Measured => self.disturbed(trial).map(str::to_owned),
             _ => None,
         });
-        spoilt.map_or(found, |reason| Outcome::Invalid { reason })
+        invalid.map_or(found, |reason| Outcome::Invalid { reason })
     }
 
     /// The link did not keep its word.

@@ -1,18 +1,19 @@
-//! Blocks and their attempts. A block in which the audit refused a trial runs again as a whole, for its trials
-//! are compared with each other and must have met the machine in one mood. Every attempt's rows are kept; one
+//! Blocks and their attempts. A block with an invalid trial runs again as a whole, because its trials
+//! are compared with each other and have to run under the same conditions. Every attempt's rows are kept; one
 //! attempt of each block counts.
 
 #[cfg(test)]
 mod tests;
 
 use crate::audit::Audit;
+use crate::outcome::Outcome;
 use crate::plan::{CellId, TrialPlan};
-use crate::record::{Outcome, TrialRecord};
+use crate::record::TrialRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Attempts at a block: what spoils three one after another is the machine's way, and not a moment's bad luck.
+/// Attempts at a block: a machine that makes three in a row invalid will not give a valid one.
 pub const MOST_ATTEMPTS: u32 = 3;
 
 /// How many repeats of blocks a workload on a link has in all, of `blocks` blocks: where half of them are invalid, more
@@ -46,7 +47,7 @@ impl BlockId {
     }
 
     /// The names of its workload and link.
-    pub fn place(&self) -> (&str, &str) {
+    pub fn workload_and_link(&self) -> (&str, &str) {
         (&self.workload, &self.link)
     }
 }
@@ -107,7 +108,7 @@ pub fn outstanding(plan: &[TrialPlan], records: &[TrialRecord]) -> Vec<TrialPlan
     let mut spent = attempts_anew(records);
     let mut planned: BTreeMap<(&str, &str), u32> = BTreeMap::new();
     for block in blocks.keys().filter(|block| !block.warmup) {
-        *planned.entry(block.place()).or_default() += 1;
+        *planned.entry(block.workload_and_link()).or_default() += 1;
     }
     let mut missing: BTreeSet<&str> = BTreeSet::new();
     for (block, trials) in &blocks {
@@ -115,14 +116,14 @@ pub fn outstanding(plan: &[TrialPlan], records: &[TrialRecord]) -> Vec<TrialPlan
         loop {
             let left: Vec<&TrialPlan> =
                 attempt.iter().filter(|trial| !is_done(latest.get(trial.key.as_str()))).collect();
-            let spoilt = attempt.iter().any(|trial| {
+            let has_invalid = attempt.iter().any(|trial| {
                 latest.get(trial.key.as_str()).is_some_and(|record| is_invalid(record))
             });
-            if left.is_empty() && spoilt && runs_again(&attempt[0]) {
+            if left.is_empty() && has_invalid && runs_again(&attempt[0]) {
                 let next: Vec<TrialPlan> = attempt.iter().map(TrialPlan::again).collect();
                 let begun = next.iter().any(|trial| latest.contains_key(trial.key.as_str()));
-                let spent = spent.entry(place(block)).or_default();
-                let most = most_anew(planned.get(&block.place()).copied().unwrap_or(0));
+                let spent = spent.entry(owned_names(block)).or_default();
+                let most = most_anew(planned.get(&block.workload_and_link()).copied().unwrap_or(0));
                 if begun || *spent < most {
                     *spent += u32::from(!begun);
                     attempt = next;
@@ -154,12 +155,12 @@ pub fn attempts_anew(records: &[TrialRecord]) -> BTreeMap<(String, String), u32>
         .collect();
     let mut counts = BTreeMap::new();
     for (block, _) in &begun {
-        *counts.entry(place(block)).or_default() += 1;
+        *counts.entry(owned_names(block)).or_default() += 1;
     }
     counts
 }
 
-fn place(block: &BlockId) -> (String, String) {
+fn owned_names(block: &BlockId) -> (String, String) {
     (block.workload.clone(), block.link.clone())
 }
 

@@ -12,7 +12,7 @@ use unit::BitRate;
 pub struct Calibration {
     /// Whether it was the short form that runs before each race.
     pub short: bool,
-    /// The share of all cores that nobody else used while it ran, from 0 to 1.
+    /// The share of all cores that other programs left unused while it ran, from 0 to 1.
     pub spare_cpu: f64,
     /// How late a plain timer of a millisecond woke up.
     pub timer: Spread,

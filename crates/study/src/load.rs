@@ -8,8 +8,8 @@ mod slo;
 mod times;
 
 pub use result::{
-    ClientCpu, ConnectsResult, LOAD_SCHEMA, LoadResult, LoadSetting, PartResult, Second, SloResult,
-    StageResult, TargetResult, load_schema,
+    ClientCpu, ConnectsResult, LOAD_SCHEMA, LoadResult, LoadSetting, LoopKind, PartResult, Second,
+    SloResult, SpacingKind, StageResult, TargetResult, load_schema,
 };
 pub use script::{Script, ScriptRequest};
 pub use search::{Probe, Search};

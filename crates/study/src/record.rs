@@ -4,6 +4,7 @@
 use crate::audit::Audit;
 use crate::calibration::Calibration;
 use crate::experiment::Experiment;
+use crate::outcome::Outcome;
 use crate::plan::TrialPlan;
 use crate::reconcile::{Evidence, PacketSummary, Parts};
 use schemars::JsonSchema;
@@ -13,78 +14,6 @@ use trace::{ConnectionRecord, FetchRecord};
 
 /// The schema that [`RunHeader`] and [`TrialRecord`] follow.
 pub const ROWS_SCHEMA: &str = "wirelap.rows/1";
-
-/// Names of the metrics that trials have.
-pub mod metric {
-    /// From when the first fetch was queued to the last byte of what counts, in milliseconds.
-    pub const LOAD_MS: &str = "load_ms";
-    /// From when the first fetch was queued to the first byte of the document, in milliseconds.
-    pub const FIRST_BYTE_MS: &str = "first_byte_ms";
-    /// The mean of the calls' times, each from when it was to be made to its last byte, in milliseconds.
-    pub const MEAN_MS: &str = "mean_ms";
-    /// From when the first call was queued to the last byte of all, in milliseconds: the load time of calls.
-    pub const TOTAL_MS: &str = "total_ms";
-    /// From when the first message was queued to when one could be sent, in milliseconds: connect, TLS, a WebSocket's handshake.
-    pub const OPEN_MS: &str = "open_ms";
-    /// The longest of the calls' times, in milliseconds.
-    pub const MAX_MS: &str = "max_ms";
-    /// Connections whose TLS session was an earlier one's, taken up again.
-    pub const RESUMED: &str = "resumed_connections";
-    /// The connections that spoke `protocol`.
-    pub fn connections_by(protocol: &trace::SpokenProtocol) -> String {
-        format!("{CONNECTIONS}:{protocol}")
-    }
-    /// From the start of the client's first process to the end of its last, in milliseconds; of one that was warmed
-    /// up, from when it was ready.
-    pub const WALL_MS: &str = "wall_ms";
-    /// From the start of a client's process until it began its work, in milliseconds, without the warm-up where it
-    /// tells how long that took; of all processes together.
-    pub const STARTUP_MS: &str = "startup_ms";
-    /// From the begin of the work to the last byte, as the client tells it, in milliseconds; of all processes
-    /// together.
-    pub const TRANSFER_MS: &str = "transfer_ms";
-    /// Processor time of both ends, in milliseconds.
-    pub const CPU_MS: &str = "cpu_ms";
-    /// Processor time of the client, in milliseconds.
-    pub const CLIENT_CPU_MS: &str = "client_cpu_ms";
-    /// Processor time of the server, in milliseconds.
-    pub const SERVER_CPU_MS: &str = "server_cpu_ms";
-    /// Processor seconds of the client for a GiB of bodies.
-    pub const CPU_PER_GIB: &str = "client_cpu_s_per_gib";
-    /// The greatest memory that a process of the client held, in bytes.
-    pub const PEAK_MEMORY: &str = "client_peak_memory";
-    /// The most memory that all processes of the client held at one time, in bytes, with the pages of files that they
-    /// were the first to touch; where a control group counted it.
-    pub const GROUP_MEMORY: &str = "client_group_memory";
-    /// 1 where every file's SHA-256 is right, else 0.
-    pub const SHA256_OK: &str = "sha256_ok";
-    /// Garbage collections of a managed runtime while it worked.
-    pub const GC_COUNT: &str = "gc_count";
-    /// Time that they took, in milliseconds.
-    pub const GC_MS: &str = "gc_ms";
-    /// The greatest use of a managed heap, in bytes.
-    pub const HEAP_PEAK: &str = "heap_peak";
-    /// Streams that a connection carried on average, pushes among them.
-    pub const STREAMS_PER_CONNECTION: &str = "streams_per_connection";
-    /// Streams that the server opened.
-    pub const PUSHED: &str = "pushed_streams";
-    /// Bytes of heads that the client sent, on the wire; what counts, [`trace::HeaderBytes`] says.
-    pub const HEADERS_SENT: &str = "header_bytes_sent";
-    /// The same before compression.
-    pub const HEADERS_SENT_PLAIN: &str = "header_bytes_sent_plain";
-    /// Bytes of heads that the client received, on the wire.
-    pub const HEADERS_RECEIVED: &str = "header_bytes_received";
-    /// The same before compression.
-    pub const HEADERS_RECEIVED_PLAIN: &str = "header_bytes_received_plain";
-    /// Bytes that the client took from its sockets.
-    pub const BYTES: &str = "bytes";
-    /// Connections opened.
-    pub const CONNECTIONS: &str = "connections";
-    /// Request rounds on the critical path.
-    pub const ROUNDS: &str = "rounds";
-    /// Waits for the far side on the critical path: request rounds, connects and handshakes.
-    pub const ROUND_TRIPS: &str = "round_trips";
-}
 
 /// What a run is: one a run folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -136,7 +65,7 @@ pub struct TrialRecord {
     pub started_unix_ms: u64,
     /// How long it took with setting up and clearing away, in milliseconds.
     pub duration_ms: f64,
-    /// Figures by name; see [`metric`].
+    /// Figures by name; see [`metric`](crate::metric).
     pub metrics: BTreeMap<String, f64>,
     /// What the load time was spent on; None where nothing was loaded.
     pub parts: Option<Parts>,
@@ -161,43 +90,6 @@ pub struct TrialRecord {
     /// What the audit looked at.
     #[serde(default, skip_serializing_if = "Audit::is_empty")]
     pub audit: Audit,
-}
-
-/// How a trial ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Outcome {
-    /// Its figures count.
-    Measured,
-    /// The audit found that its figures cannot be vouched for.
-    Invalid {
-        /// What the audit found.
-        reason: String,
-    },
-    /// The contender did not do the work; it ranks as the slowest.
-    Failed {
-        /// What went wrong.
-        reason: String,
-    },
-    /// This machine cannot run it.
-    Unsupported {
-        /// What is missing.
-        reason: String,
-        /// What would mend it.
-        remedy: String,
-    },
-}
-
-impl Outcome {
-    /// Why the figures do not count; None for a measured trial.
-    pub fn reason(&self) -> Option<&str> {
-        match self {
-            Self::Measured => None,
-            Self::Invalid { reason }
-            | Self::Failed { reason }
-            | Self::Unsupported { reason, .. } => Some(reason),
-        }
-    }
 }
 
 /// What the link counted, both ways together where not said.

@@ -1,4 +1,4 @@
-//! What is kept of a fetch and of a connection: the client's own testimony, one row each.
+//! The client's records of fetches and of connections, one row each.
 
 use crate::header::HeaderBytes;
 use crate::protocol::{SpokenProtocol, TlsVersion};
@@ -124,7 +124,7 @@ pub struct TlsRecord {
 
 impl Phases {
     /// Nothing has happened but queueing.
-    pub fn wished(queued: Instant) -> Self {
+    pub fn new(queued: Instant) -> Self {
         Self {
             queued,
             connect_start: None,
@@ -139,7 +139,7 @@ impl Phases {
 
 impl FetchRecord {
     /// A fetch of `url` when it is queued; the rest is filled in later.
-    pub fn wished(id: u32, url: String, queued: Instant) -> Self {
+    pub fn new(id: u32, url: String, queued: Instant) -> Self {
         Self {
             id,
             url,
@@ -150,7 +150,7 @@ impl FetchRecord {
             pushed: false,
             redirects: 0,
             body_bytes: 0,
-            phases: Phases::wished(queued),
+            phases: Phases::new(queued),
             outcome: FetchOutcome::Done,
         }
     }

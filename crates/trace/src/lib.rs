@@ -19,7 +19,7 @@
 //! let count = Rc::new(Count::default());
 //! let tracer = Tracer::to(count.clone()).for_connection(7);
 //! tracer.emit(Instant::ZERO, || Event::FrameParsed { stream: 1, frame: "DATA", length: 5 });
-//! Tracer::off().emit(Instant::ZERO, || unreachable!("an event is not even built when nobody listens"));
+//! Tracer::off().emit(Instant::ZERO, || unreachable!("without a sink no event is built"));
 //! assert_eq!(*count.0.borrow(), 1);
 //! ```
 

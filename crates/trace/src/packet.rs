@@ -1,4 +1,4 @@
-//! The link's testimony: one row a packet, with the fate that the link gave it.
+//! The link's packet log: one row a packet, with its fate (delivered, lost, dropped by a full queue).
 
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;

@@ -81,13 +81,16 @@ impl Protocol {
                 Box::new(h1::Server::new(now, settings, tracer))
             }
             Self::Http2 => {
-                let turns = Box::new(RoundRobin::new());
-                Box::new(h2::Server::new(now, settings.h2.clone(), turns, tracer))
+                let policy = settings.priorities;
+                let no_rfc7540_priorities = policy.rules_out_dependencies();
+                let settings = h2::Settings { no_rfc7540_priorities, ..settings.h2.clone() };
+                Box::new(h2::Server::new(now, settings, policy.scheduler(), tracer))
             }
             Self::Spdy31 | Self::Spdy3 => {
+                let scheduler = settings.priorities.scheduler();
                 let settings =
                     spdy::Settings { version: self.spdy_version(), ..settings.spdy.clone() };
-                Box::new(spdy::Server::new(now, settings, Box::new(RoundRobin::new()), tracer))
+                Box::new(spdy::Server::new(now, settings, scheduler, tracer))
             }
         }
     }

@@ -6,6 +6,7 @@ use crate::protocol::Protocol;
 use crate::recognise::{Recognised, recognise};
 use crate::role::Role;
 use endpoint::FilePart;
+use proto::schedule::Policy;
 use proto::{Fin, Misuse, Scheme, ServerConnection, StreamId, h1, h2, spdy};
 use secure::{Layer, ServerTls, Tls};
 use std::rc::Rc;
@@ -18,9 +19,11 @@ pub struct ServerSettings {
     /// What is spoken over TLS, and which SPDY in the clear: of its two versions, which look alike, the one named
     /// first. HTTP/1.1 and HTTP/2 are always spoken in the clear.
     pub protocols: Vec<Protocol>,
+    /// Who sends next on a connection that multiplexes.
+    pub priorities: Policy,
     /// HTTP/1.1's settings; `scheme` follows from the connection.
     pub h1: h1::ServerSettings,
-    /// HTTP/2's settings.
+    /// HTTP/2's settings; `no_rfc7540_priorities` follows from `priorities`.
     pub h2: h2::Settings,
     /// SPDY's settings; `version` follows from the protocol.
     pub spdy: spdy::Settings,
@@ -31,6 +34,7 @@ impl ServerSettings {
     pub fn new(protocols: Vec<Protocol>) -> Self {
         Self {
             protocols,
+            priorities: Policy::default(),
             h1: h1::ServerSettings::default(),
             h2: h2::Settings::server(),
             spdy: spdy::Settings::server(spdy::Version::V3_1),

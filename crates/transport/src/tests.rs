@@ -206,7 +206,7 @@ fn the_server_chooses_by_alpn_from_what_is_offered() {
         pair.run((usize::MAX, usize::MAX)).unwrap();
         assert_eq!((pair.asker.ready, pair.answerer.ready), (Some(chosen), Some(chosen)));
         let agreed = pair.near.negotiated().unwrap().tls.unwrap();
-        assert_eq!(agreed.version, "TLSv1.3");
+        assert_eq!(agreed.version(), trace::TlsVersion::V1_3);
     }
 }
 

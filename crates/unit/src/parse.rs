@@ -1,4 +1,4 @@
-//! Reading a number with a unit behind it. The one rule: a unit is never guessed.
+//! Parses a number with its unit. The one rule: a unit is never guessed.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! A chance between 0 and 1.
+//! A probability between 0 and 1.
 
 use crate::parse::{ParseError, number_and_unit};
 use std::fmt;

@@ -1,5 +1,4 @@
-//! A set of bytes of one file, by their places: what of it is there. Ranges are half open, do not touch and
-//! stand in order.
+//! A set of byte ranges of one file. Ranges are half open, disjoint, not adjacent, and sorted.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,9 +1,7 @@
 //! An ordered list of header fields in one buffer: no allocation a field, and `clear` keeps the buffer.
 //!
-//! A list that is sent many times can be validated once: its characters are checked then, its HTTP/1.1 lines are
-//! written, and an HTTP/2 connection recognises it.
+//! A list that is sent many times can be validated once (`validate.rs`); the result is kept until the list changes.
 
-use crate::h1;
 use std::fmt;
 use std::sync::Arc;
 
@@ -167,29 +165,12 @@ impl Fields {
         self.entries.clear();
     }
 
-    /// Validates the list, until it changes. One that not every protocol can send as it is stays as it was.
-    pub fn validate(&mut self) {
-        let mut framing = h1::FramingFields::new();
-        let mut lines = Vec::with_capacity(self.text.len() + self.entries.len() * 4);
-        for field in self.iter() {
-            let plain = is_lower_name(field.name)
-                && h1::is_field_value(field.value)
-                && !belongs_to_connection(field.name)
-                && !field.sensitive;
-            // A length is written once, and as a number.
-            let doubtful = field.name == b"content-length"
-                && (framing.content_length().is_some()
-                    || !field.value.iter().all(u8::is_ascii_digit));
-            if !plain || doubtful || framing.take(field).is_err() {
-                return;
-            }
-            h1::put_field(&mut lines, field.name, field.value);
-        }
-        let content_length = framing.content_length();
+    /// Keeps the result of a validation until the list changes.
+    pub(crate) fn set_validated(&mut self, lines: Vec<u8>, content_length: Option<u64>) {
         self.validated = Some(Arc::new(ValidatedFields { lines: lines.into(), content_length }));
     }
 
-    /// What `validate` found out, where it succeeded and the list has not changed since.
+    /// The result of `validate`; None where it failed or the list has changed since.
     pub fn validated(&self) -> Option<&Arc<ValidatedFields>> {
         self.validated.as_ref()
     }
@@ -208,22 +189,6 @@ impl fmt::Debug for Fields {
             }))
             .finish()
     }
-}
-
-/// RFC 9110 §7.6.1, RFC 9113 §8.2.2: fields that the connection writes, or that mean something else on each.
-fn belongs_to_connection(name: &[u8]) -> bool {
-    matches!(
-        name,
-        b"connection"
-            | b"host"
-            | b"keep-alive"
-            | b"proxy-connection"
-            | b"te"
-            | b"transfer-encoding"
-            | b"upgrade"
-            | b"authorization"
-            | b"proxy-authorization"
-    )
 }
 
 /// Whether a name is a token without upper case, as HTTP/2 and SPDY have it.
@@ -262,40 +227,6 @@ mod tests {
         }
         for name in [&b""[..], b"ETag", b"a b", b"a:b", b"a\0", b"\xc3\xa4"] {
             assert!(!is_lower_name(name), "{name:?}");
-        }
-    }
-
-    #[test]
-    fn a_validation_holds_until_the_list_changes() {
-        let mut fields = Fields::new().with("content-length", "5").with("etag", "\"a\"");
-        let plain = fields.clone();
-        fields.validate();
-        let validated = fields.validated().unwrap();
-        assert_eq!(validated.lines(), b"content-length: 5\r\netag: \"a\"\r\n");
-        assert_eq!(validated.content_length(), Some(5));
-        assert_eq!(fields, plain, "validation is not part of the value");
-        fields.push(b"age", b"1");
-        assert_eq!(fields.validated(), None);
-        fields.clear();
-        fields.validate();
-        assert_eq!(fields.validated().map(|validated| validated.lines().len()), Some(0));
-    }
-
-    #[test]
-    fn what_not_every_protocol_could_send_is_not_validated() {
-        for (name, value) in [
-            ("ETag", "x"),
-            ("a", "b\r\nc: d"),
-            ("connection", "close"),
-            ("upgrade", "h2c"),
-            ("transfer-encoding", "chunked"),
-            ("content-length", "-1"),
-            ("content-length", "5, 5"),
-            ("", "x"),
-        ] {
-            let mut fields = Fields::new().with(name, value);
-            fields.validate();
-            assert_eq!(fields.validated(), None, "{name}: {value:?}");
         }
     }
 

@@ -19,6 +19,7 @@ pub mod ip;
 pub mod pcapng;
 pub mod quic;
 pub mod spdy;
+mod validate;
 pub mod ws;
 
 pub use fields::{Field, Fields, ValidatedFields, is_lower_name};

@@ -1,5 +1,5 @@
-//! What a QUIC packet shows to whoever looks on: the fields of long headers that no version hides (RFC 8999 §5.1).
-//! Nothing here decrypts, so that HTTP/3 itself stays unseen.
+//! The fields of QUIC long headers that every version sends in the clear (RFC 8999 §5.1). Nothing here decrypts, so it
+//! does not see HTTP/3.
 //!
 //! ```
 //! let datagram = [0xc3, 0, 0, 0, 1, 1, 0xaa, 2, 0xbb, 0xcc, 0];

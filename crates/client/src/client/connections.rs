@@ -1,4 +1,4 @@
-//! The connections' way: opened for the pool, and closed.
+//! Opens the connections that the pool asks for, and closes them.
 
 use super::{Client, LAST_WORDS, Phase, socket_of};
 use crate::connection::{Exchanges, PooledConnection};
@@ -268,7 +268,7 @@ impl<W: Work> Client<W> {
         }
     }
 
-    /// Whoever has not heard why by now is not told.
+    /// Closes all connections without waiting for what is still to be sent.
     pub(super) fn leave_at_once(&mut self) {
         for index in 0..self.connections.len() {
             if let Some(connection) = self.connections[index].take() {

@@ -1,4 +1,4 @@
-//! What the driver tells, and what it is told.
+//! The client as an end point: inputs from the driver, and actions for it.
 
 use super::{Client, Phase, connection_of};
 use crate::failure::Failure;

@@ -1,4 +1,4 @@
-//! What the protocols' machines tell, and what becomes of it.
+//! Handles the events of the protocol machines.
 
 use super::Client;
 use crate::connection::{Exchanges, PooledConnection};

@@ -38,10 +38,10 @@ pub(super) struct Part {
     pub(super) asked: Option<Range<u64>>,
     /// Where the next byte goes.
     pub(super) at: u64,
-    /// Where the body ends; None where nobody says.
+    /// Where the body ends; None where its length is unknown.
     pub(super) end: Option<u64>,
     pub(super) state: PartState,
-    /// Bytes of a body that nobody wants.
+    /// Bytes of an unwanted body, dropped so far.
     pub(super) dropped: u64,
 }
 
@@ -54,7 +54,7 @@ pub(super) enum PartState {
     Body,
     /// The answer was none of the file; what it means counts when it is over.
     Over(Fate),
-    /// Nobody wants it any more.
+    /// It was cancelled.
     Cancelled,
 }
 
@@ -99,7 +99,8 @@ impl File {
         &self,
         parts: &BTreeMap<FetchId, Part>,
         index: usize,
-        (connections, piece): (usize, u64),
+        connections: usize,
+        piece: u64,
     ) -> Option<Option<Range<u64>>> {
         let own = || parts.values().filter(|part| part.file == index);
         let under_way = own().count();

@@ -44,11 +44,7 @@ pub(super) struct Tries {
 
 impl Tries {
     /// A try failed when `received` bytes had come in all: how long to rest, or None to give up.
-    pub(super) fn next(
-        &mut self,
-        retry: &Retry,
-        (seed, received): (Seed, u64),
-    ) -> Option<Duration> {
+    pub(super) fn next(&mut self, retry: &Retry, seed: Seed, received: u64) -> Option<Duration> {
         if received.saturating_sub(self.received) >= PROGRESS {
             self.failed = 0;
             self.received = received;
@@ -82,7 +78,7 @@ mod tests {
     fn rests_double_and_end_and_progress_begins_anew() {
         let retry = Retry { times: 4, ..Retry::default() };
         let mut tries = Tries::default();
-        let mut next = |received| tries.next(&retry, (Seed(1), received));
+        let mut next = |received| tries.next(&retry, Seed(1), received);
         for (index, base) in [500_u64, 1000, 2000, 4000].into_iter().enumerate() {
             let rest = next(index as u64).unwrap();
             let base = Duration::from_millis(base);

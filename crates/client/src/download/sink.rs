@@ -1,4 +1,4 @@
-//! Where a download's bytes go: the seam to files, pipes and tests.
+//! [`Sink`]: where a download writes to (files, pipes, or memory in tests).
 
 use super::Version;
 use std::time::Duration;
@@ -8,49 +8,49 @@ use unit::Ranges;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub usize);
 
-/// What is known of a file when its first bytes come.
+/// What a sink learns before the first bytes of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Beginning<'a> {
     /// Its length and validator.
     pub version: &'a Version,
-    /// What of it is there and stays; where it is empty, nothing of an earlier try is of use.
+    /// The byte ranges that the sink keeps from an earlier try; empty to start afresh.
     pub kept: &'a Ranges,
 }
 
-/// Why a sink takes no more of a file; the file has failed.
+/// Why a sink cannot take a file. The file has then failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal(pub String);
 
-/// What happens on the way, for who wants to see it.
+/// A message about progress, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Note<'a> {
-    /// Something transient stood in the way; after this rest it is tried again.
+    /// A transient failure; the next try follows after this pause.
     Retry {
-        /// The rest.
+        /// The pause.
         after: Duration,
-        /// What stood in the way.
+        /// What failed.
         why: &'a str,
     },
-    /// What was there of the file is of no use.
+    /// The download starts again from the first byte; the reason.
     Anew(&'static str),
-    /// The server coded the body though it was asked not to; the file holds what it sent.
+    /// The server applied this content coding although it was asked for none; the file holds the coded bytes.
     Coded(&'a str),
 }
 
-/// Takes what comes. A sink that cannot keep up waits, and everything waits with it: that is the back-pressure.
+/// Takes the bytes of files. A call that blocks stops the whole client, which is the back-pressure.
 pub trait Sink {
-    /// A file's bytes are about to come. Told again where it begins anew.
+    /// The bytes of a file follow. Called again when it starts afresh.
     fn begin(&mut self, file: FileId, beginning: Beginning<'_>) -> Result<(), Refusal>;
 
-    /// Bytes of it, which go at `at`.
+    /// Writes bytes of it at offset `at`.
     fn write(&mut self, file: FileId, at: u64, bytes: &[u8]) -> Result<(), Refusal>;
 
-    /// Room for the bytes that go at `at`, `at_most` so many, where the sink has some: it saves a copy.
-    fn room(&mut self, _file: FileId, _at: u64, _at_most: u64) -> Option<&mut [u8]> {
+    /// A buffer of at most `at_most` bytes for what goes at `at`. None makes the caller use `write`, which copies once more.
+    fn receive_buffer(&mut self, _file: FileId, _at: u64, _at_most: u64) -> Option<&mut [u8]> {
         None
     }
 
-    /// So many bytes stand in the room that was given for `at`.
+    /// The first `bytes` of the buffer that was given for `at` are filled.
     fn filled(&mut self, _file: FileId, _at: u64, _bytes: usize) -> Result<(), Refusal> {
         Ok(())
     }
@@ -58,9 +58,9 @@ pub trait Sink {
     /// All `length` bytes of it have been written.
     fn complete(&mut self, file: FileId, length: u64) -> Result<(), Refusal>;
 
-    /// No more of it will come. It may never have begun.
+    /// The file has failed. `begin` may never have been called for it.
     fn give_up(&mut self, file: FileId);
 
-    /// Something to tell.
+    /// Takes a message about progress.
     fn note(&mut self, _file: FileId, _note: &Note<'_>) {}
 }

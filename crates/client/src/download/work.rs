@@ -1,4 +1,4 @@
-//! A download as its client drives it: requests out, answers and bytes in.
+//! The download as a workload of the client: requests out, responses in.
 
 use super::answer;
 use super::file::{Part, PartState};
@@ -10,7 +10,7 @@ use proto::ResponseHead;
 use trace::{ConnectionRecord, FetchRecord};
 use unit::Instant;
 
-/// Bytes of an answer that nobody wants; a longer one is not read to its end.
+/// The longest unwanted body that is read to its end, in bytes.
 const LONGEST_REST: u64 = 64 * 1024;
 
 impl<S: Sink> Work for Download<S> {
@@ -80,7 +80,7 @@ impl<S: Sink> Work for Download<S> {
     fn poll_buffer(&mut self, id: FetchId, at_most: u64) -> Option<&mut [u8]> {
         let part = self.parts.get(&id).filter(|part| part.state == PartState::Body)?;
         let left = part.end.map_or(at_most, |end| at_most.min(end - part.at));
-        self.sink.room(FileId(part.file), part.at, left)
+        self.sink.receive_buffer(FileId(part.file), part.at, left)
     }
 
     fn handle_filled(&mut self, now: Instant, id: FetchId, bytes: usize) {

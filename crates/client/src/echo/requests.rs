@@ -50,8 +50,8 @@ impl Work for EchoRequests {
     fn handle_body(&mut self, _now: Instant, id: FetchId, bytes: &[u8]) {
         let Some(message) = self.messages.get(id.0 as usize) else { return };
         let body = self.bodies.entry(id).or_default();
-        let room = (message.answer.len() + 1).saturating_sub(body.len());
-        body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        let left = (message.answer.len() + 1).saturating_sub(body.len());
+        body.extend_from_slice(&bytes[..bytes.len().min(left)]);
     }
 
     fn handle_end(&mut self, now: Instant, id: FetchId, mut record: FetchRecord) {

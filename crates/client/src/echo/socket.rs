@@ -58,7 +58,7 @@ impl EchoSocket {
         sent: Option<Instant>,
     ) -> FetchRecord {
         self.messages += 1;
-        let phases = Phases { sent, ..Phases::wished(queued) };
+        let phases = Phases { sent, ..Phases::new(queued) };
         let (id, outcome) = (opening.id + self.messages, FetchOutcome::Done);
         FetchRecord { id, status: None, body_bytes: 0, phases, outcome, ..opening.clone() }
     }

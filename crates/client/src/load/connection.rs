@@ -1,5 +1,5 @@
-//! One connection of the engine, and which requests it carries. It decides nothing: it tells what became of requests,
-//! and takes those that it is given.
+//! One connection of the engine, and which requests it carries. It decides nothing: it takes
+//! requests and reports their results.
 
 mod events;
 mod pending;

@@ -101,7 +101,7 @@ impl Stage {
     }
 
     /// Seconds after its beginning at which `mass` requests are due: the root of from·t + slope/2·t² = mass, in the
-    /// form that no cancellation spoils.
+    /// form without cancellation of digits.
     fn time(&self, mass: f64) -> f64 {
         let slope = self.lasts.map_or(0.0, |lasts| (self.to - self.from) / lasts.as_secs_f64());
         let root = (self.from * self.from + 2.0 * slope * mass).max(0.0).sqrt();

@@ -1,4 +1,4 @@
-//! What is asked for, how often and for how long: values, checked by who makes them.
+//! The plan of a load run: targets, rates and durations. Plain values; the caller has checked them.
 
 use super::pace::{Share, Spacing, Stage};
 use crate::config::{ClientConfig, KeepAlive, Priorities};

@@ -1,4 +1,4 @@
-//! A server that load goes to: where it is, what is asked of it, and what waits for one of its connections.
+//! One server under load: its address, the requests to send to it, and those that wait for a connection.
 
 use super::connection::{LoadConnection, PendingRequest};
 use super::plan::{Exchange, LoadPlan, turns};

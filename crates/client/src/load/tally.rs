@@ -1,5 +1,5 @@
-//! What is counted. The one rule: every request that was begun is in exactly one place, an answer or a fault, and what
-//! several engines counted can be added up.
+//! Counts and latency histograms of a load run. The one rule: every request that was started counts once, as an answer or
+//! as a fault. Tallies of several engines can be added.
 
 use hdrhistogram::Histogram;
 use proto::Status;
@@ -16,7 +16,7 @@ const DIGITS: u8 = 3;
 /// Why a request came to no answer, or a connection to nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fault {
-    /// Nobody listens there.
+    /// The server refused the TCP connection.
     ConnectRefused,
     /// TCP's or TLS's handshake was not done in time.
     ConnectTimedOut,

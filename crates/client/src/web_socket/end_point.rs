@@ -1,4 +1,4 @@
-//! What the driver tells, and what it is told.
+//! The WebSocket client as an end point: inputs from the driver, and actions for it.
 
 use super::{Conversation, Phase, Stage, WebSocketClient};
 use crate::failure::Failure;

@@ -6,7 +6,7 @@
 
 mod server;
 
-use client::{Client, ClientConfig, FetchSpec, Place, Transport, Work};
+use client::{Client, ClientConfig, FetchSpec, HostAddress, Transport, Work};
 use proto::spdy;
 use proto::{Fields, RequestHead, Status};
 use secure::{Authority, AuthoritySpec, ClientTls, ClientTlsOptions, ServerTls, ServerTlsOptions};
@@ -224,7 +224,7 @@ pub fn config(transport: Transport) -> ClientConfig {
 
 pub fn config_with(transport: Transport, tls: ClientTlsOptions) -> ClientConfig {
     let mut config = ClientConfig::new(transport, ClientTls::new(tls).unwrap());
-    config.hosts.insert_everyone(Place::Address([10, 0, 0, 2].into()));
+    config.hosts.insert_default(HostAddress::Address([10, 0, 0, 2].into()));
     config
 }
 

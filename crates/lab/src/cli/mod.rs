@@ -10,6 +10,7 @@ use serve::PatienceArgs;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use os::reactor::Backend;
+use proto::schedule::Policy;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use study::compare::Gate;
@@ -196,6 +197,13 @@ pub(crate) struct ServeArgs {
     /// Offer SPDY too: by ALPN `spdy/3.1` and `spdy/3` over TLS, 3.1 by prior knowledge in the clear
     #[arg(long)]
     pub(crate) spdy: bool,
+    /// Who sends next where responses share a connection: auto, rfc9218, rfc7540, spdy, fifo or round-robin
+    /// [default: the policy file's, else auto]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) priorities: Option<Policy>,
+    /// A TOML file with the key `priorities`, which --priorities goes before
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) policy: Option<PathBuf>,
     /// Threads, each pinned to a core of its own [default: one a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,

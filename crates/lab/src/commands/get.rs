@@ -14,7 +14,7 @@ use client::{
     Client, ClientConfig, Download, DownloadSettings, Offer, Priorities, Profile, Report, Retry,
     Security, Surplus, Timeouts, Transport, Wanted,
 };
-use os::files::writer::{Cache, DigestWish, Leave, WriterSettings};
+use os::files::writer::{Cache, DigestWish, UnfinishedPart, WriterSettings};
 use os::reactor::{Reactor, ReactorSettings, Stop};
 use proto::Fields;
 use secure::Resumption;
@@ -154,7 +154,7 @@ fn writer_settings(args: &GetArgs) -> WriterSettings {
             (false, true) => Cache::Past,
             (false, false) => Cache::Auto,
         },
-        leave: if args.no_resume { Leave::Remove } else { Leave::Keep },
+        unfinished: if args.no_resume { UnfinishedPart::Remove } else { UnfinishedPart::Keep },
         unit: WriterSettings::unit_for(usize::from(args.connections) * files),
     }
 }

@@ -106,7 +106,7 @@ struct Kept<'a> {
 
 impl<'a> Kept<'a> {
     fn begin(to: &'a Path) -> Result<Self, CliError> {
-        let capture = Capture::begin(capture::beside(to, ".packets"))
+        let capture = Capture::begin(capture::sibling(to, ".packets"))
             .map_err(|error| error::file(format!("writing {}", to.display()), &error))?;
         let keys = environment::ssl_key_log_file().map(|path| {
             let before = std::fs::metadata(&path).map_or(0, |data| data.len());

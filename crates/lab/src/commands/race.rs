@@ -23,8 +23,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use study::calibration::Calibration;
+use study::carried::carried;
 use study::experiment::{Experiment, LinkChoice, WorkloadKind};
-use study::family::carried;
 use study::plan::{Surroundings, TrialPlan, WorkFacts};
 use study::record::{HostFacts, ROWS_SCHEMA, RunHeader};
 

@@ -5,6 +5,7 @@ use crate::console;
 use crate::environment;
 use crate::error::{self, CliError};
 use crate::files_adapter::FilesAdapter;
+use crate::inputs::policy::PolicyFile;
 use crate::key_log;
 use crate::machine;
 use endpoint::{CongestionControl, SocketSettings};
@@ -14,6 +15,7 @@ use os::files::{CacheSettings, Root};
 use os::reactor::{AdaptiveSendBuffer, Backend, Reactor, ReactorSettings, Stop};
 use os::signal::Interrupts;
 use os::tcp::{Listener, probe_congestion_control};
+use proto::schedule::Policy;
 use secure::{
     Authority, AuthoritySpec, Ciphers, Identity, Pem, ServerTls, ServerTlsOptions, UnixTime,
     Validity,
@@ -33,6 +35,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     // Opened here first, so that a wrong folder is told before anything listens.
     Root::open(&args.dir, CacheSettings::default()).map_err(misuse)?;
     let backend = backend(args)?;
+    let priorities = priorities(args)?;
     let settings = SocketSettings {
         unsent_low_water: UNSENT_LOW_WATER,
         congestion_control: congestion_control(args)?,
@@ -47,6 +50,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
     let mut config = OriginConfig::new(kinds, wall_clock);
     config.protocols = protocols(args);
+    config.priorities = priorities;
     config.limits = args.patience.limits();
     let stop = Stop::new()?;
     let workers: Vec<_> = shares
@@ -112,9 +116,16 @@ fn congestion_control(args: &ServeArgs) -> Result<CongestionControl, CliError> {
 /// The congestion control that neither paces nor estimates; every Linux has it.
 const LEAST: &str = "reno";
 
-/// Bytes that may wait unsent in the kernel, at first. A trial's server decides later; whoever only serves files saves
-/// a call for each 16 KiB.
-const UNSENT_LOW_WATER: u32 = 128 * 1024;
+/// Who sends next: the flag goes before the policy file.
+fn priorities(args: &ServeArgs) -> Result<Policy, CliError> {
+    let file = args.policy.as_deref().map(PolicyFile::read).transpose()?.unwrap_or_default();
+    Ok(args.priorities.or(file.priorities).unwrap_or_default())
+}
+
+/// Bytes that the origin is asked for at a time, at first. It is asked when half as many wait unsent in the kernel, so
+/// that no more than 15 KiB stand where an urgent response cannot overtake them. Where the path is quick, the reactor
+/// lets more wait ([`AdaptiveSendBuffer`]).
+const UNSENT_LOW_WATER: u32 = 10 * 1024;
 
 /// How often the main thread, which serves nobody, looks up.
 const LOOK_UP: std::time::Duration = std::time::Duration::from_millis(50);

@@ -154,7 +154,7 @@ impl Sink for Outputs {
         }
     }
 
-    fn room(&mut self, file: FileId, at: u64, at_most: u64) -> Option<&mut [u8]> {
+    fn receive_buffer(&mut self, file: FileId, at: u64, at_most: u64) -> Option<&mut [u8]> {
         let part = self.entries.get(file.0)?.part?;
         self.writer.as_mut()?.receive_buffer(part, at, at_most)
     }
@@ -187,11 +187,11 @@ impl Sink for Outputs {
         self.meter.done();
         let Some(entry) = self.entries.get_mut(file.0) else { return };
         match (&mut self.writer, entry.part) {
-            (Some(writer), Some(part)) => writer.leave(part),
+            (Some(writer), Some(part)) => writer.abandon(part),
             // What an earlier run has left stays as it is, where it may.
             _ => {
-                if let (os::files::writer::Leave::Remove, Target::File(path)) =
-                    (self.settings.leave, &entry.wish.target)
+                if let (os::files::writer::UnfinishedPart::Remove, Target::File(path)) =
+                    (self.settings.unfinished, &entry.wish.target)
                 {
                     discard(path);
                 }

@@ -1,8 +1,10 @@
 //! The files that an experiment names: recorded pages, traces of links, declarations of clients and servers. They are
-//! read beside the experiment's file first. A run's folder keeps copies, and its trials read only those.
+//! read beside the experiment's file first. A run's folder keeps copies, and its trials read only those. The policy file of
+//! `serve` is read here too.
 
 pub(crate) mod files;
 pub(crate) mod har;
 pub(crate) mod links;
+pub(crate) mod policy;
 pub(crate) mod servers;
 pub(crate) mod subjects;

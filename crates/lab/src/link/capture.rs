@@ -6,7 +6,7 @@
 //! Packets go to a file as they pass, and memory stays small. Secrets are known at the end alone and belong before the
 //! packets that need them, which is why the packets have a file of their own until then.
 
-use os::net::{Frame, Passing};
+use os::net::{Frame, FrameEvent};
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -52,20 +52,20 @@ impl Capture {
 
     /// Takes a frame where near saw it, or should have.
     pub(crate) fn take(&mut self, frame: Frame<'_>) {
-        match (frame.direction, frame.passing) {
-            (Direction::Up, Passing::Entered(fate)) => {
+        match (frame.direction, frame.event) {
+            (Direction::Up, FrameEvent::Entered(fate)) => {
                 let block = self.block(frame, NEAR, Way::Outbound, comment(fate));
                 self.put(&block);
             }
-            (Direction::Up, Passing::Left) => {}
-            (Direction::Down, Passing::Entered(Fate::Delivered { .. })) => {
+            (Direction::Up, FrameEvent::Left) => {}
+            (Direction::Down, FrameEvent::Entered(Fate::Delivered { .. })) => {
                 self.pending.push_back(PendingPacket::Due);
             }
-            (Direction::Down, Passing::Entered(fate)) => {
+            (Direction::Down, FrameEvent::Entered(fate)) => {
                 let block = self.block(frame, FAR, Way::Outbound, comment(fate));
                 self.pending.push_back(PendingPacket::Never(block));
             }
-            (Direction::Down, Passing::Left) => {
+            (Direction::Down, FrameEvent::Left) => {
                 self.put_missing();
                 let block = self.block(frame, NEAR, Way::Inbound, None);
                 self.put(&block);
@@ -104,7 +104,7 @@ impl Capture {
 
     /// Writes the whole file: what it is, the secrets, the packets. It is there whole or not at all.
     pub(crate) fn finish(mut self, to: &Path, about: &str, keys: &str) -> io::Result<()> {
-        let part = beside(to, ".part");
+        let part = sibling(to, ".part");
         let written = self.write(&part, about, keys).and_then(|()| fs::rename(&part, to));
         let _ = fs::remove_file(&self.packets);
         written.inspect_err(|_| {
@@ -130,7 +130,7 @@ impl Capture {
 }
 
 /// A file's name with `mark` behind it.
-pub(crate) fn beside(path: &Path, mark: &str) -> PathBuf {
+pub(crate) fn sibling(path: &Path, mark: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(mark);
     PathBuf::from(name)

@@ -7,8 +7,8 @@ use client::load::{Exchange, Fault, Faults, LoadPlan, Pace, Part, Spacing, Stage
 use std::collections::BTreeMap;
 use std::time::Duration;
 use study::load::{
-    ClientCpu, ConnectsResult, LOAD_SCHEMA, LoadResult, LoadSetting, PartResult, Second,
-    StageResult, TargetResult, TimesSummary,
+    ClientCpu, ConnectsResult, LOAD_SCHEMA, LoadResult, LoadSetting, LoopKind, PartResult, Second,
+    SpacingKind, StageResult, TargetResult, TimesSummary,
 };
 use trace::{Protocol, SpokenProtocol};
 
@@ -75,17 +75,17 @@ pub(crate) fn result(plan: &LoadPlan, ran: &LoadRun, facts: RunFacts) -> LoadRes
 
 fn setting(plan: &LoadPlan, threads: usize, seed: u64) -> LoadSetting {
     let (pace, rates, spacing) = match &plan.pace {
-        Pace::Closed => ("closed", Vec::new(), None),
+        Pace::Closed => (LoopKind::Closed, Vec::new(), None),
         Pace::Open { stages, spacing } => {
             let spacing = match spacing {
-                Spacing::Even => "even",
-                Spacing::Poisson(_) => "poisson",
+                Spacing::Even => SpacingKind::Even,
+                Spacing::Poisson(_) => SpacingKind::Poisson,
             };
-            ("open", stages.iter().map(Stage::to_string).collect(), Some(spacing.to_owned()))
+            (LoopKind::Open, stages.iter().map(Stage::to_string).collect(), Some(spacing))
         }
     };
     LoadSetting {
-        pace: pace.to_owned(),
+        pace,
         rates,
         spacing,
         seed,

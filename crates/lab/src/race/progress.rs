@@ -3,8 +3,9 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
 use std::time::Duration;
+use study::outcome::Outcome;
 use study::plan::{CellId, TrialPlan};
-use study::record::{Outcome, TrialRecord};
+use study::record::TrialRecord;
 
 /// The progress of a run, on standard error.
 pub(crate) struct Progress {
@@ -47,7 +48,7 @@ impl Progress {
         Self { bar, verbose, cells, failed: 0, invalid: 0, side_by_side: side_by_side as f64 }
     }
 
-    /// A spoilt block's trials are to run once more.
+    /// The trials of a block with an invalid one are to run once more.
     pub(crate) fn again(&mut self, plan: &[TrialPlan]) {
         let Some(first) = plan.first() else { return };
         for trial in plan {

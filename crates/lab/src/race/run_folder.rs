@@ -92,9 +92,9 @@ impl RunFolder {
 
     /// Writes a file whole or not at all: beside its place first, then in one step into it.
     pub(crate) fn write(&self, path: &Path, text: &str) -> Result<(), CliError> {
-        let beside = path.with_extension("part");
-        fs::write(&beside, text).and_then(|()| fs::rename(&beside, path)).map_err(|error| {
-            let _ = fs::remove_file(&beside);
+        let part = path.with_extension("part");
+        fs::write(&part, text).and_then(|()| fs::rename(&part, path)).map_err(|error| {
+            let _ = fs::remove_file(&part);
             error::file(format!("writing {}", path.display()), &error)
         })
     }

@@ -14,8 +14,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
+use study::outcome::Outcome;
 use study::plan::TrialPlan;
-use study::record::{Outcome, RunHeader, TrialRecord, without_figures};
+use study::record::{RunHeader, TrialRecord, without_figures};
 use unit::Instant;
 
 /// Trials at most that run side by side. A page on a slow link takes two or three hundredths of a core in all, client and

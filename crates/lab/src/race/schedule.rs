@@ -1,12 +1,13 @@
-//! Which trial may start next. Blocks that the audit spoilt come again at the end of the queue; where a run may
+//! Which trial may start next. Blocks with an invalid trial come again at the end of the queue; where a run may
 //! stop early, blocks beyond a look wait until it has been taken. Nothing is known here that rows and plan do not
 //! tell: a resumed run makes the same schedule.
 
 use std::collections::{BTreeMap, VecDeque};
 use study::blocks::{BlockId, attempts_anew, most_anew, outstanding, runs_again};
 use study::experiment::Experiment;
+use study::outcome::Outcome;
 use study::plan::TrialPlan;
-use study::record::{Outcome, TrialRecord};
+use study::record::TrialRecord;
 
 /// Names of a workload and a link.
 pub(crate) type CellGroup = (String, String);
@@ -24,7 +25,7 @@ struct OpenBlock {
     /// Its trials, done or not.
     trials: Vec<TrialPlan>,
     left: usize,
-    spoilt: bool,
+    has_invalid: bool,
 }
 
 /// What a workload on a link may still do.
@@ -68,7 +69,7 @@ impl Schedule {
                 && open.trials.iter().all(|trial| trial.key != record.plan.key)
             {
                 // Of an attempt that was interrupted.
-                open.spoilt |= is_invalid(record);
+                open.has_invalid |= is_invalid(record);
                 open.trials.push(record.plan.clone());
             }
         }
@@ -106,14 +107,14 @@ impl Schedule {
         let block = BlockId::of(&record.plan);
         let Some(open) = self.open.get_mut(&block) else { return Vec::new() };
         open.left = open.left.saturating_sub(1);
-        open.spoilt |= is_invalid(record);
+        open.has_invalid |= is_invalid(record);
         if open.left > 0 {
             return Vec::new();
         }
         let Some(open) = self.open.remove(&block) else { return Vec::new() };
         let group = (block.workload.clone(), block.link.clone());
         let Some(runs) = self.groups.get_mut(&group) else { return Vec::new() };
-        if !open.spoilt || !runs_again(&open.trials[0]) || runs.reruns_left == 0 {
+        if !open.has_invalid || !runs_again(&open.trials[0]) || runs.reruns_left == 0 {
             return Vec::new();
         }
         runs.reruns_left -= 1;
@@ -155,13 +156,14 @@ impl Schedule {
         let stopped: Vec<TrialPlan> = self.waiting().filter(|trial| here(trial)).cloned().collect();
         self.alone.retain(|trial| !here(trial));
         self.light.retain(|trial| !here(trial));
-        self.open.retain(|block, _| block.place() != (group.0.as_str(), group.1.as_str()));
+        self.open
+            .retain(|block, _| block.workload_and_link() != (group.0.as_str(), group.1.as_str()));
         stopped
     }
 
     fn admit(&mut self, trial: TrialPlan, concurrency: Concurrency) {
         let open = self.open.entry(BlockId::of(&trial));
-        let open = open.or_insert(OpenBlock { trials: Vec::new(), left: 0, spoilt: false });
+        let open = open.or_insert(OpenBlock { trials: Vec::new(), left: 0, has_invalid: false });
         open.trials.push(trial.clone());
         open.left += 1;
         match concurrency {
@@ -237,8 +239,8 @@ mod tests {
         let experiment = experiment(4);
         let plan = trials(&experiment, &Surroundings::default());
         let mut schedule = Schedule::new(&experiment, &plan, &[], Concurrency::Serial);
-        let spoilt = plan[4].key.clone();
-        let ran = run(&mut schedule, |trial| trial.key != spoilt);
+        let invalid = plan[4].key.clone();
+        let ran = run(&mut schedule, |trial| trial.key != invalid);
         assert_eq!(ran.len(), 15);
         let again: Vec<_> = plan[3..6].iter().map(|trial| format!("{}~1", trial.key)).collect();
         assert_eq!(ran[12..], again);
@@ -254,7 +256,7 @@ mod tests {
         rows.push(row(&again[0], false));
         let mut schedule = Schedule::new(&experiment, &plan, &rows, Concurrency::Serial);
         let ran = run(&mut schedule, |_| true);
-        // The rest of the second attempt, which is spoilt already, and then the third.
+        // The rest of the second attempt, which is invalid already, and then the third.
         assert_eq!(ran.len(), 2 + 3);
         assert!(ran[2..].iter().all(|key| key.ends_with("~2")), "{ran:?}");
     }

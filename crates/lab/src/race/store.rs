@@ -6,7 +6,8 @@ use crate::error::{self, CliError};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use study::record::{Outcome, ROWS_SCHEMA, RunHeader, TrialRecord};
+use study::outcome::Outcome;
+use study::record::{ROWS_SCHEMA, RunHeader, TrialRecord};
 
 /// The file of rows, open for writing.
 pub(crate) struct Store {
@@ -256,7 +257,7 @@ pub(crate) struct Rows {
     pub(crate) damaged: Vec<String>,
 }
 
-/// `PRAGMA user_version` 1. The views give times in milliseconds since the trial's first fetch was wished for.
+/// `PRAGMA user_version` 1. The views give times in milliseconds since the trial's first fetch was queued.
 const SCHEMA: &str = "
 PRAGMA user_version = 1;
 CREATE TABLE run (header TEXT NOT NULL);

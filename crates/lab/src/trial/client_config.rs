@@ -3,7 +3,7 @@
 use super::contender::{resumption, socket_settings, unspoken, versions};
 use crate::error::CliError;
 use client::{
-    ClientConfig, Hosts, KeepAlive, Offer, Place, PoolLimits, Security, Timeouts, Transport,
+    ClientConfig, HostAddress, Hosts, KeepAlive, Offer, PoolLimits, Security, Timeouts, Transport,
 };
 use proto::h2;
 use secure::{ClientTls, ClientTlsOptions, KeyLog, Pem};
@@ -81,7 +81,7 @@ fn transport(contender: &Contender) -> Result<Transport, CliError> {
 fn hosts(addresses: &BTreeMap<String, IpAddr>) -> Hosts {
     let mut hosts = Hosts::new();
     for (name, address) in addresses {
-        hosts.insert(name, Place::Address(*address));
+        hosts.insert(name, HostAddress::Address(*address));
     }
     hosts
 }

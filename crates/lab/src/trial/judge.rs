@@ -8,8 +8,10 @@ use super::{Trial, tcp_settings};
 use os::net::LinkCounters;
 use std::collections::BTreeMap;
 use study::audit::{Audit, Trial as AuditedTrial};
+use study::metric;
+use study::outcome::Outcome;
 use study::reconcile::{Finding, LinkFacts, call_metrics, echo_metrics};
-use study::record::{self, Outcome, TrialRecord, metric, without_figures};
+use study::record::{self, TrialRecord, without_figures};
 use trace::PacketRecord;
 
 impl Trial<'_> {
@@ -100,7 +102,7 @@ impl Trial<'_> {
         refused.or_else(|| fast_open?.1).unwrap_or(Outcome::Measured)
     }
 
-    /// Adds the figures of both ends to the audit; the outcome, unless the audit spoils it.
+    /// Adds the figures of both ends to the audit; the outcome, unless the audit makes it invalid.
     fn audit(
         &self,
         ends: &Ends,

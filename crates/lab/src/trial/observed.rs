@@ -10,11 +10,13 @@ use os::process::Usage;
 use os::reactor::LoopTimes;
 use std::collections::BTreeMap;
 use study::experiment::Contender;
+use study::metric;
+use study::outcome::Outcome;
 use study::reconcile::{
-    Case, Evidence, Finding, LinkFacts, ServerLog, Testimony, departure, reconcile,
+    Case, Evidence, Finding, LinkFacts, ServerLog, TrialLogs, departure, reconcile,
     reconcile_subject,
 };
-use study::record::{Counter, CpuUse, EndUse, GroupMemory, Outcome, Resources, metric};
+use study::record::{Counter, CpuUse, EndUse, GroupMemory, Resources};
 use trace::PacketRecord;
 
 /// What the run of a trial gives to be judged.
@@ -72,7 +74,7 @@ impl Ends {
     ) -> (Finding, Vec<Evidence>) {
         match &self.client {
             ClientReport::Own(near) => {
-                let mut finding = reconcile(&Testimony {
+                let mut finding = reconcile(&TrialLogs {
                     fetches: &near.fetches,
                     connections: &near.connections,
                     packets,

@@ -6,10 +6,11 @@ use super::job::IdentityPem;
 use crate::error::CliError;
 use origin::{ListenerKind, OriginConfig, WallClock, WebSocketSettings};
 use page::Table;
+use proto::schedule::Policy;
 use secure::{Identity, KeyLog, Pem, ServerTls, ServerTlsOptions};
 use std::sync::Arc;
 use std::time::Duration;
-use study::experiment::{Contender, Transport};
+use study::experiment::{Contender, Priorities, Transport};
 use transport::Protocol;
 
 /// What the origin has to know of a trial, beside its contender.
@@ -30,6 +31,7 @@ pub(super) fn origin_config(
     let side = contender.settings.server;
     let mut config = OriginConfig::new(trial.listeners, trial.wall_clock);
     config.protocols = vec![protocol(contender)?];
+    config.priorities = policy(contender.settings.priorities);
     config.table = trial.table;
     config.web_socket = WebSocketSettings {
         deflate: echo::deflate(side),
@@ -39,6 +41,17 @@ pub(super) fn origin_config(
     // Who is still there when the trial has ended is not waited for.
     config.limits.drain = Duration::ZERO;
     Ok(config)
+}
+
+fn policy(priorities: Priorities) -> Policy {
+    match priorities {
+        Priorities::Auto => Policy::Auto,
+        Priorities::Rfc9218 => Policy::Rfc9218,
+        Priorities::Rfc7540 => Policy::Rfc7540,
+        Priorities::Spdy => Policy::Spdy,
+        Priorities::Fifo => Policy::Fifo,
+        Priorities::RoundRobin => Policy::RoundRobin,
+    }
 }
 
 /// TLS of our origin for a contender.
@@ -109,5 +122,12 @@ mod tests {
         let error =
             config("transport = \"h3\"\nclient = \"curl\"\nserver = \"caddy\"").unwrap_err();
         assert!(error.to_string().contains("server does not speak h3"), "{error}");
+    }
+
+    #[test]
+    fn a_policy_has_one_name_in_experiments_and_in_the_origin() {
+        for priorities in Priorities::ALL {
+            assert_eq!(policy(priorities).name(), priorities.name());
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Outcomes of a trial that has no figures.
 
 use os::error::Os;
-use study::record::Outcome;
+use study::outcome::Outcome;
 use subject::Lacking;
 use subject::server::ServerFailure;
 

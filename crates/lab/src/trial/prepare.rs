@@ -11,7 +11,7 @@ use crate::trial::job::TrialOrder;
 use os::net::{Core, ForwardSpec, Segmentation, TopologySpec};
 use secure::{Authority, AuthoritySpec};
 use study::experiment::{Contender, Transport};
-use study::record::Outcome;
+use study::outcome::Outcome;
 use unit::Seed;
 
 impl<'o> Trial<'o> {

@@ -19,8 +19,9 @@ use std::os::fd::AsFd;
 use std::process::{ChildStdout, Command, Stdio};
 use std::time::Duration;
 use study::experiment::Tls;
+use study::outcome::Outcome;
 use study::plan::TrialPlan;
-use study::record::{CpuUse, EndUse, Outcome, Resources};
+use study::record::{CpuUse, EndUse, Resources};
 use unit::Instant;
 
 /// What near may take beyond its trial's time-out, to write down that it came. A subject is told the same time-out for

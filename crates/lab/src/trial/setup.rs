@@ -12,7 +12,7 @@ use os::net::{NamesFor, Topology, TopologySpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use study::experiment::{Contender, ORIGIN, Tls};
-use study::record::Outcome;
+use study::outcome::Outcome;
 use subject::server::ServerDeclaration;
 use unit::Seed;
 

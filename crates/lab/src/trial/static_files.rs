@@ -124,11 +124,11 @@ pub(crate) fn write_all(files: &StaticFiles, folder: &Path) -> io::Result<()> {
         if let Some(parent) = place.parent() {
             fs::create_dir_all(parent)?;
         }
-        let beside = folder.join(format!(".part-{}", std::process::id()));
-        let mut out = BufWriter::with_capacity(256 * 1024, File::create(&beside)?);
+        let part = folder.join(format!(".part-{}", std::process::id()));
+        let mut out = BufWriter::with_capacity(256 * 1024, File::create(&part)?);
         file.write(&mut out)?;
         out.flush()?;
-        fs::rename(&beside, &place)?;
+        fs::rename(&part, &place)?;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
-use study::record::Outcome;
+use study::outcome::Outcome;
 use subject::contract::{Job, Transcript, TranscriptReader, UNSUPPORTED};
 use unit::Instant;
 

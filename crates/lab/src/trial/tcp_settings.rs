@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 use study::experiment::Contender;
+use study::outcome::Outcome;
 use study::reconcile::begun;
-use study::record::Outcome;
 use trace::PacketRecord;
 
 const SLOW_START: &str = "net.ipv4.tcp_slow_start_after_idle";

@@ -85,7 +85,7 @@ fn a_full_disk_keeps_finished_rows_and_tells_how_to_go_on() {
         );
         bench.shell(&OWN_MOUNTS, &line)
     };
-    // Too full to begin: nothing is left, so that the same command works once there is room.
+    // Too full to begin: nothing is left, so that the same command works once there is space.
     for size in ["4k", "16k", "40k"] {
         let ran = run(size);
         ran.said(3, &["rows.sqlite", "free some space on that disk"]);

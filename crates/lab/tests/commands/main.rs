@@ -18,6 +18,7 @@ mod help;
 mod interrupts;
 mod links;
 mod load;
+mod priorities;
 mod runs;
 mod serving;
 mod subjects;

@@ -2,9 +2,10 @@
 
     overtake.py witness PORT                  far: reads the packets of its own device until the urgent answer has left,
                                               then prints one JSON line: "bulk_after_request", the bytes of bulk that left
-                                              between the request's arrival and the answer's first byte
+                                              between the request's arrival and the first byte of the answer's body
     overtake.py client HOST PORT fields|tree  near: asks for /bulk.bin, and for /urgent.txt once 64 kB of it have come;
-                                              prints "first_byte_ms", from the second request to its answer
+                                              prints "first_byte_ms", from the second request to the first byte of its
+                                              answer's body (the head goes before all bodies, whatever the policy)
 
 HTTP/2 by prior knowledge, without TLS, so that the witness can read frames. The client ranks its requests by `priority`
 fields (RFC 9218) or by dependencies (RFC 7540).
@@ -75,7 +76,7 @@ def client(host, port, signal):
         for _, kind, flags, stream, payload in frames.feed(data):
             if kind == SETTINGS and not flags & ACK:
                 near.sendall(frame(SETTINGS, ACK, 0, b""))
-            if stream == URGENT:
+            if stream == URGENT and kind == DATA:
                 print(json.dumps({"first_byte_ms": (now - asked) * 1000}))
                 return
             if kind == DATA:
@@ -130,8 +131,8 @@ def witness(port):
                 sent_before = len(left.bytes)
         elif source == port:
             left.take(sequence, flags, payload)
-            for start, _, _, stream, _ in frames.feed(left.bytes[read:]):
-                if stream == URGENT:
+            for start, kind, _, stream, _ in frames.feed(left.bytes[read:]):
+                if stream == URGENT and kind == DATA:
                     print(json.dumps({"bulk_after_request": start - sent_before}), flush=True)
                     return
             read = len(left.bytes)

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::thread::JoinHandle;
 use study::experiment::{Contender, ORIGIN, Settings, Tls, Transport};
-use study::record::Outcome;
+use study::outcome::Outcome;
 use wire::spdy::{Effort, Encoder, Frame};
 
 /// Says this to the first connection, whatever it asks, and tells whether it heard the begin of a frame

@@ -229,7 +229,7 @@ fn a_server_that_answers_the_same_to_every_message_makes_a_failed_trial_that_nam
     let task = json!({"Echo": {"pattern": "serial", "socket": url("/ws/double"), "seed": 1,
         "messages": [message("2", "4"), message("3", "6")]}});
     let outcome = near_side::outcome(experiment.contender("http").unwrap(), &task);
-    let study::record::Outcome::Failed { reason } = outcome else { panic!("{outcome:?}") };
+    let study::outcome::Outcome::Failed { reason } = outcome else { panic!("{outcome:?}") };
     assert!(reason.starts_with("1 of 2 fetches failed"), "{reason}");
     assert!(
         reason.ends_with("an answer is its message's echo: `4` came back where `6` belongs"),

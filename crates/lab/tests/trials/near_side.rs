@@ -7,8 +7,8 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Stdio;
 use study::experiment::Contender;
-use study::reconcile::{LinkFacts, Testimony, reconcile};
-use study::record::Outcome;
+use study::outcome::Outcome;
+use study::reconcile::{LinkFacts, TrialLogs, reconcile};
 use trace::{ConnectionRecord, FetchRecord};
 
 /// What a trial comes to that does `task` as this contender, with the far side on loopback and no link to bear witness.
@@ -17,7 +17,7 @@ pub(crate) fn outcome(contender: &Contender, task: &Value) -> Outcome {
     let fetches: Vec<FetchRecord> = serde_json::from_value(report["fetches"].clone()).unwrap();
     let connections: Vec<ConnectionRecord> =
         serde_json::from_value(report["connections"].clone()).unwrap();
-    let testimony = Testimony {
+    let logs = TrialLogs {
         fetches: &fetches,
         connections: &connections,
         packets: None,
@@ -25,7 +25,7 @@ pub(crate) fn outcome(contender: &Contender, task: &Value) -> Outcome {
         server_time: &BTreeMap::new(),
         uncounted: &BTreeSet::new(),
     };
-    reconcile(&testimony).outcome
+    reconcile(&logs).outcome
 }
 
 fn report(contender: &Contender, task: &Value) -> Value {

@@ -1,4 +1,4 @@
-//! How an exchange is answered: at once, after a thought, or as the request's body comes.
+//! Sends the response of an exchange: at once, after its server time, or while the request body arrives.
 
 use super::{Context, Session};
 use crate::access::ExchangeEnd;
@@ -10,7 +10,7 @@ use proto::{Fields, Fin, Method, Misuse, RequestHead, ResponseHead, Status};
 use std::time::Duration;
 
 /// Bytes queued on a stream before its body waits, and made of a body at once, where few streams
-/// share the connection. Whoever waits is asked for more after a transmit has taken some.
+/// share the connection. The body continues after a transmit has taken some.
 const PIECE_OF_FEW: usize = 64 * 1024;
 
 /// The same where many do: a hundred streams then hold some megabytes, not some tens.

@@ -1,10 +1,10 @@
-//! WebSockets among the exchanges: the stream's bytes in both directions are theirs.
+//! Exchanges that have become WebSockets: their stream carries frames in both directions.
 
 use super::{Context, Session};
 use crate::access::ExchangeEnd;
 use crate::answer::{self, Answer};
 use crate::exchange::State;
-use crate::web_socket::{Service, WebSocket};
+use crate::web_socket::{Service, Setup, WebSocket};
 use proto::{Fin, StreamId};
 use transport::Protocol;
 
@@ -17,11 +17,15 @@ impl Session {
         service: Service,
     ) {
         let limits = context.shared.config.limits;
-        // Half of the silence that the origin bears: so a peer that lives is heard in time.
+        // Half of the stall limit, so that the pong of a live peer comes before it.
         let tracer = context.shared.tracer.for_connection(self.connection);
-        let parts = (&context.shared.config.web_socket, limits.stall / 2, tracer);
+        let setup = Setup {
+            settings: &context.shared.config.web_socket,
+            ping_after: limits.stall / 2,
+            tracer,
+        };
         let request = &self.exchanges[index].ledger.request;
-        match WebSocket::open(context.now, request, service, parts) {
+        match WebSocket::open(context.now, request, service, setup) {
             Ok((head, web_socket)) => {
                 let head = context.shared.head(context.now, head.status, &head.fields);
                 if self.respond_head(context, index, &head, Fin::More) {

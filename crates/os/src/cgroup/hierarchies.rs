@@ -151,7 +151,8 @@ impl Hierarchy {
         }
         // A group that holds processes hands out no controllers ("no internal processes"), so that memory is counted beside
         // our own group and not below it; processor time is counted everywhere.
-        let beside = own.parent().filter(|parent| parent.starts_with(&top)).map(Path::to_path_buf);
+        let enclosing =
+            own.parent().filter(|parent| parent.starts_with(&top)).map(Path::to_path_buf);
         let parent = |folder: PathBuf| {
             let handed_out = fs::read_to_string(folder.join("cgroup.subtree_control"));
             let memory =
@@ -159,7 +160,8 @@ impl Hierarchy {
             ParentGroup { folder, version: Version::V2, counts: Counts { cpu: true, memory } }
         };
         let usable = |parent: &ParentGroup| try_out(&parent.folder).is_ok();
-        let mut groups: Vec<ParentGroup> = std::iter::once(own).chain(beside).map(parent).collect();
+        let mut groups: Vec<ParentGroup> =
+            std::iter::once(own).chain(enclosing).map(parent).collect();
         // The sort keeps their order otherwise; one that lets us in goes before one that does not.
         groups.sort_by_key(|parent| (!usable(parent), !parent.counts.memory));
         groups

@@ -60,7 +60,7 @@ pub const LARGEST_UNIT: usize = 1 << 20;
 
 /// What is done with the part of a file that did not become whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Leave {
+pub enum UnfinishedPart {
     /// It stays, for a later run.
     #[default]
     Keep,
@@ -73,15 +73,15 @@ pub enum Leave {
 pub struct WriterSettings {
     /// Whether files go through the page cache.
     pub cache: Cache,
-    /// What becomes of parts.
-    pub leave: Leave,
+    /// What is done with parts of files that did not become whole.
+    pub unfinished: UnfinishedPart,
     /// Bytes gathered before they are written; a power of two from 64 KiB on.
     pub unit: usize,
 }
 
 impl Default for WriterSettings {
     fn default() -> Self {
-        Self { cache: Cache::default(), leave: Leave::default(), unit: LARGEST_UNIT }
+        Self { cache: Cache::default(), unfinished: UnfinishedPart::default(), unit: LARGEST_UNIT }
     }
 }
 
@@ -278,12 +278,12 @@ impl Writer {
     }
 
     /// The file will not become whole.
-    pub fn leave(&mut self, id: PartId) {
+    pub fn abandon(&mut self, id: PartId) {
         self.flush(id);
-        self.order(Order::Leave { id });
+        self.order(Order::Abandon { id });
     }
 
-    /// Waits for all that was begun; tells what became of each file. Files neither finished nor left are left.
+    /// Waits for all that was begun; tells what became of each file. Files neither finished nor abandoned are abandoned.
     pub fn close(self) -> Vec<(PartId, Result<WrittenFile, WriteError>)> {
         drop(self.orders);
         self.thread.join().unwrap_or_default()

@@ -4,7 +4,7 @@
 use crate::clock;
 use crate::error::Os;
 use crate::net::counters::{LinkCounters, WayCounters};
-use crate::net::frame::{Frame, Frames, Passing};
+use crate::net::frame::{Frame, FrameEvent, Frames};
 use crate::net::gso_batch::{GsoBatch, GsoLayout, LinkPacket};
 use crate::net::headers::HeaderFields;
 use crate::net::packet_socket::{Batch, ETHERNET, OFFLOAD};
@@ -284,7 +284,7 @@ impl<'a> Forwarder<'a> {
     /// Tells who wants to know of a packet that has just entered.
     fn tell(&mut self, at: Instant, direction: Direction, fate: Fate, frame: &[u8]) {
         if let Some(frames) = &mut self.frames {
-            frames(Frame::new(at, direction, Passing::Entered(fate), frame));
+            frames(Frame::new(at, direction, FrameEvent::Entered(fate), frame));
         }
         if self.record.is_some() {
             self.keep_record(

@@ -6,9 +6,9 @@ use trace::{Direction, Fate};
 use unit::Instant;
 use wire::ip::Sum;
 
-/// What a frame did.
+/// Which end of the link a frame passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Passing {
+pub enum FrameEvent {
     /// It came to the link, which gave it this fate.
     Entered(Fate),
     /// The link let it out, at the other end.
@@ -22,8 +22,8 @@ pub struct Frame<'a> {
     pub at: Instant,
     /// Which way it goes.
     pub direction: Direction,
-    /// What it did.
-    pub passing: Passing,
+    /// Which end of the link it passed.
+    pub event: FrameEvent,
     /// The offload header, then the Ethernet frame.
     bytes: &'a [u8],
 }
@@ -35,10 +35,10 @@ impl<'a> Frame<'a> {
     pub(crate) fn new(
         at: Instant,
         direction: Direction,
-        passing: Passing,
+        event: FrameEvent,
         bytes: &'a [u8],
     ) -> Self {
-        Self { at, direction, passing, bytes }
+        Self { at, direction, event, bytes }
     }
 
     /// Appends the Ethernet frame, its checksum complete.
@@ -91,7 +91,7 @@ mod tests {
             let bytes = [&offload[..], &frame].concat();
             let now = Instant::from_nanos(0);
             let mut out = vec![9];
-            Frame::new(now, Direction::Up, Passing::Left, &bytes).write_to(&mut out);
+            Frame::new(now, Direction::Up, FrameEvent::Left, &bytes).write_to(&mut out);
             out.split_off(1)
         };
         assert_eq!(written([0; OFFLOAD]), frame);
@@ -107,7 +107,7 @@ mod tests {
             let bytes = [&partial_checksum(start, offset)[..], &[7; 40]].concat();
             let mut out = Vec::new();
             let now = Instant::from_nanos(0);
-            Frame::new(now, Direction::Up, Passing::Left, &bytes).write_to(&mut out);
+            Frame::new(now, Direction::Up, FrameEvent::Left, &bytes).write_to(&mut out);
             assert_eq!(out, [7; 40]);
         }
     }

@@ -31,16 +31,16 @@ impl HeaderFields {
 pub(super) fn header_fields(bytes: &[u8]) -> Option<HeaderFields> {
     let field = |at: usize| Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]));
     // Where the length stands, and what it does not count (RFC 791 §3.1, RFC 8200 §3).
-    let (at, beside) = match bytes.first()? >> 4 {
+    let (at, uncounted) = match bytes.first()? >> 4 {
         4 => (2, 0),
         6 => (4, 40),
         _ => return None,
     };
-    let length = usize::from(field(at)?) + beside;
+    let length = usize::from(field(at)?) + uncounted;
     let taken = length.min(bytes.len());
     // A copy that says its own length reads like any packet.
     let mut copy = bytes[..taken].to_vec();
-    let own = u16::try_from(taken.checked_sub(beside)?).ok()?;
+    let own = u16::try_from(taken.checked_sub(uncounted)?).ok()?;
     copy.get_mut(at..at + 2)?.copy_from_slice(&own.to_be_bytes());
     let packet = Packet::parse(&copy).ok()?;
     let rest = (length - taken) as u32;

@@ -118,7 +118,7 @@ pub(super) fn receive_buffer(socket: BorrowedFd<'_>) -> u32 {
     option::read_int(socket, libc::SOL_SOCKET, libc::SO_RCVBUF).unwrap_or(0) as u32
 }
 
-/// Room for the frames of one system call.
+/// The buffers for the frames of one system call.
 pub(crate) struct Batch {
     /// Bytes taken of each frame at most.
     snap_length: usize,
@@ -128,13 +128,13 @@ pub(crate) struct Batch {
     headers: Vec<libc::mmsghdr>,
 }
 
-/// Room for one SCM_TIMESTAMPNS message, aligned as cmsghdr must be.
+/// Memory for one SCM_TIMESTAMPNS message, aligned as cmsghdr must be.
 #[repr(align(8))]
 #[derive(Clone, Copy)]
 struct Control([u8; 64]);
 
 impl Batch {
-    /// Room for whole frames.
+    /// Buffers for whole frames.
     pub(crate) fn new() -> Self {
         Self::of(FRAME)
     }

@@ -6,7 +6,7 @@ use crate::clock;
 use crate::error::Os;
 use crate::net::counters::{LinkCounters, WayCounters};
 use crate::net::forwarder::{Stop, Stopped};
-use crate::net::frame::{Frame, Frames, Passing};
+use crate::net::frame::{Frame, FrameEvent, Frames};
 use crate::net::headers::{HEADERS, header_fields};
 use crate::net::packet_socket::{Batch, ETHERNET, OFFLOAD, PacketSocket};
 use crate::net::settings::Settings;
@@ -152,8 +152,8 @@ impl<'a> Watch<'a> {
             udp: headers.udp,
         });
         if let Some(frames) = &mut self.frames {
-            frames(Frame::new(at, direction, Passing::Entered(fate), frame));
-            frames(Frame::new(at, direction, Passing::Left, frame));
+            frames(Frame::new(at, direction, FrameEvent::Entered(fate), frame));
+            frames(Frame::new(at, direction, FrameEvent::Left, frame));
         }
     }
 }

@@ -5,14 +5,14 @@ use std::mem;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Room for an address of any family.
+/// Memory for a socket address of any family.
 pub(super) struct Storage {
     storage: libc::sockaddr_storage,
     length: libc::socklen_t,
 }
 
 impl Storage {
-    /// Room to be filled by the kernel.
+    /// An empty address for the kernel to fill.
     pub(super) fn empty() -> Self {
         // SAFETY: sockaddr_storage is plain data for which all zeros is a value (AF_UNSPEC).
         let storage = unsafe { mem::zeroed() };

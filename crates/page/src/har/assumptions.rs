@@ -1,4 +1,4 @@
-//! What was assumed when a recording became a page: counted, and told in sentences.
+//! Counts the assumptions that reading a recording made, and describes them for people.
 
 use super::{Dependencies, Think};
 use crate::number;

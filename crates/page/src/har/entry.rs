@@ -1,6 +1,6 @@
-//! One entry of a HAR as it stands: facts that are there, nothing assumed.
+//! One entry of a HAR as it is in the file; nothing is assumed.
 //!
-//! What is missing, null, empty or -1 is None, whoever wrote it; numbers may be strings, as
+//! What is missing, null, empty or -1 is None; numbers may be strings, as
 //! WebPageTest writes them. What has the wrong shape is an error that names the field.
 
 use super::HarError;

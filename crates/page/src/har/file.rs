@@ -1,4 +1,4 @@
-//! The frame of a HAR file, and which of its page loads is the one.
+//! The outer structure of a HAR file, and the choice of one of its page loads.
 
 use super::HarError;
 use super::entry::Entry;

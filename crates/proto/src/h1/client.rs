@@ -10,11 +10,12 @@ use super::head::{self, CLIENT_CODE};
 use super::outgoing::{Hold, Outgoing};
 use super::settings::{ClientSettings, KeepAlive};
 use crate::connection::{
-    ClientConnection, Connection, ConnectionState, CountOnly, DirectReceive, Event, Fin, StreamId,
+    ClientConnection, Connection, ConnectionState, CountOnly, DirectReceive, Event, Fin,
 };
 use crate::error::{Error, Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead};
 use crate::schedule::Priority;
+use crate::stream_id::StreamId;
 use bytes::Bytes;
 use endpoint::SendBuf;
 use plan::{Asked, RequestPlan, WrittenRequest, expects_continue};
@@ -37,8 +38,8 @@ pub struct Client {
     spare_fields: Fields,
     /// The request that was written last, where its fields were validated.
     written: Option<Box<WrittenRequest>>,
-    /// The head that was read last.
-    known: Option<Known>,
+    /// The response head that was parsed last.
+    cached_head: Option<CachedHead>,
     /// The number of the next exchange.
     next: u64,
     /// Body bytes given out and not consumed.
@@ -67,15 +68,15 @@ enum Response {
     Whole,
 }
 
-/// The head that was read last.
+/// The response head that was parsed last.
 #[derive(Debug, Default)]
-struct Known {
+struct CachedHead {
     bytes: Vec<u8>,
     response: head::Response,
 }
 
-/// A longer head is read anew each time.
-const LONGEST_KNOWN: usize = 1024;
+/// Longer heads are parsed each time.
+const MAX_CACHED: usize = 1024;
 
 /// Whether more may come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +97,7 @@ impl Client {
             out: Outgoing::default(),
             spare_fields: Fields::new(),
             written: None,
-            known: None,
+            cached_head: None,
             next: 0,
             unconsumed: 0,
             state: ConnectionState::Open,
@@ -230,11 +231,11 @@ impl Client {
     fn next_head(&mut self, input: &mut &[u8]) -> Result<Option<(usize, head::Response)>, Error> {
         let spare = std::mem::take(&mut self.spare_fields);
         if self.reader.is_empty()
-            && let Some(known) = &self.known
-            && let Some(rest) = input.strip_prefix(&known.bytes[..])
+            && let Some(cached) = &self.cached_head
+            && let Some(rest) = input.strip_prefix(&cached.bytes[..])
         {
             *input = rest;
-            return Ok(Some((known.bytes.len(), known.response.again(spare))));
+            return Ok(Some((cached.bytes.len(), cached.response.again(spare))));
         }
         let whole = self.reader.read(input).map_err(head::foreign)?;
         let Some(whole) = whole else {
@@ -244,11 +245,11 @@ impl Client {
         let bytes = self.reader.bytes(whole);
         let response = head::read_response(bytes, spare)?;
         let length = bytes.len();
-        if length <= LONGEST_KNOWN {
-            let known = self.known.get_or_insert_with(Known::default);
-            known.bytes.clear();
-            known.bytes.extend_from_slice(bytes);
-            known.response = response.again(std::mem::take(&mut known.response.head.fields));
+        if length <= MAX_CACHED {
+            let cached = self.cached_head.get_or_insert_with(CachedHead::default);
+            cached.bytes.clear();
+            cached.bytes.extend_from_slice(bytes);
+            cached.response = response.again(std::mem::take(&mut cached.response.head.fields));
         }
         self.reader.restart();
         Ok(Some((length, response)))

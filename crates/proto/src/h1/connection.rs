@@ -68,7 +68,7 @@ impl HeadReader {
     }
 }
 
-/// Room kept for a head that arrives in pieces.
+/// Capacity kept for a head that arrives in pieces.
 const KEEP: usize = 4 * 1024;
 
 /// The peer broke `rule`; that is the end of the connection.

@@ -3,17 +3,18 @@
 
 mod buffers;
 mod exchange;
-mod known;
+mod header_cache;
 mod life;
 
 use super::body::{self, Incoming};
 use super::connection::{HeadReader, trace_closed, violation};
 use super::head::{self, Request};
 use super::settings::{Expect, KeepAlive, ServerSettings};
-use crate::connection::{Connection, ConnectionState, Event, Fin, ServerConnection, StreamId};
+use crate::connection::{Connection, ConnectionState, Event, Fin, ServerConnection};
 use crate::error::{Error, Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead};
 use crate::schedule::Priority;
+use crate::stream_id::StreamId;
 pub use buffers::BufferPool;
 use buffers::Buffers;
 use bytes::Bytes;
@@ -224,7 +225,7 @@ impl Server {
         let (scheme, limits) = (self.settings.scheme, self.settings.limits);
         let buffers = self.buffers.get_or_insert_with(Box::default);
         if self.reader.is_empty()
-            && let Some(read) = buffers.known.read(input, (scheme, limits), &mut buffers.head)
+            && let Some(read) = buffers.cache.read(input, &mut buffers.head, scheme, limits)
         {
             return Ok(Some(read));
         }
@@ -232,7 +233,7 @@ impl Server {
         let bytes = self.reader.bytes(whole);
         let request = head::read_request(bytes, scheme, std::mem::take(&mut buffers.head));
         if let Ok(request) = &request {
-            buffers.known.keep(bytes, limits, request);
+            buffers.cache.keep(bytes, limits, request);
         }
         let length = bytes.len();
         self.reader.restart();

@@ -8,9 +8,10 @@ mod server;
 mod smuggling;
 
 use super::*;
-use crate::connection::{Connection, Event, Fin, StreamId};
+use crate::connection::{Connection, Event, Fin};
 use crate::error::Error;
 use crate::message::{RequestHead, ResponseHead, Status};
+use crate::stream_id::StreamId;
 use endpoint::SendBuf;
 use std::time::Duration;
 use trace::Tracer;

@@ -19,7 +19,7 @@ use crate::multiplex::state::{State, Step};
 use crate::multiplex::status::{Gone, Role, StreamStatus};
 use crate::multiplex::stream::Opener;
 use crate::multiplex::timers::Timer;
-use crate::schedule::Priority;
+use crate::schedule::{Priority, PriorityField};
 use wire::Fields;
 use wire::h2::{
     ErrorCode, FLAG_END_HEADERS, FLAG_END_STREAM, Frame, FrameHeader, FrameKind, HEADER_LENGTH,
@@ -251,6 +251,10 @@ impl Framing for Http2 {
         let header = FrameHeader { length: 0, kind, flags: 0, stream: parent };
         let prefix = &promised.to_be_bytes();
         Self::put_block(out, most, First { header, prefix }, block.bytes);
+    }
+
+    fn priority_field(fields: &Fields) -> Option<PriorityField> {
+        priority::of_fields(fields)
     }
 
     fn put_priority(&mut self, out: &mut FrameWriter<'_>, of: Prioritised, priority: Priority) {

@@ -8,6 +8,7 @@ use super::priority;
 use crate::connection::Fin;
 use crate::message::{Method, RequestHead, ResponseHead, Status};
 use crate::multiplex::framing::{Rule, rule};
+use crate::multiplex::send_order::OpeningPriority;
 use crate::multiplex::session::{Admission, Over, Received, Session};
 use crate::multiplex::state::State;
 use crate::multiplex::status::{Gone, Role, StreamStatus};
@@ -261,11 +262,9 @@ impl Session<Http2> {
     #[inline]
     fn on_request(&mut self, headers: Headers, read: Received<RequestHead>) -> Result<(), Over> {
         let Headers { id, fin, dependency } = headers;
-        // The field is a later word than HEADERS' own (RFC 9218 §5).
-        let priority = match (read.head.fields.find(b"priority"), dependency) {
-            (Some(value), _) => priority::from_field(value),
-            (None, Some(dependency)) => priority::from_dependency(dependency),
-            (None, None) => Priority::Unset,
+        let priority = OpeningPriority {
+            frame: dependency.map_or(Priority::Unset, priority::from_dependency),
+            field: priority::of_fields(&read.head.fields),
         };
         self.receive_request(id, fin, read, priority)
     }

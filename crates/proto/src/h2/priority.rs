@@ -1,7 +1,8 @@
 //! Priorities between the wire's words and the scheduler's.
 
-use crate::connection::StreamId;
 use crate::schedule::{Exclusive, Incremental, Priority, PriorityField};
+use crate::stream_id::StreamId;
+use wire::Fields;
 use wire::h2::Dependency;
 
 /// A place in the tree.
@@ -24,6 +25,16 @@ pub(super) fn to_dependency(
         exclusive: exclusive == Exclusive::Sole,
         weight: u8::try_from(weight.checked_sub(1)?).ok()?,
     })
+}
+
+/// The `priority` field of a head (RFC 9218 §5). Several lines are one list (RFC 9110 §5.3).
+pub(super) fn of_fields(fields: &Fields) -> Option<PriorityField> {
+    let mut lines = fields.iter().filter(|field| field.name.eq_ignore_ascii_case(b"priority"));
+    let first = lines.next()?.value;
+    let Some(second) = lines.next() else { return Some(PriorityField::parse(first)) };
+    let rest = lines.map(|field| field.value);
+    let all: Vec<&[u8]> = [first, second.value].into_iter().chain(rest).collect();
+    Some(PriorityField::parse(&all.join(&b", "[..])))
 }
 
 /// Reads a Priority field's value (RFC 9218 §4).

@@ -12,7 +12,7 @@ use crate::multiplex::stream::Opener;
 use crate::multiplex::timers::Timer;
 use wire::h2::{
     Dependency, ErrorCode, FLAG_ACK, FLAG_END_STREAM, FLAG_PADDED, Frame, FrameError, FrameHeader,
-    FrameKind, Reach, SettingId, SettingsList,
+    FrameKind, Reach, Setting, SettingId, SettingsList,
 };
 
 impl Session<Http2> {
@@ -165,8 +165,8 @@ impl Session<Http2> {
 
     fn on_settings(&mut self, list: SettingsList<'_>) -> Result<(), Over> {
         self.count_reply()?;
-        if !self.framing().greeted {
-            self.framing_mut().greeted = true;
+        let is_first = !std::mem::replace(&mut self.framing_mut().greeted, true);
+        if is_first {
             // RFC 9113 §6.5.2: without a word, there is no limit.
             self.framing_mut().peer.max_concurrent_streams = u32::MAX;
             self.log().connection_ready("h2");
@@ -179,6 +179,12 @@ impl Session<Http2> {
             && list.iter().any(|s| s.id == SettingId::ENABLE_PUSH && s.value == 1)
         {
             return Err(self.fail(protocol("RFC 9113 §6.5.2: a server cannot enable push")));
+        }
+        // RFC 9218 §2.1: the value cannot change after the first SETTINGS.
+        let rules_out =
+            |setting: Setting| setting.id == SettingId::NO_RFC7540_PRIORITIES && setting.value == 1;
+        if is_first && list.iter().any(rules_out) {
+            self.rule_out_dependencies();
         }
         let Http2 { settings, peer, codec, .. } = self.framing_mut();
         let table = peer.header_table_size.min(settings.encoder_table_size);

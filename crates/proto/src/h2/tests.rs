@@ -3,6 +3,7 @@
 mod exchange;
 mod flood;
 mod pair;
+mod priorities;
 mod rules;
 mod times;
 

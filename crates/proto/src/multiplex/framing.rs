@@ -5,11 +5,12 @@ use super::outbox::FrameWriter;
 use super::session::{DataFrame, Over, Session};
 use super::state::{State, Step};
 use super::status::{Role, StreamStatus};
-use crate::connection::{Fin, StreamId};
+use crate::connection::Fin;
 use crate::error::{Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead};
 use crate::multiplex::streams::Opener;
-use crate::schedule::Priority;
+use crate::schedule::{Priority, PriorityField};
+use crate::stream_id::StreamId;
 use std::fmt::Debug;
 use std::time::Duration;
 use wire::Fields;
@@ -43,6 +44,11 @@ pub(crate) trait Framing: Debug + Sized + 'static {
 
     /// What a client sends before its first frame, and the rule that a server holds it to.
     fn preface() -> Option<(&'static [u8], Rule<Self::ConnectionCode>)>;
+
+    /// The `priority` field of a response; None for a protocol that has no such field (RFC 9218 §8).
+    fn priority_field(_fields: &Fields) -> Option<PriorityField> {
+        None
+    }
 
     /// Queues what opens the connection: preface and settings.
     fn greet(session: &mut Session<Self>);

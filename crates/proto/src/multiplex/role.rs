@@ -13,7 +13,7 @@ macro_rules! impl_roles {
                 now: unit::Instant,
                 head: &crate::message::RequestHead,
                 fin: crate::connection::Fin,
-            ) -> Result<crate::connection::StreamId, crate::error::Refused> {
+            ) -> Result<crate::stream_id::StreamId, crate::error::Refused> {
                 self.session.request(now, head, fin)
             }
 
@@ -30,7 +30,7 @@ macro_rules! impl_roles {
         impl crate::connection::ServerConnection for Server {
             fn inform(
                 &mut self,
-                stream: crate::connection::StreamId,
+                stream: crate::stream_id::StreamId,
                 head: &crate::message::ResponseHead,
             ) -> Result<(), crate::error::Misuse> {
                 self.session.inform(stream, head)
@@ -38,7 +38,7 @@ macro_rules! impl_roles {
 
             fn respond(
                 &mut self,
-                stream: crate::connection::StreamId,
+                stream: crate::stream_id::StreamId,
                 head: &crate::message::ResponseHead,
                 fin: crate::connection::Fin,
             ) -> Result<(), crate::error::Misuse> {
@@ -47,9 +47,9 @@ macro_rules! impl_roles {
 
             fn promise(
                 &mut self,
-                parent: crate::connection::StreamId,
+                parent: crate::stream_id::StreamId,
                 head: &crate::message::RequestHead,
-            ) -> Result<crate::connection::StreamId, crate::error::Refused> {
+            ) -> Result<crate::stream_id::StreamId, crate::error::Refused> {
                 self.session.promise(parent, head)
             }
 
@@ -114,13 +114,13 @@ macro_rules! impl_connection {
                 self.session.wants_transmit()
             }
 
-            fn consume(&mut self, stream: crate::connection::StreamId, bytes: usize) {
+            fn consume(&mut self, stream: crate::stream_id::StreamId, bytes: usize) {
                 self.session.consume(stream, bytes);
             }
 
             fn send(
                 &mut self,
-                stream: crate::connection::StreamId,
+                stream: crate::stream_id::StreamId,
                 data: bytes::Bytes,
                 fin: crate::connection::Fin,
             ) -> Result<(), crate::error::Misuse> {
@@ -129,23 +129,23 @@ macro_rules! impl_connection {
 
             fn send_trailers(
                 &mut self,
-                stream: crate::connection::StreamId,
+                stream: crate::stream_id::StreamId,
                 fields: &wire::Fields,
             ) -> Result<(), crate::error::Misuse> {
                 self.session.send_trailers(stream, fields)
             }
 
-            fn unsent(&self, stream: crate::connection::StreamId) -> usize {
+            fn unsent(&self, stream: crate::stream_id::StreamId) -> usize {
                 self.session.unsent(stream)
             }
 
-            fn reset(&mut self, now: unit::Instant, stream: crate::connection::StreamId) {
+            fn reset(&mut self, now: unit::Instant, stream: crate::stream_id::StreamId) {
                 self.session.reset(now, stream);
             }
 
             fn prioritise(
                 &mut self,
-                stream: crate::connection::StreamId,
+                stream: crate::stream_id::StreamId,
                 priority: crate::schedule::Priority,
             ) {
                 self.session.prioritise(stream, priority);

@@ -4,12 +4,24 @@
 //! | source of a priority | method |
 //! |---|---|
 //! | the frame that opens a stream: HEADERS' dependency (RFC 7540 §5.3), the `priority` request field (RFC 9218 §5), SPDY's level | [`SendOrder::open`] |
+//! | a promise of ours, which depends on the stream that it belongs to (RFC 7540 §5.3.5) | [`SendOrder::open_promised`] |
 //! | PRIORITY (RFC 7540 §6.3), PRIORITY_UPDATE (RFC 9218 §7.1), the application's own `prioritise` | [`SendOrder::change`] |
 //! | PRIORITY_UPDATE for a stream that is not open yet | [`SendOrder::keep_early`], then `open` |
+//! | the `priority` response field (RFC 9218 §8) | [`SendOrder::merge_response`] |
+//! | SETTINGS_NO_RFC7540_PRIORITIES (RFC 9218 §2.1) | [`SendOrder::rule_out_dependencies`] |
 
-use crate::connection::StreamId;
-use crate::schedule::{Priority, Scheduler};
+use crate::schedule::{Priority, PriorityField, Scheduler};
+use crate::stream_id::StreamId;
 use std::collections::VecDeque;
+
+/// What the frame that opens a stream says of its priority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct OpeningPriority {
+    /// By the frame itself: a dependency or a level.
+    pub(crate) frame: Priority,
+    /// By its `priority` field.
+    pub(crate) field: Option<PriorityField>,
+}
 
 #[derive(Debug)]
 pub(crate) struct SendOrder {
@@ -25,12 +37,29 @@ impl SendOrder {
         Self { scheduler, ready: 0, early: VecDeque::new() }
     }
 
-    /// A stream opens. What was kept for it goes before what its own frame says: it is the later word
-    /// (RFC 9218 §7).
-    pub(crate) fn open(&mut self, id: u32, said: Priority) {
+    /// A stream opens. A PRIORITY_UPDATE that came early goes before the `priority` field (RFC 9218 §7).
+    pub(crate) fn open(&mut self, id: u32, said: OpeningPriority) {
+        self.scheduler.insert(name(id), said.frame);
         let early = self.early.iter().position(|&(other, _)| other == id);
-        let kept = early.and_then(|at| self.early.remove(at));
-        self.scheduler.insert(name(id), kept.map_or(said, |(_, priority)| priority));
+        let early = early.and_then(|at| self.early.remove(at)).map(|(_, priority)| priority);
+        if let Some(urgency) = early.or(said.field.map(PriorityField::priority)) {
+            self.scheduler.reprioritise(name(id), urgency);
+        }
+    }
+
+    /// A promise of ours opens a stream.
+    pub(crate) fn open_promised(&mut self, id: u32, parent: u32) {
+        self.scheduler.insert_promised(name(id), name(parent));
+    }
+
+    /// The response on a stream carries a `priority` field.
+    pub(crate) fn merge_response(&mut self, id: u32, field: PriorityField) {
+        self.scheduler.merge_response(name(id), field);
+    }
+
+    /// The peer has said that its dependencies mean nothing.
+    pub(crate) fn rule_out_dependencies(&mut self) {
+        self.scheduler.peer_sends_no_dependencies();
     }
 
     /// A stream's priority changes. The stream may be idle or gone: streams group others (RFC 7540

@@ -22,8 +22,8 @@ use super::rfc9218::Rfc9218;
 use super::round_robin::RoundRobin;
 use super::spdy_levels::SpdyLevels;
 use super::{Priority, PriorityField, Scheduler};
-use crate::connection::StreamId;
 use crate::id_map::IdMap;
+use crate::stream_id::StreamId;
 
 /// Chooses among the other policies. An operation costs what it costs in the policy chosen; a stream
 /// with signals of both kinds is opened and closed twice. A peer without signals costs a stream one entry in a
@@ -157,6 +157,17 @@ impl Scheduler for Auto {
         self.active().insert(stream, priority);
         if let Some(kept) = self.kept() {
             kept.insert(stream, priority);
+        }
+    }
+
+    fn insert_promised(&mut self, stream: StreamId, parent: StreamId) {
+        // Not a signal of the peer's: it does not choose the policy.
+        if self.decides == Decides::Turns {
+            self.open.insert(stream, ());
+        }
+        self.active().insert_promised(stream, parent);
+        if let Some(kept) = self.kept() {
+            kept.insert(stream, Priority::Unset);
         }
     }
 

@@ -17,7 +17,7 @@ mod shape;
 use super::fair_queue::{FairQueue, Members};
 use super::slots::{Slot, Slots};
 use super::{Exclusive, Priority, Scheduler};
-use crate::connection::StreamId;
+use crate::stream_id::StreamId;
 use std::collections::VecDeque;
 
 /// Streams and how they depend on each other.
@@ -126,6 +126,11 @@ impl Scheduler for DependencyTree {
         self.follow(slot, priority);
     }
 
+    fn insert_promised(&mut self, stream: StreamId, parent: StreamId) {
+        let (weight, exclusive) = (16, Exclusive::Shared);
+        self.insert(stream, Priority::Dependency { parent, weight, exclusive });
+    }
+
     fn reprioritise(&mut self, stream: StreamId, priority: Priority) {
         if !matches!(priority, Priority::Dependency { .. }) {
             return;
@@ -207,8 +212,8 @@ impl DependencyTree {
         }
         let weight = u32::from(weight.clamp(1, 256)) * FRACTIONS;
         match self.find_parent(parent) {
-            Some(parent) => self.depend(slot, parent, (weight, exclusive)),
-            None => self.depend(slot, self.root, (DEFAULT_WEIGHT, Exclusive::Shared)),
+            Some(parent) => self.depend(slot, parent, weight, exclusive),
+            None => self.depend(slot, self.root, DEFAULT_WEIGHT, Exclusive::Shared),
         }
     }
 

@@ -8,7 +8,7 @@
 use super::heap::{Heap, Positions};
 use super::slots::Slots;
 use super::{Priority, Scheduler};
-use crate::connection::StreamId;
+use crate::stream_id::StreamId;
 
 /// Streams in order of opening. An operation takes logarithmic time; `next` and `sent` constant time.
 #[derive(Debug, Default)]

@@ -100,8 +100,8 @@ impl<K: Ord + Copy> Heap<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::StreamId;
     use crate::schedule::slots::Slots;
+    use crate::stream_id::StreamId;
     use std::collections::BTreeSet;
 
     #[test]

@@ -84,8 +84,8 @@ pub struct UnknownPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::StreamId;
     use crate::schedule::Priority;
+    use crate::stream_id::StreamId;
 
     #[test]
     fn every_policy_has_a_name_and_a_scheduler_that_serves_the_only_stream() {

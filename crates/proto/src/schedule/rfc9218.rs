@@ -16,7 +16,7 @@ use super::fair_queue::{FairQueue, Members};
 use super::heap::{Heap, Positions};
 use super::slots::{Slot, Slots};
 use super::{Incremental, Priority, PriorityField, Scheduler};
-use crate::connection::StreamId;
+use crate::stream_id::StreamId;
 
 /// Eight urgencies. An operation takes logarithmic time; on the only stream of an urgency, constant
 /// time.

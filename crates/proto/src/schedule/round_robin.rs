@@ -1,8 +1,8 @@
 //! Every ready stream in turn, a frame each, whatever its rank.
 
 use super::{Priority, Scheduler};
-use crate::connection::StreamId;
 use crate::id_map::IdMap;
+use crate::stream_id::StreamId;
 
 /// Equal turns for all ready streams. Every operation takes constant time: the ready streams are a
 /// ring whose links stand in a map.

@@ -7,8 +7,8 @@
 
 use super::round_robin::RoundRobin;
 use super::{Priority, Scheduler};
-use crate::connection::StreamId;
 use crate::id_map::IdMap;
+use crate::stream_id::StreamId;
 
 /// Eight rings. Every operation takes constant time.
 #[derive(Debug, Default)]

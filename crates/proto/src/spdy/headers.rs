@@ -6,6 +6,7 @@ use super::head::{HeadReader, Kind, Malformed};
 use crate::connection::Fin;
 use crate::message::{Method, ResponseHead, Status};
 use crate::multiplex::framing::{Rule, rule};
+use crate::multiplex::send_order::OpeningPriority;
 use crate::multiplex::session::{Admission, Over, Session};
 use crate::multiplex::state::State;
 use crate::multiplex::status::{Gone, Role, StreamStatus};
@@ -149,7 +150,11 @@ impl Session<Spdy> {
 
     fn on_request(&mut self, syn: Syn, reader: HeadReader) -> Result<(), Over> {
         match reader.request() {
-            Ok(read) => self.receive_request(syn.id, syn.fin, read, Priority::Level(syn.priority)),
+            Ok(read) => {
+                let frame = Priority::Level(syn.priority);
+                let priority = OpeningPriority { frame, field: None };
+                self.receive_request(syn.id, syn.fin, read, priority)
+            }
             // SPDY §3.2.1: a request without its five names is answered with 400.
             Err(Malformed::Incomplete(rule)) => self.refuse(syn, 400, rule),
             Err(Malformed::Wrong(rule)) => self.malformed(syn.id, rule),

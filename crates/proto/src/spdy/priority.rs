@@ -18,8 +18,8 @@ pub(super) fn to_level(priority: Priority, unset: u8) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::StreamId;
     use crate::schedule::{Exclusive, Incremental};
+    use crate::stream_id::StreamId;
 
     #[test]
     fn every_word_has_a_level() {

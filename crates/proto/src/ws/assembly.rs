@@ -73,7 +73,8 @@ impl Assembly {
         &mut self,
         bytes: &[u8],
         unmask: Option<([u8; 4], usize)>,
-        (inflater, limit): (&mut Option<Inflater>, usize),
+        inflater: &mut Option<Inflater>,
+        limit: usize,
     ) -> Result<(), Broken> {
         let before = self.data.len();
         match (self.coding, inflater, unmask) {
@@ -111,7 +112,8 @@ impl Assembly {
     #[inline]
     pub(super) fn end(
         mut self,
-        (inflater, limit): (&mut Option<Inflater>, usize),
+        inflater: &mut Option<Inflater>,
+        limit: usize,
     ) -> Result<(MessageKind, Vec<u8>), Broken> {
         if let (Coding::Deflate, Some(inflater)) = (self.coding, inflater) {
             let before = self.data.len();

@@ -119,10 +119,15 @@ impl Connection {
             Role::Client { masks } => Some(masks.random()),
             Role::Server => None,
         };
-        let bounds = (settings.fragment, settings.max_pongs);
         Self {
             role,
-            out: Outgoing::new(masks, bounds, settings.writes, tracer.clone()),
+            out: Outgoing::new(
+                masks,
+                settings.fragment,
+                settings.max_pongs,
+                settings.writes,
+                tracer.clone(),
+            ),
             coders: Coders::new(role, agreed.deflate, settings.compression_level),
             settings,
             tracer,
@@ -309,7 +314,7 @@ impl Connection {
                     if bytes.is_empty() && !is_whole {
                         return Ok(None);
                     }
-                    let event = self.read_data(&header, (bytes, offset), is_whole)?;
+                    let event = self.read_data(&header, bytes, offset, is_whole)?;
                     if event.is_some() {
                         return Ok(event);
                     }
@@ -373,20 +378,21 @@ impl Connection {
     fn read_data(
         &mut self,
         header: &FrameHeader,
-        (bytes, offset): (&[u8], u64),
+        bytes: &[u8],
+        offset: u64,
         is_whole: bool,
     ) -> Result<Option<Event>, Broken> {
         let Some(assembly) = &mut self.assembly else { return Ok(None) };
         let limit = self.settings.max_message;
         // The key repeats every four bytes, so only the offset's last two bits matter.
         let unmask = header.mask.map(|key| (key, (offset % 4) as usize));
-        assembly.take(bytes, unmask, (&mut self.coders.inflater, limit))?;
+        assembly.take(bytes, unmask, &mut self.coders.inflater, limit)?;
         if !is_whole {
             return Ok(None);
         }
         self.receiving = Receiving::Header(HeaderReader::default());
         let Some(assembly) = self.assembly.take_if(|_| header.fin) else { return Ok(None) };
-        let (kind, data) = assembly.end((&mut self.coders.inflater, limit))?;
+        let (kind, data) = assembly.end(&mut self.coders.inflater, limit)?;
         Ok(Some(Event::Message { kind, data: data.into() }))
     }
 

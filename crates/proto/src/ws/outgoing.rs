@@ -49,7 +49,8 @@ enum Close {
 impl Outgoing {
     pub(super) fn new(
         masks: Option<Random>,
-        (fragment, max_pongs): (usize, usize),
+        fragment: usize,
+        max_pongs: usize,
         writes: Writes,
         tracer: Tracer,
     ) -> Self {
@@ -127,25 +128,25 @@ impl Outgoing {
             if !self.held.is_empty() {
                 out.put_shared(std::mem::take(&mut self.held));
             } else if let Some(payload) = self.pongs.pop_front() {
-                self.control(now, out, (OpCode::Pong, payload));
+                self.control(now, out, OpCode::Pong, payload);
             } else if let Some(payload) = self.pings.pop_front() {
-                self.control(now, out, (OpCode::Ping, payload));
+                self.control(now, out, OpCode::Ping, payload);
             } else if !self.messages.is_empty() {
                 self.data(now, out);
             } else if let Close::Queued(payload) = &mut self.close {
                 let payload = std::mem::take(payload);
                 self.close = Close::Sent;
-                self.control(now, out, (OpCode::Close, payload));
+                self.control(now, out, OpCode::Close, payload);
             } else {
                 return;
             }
         }
     }
 
-    fn control(&mut self, now: Instant, out: &mut SendBuf, (op_code, payload): (OpCode, Bytes)) {
+    fn control(&mut self, now: Instant, out: &mut SendBuf, op_code: OpCode, payload: Bytes) {
         let length = payload.len() as u64;
         let header = FrameHeader { fin: true, rsv1: false, op_code, mask: None, length };
-        self.put(now, out, (header, payload));
+        self.put(now, out, header, payload);
     }
 
     fn data(&mut self, now: Instant, out: &mut SendBuf) {
@@ -160,15 +161,11 @@ impl Outgoing {
         if fin {
             self.messages.pop_front();
         }
-        self.put(now, out, (FrameHeader { fin, rsv1, op_code, mask: None, length }, payload));
+        let header = FrameHeader { fin, rsv1, op_code, mask: None, length };
+        self.put(now, out, header, payload);
     }
 
-    fn put(
-        &mut self,
-        now: Instant,
-        out: &mut SendBuf,
-        (mut header, payload): (FrameHeader, Bytes),
-    ) {
+    fn put(&mut self, now: Instant, out: &mut SendBuf, mut header: FrameHeader, payload: Bytes) {
         let (frame, length) = (header.op_code.name(), header.length);
         self.tracer.emit(now, || trace::Event::FrameCreated { stream: 0, frame, length });
         let key = self.masks.as_mut().map(|masks| {

@@ -19,7 +19,7 @@ pub enum Role {
 /// How the bytes of a frame leave. A driver that asks again only when it has written what it got writes as often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Writes {
-    /// As many frames as there is room for, together.
+    /// As many frames together as the buffer takes.
     #[default]
     One,
     /// The header first, the payload when asked again: as implementations do that hand both to their socket one

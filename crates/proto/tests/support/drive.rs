@@ -88,10 +88,10 @@ fn transmit<C: Connection>(mut tcp: &TcpStream, connection: &mut C) -> std::io::
 fn read_beside(mut tcp: TcpStream) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
-        let mut room = vec![0; 64 * 1024];
+        let mut buffer = vec![0; 64 * 1024];
         loop {
-            let count = tcp.read(&mut room).unwrap_or(0);
-            if sender.send(room[..count].to_vec()).is_err() || count == 0 {
+            let count = tcp.read(&mut buffer).unwrap_or(0);
+            if sender.send(buffer[..count].to_vec()).is_err() || count == 0 {
                 return;
             }
         }

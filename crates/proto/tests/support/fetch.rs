@@ -81,7 +81,7 @@ impl Fetches {
                 head.fields.push(b"content-length", body.len().to_string().as_bytes());
                 fin = Fin::More;
             }
-            let stream = client.request(now(), &head, fin).expect("there is room");
+            let stream = client.request(now(), &head, fin).expect("a stream is free");
             if let Some(body) = body.clone() {
                 client.send(stream, body.into(), Fin::Last).expect("a body follows");
             }

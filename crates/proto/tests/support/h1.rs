@@ -68,7 +68,7 @@ pub(crate) fn free_address() -> SocketAddr {
 }
 
 /// Wall time for drivers: only differences count.
-#[allow(clippy::disallowed_methods, reason = "a test's driver stands in for the os room")]
+#[allow(clippy::disallowed_methods, reason = "a test's driver stands in for the os crate")]
 fn now() -> Instant {
     static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
     let start = START.get_or_init(std::time::Instant::now);

@@ -10,7 +10,7 @@ fn cell(contender: &str) -> CellId {
 
 fn comparison() -> RunComparison {
     let side = |median| Side { n: 8, failed: 0, median: Some(median) };
-    let ratio = |value: f64| study::result::Ratio(value);
+    let ratio = |value: f64| study::comparison::Ratio(value);
     let change = |contender: &str, value: f64, change| CellChange {
         cell: cell(contender),
         metric: "load_ms".to_owned(),

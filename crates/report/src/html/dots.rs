@@ -9,7 +9,8 @@ use crate::overview::{Group, load, measure, measured_load};
 use crate::scale::{Position, Scale};
 use crate::{Report, command, rows, words};
 use study::deciding_metric;
-use study::record::{Outcome, TrialRecord};
+use study::outcome::Outcome;
+use study::record::TrialRecord;
 use study::result::CellResult;
 
 pub(super) fn dots(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: &str) {

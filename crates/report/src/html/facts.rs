@@ -45,16 +45,16 @@ pub(super) fn not_measured(m: &mut Markup, report: &Report<'_>, groups: &[Group<
 
 /// The value of a setting, or its values with where each held.
 fn values(name: &str, trials: &[&TrialRecord]) -> String {
-    let mut seen: BTreeMap<&str, BTreeSet<Place<'_>>> = BTreeMap::new();
+    let mut seen: BTreeMap<&str, BTreeSet<CellGroup<'_>>> = BTreeMap::new();
     for trial in trials {
         let value = trial.settings.get(name).map_or("not read", String::as_str);
-        seen.entry(value).or_default().insert(Place::of(&trial.plan.cell));
+        seen.entry(value).or_default().insert(CellGroup::of(&trial.plan.cell));
     }
     if seen.len() == 1 {
         return seen.keys().copied().collect();
     }
     // The narrowest name that tells the values apart: contender, link, both; else only the values.
-    let told_by = |of: fn(&Place<'_>) -> String| -> Option<String> {
+    let told_by = |of: fn(&CellGroup<'_>) -> String| -> Option<String> {
         let labels: Vec<(&str, BTreeSet<String>)> =
             seen.iter().map(|(value, places)| (*value, places.iter().map(of).collect())).collect();
         let distinct: BTreeSet<&String> = labels.iter().flat_map(|(_, names)| names).collect();
@@ -70,7 +70,7 @@ fn values(name: &str, trials: &[&TrialRecord]) -> String {
         .unwrap_or_else(|| varying(&seen))
 }
 
-fn varying(seen: &BTreeMap<&str, BTreeSet<Place<'_>>>) -> String {
+fn varying(seen: &BTreeMap<&str, BTreeSet<CellGroup<'_>>>) -> String {
     const SHOWN: usize = 4;
     let first: Vec<&str> = seen.keys().copied().take(SHOWN).collect();
     let more = seen.len().saturating_sub(SHOWN);
@@ -78,14 +78,14 @@ fn varying(seen: &BTreeMap<&str, BTreeSet<Place<'_>>>) -> String {
     format!("varies: {}{rest}", first.join(", "))
 }
 
-/// Where a setting held.
+/// The contender and link of trials that share a setting.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place<'a> {
+struct CellGroup<'a> {
     contender: &'a str,
     link: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> CellGroup<'a> {
     fn of(cell: &'a Cell) -> Self {
         Self { contender: &cell.contender.name, link: &cell.link.name }
     }

@@ -9,7 +9,8 @@ use crate::number::{self, Percent};
 use crate::overview::{Group, load, measure};
 use crate::{Report, words};
 use std::collections::BTreeSet;
-use study::result::{CellResult, Ranked, Verdict};
+use study::comparison::Verdict;
+use study::result::{CellResult, Ranked};
 
 /// As many contenders stand side by side on a wide page; more become a list, a line each.
 const COLUMNS: usize = 5;

@@ -12,7 +12,8 @@ use crate::timing::{self, Phase, Span};
 use crate::{Report, command};
 use std::borrow::Cow;
 use study::deciding_metric;
-use study::record::{TrialRecord, metric};
+use study::metric;
+use study::record::TrialRecord;
 use study::result::CellResult;
 use trace::{FetchOutcome, FetchRecord};
 

@@ -16,7 +16,7 @@ use report::LinkText;
 use simulated::{Run, quick};
 use std::sync::LazyLock;
 use study::experiment::Experiment;
-use study::record::Outcome;
+use study::outcome::Outcome;
 use trace::{FetchOutcome, SpokenProtocol};
 
 /// What every string from outside is replaced by: markup, quotes, a formula, escapes and a reversal of text.

@@ -6,7 +6,7 @@ use report::html;
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::BTreeSet;
 use study::experiment::{Dependencies, HarWorkload, Think, Workload};
-use study::record::Outcome;
+use study::outcome::Outcome;
 
 pub(crate) fn parse(page: &str) -> Document<'_> {
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };

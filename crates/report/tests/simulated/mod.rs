@@ -6,11 +6,12 @@ use std::sync::LazyLock;
 use std::time::Duration;
 use study::audit::{Audit, AuditFigure};
 use study::experiment::{Contender, Experiment, Tls, Transport, Workload, builtin};
+use study::outcome::Outcome;
 use study::plan::{Surroundings, TrialPlan, trials};
-use study::reconcile::{LinkFacts, Testimony, reconcile};
+use study::reconcile::{LinkFacts, TrialLogs, reconcile};
 use study::record::{
-    CpuUse, DirectionCounters, HostFacts, LinkCounters, Outcome, ROWS_SCHEMA, RunHeader,
-    TrialRecord, without_figures,
+    CpuUse, DirectionCounters, HostFacts, LinkCounters, ROWS_SCHEMA, RunHeader, TrialRecord,
+    without_figures,
 };
 use study::result::RunResult;
 use trace::{
@@ -306,7 +307,7 @@ impl Load<'_> {
             down: BitRate::new((self.link.bytes_a_ms * 8000.0) as u64),
             up: None,
         };
-        let finding = reconcile(&Testimony {
+        let finding = reconcile(&TrialLogs {
             fetches: &self.fetches,
             connections: &connections,
             packets: None,

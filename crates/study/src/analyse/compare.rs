@@ -3,11 +3,13 @@
 use super::families::{self, Joint, Looked, Table, even_error, joints};
 use super::{Rows, deciding_metric, too_many};
 use crate::blocks::Audited;
+use crate::comparison::Verdict;
 use crate::experiment::{Contender, Experiment, LinkChoice, Stopping, Workload, WorkloadKind};
 use crate::family::{FamilyKind, FamilySizes};
+use crate::outcome::Outcome;
 use crate::published::{self, Difference, Ours, Published, Question};
-use crate::record::{Outcome, RunHeader, TrialRecord};
-use crate::result::{CellResult, Family, Pair, Ranked, Verdict, Verdicts};
+use crate::record::{RunHeader, TrialRecord};
+use crate::result::{CellResult, Family, Pair, Ranked, Verdicts};
 use crate::stats::{
     CONFIDENCE, Detectable, Level, Look, SignedRank, WalshAverages, fisher, looks, one_look,
 };
@@ -51,7 +53,7 @@ pub fn is_settled(header: &RunHeader, records: &[TrialRecord], workload: &str, l
     let experiment = &header.experiment;
     let rows = Rows::of(records);
     let mut judge = Judge::default();
-    let is_here = |joint: &Joint<'_>| joint.pairs[0].place() == (workload, link);
+    let is_here = |joint: &Joint<'_>| joint.pairs[0].workload_and_link() == (workload, link);
     let mut here = joints(experiment).into_iter().flatten().filter(is_here);
     here.all(|joint| {
         joint.pairs.iter().zip(joint.looked(&rows)).all(|(versus, looked)| {
@@ -136,7 +138,7 @@ const UNEQUAL: f64 = 0.05;
 
 impl Versus<'_> {
     /// The names of its workload and link.
-    pub(super) fn place(&self) -> (&str, &str) {
+    pub(super) fn workload_and_link(&self) -> (&str, &str) {
         (&self.workload.name, &self.link.name)
     }
 
@@ -204,8 +206,8 @@ impl Versus<'_> {
         };
         let (a, b) = (scores(self.a), scores(self.b));
         let both = || a.iter().filter_map(|(block, a)| Some(((*a), (*b.get(block)?))));
-        let spoilt = both().filter(|(a, b)| a.is_none() || b.is_none()).count();
-        Paired::of(both().filter_map(|(a, b)| a.zip(b))).with_spoilt(spoilt)
+        let invalid = both().filter(|(a, b)| a.is_none() || b.is_none()).count();
+        Paired::of(both().filter_map(|(a, b)| a.zip(b))).with_invalid(invalid)
     }
 
     /// The looks that the rows have come to, each with an interval of its share of `error`.
@@ -332,8 +334,8 @@ fn one_verdict(experiment: &Experiment, table: Table<'_>, cells: &[CellResult]) 
             _ => None,
         })
         .collect();
-    let place = |ranked: &Ranked| ranked.comparison.ratio.map_or(f64::INFINITY, |ratio| ratio.0);
-    ranking.sort_by(|a, b| place(a).total_cmp(&place(b)));
+    let ratio = |ranked: &Ranked| ranked.comparison.ratio.map_or(f64::INFINITY, |ratio| ratio.0);
+    ranking.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
     let pair = |(versus, finding): &(Versus<'_>, Finding)| Pair {
         a: versus.a.name.clone(),
         b: versus.b.name.clone(),

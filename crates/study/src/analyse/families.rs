@@ -3,9 +3,10 @@
 
 use super::Rows;
 use super::compare::{Judge, Versus, compared, planned_looks};
+use crate::comparison::Verdict;
 use crate::experiment::{Experiment, Stopping};
 use crate::family::FamilyKind;
-use crate::result::{TableFamily, Verdict};
+use crate::result::TableFamily;
 use crate::stats::{CONFIDENCE, Level, holm, spend, weighted_holm, weights};
 use crate::verdict::{Finding, Paired, Rule, Stage};
 
@@ -49,7 +50,7 @@ pub(super) fn tables<'e>(experiment: &'e Experiment, rows: &Rows<'_>) -> Vec<Tab
 /// The families of each table.
 pub(super) fn joints(experiment: &Experiment) -> Vec<Vec<Joint<'_>>> {
     let compared = compared(experiment);
-    let tables = compared.chunk_by(|a, b| a.place() == b.place());
+    let tables = compared.chunk_by(|a, b| a.workload_and_link() == b.workload_and_link());
     tables.map(|pairs| of_table(experiment, pairs)).collect()
 }
 

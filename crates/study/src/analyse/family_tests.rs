@@ -3,9 +3,9 @@
 use super::families::{Table, tables};
 use super::tests::{header, measured, quick, verdict_on};
 use super::{Rows, analyse};
+use crate::comparison::Verdict;
 use crate::experiment::{Experiment, LinkChoice};
 use crate::family::FamilyKind;
-use crate::result::Verdict;
 use crate::verdict::Finding;
 
 /// Seven contenders, `a` the baseline, over as many links as tables are wanted, eight blocks on each.
@@ -39,8 +39,8 @@ fn simulated<T>(truth: Truth, skewed: bool, count: usize, of: impl Fn(&[Table<'_
     of(&tables(&experiment, &Rows::of(&rows)))
 }
 
-fn wrong(truth: Truth, (a, b): (&str, &str), finding: &Finding) -> bool {
-    let effect = truth(a) - truth(b);
+fn wrong(truth: Truth, pair: (&str, &str), finding: &Finding) -> bool {
+    let effect = truth(pair.0) - truth(pair.1);
     match finding.verdict() {
         Verdict::Faster => effect >= 0.0,
         Verdict::Slower => effect <= 0.0,

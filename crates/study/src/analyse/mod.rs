@@ -16,9 +16,11 @@ use crate::calendar::rfc3339;
 use crate::experiment::{
     Contender, Experiment, LinkChoice, Pattern, Transport, Workload, WorkloadKind,
 };
+use crate::metric;
+use crate::outcome::Outcome;
 use crate::plan::CellId;
 use crate::reconcile::weakest;
-use crate::record::{Outcome, RunHeader, TrialRecord, metric};
+use crate::record::{RunHeader, TrialRecord};
 use crate::result::{
     CellResult, Failure, LinkResult, MedianTrial, RESULT_SCHEMA, RunResult, TrialCounts,
 };
@@ -195,8 +197,7 @@ fn cells(experiment: &Experiment, rows: &Rows<'_>) -> Vec<CellResult> {
     cells
 }
 
-/// Why a cell has no figures: where the audit refuses every other trial, those that it let pass are not like those
-/// that it did not, and nobody knows in what.
+/// Why a cell has no figures: where half of its trials are invalid, the valid ones are a selection whose bias is unknown.
 fn too_many(audited: Audited) -> Option<String> {
     let Audited { trials, invalid } = audited;
     (2 * invalid >= trials && invalid >= FEWEST_REFUSED)

@@ -3,8 +3,9 @@
 
 use super::Rows;
 use super::compare::{alone, score};
+use crate::comparison::{Ratio, Verdict};
 use crate::experiment::{Experiment, LinkChoice, Workload};
-use crate::result::{Ratio, SameAgainstSame, SamePlace, Verdict};
+use crate::result::{SameAgainstSame, SamePlace};
 use crate::stats::{CONFIDENCE, Detectable, SignedRank, binomial_cdf, clopper_pearson, median};
 use crate::verdict::{Finding, Paired, Score};
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ pub(super) fn same(experiment: &Experiment, rows: &Rows<'_>) -> Option<SameAgain
                 each.collect::<BTreeMap<u32, Score>>()
             });
             let found = findings(&scores, blocks, experiment.margin, &mut detectable);
-            places.push(place(workload, link, &found));
+            places.push(result_at(workload, link, &found));
             all.extend(found);
         }
     }
@@ -66,7 +67,7 @@ fn findings(
     (0..last / blocks).filter_map(|index| handful(index * blocks)).collect()
 }
 
-fn place(workload: &Workload, link: &LinkChoice, found: &[Finding]) -> SamePlace {
+fn result_at(workload: &Workload, link: &LinkChoice, found: &[Finding]) -> SamePlace {
     let detectable: Vec<f64> =
         found.iter().filter_map(Finding::detectable).map(|ratio| ratio.0).collect();
     SamePlace {

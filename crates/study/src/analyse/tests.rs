@@ -1,8 +1,9 @@
 use super::*;
+use crate::comparison::Verdict;
 use crate::experiment::builtin;
 use crate::plan::{Surroundings, TrialPlan, trials};
 use crate::record::{HostFacts, ROWS_SCHEMA, without_figures};
-use crate::result::{Verdict, Verdicts, result_schema};
+use crate::result::{Verdicts, result_schema};
 use crate::schema_file;
 use unit::Random;
 

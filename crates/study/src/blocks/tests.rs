@@ -39,13 +39,13 @@ fn without_rows_everything_is_to_run_in_its_order() {
 #[test]
 fn a_spoilt_block_runs_again_as_a_whole_and_last() {
     let plan = plan();
-    let spoilt = block(&plan, 0);
+    let lost = block(&plan, 0);
     let mut rows: Vec<_> = plan.iter().take(plan.len() - 1).map(measured).collect();
-    let place = rows.iter().position(|row| row.plan.key == spoilt[1].key).unwrap();
-    rows[place] = invalid(&spoilt[1]);
+    let place = rows.iter().position(|row| row.plan.key == lost[1].key).unwrap();
+    rows[place] = invalid(&lost[1]);
     let left = outstanding(&plan, &rows);
     assert_eq!(left[0], plan[plan.len() - 1]);
-    let again: Vec<_> = spoilt.iter().map(TrialPlan::again).collect();
+    let again: Vec<_> = lost.iter().map(TrialPlan::again).collect();
     assert_eq!(left[1..], again);
     // Begun and interrupted: what is left of the attempt.
     rows.push(measured(&again[0]));

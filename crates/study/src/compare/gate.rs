@@ -2,8 +2,8 @@
 //! is broken only where the whole interval lies beyond it; what noise could explain, and a tie, break none.
 
 use super::{CellChange, Change};
+use crate::comparison::Ratio;
 use crate::plan::CellId;
-use crate::result::Ratio;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;

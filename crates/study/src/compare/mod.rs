@@ -12,9 +12,10 @@ pub use gate::{Gate, GateError, GateOutcome, GateResult};
 
 use crate::analyse::deciding_metric;
 use crate::blocks::counted;
+use crate::comparison::Ratio;
+use crate::outcome::Outcome;
 use crate::plan::{Cell, CellId};
-use crate::record::{Outcome, RunHeader, TrialRecord};
-use crate::result::Ratio;
+use crate::record::{RunHeader, TrialRecord};
 use crate::stats::{CONFIDENCE, Interval, RankSum, Shift, median};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

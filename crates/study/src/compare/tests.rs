@@ -1,7 +1,8 @@
 use super::*;
 use crate::experiment::{Experiment, builtin};
+use crate::metric;
 use crate::plan::{Surroundings, trials};
-use crate::record::{HostFacts, ROWS_SCHEMA, metric, without_figures};
+use crate::record::{HostFacts, ROWS_SCHEMA, without_figures};
 use crate::schema_file;
 use unit::Seed;
 

@@ -1,5 +1,5 @@
-//! A contender: one transport with its security and settings, every default already filled in, so that a
-//! row says what ran and not what was left unsaid.
+//! A contender: one transport with its security and settings, every default filled in, so that a row
+//! says all that ran.
 
 use super::quantity::size;
 use super::side::Side;
@@ -29,7 +29,7 @@ pub struct Contender {
     pub settings: Settings,
 }
 
-/// Somebody else's client, behind the subject contract.
+/// A foreign client, run through the subject contract.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientSubject {
     /// The name that its declaration gives it.

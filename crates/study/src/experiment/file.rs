@@ -5,7 +5,7 @@ use super::download::Processes;
 use super::fast::Fast;
 use super::quantity::{SizeField, SpanField};
 use super::stopping::Stopping;
-use crate::published::Source;
+use crate::experiment::Source;
 use schemars::JsonSchema;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{self, IntoDeserializer};

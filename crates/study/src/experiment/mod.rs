@@ -14,6 +14,7 @@ mod overrides;
 pub(crate) mod quantity;
 mod read;
 mod side;
+mod source;
 mod stopping;
 #[cfg(test)]
 mod tests;
@@ -31,10 +32,10 @@ pub use fast::Fast;
 pub use known::{KNOWN_CONTENDERS, KnownContender};
 pub use overrides::{Extent, OverrideError, Overrides};
 pub use side::Side;
+pub use source::Source;
 pub use stopping::Stopping;
 pub use workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload, WorkloadKind};
 
-use crate::published::Source;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;

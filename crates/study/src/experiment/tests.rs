@@ -23,7 +23,7 @@ fn fault(from: &str, to: &str) -> ExperimentError {
     SMALL.replacen(from, to, 1).parse::<Experiment>().unwrap_err()
 }
 
-fn place(error: &ExperimentError) -> (usize, usize) {
+fn position(error: &ExperimentError) -> (usize, usize) {
     (error.line, error.column)
 }
 
@@ -191,20 +191,20 @@ fn quick_runs_over_a_recorded_page_of_ones_own() {
 #[test]
 fn an_unknown_field_is_pointed_at_with_the_nearest_name() {
     let error = fault("images", "imges");
-    assert_eq!((place(&error), error.suggestion.as_deref()), ((10, 1), Some("images")));
+    assert_eq!((position(&error), error.suggestion.as_deref()), ((10, 1), Some("images")));
     assert!(error.message.starts_with("unknown field `imges`"), "{error}");
 }
 
 #[test]
 fn an_unknown_transport_is_pointed_at_with_the_nearest_name() {
     let error = fault("\"http/1.1\"", "\"http1.1\"");
-    assert_eq!((place(&error), error.suggestion.as_deref()), ((7, 13), Some("http/1.1")));
+    assert_eq!((position(&error), error.suggestion.as_deref()), ((7, 13), Some("http/1.1")));
 }
 
 #[test]
 fn an_unknown_baseline_is_pointed_at_with_the_nearest_name() {
     let error = fault("baseline = \"h1\"", "baseline = \"h11\"");
-    assert_eq!((place(&error), error.suggestion.as_deref()), ((4, 12), Some("h1")));
+    assert_eq!((position(&error), error.suggestion.as_deref()), ((4, 12), Some("h1")));
     assert_eq!(
         error.to_string(),
         "line 4, column 12: no contender is called `h11`, expected one of `h1`; did you mean `h1`?"
@@ -229,7 +229,7 @@ fn values_out_of_range_are_pointed_at() {
     ];
     for (from, to, expected) in cases {
         let error = fault(from, to);
-        assert_eq!(place(&error), expected, "{to}: {error}");
+        assert_eq!(position(&error), expected, "{to}: {error}");
     }
 }
 
@@ -249,7 +249,7 @@ fn broken_toml_is_pointed_at() {
 
 #[test]
 fn columns_count_characters() {
-    assert_eq!(place(&fault("title = \"t\"", "title = \"é\" x")), (2, 13));
+    assert_eq!(position(&fault("title = \"t\"", "title = \"é\" x")), (2, 13));
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn http3_is_over_tls_13_and_nothing_else() {
     for tls in ["none", "1.2"] {
         let error = fault("\"http/1.1\"", &format!("\"h3\"\ntls = \"{tls}\""));
         assert!(error.message.starts_with("`h3` is over QUIC"), "{error}");
-        assert_eq!(place(&error), (7, 13));
+        assert_eq!(position(&error), (7, 13));
     }
 }
 

@@ -72,12 +72,12 @@ pub struct LoadResult {
 /// How a load was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadSetting {
-    /// `closed` or `open`.
-    pub pace: String,
+    /// What makes requests: the answers before them, or a clock.
+    pub pace: LoopKind,
     /// Open loop: the rates, as they can be given.
     pub rates: Vec<String>,
-    /// Open loop: `even` or `poisson`.
-    pub spacing: Option<String>,
+    /// Open loop: how requests are spread over time.
+    pub spacing: Option<SpacingKind>,
     /// Where random choices came from.
     pub seed: u64,
     /// Connections.
@@ -90,6 +90,36 @@ pub struct LoadSetting {
     pub warm_up_seconds: f64,
     /// Seconds after which a request is given up.
     pub timeout_seconds: f64,
+}
+
+/// What makes the next request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LoopKind {
+    /// The answer to an earlier one.
+    Closed,
+    /// A clock, whether answers came or not.
+    Open,
+}
+
+/// How the requests of an open loop are spread over time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SpacingKind {
+    /// At equal distances.
+    Even,
+    /// At random, as a Poisson process.
+    Poisson,
+}
+
+impl SpacingKind {
+    /// Its name in files and options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Even => "even",
+            Self::Poisson => "poisson",
+        }
+    }
 }
 
 /// What became of a group of requests.

@@ -1,5 +1,5 @@
-//! The search for the highest rate that holds an objective, as a machine that is told what each probe came to. The one
-//! rule: a rate is believed to fail when it has failed twice, for one probe may have met a bad moment of the machine.
+//! The search for the highest rate that holds an objective, as a state machine fed with the result of each probe. The
+//! one rule: a rate fails when two probes failed, because one may have met a disturbance.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Objectives: what a service has promised about its times and its errors, in one line.
+//! Service level objectives (latency percentiles and error rate), parsed from one line.
 
 use hdrhistogram::Histogram;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! Times as a histogram tells them.
+//! Percentiles and other summaries of a latency histogram.
 
 use hdrhistogram::Histogram;
 use schemars::JsonSchema;

@@ -1,8 +1,7 @@
-//! What an interval says of a claim. Three answers: it lies where the claim wants it, it lies elsewhere, or it
-//! lies across the border.
+//! Compares an interval with a claim: it lies wholly where the claim holds, wholly elsewhere, or across the border.
 
 use super::{Agreement, PublishedFinding};
-use crate::result::{Comparison, Verdict};
+use crate::comparison::{Comparison, Verdict};
 use crate::stats::{CONFIDENCE, blocks_for_any_interval};
 use std::ops::Range;
 

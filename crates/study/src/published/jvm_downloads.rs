@@ -4,9 +4,9 @@
 
 use super::check::{Check, Occurs, finding};
 use super::{Ours, Published, PublishedFinding, Question, ratio};
+use crate::comparison::Comparison;
 use crate::experiment::WorkloadKind;
-use crate::record::metric;
-use crate::result::Comparison;
+use crate::metric;
 use serde::Deserialize;
 use std::ops::Range;
 

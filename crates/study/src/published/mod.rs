@@ -1,6 +1,5 @@
-//! Measurements that somebody published, and what a run of ours says of them: our ratios beside theirs, and
-//! each of their findings confirmed, not confirmed, or left open. Ratios, never times: machines and networks of the day
-//! are gone. The published figures are data in `experiments/published/`; the one rule is that nothing here
+//! Compares a run with a published measurement: our ratios beside the published ones, and each finding confirmed, not
+//! confirmed, or left open. Only ratios are compared, because machines and networks of the day are gone. The published figures are data in `experiments/published/`; the one rule is that nothing here
 //! changes ours towards them.
 
 mod check;
@@ -15,24 +14,10 @@ mod websocket_echo;
 pub(crate) use open_question::Difference;
 pub use open_question::{Cause, Explains, OpenQuestion};
 
-use crate::experiment::Experiment;
-use crate::result::{Comparison, Ratio};
+use crate::comparison::{Comparison, Ratio};
+use crate::experiment::{Experiment, Source};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// A published measurement that an experiment runs again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Source {
-    /// SPDY against HTTPS against HTTP for many images (nginx, 2012-2013).
-    SpdyImages,
-    /// An API client with and without SPDY (Twitter4J on Android, 2013-12).
-    TwitterApi,
-    /// WebSocket and HTTP for small messages (dart:io, 2015-12).
-    WebsocketEcho,
-    /// Seven HTTP clients, a process a download (Atlassian, 2013-07).
-    JvmDownloads,
-}
 
 /// A published measurement beside ours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

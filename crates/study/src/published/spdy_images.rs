@@ -3,8 +3,8 @@
 
 use super::check::{Check, finding};
 use super::{Ours, Published, PublishedFinding, PublishedRatio, Question, ratio};
+use crate::comparison::Comparison;
 use crate::experiment::WorkloadKind;
-use crate::result::Comparison;
 use serde::Deserialize;
 
 /// The published file.

@@ -1,7 +1,7 @@
 use super::check::{Check, Occurs, finding};
 use super::*;
+use crate::comparison::Verdict;
 use crate::experiment::builtin;
-use crate::result::Verdict;
 
 fn comparison(low: f64, high: f64) -> Comparison {
     let verdict = if low > 1.0 / 1.05 && high < 1.05 {

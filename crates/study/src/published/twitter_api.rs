@@ -2,8 +2,8 @@
 
 use super::check::{Check, finding};
 use super::{Ours, Published, PublishedFinding, Question, ratio};
+use crate::comparison::Comparison;
 use crate::experiment::{Pattern, WorkloadKind};
-use crate::result::Comparison;
 use serde::Deserialize;
 
 /// The published file.

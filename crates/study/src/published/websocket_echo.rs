@@ -4,8 +4,8 @@
 use super::check::{Check, finding};
 use super::open_question::{Cause, OpenQuestion};
 use super::{Ours, Published, PublishedFinding, Question, ratio};
+use crate::comparison::Comparison;
 use crate::experiment::{EchoPattern, WorkloadKind};
-use crate::result::Comparison;
 use serde::Deserialize;
 
 /// The published file.

@@ -4,7 +4,7 @@
 
 use super::evidence::{ServerConnection, ServerLog};
 use crate::experiment::{Contender, Transport};
-use crate::record::Outcome;
+use crate::outcome::Outcome;
 use trace::{ConnectionRecord, TlsVersion};
 
 /// What became of it that was not asked for; None: nothing.

@@ -3,7 +3,7 @@
 
 use super::millis;
 use super::path::finished;
-use crate::record::metric;
+use crate::metric;
 use std::collections::BTreeMap;
 use trace::FetchRecord;
 

@@ -185,7 +185,7 @@ impl Sender {
     }
 }
 
-/// Bytes that were sent for somebody to read; all of a datagram is.
+/// Payload bytes: those of a TCP segment, or the whole of any other packet.
 fn payload(packet: &PacketRecord) -> u32 {
     packet.tcp.map_or(packet.length, |tcp| tcp.payload)
 }

@@ -4,7 +4,7 @@
 use super::calls::call_metrics;
 use super::millis;
 use super::path::ready;
-use crate::record::metric;
+use crate::metric;
 use std::collections::BTreeMap;
 use trace::{ConnectionRecord, FetchRecord};
 

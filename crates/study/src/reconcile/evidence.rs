@@ -1,13 +1,12 @@
-//! What foreign clients claim, and what confirms it. A client reports what it did; the link's log, the
-//! server's log and the key log were there too. A claim that one of them contradicts fails the trial, one that
-//! nobody can see into stands as unverified, and the row says which is which.
+//! Checks what a foreign client reports against the link's log, the server's log and the key log. A claim that one of
+//! them contradicts fails the trial. A claim that none of them can check is recorded as unverified.
 
 #[cfg(test)]
 mod tests;
 
 use super::packets::{PacketSummary, payload_until, summarise};
 use super::path::finished;
-use crate::record::Outcome;
+use crate::outcome::Outcome;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -79,7 +78,7 @@ pub enum Grade {
     KeyLog,
     /// What the server says of itself.
     ServerLog,
-    /// Nobody but the client.
+    /// Only the client says so.
     Unverified,
 }
 

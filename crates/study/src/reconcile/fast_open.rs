@@ -1,5 +1,5 @@
-//! What the link saw of TCP Fast Open: SYNs that carried data. Nobody else can tell: a client that asked for it does
-//! not hear whether the kernel had a cookie.
+//! What the link saw of TCP Fast Open: SYNs that carried data. Only the link can: a client that
+//! asked for it does not learn whether the kernel had a cookie.
 
 use super::packets::begins;
 use std::collections::BTreeMap;

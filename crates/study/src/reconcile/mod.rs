@@ -30,23 +30,24 @@ pub use packets::{PacketSummary, WaySummary, summarise};
 pub use parts::Parts;
 pub use subject::reconcile_subject;
 
-use crate::record::{Outcome, metric};
+use crate::metric;
+use crate::outcome::Outcome;
 use path::{Stretch, StretchKind, critical_path, finished};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use trace::{ConnectionRecord, FetchOutcome, FetchRecord, PacketRecord};
 use unit::{BitRate, Instant};
 
-/// All that was said of a trial.
+/// What client and link recorded of a trial.
 #[derive(Debug, Clone)]
-pub struct Testimony<'a> {
+pub struct TrialLogs<'a> {
     /// The client's fetches.
     pub fetches: &'a [FetchRecord],
     /// The client's connections.
     pub connections: &'a [ConnectionRecord],
     /// The link's packet log; None where none was kept.
     pub packets: Option<&'a [PacketRecord]>,
-    /// What the link was to be.
+    /// The link's settings.
     pub link: LinkFacts,
     /// The server time that the workload asked for, by fetch number.
     pub server_time: &'a BTreeMap<u32, Duration>,
@@ -54,7 +55,7 @@ pub struct Testimony<'a> {
     pub uncounted: &'a BTreeSet<u32>,
 }
 
-/// What is known of a link beforehand.
+/// The settings of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkFacts {
     /// The least round trip.
@@ -65,7 +66,7 @@ pub struct LinkFacts {
     pub up: Option<BitRate>,
 }
 
-/// What the records come to.
+/// The result of comparing them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// Figures by name; see [`metric`].
@@ -79,31 +80,31 @@ pub struct Finding {
 }
 
 /// Compares both records.
-pub fn reconcile(testimony: &Testimony<'_>) -> Finding {
+pub fn reconcile(logs: &TrialLogs<'_>) -> Finding {
     let counted: Vec<&FetchRecord> =
-        testimony.fetches.iter().filter(|f| !testimony.uncounted.contains(&f.id)).collect();
-    let path = critical_path(&counted, testimony.connections);
-    let packets = testimony.packets.map(summarise).unwrap_or_default();
-    let outcome = failure(&counted).or_else(|| objection(testimony, &packets, &path));
+        logs.fetches.iter().filter(|f| !logs.uncounted.contains(&f.id)).collect();
+    let path = critical_path(&counted, logs.connections);
+    let packets = logs.packets.map(summarise).unwrap_or_default();
+    let outcome = failure(&counted).or_else(|| objection(logs, &packets, &path));
     Finding {
-        metrics: metrics(testimony, &counted, &path),
-        parts: (!counted.is_empty()).then(|| parts::split(&path, testimony)),
+        metrics: metrics(logs, &counted, &path),
+        parts: (!counted.is_empty()).then(|| parts::split(&path, logs)),
         packets,
         outcome: outcome.unwrap_or(Outcome::Measured),
     }
 }
 
 fn metrics(
-    testimony: &Testimony<'_>,
+    logs: &TrialLogs<'_>,
     counted: &[&FetchRecord],
     path: &[Stretch],
 ) -> BTreeMap<String, f64> {
     let mut metrics = BTreeMap::new();
     let mut set = |name: &str, value: f64| metrics.insert(name.to_owned(), value);
-    let received: u64 = testimony.connections.iter().map(|c| c.bytes_received).sum();
+    let received: u64 = logs.connections.iter().map(|c| c.bytes_received).sum();
     set(metric::BYTES, received as f64);
-    set(metric::CONNECTIONS, testimony.connections.len() as f64);
-    spoken::put(testimony.connections, &mut metrics);
+    set(metric::CONNECTIONS, logs.connections.len() as f64);
+    spoken::put(logs.connections, &mut metrics);
     let mut set = |name: &str, value: f64| metrics.insert(name.to_owned(), value);
     let (rounds, round_trips) = rounds(path);
     set(metric::ROUNDS, f64::from(rounds));
@@ -152,19 +153,15 @@ fn failure(counted: &[&FetchRecord]) -> Option<Outcome> {
 }
 
 /// Where the records contradict each other.
-fn objection(
-    testimony: &Testimony<'_>,
-    packets: &PacketSummary,
-    path: &[Stretch],
-) -> Option<Outcome> {
-    too_soon(testimony, path).or_else(|| {
-        testimony.packets?;
-        bytes_differ(testimony, packets).or_else(|| connections_differ(testimony, packets))
+fn objection(logs: &TrialLogs<'_>, packets: &PacketSummary, path: &[Stretch]) -> Option<Outcome> {
+    too_soon(logs, path).or_else(|| {
+        logs.packets?;
+        bytes_differ(logs, packets).or_else(|| connections_differ(logs, packets))
     })
 }
 
-fn bytes_differ(testimony: &Testimony<'_>, packets: &PacketSummary) -> Option<Outcome> {
-    let client: u64 = testimony.connections.iter().map(|c| c.bytes_received).sum();
+fn bytes_differ(logs: &TrialLogs<'_>, packets: &PacketSummary) -> Option<Outcome> {
+    let client: u64 = logs.connections.iter().map(|c| c.bytes_received).sum();
     let link = packets.down.payload;
     if client > link {
         let reason =
@@ -172,31 +169,30 @@ fn bytes_differ(testimony: &Testimony<'_>, packets: &PacketSummary) -> Option<Ou
         return Some(Outcome::Failed { reason });
     }
     // What came out after the client had ended it could not count, and what lay unread is the link's alone.
-    let in_time = payload_until(testimony.packets.unwrap_or_default(), ended(testimony));
-    let unread = in_time / 10 + UNREAD_A_CONNECTION * testimony.connections.len() as u64;
+    let in_time = payload_until(logs.packets.unwrap_or_default(), ended(logs));
+    let unread = in_time / 10 + UNREAD_A_CONNECTION * logs.connections.len() as u64;
     let reason =
         || format!("{in_time} bytes came out of the link, but the client counts only {client}");
     (in_time > client + unread).then(|| Outcome::Invalid { reason: reason() })
 }
 
 /// The last thing that the client did.
-fn ended(testimony: &Testimony<'_>) -> Instant {
-    let fetches = testimony.fetches.iter().map(finished);
-    let closed = testimony.connections.iter().filter_map(|connection| connection.closed);
+fn ended(logs: &TrialLogs<'_>) -> Instant {
+    let fetches = logs.fetches.iter().map(finished);
+    let closed = logs.connections.iter().filter_map(|connection| connection.closed);
     fetches.chain(closed).max().unwrap_or_default()
 }
 
-fn connections_differ(testimony: &Testimony<'_>, packets: &PacketSummary) -> Option<Outcome> {
-    let (client, link) = (testimony.connections.len() as u64, packets.connections);
+fn connections_differ(logs: &TrialLogs<'_>, packets: &PacketSummary) -> Option<Outcome> {
+    let (client, link) = (logs.connections.len() as u64, packets.connections);
     let reason = || format!("the client counts {client} connections, the link saw {link} begin");
     (client != link).then(|| Outcome::Invalid { reason: reason() })
 }
 
 /// No wait can be shorter than the link's least round trip.
-fn too_soon(testimony: &Testimony<'_>, path: &[Stretch]) -> Option<Outcome> {
-    let least =
-        testimony.link.rtt.mul_f64(1.0 - ROUND_TRIP_TOLERANCE).saturating_sub(CLOCK_TOLERANCE);
-    let pushed = |number| testimony.fetches.iter().any(|fetch| fetch.id == number && fetch.pushed);
+fn too_soon(logs: &TrialLogs<'_>, path: &[Stretch]) -> Option<Outcome> {
+    let least = logs.link.rtt.mul_f64(1.0 - ROUND_TRIP_TOLERANCE).saturating_sub(CLOCK_TOLERANCE);
+    let pushed = |number| logs.fetches.iter().any(|fetch| fetch.id == number && fetch.pushed);
     let sooner = path.iter().find(|stretch| match stretch.kind {
         StretchKind::Wait { fetch } => stretch.span() < least && !pushed(fetch),
         _ => false,
@@ -204,7 +200,7 @@ fn too_soon(testimony: &Testimony<'_>, path: &[Stretch]) -> Option<Outcome> {
     let reason = format!(
         "an answer came after {:.3} ms, sooner than the link's round trip of {:.3} ms",
         millis(sooner.span()),
-        millis(testimony.link.rtt)
+        millis(logs.link.rtt)
     );
     Some(Outcome::Invalid { reason })
 }

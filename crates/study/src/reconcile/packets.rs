@@ -33,7 +33,7 @@ pub struct WaySummary {
     /// Bytes of IP that entered.
     pub bytes: u64,
     /// Bytes of TCP payload that came out, each counted once however often it was sent, and all of UDP's, whose
-    /// contents nobody on the way can tell apart.
+    /// contents the link cannot tell apart.
     pub payload: u64,
     /// Bytes of TCP payload that entered again.
     pub retransmitted: u64,

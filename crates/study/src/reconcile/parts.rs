@@ -7,7 +7,7 @@
 //!   for a new connection waited for its connect and handshake; else it waited for the fetch whose bytes
 //!   had arrived last when it was queued (its initiator is not in the rows, so this is the least gap).
 //! - From request to first byte: one least round trip, then the server time that the workload asked for, then
-//!   serialisation while the link was busy (with whoever's bytes). Within a body: serialisation alone.
+//!   serialisation while the link was busy (with bytes of any connection). Within a body: serialisation alone.
 //! - What is left is time in which the link was idle; `causes.rs` tells from the packet that ended each piece of it on the
 //!   fetch's own connection whether it was waiting for an acknowledgement or other bytes of the client's (window growth),
 //!   loss recovery, or the server; `held.rs`, whether bytes were held back. After the last packet it was the client,
@@ -15,7 +15,7 @@
 //! - Without a packet log, or on a link without a rate, a request's wait beyond the server time counts as the
 //!   request's and a body's time as serialisation.
 
-use super::Testimony;
+use super::TrialLogs;
 use super::causes::Cause;
 use super::packets::{Activity, Idle};
 use super::path::{Stretch, StretchKind};
@@ -103,12 +103,11 @@ enum Part {
 }
 
 /// Splits the stretches of a critical path into parts.
-pub(super) fn split(path: &[Stretch], testimony: &Testimony<'_>) -> Parts {
-    let activity =
-        testimony.packets.and_then(|log| Activity::of(log, &testimony.link, testimony.connections));
+pub(super) fn split(path: &[Stretch], logs: &TrialLogs<'_>) -> Parts {
+    let activity = logs.packets.and_then(|log| Activity::of(log, &logs.link, logs.connections));
     let mut parts = Parts::default();
     for stretch in path {
-        let rtt = testimony.link.rtt;
+        let rtt = logs.link.rtt;
         match stretch.kind {
             StretchKind::Client => parts.add(Part::Client, stretch.span()),
             StretchKind::Connect => {
@@ -124,7 +123,7 @@ pub(super) fn split(path: &[Stretch], testimony: &Testimony<'_>) -> Parts {
                 split.rest(&activity, |_| Part::Tls, Part::Tls);
             }
             StretchKind::Wait { fetch } => {
-                let server = testimony.server_time.get(&fetch).copied().unwrap_or_default();
+                let server = logs.server_time.get(&fetch).copied().unwrap_or_default();
                 let split = Split::of(&mut parts, stretch).take(Part::Request, rtt);
                 let known = if activity.is_some() { Part::Server } else { Part::Request };
                 split.take(Part::Server, server).rest(&activity, told, known);

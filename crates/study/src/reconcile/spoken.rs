@@ -1,6 +1,6 @@
-//! What was really spoken: protocols, streams, sessions taken up again, and what heads cost.
+//! Metrics of the connections: protocols, streams, resumed TLS sessions, header bytes.
 
-use crate::record::metric;
+use crate::metric;
 use std::collections::BTreeMap;
 use trace::{ConnectionRecord, HeaderBytes};
 

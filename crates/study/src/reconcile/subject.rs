@@ -4,7 +4,8 @@
 use super::evidence::{Case, Claim, Evidence, Sums, judge};
 use super::path::finished;
 use super::{Finding, failure, millis};
-use crate::record::{Outcome, metric};
+use crate::metric;
+use crate::outcome::Outcome;
 use std::collections::BTreeMap;
 use trace::FetchRecord;
 

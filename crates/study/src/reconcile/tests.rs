@@ -72,7 +72,7 @@ impl Case {
     }
 
     fn finding(&self) -> Finding {
-        reconcile(&Testimony {
+        reconcile(&TrialLogs {
             fetches: &self.fetches,
             connections: &self.connections,
             packets: self.packets.as_deref(),

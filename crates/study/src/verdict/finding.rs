@@ -1,6 +1,6 @@
-//! What a comparison came to, on the log scale, from which either side can be told.
+//! The result of one comparison, on the log scale; it can be read from either side.
 
-use crate::result::{Comparison, Ratio, Verdict};
+use crate::comparison::{Comparison, Ratio, Verdict};
 use crate::stats::Interval;
 
 /// A comparison and what follows from it.

@@ -21,7 +21,7 @@ mod tests;
 
 pub use finding::Finding;
 
-use crate::result::Verdict;
+use crate::comparison::Verdict;
 use crate::stats::{
     CONFIDENCE, Detectable, HolmStep, Interval, Level, WalshAverages, blocks_for_any_interval,
     normal_quantile, spread,
@@ -47,13 +47,13 @@ pub struct Paired {
     /// Blocks in which both failed.
     both_failed: usize,
     /// Blocks that ran and do not speak, for the audit refused one of the two.
-    spoilt: usize,
+    invalid: usize,
 }
 
 impl Paired {
     /// The scores of both, block by block.
     pub fn of(blocks: impl IntoIterator<Item = (Score, Score)>) -> Self {
-        let mut paired = Self { logs: Vec::new(), one_failed: 0, both_failed: 0, spoilt: 0 };
+        let mut paired = Self { logs: Vec::new(), one_failed: 0, both_failed: 0, invalid: 0 };
         for (a, b) in blocks {
             let log = match (a, b) {
                 (Score::Figure(a), Score::Figure(b)) => (a / b).ln(),
@@ -70,9 +70,9 @@ impl Paired {
         paired
     }
 
-    /// The same, with `spoilt` more blocks in which the audit refused one of the two trials.
-    pub fn with_spoilt(self, spoilt: usize) -> Self {
-        Self { spoilt, ..self }
+    /// The same, with `invalid` more blocks in which the audit refused one of the two trials.
+    pub fn with_invalid(self, invalid: usize) -> Self {
+        Self { invalid, ..self }
     }
 
     /// How many blocks speak for one or the other.
@@ -230,7 +230,7 @@ impl Rule {
                 needed.ceil().max(least).max(blocks + 1.0)
             }
         };
-        let lost = if blocks > 0.0 { paired.spoilt as f64 / blocks } else { 0.0 };
+        let lost = if blocks > 0.0 { paired.invalid as f64 / blocks } else { 0.0 };
         let trials = (speaking * (1.0 + lost)).ceil();
         (trials < LONGEST_ANSWER).then_some(trials as u32)
     }

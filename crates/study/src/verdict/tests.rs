@@ -1,5 +1,5 @@
 use super::*;
-use crate::result::Ratio;
+use crate::comparison::Ratio;
 use crate::stats::{self, spend};
 use proptest::prelude::*;
 use std::sync::{LazyLock, Mutex};
@@ -365,8 +365,8 @@ fn a_tie_is_a_tie_by_two_one_sided_tests() {
 fn lost_blocks_are_counted_into_the_trials_that_would_decide() {
     let scores = planted(0.02, 0.1, 10, Seed(5));
     let level = spend(&[10; RULE.comparisons], 0.05)[0];
-    let needed = |spoilt| {
-        let paired = Paired::of(scores.clone()).with_spoilt(spoilt);
+    let needed = |invalid| {
+        let paired = Paired::of(scores.clone()).with_invalid(invalid);
         by_rule(&RULE, &[Stage::only(paired, level)]).comparison().trials_needed.unwrap()
     };
     assert!(needed(10).abs_diff(2 * needed(0)) <= 1);

@@ -44,7 +44,7 @@ pub struct ReadyLine {
 }
 
 impl ReadyLine {
-    /// What makes the line no testimony; None where it is one.
+    /// Why the line cannot be used; None where it can.
     pub(super) fn fault(&self) -> Option<String> {
         let told = self.warmup_ms.filter(|ms| !(0.0..=LATEST_MS).contains(ms))?;
         Some(format!("`warmup_ms` is {told}, and a time is from 0 to a day"))
@@ -136,7 +136,7 @@ pub struct UnsupportedLine {
 }
 
 impl FetchLine {
-    /// What makes the line no testimony; None where it is one.
+    /// Why the line cannot be used; None where it can.
     pub(super) fn fault(&self) -> Option<String> {
         let times = [
             ("started_ms", Some(self.started_ms)),

@@ -165,7 +165,7 @@ impl ChunkedDecoder {
 
 const FIRST: At = At::Size { size: 0, digits: 0 };
 
-/// Bytes of extensions that one body may have: nobody uses them, but to make a receiver work.
+/// Bytes of extensions that one body may have: extensions are unused in practice, except for attacks on the receiver.
 const MAX_EXTENSIONS: usize = 16 * 1024;
 
 #[cfg(test)]

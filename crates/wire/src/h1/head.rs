@@ -1,5 +1,4 @@
-//! Heads to borrowed parts, over httparse. What httparse is lenient about, the scanner has refused
-//! before it.
+//! Parses heads into borrowed parts, with httparse. Where httparse is lenient, the scanner has refused the head before.
 
 use super::error::{Error, ErrorKind};
 use crate::fields::{Field, Fields};
@@ -9,7 +8,7 @@ use std::mem::MaybeUninit;
 /// Field lines that a head can have, whatever its limits.
 pub const MAX_FIELDS: usize = 256;
 
-/// Room for the parts of one head, on the stack of whoever parses it.
+/// The parser's scratch memory for the fields of one head, kept on the stack.
 pub type FieldScratch<'b> = [MaybeUninit<Header<'b>>; MAX_FIELDS];
 
 /// An empty scratch.

@@ -1,5 +1,5 @@
-//! Request lines that have no peculiarities, told at a glance. The one rule: what is read here, the whole reader
-//! ([`super::parse_request`]) reads alike; everything else is left to it.
+//! Fast path: parses request lines of the most common form. The one rule: it gives what the full parser
+//! ([`super::parse_request`]) gives, or None.
 
 /// What a plain request line says, and what follows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

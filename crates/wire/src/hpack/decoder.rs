@@ -11,7 +11,7 @@ use crate::fields::Field;
 /// bytes can copy a whole table, and a block can hold thousands of them.
 const COPIES: usize = 16;
 
-/// Room that is kept between fields.
+/// Capacity that is kept between fields.
 const KEEP: usize = 16 * 1024;
 
 /// One direction's decoder.
@@ -114,7 +114,7 @@ impl Decoder {
         let incremental = first & 0xc0 == 0x40;
         let index = integer::decode(rest, if incremental { 6 } else { 4 })?;
         // Both texts are put into the scratch buffer: the entry that names the field may have to
-        // make room for it (RFC 7541 §4.4).
+        // make space for it (RFC 7541 §4.4).
         let mut text = std::mem::take(&mut self.scratch);
         text.clear();
         let outcome = (|| {

@@ -13,7 +13,7 @@ const PATIENCE: usize = 16;
 /// Blocks with more names than this have them sorted to find a name that stands twice.
 const FEW_NAMES: usize = 32;
 
-/// Room that is kept for the next block.
+/// Capacity that is kept for the next block.
 const KEEP: usize = 16 * 1024;
 
 /// Why a block cannot be taken.
@@ -30,8 +30,8 @@ pub enum BlockError {
 /// What inflates the blocks of one direction of a connection.
 #[derive(Debug)]
 pub struct Decoder {
-    /// What is behind the stream's header. The check value at its end never comes, so nobody counts
-    /// it.
+    /// What is behind the stream's header. The stream never ends, so its check value is not
+    /// computed.
     inflate: Decompress,
     begun: bool,
     plain: Vec<u8>,
@@ -139,7 +139,7 @@ impl List<'_> {
         self.plain.len()
     }
 
-    /// How many pairs it says that it has, where there is room for as many.
+    /// How many pairs it says that it has, where the limit allows as many.
     pub fn pairs(&self) -> Option<usize> {
         // A pair has two lengths and a byte.
         let count = word(self.plain, &mut 0).ok()? as usize;

@@ -1,6 +1,6 @@
 //! Header blocks to a zlib stream (RFC 1950, RFC 1951) without a search through the text: it knows where
 //! fields begin. The one rule: what a copy is made of never depends on a part of a secret, only on the
-//! whole of it, so that nobody who can have other fields sent can guess a secret piece by piece from
+//! whole of it, so that an attacker who controls other fields cannot guess a secret piece by piece from
 //! the sizes of blocks (CRIME).
 //!
 //! A pair that was sent before is a copy of it, and pairs that were neighbours then are one copy. A name

@@ -1,5 +1,5 @@
-//! DEFLATE's fixed Huffman codes (RFC 1951 §3.2.6), written bit by bit. The one rule: what is to be said
-//! is chosen elsewhere.
+//! DEFLATE's fixed Huffman codes (RFC 1951 §3.2.6), written bit by bit. It chooses nothing: the
+//! caller says which literals and copies to write.
 
 /// A code with its extra bits behind it, least significant bit first.
 #[derive(Clone, Copy)]
@@ -143,8 +143,8 @@ mod tests {
     use super::*;
     use flate2::{Decompress, FlushDecompress};
 
-    fn inflate(block: &[u8], room: usize) -> Vec<u8> {
-        let mut out = Vec::with_capacity(room + 1);
+    fn inflate(block: &[u8], limit: usize) -> Vec<u8> {
+        let mut out = Vec::with_capacity(limit + 1);
         Decompress::new(false).decompress_vec(block, &mut out, FlushDecompress::Sync).unwrap();
         out
     }

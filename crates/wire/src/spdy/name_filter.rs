@@ -1,4 +1,4 @@
-//! Whether a name may stand in a block already: most often a bit says no, and nothing is compared.
+//! A bit filter: whether a name may be in the block already. Most often a bit says no, and nothing is compared.
 
 /// The names of one block, 64 of them told apart at best.
 #[derive(Debug, Clone, Copy, Default)]

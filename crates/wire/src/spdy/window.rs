@@ -1,10 +1,10 @@
-//! The text that a peer can be pointed back into: the dictionary and what was sent last. The one rule: a
-//! place is believed only after the text there has been looked at.
+//! The text that a copy can refer to: the dictionary and what was sent last. The one rule: an offset is used only after
+//! the bytes there have been compared.
 
 use super::DICTIONARY;
 
 /// How far back a copy may reach. zlib keeps as much of its window of 32 KiB free for the longest copy
-/// and what it looks at beside it; nobody was ever sent a longer distance by it.
+/// and what it looks at beside it; it never sends a longer distance.
 const REACH: usize = 32 * 1024 - 262;
 
 /// Bytes at which what is out of reach is dropped.

@@ -112,7 +112,7 @@ impl DeflateOffer {
     /// The offer as a field's value.
     pub fn to_field(&self) -> String {
         let mut text = NAME.to_owned();
-        put_contexts(&mut text, (self.server_no_context_takeover, self.client_no_context_takeover));
+        put_contexts(&mut text, self.server_no_context_takeover, self.client_no_context_takeover);
         put_window(&mut text, SERVER_WINDOW, self.server_max_window_bits);
         match self.client_max_window_bits {
             ClientWindow::Unsaid => {}
@@ -124,7 +124,7 @@ impl DeflateOffer {
 
     /// What a server that wishes `wish` makes of this offer: every offer can be met.
     pub fn agree(&self, wish: &Self) -> DeflateParameters {
-        let wished = match wish.client_max_window_bits {
+        let wanted = match wish.client_max_window_bits {
             ClientWindow::AtMost(bits) => Some(bits),
             _ => None,
         };
@@ -140,8 +140,8 @@ impl DeflateOffer {
             // RFC 7692 §7.1.2.2: a client that did not say the parameter cannot be told it.
             client_max_window_bits: match self.client_max_window_bits {
                 ClientWindow::Unsaid => None,
-                ClientWindow::Limitable => wished,
-                ClientWindow::AtMost(bits) => smaller(Some(bits), wished),
+                ClientWindow::Limitable => wanted,
+                ClientWindow::AtMost(bits) => smaller(Some(bits), wanted),
             },
         }
     }
@@ -193,7 +193,7 @@ impl DeflateParameters {
     /// The answer as a field's value.
     pub fn to_field(&self) -> String {
         let mut text = NAME.to_owned();
-        put_contexts(&mut text, (self.server_no_context_takeover, self.client_no_context_takeover));
+        put_contexts(&mut text, self.server_no_context_takeover, self.client_no_context_takeover);
         put_window(&mut text, SERVER_WINDOW, self.server_max_window_bits);
         put_window(&mut text, CLIENT_WINDOW, self.client_max_window_bits);
         text
@@ -278,7 +278,7 @@ fn smaller(one: Option<WindowBits>, other: Option<WindowBits>) -> Option<WindowB
     [one, other].into_iter().flatten().min()
 }
 
-fn put_contexts(text: &mut String, (server, client): (bool, bool)) {
+fn put_contexts(text: &mut String, server: bool, client: bool) {
     for (name, is_said) in [(SERVER_NO_CONTEXT, server), (CLIENT_NO_CONTEXT, client)] {
         if is_said {
             text.push_str("; ");

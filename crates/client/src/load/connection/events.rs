@@ -1,4 +1,4 @@
-//! What a connection of the engine tells, and what it means for the requests on it.
+//! Handles the events of one connection of the load engine.
 
 use super::pending::PendingRequests;
 use super::{PendingRequest, PreparedRequest};

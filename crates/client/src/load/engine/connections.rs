@@ -1,4 +1,4 @@
-//! The connections' way: opened, secured, fed, lost, and opened again.
+//! Opens the engine's connections, gives them requests, and replaces those that are lost.
 
 use super::{Load, look_every};
 use crate::load::connection::{Events, LoadConnection, Loss, Outcome, Reporting, Stage};
@@ -141,7 +141,7 @@ impl EndPoint for Load {
 }
 
 impl Load {
-    /// Opens what is to be opened by now, as far as there is room.
+    /// Opens the connections that are due by now, as far as sockets are free.
     pub(super) fn open_wanted(&mut self, now: Instant) {
         while self.connecting < CONNECTING
             && let Some(&Reverse((due, number))) = self.wanted.peek()

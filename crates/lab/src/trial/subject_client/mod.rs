@@ -22,7 +22,7 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use study::experiment::{ClientSubject, Contender};
-use study::record::Outcome;
+use study::outcome::Outcome;
 use subject::contract::Job;
 use subject::{ClientDeclaration, Lacking};
 

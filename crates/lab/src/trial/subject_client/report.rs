@@ -12,8 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::Duration;
 use study::experiment::Contender;
+use study::metric;
+use study::outcome::Outcome;
 use study::reconcile::{Case, KeyLogFacts};
-use study::record::{EndUse, Outcome, metric};
+use study::record::EndUse;
 use subject::contract::{self, FetchLine};
 use trace::{FetchOutcome, FetchRecord, Phases, SpokenProtocol, TlsVersion};
 use unit::Instant;
@@ -223,7 +225,7 @@ impl Named {
 /// A fetch's line as a row.
 fn record(zero: Instant, url: &str, line: &FetchLine) -> FetchRecord {
     let at = |ms: f64| zero + Duration::from_secs_f64(ms / 1e3);
-    let wished = FetchRecord::wished(line.id, url.to_owned(), at(line.started_ms));
+    let record = FetchRecord::new(line.id, url.to_owned(), at(line.started_ms));
     FetchRecord {
         connection: line.connection,
         protocol: SpokenProtocol::from_name(line.protocol.as_deref().unwrap_or_default()),
@@ -235,7 +237,7 @@ fn record(zero: Instant, url: &str, line: &FetchLine) -> FetchRecord {
             sent: line.sent_ms.map(at),
             first_byte: line.first_byte_ms.map(at),
             last_byte: Some(at(line.ended_ms)),
-            ..wished.phases
+            ..record.phases
         },
         outcome: match (&line.error, line.status) {
             (Some(error), _) => FetchOutcome::Failed(error.clone()),
@@ -244,7 +246,7 @@ fn record(zero: Instant, url: &str, line: &FetchLine) -> FetchRecord {
             }
             (None, _) => FetchOutcome::Done,
         },
-        ..wished
+        ..record
     }
 }
 

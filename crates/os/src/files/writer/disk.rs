@@ -5,7 +5,7 @@ use super::buffer::{BLOCK, Buffer};
 use super::error::WriteError;
 use super::finish::{Finisher, WrittenFile};
 use super::progress::{self, Durability, ProgressFile};
-use super::{Broken, Cache, DIRECT_FROM, Leave, PartId, PartSpec, WriterSettings};
+use super::{Broken, Cache, DIRECT_FROM, PartId, PartSpec, UnfinishedPart, WriterSettings};
 use crate::clock;
 use secure::Sha256;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub(super) enum Order {
     Open { id: PartId, spec: PartSpec, broken: Broken },
     Write { id: PartId, at: u64, buffer: Buffer },
     Finish { id: PartId, length: u64 },
-    Leave { id: PartId },
+    Abandon { id: PartId },
 }
 
 /// Bytes written after which the progress is saved.
@@ -70,11 +70,11 @@ impl Disk {
                 Order::Open { id, spec, broken } => self.open(id, spec, broken),
                 Order::Write { id, at, buffer } => self.write(id, at, buffer),
                 Order::Finish { id, length } => self.finish(id, length),
-                Order::Leave { id } => self.leave(id),
+                Order::Abandon { id } => self.abandon(id),
             }
         }
         for id in self.parts.keys().copied().collect::<Vec<_>>() {
-            self.leave(id);
+            self.abandon(id);
         }
         self.finisher.close()
     }
@@ -114,7 +114,7 @@ impl Disk {
         }
     }
 
-    fn leave(&mut self, id: PartId) {
+    fn abandon(&mut self, id: PartId) {
         if let Some((broken, part)) = self.parts.remove(&id) {
             self.give_up(id, &broken, part);
         }
@@ -125,7 +125,7 @@ impl Disk {
         if let Some(part) = part {
             why = why.or_else(|| Some(WriteError::Unfinished(part.spec.target.clone())));
             // A disk that is full may not take the progress either: then a later run finds less to go on from.
-            let _less = part.leave(self.settings.leave);
+            let _less = part.abandon(self.settings.unfinished);
         }
         if let Some(why) = why {
             self.finisher.failed(id, why);
@@ -249,8 +249,8 @@ impl Part {
     }
 
     /// It will not become whole.
-    fn leave(mut self, leave: Leave) -> io::Result<()> {
-        if leave == Leave::Remove || self.ranges.is_empty() {
+    fn abandon(mut self, unfinished: UnfinishedPart) -> io::Result<()> {
+        if unfinished == UnfinishedPart::Remove || self.ranges.is_empty() {
             progress::discard(&self.spec.target);
             return Ok(());
         }

@@ -52,16 +52,16 @@ pub fn take_over(target: &Path) -> io::Result<()> {
 
 /// Where the bytes lie until they are whole.
 pub(super) fn part_path(target: &Path) -> PathBuf {
-    beside(target, "part")
+    sibling(target, "part")
 }
 
 /// Where the progress is saved.
 pub(super) fn progress_path(target: &Path) -> PathBuf {
-    beside(target, "note")
+    sibling(target, "note")
 }
 
 /// `.NAME.wirelap-WORD`, cut where the name would be longer than file systems take.
-fn beside(target: &Path, word: &str) -> PathBuf {
+fn sibling(target: &Path, word: &str) -> PathBuf {
     const NAME_MAX: usize = 255;
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     let longest = NAME_MAX - ".".len() - ".wirelap-".len() - word.len();

@@ -114,7 +114,7 @@ fn a_part_that_is_left_is_gone_on_from() {
         let label = "url x\nlength 1".to_owned();
         let part = writer.open(PartSpec { kept, label, ..spec(&target, &content) });
         writer.write(part, from as u64, &content[from..cut]).unwrap();
-        writer.leave(part);
+        writer.abandon(part);
         assert!(matches!(only(writer), Err(WriteError::Unfinished(_))));
         assert!(!target.exists());
         let left = inspect(&target).unwrap();
@@ -135,7 +135,7 @@ fn a_part_that_is_left_is_gone_on_from() {
 fn a_part_that_is_not_to_stay_is_removed() {
     let folder = Folder::new("remove");
     let target = folder.0.join("file");
-    let leave = WriterSettings { leave: Leave::Remove, ..settings(Cache::Through) };
+    let leave = WriterSettings { unfinished: UnfinishedPart::Remove, ..settings(Cache::Through) };
     let mut writer = Writer::start(leave).unwrap();
     let part = writer.open(PartSpec::new(target, None));
     writer.write(part, 0, &bytes(100_000)).unwrap();

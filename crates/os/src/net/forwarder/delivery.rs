@@ -2,7 +2,7 @@
 
 use super::Forwarder;
 use crate::clock;
-use crate::net::frame::{Frame, Passing};
+use crate::net::frame::{Frame, FrameEvent};
 use crate::net::gso_batch::{GsoBatch, LinkPacket};
 use crate::net::packet_socket::{ETHERNET, OFFLOAD};
 use link::Delivery;
@@ -109,7 +109,7 @@ impl Forwarder<'_> {
 
     fn show_left(&mut self, due: Instant, direction: Direction, frame: &[u8]) {
         if let Some(frames) = &mut self.frames {
-            frames(Frame::new(due, direction, Passing::Left, frame));
+            frames(Frame::new(due, direction, FrameEvent::Left, frame));
         }
     }
 }

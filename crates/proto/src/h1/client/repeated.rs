@@ -8,8 +8,8 @@ use wire::h1::BodyLength;
 
 impl CountOnly for Client {
     fn take_repeated(&mut self, now: Instant, input: &mut &[u8]) -> Option<Repeated> {
-        let (known, exchange) = (self.known.as_ref()?, self.exchange.as_ref()?);
-        let rest = input.strip_prefix(&known.bytes[..])?;
+        let (cached, exchange) = (self.cached_head.as_ref()?, self.exchange.as_ref()?);
+        let rest = input.strip_prefix(&cached.bytes[..])?;
         let is_plain = self.state == ConnectionState::Open
             && self.input == Input::Open
             && self.reader.is_empty()
@@ -17,12 +17,12 @@ impl CountOnly for Client {
             && matches!(exchange.response, Response::Awaited)
             && exchange.asked == Asked::Body
             && self.out.is_over();
-        let (head, status) = (known.bytes.len(), known.response.head.status);
+        let (head, status) = (cached.bytes.len(), cached.response.head.status);
         let has_body = !status.is_informational() && !status.forbids_body();
-        if !is_plain || !has_body || !known.response.persists {
+        if !is_plain || !has_body || !cached.response.persists {
             return None;
         }
-        let body = match known.response.length.as_ref().ok()? {
+        let body = match cached.response.length.as_ref().ok()? {
             BodyLength::Empty => 0,
             BodyLength::Exactly(length) => usize::try_from(*length).ok()?,
             BodyLength::Chunked | BodyLength::UntilClose => return None,

@@ -1,7 +1,7 @@
 //! Buffers that a connection needs while a request is under way, and not between two.
 
 use super::exchange::Exchange;
-use super::known::KnownLines;
+use super::header_cache::HeaderBlockCache;
 use crate::h1::outgoing::Outgoing;
 use crate::message::RequestHead;
 use std::collections::VecDeque;
@@ -36,7 +36,7 @@ impl BufferPool {
     /// Whether the last buffers hold a request's field lines.
     #[cfg(test)]
     pub(in crate::h1) fn keeps_lines(&self) -> bool {
-        self.waiting.last().is_some_and(|buffers| !buffers.known.is_empty())
+        self.waiting.last().is_some_and(|buffers| !buffers.cache.is_empty())
     }
 }
 
@@ -49,5 +49,5 @@ pub(super) struct Buffers {
     pub(super) out: Outgoing,
     /// A head whose buffers the next request takes.
     pub(super) head: RequestHead,
-    pub(super) known: KnownLines,
+    pub(super) cache: HeaderBlockCache,
 }

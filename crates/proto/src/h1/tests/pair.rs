@@ -127,14 +127,14 @@ impl Pair {
 
     /// One step of time: what is due is delivered, what is ready is sent.
     fn step(&mut self) {
-        for room in [700, 64] {
+        for limit in [700, 64] {
             let mut out = SendBuf::new();
-            self.client.poll_transmit(self.now, &mut out, room);
+            self.client.poll_transmit(self.now, &mut out, limit);
             let due = self.now + DELAY;
             let pieces = self.pieces(&out);
             self.up.extend(pieces.into_iter().map(|piece| (due, piece)));
             let mut out = SendBuf::new();
-            self.server.poll_transmit(self.now, &mut out, room);
+            self.server.poll_transmit(self.now, &mut out, limit);
             let pieces = self.pieces(&out);
             self.down.extend(pieces.into_iter().map(|piece| (due, piece)));
         }

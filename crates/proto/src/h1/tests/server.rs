@@ -53,7 +53,7 @@ fn reading_ahead_is_bounded_and_goes_on_from_the_backlog() {
     let told = hear(&mut server, &[&[GET, GET, post, GET].concat()]);
     assert_eq!(told.len(), 2);
     assert!(!server.wants_read());
-    assert!(server.take_backlog().is_empty(), "there is still no room");
+    assert!(server.take_backlog().is_empty(), "the window is still full");
     server.respond(StreamId(0), &ok(), Fin::Last).unwrap();
     say(&mut server);
     let backlog = server.take_backlog();

@@ -4,7 +4,6 @@ use super::*;
 use crate::connection::{ClientConnection, ConnectionState, ServerConnection};
 use crate::error::{Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead, Scheme, Status};
-use crate::schedule::{Incremental, Priority};
 use crate::{Fin, StreamId};
 use wire::Fields;
 use wire::h2::ErrorCode;
@@ -188,69 +187,16 @@ fn a_promise_to_a_client_that_takes_none_is_fatal() {
     assert!(seen.contains("RFC 9113 §6.6"), "{seen}");
 }
 
-#[derive(Debug, Default)]
-struct Spy {
-    ranks: std::rc::Rc<std::cell::RefCell<Vec<(u64, Priority)>>>,
-    turns: RoundRobin,
-}
-
-impl crate::schedule::Scheduler for Spy {
-    fn insert(&mut self, stream: StreamId, priority: Priority) {
-        self.ranks.borrow_mut().push((stream.0, priority));
-    }
-    fn reprioritise(&mut self, stream: StreamId, priority: Priority) {
-        self.ranks.borrow_mut().push((stream.0, priority));
-    }
-    fn remove(&mut self, stream: StreamId) {
-        self.turns.remove(stream);
-    }
-    fn ready(&mut self, stream: StreamId) {
-        self.turns.ready(stream);
-    }
-    fn blocked(&mut self, stream: StreamId) {
-        self.turns.blocked(stream);
-    }
-    fn next(&mut self) -> Option<StreamId> {
-        self.turns.next()
-    }
-    fn sent(&mut self, stream: StreamId, bytes: usize) {
-        self.turns.sent(stream, bytes);
-    }
-}
-
 #[test]
-fn the_scheduler_hears_every_way_of_saying_a_priority() {
-    let mut hand = ByHand::greeted(Settings::server());
-    let spy = Spy::default();
-    let ranks = spy.ranks.clone();
-    hand.server.session.replace_scheduler(Box::new(spy));
-    hand.frame(Frame::PriorityUpdate { prioritised: 3, value: b"u=1, i" });
-    hand.request(1, true, &[("priority", "u=5")]);
-    hand.request(3, true, &[("priority", "u=7")]);
-    let dependency = wire::h2::Dependency { parent: 1, exclusive: true, weight: 255 };
-    hand.frame(Frame::Priority { stream: 3, dependency });
-    let urgency = |urgency, incremental| Priority::Urgency { urgency, incremental };
-    let dependency = Priority::Dependency {
-        parent: StreamId(1),
-        weight: 256,
-        exclusive: crate::schedule::Exclusive::Sole,
-    };
-    assert_eq!(
-        *ranks.borrow(),
-        [(1, urgency(5, Incremental::Whole)), (3, urgency(1, Incremental::Parts)), (3, dependency)]
-    );
-}
-
-#[test]
-fn a_small_room_makes_a_small_frame_but_not_a_silly_one() {
+fn a_small_limit_makes_a_small_frame_but_not_a_silly_one() {
     let mut hand = ByHand::greeted(Settings::server());
     hand.request(1, true, &[]);
     hand.server.respond(StreamId(1), &ResponseHead::new(Status::OK), Fin::More).unwrap();
     hand.server.send(StreamId(1), vec![0; 60_000].into(), Fin::Last).unwrap();
     let mut sizes = Vec::new();
-    for room in [200, 5_000, 40_000] {
+    for limit in [200, 5_000, 40_000] {
         let mut out = SendBuf::new();
-        hand.server.poll_transmit(hand.now, &mut out, room);
+        hand.server.poll_transmit(hand.now, &mut out, limit);
         sizes.extend(split(&out.to_vec()).into_iter().filter(|f| f.0 == "DATA").map(|f| f.2.len()));
     }
     assert_eq!(sizes[..3], [1024, 4991, 16_384]);

@@ -1,15 +1,17 @@
 //! Commands of the application.
 
 use super::Session;
-use crate::connection::{Fin, StreamId};
+use crate::connection::Fin;
 use crate::error::{Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead};
 use crate::multiplex::framing::{Framing, Prioritised, Promise, number};
 use crate::multiplex::outgoing::Ending;
+use crate::multiplex::send_order::OpeningPriority;
 use crate::multiplex::state::Step;
 use crate::multiplex::status::Gone;
 use crate::multiplex::stream::{BodyLength, Opener, Stream};
 use crate::schedule::Priority;
+use crate::stream_id::StreamId;
 use bytes::Bytes;
 use unit::Instant;
 use wire::Fields;
@@ -75,6 +77,9 @@ impl<F: Framing> Session<F> {
         }
         let (id, opener) = self.answerable(stream, head)?;
         self.queue_response(id, opener, head, fin);
+        if let Some(field) = F::priority_field(&head.fields) {
+            self.order.merge_response(id, field);
+        }
         let Some(stream) = self.streams.advance(id, Step::SendHeaders) else { return Ok(()) };
         stream.note_head_sent();
         if fin == Fin::Last {
@@ -116,7 +121,9 @@ impl<F: Framing> Session<F> {
         let windows = self.new_windows();
         let mut stream = Stream::opened(Opener::We, F::SENT_PROMISE, Fin::More, windows);
         stream.expect_body(BodyLength::None);
-        let promised = self.open(stream);
+        let promised = self.streams.take_identifier();
+        self.streams.insert(promised, stream);
+        self.order.open_promised(promised, parent);
         let (framing, mut writer) = self.writer();
         framing.put_promise(&mut writer, Promise { parent, promised }, head);
         Ok(StreamId(u64::from(promised)))
@@ -133,7 +140,7 @@ impl<F: Framing> Session<F> {
     fn open(&mut self, stream: Stream) -> u32 {
         let id = self.streams.take_identifier();
         self.streams.insert(id, stream);
-        self.order.open(id, Priority::Unset);
+        self.order.open(id, OpeningPriority::default());
         id
     }
 

@@ -1,12 +1,13 @@
 //! The endings, of streams and of the connection, and the times that bring them about.
 
 use super::Session;
-use crate::connection::{Event, StreamId};
+use crate::connection::Event;
 use crate::error::Error;
 use crate::multiplex::framing::{Framing, GoAwayCode};
 use crate::multiplex::state::Step;
 use crate::multiplex::status::Gone;
 use crate::multiplex::timers::Timer;
+use crate::stream_id::StreamId;
 use unit::Instant;
 
 impl<F: Framing> Session<F> {

@@ -3,13 +3,14 @@
 
 use super::receive::Ended;
 use super::{Over, Session};
-use crate::connection::{Event, Fin, StreamId};
+use crate::connection::{Event, Fin};
 use crate::message::{RequestHead, ResponseHead};
 use crate::multiplex::framing::Framing;
+use crate::multiplex::send_order::OpeningPriority;
 use crate::multiplex::state::Step;
 use crate::multiplex::status::Gone;
 use crate::multiplex::stream::{BodyLength, Opener, Stream};
-use crate::schedule::Priority;
+use crate::stream_id::StreamId;
 use wire::Fields;
 
 /// A head, and the length that it announces for its body.
@@ -43,7 +44,7 @@ impl<F: Framing> Session<F> {
         id: u32,
         fin: Fin,
         read: Received<RequestHead>,
-        priority: Priority,
+        priority: OpeningPriority,
     ) -> Result<(), Over> {
         let length = BodyLength::of(read.content_length);
         if fin == Fin::Last && length.is_short() {

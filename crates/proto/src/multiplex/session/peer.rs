@@ -2,13 +2,14 @@
 //! GOAWAY.
 
 use super::{Over, Session};
-use crate::connection::{Event, StreamId};
+use crate::connection::Event;
 use crate::error::Error;
 use crate::multiplex::draining::GoAway;
 use crate::multiplex::framing::{ErrorCode, Framing};
 use crate::multiplex::status::{Gone, StreamStatus};
 use crate::multiplex::stream::Opener;
 use crate::schedule::Priority;
+use crate::stream_id::StreamId;
 
 impl<F: Framing> Session<F> {
     /// RST_STREAM.
@@ -91,6 +92,11 @@ impl<F: Framing> Session<F> {
     /// A priority frame names a stream, whatever its status.
     pub(crate) fn change_priority(&mut self, id: u32, priority: Priority) {
         self.order.change(StreamId(u64::from(id)), priority);
+    }
+
+    /// SETTINGS_NO_RFC7540_PRIORITIES = 1 (RFC 9218 §2.1).
+    pub(crate) fn rule_out_dependencies(&mut self) {
+        self.order.rule_out_dependencies();
     }
 
     /// A priority came before its stream; as many are kept as there may be streams, 256 at most.

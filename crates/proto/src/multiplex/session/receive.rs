@@ -2,13 +2,14 @@
 //! come, borrowed from the input. What a frame means is the framing's business.
 
 use super::{Over, Session};
-use crate::connection::{Event, Fin, StreamId};
+use crate::connection::{Event, Fin};
 use crate::multiplex::framing::{Framing, Misplaced, Next, Timed};
 use crate::multiplex::reader::{Payload, Reader};
 use crate::multiplex::state::Step;
 use crate::multiplex::status::Role;
 use crate::multiplex::stream::BadData;
 use crate::multiplex::timers::Timer;
+use crate::stream_id::StreamId;
 
 /// The input's reader and where it stands.
 #[derive(Debug)]

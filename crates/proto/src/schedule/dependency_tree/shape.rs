@@ -2,9 +2,9 @@
 //! (it or a descendant is ready).
 
 use super::{DEFAULT_WEIGHT, DependencyTree, Node, State};
-use crate::connection::StreamId;
 use crate::schedule::Exclusive;
 use crate::schedule::slots::Slot;
+use crate::stream_id::StreamId;
 
 impl DependencyTree {
     /// A new node with the default priority (RFC 7540 §5.3.5).
@@ -16,12 +16,7 @@ impl DependencyTree {
     }
 
     /// Makes a node depend on another one (§5.3.3).
-    pub(super) fn depend(
-        &mut self,
-        slot: Slot,
-        parent: Slot,
-        (weight, exclusive): (u32, Exclusive),
-    ) {
+    pub(super) fn depend(&mut self, slot: Slot, parent: Slot, weight: u32, exclusive: Exclusive) {
         if self.descends(parent, slot) {
             // The new parent takes its new child's place first, and keeps its weight.
             if let Some(grandparent) = self.nodes[slot].parent {

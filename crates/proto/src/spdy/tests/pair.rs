@@ -2,8 +2,9 @@
 //! byte is lost and every window is whole again.
 
 use super::*;
-use crate::connection::{ClientConnection, ConnectionState, Fin, ServerConnection, StreamId};
+use crate::connection::{ClientConnection, ConnectionState, Fin, ServerConnection};
 use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
+use crate::stream_id::StreamId;
 use bytes::Bytes;
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -234,8 +235,8 @@ proptest! {
         }
         if !resets {
             prop_assert_eq!(pair.near.ended.len(), 25);
-            prop_assert_eq!(pair.near.received.values().sum::<u64>(), pair.far.sent.values().sum());
-            prop_assert_eq!(pair.far.received.values().sum::<u64>(), pair.near.sent.values().sum());
+            prop_assert_eq!(pair.near.received.values().sum::<u64>(), pair.far.sent.values().sum::<u64>());
+            prop_assert_eq!(pair.far.received.values().sum::<u64>(), pair.near.sent.values().sum::<u64>());
             prop_assert!(pair.near.reset.is_empty() && pair.far.reset.is_empty());
         }
         let (near, far) = (&pair.client.session, &pair.server.session);

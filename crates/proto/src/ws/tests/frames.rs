@@ -124,7 +124,7 @@ fn what_is_too_big_ends_with_1009_before_room_is_taken() {
     assert_eq!(failure(server(), &bomb), Some(1009), "a bomb");
 }
 
-/// Gives bytes one by one; what was told, and the most room that was taken on the way.
+/// Gives bytes one by one; gives the events, and the greatest capacity held on the way.
 fn trickle(connection: &mut Connection, bytes: &[u8]) -> (Vec<Event>, usize) {
     let (mut events, mut most) = (Vec::new(), 0);
     for byte in bytes.chunks(1) {

@@ -1,4 +1,4 @@
-use super::super::{Parts, Testimony, reconcile};
+use super::super::{Parts, TrialLogs, reconcile};
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -138,7 +138,7 @@ impl Log {
             ..ConnectionRecord::begun(0, "far:443".to_owned(), FAR.to_owned(), at(0.0))
         };
         let server = server.map(|ms| (0, Duration::from_millis(ms)));
-        let finding = reconcile(&Testimony {
+        let finding = reconcile(&TrialLogs {
             fetches: &[fetch],
             connections: &[connection],
             packets: Some(&self.packets),

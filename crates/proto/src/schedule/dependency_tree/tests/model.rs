@@ -1,8 +1,8 @@
 //! RFC 7540 §5.3 in the plainest way: a map from each stream to its parent, walked again for every
 //! question, and ideal shares computed by recursion from the root.
 
-use crate::connection::StreamId;
 use crate::schedule::Exclusive;
+use crate::stream_id::StreamId;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
@@ -54,7 +54,8 @@ impl Model {
         &mut self,
         stream: StreamId,
         parent: StreamId,
-        (weight, exclusive): (u16, Exclusive),
+        weight: u16,
+        exclusive: Exclusive,
     ) {
         if parent == stream {
             return;

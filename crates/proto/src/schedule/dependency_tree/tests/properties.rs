@@ -1,8 +1,8 @@
 //! The tree against the model, for arbitrary sequences of what a connection may say.
 
 use super::model::Model;
-use crate::connection::StreamId;
 use crate::schedule::{DependencyTree, Exclusive, Priority, Scheduler};
+use crate::stream_id::StreamId;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -87,7 +87,7 @@ impl Pair {
     }
 
     fn depend(&mut self, stream: StreamId, (parent, weight, sole): Dependency) {
-        self.model.depend(stream, StreamId(parent), (weight, exclusive(sole)));
+        self.model.depend(stream, StreamId(parent), weight, exclusive(sole));
     }
 
     fn set_ready(&mut self, stream: StreamId, ready: bool) {

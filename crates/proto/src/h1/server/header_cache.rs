@@ -1,34 +1,34 @@
-//! Field lines that were read before. Clients repeat them from request to request, byte for byte, and to read them
-//! again would find nothing new: only the request line is read. The one rule: what is not plainly the same is left to
-//! the whole reader. They go from connection to connection with the buffers that they stand in, so lines with secrets are
-//! never kept.
+//! Caches the header lines of the last request. Clients repeat them byte for byte, and then only the request line is
+//! parsed. The one rule: a head that differs in any other byte goes to the full parser. The cache moves from connection
+//! to connection with its buffers, so lines with cookies or credentials are never kept.
 
 use crate::h1::head::Request;
 use crate::message::{Method, RequestHead, Scheme};
 use wire::h1::{Limits, Version, plain_request};
 
-/// Longer lines are read anew each time.
-const LONGEST: usize = 2048;
+/// Longer header blocks are parsed each time.
+const MAX_LENGTH: usize = 2048;
 
-/// The field lines that were read last, and what they say.
+/// The header lines that were parsed last, and their meaning.
 #[derive(Debug, Default)]
-pub(super) struct KnownLines {
-    /// From the first field line to the empty line, both included; empty where none are known.
+pub(super) struct HeaderBlockCache {
+    /// From the first field line to the empty line, both included; empty where none are cached.
     bytes: Vec<u8>,
-    /// What they were held to.
+    /// The limits that they passed.
     limits: Limits,
-    /// Its path is empty, and its method and scheme are of no interest.
+    /// What they say. Its path is empty; its method and scheme mean nothing.
     request: Request,
 }
 
-impl KnownLines {
-    /// Takes a head off the front of `input` that differs from the known one in its method and path at most; gives
-    /// its length too. `spare` is an earlier head, whose buffers it then takes over.
+impl HeaderBlockCache {
+    /// Consumes a head at the front of `input` that differs from the cached one in method and path only. Returns its
+    /// length and the request, built in the buffers of `spare`. None consumes nothing.
     pub(super) fn read(
         &self,
         input: &mut &[u8],
-        (scheme, limits): (Scheme, Limits),
         spare: &mut RequestHead,
+        scheme: Scheme,
+        limits: Limits,
     ) -> Option<(usize, Request)> {
         if self.is_empty() {
             return None;
@@ -48,17 +48,17 @@ impl KnownLines {
         Some((length, Request { head, ..self.request }))
     }
 
-    /// Whether none are known.
+    /// Whether nothing is cached.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Keeps what was read of `head`, where others may be read by it.
+    /// Caches the lines of `head`, where later heads may be compared with them.
     pub(super) fn keep(&mut self, head: &[u8], limits: Limits, request: &Request) {
         // Elsewhere the authority may come from the target (RFC 9112 §3.2.2).
         let Some(plain) = plain_request(head) else { return };
         let secret = |name: &[u8]| request.head.fields.find(name).is_some();
-        if plain.rest.len() > LONGEST || secret(b"cookie") || secret(b"authorization") {
+        if plain.rest.len() > MAX_LENGTH || secret(b"cookie") || secret(b"authorization") {
             return;
         }
         debug_assert_eq!(request.version, Version::Http11, "the line says so");

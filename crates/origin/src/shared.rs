@@ -1,0 +1,85 @@
+//! The state that all connections of a thread use.
+
+use crate::access::AccessLog;
+use crate::buffer_pool::BufferPool;
+use crate::config::OriginConfig;
+use crate::files::Files;
+use crate::policy::Policy;
+use crate::response_cache::CachedResponse;
+use crate::site::Site;
+use crate::wall_clock::DateField;
+use proto::{Fields, ResponseHead, Status};
+use std::fmt;
+use std::rc::Rc;
+use trace::Tracer;
+use transport::ServerSettings;
+use unit::Instant;
+
+/// What an origin works with that belongs to its thread alone.
+#[derive(Default)]
+pub struct Parts {
+    /// Static files; None serves none.
+    pub files: Option<Box<dyn Files>>,
+    /// Takes a record of each exchange.
+    pub log: Option<Rc<dyn AccessLog>>,
+    /// What is said beside the answers.
+    pub policy: Option<Box<dyn Policy>>,
+    /// For the events of the connections.
+    pub tracer: Tracer,
+}
+
+/// What all connections use.
+pub(crate) struct Shared {
+    pub(crate) config: OriginConfig,
+    pub(crate) site: Site,
+    pub(crate) log: Option<Rc<dyn AccessLog>>,
+    pub(crate) policy: Option<Box<dyn Policy>>,
+    pub(crate) tracer: Tracer,
+    pub(crate) buffers: BufferPool,
+    /// What all connections speak and are set to.
+    pub(crate) transport: Rc<ServerSettings>,
+    date: DateField,
+}
+
+impl Shared {
+    /// What an origin without connections starts from.
+    pub(crate) fn new(config: OriginConfig, parts: Parts) -> Self {
+        Self {
+            site: Site::new(parts.files, config.table.clone()),
+            date: DateField::new(config.wall_clock),
+            transport: Rc::new(config.transport()),
+            config,
+            log: parts.log,
+            policy: parts.policy,
+            tracer: parts.tracer,
+            buffers: BufferPool::default(),
+        }
+    }
+
+    /// The head of a response that is kept, with this second's date.
+    pub(crate) fn cached_head(
+        &mut self,
+        now: Instant,
+        cached: &CachedResponse,
+    ) -> Rc<ResponseHead> {
+        let second = self.config.wall_clock.seconds(now);
+        cached.head(second, |fields| self.head(now, cached.status(), fields))
+    }
+
+    /// A response head with the fields that every answer gets.
+    pub(crate) fn head(&mut self, now: Instant, status: Status, fields: &Fields) -> ResponseHead {
+        let mut head = ResponseHead::new(status);
+        head.fields.push(b"date", self.date.at(now).as_bytes());
+        head.fields.push(b"server", self.config.server.as_bytes());
+        for field in fields.iter() {
+            head.fields.push_field(field);
+        }
+        head
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("config", &self.config).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,126 @@
+//! What the planned blocks of an experiment can carry: how many comparisons are sure of an interval.
+
+use crate::experiment::Experiment;
+use crate::family::{FamilyKind, FamilySizes, blocks_for_all};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What the blocks that an experiment plans can carry, said before it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Carried {
+    /// The links with so many blocks.
+    pub links: Vec<String>,
+    /// Blocks planned on each.
+    pub blocks: u32,
+    /// Which comparisons.
+    pub kind: FamilyKind,
+    /// How many.
+    pub comparisons: usize,
+    /// The baseline.
+    pub baseline: String,
+}
+
+impl Carried {
+    /// Blocks that would give each its interval.
+    pub fn enough(&self) -> u32 {
+        blocks_for_all(self.comparisons)
+    }
+
+    /// Whether every comparison gets its interval whatever the others find.
+    pub fn is_all(&self) -> bool {
+        self.blocks >= self.enough()
+    }
+}
+
+impl fmt::Display for Carried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { links, blocks, comparisons, baseline, .. } = self;
+        let (links, enough) = (links.join(", "), self.enough());
+        let (many, carry) = if *blocks == 1 { ("block", "carries") } else { ("blocks", "carry") };
+        let carry =
+            if *blocks < blocks_for_all(1) { format!("{carry} none of") } else { carry.to_owned() };
+        let them = if *comparisons == 1 { "comparison" } else { "comparisons" };
+        let with = match self.kind {
+            FamilyKind::WithBaseline => format!("with {baseline}"),
+            FamilyKind::AmongOthers => "among the others".to_owned(),
+        };
+        write!(
+            f,
+            "{links}: {blocks} {many} {carry} the {comparisons} {them} {with} of each workload"
+        )?;
+        if self.is_all() {
+            return Ok(());
+        }
+        if *blocks >= blocks_for_all(1) {
+            f.write_str(" only one after another, as long as those before differ")?;
+        }
+        write!(f, ": {enough} would carry all")
+    }
+}
+
+/// What the blocks of each link can carry, family by family; families without a comparison are left out.
+pub fn carried(experiment: &Experiment) -> Vec<Carried> {
+    let sizes = FamilySizes::of(experiment.contenders.len());
+    let mut links: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for link in &experiment.links {
+        links.entry(link.trials).or_default().push(link.name.clone());
+    }
+    let kinds = [FamilyKind::WithBaseline, FamilyKind::AmongOthers];
+    let each = |(blocks, links): (u32, Vec<String>)| {
+        kinds.map(|kind| Carried {
+            links: links.clone(),
+            blocks,
+            kind,
+            comparisons: sizes.size(kind),
+            baseline: experiment.baseline.clone(),
+        })
+    };
+    let all = links.into_iter().flat_map(each);
+    all.filter(|carried| carried.comparisons > 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::builtin;
+
+    #[test]
+    fn what_a_plan_carries_is_said_before_it_runs() {
+        let named = |name: &str| builtin().iter().find(|builtin| builtin.name == name).unwrap();
+        let mut images: Experiment = named("spdy-images").toml.parse().unwrap();
+        images.links[0].trials = 8;
+        let said = |experiment: &Experiment| -> Vec<String> {
+            carried(experiment).iter().map(Carried::to_string).collect()
+        };
+        assert_eq!(
+            said(&images),
+            [
+                "wifi-2013: 8 blocks carry the 6 comparisons with https of each workload",
+                "wifi-2013: 8 blocks carry the 15 comparisons among the others of each workload only one after \
+                 another, as long as those before differ: 10 would carry all"
+            ]
+        );
+        images.links[0].trials = 5;
+        let none = "wifi-2013: 5 blocks carry none of the 6 comparisons with https of each workload: 8 would carry all";
+        assert_eq!(said(&images)[0], none);
+        let quick: Experiment = named("quick").toml.parse().unwrap();
+        assert_eq!(
+            said(&quick)[2],
+            "lan, wifi: 14 blocks carry the 2 comparisons with h1-tls of each workload"
+        );
+    }
+
+    #[test]
+    fn a_builtin_experiment_that_stands_for_itself_carries_its_comparisons_with_the_baseline() {
+        for builtin in builtin() {
+            let experiment: Experiment = builtin.toml.parse().unwrap();
+            for carried in carried(&experiment) {
+                let with_baseline = carried.kind == FamilyKind::WithBaseline;
+                // What follows a published measurement may have as many trials as that had.
+                if with_baseline && experiment.published.is_none() {
+                    assert!(carried.is_all(), "{}: {carried:?}", builtin.name);
+                }
+            }
+        }
+    }
+}

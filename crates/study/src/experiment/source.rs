@@ -1,0 +1,18 @@
+//! Which published measurement an experiment runs again.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A published measurement that an experiment runs again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// SPDY against HTTPS against HTTP for many images (nginx, 2012-2013).
+    SpdyImages,
+    /// An API client with and without SPDY (Twitter4J on Android, 2013-12).
+    TwitterApi,
+    /// WebSocket and HTTP for small messages (dart:io, 2015-12).
+    WebsocketEcho,
+    /// Seven HTTP clients, a process a download (Atlassian, 2013-07).
+    JvmDownloads,
+}

@@ -4,6 +4,7 @@ use crate::access::OpenedRecord;
 use crate::config::Limits;
 use crate::session::{Context, Session};
 use crate::shared::Shared;
+use crate::timers::{Key, Timers};
 use endpoint::{Action, SendBuf, SocketId};
 use proto::{ConnectionState, Event};
 use secure::ServerTls;
@@ -75,10 +76,10 @@ impl Connection {
 
     /// Whether it had its warning and did not come to an end.
     pub(crate) fn is_out_of_patience(&self, now: Instant, limits: &Limits) -> bool {
-        let may_end_well = match (self.transport.phase(), &self.session) {
-            (Phase::Closing | Phase::Closed, _) => false,
-            (_, Some(session)) => session.quiet_since().is_some() && !self.is_warned,
-            (_, None) => true,
+        let may_end_well = match &self.session {
+            _ if self.transport.is_over() => false,
+            Some(session) => session.quiet_since().is_some() && !self.is_warned,
+            None => true,
         };
         !may_end_well && self.patience(limits).is_some_and(|at| at <= now)
     }
@@ -101,11 +102,16 @@ impl Connection {
         self.command(now, shared, Session::handle_timeout);
     }
 
-    /// When to look after this connection next.
-    pub(crate) fn poll_timeout(&self, limits: &Limits) -> Option<Instant> {
+    /// Sets a timer where the origin is to look after this connection before it does so anyway.
+    #[inline]
+    pub(crate) fn arm(&mut self, place: usize, limits: &Limits, timers: &mut Timers) {
         let session = self.session.as_ref().and_then(Session::poll_timeout);
         let own = earlier(self.transport.poll_timeout(), session);
-        earlier(self.patience(limits), own)
+        let Some(at) = earlier(self.patience(limits), own) else { return };
+        if self.armed.is_none_or(|armed| at < armed) {
+            self.armed = Some(at);
+            timers.push(at, Key { place, serial: self.serial });
+        }
     }
 
     pub(crate) fn poll_transmit(
@@ -152,7 +158,7 @@ impl Connection {
     /// of its way out. After `Close` and `Abort` the connection is to be forgotten.
     pub(crate) fn next_step(&mut self, socket: SocketId) -> Option<Action> {
         let machine = self.transport.ready_machine();
-        let is_over = matches!(self.transport.phase(), Phase::Closing | Phase::Closed)
+        let is_over = self.transport.is_over()
             || machine.is_some_and(|machine| {
                 machine.state() == ConnectionState::Closed && !machine.wants_transmit()
             });
@@ -211,18 +217,20 @@ impl Connection {
 
     /// When patience with this connection ends.
     fn patience(&self, limits: &Limits) -> Option<Instant> {
-        let accepted = self.transport.timings().opened;
-        let (since, span) = match (self.transport.phase(), &self.session) {
-            (Phase::Closing | Phase::Closed, _) => (self.progress, limits.stall),
-            (_, Some(session)) => match session.quiet_since() {
+        let (since, span) = match &self.session {
+            _ if self.transport.is_over() => (self.progress, limits.stall),
+            Some(session) => match session.quiet_since() {
                 Some(since) => (since, limits.idle),
                 None if session.is_thinking() => return None,
                 None => (self.progress, limits.stall),
             },
-            (Phase::Recognising { seen: 0 }, None) => (accepted, limits.idle),
-            (Phase::Recognising { .. }, None) => (accepted, limits.head),
-            (Phase::Connecting | Phase::Securing | Phase::Ready, None) => {
-                (accepted, limits.handshake)
+            None => {
+                let span = match self.transport.phase() {
+                    Phase::Recognising { seen: 0 } => limits.idle,
+                    Phase::Recognising { .. } => limits.head,
+                    _ => limits.handshake,
+                };
+                (self.transport.timings().opened, span)
             }
         };
         Some(since + span)

@@ -69,16 +69,7 @@ impl Origin {
         if let Some(change) = connection.next_pause(socket) {
             self.actions.push_back(change);
         }
-        self.arm(place);
-    }
-
-    fn arm(&mut self, place: usize) {
-        let Some(connection) = self.connections.get_mut(place) else { return };
-        let Some(at) = connection.poll_timeout(&self.shared.config.limits) else { return };
-        if connection.armed.is_none_or(|armed| at < armed) {
-            connection.armed = Some(at);
-            self.timers.push(at, Key { place, serial: connection.serial });
-        }
+        connection.arm(place, &self.shared.config.limits, &mut self.timers);
     }
 
     fn forget(&mut self, place: usize) {
@@ -148,7 +139,7 @@ impl EndPoint for Origin {
         self.tidy();
         self.serial += 1;
         let place = self.connections.insert(connection);
-        self.arm(place);
+        self.connections[place].arm(place, &self.shared.config.limits, &mut self.timers);
         Some(SocketId(place))
     }
 
@@ -187,7 +178,7 @@ impl EndPoint for Origin {
                 if let Some(change) = connection.next_pause(socket) {
                     self.actions.push_back(change);
                 }
-                self.arm(socket.0);
+                connection.arm(socket.0, &self.shared.config.limits, &mut self.timers);
             }
         }
     }

@@ -24,7 +24,6 @@
 //! ```
 
 mod cache;
-mod client;
 mod codec;
 mod framing;
 mod head;
@@ -32,13 +31,12 @@ mod head_out;
 mod headers;
 mod priority;
 mod receive;
-mod server;
+mod role;
 mod settings;
 #[cfg(test)]
 mod tests;
 
 pub use crate::multiplex::guard::{Allowance, Limits};
 pub use crate::multiplex::timers::KeepAlive;
-pub use client::Client;
-pub use server::Server;
+pub use role::{Client, Server};
 pub use settings::{PrioritySignal, Settings};

@@ -24,7 +24,6 @@
 //! # Ok::<(), proto::Refused>(())
 //! ```
 
-mod client;
 mod framing;
 mod head;
 mod head_out;
@@ -32,14 +31,13 @@ mod headers;
 mod priority;
 mod pushes;
 mod receive;
-mod server;
+mod role;
 mod settings;
 #[cfg(test)]
 mod tests;
 
 pub use crate::multiplex::guard::{Allowance, Limits};
 pub use crate::multiplex::timers::KeepAlive;
-pub use client::Client;
-pub use server::Server;
+pub use role::{Client, Server};
 pub use settings::{Settings, Version};
 pub use wire::spdy::{Effort, Persistence, Setting, SettingId};

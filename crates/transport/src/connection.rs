@@ -251,6 +251,12 @@ impl<R: Role> Connection<R> {
         }
     }
 
+    /// Whether nothing that comes is heeded any more: the phase is `Closing` or `Closed`.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        matches!(self.end, End::Over | End::Failed)
+    }
+
     /// Where the connection stands.
     pub fn phase(&self) -> Phase {
         match &self.stage {
@@ -318,11 +324,6 @@ impl<R: Role> Connection<R> {
 
     pub(crate) fn count_received(&mut self, bytes: u64) {
         self.traffic.received += bytes;
-    }
-
-    #[inline]
-    fn is_over(&self) -> bool {
-        matches!(self.end, End::Over | End::Failed)
     }
 
     #[inline]

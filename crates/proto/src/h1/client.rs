@@ -32,8 +32,8 @@ pub struct Client {
     tracer: Tracer,
     reader: HeadReader,
     exchange: Option<Exchange>,
-    /// What the exchange that ended last has left, for the next.
-    spare: Outgoing,
+    /// The exchange's request; between exchanges nothing.
+    out: Outgoing,
     /// Fields that the caller has given back, for their buffers.
     spare_fields: Fields,
     /// The request that was written last, where its fields were validated.
@@ -55,7 +55,6 @@ pub struct Client {
 /// A request and what has come of its response.
 #[derive(Debug)]
 struct Exchange {
-    out: Outgoing,
     asked: Asked,
     response: Response,
     informational: u32,
@@ -95,7 +94,7 @@ impl Client {
             settings,
             tracer,
             exchange: None,
-            spare: Outgoing::default(),
+            out: Outgoing::default(),
             spare_fields: Fields::new(),
             written: None,
             cached_head: None,
@@ -128,20 +127,15 @@ impl Client {
         expects_continue: bool,
         write: impl FnOnce(&mut Vec<u8>),
     ) -> StreamId {
-        let mut exchange = Exchange {
-            out: std::mem::take(&mut self.spare),
-            asked: plan.asked,
-            response: Response::Awaited,
-            informational: 0,
-        };
-        exchange.out.put_head(plan.framing, write);
+        self.out.put_head(plan.framing, write);
         if plan.framing.is_some() && expects_continue {
-            exchange.out.hold_body();
+            self.out.hold_body();
         }
         if self.settings.keep_alive == KeepAlive::Off {
             self.state = ConnectionState::Draining;
         }
-        self.exchange = Some(exchange);
+        self.exchange =
+            Some(Exchange { asked: plan.asked, response: Response::Awaited, informational: 0 });
         self.unconsumed = 0;
         let stream = StreamId(self.next);
         self.next += 1;
@@ -152,15 +146,17 @@ impl Client {
         StreamId(self.next.saturating_sub(1))
     }
 
-    fn exchange(&mut self, stream: StreamId) -> Result<&mut Exchange, Misuse> {
-        let current = self.stream();
-        self.exchange.as_mut().filter(|_| stream == current).ok_or(Misuse::UnknownStream)
+    /// What is sent on the stream.
+    fn outgoing(&mut self, stream: StreamId) -> Result<&mut Outgoing, Misuse> {
+        let is_current = self.exchange.is_some() && stream == self.stream();
+        if is_current { Ok(&mut self.out) } else { Err(Misuse::UnknownStream) }
     }
 
     fn close(&mut self, error: Option<Error>) {
         if self.state != ConnectionState::Closed {
             self.state = ConnectionState::Closed;
             self.exchange = None;
+            self.out.reset();
             self.continue_by = None;
             self.events.push_back(Event::Closed { error });
         }
@@ -190,14 +186,14 @@ impl Client {
                 ));
             }
             if status.code() == 100 {
-                exchange.out.release();
+                self.out.release();
                 self.continue_by = None;
             }
             return Ok(Some(Event::Informational { stream, head: response.head }));
         }
         let length = match (status.code(), exchange.asked) {
             (101, Asked::Upgrade) => {
-                exchange.out.switch();
+                self.out.switch();
                 BodyLength::UntilClose
             }
             (101, _) => {
@@ -211,9 +207,9 @@ impl Client {
         }
         // The server has decided without the body, or has had enough of it: it is not sent any more,
         // and nobody can tell where a next request would begin (RFC 9110 §10.1.1, RFC 9112 §9.5).
-        let unfinished = !exchange.out.is_over() && status.code() != 101;
-        if unfinished && (exchange.out.hold() != Hold::Free || status.code() >= 400) {
-            exchange.out.discard();
+        let unfinished = !self.out.is_over() && status.code() != 101;
+        if unfinished && (self.out.hold() != Hold::Free || status.code() >= 400) {
+            self.out.discard();
             self.continue_by = None;
             self.state = ConnectionState::Draining;
         }
@@ -296,13 +292,11 @@ impl Client {
 
     /// Makes way for the next request where both directions are done.
     fn end_exchange(&mut self) {
-        let is_over = self.exchange.as_ref().is_some_and(|exchange| {
-            matches!(exchange.response, Response::Whole) && exchange.out.is_over()
-        });
-        if is_over {
-            if let Some(exchange) = self.exchange.take() {
-                self.spare = exchange.out.recycle();
-            }
+        let is_answered =
+            matches!(&self.exchange, Some(Exchange { response: Response::Whole, .. }));
+        if is_answered && self.out.is_over() {
+            self.exchange = None;
+            self.out.reset();
             if self.state == ConnectionState::Draining {
                 self.close(None);
             }
@@ -315,7 +309,7 @@ impl Client {
         match &self.exchange {
             None => self.close(None),
             // Not a byte of the request is sent: it is certain that nobody acted on it.
-            Some(exchange) if exchange.out.is_untouched() => self.close(Some(Error::Unprocessed)),
+            Some(_) if self.out.is_untouched() => self.close(Some(Error::Unprocessed)),
             Some(Exchange { response: Response::Body(Incoming::UntilClose), .. }) => {
                 self.events.push_back(body::end(stream));
                 self.close(None);
@@ -373,9 +367,7 @@ impl Connection for Client {
     fn handle_timeout(&mut self, now: Instant) {
         if self.continue_by.is_some_and(|deadline| deadline <= now) {
             self.continue_by = None;
-            if let Some(exchange) = &mut self.exchange {
-                exchange.out.release();
-            }
+            self.out.release();
         }
     }
 
@@ -385,8 +377,10 @@ impl Connection for Client {
 
     fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, limit: usize) {
         let stream = self.stream();
-        let Some(exchange) = &mut self.exchange else { return };
-        let moved = exchange.out.transmit(out, limit);
+        if self.exchange.is_none() {
+            return;
+        }
+        let moved = self.out.transmit(out, limit);
         self.headers.sent.count(moved.head, moved.head);
         for (frame, length) in [("HEADERS", moved.head), ("DATA", moved.body)] {
             if length > 0 {
@@ -397,17 +391,17 @@ impl Connection for Client {
                 });
             }
         }
-        if exchange.out.hold() == Hold::AfterHead(0) && self.continue_by.is_none() {
+        if self.out.hold() == Hold::AfterHead(0) && self.continue_by.is_none() {
             self.continue_by = Some(now + self.settings.continue_timeout);
         }
-        if exchange.out.take_ask() {
+        if self.out.take_ask() {
             self.events.push_back(Event::Writable { stream });
         }
         self.end_exchange();
     }
 
     fn wants_transmit(&self) -> bool {
-        self.exchange.as_ref().is_some_and(|exchange| exchange.out.is_ready())
+        self.exchange.is_some() && self.out.is_ready()
     }
 
     fn consume(&mut self, stream: StreamId, bytes: usize) {
@@ -417,26 +411,24 @@ impl Connection for Client {
     }
 
     fn send(&mut self, stream: StreamId, data: Bytes, fin: Fin) -> Result<(), Misuse> {
-        self.exchange(stream)?.out.send(data, fin)?;
+        self.outgoing(stream)?.send(data, fin)?;
         self.end_exchange();
         Ok(())
     }
 
     fn send_trailers(&mut self, stream: StreamId, fields: &Fields) -> Result<(), Misuse> {
-        self.exchange(stream)?.out.send_trailers(fields)?;
+        self.outgoing(stream)?.send_trailers(fields)?;
         self.end_exchange();
         Ok(())
     }
 
     fn unsent(&self, stream: StreamId) -> usize {
-        self.exchange
-            .as_ref()
-            .filter(|_| stream == self.stream())
-            .map_or(0, |exchange| exchange.out.len())
+        let is_current = self.exchange.is_some() && stream == self.stream();
+        if is_current { self.out.len() } else { 0 }
     }
 
     fn reset(&mut self, _now: Instant, stream: StreamId) {
-        if self.exchange(stream).is_ok() {
+        if self.outgoing(stream).is_ok() {
             self.close(None);
         }
     }

@@ -68,10 +68,11 @@ enum Ask {
 }
 
 impl Outgoing {
-    /// The same buffers, for another message.
-    pub(super) fn recycle(mut self) -> Self {
+    /// Makes way for another message, which takes the buffers over.
+    pub(super) fn reset(&mut self) {
         self.bytes.clear();
-        Self { bytes: self.bytes, ..Self::default() }
+        (self.stage, self.hold, self.ask) = (Stage::Head, Hold::Free, Ask::No);
+        (self.heads, self.moved) = (0, 0);
     }
 
     /// Bytes queued.

@@ -41,6 +41,11 @@ enum SentHead {
 pub(super) struct SentAt(usize);
 
 impl HeaderBlockCache {
+    /// The peer's limits have changed: what was sent under the old ones may be too large.
+    pub(super) fn forget_sent(&mut self) {
+        self.sent = Ring::default();
+    }
+
     /// The block of a request, where it was sent before.
     pub(super) fn find_request(
         &self,

@@ -73,9 +73,10 @@ impl HeaderCodec {
         }
     }
 
-    /// What the peer allows our encoder.
+    /// The peer's settings have come, with what they allow our encoder. Requests are checked anew.
     pub(super) fn set_encoder_capacity(&mut self, bytes: usize) {
         self.encoder.set_capacity(bytes);
+        self.cache.forget_sent();
     }
 
     /// What the peer's encoder may use, once it has acknowledged that.

@@ -208,8 +208,7 @@ impl Framing for Http2 {
     fn check_request(&mut self, head: &RequestHead) -> Result<(), Refused> {
         let limit = self.peer.max_header_list_size;
         if self.codec.has_sent(head) {
-            return head_out::check_request_size(head, limit)
-                .map_err(|Unsendable(why)| Refused::Unsendable(why));
+            return Ok(());
         }
         if head.protocol.is_some() && !self.peer.enable_connect_protocol {
             return Err(Refused::NotAllowed);
@@ -275,6 +274,14 @@ impl Framing for Http2 {
             }
             _ => {}
         }
+    }
+
+    fn recycle_request(&mut self, head: RequestHead) {
+        self.codec.recycle(head);
+    }
+
+    fn recycle_response(&mut self, head: ResponseHead) {
+        self.codec.recycle_fields(head.fields);
     }
 
     fn forget_all(&mut self) {

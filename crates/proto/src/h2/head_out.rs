@@ -26,14 +26,9 @@ pub(super) fn check_request(head: &RequestHead, limit: u32) -> Result<(), Unsend
     if !visible(&head.authority) {
         return Err(Unsendable("an authority is visible ASCII"));
     }
-    check_request_size(head, limit)?;
-    check_fields(&head.fields)
-}
-
-/// Checks that a request is within `limit`.
-pub(super) fn check_request_size(head: &RequestHead, limit: u32) -> Result<(), Unsendable> {
     let target = head.method.as_str().len() + head.authority.len() + head.path.len() + 150;
-    check_size(head.fields.list_size() + target, limit)
+    check_size(head.fields.list_size() + target, limit)?;
+    check_fields(&head.fields)
 }
 
 /// Checks that a response or trailers can be sent.

@@ -234,6 +234,10 @@ impl Session<Http2> {
             StreamStatus::Gone(None) => {
                 return Err(self.fail(protocol("RFC 9113 §5.1.1: stream identifiers only grow")));
             }
+            StreamStatus::Live(State::ReservedRemote) if self.peer_streams_are_full() => {
+                let text = "RFC 9113 §5.1.2: more concurrent pushes than we take";
+                Purpose::Wrong(rule(ErrorCode::REFUSED_STREAM, text))
+            }
             StreamStatus::Live(State::Open | State::HalfClosedLocal | State::ReservedRemote) => {
                 match self.stream(id).is_some_and(Stream::has_head) {
                     true => Purpose::Trailers,
@@ -268,11 +272,6 @@ impl Session<Http2> {
     #[inline]
     fn on_response(&mut self, headers: Headers, read: Received<ResponseHead>) -> Result<(), Over> {
         let Headers { id, fin, .. } = headers;
-        let Some(state) = self.stream(id).map(Stream::state) else { return Ok(()) };
-        if state == State::ReservedRemote && self.peer_streams_are_full() {
-            let text = "RFC 9113 §5.1.2: more concurrent pushes than we take";
-            return self.fail_stream(id, rule(ErrorCode::REFUSED_STREAM, text));
-        }
         if read.head.status.is_informational() {
             if fin == Fin::Last {
                 return self.malformed(id, "RFC 9113 §8.1: an informational response ends nothing");

@@ -16,11 +16,11 @@ impl Events {
     /// Queues a stream's last event. The end of the stream may have been what a draining connection
     /// waited for: then `Closed` is queued already, and this goes before it.
     pub(crate) fn push_before_closed(&mut self, event: Event<'static>) {
-        let at = match self.queue.back() {
-            Some(Event::Closed { .. }) => self.queue.len() - 1,
-            _ => self.queue.len(),
-        };
-        self.queue.insert(at, event);
+        if let Some(Event::Closed { .. }) = self.queue.back() {
+            self.queue.insert(self.queue.len() - 1, event);
+        } else {
+            self.queue.push_back(event);
+        }
     }
 
     pub(crate) fn pop(&mut self) -> Option<Event<'static>> {

@@ -118,6 +118,12 @@ pub(crate) trait Framing: Debug + Sized + 'static {
         false
     }
 
+    /// Takes the head of an event that is done with, for its buffers.
+    fn recycle_request(&mut self, _head: RequestHead) {}
+
+    /// As `recycle_request`.
+    fn recycle_response(&mut self, _head: ResponseHead) {}
+
     /// A stream was dropped before its end.
     fn forget_stream(&mut self, _id: u32) {}
 

@@ -1,9 +1,85 @@
 //! What makes a session a public type of one role: the traits of `connection`, handed on to a field
 //! `session`.
 
+/// Implements the two public types of a framing. `Framing::session` makes their sessions.
+macro_rules! impl_roles {
+    ($framing:ty, $settings:ty) => {
+        crate::multiplex::role::impl_connection!(Client, $framing, $settings);
+        crate::multiplex::role::impl_connection!(Server, $framing, $settings);
+
+        impl crate::connection::ClientConnection for Client {
+            fn request(
+                &mut self,
+                now: unit::Instant,
+                head: &crate::message::RequestHead,
+                fin: crate::connection::Fin,
+            ) -> Result<crate::stream_id::StreamId, crate::error::Refused> {
+                self.session.request(now, head, fin)
+            }
+
+            fn available_streams(&self) -> usize {
+                self.session.available_streams()
+            }
+
+            fn recycle(&mut self, head: crate::message::ResponseHead) {
+                use crate::multiplex::framing::Framing as _;
+                self.session.framing_mut().recycle_response(head);
+            }
+        }
+
+        impl crate::connection::ServerConnection for Server {
+            fn inform(
+                &mut self,
+                stream: crate::stream_id::StreamId,
+                head: &crate::message::ResponseHead,
+            ) -> Result<(), crate::error::Misuse> {
+                self.session.inform(stream, head)
+            }
+
+            fn respond(
+                &mut self,
+                stream: crate::stream_id::StreamId,
+                head: &crate::message::ResponseHead,
+                fin: crate::connection::Fin,
+            ) -> Result<(), crate::error::Misuse> {
+                self.session.respond(stream, head, fin)
+            }
+
+            fn promise(
+                &mut self,
+                parent: crate::stream_id::StreamId,
+                head: &crate::message::RequestHead,
+            ) -> Result<crate::stream_id::StreamId, crate::error::Refused> {
+                self.session.promise(parent, head)
+            }
+
+            fn recycle(&mut self, head: crate::message::RequestHead) {
+                use crate::multiplex::framing::Framing as _;
+                self.session.framing_mut().recycle_request(head);
+            }
+        }
+    };
+}
+pub(crate) use impl_roles;
+
 /// Implements what both roles share.
 macro_rules! impl_connection {
-    ($role:ty) => {
+    ($role:ident, $framing:ty, $settings:ty) => {
+        impl $role {
+            /// A connection that has queued its greeting. `scheduler` ranks the bodies that it sends.
+            pub fn new(
+                now: unit::Instant,
+                settings: $settings,
+                scheduler: Box<dyn crate::schedule::Scheduler>,
+                tracer: trace::Tracer,
+            ) -> Self {
+                let role = crate::multiplex::status::Role::$role;
+                let endowment =
+                    crate::multiplex::session::Endowment { role, now, scheduler, tracer };
+                Self { session: <$framing>::session(endowment, settings) }
+            }
+        }
+
         impl crate::connection::Connection for $role {
             fn handle_bytes<'i>(
                 &mut self,

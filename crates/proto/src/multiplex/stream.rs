@@ -60,6 +60,15 @@ pub(crate) enum BadData {
     TooLong,
 }
 
+/// What came of another look at whether a stream can send.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Update {
+    /// What the scheduler is to be told, where that has changed.
+    pub(crate) changed: Option<Readiness>,
+    /// Whether it has bytes and no credit.
+    pub(crate) is_stalled: bool,
+}
+
 /// Whether the answer to the request may have a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
@@ -125,10 +134,9 @@ impl Stream {
     #[inline]
     pub(crate) fn opened(opener: Opener, steps: &[Step], fin: Fin, windows: Windows) -> Self {
         let end = if opener == Opener::We { Step::SendEnd } else { Step::ReceiveEnd };
-        let ends = (fin == Fin::Last).then_some(end);
-        let steps = steps.iter().copied().chain(ends);
-        let state =
-            steps.fold(State::Idle, |state, step| state.after(step).unwrap_or(State::Closed));
+        let after = |state: State, step| state.after(step).unwrap_or(State::Closed);
+        let opened = steps.iter().fold(State::Idle, |state, &step| after(state, step));
+        let state = if fin == Fin::Last { after(opened, end) } else { opened };
         Self::new(opener, state, windows)
     }
 
@@ -248,8 +256,8 @@ impl Stream {
         self.readiness
     }
 
-    /// Looks again whether it can send; gives what the scheduler is to be told, where that has changed.
-    pub(crate) fn update_readiness(&mut self, now: Instant) -> Option<Readiness> {
+    /// Looks again whether it can send.
+    pub(crate) fn update_readiness(&mut self, now: Instant) -> Update {
         if !self.outgoing.is_stalled() {
             self.stalled_since = None;
         } else if self.stalled_since.is_none() {
@@ -259,7 +267,7 @@ impl Stream {
         let readiness = if ready { Readiness::Ready } else { Readiness::Blocked };
         let changed = readiness != self.readiness;
         self.readiness = readiness;
-        changed.then_some(readiness)
+        Update { changed: changed.then_some(readiness), is_stalled: self.stalled_since.is_some() }
     }
 
     /// Since when it has had bytes and no credit.

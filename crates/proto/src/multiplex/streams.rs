@@ -1,6 +1,6 @@
 //! The table of streams, and a bounded memory of those that are gone. Frame formats are not known here.
 
-use super::state::State;
+use super::state::Step;
 use super::status::{Gone, Role, StreamStatus};
 pub(crate) use super::stream::{Opener, Stream};
 use crate::id_map::IdMap;
@@ -101,13 +101,17 @@ impl Streams {
         self.highest_peer
     }
 
-    /// Moves a stream to another state and keeps count.
-    pub(crate) fn set_state(&mut self, id: u32, state: State) {
-        let Some(stream) = self.table.get_mut(&id) else { return };
+    /// Moves a stream on by a step that its state allows, and keeps count.
+    pub(crate) fn advance(&mut self, id: u32, step: Step) -> Option<&mut Stream> {
+        let stream = self.table.get_mut(&id)?;
+        let (before, after) = (stream.state(), stream.state().after(step));
+        debug_assert!(after.is_some(), "{step:?} in {before:?}");
+        let after = after?;
         let count = &mut self.active[stream.opener() as usize];
-        *count += usize::from(state.is_active());
-        *count -= usize::from(stream.state().is_active());
-        stream.set_state(state);
+        *count += usize::from(after.is_active());
+        *count -= usize::from(before.is_active());
+        stream.set_state(after);
+        Some(stream)
     }
 
     /// Takes a stream out.
@@ -166,6 +170,7 @@ impl Streams {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::multiplex::state::State;
     use crate::multiplex::stream::Windows;
 
     #[test]
@@ -187,9 +192,9 @@ mod tests {
             Stream::new(Opener::We, State::ReservedLocal, Windows { receive: 1, send: 1 }),
         );
         assert_eq!(streams.active(Opener::We), 0);
-        streams.set_state(2, State::HalfClosedRemote);
+        streams.advance(2, Step::SendHeaders);
         assert_eq!(streams.active(Opener::We), 1);
-        streams.set_state(2, State::Closed);
+        streams.advance(2, Step::SendEnd);
         assert_eq!((streams.active(Opener::We), streams.len(), streams.unfinished()), (0, 1, 0));
     }
 }

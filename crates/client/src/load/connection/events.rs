@@ -113,31 +113,28 @@ impl Events<'_> {
 
     fn handle_http(&mut self, machine: &mut ClientMachine, event: Event<'_>) {
         let now = self.now;
-        let whole = match event {
+        match event {
             Event::Response { stream, head, fin } => {
                 if let Some(request) = self.pending.find(stream) {
                     request.head = Some((now, head.status));
                 }
                 machine.recycle(head);
-                (fin == Fin::Last).then_some(stream)
+                if fin == Fin::Last {
+                    self.note_answered(stream, 0);
+                }
             }
             Event::Data { stream, data, fin } => {
-                let bytes = data.len();
-                if let Some(request) = self.pending.find(stream) {
-                    request.body += bytes as u64;
+                machine.consume(stream, data.len());
+                let bytes = data.len() as u64;
+                if fin == Fin::Last {
+                    self.note_answered(stream, bytes);
+                } else if let Some(request) = self.pending.find(stream) {
+                    request.body += bytes;
                 }
-                machine.consume(stream, bytes);
-                (fin == Fin::Last).then_some(stream)
             }
-            Event::Trailers { stream, .. } => Some(stream),
-            Event::Informational { head, .. } => {
-                machine.recycle(head);
-                None
-            }
-            Event::Promise { stream, .. } => {
-                machine.reset(now, stream);
-                None
-            }
+            Event::Trailers { stream, .. } => self.note_answered(stream, 0),
+            Event::Informational { head, .. } => machine.recycle(head),
+            Event::Promise { stream, .. } => machine.reset(now, stream),
             Event::Reset { stream, error } => {
                 if let Some(request) = self.pending.remove(stream) {
                     self.note(match loss(Some(&error)) {
@@ -146,15 +143,18 @@ impl Events<'_> {
                         Loss::Orderly => Outcome::Failed(request, Fault::StreamReset),
                     });
                 }
-                None
             }
             Event::Closed { error } => {
                 self.loss.get_or_insert(loss(error.as_ref()));
-                None
             }
-            Event::Writable { .. } | Event::Draining { .. } | Event::Request { .. } => None,
-        };
-        if let Some(request) = whole.and_then(|stream| self.pending.remove(stream)) {
+            Event::Writable { .. } | Event::Draining { .. } | Event::Request { .. } => {}
+        }
+    }
+
+    /// The answer on a stream is whole with these bytes.
+    fn note_answered(&mut self, stream: StreamId, bytes: u64) {
+        if let Some(mut request) = self.pending.remove(stream) {
+            request.body += bytes;
             self.note(Outcome::Answered(request));
         }
     }

@@ -16,7 +16,7 @@ impl CountOnly for Client {
             && self.events.is_empty()
             && matches!(exchange.response, Response::Awaited)
             && exchange.asked == Asked::Body
-            && exchange.out.is_over();
+            && self.out.is_over();
         let (head, status) = (cached.bytes.len(), cached.response.head.status);
         let has_body = !status.is_informational() && !status.forbids_body();
         if !is_plain || !has_body || !cached.response.persists {

@@ -122,7 +122,7 @@ impl Server {
 
     /// The oldest answer is sent.
     pub(super) fn end_exchange(&mut self) {
-        let Some(exchange) = self.exchanges.pop_front() else { return };
+        let Some(mut exchange) = self.exchanges.pop_front() else { return };
         self.first += 1;
         self.unconsumed -= exchange.unconsumed();
         if self.exchanges.is_empty() {
@@ -131,7 +131,8 @@ impl Server {
         if exchange.then() == Then::Close {
             self.end_after(self.exchanges.is_empty());
         }
-        self.buffers().out = exchange.out.recycle();
+        exchange.out.reset();
+        self.buffers().out = exchange.out;
     }
 
     /// The answer that was the last is sent. Requests read ahead of it are not answered

@@ -80,8 +80,7 @@ impl<F: Framing> Session<F> {
         if let Some(field) = F::priority_field(&head.fields) {
             self.order.merge_response(id, field);
         }
-        self.step(id, Step::SendHeaders);
-        let Some(stream) = self.streams.find_mut(id) else { return Ok(()) };
+        let Some(stream) = self.streams.advance(id, Step::SendHeaders) else { return Ok(()) };
         stream.note_head_sent();
         if fin == Fin::Last {
             stream.outgoing_mut().end(Ending::Last);
@@ -150,7 +149,10 @@ impl<F: Framing> Session<F> {
         let Some(stream) = self.streams.find_mut(id) else { return };
         let bytes = stream.give_back(bytes);
         let over = !stream.is_live() && stream.unconsumed() == 0;
-        self.credit_stream(id, bytes);
+        let increment = stream.credit(bytes);
+        if let Some(increment) = increment {
+            self.queue(&F::window_update_frame(id, increment));
+        }
         self.credit_connection(bytes);
         if over {
             self.streams.remove(id);
@@ -158,9 +160,17 @@ impl<F: Framing> Session<F> {
     }
 
     pub(crate) fn send(&mut self, stream: StreamId, data: Bytes, fin: Fin) -> Result<(), Misuse> {
+        let now = self.now();
         let (id, stream) = self.sendable(stream)?;
         stream.outgoing_mut().push(data, fin);
-        self.send_on(id, fin);
+        if stream.outgoing().bytes() > 0 {
+            let update = stream.update_readiness(now);
+            self.apply(id, update);
+        } else if fin == Fin::Last {
+            // Nothing to schedule: the end needs no credit.
+            self.queue(&F::end_frame(id));
+            self.finish_sending(id);
+        }
         Ok(())
     }
 
@@ -171,23 +181,12 @@ impl<F: Framing> Session<F> {
     ) -> Result<(), Misuse> {
         self.framing.check_fields(fields)?;
         let (id, stream) = self.sendable(stream)?;
-        stream.outgoing_mut().end(Ending::Trailers(fields.clone()));
-        self.send_on(id, Fin::Last);
-        Ok(())
-    }
-
-    fn send_on(&mut self, id: u32, fin: Fin) {
-        let Some(stream) = self.streams.find_mut(id) else { return };
-        let outgoing = stream.outgoing();
-        if outgoing.bytes() > 0 {
-            self.reschedule(id);
-        } else if fin == Fin::Last {
-            // Nothing to schedule: the end needs no credit.
-            if outgoing.ends_with_data() {
-                self.queue(&F::end_frame(id));
-            }
+        let outgoing = stream.outgoing_mut();
+        outgoing.end(Ending::Trailers(fields.clone()));
+        if outgoing.bytes() == 0 {
             self.finish_sending(id);
         }
+        Ok(())
     }
 
     fn sendable(&mut self, stream: StreamId) -> Result<(u32, &mut Stream), Misuse> {

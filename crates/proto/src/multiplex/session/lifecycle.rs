@@ -4,7 +4,7 @@ use super::Session;
 use crate::connection::Event;
 use crate::error::Error;
 use crate::multiplex::framing::{Framing, GoAwayCode};
-use crate::multiplex::state::{State, Step};
+use crate::multiplex::state::Step;
 use crate::multiplex::status::Gone;
 use crate::multiplex::timers::Timer;
 use crate::stream_id::StreamId;
@@ -13,15 +13,11 @@ use unit::Instant;
 impl<F: Framing> Session<F> {
     /// Moves a stream on; one that has ended leaves the table once its bytes are given back.
     pub(super) fn step(&mut self, id: u32, step: Step) {
-        let Some(stream) = self.streams.find(id) else { return };
-        let after = stream.state().after(step);
-        debug_assert!(after.is_some(), "{step:?} in {:?}", stream.state());
-        let Some(after) = after else { return };
-        let (readiness, unconsumed) = (stream.readiness(), stream.unconsumed());
-        self.streams.set_state(id, after);
-        if after != State::Closed {
+        let Some(stream) = self.streams.advance(id, step) else { return };
+        if stream.is_live() {
             return;
         }
+        let (readiness, unconsumed) = (stream.readiness(), stream.unconsumed());
         self.order.close(id, readiness);
         self.streams.remember(id, Gone::Ended);
         if unconsumed == 0 {

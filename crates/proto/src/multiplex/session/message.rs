@@ -96,8 +96,7 @@ impl<F: Framing> Session<F> {
         read: Received<ResponseHead>,
     ) -> Result<(), Over> {
         let Received { head, content_length } = read;
-        self.step(id, Step::ReceiveHeaders);
-        let Some(stream) = self.streams.find_mut(id) else { return Ok(()) };
+        let Some(stream) = self.streams.advance(id, Step::ReceiveHeaders) else { return Ok(()) };
         stream.expect_response_body(head.status, content_length);
         if fin == Fin::More || self.end_receiving(id)? == Ended::Well {
             let stream = StreamId(u64::from(id));

@@ -5,7 +5,8 @@ use super::{Over, Session};
 use crate::connection::{Event, Fin};
 use crate::multiplex::framing::{Framing, Misplaced, Next, Timed};
 use crate::multiplex::reader::{Payload, Reader};
-use crate::multiplex::status::{Role, StreamStatus};
+use crate::multiplex::state::Step;
+use crate::multiplex::status::Role;
 use crate::multiplex::stream::BadData;
 use crate::multiplex::timers::Timer;
 use crate::stream_id::StreamId;
@@ -88,6 +89,7 @@ impl<F: Framing> Input<F> {
 
 impl<F: Framing> Session<F> {
     /// Reads on by one step.
+    #[inline]
     pub(super) fn read<'i>(&mut self, input: &mut &'i [u8]) -> Result<Progress<'i>, Over> {
         match std::mem::replace(&mut self.input.reading, Reading::Header) {
             Reading::Preface(matched) => self.read_preface(matched, input),
@@ -95,34 +97,48 @@ impl<F: Framing> Session<F> {
                 None => Ok(Progress::Starved),
                 Some(raw) => {
                     let header = F::parse_header(&raw);
-                    let next = F::on_header(self, header)?;
-                    self.go_on(header, next)
+                    match F::on_header(self, header)? {
+                        Next::Payload(length) => self.read_payload(header, length, input),
+                        next => self.go_on(header, next, input),
+                    }
                 }
             },
             Reading::Payload(header, length) => self.read_payload(header, length, input),
             Reading::Data(body) => self.read_data(body, input),
-            Reading::Skip(left) => {
-                let take = input.len().min(left as usize);
-                *input = &input[take..];
-                let left = left - take as u32;
-                if left == 0 {
-                    return Ok(Progress::Made);
-                }
-                self.input.reading = Reading::Skip(left);
-                Ok(Progress::Starved)
-            }
+            Reading::Skip(left) => Ok(self.skip(left, input)),
         }
     }
 
-    #[inline]
-    fn go_on<'i>(&mut self, header: F::Header, next: Next) -> Result<Progress<'i>, Over> {
-        self.input.reading = match next {
-            Next::Frame => Reading::Header,
-            Next::Payload(length) => Reading::Payload(header, length),
-            Next::Data(frame) => Reading::Data(self.open_data(frame)?),
-            Next::Skip(length) => Reading::Skip(length),
-        };
-        Ok(Progress::Made)
+    /// Reads on after a frame header or a payload.
+    fn go_on<'i>(
+        &mut self,
+        header: F::Header,
+        next: Next,
+        input: &mut &'i [u8],
+    ) -> Result<Progress<'i>, Over> {
+        match next {
+            Next::Data(frame) => {
+                let body = self.open_data(frame)?;
+                self.read_data(body, input)
+            }
+            Next::Skip(length) => Ok(self.skip(length, input)),
+            Next::Payload(length) => {
+                self.input.reading = Reading::Payload(header, length);
+                Ok(Progress::Made)
+            }
+            Next::Frame => Ok(Progress::Made),
+        }
+    }
+
+    fn skip<'i>(&mut self, left: u32, input: &mut &'i [u8]) -> Progress<'i> {
+        let take = input.len().min(left as usize);
+        *input = &input[take..];
+        let left = left - take as u32;
+        if left == 0 {
+            return Progress::Made;
+        }
+        self.input.reading = Reading::Skip(left);
+        Progress::Starved
     }
 
     fn read_preface<'i>(
@@ -170,7 +186,10 @@ impl<F: Framing> Session<F> {
                 next?
             }
         };
-        self.go_on(header, next)
+        match next {
+            Next::Frame => Ok(Progress::Made),
+            next => self.go_on(header, next, input),
+        }
     }
 
     /// The rest of a header block has to come in time.
@@ -185,9 +204,12 @@ impl<F: Framing> Session<F> {
         if self.windows.receive(frame.length).is_err() {
             return Err(self.fail(F::RULES.connection_credit));
         }
-        match self.status(frame.stream) {
-            StreamStatus::Live(state) if state.takes_data() => self.account(frame)?,
-            status => match F::misplaced_data(status) {
+        match self.streams.find_mut(frame.stream) {
+            Some(stream) if stream.state().takes_data() => {
+                let received = stream.receive_data(frame.length, frame.length - frame.overhead);
+                self.account(frame, received)?;
+            }
+            _ => match F::misplaced_data(self.status(frame.stream)) {
                 Misplaced::Connection(rule) => return Err(self.fail(rule)),
                 Misplaced::Stream(rule) => {
                     self.credit_connection(frame.length);
@@ -207,13 +229,12 @@ impl<F: Framing> Session<F> {
         })
     }
 
-    /// Counts a DATA frame against its stream's credit and announced length. Padding is given back at
-    /// once (RFC 9113 §6.9.1).
-    fn account(&mut self, frame: DataFrame) -> Result<(), Over> {
+    /// What follows from a DATA frame that its stream has counted. Padding is given back at once (RFC
+    /// 9113 §6.9.1).
+    #[inline]
+    fn account(&mut self, frame: DataFrame, received: Result<(), BadData>) -> Result<(), Over> {
         let DataFrame { stream: id, length, overhead, fin } = frame;
-        let body = length - overhead;
-        let Some(stream) = self.streams.find_mut(id) else { return Ok(()) };
-        if let Err(bad) = stream.receive_data(length, body) {
+        if let Err(bad) = received {
             self.credit_connection(length);
             return self.fail_stream(
                 id,
@@ -228,7 +249,7 @@ impl<F: Framing> Session<F> {
             self.credit_connection(overhead);
             self.credit_stream(id, overhead);
         }
-        if body == 0 && fin == Fin::More { self.count_chatter() } else { Ok(()) }
+        if length == overhead && fin == Fin::More { self.count_chatter() } else { Ok(()) }
     }
 
     /// Hands bytes on.
@@ -251,31 +272,30 @@ impl<F: Framing> Session<F> {
         } else if body.padding > 0 {
             self.input.reading = Reading::Skip(body.padding);
         }
-        let live = self.streams.find(id).is_some_and(|stream| stream.state().takes_data());
-        if !live || (data.is_empty() && fin == Fin::More) {
-            return Ok(Progress::Made);
-        }
+        let stream = self.streams.find(id).filter(|stream| stream.state().takes_data());
+        let Some(stream) = stream else { return Ok(Progress::Made) };
         let fin = match fin {
             Fin::More => Fin::More,
-            Fin::Last => match self.end_with_data(id)? {
-                None => return Ok(Progress::Made),
-                Some(Fin::More) if data.is_empty() => return Ok(Progress::Made),
-                Some(fin) => fin,
-            },
+            Fin::Last if stream.is_short() => {
+                self.fail_stream(id, F::RULES.short_body)?;
+                return Ok(Progress::Made);
+            }
+            Fin::Last => self.end_with_data(id),
         };
+        if data.is_empty() && fin == Fin::More {
+            return Ok(Progress::Made);
+        }
         Ok(Progress::Event(Event::Data { stream: StreamId(u64::from(id)), data, fin }))
     }
 
     /// The last DATA frame ends the stream. Trailers that came before it follow it: then the data is
-    /// not the last. None where the message is malformed.
-    fn end_with_data(&mut self, id: u32) -> Result<Option<Fin>, Over> {
+    /// not the last.
+    fn end_with_data(&mut self, id: u32) -> Fin {
         let trailers = self.framing.take_trailers(id);
-        if self.end_receiving(id)? == Ended::Malformed {
-            return Ok(None);
-        }
-        let Some(fields) = trailers else { return Ok(Some(Fin::Last)) };
+        self.step(id, Step::ReceiveEnd);
+        let Some(fields) = trailers else { return Fin::Last };
         let stream = StreamId(u64::from(id));
         self.events.push_before_closed(Event::Trailers { stream, fields });
-        Ok(Some(Fin::More))
+        Fin::More
     }
 }

@@ -7,7 +7,7 @@ use crate::message::ResponseHead;
 use crate::multiplex::framing::{Answered, Framing};
 use crate::multiplex::outgoing::Ending;
 use crate::multiplex::state::Step;
-use crate::multiplex::stream::Opener;
+use crate::multiplex::stream::{Opener, Update};
 use crate::multiplex::timers::Timer;
 use crate::stream_id::StreamId;
 use endpoint::SendBuf;
@@ -47,6 +47,7 @@ impl<F: Framing> Session<F> {
     /// Sends one DATA frame of the stream.
     fn send_data(&mut self, id: u32, limit: usize, out: &mut SendBuf) {
         let header_length = size_of::<F::RawHeader>();
+        let now = self.now();
         let Some(stream) = self.streams.find_mut(id).filter(|stream| stream.is_scheduled()) else {
             self.order.skip(id);
             return;
@@ -59,13 +60,14 @@ impl<F: Framing> Session<F> {
         let chunk = outgoing.chunk(most);
         out.put(F::data_header(id, chunk.size, chunk.fin).as_mut());
         let sent = outgoing.send(chunk, out, self.settings.send_low_water);
+        let update = stream.update_readiness(now);
         self.windows.take(chunk.size);
         if sent.drained || chunk.size >= LEAST_USEFUL {
             self.guard.useful();
         }
         self.order.sent(id, chunk.size);
         self.log.frame_created(id, "DATA", chunk.size);
-        self.reschedule(id);
+        self.apply(id, update);
         if sent.writable {
             self.events.push(Event::Writable { stream: StreamId(u64::from(id)) });
         }
@@ -92,12 +94,16 @@ impl<F: Framing> Session<F> {
     pub(super) fn reschedule(&mut self, id: u32) {
         let now = self.now();
         let Some(stream) = self.streams.find_mut(id) else { return };
-        let changed = stream.update_readiness(now);
-        let stalled = stream.stalled_since().is_some();
-        if let Some(readiness) = changed {
+        let update = stream.update_readiness(now);
+        self.apply(id, update);
+    }
+
+    #[inline]
+    pub(super) fn apply(&mut self, id: u32, update: Update) {
+        if let Some(readiness) = update.changed {
             self.order.set(id, readiness);
         }
-        if stalled {
+        if update.is_stalled {
             self.watch_stalls();
         }
         self.watch_connection();

@@ -4,8 +4,8 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
 
 use client::{
-    Bodies, Client, ClientConfig, FetchList, FetchSpec, HostAddress, Offer, PageLoad, Security,
-    Transport, Work,
+    Bodies, Client, ClientConfig, FetchList, FetchSpec, HostAddress, Offer, PageLoad, Protocol,
+    Security, Transport, Work,
 };
 use os::reactor::{Reactor, ReactorSettings, Stop};
 use page::{Browser, Load, Url};
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Box<dyn Error>> {
-    let mut offer = Offer::Negotiate;
+    let mut offer = Offer::OrHttp1(Protocol::Http2);
     let mut tls = ClientTlsOptions::default();
     let mut urls: Vec<Url> = Vec::new();
     let mut as_page = false;
@@ -35,8 +35,8 @@ fn run() -> Result<(), Box<dyn Error>> {
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "-k" => tls.trust = Trust::Anyone,
-            "--http1.1" => offer = Offer::Http1,
-            "--http2" => offer = Offer::Http2,
+            "--http1.1" => offer = Offer::Only(Protocol::Http1),
+            "--http2" => offer = Offer::Only(Protocol::Http2),
             "--page" => as_page = true,
             "--cacert" => {
                 let file = arguments.next().ok_or("--cacert needs a file")?;

@@ -28,19 +28,21 @@ pub enum Security {
 
 impl Transport {
     /// HTTP/1.1 in the clear.
-    pub const H1: Self = Self { offer: Offer::Http1, security: Security::Clear };
+    pub const H1: Self = Self { offer: Offer::Only(Protocol::Http1), security: Security::Clear };
     /// HTTP/1.1 over TLS.
-    pub const H1_TLS: Self = Self { offer: Offer::Http1, security: Security::Tls };
+    pub const H1_TLS: Self = Self { offer: Offer::Only(Protocol::Http1), security: Security::Tls };
     /// HTTP/2 over TLS.
-    pub const H2: Self = Self { offer: Offer::Http2, security: Security::Tls };
+    pub const H2: Self = Self { offer: Offer::Only(Protocol::Http2), security: Security::Tls };
     /// HTTP/2 in the clear, by prior knowledge.
-    pub const H2_CLEAR: Self = Self { offer: Offer::Http2, security: Security::Clear };
+    pub const H2_CLEAR: Self =
+        Self { offer: Offer::Only(Protocol::Http2), security: Security::Clear };
     /// SPDY/3.1 over TLS.
-    pub const SPDY: Self = Self { offer: Offer::Spdy, security: Security::Tls };
+    pub const SPDY: Self = Self { offer: Offer::Only(Protocol::Spdy31), security: Security::Tls };
     /// SPDY/3 over TLS.
-    pub const SPDY_3: Self = Self { offer: Offer::Spdy3, security: Security::Tls };
+    pub const SPDY_3: Self = Self { offer: Offer::Only(Protocol::Spdy3), security: Security::Tls };
     /// As a browser does: what URL and server say.
-    pub const BROWSER: Self = Self { offer: Offer::Negotiate, security: Security::AsUrl };
+    pub const BROWSER: Self =
+        Self { offer: Offer::OrHttp1(Protocol::Http2), security: Security::AsUrl };
 
     /// The names to offer by ALPN, best first.
     pub fn alpn(self) -> Vec<String> {

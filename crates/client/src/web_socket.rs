@@ -119,7 +119,7 @@ impl<C: Conversation> WebSocketClient<C> {
     /// count.
     pub fn new(config: ClientConfig, own: WebSocketConfig, conversation: C) -> Self {
         // RFC 6455's handshake is one of HTTP/1.1.
-        let settings = connection_settings(&config, Offer::Http1);
+        let settings = connection_settings(&config, Offer::Only(transport::Protocol::Http1));
         let (phase, actions) = (Phase::Waiting, VecDeque::new());
         Self { config, settings, own, conversation, phase, actions }
     }

@@ -24,7 +24,8 @@ use world::{START, Trusted, config, millis};
 const IMAGES: u32 = 10;
 const IMAGE_BYTES: u64 = 20_000;
 
-const SPDY_CLEAR: Transport = Transport { offer: Offer::Spdy, security: Security::Clear };
+const SPDY_CLEAR: Transport =
+    Transport { offer: Offer::Only(Protocol::Spdy31), security: Security::Clear };
 
 const PIECES: [Pieces; 4] =
     [Pieces::Whole, Pieces::Of(1), Pieces::Of(1_460), Pieces::Random { longest: 4_000 }];

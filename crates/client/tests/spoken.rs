@@ -4,13 +4,15 @@
 
 mod world;
 
-use client::{Bodies, Client, ClientConfig, FetchList, Offer, Security, Transport};
+use client::{Bodies, Client, ClientConfig, FetchList, Offer, Protocol, Security, Transport};
 use proto::spdy::Version;
 use trace::FetchOutcome;
 use world::{Listener, Reply, Speaks, World, config, fetches, ok};
 
-const SPDY: Transport = Transport { offer: Offer::Spdy, security: Security::Clear };
-const SPDY_3: Transport = Transport { offer: Offer::Spdy3, security: Security::Clear };
+const SPDY: Transport =
+    Transport { offer: Offer::Only(Protocol::Spdy31), security: Security::Clear };
+const SPDY_3: Transport =
+    Transport { offer: Offer::Only(Protocol::Spdy3), security: Security::Clear };
 
 /// Twenty fetches from a server that pushes with each answer, where it may.
 fn run(speaks: Speaks, config: ClientConfig, reply: fn() -> Reply) -> (World, FetchList) {

@@ -4,7 +4,7 @@ use crate::number;
 use crate::words::counted;
 use std::collections::{BTreeMap, BTreeSet};
 use study::record::TrialRecord;
-use trace::{ConnectionRecord, HeaderBytes, HeaderSize, Protocol, SpokenProtocol, TlsVersion};
+use trace::{ConnectionRecord, HeaderBytes, HeaderSize, SpokenProtocol, TlsVersion};
 
 /// The connections of a trial, summed up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,15 +113,7 @@ impl ConnectionSummary {
 
 /// The name for a reader.
 fn protocol_name(protocol: &SpokenProtocol) -> &str {
-    match protocol {
-        SpokenProtocol::Known(Protocol::Http1) => "HTTP/1.1",
-        SpokenProtocol::Known(Protocol::Http2) => "HTTP/2",
-        SpokenProtocol::Known(Protocol::Http3) => "HTTP/3",
-        SpokenProtocol::Known(Protocol::Spdy31) => "SPDY/3.1",
-        SpokenProtocol::Known(Protocol::Spdy3) => "SPDY/3",
-        SpokenProtocol::Known(Protocol::WebSocket) => "WebSocket",
-        SpokenProtocol::None | SpokenProtocol::Other(_) => protocol.name(),
-    }
+    protocol.known().map_or_else(|| protocol.name(), |known| known.title())
 }
 
 /// `18 231 → 2 904 (16 %)`; what was not compressed is one figure.

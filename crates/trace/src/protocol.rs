@@ -27,16 +27,26 @@ impl Protocol {
     pub const ALL: [Self; 6] =
         [Self::Http1, Self::Http2, Self::Http3, Self::Spdy31, Self::Spdy3, Self::WebSocket];
 
+    /// The one arm of each protocol: all that is known of it here.
+    const fn facts(self) -> Facts {
+        match self {
+            Self::Http1 => Facts { name: "http/1.1", title: "HTTP/1.1", multiplexes: false },
+            Self::Http2 => Facts { name: "h2", title: "HTTP/2", multiplexes: true },
+            Self::Http3 => Facts { name: "h3", title: "HTTP/3", multiplexes: true },
+            Self::Spdy31 => Facts { name: "spdy/3.1", title: "SPDY/3.1", multiplexes: true },
+            Self::Spdy3 => Facts { name: "spdy/3", title: "SPDY/3", multiplexes: true },
+            Self::WebSocket => Facts { name: "ws", title: "WebSocket", multiplexes: false },
+        }
+    }
+
     /// The name in files and on the command line: the ALPN name, and `ws` for WebSocket, which has none.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Http1 => "http/1.1",
-            Self::Http2 => "h2",
-            Self::Http3 => "h3",
-            Self::Spdy31 => "spdy/3.1",
-            Self::Spdy3 => "spdy/3",
-            Self::WebSocket => "ws",
-        }
+        self.facts().name
+    }
+
+    /// The name in prose: `HTTP/2`.
+    pub const fn title(self) -> &'static str {
+        self.facts().title
     }
 
     /// The protocol with this [name](Self::name); None for any other text.
@@ -44,12 +54,17 @@ impl Protocol {
         Self::ALL.into_iter().find(|protocol| protocol.name() == name)
     }
 
+    /// The protocol of its connection's first bytes: HTTP/1.1 for a WebSocket, itself for any other.
+    pub const fn begins_as(self) -> Self {
+        match self {
+            Self::WebSocket => Self::Http1,
+            other => other,
+        }
+    }
+
     /// The name to offer by ALPN (RFC 7301). A WebSocket's connection begins as HTTP/1.1.
     pub const fn alpn(self) -> &'static str {
-        match self {
-            Self::WebSocket => Self::Http1.name(),
-            other => other.name(),
-        }
+        self.begins_as().name()
     }
 
     /// The protocol of this ALPN name, as it stands in a handshake; None for any other.
@@ -60,11 +75,15 @@ impl Protocol {
 
     /// Whether one connection carries several requests at a time.
     pub const fn multiplexes(self) -> bool {
-        match self {
-            Self::Http1 | Self::WebSocket => false,
-            Self::Http2 | Self::Http3 | Self::Spdy31 | Self::Spdy3 => true,
-        }
+        self.facts().multiplexes
     }
+}
+
+/// What is known of a protocol.
+struct Facts {
+    name: &'static str,
+    title: &'static str,
+    multiplexes: bool,
 }
 
 impl fmt::Display for Protocol {

@@ -77,6 +77,7 @@ pub struct Client {
 
 impl Role for Client {
     type Machine = ClientMachine;
+    type Protocol = Protocol;
 
     fn choose(
         &self,

@@ -12,7 +12,6 @@
 //! Without TLS there is no `Securing`, and with ALPN no `Recognising`. Every phase may lead to `Closing`.
 
 use crate::failure::Failure;
-use crate::protocol::Protocol;
 use crate::role::{Handler, Role};
 use crate::status::{Negotiated, Phase, Timings, Traffic, Truncation};
 use endpoint::SendBuf;
@@ -26,7 +25,7 @@ use unit::Instant;
 pub struct Connection<R: Role> {
     role: R,
     layer: Layer,
-    stage: Stage<R::Machine>,
+    stage: Stage<R::Protocol, R::Machine>,
     end: End,
     timings: Timings,
     traffic: Traffic,
@@ -34,12 +33,12 @@ pub struct Connection<R: Role> {
     is_transmitting: bool,
 }
 
-enum Stage<M: ?Sized> {
+enum Stage<P, M: ?Sized> {
     /// There is no socket yet.
     Connecting,
     /// TLS's handshake, then the bytes that came before the protocol was known.
     Opening(Vec<u8>),
-    Ready(Protocol, Box<M>),
+    Ready(P, Box<M>),
 }
 
 /// How far this side has ended the connection.
@@ -56,7 +55,8 @@ enum End {
 }
 
 impl<R: Role> Connection<R> {
-    pub(crate) fn connecting(now: Instant, role: R, layer: Layer) -> Self {
+    /// A connection whose socket is being connected. `layer` is TLS or none.
+    pub fn connecting(now: Instant, role: R, layer: Layer) -> Self {
         Self {
             role,
             layer,
@@ -68,7 +68,8 @@ impl<R: Role> Connection<R> {
         }
     }
 
-    pub(crate) fn accepted(now: Instant, role: R, layer: Layer) -> Self {
+    /// A connection that a listener took.
+    pub fn accepted(now: Instant, role: R, layer: Layer) -> Self {
         let mut connection = Self::connecting(now, role, layer);
         connection.stage = Stage::Opening(Vec::new());
         connection.timings.connected = Some(now);
@@ -270,7 +271,7 @@ impl<R: Role> Connection<R> {
     }
 
     /// What is spoken, once that is known.
-    pub fn protocol(&self) -> Option<Protocol> {
+    pub fn protocol(&self) -> Option<R::Protocol> {
         match &self.stage {
             Stage::Ready(protocol, _) => Some(*protocol),
             Stage::Connecting | Stage::Opening(_) => None,
@@ -278,7 +279,7 @@ impl<R: Role> Connection<R> {
     }
 
     /// What was negotiated, once the connection is ready.
-    pub fn negotiated(&self) -> Option<Negotiated<'_>> {
+    pub fn negotiated(&self) -> Option<Negotiated<'_, R::Protocol>> {
         self.protocol().map(|protocol| Negotiated { protocol, tls: self.layer.negotiated() })
     }
 
@@ -311,7 +312,7 @@ impl<R: Role> Connection<R> {
         // Also where ALPN came to no agreement.
         record.tls = self.tls_record();
         if let Some(protocol) = self.protocol() {
-            record.protocol = trace::Protocol::from(protocol).into();
+            record.protocol = protocol.into();
         }
         record.bytes_sent = self.traffic.sent;
         record.bytes_received = self.traffic.received;

@@ -10,6 +10,7 @@
 //! use proto::{Event, Fin, RequestHead, Scheme};
 //! use transport::{
 //!     Client, ClientMachine, ClientSecurity, ClientSettings, ClientSpec, Connection, Handler, Negotiated, Offer,
+//!     Protocol,
 //! };
 //! use unit::Instant;
 //!
@@ -28,7 +29,7 @@
 //!     }
 //! }
 //!
-//! let settings = Rc::new(ClientSettings::new(Offer::Http1));
+//! let settings = Rc::new(ClientSettings::new(Offer::Only(Protocol::Http1)));
 //! let spec = ClientSpec { security: ClientSecurity::Clear, settings, tracer: Default::default() };
 //! let mut connection = Connection::<Client>::open(Instant::ZERO, spec)?;
 //! let mut get = Get(None);
@@ -55,7 +56,7 @@ pub use client::{Client, ClientMachine, ClientSecurity, ClientSettings, ClientSp
 pub use connection::Connection;
 pub use failure::Failure;
 pub use offer::Offer;
-pub use protocol::Protocol;
+pub use protocol::{NoMachine, Protocol};
 pub use role::{Handler, Role};
 pub use server::{Server, ServerMachine, ServerProtocol, ServerSettings, ServerSpec};
 pub use status::{Negotiated, Phase, Timings, Traffic, Truncation};

@@ -1,43 +1,30 @@
 //! What a client offers to speak, and what may come of it.
 
 use crate::protocol::Protocol;
+use std::iter;
 
 /// The protocols that a client offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Offer {
-    /// HTTP/1.1 alone.
-    Http1,
-    /// HTTP/2 alone: by ALPN over TLS, by prior knowledge in the clear (RFC 9113 §3.3).
-    Http2,
-    /// SPDY/3.1 alone: by ALPN over TLS, by prior knowledge in the clear.
-    Spdy,
-    /// SPDY/3 alone, likewise.
-    Spdy3,
-    /// SPDY/3.1 or HTTP/1.1 over TLS as the server likes, as clients did before HTTP/2; HTTP/1.1 in the clear.
-    NegotiateSpdy,
-    /// SPDY/3 or HTTP/1.1, likewise.
-    NegotiateSpdy3,
-    /// HTTP/2 or HTTP/1.1 over TLS as the server likes (ALPN); HTTP/1.1 in the clear.
-    Negotiate,
+    /// This one alone: by ALPN over TLS, by prior knowledge in the clear (RFC 9113 §3.3).
+    Only(Protocol),
+    /// This one or HTTP/1.1 over TLS as the server likes (ALPN), as browsers offer; HTTP/1.1 in the clear.
+    OrHttp1(Protocol),
 }
 
 impl Offer {
     /// What is offered by ALPN, best first.
-    pub fn protocols(self) -> &'static [Protocol] {
-        match self {
-            Self::Http1 => &[Protocol::Http1],
-            Self::Http2 => &[Protocol::Http2],
-            Self::Spdy => &[Protocol::Spdy31],
-            Self::Spdy3 => &[Protocol::Spdy3],
-            Self::NegotiateSpdy => &[Protocol::Spdy31, Protocol::Http1],
-            Self::NegotiateSpdy3 => &[Protocol::Spdy3, Protocol::Http1],
-            Self::Negotiate => &[Protocol::Http2, Protocol::Http1],
-        }
+    pub fn protocols(self) -> impl Iterator<Item = Protocol> {
+        let (best, other) = match self {
+            Self::Only(protocol) | Self::OrHttp1(protocol @ Protocol::Http1) => (protocol, None),
+            Self::OrHttp1(protocol) => (protocol, Some(Protocol::Http1)),
+        };
+        iter::once(best).chain(other)
     }
 
     /// The names to offer by ALPN, best first.
     pub fn alpn(self) -> Vec<String> {
-        self.protocols().iter().map(|protocol| protocol.alpn().to_owned()).collect()
+        self.protocols().map(|protocol| protocol.alpn().to_owned()).collect()
     }
 
     /// What is spoken in the clear, where nothing is negotiated.
@@ -47,10 +34,9 @@ impl Offer {
 
     /// What is spoken over TLS, where that is known before the server has answered.
     pub fn known(self) -> Option<Protocol> {
-        match *self.protocols() {
-            [only] => Some(only),
-            _ => None,
-        }
+        let mut offered = self.protocols();
+        let best = offered.next();
+        if offered.next().is_none() { best } else { None }
     }
 
     /// What a TLS handshake decided, from the name that the server chose; None where that was not offered.
@@ -60,7 +46,7 @@ impl Offer {
             // A server without ALPN speaks HTTP/1.1 (RFC 7301 §3.2 leaves it to the application).
             None => Protocol::Http1,
         };
-        self.protocols().contains(&chosen).then_some(chosen)
+        self.protocols().find(|offered| *offered == chosen)
     }
 }
 
@@ -68,19 +54,13 @@ impl Offer {
 mod tests {
     use super::*;
 
-    const OFFERS: [Offer; 7] = [
-        Offer::Http1,
-        Offer::Http2,
-        Offer::Spdy,
-        Offer::Spdy3,
-        Offer::Negotiate,
-        Offer::NegotiateSpdy,
-        Offer::NegotiateSpdy3,
-    ];
+    fn offers() -> impl Iterator<Item = Offer> {
+        Protocol::ALL.into_iter().flat_map(|one| [Offer::Only(one), Offer::OrHttp1(one)])
+    }
 
     #[test]
     fn what_a_server_may_choose_is_what_was_offered() {
-        for offer in OFFERS {
+        for offer in offers() {
             let offered = offer.alpn();
             for name in ["http/1.1", "h2", "spdy/3.1", "spdy/3", "h3"] {
                 let agreed = offer.agreed(Some(name.as_bytes())).map(Protocol::name);
@@ -96,7 +76,7 @@ mod tests {
 
     #[test]
     fn one_offered_name_is_known_beforehand() {
-        for offer in OFFERS {
+        for offer in offers() {
             match &offer.alpn()[..] {
                 [only] => {
                     assert_eq!(offer.known().map(Protocol::name), Some(&**only));

@@ -1,10 +1,11 @@
-//! The protocols that there are. A further one is a further variant here and a further arm in each `match`: the
-//! compiler finds them all.
+//! The protocols that there are. A further one is a variant, its place in [`Protocol::ALL`] and its arm in
+//! `Protocol::definition`.
 
 use crate::client::{ClientMachine, ClientSettings};
 use crate::server::{ServerMachine, ServerSettings};
 use proto::schedule::RoundRobin;
 use proto::{Scheme, h1, h2, spdy};
+use thiserror::Error;
 use trace::Tracer;
 use unit::Instant;
 
@@ -24,6 +25,54 @@ pub enum Protocol {
 impl Protocol {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Http1, Self::Http2, Self::Spdy31, Self::Spdy3];
+
+    /// The one arm of each protocol: its entry in [`trace::Protocol`] and its two machines.
+    fn definition(self) -> Definition {
+        match self {
+            Self::Http1 => Definition {
+                protocol: trace::Protocol::Http1,
+                client: |now, settings, tracer| {
+                    Box::new(h1::Client::new(now, settings.h1.clone(), tracer))
+                },
+                server: |now, scheme, settings, tracer| {
+                    let settings = h1::ServerSettings { scheme, ..settings.h1.clone() };
+                    Box::new(h1::Server::new(now, settings, tracer))
+                },
+            },
+            Self::Http2 => Definition {
+                protocol: trace::Protocol::Http2,
+                client: |now, settings, tracer| {
+                    // Uploads take turns; what is asked for is the server's to order.
+                    let turns = Box::new(RoundRobin::new());
+                    Box::new(h2::Client::new(now, settings.h2.clone(), turns, tracer))
+                },
+                server: |now, _, settings, tracer| {
+                    let policy = settings.priorities;
+                    let no_rfc7540_priorities = policy.rules_out_dependencies();
+                    let settings = h2::Settings { no_rfc7540_priorities, ..settings.h2.clone() };
+                    Box::new(h2::Server::new(now, settings, policy.scheduler(), tracer))
+                },
+            },
+            Self::Spdy31 => Definition {
+                protocol: trace::Protocol::Spdy31,
+                client: |now, settings, tracer| {
+                    spdy_client(spdy::Version::V3_1, now, settings, tracer)
+                },
+                server: |now, _, settings, tracer| {
+                    spdy_server(spdy::Version::V3_1, now, settings, tracer)
+                },
+            },
+            Self::Spdy3 => Definition {
+                protocol: trace::Protocol::Spdy3,
+                client: |now, settings, tracer| {
+                    spdy_client(spdy::Version::V3, now, settings, tracer)
+                },
+                server: |now, _, settings, tracer| {
+                    spdy_server(spdy::Version::V3, now, settings, tracer)
+                },
+            },
+        }
+    }
 
     /// Its name in rows and messages.
     pub fn name(self) -> &'static str {
@@ -52,19 +101,7 @@ impl Protocol {
         settings: &ClientSettings,
         tracer: Tracer,
     ) -> Box<ClientMachine> {
-        match self {
-            Self::Http1 => Box::new(h1::Client::new(now, settings.h1.clone(), tracer)),
-            // Uploads take turns; what is asked for is the server's to order.
-            Self::Http2 => {
-                let turns = Box::new(RoundRobin::new());
-                Box::new(h2::Client::new(now, settings.h2.clone(), turns, tracer))
-            }
-            Self::Spdy31 | Self::Spdy3 => {
-                let settings =
-                    spdy::Settings { version: self.spdy_version(), ..settings.spdy.clone() };
-                Box::new(spdy::Client::new(now, settings, Box::new(RoundRobin::new()), tracer))
-            }
-        }
+        (self.definition().client)(now, settings, tracer)
     }
 
     /// The server's machine. `scheme` is what its requests are made under.
@@ -75,47 +112,83 @@ impl Protocol {
         settings: &ServerSettings,
         tracer: Tracer,
     ) -> Box<ServerMachine> {
-        match self {
-            Self::Http1 => {
-                let settings = h1::ServerSettings { scheme, ..settings.h1.clone() };
-                Box::new(h1::Server::new(now, settings, tracer))
-            }
-            Self::Http2 => {
-                let policy = settings.priorities;
-                let no_rfc7540_priorities = policy.rules_out_dependencies();
-                let settings = h2::Settings { no_rfc7540_priorities, ..settings.h2.clone() };
-                Box::new(h2::Server::new(now, settings, policy.scheduler(), tracer))
-            }
-            Self::Spdy31 | Self::Spdy3 => {
-                let scheduler = settings.priorities.scheduler();
-                let settings =
-                    spdy::Settings { version: self.spdy_version(), ..settings.spdy.clone() };
-                Box::new(spdy::Server::new(now, settings, scheduler, tracer))
-            }
-        }
+        (self.definition().server)(now, scheme, settings, tracer)
     }
+}
 
-    fn spdy_version(self) -> spdy::Version {
-        match self {
-            Self::Spdy3 => spdy::Version::V3,
-            Self::Http1 | Self::Http2 | Self::Spdy31 => spdy::Version::V3_1,
-        }
-    }
+/// What a protocol brings.
+struct Definition {
+    protocol: trace::Protocol,
+    client: fn(Instant, &ClientSettings, Tracer) -> Box<ClientMachine>,
+    server: fn(Instant, Scheme, &ServerSettings, Tracer) -> Box<ServerMachine>,
+}
+
+fn spdy_client(
+    version: spdy::Version,
+    now: Instant,
+    settings: &ClientSettings,
+    tracer: Tracer,
+) -> Box<ClientMachine> {
+    let settings = spdy::Settings { version, ..settings.spdy.clone() };
+    Box::new(spdy::Client::new(now, settings, Box::new(RoundRobin::new()), tracer))
+}
+
+fn spdy_server(
+    version: spdy::Version,
+    now: Instant,
+    settings: &ServerSettings,
+    tracer: Tracer,
+) -> Box<ServerMachine> {
+    let scheduler = settings.priorities.scheduler();
+    let settings = spdy::Settings { version, ..settings.spdy.clone() };
+    Box::new(spdy::Server::new(now, settings, scheduler, tracer))
 }
 
 impl From<Protocol> for trace::Protocol {
     fn from(protocol: Protocol) -> Self {
-        match protocol {
-            Protocol::Http1 => Self::Http1,
-            Protocol::Http2 => Self::Http2,
-            Protocol::Spdy31 => Self::Spdy31,
-            Protocol::Spdy3 => Self::Spdy3,
-        }
+        protocol.definition().protocol
+    }
+}
+
+impl From<Protocol> for trace::SpokenProtocol {
+    fn from(protocol: Protocol) -> Self {
+        trace::Protocol::from(protocol).into()
+    }
+}
+
+/// There is no machine here for a protocol: HTTP/3, and WebSocket, which is entered from HTTP/1.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("there is no machine for {0}")]
+pub struct NoMachine(pub trace::Protocol);
+
+impl TryFrom<trace::Protocol> for Protocol {
+    type Error = NoMachine;
+
+    fn try_from(protocol: trace::Protocol) -> Result<Self, NoMachine> {
+        let has_it = |own: &Self| trace::Protocol::from(*own) == protocol;
+        Self::ALL.into_iter().find(has_it).ok_or(NoMachine(protocol))
     }
 }
 
 impl std::fmt::Display for Protocol {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recorded_protocol_has_a_machine_or_none() {
+        for recorded in trace::Protocol::ALL {
+            let expected = match recorded {
+                trace::Protocol::Http3 | trace::Protocol::WebSocket => Err(NoMachine(recorded)),
+                other => Ok(other),
+            };
+            let own = Protocol::try_from(recorded);
+            assert_eq!(own.map(trace::Protocol::from), expected);
+        }
     }
 }

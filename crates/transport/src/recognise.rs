@@ -9,8 +9,8 @@ pub(crate) enum Recognised {
     NotYet,
     /// This.
     Speaks(Protocol),
-    /// SPDY/3 or SPDY/3.1, which look alike.
-    Spdy,
+    /// One of these, which look alike. It is spoken only by a server that was asked to.
+    OneOf(&'static [Protocol]),
     /// No protocol that is known here. It gets no answer, which it would take for something else.
     Nothing,
 }
@@ -26,7 +26,7 @@ pub(crate) fn recognise(seen: &[u8]) -> Recognised {
     if seen.starts_with(&SPDY_CONTROL[..1]) {
         return match seen.get(..2) {
             None => Recognised::NotYet,
-            Some(SPDY_CONTROL) => Recognised::Spdy,
+            Some(SPDY_CONTROL) => Recognised::OneOf(&[Protocol::Spdy31, Protocol::Spdy3]),
             Some(_) => Recognised::Nothing,
         };
     }
@@ -56,7 +56,10 @@ mod tests {
         let name = |seen: &[u8]| match recognise(seen) {
             Recognised::NotYet => "not yet",
             Recognised::Speaks(protocol) => protocol.name(),
-            Recognised::Spdy => "spdy",
+            Recognised::OneOf(alike) => {
+                assert_eq!(alike, [Protocol::Spdy31, Protocol::Spdy3]);
+                "spdy"
+            }
             Recognised::Nothing => "nothing",
         };
         assert_eq!(name(b""), "not yet");

@@ -134,6 +134,7 @@ pub struct Server {
 
 impl Role for Server {
     type Machine = ServerMachine;
+    type Protocol = Protocol;
 
     fn choose(
         &self,
@@ -148,10 +149,7 @@ impl Role for Server {
             None => match recognise(seen) {
                 Recognised::NotYet => return Ok(None),
                 Recognised::Speaks(protocol) => Some(protocol),
-                // Spoken only by a server that was asked to.
-                Recognised::Spdy => {
-                    ours(&|protocol| matches!(protocol, Protocol::Spdy31 | Protocol::Spdy3))
-                }
+                Recognised::OneOf(alike) => ours(&|protocol| alike.contains(&protocol)),
                 Recognised::Nothing => None,
             },
         };

@@ -26,9 +26,9 @@ pub enum Phase {
 
 /// What was negotiated.
 #[derive(Debug, Clone, Copy)]
-pub struct Negotiated<'a> {
+pub struct Negotiated<'a, P = Protocol> {
     /// What is spoken.
-    pub protocol: Protocol,
+    pub protocol: P,
     /// What TLS agreed on; None on a clear connection.
     pub tls: Option<secure::Negotiated<'a>>,
 }

@@ -154,7 +154,9 @@ impl Pair {
     }
 }
 
-const SINGLE: [Offer; 4] = [Offer::Http1, Offer::Http2, Offer::Spdy, Offer::Spdy3];
+fn single() -> impl Iterator<Item = Offer> {
+    Protocol::ALL.into_iter().map(Offer::Only)
+}
 
 fn exchange(offer: Offer, tls: Option<&Certificates>, body: usize, sizes: (usize, usize)) {
     let mut pair = Pair::new(offer, tls, body);
@@ -173,17 +175,17 @@ fn exchange(offer: Offer, tls: Option<&Certificates>, body: usize, sizes: (usize
 
 #[test]
 fn every_protocol_is_spoken_in_the_clear_and_over_tls() {
-    for offer in SINGLE {
+    for offer in single() {
         exchange(offer, None, 100_000, (usize::MAX, usize::MAX));
-        let tls = Certificates::new(&offer.alpn(), offer.protocols());
+        let tls = Certificates::new(&offer.alpn(), &offer.protocols().collect::<Vec<_>>());
         exchange(offer, Some(&tls), 100_000, (usize::MAX, usize::MAX));
     }
 }
 
 #[test]
 fn requests_over_tls_are_made_under_https() {
-    for offer in SINGLE {
-        let tls = Certificates::new(&offer.alpn(), offer.protocols());
+    for offer in single() {
+        let tls = Certificates::new(&offer.alpn(), &offer.protocols().collect::<Vec<_>>());
         for (tls, expected) in [(None, Scheme::Http), (Some(&tls), Scheme::Https)] {
             let mut pair = Pair::new(offer, tls, 1);
             pair.connect();
@@ -200,8 +202,8 @@ fn the_server_chooses_by_alpn_from_what_is_offered() {
         (&[Protocol::Http1][..], Protocol::Http1),
         (&[][..], Protocol::Http1),
     ] {
-        let tls = Certificates::new(&Offer::Negotiate.alpn(), spoken);
-        let mut pair = Pair::new(Offer::Negotiate, Some(&tls), 10);
+        let tls = Certificates::new(&Offer::OrHttp1(Protocol::Http2).alpn(), spoken);
+        let mut pair = Pair::new(Offer::OrHttp1(Protocol::Http2), Some(&tls), 10);
         pair.connect();
         pair.run((usize::MAX, usize::MAX)).unwrap();
         assert_eq!((pair.asker.ready, pair.answerer.ready), (Some(chosen), Some(chosen)));
@@ -213,8 +215,8 @@ fn the_server_chooses_by_alpn_from_what_is_offered() {
 #[test]
 fn an_offer_that_the_server_does_not_speak_fails_on_both_sides() {
     // rustls as a server answers with an alert.
-    let tls = Certificates::new(&Offer::Http2.alpn(), &[Protocol::Http1]);
-    let mut pair = Pair::new(Offer::Http2, Some(&tls), 10);
+    let tls = Certificates::new(&Offer::Only(Protocol::Http2).alpn(), &[Protocol::Http1]);
+    let mut pair = Pair::new(Offer::Only(Protocol::Http2), Some(&tls), 10);
     pair.connect();
     let failure = pair.there(usize::MAX).unwrap_err();
     assert!(matches!(failure, Failure::Handshake(_)), "{failure:?}");
@@ -226,8 +228,8 @@ fn an_offer_that_the_server_does_not_speak_fails_on_both_sides() {
 
 #[test]
 fn a_server_without_alpn_is_no_answer_to_an_offer_of_http2_alone() {
-    let tls = Certificates::new(&Offer::Http2.alpn(), &[]);
-    let mut pair = Pair::new(Offer::Http2, Some(&tls), 10);
+    let tls = Certificates::new(&Offer::Only(Protocol::Http2).alpn(), &[]);
+    let mut pair = Pair::new(Offer::Only(Protocol::Http2), Some(&tls), 10);
     pair.connect();
     let failure = pair.run((usize::MAX, usize::MAX)).unwrap_err();
     assert_eq!(failure, Failure::NoAgreement { chosen: None });
@@ -237,7 +239,7 @@ fn a_server_without_alpn_is_no_answer_to_an_offer_of_http2_alone() {
 
 #[test]
 fn bytes_of_no_known_protocol_get_no_answer() {
-    let mut pair = Pair::new(Offer::Http1, None, 10);
+    let mut pair = Pair::new(Offer::Only(Protocol::Http1), None, 10);
     let failure = pair.far.handle_bytes(NOW, b"HELO there\r\n", &mut pair.answerer).unwrap_err();
     assert_eq!(failure, Failure::UnknownProtocol);
     assert_eq!(pair.far.phase(), Phase::Closed);
@@ -245,7 +247,7 @@ fn bytes_of_no_known_protocol_get_no_answer() {
 
 #[test]
 fn a_server_waits_until_the_first_bytes_tell_the_protocol() {
-    let mut pair = Pair::new(Offer::Http1, None, 10);
+    let mut pair = Pair::new(Offer::Only(Protocol::Http1), None, 10);
     assert_eq!(pair.far.phase(), Phase::Recognising { seen: 0 });
     pair.far.handle_bytes(NOW, b"PRI * HT", &mut pair.answerer).unwrap();
     assert_eq!(pair.far.phase(), Phase::Recognising { seen: 8 });
@@ -259,7 +261,7 @@ fn a_name_that_no_certificate_can_be_valid_for_is_refused_before_the_connect() {
     let tls = Certificates::new(&[], &[]);
     let spec = ClientSpec {
         security: ClientSecurity::Tls { settings: &tls.client, server_name: "no name" },
-        settings: Rc::new(ClientSettings::new(Offer::Http1)),
+        settings: Rc::new(ClientSettings::new(Offer::Only(Protocol::Http1))),
         tracer: Tracer::off(),
     };
     let failure = Connection::<Client>::open(NOW, spec).unwrap_err();
@@ -270,17 +272,17 @@ fn a_name_that_no_certificate_can_be_valid_for_is_refused_before_the_connect() {
 fn each_phase_has_its_own_end_when_time_is_up() {
     let late = NOW + Duration::from_secs(1);
     let tls = Certificates::new(&[], &[]);
-    let mut pair = Pair::new(Offer::Http1, Some(&tls), 10);
+    let mut pair = Pair::new(Offer::Only(Protocol::Http1), Some(&tls), 10);
     assert_eq!(pair.near.poll_timeout(), Some(late));
     pair.near.handle_timeout(NOW, &mut pair.asker).unwrap();
     let failure = pair.near.handle_timeout(late, &mut pair.asker).unwrap_err();
     assert_eq!(failure, Failure::TimedOut { phase: Phase::Connecting });
     assert_eq!(pair.near.poll_timeout(), None);
-    let mut pair = Pair::new(Offer::Http1, Some(&tls), 10);
+    let mut pair = Pair::new(Offer::Only(Protocol::Http1), Some(&tls), 10);
     pair.connect();
     let failure = pair.near.handle_timeout(late, &mut pair.asker).unwrap_err();
     assert_eq!(failure, Failure::TimedOut { phase: Phase::Securing });
-    let mut pair = Pair::new(Offer::Http1, Some(&tls), 10);
+    let mut pair = Pair::new(Offer::Only(Protocol::Http1), Some(&tls), 10);
     pair.connect();
     pair.run((usize::MAX, usize::MAX)).unwrap();
     assert_eq!(pair.near.poll_timeout(), None, "it was ready in time");
@@ -289,12 +291,12 @@ fn each_phase_has_its_own_end_when_time_is_up() {
 #[test]
 fn an_end_is_judged_by_the_phase_in_which_it_comes() {
     let tls = Certificates::new(&[], &[]);
-    let mut pair = Pair::new(Offer::Http1, Some(&tls), 10);
+    let mut pair = Pair::new(Offer::Only(Protocol::Http1), Some(&tls), 10);
     pair.connect();
     let failure = pair.near.handle_eof(NOW, Truncation::Fails, &mut pair.asker).unwrap_err();
     assert_eq!(failure, Failure::Handshake(TlsError::ClosedInHandshake));
 
-    let mut pair = Pair::new(Offer::Http1, None, 10);
+    let mut pair = Pair::new(Offer::Only(Protocol::Http1), None, 10);
     let ended = pair.far.handle_eof(NOW, Truncation::Ignored, &mut pair.answerer);
     assert_eq!((ended, pair.far.phase()), (Err(Failure::Ended), Phase::Closed));
 
@@ -302,7 +304,7 @@ fn an_end_is_judged_by_the_phase_in_which_it_comes() {
     for (truncation, expected) in
         [(Truncation::Fails, Err(Failure::Tls(TlsError::Truncated))), (Truncation::Ignored, Ok(()))]
     {
-        let mut pair = Pair::new(Offer::Http1, Some(&tls), 10);
+        let mut pair = Pair::new(Offer::Only(Protocol::Http1), Some(&tls), 10);
         pair.connect();
         pair.run((usize::MAX, usize::MAX)).unwrap();
         assert_eq!(pair.near.handle_eof(NOW, truncation, &mut pair.asker), expected);
@@ -313,11 +315,11 @@ fn an_end_is_judged_by_the_phase_in_which_it_comes() {
 #[test]
 fn garbage_instead_of_records_fails_tls_in_each_phase() {
     let tls = Certificates::new(&[], &[]);
-    let mut pair = Pair::new(Offer::Http1, Some(&tls), 10);
+    let mut pair = Pair::new(Offer::Only(Protocol::Http1), Some(&tls), 10);
     pair.connect();
     let failure = pair.near.handle_bytes(NOW, b"220 smtp", &mut pair.asker).unwrap_err();
     assert!(matches!(failure, Failure::Handshake(TlsError::PeerViolation { .. })), "{failure:?}");
-    let mut pair = Pair::new(Offer::Http1, Some(&tls), 10);
+    let mut pair = Pair::new(Offer::Only(Protocol::Http1), Some(&tls), 10);
     pair.connect();
     pair.run((usize::MAX, usize::MAX)).unwrap();
     let failure = pair.near.handle_bytes(NOW, &[0x17; 40], &mut pair.asker).unwrap_err();
@@ -331,8 +333,8 @@ fn garbage_instead_of_records_fails_tls_in_each_phase() {
 
 #[test]
 fn close_sends_the_last_words_and_close_notify() {
-    let tls = Certificates::new(&Offer::Http2.alpn(), &[Protocol::Http2]);
-    let mut pair = Pair::new(Offer::Http2, Some(&tls), 10);
+    let tls = Certificates::new(&Offer::Only(Protocol::Http2).alpn(), &[Protocol::Http2]);
+    let mut pair = Pair::new(Offer::Only(Protocol::Http2), Some(&tls), 10);
     pair.connect();
     pair.run((usize::MAX, usize::MAX)).unwrap();
     proto::Connection::shutdown(pair.near.machine().unwrap(), NOW);
@@ -350,7 +352,7 @@ fn close_sends_the_last_words_and_close_notify() {
 fn bytes_of_a_body_may_be_received_elsewhere_in_the_clear_only() {
     for secured in [false, true] {
         let tls = secured.then(|| Certificates::new(&[], &[]));
-        let mut pair = Pair::new(Offer::Http1, tls.as_ref(), 10);
+        let mut pair = Pair::new(Offer::Only(Protocol::Http1), tls.as_ref(), 10);
         pair.connect();
         while pair.asker.status.is_none() {
             pair.there(usize::MAX).unwrap();
@@ -375,9 +377,9 @@ proptest! {
 
     #[test]
     fn how_the_bytes_are_cut_changes_nothing(there in 1usize..300, back in 1usize..3000) {
-        for offer in SINGLE {
+        for offer in single() {
             exchange(offer, None, 20_000, (there, back));
-            let tls = Certificates::new(&offer.alpn(), offer.protocols());
+            let tls = Certificates::new(&offer.alpn(), &offer.protocols().collect::<Vec<_>>());
             exchange(offer, Some(&tls), 20_000, (there, back));
         }
     }

@@ -23,7 +23,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
-use transport::{ClientSettings, Offer};
+use transport::{ClientSettings, Offer, Protocol};
 use unit::Instant;
 
 /// Who watches a run. It is told from within the engine's thread, and should be quick.
@@ -75,7 +75,7 @@ impl Load {
         let config = plan.access.config();
         Self {
             settings: connection_settings(&config, config.transport.offer),
-            web_socket_settings: connection_settings(&config, Offer::Http1),
+            web_socket_settings: connection_settings(&config, Offer::Only(Protocol::Http1)),
             config,
             connections: connections.collect(),
             prepared: plan.targets.iter().map(|target| prepare(&plan, target)).collect(),

@@ -11,8 +11,8 @@ use crate::get::sink::{Outputs, Voice, Wish};
 use crate::get::trust::Trusted;
 use crate::get::{leftover, resolve, trust};
 use client::{
-    Client, ClientConfig, Download, DownloadSettings, Offer, Priorities, Profile, Report, Retry,
-    Security, Surplus, Timeouts, Transport, Wanted,
+    Client, ClientConfig, Download, DownloadSettings, Offer, Priorities, Profile, Protocol, Report,
+    Retry, Security, Surplus, Timeouts, Transport, Wanted,
 };
 use os::files::writer::{Cache, DigestWish, UnfinishedPart, WriterSettings};
 use os::reactor::{Reactor, ReactorSettings, Stop};
@@ -173,11 +173,11 @@ fn download_settings(args: &GetArgs) -> DownloadSettings {
 
 fn config(args: &GetArgs) -> Result<ClientConfig, CliError> {
     let offer = if args.http2_prior_knowledge {
-        Offer::Http2
+        Offer::Only(Protocol::Http2)
     } else if args.http1_1 || (args.connections > 1 && !args.http2) {
-        Offer::Http1
+        Offer::Only(Protocol::Http1)
     } else {
-        Offer::Negotiate
+        Offer::OrHttp1(Protocol::Http2)
     };
     let transport = Transport { offer, security: Security::AsUrl };
     let trusted = Trusted { cacert: args.cacert.as_deref(), insecure: args.insecure };

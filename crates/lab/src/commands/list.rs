@@ -121,7 +121,7 @@ impl Listed {
         }
         text.push_str("\nTransports\n");
         for transport in Transport::ALL {
-            let _ = writeln!(text, "  {:<14}{}", transport.name(), transport_ways(transport));
+            let _ = writeln!(text, "  {:<14}{}", transport.name(), transport.ways());
         }
         text.push_str("\nClients (client = \"NAME\" of a contender; docs/subjects.md)\n");
         for (name, speaks, lacking) in &self.clients {
@@ -222,17 +222,4 @@ fn spoken(known: &KnownContender) -> String {
         Tls::V1_3 => "over TLS 1.3",
     };
     format!("{} {security}", known.transport)
-}
-
-fn transport_ways(transport: Transport) -> &'static str {
-    match transport {
-        Transport::Http1 => {
-            "clear, TLS 1.2 or TLS 1.3; six connections an origin, as browsers keep"
-        }
-        Transport::H2 => "TLS by ALPN, or clear by prior knowledge; one connection an origin",
-        Transport::H3 => "over QUIC; between other people's clients and servers that speak it",
-        Transport::Spdy => "as h2; flow control of streams and of the session",
-        Transport::Spdy3 => "as spdy/3.1, with flow control of streams alone",
-        Transport::WebSocket => "clear or TLS (wss), by HTTP/1.1's Upgrade; carries echo alone",
-    }
 }

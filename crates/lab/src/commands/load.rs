@@ -12,7 +12,7 @@ use crate::load::targets::{is_echo, targets};
 use crate::load::{hdr, outcome};
 use crate::race::report::OutputFormat;
 use client::load::{Access, LoadPlan, Pace, Spacing, Stage};
-use client::{KeepAlive, Offer, Security, Transport};
+use client::{KeepAlive, Offer, Protocol, Security, Transport};
 use os::reactor::{Backend, Stop};
 use page::Url;
 use report::{Colour, Style};
@@ -224,11 +224,11 @@ fn servers(plan: &LoadPlan) -> usize {
 fn access(args: &LoadArgs, urls: &[Url], is_echo: bool) -> Result<Access, CliError> {
     let is_secured = || urls.iter().all(|url| url.scheme == page::Scheme::Https);
     let offer = match () {
-        () if args.http1_1 || is_echo => Offer::Http1,
-        () if args.http2_prior_knowledge => Offer::Http2,
-        () if args.spdy => Offer::Spdy,
-        () if args.http2 && is_secured() => Offer::Http2,
-        () => Offer::Negotiate,
+        () if args.http1_1 || is_echo => Offer::Only(Protocol::Http1),
+        () if args.http2_prior_knowledge => Offer::Only(Protocol::Http2),
+        () if args.spdy => Offer::Only(Protocol::Spdy31),
+        () if args.http2 && is_secured() => Offer::Only(Protocol::Http2),
+        () => Offer::OrHttp1(Protocol::Http2),
     };
     let transport = Transport { offer, security: Security::AsUrl };
     let trusted = Trusted { cacert: args.cacert.as_deref(), insecure: args.insecure };

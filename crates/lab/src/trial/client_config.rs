@@ -1,9 +1,10 @@
 //! Our client, as a contender asks for it. Nothing here does IO.
 
-use super::contender::{resumption, socket_settings, unspoken, versions};
+use super::contender::{protocol_of, resumption, socket_settings, versions};
 use crate::error::CliError;
 use client::{
-    ClientConfig, HostAddress, Hosts, KeepAlive, Offer, PoolLimits, Security, Timeouts, Transport,
+    ClientConfig, HostAddress, Hosts, KeepAlive, Offer, PoolLimits, Protocol, Security, Timeouts,
+    Transport,
 };
 use proto::h2;
 use secure::{ClientTls, ClientTlsOptions, KeyLog, Pem};
@@ -60,16 +61,13 @@ pub(super) fn client_config(
 }
 
 fn transport(contender: &Contender) -> Result<Transport, CliError> {
+    let asked = contender.transport;
+    let protocol = protocol_of("client", asked)?;
     Ok(Transport {
-        offer: match (contender.settings.negotiation, contender.transport) {
-            (Negotiation::Alpn, Asked::Http1 | Asked::H2) => Offer::Negotiate,
-            (Negotiation::Alpn, Asked::Spdy) => Offer::NegotiateSpdy,
-            (Negotiation::Alpn, Asked::Spdy3) => Offer::NegotiateSpdy3,
-            (Negotiation::Known, Asked::Spdy) => Offer::Spdy,
-            (Negotiation::Known, Asked::Spdy3) => Offer::Spdy3,
-            (Negotiation::Known, Asked::Http1) | (_, Asked::WebSocket) => Offer::Http1,
-            (Negotiation::Known, Asked::H2) => Offer::Http2,
-            (_, other @ Asked::H3) => return Err(unspoken("client", other)),
+        offer: match contender.settings.negotiation {
+            Negotiation::Alpn if asked == Asked::Http1 => Offer::OrHttp1(Protocol::Http2),
+            Negotiation::Alpn => Offer::OrHttp1(protocol),
+            Negotiation::Known => Offer::Only(protocol),
         },
         security: match contender.tls {
             Tls::None => Security::Clear,
@@ -120,11 +118,14 @@ mod tests {
     fn negotiation_offers_what_a_browser_does_and_prior_knowledge_one_protocol_alone() {
         let offer = |contender: &str| config(contender).unwrap().transport;
         let negotiated = offer("transport = \"h2\"\n[contenders.settings]\nnegotiation = \"alpn\"");
-        assert_eq!((negotiated.offer, negotiated.security), (Offer::Negotiate, Security::Tls));
+        assert_eq!(
+            (negotiated.offer, negotiated.security),
+            (Offer::OrHttp1(Protocol::Http2), Security::Tls)
+        );
         let known = offer(
             "transport = \"h2\"\ntls = \"none\"\n[contenders.settings]\nnegotiation = \"known\"",
         );
-        assert_eq!((known.offer, known.security), (Offer::Http2, Security::Clear));
+        assert_eq!((known.offer, known.security), (Offer::Only(Protocol::Http2), Security::Clear));
     }
 
     #[test]

@@ -4,10 +4,23 @@ use crate::error::CliError;
 use endpoint::{Acks, FastOpen, Nagle, SocketSettings};
 use secure::{Resumption, Versions};
 use study::experiment::{Contender, Side, Tls, Transport};
+use transport::Protocol;
 
-/// What neither end of wirelap's own speaks; a trial that asks for it is unsupported before it begins.
-pub(crate) fn unspoken(end: &str, transport: Transport) -> CliError {
-    CliError::failed(format!("wirelap's own {end} does not speak {transport}"))
+/// The protocol of a transport's first bytes. An error where wirelap's own `end`, "client" or "server", has no
+/// machine for it: a trial that asks for it is unsupported before it begins.
+pub(crate) fn protocol_of(end: &str, transport: Transport) -> Result<Protocol, CliError> {
+    Protocol::try_from(transport.protocol().begins_as())
+        .map_err(|_none| CliError::failed(unspoken(end, transport)))
+}
+
+/// Why a trial is unsupported whose transport wirelap's own `end` does not speak; None where it does.
+pub(crate) fn lacks_machine(end: &str, transport: Transport) -> Option<String> {
+    let protocol = Protocol::try_from(transport.protocol().begins_as());
+    protocol.is_err().then(|| unspoken(end, transport))
+}
+
+fn unspoken(end: &str, transport: Transport) -> String {
+    format!("wirelap's own {end} does not speak {transport}")
 }
 
 /// How a side's sockets send and acknowledge.

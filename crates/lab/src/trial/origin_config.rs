@@ -1,6 +1,6 @@
 //! Our origin, as a contender asks for it. Nothing here does IO.
 
-use super::contender::{resumption, unspoken, versions};
+use super::contender::{protocol_of, resumption, versions};
 use super::echo;
 use super::job::IdentityPem;
 use crate::error::CliError;
@@ -10,7 +10,7 @@ use proto::schedule::Policy;
 use secure::{Identity, KeyLog, Pem, ServerTls, ServerTlsOptions};
 use std::sync::Arc;
 use std::time::Duration;
-use study::experiment::{Contender, Priorities, Transport};
+use study::experiment::{Contender, Priorities};
 use transport::Protocol;
 
 /// What the origin has to know of a trial, beside its contender.
@@ -79,14 +79,7 @@ fn identity(pem: &IdentityPem) -> Result<Identity, CliError> {
 
 /// The one protocol that a contender speaks, whether the client knows that beforehand or not.
 fn protocol(contender: &Contender) -> Result<Protocol, CliError> {
-    Ok(match contender.transport {
-        // A WebSocket begins as a request.
-        Transport::Http1 | Transport::WebSocket => Protocol::Http1,
-        Transport::H2 => Protocol::Http2,
-        Transport::Spdy => Protocol::Spdy31,
-        Transport::Spdy3 => Protocol::Spdy3,
-        other @ Transport::H3 => return Err(unspoken("server", other)),
-    })
+    protocol_of("server", contender.transport)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The first part of a trial: everything that can be settled before a process starts.
 
+use super::contender::lacks_machine;
 use super::outcome::failed;
 use super::setup::Setup;
 use super::subject_client::SubjectClient;
@@ -10,7 +11,7 @@ use crate::link::path;
 use crate::trial::job::TrialOrder;
 use os::net::{Core, ForwardSpec, Segmentation, TopologySpec};
 use secure::{Authority, AuthoritySpec};
-use study::experiment::{Contender, Transport};
+use study::experiment::Contender;
 use study::outcome::Outcome;
 use unit::Seed;
 
@@ -57,12 +58,12 @@ fn speaks_own_transports(contender: &Contender, task: &Task) -> Result<(), Outco
         (false, true) => "server",
         (false, false) => return Ok(()),
     };
-    match contender.transport {
-        Transport::H3 => Err(Outcome::Unsupported {
-            reason: format!("wirelap's own {own} does not speak h3"),
+    match lacks_machine(own, contender.transport) {
+        Some(reason) => Err(Outcome::Unsupported {
+            reason,
             remedy: "give the contender a client and a server that do, such as curl and caddy"
                 .to_owned(),
         }),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }

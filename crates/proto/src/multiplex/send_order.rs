@@ -40,11 +40,15 @@ impl SendOrder {
     /// A stream opens. A PRIORITY_UPDATE that came early goes before the `priority` field (RFC 9218 §7).
     pub(crate) fn open(&mut self, id: u32, said: OpeningPriority) {
         self.scheduler.insert(name(id), said.frame);
-        let early = self.early.iter().position(|&(other, _)| other == id);
-        let early = early.and_then(|at| self.early.remove(at)).map(|(_, priority)| priority);
+        let early = if self.early.is_empty() { None } else { self.take_early(id) };
         if let Some(urgency) = early.or(said.field.map(PriorityField::priority)) {
             self.scheduler.reprioritise(name(id), urgency);
         }
+    }
+
+    fn take_early(&mut self, id: u32) -> Option<Priority> {
+        let at = self.early.iter().position(|&(other, _)| other == id)?;
+        self.early.remove(at).map(|(_, priority)| priority)
     }
 
     /// A promise of ours opens a stream.

@@ -92,36 +92,78 @@ impl Transport {
         self.protocol().name()
     }
 
+    /// The one arm of each transport: its protocol, and what an experiment that says nothing gets.
+    fn defaults(self) -> Defaults {
+        match self {
+            Self::Http1 => Defaults {
+                protocol: Protocol::Http1,
+                tls: Tls::None,
+                connections: 6,
+                ways: "clear, TLS 1.2 or TLS 1.3; six connections an origin, as browsers keep",
+            },
+            Self::H2 => Defaults {
+                protocol: Protocol::Http2,
+                tls: Tls::V1_3,
+                connections: 1,
+                ways: "TLS by ALPN, or clear by prior knowledge; one connection an origin",
+            },
+            Self::H3 => Defaults {
+                protocol: Protocol::Http3,
+                tls: Tls::V1_3,
+                connections: 1,
+                ways: "over QUIC; between other people's clients and servers that speak it",
+            },
+            Self::Spdy => Defaults {
+                protocol: Protocol::Spdy31,
+                tls: Tls::V1_3,
+                connections: 1,
+                ways: "as h2; flow control of streams and of the session",
+            },
+            Self::Spdy3 => Defaults {
+                protocol: Protocol::Spdy3,
+                tls: Tls::V1_3,
+                connections: 1,
+                ways: "as spdy/3.1, with flow control of streams alone",
+            },
+            Self::WebSocket => Defaults {
+                protocol: Protocol::WebSocket,
+                tls: Tls::None,
+                connections: 1,
+                ways: "clear or TLS (wss), by HTTP/1.1's Upgrade; carries echo alone",
+            },
+        }
+    }
+
     /// The protocol that is spoken.
     pub fn protocol(self) -> Protocol {
-        match self {
-            Self::Http1 => Protocol::Http1,
-            Self::H2 => Protocol::Http2,
-            Self::H3 => Protocol::Http3,
-            Self::Spdy => Protocol::Spdy31,
-            Self::Spdy3 => Protocol::Spdy3,
-            Self::WebSocket => Protocol::WebSocket,
-        }
+        self.defaults().protocol
     }
 
     /// What `tls = "auto"` means: browsers speak HTTP/2 and SPDY over TLS alone, and HTTP/1.1 is clear until asked,
     /// as WebSocket is, which begins as it.
     pub fn usual_tls(self) -> Tls {
-        match self {
-            Self::Http1 | Self::WebSocket => Tls::None,
-            Self::H2 | Self::H3 | Self::Spdy | Self::Spdy3 => Tls::V1_3,
-        }
+        self.defaults().tls
     }
 
     /// Connections that browsers keep to an origin at most: six of HTTP/1.1 (Chromium's
     /// `max_sockets_per_group`, Firefox's `network.http.max-persistent-connections-per-server`), one of HTTP/2
     /// (RFC 9113 §9.1), of HTTP/3 (RFC 9114 §3.3) and of SPDY. A WebSocket is one connection.
     pub fn usual_connections(self) -> u32 {
-        match self {
-            Self::Http1 => 6,
-            Self::H2 | Self::H3 | Self::Spdy | Self::Spdy3 | Self::WebSocket => 1,
-        }
+        self.defaults().connections
     }
+
+    /// How it can be had, in a line for a reader.
+    pub fn ways(self) -> &'static str {
+        self.defaults().ways
+    }
+}
+
+/// What a transport is, and what is usual for it.
+struct Defaults {
+    protocol: Protocol,
+    tls: Tls,
+    connections: u32,
+    ways: &'static str,
 }
 
 impl fmt::Display for Transport {

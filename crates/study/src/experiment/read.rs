@@ -188,7 +188,7 @@ impl Reader<'_> {
                 "`priorities` is of wirelap's own origin, and this contender has another server";
             return Err(self.fault(field.span(), words));
         }
-        if !matches!(transport, Transport::H2 | Transport::Spdy | Transport::Spdy3) {
+        if !transport.protocol().multiplexes() {
             let words = format!(
                 "`priorities` is for responses that share a connection, and `{transport}` has one at a time"
             );

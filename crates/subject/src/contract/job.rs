@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 pub use study::experiment::{Negotiation, Tls};
+use trace::Protocol;
 
 /// What a client subject is to do: one JSON object, then the end of standard input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -77,15 +78,27 @@ pub enum Transport {
 }
 
 impl Transport {
+    /// Every protocol of the contract.
+    const ALL: [Self; 5] = [Self::Http1, Self::H2, Self::H3, Self::Spdy31, Self::Spdy3];
+
+    /// The contract's word for a protocol; None where it has none.
+    pub fn of(protocol: Protocol) -> Option<Self> {
+        Self::ALL.into_iter().find(|own| own.protocol() == protocol)
+    }
+
+    fn protocol(self) -> Protocol {
+        match self {
+            Self::Http1 => Protocol::Http1,
+            Self::H2 => Protocol::Http2,
+            Self::H3 => Protocol::Http3,
+            Self::Spdy31 => Protocol::Spdy31,
+            Self::Spdy3 => Protocol::Spdy3,
+        }
+    }
+
     /// Its ALPN name.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Http1 => "http/1.1",
-            Self::H2 => "h2",
-            Self::H3 => "h3",
-            Self::Spdy31 => "spdy/3.1",
-            Self::Spdy3 => "spdy/3",
-        }
+        self.protocol().name()
     }
 }
 

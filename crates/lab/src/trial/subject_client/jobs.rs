@@ -60,14 +60,7 @@ pub(super) fn workload(task: &Task) -> Option<contract::Workload> {
 
 /// A transport in the contract's words; None where it has none.
 pub(super) fn transport(transport: Transport) -> Option<contract::Transport> {
-    match transport {
-        Transport::Http1 => Some(contract::Transport::Http1),
-        Transport::H2 => Some(contract::Transport::H2),
-        Transport::H3 => Some(contract::Transport::H3),
-        Transport::Spdy => Some(contract::Transport::Spdy31),
-        Transport::Spdy3 => Some(contract::Transport::Spdy3),
-        Transport::WebSocket => None,
-    }
+    contract::Transport::of(transport.protocol())
 }
 
 fn pattern(task: &Task) -> contract::Pattern {

@@ -12,6 +12,7 @@ use client::{
 use link::{LinkSpec, no_traces};
 use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
 use page::{Browser, Load, Synthetic};
+use proto::schedule::Policy;
 use sim::{Ended, Host, Path, Pieces, Scripted, Transcript, World};
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -38,10 +39,11 @@ fn page() -> Synthetic {
     Synthetic { images: IMAGES, bytes: IMAGE_BYTES, seed: 3, delay_ms: 0, image_delay_ms: 0 }
 }
 
-fn origin(kind: ListenerKind) -> Origin {
+fn origin(kind: ListenerKind, priorities: Policy) -> Origin {
     let wall_clock = WallClock { at: START, unix: Duration::from_secs(1_800_000_000) };
     let protocols = vec![Protocol::Spdy31, Protocol::Http2, Protocol::Http1];
-    let config = OriginConfig { protocols, ..OriginConfig::new(vec![kind], wall_clock) };
+    let config =
+        OriginConfig { protocols, priorities, ..OriginConfig::new(vec![kind], wall_clock) };
     Origin::new(config, Parts::default())
 }
 
@@ -51,9 +53,19 @@ fn joined<W: Work + 'static>(
     client: Client<W>,
     kind: ListenerKind,
 ) -> (World, Host<Client<W>>, Host<Origin>) {
+    joined_by(Policy::Auto, path, client, kind)
+}
+
+/// The same, with an origin that sends by this policy.
+fn joined_by<W: Work + 'static>(
+    priorities: Policy,
+    path: Path,
+    client: Client<W>,
+    kind: ListenerKind,
+) -> (World, Host<Client<W>>, Host<Origin>) {
     let mut world = World::new(1);
     let near = world.host("10.0.0.1", client);
-    let far = world.listen("0.0.0.0:0", origin(kind));
+    let far = world.listen("0.0.0.0:0", origin(kind, priorities));
     world.connect(near, far, path);
     world.record_packets();
     (world, near, far)
@@ -129,9 +141,9 @@ fn a_small_request_is_answered_beside_an_h2_download_of_a_megabyte() {
     let specs = paths.map(|path| FetchSpec::get(format!("http://a.test{path}").parse().unwrap()));
     let alone = {
         let list = FetchList::new([specs[1].clone()], Bodies::Keep);
-        run_list(config(Transport::H2_CLEAR), list)
+        run_list(Policy::RoundRobin, list)
     };
-    let both = run_list(config(Transport::H2_CLEAR), FetchList::new(specs, Bodies::Keep));
+    let both = run_list(Policy::RoundRobin, FetchList::new(specs.clone(), Bodies::Keep));
     let ended = |list: &FetchList, id: u32| {
         let record = list.fetches().iter().find(|record| record.id == id).unwrap();
         assert_eq!(record.outcome, FetchOutcome::Done);
@@ -150,14 +162,25 @@ fn a_small_request_is_answered_beside_an_h2_download_of_a_megabyte() {
     // Two round trips, and 5.2 s for a megabyte in segments of 1,448 bytes at 1.6 Mbit/s.
     let large = ended(&both, 0).since(START);
     assert!((ms(5_780)..ms(5_810)).contains(&large), "{large:?}");
+
+    // By its signals the client asks for one after the other, as Chromium does among equals, and for the urgent first.
+    let in_turn = run_list(Policy::Auto, FetchList::new(specs.clone(), Bodies::Keep));
+    let small = ended(&in_turn, 1).since(START);
+    assert!(small > ms(5_700), "{small:?}");
+    let mut ranked = specs;
+    ranked[1].priority.urgency = 0;
+    let urgent = run_list(Policy::Auto, FetchList::new(ranked, Bodies::Keep));
+    let small = ended(&urgent, 1).since(START);
+    assert!(small - alone < ms(92), "{small:?}");
 }
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-fn run_list(config: ClientConfig, list: FetchList) -> FetchList {
-    let (mut world, near, _) = joined(three_g(), Client::new(config, list), ListenerKind::Clear);
+fn run_list(priorities: Policy, list: FetchList) -> FetchList {
+    let client = Client::new(config(Transport::H2_CLEAR), list);
+    let (mut world, near, _) = joined_by(priorities, three_g(), client, ListenerKind::Clear);
     assert_eq!(world.run_until_finished(near), Ended::Finished);
     world.take(near).into_work()
 }
@@ -166,7 +189,7 @@ fn run_list(config: ClientConfig, list: FetchList) -> FetchList {
 fn given_and_answer(reader: Reader) -> (usize, Vec<u8>) {
     let mut world = World::new(1);
     let near = world.host("10.0.0.1", Scripted::new(Transcript::default()));
-    let far = world.listen("10.0.0.2:80", origin(ListenerKind::Clear));
+    let far = world.listen("10.0.0.2:80", origin(ListenerKind::Clear, Policy::Auto));
     world.connect(near, far, Path::delay(ms(10)));
     world.receive_buffer(near, RECEIVE_BUFFER);
     let socket = world.with(near, |near| near.connect("10.0.0.2:80"));
@@ -224,7 +247,7 @@ fn told(seed: u64) -> (String, String) {
     let load = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
     let mut world = World::new(seed);
     let near = world.host("10.0.0.1", Client::new(settings, load));
-    let far = world.listen("0.0.0.0:0", origin(ListenerKind::Clear));
+    let far = world.listen("0.0.0.0:0", origin(ListenerKind::Clear, Policy::Auto));
     let spec = "rtt=300ms,down=1.6mbit,up=768kbit,queue=60kB,loss=1%,jitter=20ms";
     world.connect(near, far, Path::link(LinkSpec::parse(spec, no_traces).unwrap()));
     world.split_reads(near, Pieces::Random { longest: 3_000 });

@@ -103,7 +103,7 @@ fn the_autobahn_suite_finds_every_quick_case_ok() {
 }
 
 #[test]
-#[ignore = "takes minutes: ./test --all"]
+#[ignore = "takes minutes: ./test --autobahn"]
 fn the_autobahn_suite_finds_every_case_ok() {
     autobahn(r#"["*"]"#);
 }

@@ -174,7 +174,7 @@ fn the_autobahn_suite_finds_every_quick_case_of_our_client_ok() {
 }
 
 #[test]
-#[ignore = "takes minutes: ./test --all"]
+#[ignore = "takes minutes: ./test --autobahn"]
 fn the_autobahn_suite_finds_every_case_of_our_client_ok() {
     autobahn(r#"["*"]"#);
 }

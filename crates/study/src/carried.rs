@@ -1,32 +1,32 @@
-//! What the planned blocks of an experiment can carry: how many comparisons are sure of an interval.
+//! How many comparisons are sure of an interval with the blocks that an experiment plans.
 
 use crate::experiment::Experiment;
 use crate::family::{FamilyKind, FamilySizes, blocks_for_all};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What the blocks that an experiment plans can carry, said before it runs.
+/// What the planned blocks of some links are enough for, reported before the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Carried {
-    /// The links with so many blocks.
+    /// The links with this number of blocks.
     pub links: Vec<String>,
     /// Blocks planned on each.
     pub blocks: u32,
-    /// Which comparisons.
+    /// The kind of comparisons.
     pub kind: FamilyKind,
-    /// How many.
+    /// How many comparisons each workload has.
     pub comparisons: usize,
     /// The baseline.
     pub baseline: String,
 }
 
 impl Carried {
-    /// Blocks that would give each its interval.
+    /// The number of blocks that gives every comparison its interval.
     pub fn enough(&self) -> u32 {
         blocks_for_all(self.comparisons)
     }
 
-    /// Whether every comparison gets its interval whatever the others find.
+    /// Whether every comparison gets its interval, whatever the others find.
     pub fn is_all(&self) -> bool {
         self.blocks >= self.enough()
     }
@@ -58,7 +58,7 @@ impl fmt::Display for Carried {
     }
 }
 
-/// What the blocks of each link can carry, family by family; families without a comparison are left out.
+/// What the blocks of each link are enough for, family by family. Families without a comparison are left out.
 pub fn carried(experiment: &Experiment) -> Vec<Carried> {
     let sizes = FamilySizes::of(experiment.contenders.len());
     let mut links: BTreeMap<u32, Vec<String>> = BTreeMap::new();
@@ -116,7 +116,7 @@ mod tests {
             let experiment: Experiment = builtin.toml.parse().unwrap();
             for carried in carried(&experiment) {
                 let with_baseline = carried.kind == FamilyKind::WithBaseline;
-                // What follows a published measurement may have as many trials as that had.
+                // A repeated published measurement may have as many trials as the original.
                 if with_baseline && experiment.published.is_none() {
                     assert!(carried.is_all(), "{}: {carried:?}", builtin.name);
                 }

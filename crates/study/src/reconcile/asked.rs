@@ -1,19 +1,19 @@
-//! Whether wirelap's own client did what its contender says: the protocol, the TLS version and the sessions taken up
-//! again, by its own word and by the server's. TLS 1.3 hides all three from the wire, so that only the two
-//! ends can tell (RFC 8446 §4.3.1: ALPN stands in EncryptedExtensions).
+//! Whether wirelap's own client did what its contender says: protocol, TLS version and resumed sessions, by the
+//! client's report and by the server's. TLS 1.3 encrypts all three, so only the two ends can know (RFC 8446 §4.3.1:
+//! ALPN is in EncryptedExtensions).
 
 use super::evidence::{ServerConnection, ServerLog};
 use crate::experiment::{Contender, Transport};
 use crate::outcome::Outcome;
 use trace::{ConnectionRecord, TlsVersion};
 
-/// What became of it that was not asked for; None: nothing.
+/// How the connections differ from what the contender asks for; None where they do not.
 pub fn departure(
     contender: &Contender,
     connections: &[ConnectionRecord],
     server: Option<&ServerLog>,
 ) -> Option<Outcome> {
-    // Those that carried something, for a server logs no others.
+    // Only connections that carried something: a server logs no others.
     let own: Vec<&ConnectionRecord> =
         connections.iter().filter(|connection| connection.requests > 0).collect();
     let seen: Vec<&ServerConnection> = server
@@ -37,7 +37,7 @@ fn another_protocol(
         let (spoken, id) = (&other.protocol, other.id);
         return Some(format!("{asked} was asked for, and connection {id} came to speak {spoken}"));
     }
-    // A WebSocket is upgraded to, and its server's log may have the request alone.
+    // A WebSocket begins as an HTTP/1.1 request, and its server's log may list that request alone.
     if contender.transport == Transport::WebSocket {
         return None;
     }
@@ -52,7 +52,7 @@ fn another_version(
 ) -> Option<String> {
     let asked = contender.tls.version();
     let told = own.iter().map(|c| c.tls.as_ref());
-    // A server that does not tell has none.
+    // Empty where the server does not log it.
     let logged = seen.iter().filter_map(|c| c.tls.as_ref()).map(Some);
     let versions = told.chain(logged).map(|tls| tls.map(|tls| &tls.version));
     let other = versions.into_iter().find(|spoken| *spoken != asked.as_ref())?;
@@ -69,7 +69,7 @@ fn other_sessions(
     if told > 0 && !contender.settings.resumption {
         return Some(format!("no session was to be taken up again, and {told} connections did"));
     }
-    // Not every server's log tells.
+    // Other servers may not log it.
     if contender.foreign_server().is_some() {
         return None;
     }
@@ -138,7 +138,7 @@ mod tests {
         let server = log("http/1.1", tls("TLSv1.3", false));
         let told = reason(own("h2", tls("TLSv1.3", false)), Some(server)).unwrap();
         assert_eq!(told, "h2 was asked for, and the server saw http/1.1");
-        // What carried nothing was perhaps never agreed on.
+        // A connection without a request may not have agreed on a protocol.
         assert_eq!(reason(ConnectionRecord { requests: 0, ..fallen }, None), None);
     }
 

@@ -8,7 +8,7 @@ use proto::{RequestHead, StreamId};
 use transport::Protocol;
 use unit::Instant;
 
-/// A request that is not answered whole.
+/// A request whose response is not complete.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) stream: StreamId,
@@ -16,24 +16,24 @@ pub(crate) struct Exchange {
     pub(crate) ledger: Ledger,
 }
 
-/// Where an exchange stands.
+/// The state of an exchange.
 #[derive(Debug)]
 pub(crate) enum State {
-    /// The origin thinks.
+    /// The server time before the answer.
     Thinking { until: Instant, answer: Box<Answer> },
-    /// The request's body goes back as it comes; so many bytes of it have not been given credit for.
+    /// The request's body is sent back as it arrives. `uncredited` bytes of it have not been credited yet.
     Echoing { uncredited: usize },
-    /// The request's body is counted.
+    /// The bytes of the request's body are counted.
     Counting,
-    /// The response is going out.
+    /// The response is being sent.
     Sending(Body),
-    /// Both directions are a WebSocket's.
+    /// The stream carries a WebSocket.
     WebSocket(Box<WebSocket>),
-    /// All of it was given to the connection.
+    /// The whole response was given to the connection.
     Given,
 }
 
-/// What an access record is made of.
+/// The data of an access record.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) request: RequestHead,

@@ -178,23 +178,23 @@ impl AuditFigure {
     /// A short description for tables.
     pub fn words(self) -> &'static str {
         match self {
-            Self::PacketLatenessMs => "latest packet, after its time",
-            Self::UnplannedDrops => "drops that were not planned",
-            Self::LinkKept => "link kept from a core",
+            Self::PacketLatenessMs => "greatest lateness of a packet",
+            Self::UnplannedDrops => "unplanned packet drops",
+            Self::LinkKept => "link waiting for a core",
             Self::ClockSteps => "steps of the wall clock",
-            Self::ClientLagMs => "client's event loop away",
-            Self::ClientLagCpuMs => "client's work in that time",
-            Self::ClientKept => "client kept from a core",
-            Self::ClientBusy => "client not waiting",
+            Self::ClientLagMs => "longest wait for the client's event loop",
+            Self::ClientLagCpuMs => "client's processor time in that wait",
+            Self::ClientKept => "client waiting for a core",
+            Self::ClientBusy => "client busy",
             Self::ClientCpu => "client's processor time",
-            Self::OriginLagMs => "origin's event loop away",
-            Self::OriginLagCpuMs => "origin's work in that time",
-            Self::OriginKept => "origin kept from a core",
-            Self::ScheduleLagMs => "calls made late, mean",
-            Self::ScheduleLag => "the same, of the calls' time",
-            Self::OtherLoad => "processors taken by others",
-            Self::StolenCpu => "processors taken by the host",
-            Self::CpuPressure => "somebody waited for a processor",
+            Self::OriginLagMs => "longest wait for the origin's event loop",
+            Self::OriginLagCpuMs => "origin's processor time in that wait",
+            Self::OriginKept => "origin waiting for a core",
+            Self::ScheduleLagMs => "mean lateness of calls",
+            Self::ScheduleLag => "mean lateness as a share of a call's time",
+            Self::OtherLoad => "processor time of other programs",
+            Self::StolenCpu => "processor time taken by the host (steal)",
+            Self::CpuPressure => "time in which a program waited for a processor",
         }
     }
 
@@ -302,33 +302,33 @@ impl Audit {
         // Whether the program's own work took the time, and not another program on its core.
         let is_own = |cpu| self.figure(cpu) > LATE_MS;
         if is_late(PacketLatenessMs) {
-            return Some("the machine was busy: the link let a packet out too late");
+            return Some("the machine was busy: the link sent a packet too late");
         }
         if is_late(ClientLagMs) {
             return Some(match is_own(ClientLagCpuMs) {
-                true => "the client itself was too slow: it worked too long on one thing",
-                false => "the machine was busy: the client came too late to its events",
+                true => "the client itself was too slow: one event took it too long",
+                false => "the machine was busy: the client handled an event too late",
             });
         }
         if is_late(OriginLagMs) {
             return Some(match is_own(OriginLagCpuMs) {
-                true => "the origin itself was too slow: it worked too long on one thing",
-                false => "the machine was busy: the origin came too late to its events",
+                true => "the origin itself was too slow: one event took it too long",
+                false => "the machine was busy: the origin handled an event too late",
             });
         }
         let late = [PacketLatenessMs, ClientLagMs, OriginLagMs].map(|figure| self.figure(figure));
         let is_quick = trial.load_ms.is_some_and(|load_ms| load_ms < KEPT_LOAD_MS);
         if trial.own_cores && is_quick {
             if self.figure(LinkKept) > KEPT {
-                return Some("the machine was busy: the link was kept from its core");
+                return Some("the machine was busy: the link had to wait for its core");
             }
             if self.figure(ClientKept) > KEPT {
-                return Some("the machine was busy: the client was kept from its core");
+                return Some("the machine was busy: the client had to wait for its core");
             }
         }
         let taken = self.figure(OtherLoad) + self.figure(StolenCpu);
         if taken > OTHERS && late.into_iter().any(|late| late > LATE_MS) {
-            return Some("the machine was busy: others took most of its processors' time");
+            return Some("the machine was busy: other programs took most of the processors' time");
         }
         if self.figure(ScheduleLagMs) > SCHEDULE_MS && self.figure(ScheduleLag) > LATE_SHARE {
             return Some(match self.figure(ClientBusy) > 0.5 {
@@ -340,10 +340,10 @@ impl Audit {
             return None;
         }
         if self.figure(ClientBusy) > BUSY {
-            return Some("the client itself was too slow: it never had to wait");
+            return Some("the client itself was too slow: it was busy all the time");
         }
         (self.figure(ClientCpu) > CLIENT_CPU)
-            .then_some("the client itself was too slow: it worked for most of the load")
+            .then_some("the client itself was too slow: it was working for most of the load")
     }
 
     /// The value of a figure; zero, which breaks no limit, where it was not measured.

@@ -36,25 +36,27 @@ impl fmt::Display for Carried {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { links, blocks, comparisons, baseline, .. } = self;
         let (links, enough) = (links.join(", "), self.enough());
-        let (many, carry) = if *blocks == 1 { ("block", "carries") } else { ("blocks", "carry") };
-        let carry =
-            if *blocks < blocks_for_all(1) { format!("{carry} none of") } else { carry.to_owned() };
+        let many = if *blocks == 1 { "block is" } else { "blocks are" };
         let them = if *comparisons == 1 { "comparison" } else { "comparisons" };
         let with = match self.kind {
             FamilyKind::WithBaseline => format!("with {baseline}"),
             FamilyKind::AmongOthers => "among the others".to_owned(),
         };
-        write!(
-            f,
-            "{links}: {blocks} {many} {carry} the {comparisons} {them} {with} of each workload"
-        )?;
+        let comparisons = format!("the {comparisons} {them} {with} of each workload");
         if self.is_all() {
-            return Ok(());
+            write!(f, "{links}: {blocks} {many} enough for {comparisons}")
+        } else if *blocks < blocks_for_all(1) {
+            write!(
+                f,
+                "{links}: {blocks} {many} too few for any of {comparisons}; {enough} would do"
+            )
+        } else {
+            write!(
+                f,
+                "{links}: {blocks} {many} enough for {comparisons} only while each one before shows a \
+                 difference; {enough} would always do"
+            )
         }
-        if *blocks >= blocks_for_all(1) {
-            f.write_str(" only one after another, as long as those before differ")?;
-        }
-        write!(f, ": {enough} would carry all")
     }
 }
 
@@ -95,18 +97,18 @@ mod tests {
         assert_eq!(
             said(&images),
             [
-                "wifi-2013: 8 blocks carry the 6 comparisons with https of each workload",
-                "wifi-2013: 8 blocks carry the 15 comparisons among the others of each workload only one after \
-                 another, as long as those before differ: 10 would carry all"
+                "wifi-2013: 8 blocks are enough for the 6 comparisons with https of each workload",
+                "wifi-2013: 8 blocks are enough for the 15 comparisons among the others of each workload only \
+                 while each one before shows a difference; 10 would always do"
             ]
         );
         images.links[0].trials = 5;
-        let none = "wifi-2013: 5 blocks carry none of the 6 comparisons with https of each workload: 8 would carry all";
+        let none = "wifi-2013: 5 blocks are too few for any of the 6 comparisons with https of each workload; 8 would do";
         assert_eq!(said(&images)[0], none);
         let quick: Experiment = named("quick").toml.parse().unwrap();
         assert_eq!(
             said(&quick)[2],
-            "lan, wifi: 14 blocks carry the 2 comparisons with h1-tls of each workload"
+            "lan, wifi: 14 blocks are enough for the 2 comparisons with h1-tls of each workload"
         );
     }
 

@@ -288,7 +288,7 @@ fn a_suspended_client_is_found_out_and_its_block_runs_again() {
     let bench = Bench::new();
     bench.write("slow.toml", experiment(SLOW, 1));
     let found = |outcome: &str, reason: &str| {
-        let late = "the machine was busy: the client came too late to its events";
+        let late = "the machine was busy: the client handled an event too late";
         outcome == "invalid" && reason == late
     };
     assert!(

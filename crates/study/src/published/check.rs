@@ -125,7 +125,7 @@ fn listed(checks: &[&Check]) -> String {
     let told = checks.iter().filter(|check| check.ran || absent <= FEW);
     let mut texts: Vec<String> = told.map(|check| check.text.clone()).collect();
     if absent > FEW {
-        texts.push(format!("{absent} comparisons that it rests on were not run"));
+        texts.push(format!("{absent} comparisons that it depends on were not run"));
     }
     texts.join("; ")
 }

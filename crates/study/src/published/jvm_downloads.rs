@@ -190,7 +190,8 @@ impl Judge<'_, '_> {
 }
 
 /// Why the order may differ.
-const NEWER: &str = "JDK 17 on Linux starts and copies otherwise than JDK 1.6 on OS X did, and there is no OS X here";
+const NEWER: &str =
+    "JDK 17 on Linux starts and copies differently from JDK 1.6 on OS X, which cannot run here";
 
 /// Why the use of the heap may differ.
 const COLLECTOR: &str = "JDK 17 picks its collector and the size of its young generation by the machine, JDK 1.6 did so otherwise";

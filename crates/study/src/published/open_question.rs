@@ -99,7 +99,7 @@ impl Cause {
             }
             (Explains::Nothing, _) => "explains none of it".to_owned(),
             (Explains::TooMuch, Some([share, ..])) => format!(
-                "too much: {share:.1} times the excess, so it struck at most {} of the messages",
+                "too much: {share:.1} times the excess, so it affected at most {} of the messages",
                 percent(1.0 / share)
             ),
             _ if self.added_ms.is_none() => "cannot tell: not run".to_owned(),
@@ -123,17 +123,20 @@ fn answer(excess_ms: f64, causes: &[Cause]) -> String {
     };
     let whole = causes.iter().filter(|cause| cause.verdict == Explains::Whole).count();
     if causes.iter().all(|cause| cause.verdict == Explains::CannotTell) {
-        return "Cannot tell: no interval here speaks to it.".to_owned();
+        return "Cannot tell: every interval is too wide.".to_owned();
     }
     let mut answer = match whole {
         0 => format!("Cannot tell: no cause switched here adds {excess_ms:.1} ms to each message."),
-        1 => format!("{} adds as much; nothing shows that it was so.", named(Explains::Whole)),
+        1 => format!(
+            "{} adds as much. That does not prove that it was the cause.",
+            named(Explains::Whole)
+        ),
         _ => format!("Cannot tell between {}: each adds as much.", named(Explains::Whole)),
     };
     for (verdict, says) in [
-        (Explains::TooMuch, "More than that, so that at most some messages can have met it"),
+        (Explains::TooMuch, "More than that, so at most some messages can have been affected"),
         (Explains::Part, "Less than that"),
-        (Explains::Nothing, "Nothing to speak of"),
+        (Explains::Nothing, "Almost nothing"),
         (Explains::CannotTell, "Left open"),
     ] {
         let names = named(verdict);
@@ -191,8 +194,6 @@ mod tests {
         let none = of(vec![cause(0.0, 0.1), cause(50.0, 60.0)]);
         assert!(none.starts_with("Cannot tell: no cause switched here adds 10.0 ms"));
         assert!(none.contains("More than that"));
-        assert!(
-            of(vec![Cause::of("c", "c", 10.0, None)]).contains("no interval here speaks to it")
-        );
+        assert!(of(vec![Cause::of("c", "c", 10.0, None)]).contains("every interval is too wide"));
     }
 }

@@ -257,7 +257,8 @@ impl Judge<'_, '_> {
         }
         let told = self.case.fetches.iter().map(|fetch| &fetch.protocol);
         if let Some(other) = told.filter(|told| !told.is_none()).find(|told| **told != asked) {
-            let reason = format!("{asked} was asked for, and it says that it spoke {other}");
+            let reason =
+                format!("{asked} was asked for, but the client says that it spoke {other}");
             return self.object(reason);
         }
         let seen = self.case.server.map(|log| log.connections.iter().filter(|c| c.requests > 0));
@@ -265,7 +266,7 @@ impl Judge<'_, '_> {
             Some(mut seen) => match seen.clone().find(|seen| seen.protocol != asked) {
                 Some(other) => {
                     let reason = format!(
-                        "{asked} was asked for, and the server saw {} on connection {}",
+                        "{asked} was asked for, but the server saw {} on connection {}",
                         other.protocol, other.id
                     );
                     self.object(reason);
@@ -287,13 +288,13 @@ impl Judge<'_, '_> {
         match asked == Protocol::Http3 {
             true if all > quic => {
                 let tcp = all - quic;
-                Some(format!("{asked} was asked for, and the link saw {tcp} TCP connections begin"))
+                Some(format!("{asked} was asked for, but the link saw {tcp} TCP connections begin"))
             }
             true if quic == 0 => {
-                Some(format!("{asked} was asked for, and the link saw no QUIC connection begin"))
+                Some(format!("{asked} was asked for, but the link saw no QUIC connection begin"))
             }
             false if quic > 0 => Some(format!(
-                "{asked} was asked for, and the link saw {quic} QUIC connections begin"
+                "{asked} was asked for, but the link saw {quic} QUIC connections begin"
             )),
             _ => None,
         }
@@ -308,19 +309,20 @@ impl Judge<'_, '_> {
     fn tls(&mut self) {
         let Some(asked) = &self.case.tls else { return };
         if let Some(other) = self.case.tls_told.iter().find(|told| *told != asked) {
-            let reason = format!("{asked} was asked for, and it says that it spoke {other}");
+            let reason =
+                format!("{asked} was asked for, but the client says that it spoke {other}");
             return self.object(reason);
         }
         let keyed = self.case.key_log.map(|log| log.handshakes.keys());
         if let Some(other) = keyed.and_then(|mut keyed| keyed.find(|seen| *seen != asked)) {
-            let reason = format!("{asked} was asked for, and its key log is of {other}");
+            let reason = format!("{asked} was asked for, but its key log is of {other}");
             return self.object(reason);
         }
         let server = self.case.server.into_iter().flat_map(|log| &log.connections);
         let seen: Vec<&TlsVersion> =
             server.filter_map(|c| c.tls.as_ref()).map(|tls| &tls.version).collect();
         if let Some(other) = seen.iter().find(|seen| **seen != asked) {
-            let reason = format!("{asked} was asked for, and the server saw {other}");
+            let reason = format!("{asked} was asked for, but the server saw {other}");
             return self.object(reason);
         }
         let keyed = self.case.key_log.is_some_and(|log| !log.handshakes.is_empty());
@@ -337,17 +339,17 @@ impl Judge<'_, '_> {
         let server = self.case.server.map(|log| log.connections.len() as u64);
         match (self.case.connections, wire, server) {
             (Some(told), Some(seen), _) if told != seen => self.object(format!(
-                "it says that it opened {told} connections, and the link saw {seen} begin"
+                "the client says that it opened {told} connections, but the link saw {seen}"
             )),
             (None, Some(seen), _) if self.case.named_connections > seen => {
                 let named = self.case.named_connections;
                 self.object(format!(
-                    "it tells {named} connections apart, and the link saw {seen} begin"
+                    "its fetches name {named} connections, but the link saw {seen}"
                 ));
             }
             // A connection without a request is not in every server's log.
             (Some(told), None, Some(seen)) if told < seen => self.object(format!(
-                "it says that it opened {told} connections, and the server answered on {seen}"
+                "the client says that it opened {told} connections, but the server answered on {seen}"
             )),
             (_, Some(seen), _) => self.grade(Claim::Connections, seen.to_string(), Grade::Wire),
             (None, None, Some(seen)) | (Some(seen), None, Some(_)) => {
@@ -366,7 +368,7 @@ impl Judge<'_, '_> {
         let seen = server.map(|seen| seen.filter(|resumed| *resumed).count() as u64);
         match (self.case.resumed, seen) {
             (Some(told), Some(seen)) if told != seen => self.object(format!(
-                "it says that {told} connections took up an earlier session, and the server saw {seen}"
+                "the client says that {told} connections resumed a session, but the server saw {seen}"
             )),
             (_, Some(seen)) if self.case.tls.is_some() => {
                 self.grade(Claim::Resumed, seen.to_string(), Grade::ServerLog);
@@ -384,8 +386,9 @@ impl Judge<'_, '_> {
         });
         if let Some((fetch, told, expected)) = wrong {
             let url = &fetch.url;
-            return self
-                .object(format!("it says that {url} has {told} bytes, and it has {expected}"));
+            return self.object(format!(
+                "the client says that {url} has {told} bytes, but it has {expected}"
+            ));
         }
         let total: u64 = self.case.expected.values().sum();
         let sent = self
@@ -396,10 +399,12 @@ impl Judge<'_, '_> {
         if self.case.packets.is_some() && self.sums.payload < total {
             let came = self.sums.payload;
             self.object(format!(
-                "it says that it had {total} bytes, and only {came} came out of the link"
+                "the client says that it received {total} bytes, but the link delivered only {came}"
             ));
         } else if let Some(sent) = sent.filter(|sent| *sent < total) {
-            self.object(format!("it says that it had {total} bytes, and the server sent {sent}"));
+            self.object(format!(
+                "the client says that it received {total} bytes, but the server sent {sent}"
+            ));
         } else {
             let grade = match (self.case.packets, sent) {
                 (Some(_), _) => Grade::Wire,
@@ -419,7 +424,7 @@ impl Judge<'_, '_> {
         if came < total {
             let last = millis(end, self.case.fetches);
             self.object(format!(
-                "it says that it had {total} bytes after {last:.1} ms, when only {came} had come out of the link"
+                "the client says that it had {total} bytes after {last:.1} ms, but the link had delivered only {came} by then"
             ));
         } else {
             self.grade(Claim::Times, "last byte", Grade::Wire);

@@ -165,7 +165,7 @@ fn bytes_differ(logs: &TrialLogs<'_>, packets: &PacketSummary) -> Option<Outcome
     let link = packets.down.payload;
     if client > link {
         let reason =
-            format!("the client counts {client} bytes, but only {link} came out of the link");
+            format!("the client counts {client} bytes, but the link delivered only {link}");
         return Some(Outcome::Failed { reason });
     }
     // Bytes that the link delivered after the client ended are not in the client's count, nor are bytes that it did
@@ -173,7 +173,7 @@ fn bytes_differ(logs: &TrialLogs<'_>, packets: &PacketSummary) -> Option<Outcome
     let in_time = payload_until(logs.packets.unwrap_or_default(), ended(logs));
     let unread = in_time / 10 + UNREAD_A_CONNECTION * logs.connections.len() as u64;
     let reason =
-        || format!("{in_time} bytes came out of the link, but the client counts only {client}");
+        || format!("the link delivered {in_time} bytes, but the client counts only {client}");
     (in_time > client + unread).then(|| Outcome::Invalid { reason: reason() })
 }
 
@@ -186,7 +186,7 @@ fn ended(logs: &TrialLogs<'_>) -> Instant {
 
 fn connections_differ(logs: &TrialLogs<'_>, packets: &PacketSummary) -> Option<Outcome> {
     let (client, link) = (logs.connections.len() as u64, packets.connections);
-    let reason = || format!("the client counts {client} connections, the link saw {link} begin");
+    let reason = || format!("the client counts {client} connections, but the link saw {link}");
     (client != link).then(|| Outcome::Invalid { reason: reason() })
 }
 

@@ -198,14 +198,14 @@ impl Rule {
         let words = if all == 0 && paired.both_failed > 0 {
             Some("both failed in every block".to_owned())
         } else if all == 0 {
-            Some("no block in which both ran".to_owned())
+            Some("there is no block in which both ran".to_owned())
         } else if failed > 0 {
             Some(format!("one of the two failed in {failed} of {all} blocks"))
         } else if level.rank == 0 {
             let (comparisons, percent) = (self.comparisons, CONFIDENCE * 100.0);
             let blocks = if all == 1 { "block" } else { "blocks" };
             let them = if comparisons == 1 { "comparison" } else { "comparisons" };
-            Some(format!("{all} {blocks} cannot carry {comparisons} {them} at {percent:.0} %"))
+            Some(format!("{all} {blocks} are too few for {comparisons} {them} at {percent:.0} %"))
         } else {
             None
         };

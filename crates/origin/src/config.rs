@@ -28,7 +28,10 @@ pub struct OriginConfig {
     pub priorities: Policy,
     /// The settings of WebSockets.
     pub web_socket: WebSocketSettings,
-    /// The limits for peers.
+    /// Whether clients may open WebSockets over HTTP/2 (RFC 8441). SETTINGS_ENABLE_CONNECT_PROTOCOL, which says so,
+    /// is too much for OkHttp 2.3 to 3.0.1: they close the connection.
+    pub web_socket_over_h2: bool,
+    /// What a peer may take.
     pub limits: Limits,
 }
 
@@ -70,7 +73,14 @@ pub struct Limits {
     pub head: Duration,
     /// Time without a request in progress.
     pub idle: Duration,
-    /// Time with a request in progress, but without a byte in either direction.
+    /// Bytes of one `/echo` that may wait until the client reads them. At the limit no more is read from the client,
+    /// and it is reset if it reads nothing for [`echo_stall`](Self::echo_stall).
+    pub echo: usize,
+    /// Bytes of all echoes of a thread that may wait. At the limit a new echo is answered with 413.
+    pub echoes: usize,
+    /// For an echo at its limit of which nothing is read.
+    pub echo_stall: Duration,
+    /// With a request under way, but without a byte in either direction.
     pub stall: Duration,
     /// Time for the requests in progress when the origin is stopped.
     pub drain: Duration,
@@ -83,6 +93,9 @@ impl Default for Limits {
             handshake: Duration::from_secs(10),
             head: Duration::from_secs(30),
             idle: Duration::from_secs(75),
+            echo: 16 * 1024 * 1024,
+            echoes: 64 * 1024 * 1024,
+            echo_stall: Duration::from_secs(10),
             stall: Duration::from_secs(120),
             drain: Duration::from_secs(10),
         }
@@ -100,6 +113,7 @@ impl OriginConfig {
             wall_clock,
             priorities: Policy::default(),
             web_socket: WebSocketSettings::default(),
+            web_socket_over_h2: true,
             limits: Limits::default(),
         }
     }
@@ -119,7 +133,7 @@ impl OriginConfig {
             head_timeout: limits.head,
             stall_timeout: limits.stall,
             drain_timeout: limits.drain,
-            enable_connect_protocol: true,
+            enable_connect_protocol: self.web_socket_over_h2,
             ..h2::Settings::server()
         };
         let spdy = spdy::Settings {

@@ -14,6 +14,8 @@ pub(crate) struct Exchange {
     pub(crate) stream: StreamId,
     pub(crate) state: State,
     pub(crate) ledger: Ledger,
+    /// Bytes of an echo that count towards [`crate::config::Limits::echoes`].
+    pub(crate) buffered: usize,
 }
 
 /// The state of an exchange.
@@ -21,9 +23,9 @@ pub(crate) struct Exchange {
 pub(crate) enum State {
     /// The server time before the answer.
     Thinking { until: Instant, answer: Box<Answer> },
-    /// The request's body is sent back as it arrives. `uncredited` bytes of it have not been credited yet.
-    Echoing { uncredited: usize },
-    /// The bytes of the request's body are counted.
+    /// The request's body goes back as it comes.
+    Echoing(Echo),
+    /// The request's body is counted.
     Counting,
     /// The response is being sent.
     Sending(Body),
@@ -33,7 +35,25 @@ pub(crate) enum State {
     Given,
 }
 
-/// The data of an access record.
+/// How far an echo is behind its request.
+#[derive(Debug, Default)]
+pub(crate) struct Echo {
+    /// Bytes that came and that the client has no credit for yet.
+    pub(crate) uncredited: usize,
+    /// Since the echo is at its limit.
+    pub(crate) full: Option<Full>,
+}
+
+/// An echo at its limit: the client writes and does not read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Full {
+    /// When it is reset, if the client has read nothing by then.
+    pub(crate) until: Instant,
+    /// Bytes that waited when this began.
+    pub(crate) unsent: usize,
+}
+
+/// What an access record is made of.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) request: RequestHead,

@@ -1,11 +1,12 @@
 //! The exchanges of one connection: requests in, responses out. The one rule: each exchange queues a bounded number of
 //! bytes; the rest of a body is produced when the machine asks for more.
 
+mod echo;
 mod respond;
 mod web_socket;
 
 use crate::access::ExchangeEnd;
-use crate::exchange::{Exchange, Ledger, State};
+use crate::exchange::{Echo, Exchange, Ledger, State};
 use crate::shared::Shared;
 use bytes::Bytes;
 use proto::{Event, Fin, StreamId};
@@ -26,7 +27,8 @@ pub(crate) struct Session {
     thinking: usize,
     given: usize,
     web_sockets: usize,
-    /// Since when there is no exchange.
+    full_echoes: usize,
+    /// Since when there was no exchange.
     quiet_since: Instant,
 }
 
@@ -52,6 +54,7 @@ impl Session {
             thinking: 0,
             given: 0,
             web_sockets: 0,
+            full_echoes: 0,
             quiet_since: now,
         }
     }
@@ -80,6 +83,9 @@ impl Session {
                 self.stop_thinking(context, index);
             }
         }
+        if self.full_echoes > 0 {
+            self.reset_stalled_echoes(context);
+        }
         if self.web_sockets > 0 {
             self.time_web_sockets(context);
         }
@@ -87,12 +93,13 @@ impl Session {
 
     /// When the next answer is due, or a WebSocket's time-out.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        if self.thinking == 0 && self.web_sockets == 0 {
+        if self.thinking == 0 && self.web_sockets == 0 && self.full_echoes == 0 {
             return None;
         }
         let due = |exchange: &Exchange| match &exchange.state {
             State::Thinking { until, .. } => Some(*until),
             State::WebSocket(web_socket) => web_socket.poll_timeout(),
+            State::Echoing(Echo { full: Some(full), .. }) => Some(full.until),
             _ => None,
         };
         self.exchanges.iter().filter_map(due).min()
@@ -144,6 +151,7 @@ impl Session {
                     stream,
                     state: State::Counting,
                     ledger: Ledger::new(context.now, head),
+                    buffered: 0,
                 };
                 let index = self.exchanges.partition_point(|other| other.stream < stream);
                 self.exchanges.insert(index, exchange);
@@ -186,8 +194,8 @@ impl Session {
         if let Some(index) = index {
             let exchange = &mut self.exchanges[index];
             exchange.ledger.received_bytes += data.len() as u64;
-            if let State::Echoing { uncredited } = &mut exchange.state {
-                *uncredited += std::mem::take(&mut credit);
+            if let State::Echoing(echo) = &mut exchange.state {
+                echo.uncredited += std::mem::take(&mut credit);
             }
             if let State::WebSocket(_) = exchange.state {
                 // Credited when it has been sent back.
@@ -199,7 +207,7 @@ impl Session {
         }
         let Some(index) = index else { return };
         match self.exchanges[index].state {
-            State::Echoing { .. } => self.echo(context, index, Bytes::copy_from_slice(data), fin),
+            State::Echoing(_) => self.echo(context, index, Bytes::copy_from_slice(data), fin),
             State::WebSocket(_) => self.feed_web_socket(context, index, data, fin),
             State::Counting if fin == Fin::Last => self.answer_count(context, index),
             _ => {}
@@ -216,9 +224,11 @@ impl Session {
         match exchange.state {
             State::Thinking { .. } => self.thinking -= 1,
             State::Given => self.given -= 1,
+            State::Echoing(Echo { full: Some(_), .. }) => self.full_echoes -= 1,
             State::WebSocket(_) => self.web_sockets -= 1,
             _ => {}
         }
+        context.shared.echoes -= exchange.buffered;
         if let Some(log) = &context.shared.log {
             log.record(&exchange.record(context.now, self.connection, self.protocol, end));
         }

@@ -36,7 +36,9 @@ pub(crate) struct Shared {
     pub(crate) policy: Option<Box<dyn Policy>>,
     pub(crate) tracer: Tracer,
     pub(crate) buffers: BufferPool,
-    /// The transport settings of all connections.
+    /// Bytes of all echoes that wait until the clients read them.
+    pub(crate) echoes: usize,
+    /// What all connections speak and are set to.
     pub(crate) transport: Rc<ServerSettings>,
     date: DateField,
 }
@@ -53,6 +55,7 @@ impl Shared {
             policy: parts.policy,
             tracer: parts.tracer,
             buffers: BufferPool::default(),
+            echoes: 0,
         }
     }
 

@@ -5,8 +5,7 @@ use crate::access::ExchangeEnd;
 use crate::answer::{Answer, CONTINUE, Plan};
 use crate::body::Body;
 use crate::exchange::State;
-use bytes::Bytes;
-use proto::{Fields, Fin, Method, Misuse, RequestHead, ResponseHead, Status};
+use proto::{Fin, Method, Misuse, RequestHead, ResponseHead, Status};
 use std::time::Duration;
 
 /// Bytes that are queued on a stream before its body waits, and that are produced at a time, where few streams share
@@ -108,11 +107,8 @@ impl Session {
         let stream = exchange.stream;
         let body = match &mut exchange.state {
             State::Sending(body) => body,
-            State::Echoing { uncredited } => {
-                let credit = std::mem::take(uncredited);
-                if credit > 0 {
-                    context.machine.consume(stream, credit);
-                }
+            State::Echoing(_) => {
+                self.credit_echo(context, index);
                 return Sent::Last;
             }
             State::WebSocket(_) => {
@@ -165,44 +161,7 @@ impl Session {
         Sent::Last
     }
 
-    /// Sends a piece of a request's body back. It is credited once it is sent.
-    pub(super) fn echo(&mut self, context: &mut Context<'_>, index: usize, piece: Bytes, fin: Fin) {
-        let exchange = &mut self.exchanges[index];
-        exchange.ledger.sent_bytes += piece.len() as u64;
-        if context.machine.send(exchange.stream, piece, fin).is_err() {
-            return self.end(context, index, ExchangeEnd::CutOff);
-        }
-        if fin == Fin::Last {
-            let stream = exchange.stream;
-            if let State::Echoing { uncredited } =
-                std::mem::replace(&mut exchange.state, State::Given)
-            {
-                self.given += 1;
-                context.machine.consume(stream, uncredited);
-            }
-            return;
-        }
-        self.pump(context, index);
-    }
-
-    fn begin_echo(&mut self, context: &mut Context<'_>, index: usize, fin: Fin) {
-        let request = &self.exchanges[index].ledger.request;
-        let mut fields = Fields::new();
-        for name in ["content-type", "content-length"] {
-            if let Some(value) = request.fields.find(name.as_bytes()) {
-                fields.push(name.as_bytes(), value);
-            }
-        }
-        if fin == Fin::Last {
-            return self.respond(context, index, Answer::new(Status::OK, fields, Body::empty()));
-        }
-        let head = context.shared.head(context.now, Status::OK, &fields);
-        if self.respond_head(context, index, &head, Fin::More) {
-            self.exchanges[index].state = State::Echoing { uncredited: 0 };
-        }
-    }
-
-    /// Sends the head of a response, and as much of its body as may be queued.
+    /// Sends the head of an answer and as much of its body as may wait.
     pub(super) fn respond(&mut self, context: &mut Context<'_>, index: usize, answer: Answer) {
         let mut head = context.shared.head(context.now, answer.status, &answer.fields);
         let length = answer.body.left();

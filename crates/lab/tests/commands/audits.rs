@@ -65,7 +65,7 @@ fn every_figure_of_the_audit_stands_in_the_row_and_in_every_form_of_the_result()
     assert!(lag["worst"].is_number() && lag["median"].is_number(), "{lag:#}");
     assert_eq!(lag["limit"], 10.0);
     let page = fs::read_to_string(bench.path("run/report.html")).unwrap();
-    assert!(page.contains("What the audit looked at"));
+    assert!(page.contains("The audit's figures"));
     let csv = bench.run(&["report", "run", "--csv"]).out;
     assert!(csv.lines().next().unwrap().contains("audit:other_load"), "{csv}");
 }
@@ -122,7 +122,7 @@ fn a_server_that_falls_back_to_another_protocol_makes_trials_invalid_and_forbids
     for (key, outcome, reason) in &fallen {
         let reason = reason.as_deref().unwrap_or_default();
         assert_eq!(outcome, "invalid", "{key}: {reason}");
-        downgraded += usize::from(reason.starts_with("spdy/3.1 was asked for, and "));
+        downgraded += usize::from(reason.starts_with("spdy/3.1 was asked for, but "));
         assert!(
             reason.ends_with("came to speak http/1.1")
                 || reason.starts_with("the machine was busy"),

@@ -165,9 +165,9 @@ fn a_claim_that_does_not_hold_fails_the_trial() {
                    ended_ms=1, bytes=80000)\nsay(event='done')";
     for (body, told) in [
         (with("protocol='h2'", ""), "the client says that it spoke h2"),
-        (with("", "connections=1"), "it opened 1 connections, but the link saw 2"),
-        (with("bytes=79999", ""), "has 79999 bytes, and it has 80000"),
-        (with("started_ms=0, ended_ms=1", ""), "bytes after 1.0 ms, when only"),
+        (with("", "connections=1"), "opened 1 connections, but the link saw 2"),
+        (with("bytes=79999", ""), "has 79999 bytes, but it has 80000"),
+        (with("started_ms=0, ended_ms=1", ""), "bytes after 1.0 ms, but the link had delivered only"),
         (nothing.to_owned(), "the link delivered only 0"),
         (
             "ready()\nfor f in job['fetches']:\n  get(f)\n  p = os.path.join(job['output'], f['file'])\n  \

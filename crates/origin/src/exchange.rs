@@ -8,7 +8,7 @@ use proto::{RequestHead, StreamId};
 use transport::Protocol;
 use unit::Instant;
 
-/// A request that is not answered whole.
+/// A request whose response is not complete.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) stream: StreamId,
@@ -18,20 +18,20 @@ pub(crate) struct Exchange {
     pub(crate) buffered: usize,
 }
 
-/// Where an exchange stands.
+/// The state of an exchange.
 #[derive(Debug)]
 pub(crate) enum State {
-    /// The origin thinks.
+    /// The server time before the answer.
     Thinking { until: Instant, answer: Box<Answer> },
     /// The request's body goes back as it comes.
     Echoing(Echo),
     /// The request's body is counted.
     Counting,
-    /// The response is going out.
+    /// The response is being sent.
     Sending(Body),
-    /// Both directions are a WebSocket's.
+    /// The stream carries a WebSocket.
     WebSocket(Box<WebSocket>),
-    /// All of it was given to the connection.
+    /// The whole response was given to the connection.
     Given,
 }
 

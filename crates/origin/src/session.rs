@@ -19,11 +19,11 @@ use unit::Instant;
 pub(crate) struct Session {
     connection: u64,
     protocol: Protocol,
-    /// Whether the socket carries a body's bytes as they are, so that the kernel can send files.
+    /// Whether the socket carries body bytes unchanged, so that the kernel can send files.
     bytes_pass_unchanged: bool,
-    /// In the order of their streams' numbers. They end from the front, as a rule.
+    /// In the order of their stream numbers. Usually they end from the front.
     exchanges: VecDeque<Exchange>,
-    /// How many exchanges are in the states that are counted.
+    /// How many exchanges are in each of these states.
     thinking: usize,
     given: usize,
     web_sockets: usize,
@@ -32,7 +32,7 @@ pub(crate) struct Session {
     quiet_since: Instant,
 }
 
-/// What a session works with for the length of one call.
+/// What a session needs during one call.
 pub(crate) struct Context<'a> {
     pub(crate) now: Instant,
     pub(crate) shared: &'a mut Shared,
@@ -59,7 +59,7 @@ impl Session {
         }
     }
 
-    /// Requests may come: takes buffers for them, where it has none.
+    /// Before requests may come: borrows buffers, where it has none.
     pub(crate) fn borrow_buffers(&mut self, machine: &mut ServerMachine, shared: &mut Shared) {
         if self.exchanges.is_empty() {
             machine.take_buffers(&mut shared.buffers.requests);
@@ -67,7 +67,7 @@ impl Session {
         }
     }
 
-    /// Gives them back where no request is under way.
+    /// Returns the buffers where no request is in progress.
     pub(crate) fn return_buffers(&mut self, machine: &mut ServerMachine, shared: &mut Shared) {
         if self.exchanges.is_empty() {
             machine.return_buffers(&mut shared.buffers.requests);
@@ -105,7 +105,7 @@ impl Session {
         self.exchanges.iter().filter_map(due).min()
     }
 
-    /// Follows a transmit: what went out ends exchanges.
+    /// Runs after a transmit: exchanges whose bytes are all sent end.
     pub(crate) fn handle_transmitted(&mut self, context: &mut Context<'_>) {
         let mut index = 0;
         while self.given > 0 && index < self.exchanges.len() {
@@ -119,31 +119,31 @@ impl Session {
         }
     }
 
-    /// Since when no request is under way; None while one is.
+    /// Since when no request is in progress; None while one is.
     pub(crate) fn quiet_since(&self) -> Option<Instant> {
         self.exchanges.is_empty().then_some(self.quiet_since)
     }
 
-    /// Whether the peer waits for this side alone.
+    /// Whether the peer can only wait for this side.
     pub(crate) fn is_thinking(&self) -> bool {
         self.thinking > 0
     }
 
-    /// Takes no more requests and finishes those under way.
+    /// Takes no more requests and finishes those in progress.
     pub(crate) fn shutdown(&mut self, context: &mut Context<'_>) {
         self.quiet_since = context.now;
         self.close_web_sockets(context);
         context.machine.shutdown(context.now);
     }
 
-    /// The socket is gone.
+    /// The socket is closed.
     pub(crate) fn cut_off(&mut self, context: &mut Context<'_>) {
         while !self.exchanges.is_empty() {
             self.end(context, 0, ExchangeEnd::CutOff);
         }
     }
 
-    /// The machine tells an event.
+    /// Handles an event of the protocol machine.
     pub(crate) fn handle_event(&mut self, context: &mut Context<'_>, event: Event<'_>) {
         match event {
             Event::Request { stream, head, fin } => {
@@ -170,7 +170,7 @@ impl Session {
                 }
             }
             Event::Closed { .. } => {
-                // What was given whole may still lie in the socket's queue: that is no cut.
+                // A response that was given whole may still be in the socket's queue: it was not cut off.
                 for index in (0..self.exchanges.len()).rev() {
                     let end = match self.exchanges[index].state {
                         State::Given => ExchangeEnd::Done,
@@ -179,8 +179,7 @@ impl Session {
                     self.end(context, index, end);
                 }
             }
-            // Draining: the peer makes no more requests, and needs no answer to that. The others are a
-            // client's.
+            // Draining: the peer makes no more requests, which needs no answer. The other events come to clients only.
             Event::Draining { .. }
             | Event::Informational { .. }
             | Event::Response { .. }
@@ -188,7 +187,7 @@ impl Session {
         }
     }
 
-    /// Takes a piece of a request's body. Most targets ignore bodies; then it is dropped.
+    /// Takes a piece of a request's body. Most targets ignore bodies and drop it.
     fn take_body(&mut self, context: &mut Context<'_>, stream: StreamId, data: &[u8], fin: Fin) {
         let index = self.find(stream);
         let mut credit = data.len();
@@ -199,7 +198,7 @@ impl Session {
                 echo.uncredited += std::mem::take(&mut credit);
             }
             if let State::WebSocket(_) = exchange.state {
-                // Given back when it is answered.
+                // Credited when it has been sent back.
                 credit = 0;
             }
         }
@@ -219,7 +218,7 @@ impl Session {
         self.exchanges.binary_search_by_key(&stream, |exchange| exchange.stream).ok()
     }
 
-    /// An exchange is over, one way or another.
+    /// Ends an exchange, complete or not.
     fn end(&mut self, context: &mut Context<'_>, index: usize, end: ExchangeEnd) {
         let Some(exchange) = self.exchanges.remove(index) else { return };
         match exchange.state {

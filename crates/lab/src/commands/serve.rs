@@ -80,7 +80,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
         thread::sleep(LOOK_UP);
     }
     for worker in workers {
-        worker.join().map_err(|_| CliError::failed("a thread of the server broke"))??;
+        worker.join().map_err(|_| CliError::failed("a thread of the server panicked"))??;
     }
     Ok(ExitCode::SUCCESS)
 }

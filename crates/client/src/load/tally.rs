@@ -224,6 +224,9 @@ pub struct Tally {
     pub first_byte: Times,
     /// How much later than it was due a request was begun, for this engine's own fault: it is woken late, or busy.
     pub lateness: Times,
+    /// Open loop: times of requests without what this engine was late, in beginning them and in reading their answers:
+    /// the least that the server and the network took.
+    pub latency_without_client: Times,
     /// Answers by status code.
     statuses: Box<[u64; STATUSES]>,
     /// Connections, those of the warm-up too.
@@ -259,6 +262,7 @@ impl Tally {
             targets: if targets > 1 { parts(targets) } else { Vec::new() },
             first_byte: Times::new(),
             lateness: Times::new(),
+            latency_without_client: Times::new(),
             statuses: Box::new([0; STATUSES]),
             connects: Connects {
                 opened: 0,
@@ -288,6 +292,7 @@ impl Tally {
         }
         self.first_byte.add(&other.first_byte);
         self.lateness.add(&other.lateness);
+        self.latency_without_client.add(&other.latency_without_client);
         for (own, others) in self.statuses.iter_mut().zip(other.statuses.iter()) {
             *own += others;
         }

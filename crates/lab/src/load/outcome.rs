@@ -7,13 +7,10 @@ use client::load::{Exchange, Fault, Faults, LoadPlan, Pace, Part, Spacing, Stage
 use std::collections::BTreeMap;
 use std::time::Duration;
 use study::load::{
-    ClientCpu, ConnectsResult, LOAD_SCHEMA, LoadResult, LoadSetting, LoopKind, PartResult, Second,
-    SpacingKind, StageResult, TargetResult, TimesSummary,
+    BUSY, ClientCpu, ConnectsResult, LOAD_SCHEMA, LoadResult, LoadSetting, LoopKind, PartResult,
+    Second, SpacingKind, StageResult, TargetResult, TimesSummary,
 };
 use trace::{Protocol, SpokenProtocol};
-
-/// A busy share from which a thread is said to be the bottleneck.
-const BUSY: f64 = 0.9;
 
 /// What a result says of its run beside what was counted.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +50,8 @@ pub(crate) fn result(plan: &LoadPlan, ran: &LoadRun, facts: RunFacts) -> LoadRes
             .collect(),
         first_byte: TimesSummary::of(tally.first_byte.histogram()),
         lateness: TimesSummary::of(tally.lateness.histogram()).filter(|_| is_open),
+        latency_without_client: TimesSummary::of(tally.latency_without_client.histogram())
+            .filter(|_| is_open),
         connects: ConnectsResult {
             opened: tally.connects.opened,
             errors: faults(&tally.connects.faults),

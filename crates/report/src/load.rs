@@ -238,3 +238,22 @@ fn course_csv(result: &LoadResult) -> String {
     }
     table.out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_that_is_not_nothing_never_reads_as_0_and_large_ones_are_grouped() {
+        let told = [0.0, 0.004, 0.25, 0.94, 0.95, 1.0, 2.5, 9.96, 12.4, 999.6, 84_210.4];
+        let is = ["0", "0.0040", "0.25", "0.94", "0.9", "1", "2.5", "10", "12", "1,000", "84,210"];
+        assert_eq!(told.map(grouped), is.map(str::to_owned));
+    }
+
+    #[test]
+    fn a_share_is_0_or_100_percent_only_where_it_is() {
+        let told = [0.0, 0.000_01, 0.0004, 0.032, 0.5, 0.999, 1.0];
+        let is = ["0 %", "<0.01 %", "0.04 %", "3.2 %", "50 %", "99 %", "100 %"];
+        assert_eq!(told.map(slo::share), is.map(str::to_owned));
+    }
+}

@@ -48,7 +48,7 @@ impl Absence {
 
     /// How much of it lies between these times.
     fn within(&self, from: Instant, to: Instant) -> Duration {
-        self.to.min(to).since(self.from.max(from).min(self.to.min(to)))
+        self.to.min(to).since(self.from.max(from))
     }
 }
 
@@ -279,10 +279,10 @@ impl Ledger {
             self.tally.status(status);
             self.tally.first_byte.record(head.since(request.begun));
             if self.is_open_loop {
+                let since_seen = now.since(request.seen);
                 let absent = self.absence.within(request.seen, now);
-                self.tally
-                    .latency_without_client
-                    .record(now.since(request.seen).saturating_sub(absent));
+                self.tally.latency_since_seen.record(since_seen);
+                self.tally.latency_floor.record(since_seen.saturating_sub(absent));
             }
         }
         if let Some(part) = self.target(request) {

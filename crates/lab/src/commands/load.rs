@@ -60,14 +60,16 @@ pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
             .and_then(|()| Ok(out.flush()?))
             .map_err(|error| CliError::failed(format!("writing {name}: {error}")))?;
     }
-    Ok(exit_code(&result, args.inconclusive))
+    let answer = result.slo.as_ref().map(|slo| slo.answer);
+    Ok(match result.connects.opened {
+        0 => ExitCode::FAILURE,
+        _ => exit_code(answer, args.inconclusive),
+    })
 }
 
-fn exit_code(result: &LoadResult, inconclusive: Inconclusive) -> ExitCode {
-    if result.connects.opened == 0 {
-        return ExitCode::FAILURE;
-    }
-    match (result.slo.as_ref().map(|slo| slo.answer), inconclusive) {
+/// The exit code of a run, or of a search with this answer.
+fn exit_code(answer: Option<SloAnswer>, inconclusive: Inconclusive) -> ExitCode {
+    match (answer, inconclusive) {
         (Some(SloAnswer::Nowhere), _) => ExitCode::FAILURE,
         (Some(SloAnswer::Undecided | SloAnswer::ClientBound), Inconclusive::Fail) => {
             ExitCode::from(INCONCLUSIVE)
@@ -240,4 +242,22 @@ fn access(args: &LoadArgs, urls: &[Url], is_echo: bool) -> Result<Access, CliErr
     access.connect_timeout = args.connect_timeout;
     access.keep_alive = if args.close { KeepAlive::Off } else { KeepAlive::On };
     Ok(access)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_without_a_limit_fails_where_that_was_asked_for_alone() {
+        use SloAnswer::{ClientBound, Found, Nowhere, Undecided};
+        let codes = |answer| [Inconclusive::Pass, Inconclusive::Fail].map(|i| exit_code(answer, i));
+        let (done, failed, inconclusive) =
+            (ExitCode::SUCCESS, ExitCode::FAILURE, ExitCode::from(INCONCLUSIVE));
+        assert_eq!(codes(None), [done, done]);
+        assert_eq!(codes(Some(Found)), [done, done]);
+        assert_eq!(codes(Some(Nowhere)), [failed, failed]);
+        assert_eq!(codes(Some(Undecided)), [done, inconclusive]);
+        assert_eq!(codes(Some(ClientBound)), [done, inconclusive]);
+    }
 }

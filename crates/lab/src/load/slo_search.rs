@@ -69,7 +69,10 @@ impl<'a> SloSearch<'a> {
         let whole = ran.tally.whole();
         let judged = self.slo.judge(&ProbeFacts {
             latency: whole.latency.histogram(),
-            latency_without_client: ran.tally.latency_without_client.histogram(),
+            latency_since_seen: ran.tally.latency_since_seen.histogram(),
+            latency_floor: ran.tally.latency_floor.histogram(),
+            lateness: ran.tally.lateness.histogram(),
+            achieved_share: result.answers_per_second / rate,
             requests: whole.ended(),
             errors: whole.faults.total() + whole.refused,
             client_errors: CLIENT_FAULTS.iter().map(|fault| whole.faults.of(*fault)).sum(),

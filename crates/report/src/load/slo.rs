@@ -22,6 +22,13 @@ pub(super) fn objective(out: &mut Lines, slo: &SloResult) {
     for probe in &slo.probes {
         out.line(&line(probe));
     }
+    if timed(first).is_some() {
+        out.wrapped(
+            "  w/o client: without this client's own lateness in beginning requests; verdicts go by it where \
+             the client kept up with the rate",
+            4,
+        );
+    }
     let others = slo.probes.iter().filter(|probe| probe.reason.is_some());
     let mut told: Vec<&str> = Vec::new();
     for probe in others.filter(|probe| probe.verdict != study::load::Verdict::Missed) {

@@ -1,5 +1,9 @@
 //! How a probe stands against an objective: each condition with its figure, and a verdict with its reason. The one
 //! rule: the server is blamed only for what is left without the load generator's own lateness and errors.
+//!
+//! A request's time has three figures, each at most the one before it: from when it was due; from when the load generator
+//! saw that it was due; and that without any time in which answers may have been read late. Where the second keeps the
+//! limit, the server does. Where the third breaks it, the server does that. Between them nobody knows.
 
 use super::search::Verdict;
 use super::slo::{Condition, Measure, Slo};
@@ -15,8 +19,14 @@ use unit::format_duration;
 pub struct ProbeFacts<'a> {
     /// From when each request was due to its answer.
     pub latency: &'a Histogram<u64>,
-    /// The same without the time that the load generator itself was late.
-    pub latency_without_client: &'a Histogram<u64>,
+    /// From when the load generator saw that a request was due to its answer.
+    pub latency_since_seen: &'a Histogram<u64>,
+    /// The same without any time in which the load generator may have been late to read the answer.
+    pub latency_floor: &'a Histogram<u64>,
+    /// How much later than due the load generator saw requests.
+    pub lateness: &'a Histogram<u64>,
+    /// Answers a second as a share of the requests a second that were due.
+    pub achieved_share: f64,
     /// Requests that ended.
     pub requests: u64,
     /// Of those, the ones without an answer or with a status of 400 or more.
@@ -45,7 +55,7 @@ pub struct Checked {
     pub condition: String,
     /// What was measured: milliseconds, or a share of the requests for `errors`.
     pub measured: f64,
-    /// The same without the load generator's own lateness and errors.
+    /// The same without the load generator's own lateness in beginning requests, and its own errors.
     pub without_client: f64,
     /// Whether it holds.
     pub holds: bool,
@@ -53,6 +63,12 @@ pub struct Checked {
 
 /// A busy share from which a thread of the client is its bottleneck.
 pub const BUSY: f64 = 0.9;
+
+/// A client that sent this share of the requests that were due has kept up.
+const KEPT_UP: f64 = 0.97;
+
+/// A client whose median lateness is this share of the limit has not.
+const MOSTLY_LATE: f64 = 0.2;
 
 /// What is beyond the limit by chance more often than this does not tell that the objective fails.
 const CHANCE: f64 = 0.05;
@@ -92,12 +108,13 @@ impl Condition {
                 (Verdict::Missed, Some("nothing was answered".to_owned()))
             }
             () if holds => (Verdict::Held, None),
-            () if without_client < self.below => (
+            () if without_client < self.below && self.kept_up(facts) => (Verdict::Held, None),
+            () if self.floor(facts) < self.below => (
                 Verdict::ClientBound,
                 Some(format!(
                     "{}, {} without the client's own {}",
                     self.told(measured),
-                    self.shown(without_client),
+                    self.shown(self.floor(facts)),
                     if self.measure == Measure::Errors { "errors" } else { "lateness" }
                 )),
             ),
@@ -135,8 +152,24 @@ impl Condition {
                 facts.errors.saturating_sub(facts.client_errors) as f64
                     / facts.requests.max(1) as f64
             }
-            _ => self.time(facts.latency_without_client),
+            _ => self.time(facts.latency_since_seen),
         }
+    }
+
+    /// The least that is the server's.
+    fn floor(&self, facts: &ProbeFacts<'_>) -> f64 {
+        match self.measure {
+            Measure::Errors => self.figure_without_client(facts),
+            _ => self.time(facts.latency_floor),
+        }
+    }
+
+    /// Whether the client was late now and then only: it sent all requests, and most of them when they were due.
+    fn kept_up(&self, facts: &ProbeFacts<'_>) -> bool {
+        self.measure != Measure::Errors
+            && facts.achieved_share >= KEPT_UP
+            && (facts.lateness.value_at_quantile(0.5) as f64) < self.below * MOSTLY_LATE
+            && facts.busiest_share < BUSY
     }
 
     fn time(&self, times: &Histogram<u64>) -> f64 {
@@ -151,7 +184,7 @@ impl Condition {
     fn may_be_chance(&self, facts: &ProbeFacts<'_>) -> bool {
         let (beyond, of, share) = match self.measure {
             Measure::Quantile(share) => {
-                let times = facts.latency_without_client;
+                let times = facts.latency_floor;
                 let beyond = times.count_between(self.below as u64, u64::MAX);
                 (beyond, times.len(), 1.0 - share)
             }

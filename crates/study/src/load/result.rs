@@ -46,8 +46,7 @@ pub struct LoadResult {
     pub first_byte: Option<TimesSummary>,
     /// Open loop: how much later than it was due a request was begun for this client's own fault.
     pub lateness: Option<TimesSummary>,
-    /// Open loop: `whole.latency` without the time that this client itself was late, in beginning requests and in
-    /// reading their answers: the least that the server and the network took.
+    /// Open loop: `whole.latency` without this client's own lateness in beginning requests.
     pub latency_without_client: Option<TimesSummary>,
     /// Connections, those before anything counts too.
     pub connects: ConnectsResult,

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The objective held.
+    /// The objective held, at least without the load generator's own lateness.
     Held,
     /// It did not, for the server's or the network's part.
     Missed,
-    /// It did not, and would have held without the load generator's own lateness or errors.
+    /// It did not, and perhaps would have without the load generator's own lateness or errors.
     ClientBound,
     /// It did not, but too few requests were beyond the limit to tell this from chance.
     Undecided,
@@ -124,7 +124,8 @@ impl Search {
         }
         let [low, high] = self.interval();
         let missed = self.observations.len() - self.held().count();
-        high / low <= NARROW && self.held().count() >= 2 && missed >= 2
+        let narrow = if self.probes.len() < MANY_PROBES { NARROW } else { NARROW_AFTER_MANY };
+        high / low <= narrow && self.held().count() >= 2 && missed >= 2
     }
 
     /// The next rate: about where the limit lies, and no more than a step beyond what was tried.
@@ -202,8 +203,11 @@ const QUANTILES: [f64; 3] = [0.5, 0.12, 0.88];
 /// What the interval leaves out on each side.
 const TAIL: f64 = 0.025;
 
-/// The search ends where its interval's ends are in this ratio.
+/// The search ends where its interval's ends are in this ratio; after many probes, which a noisy machine takes, in the
+/// second.
 const NARROW: f64 = 1.15;
+const NARROW_AFTER_MANY: f64 = 1.3;
+const MANY_PROBES: usize = 30;
 
 /// No limit is told where they are further apart than this.
 const WIDE: f64 = 2.0;

@@ -75,10 +75,19 @@ fn answer(slo: &SloResult) -> String {
             let least = slo.probes.iter().map(|probe| probe.rate).fold(f64::INFINITY, f64::min);
             format!("holds at no rate, down to {} requests/s", grouped(least))
         }
-        (_, _, Some(low), Some(high)) if slo.probes.iter().any(|probe| !probe.held) => {
-            format!("undecided; the limit lies in {} requests/s", between(low, high))
+        (_, _, Some(low), Some(high)) => {
+            format!("undecided: the limit lies in {} requests/s", between(low, high))
         }
-        _ => "undecided".to_owned(),
+        _ => {
+            let held = slo.probes.iter().filter(|probe| probe.held).map(|probe| probe.rate);
+            match held.max_by(f64::total_cmp) {
+                Some(rate) => format!(
+                    "undecided: the probes do not agree; the highest rate that held was {} requests/s",
+                    grouped(rate)
+                ),
+                None => "undecided: no probe held, and not for the server's fault alone".to_owned(),
+            }
+        }
     }
 }
 

@@ -49,7 +49,7 @@ pub enum Found {
     Nowhere,
     /// The probes do not agree well enough.
     Undecided {
-        /// Where the limit lies as far as they tell; None where no probe held.
+        /// Where the limit lies as far as they tell; None where they tell next to nothing.
         interval: Option<[f64; 2]>,
     },
 }
@@ -120,7 +120,7 @@ impl Search {
 
     fn is_decided(&self) -> bool {
         if self.is_nowhere() {
-            return true;
+            return self.probes.len() >= SURE;
         }
         let [low, high] = self.interval();
         let missed = self.observations.len() - self.held().count();
@@ -128,8 +128,14 @@ impl Search {
         high / low <= narrow && self.held().count() >= 2 && missed >= 2
     }
 
-    /// The next rate: about where the limit lies, and no more than a step beyond what was tried.
+    /// The next rate: about where the limit lies, and no more than a step beyond what was tried. Now and then it is a
+    /// rate above that failed before: a machine that was busy for a while fails many probes in a row.
     fn choose(&self) -> f64 {
+        if self.observations.len() % LOOK_AGAIN == 0
+            && let Some(rate) = self.failed_above()
+        {
+            return rate;
+        }
         let quantile = QUANTILES[self.observations.len() % QUANTILES.len()];
         let likely = self.posterior.quantile(quantile);
         let held = self.held().fold(0.0, f64::max);
@@ -151,10 +157,11 @@ impl Search {
             () if self.is_client_bound(rate) => {
                 Found::AtLeast(low.min(self.held().fold(0.0, f64::max)))
             }
-            // Where nothing failed there is no upper end.
-            () if high / low > WIDE || held == self.observations.len() => {
-                Found::Undecided { interval: Some([low, high]) }
+            // Where nothing failed there is no upper end, and an interval of all rates says nothing.
+            () if held == self.observations.len() || high / low > VAGUE => {
+                Found::Undecided { interval: None }
             }
+            () if high / low > WIDE => Found::Undecided { interval: Some([low, high]) },
             () => Found::Limit { rate, interval: [low, high] },
         }
     }
@@ -167,8 +174,15 @@ impl Search {
         self.observations.iter().filter(|(_, held)| *held).map(|(rate, _)| *rate)
     }
 
+    /// The lowest rate clearly above the limit that has failed.
+    fn failed_above(&self) -> Option<f64> {
+        let clearly = self.interval()[1] * CLEARLY_ABOVE;
+        let failed = self.observations.iter().filter(|(rate, held)| !held && *rate > clearly);
+        failed.map(|(rate, _)| *rate).min_by(f64::total_cmp)
+    }
+
     fn is_nowhere(&self) -> bool {
-        self.posterior.quantile(1.0 - 2.0 * TAIL) < self.least
+        self.held().next().is_none() && self.posterior.quantile(1.0 - 2.0 * TAIL) < self.least
     }
 
     /// Whether the rates just above `limit` failed for the client's fault more often than for the server's.
@@ -200,8 +214,15 @@ const STRIDE: f64 = 4.0;
 /// how sharp the limit is and how many probes are disturbed.
 const QUANTILES: [f64; 3] = [0.5, 0.12, 0.88];
 
+/// After so many observations a rate that failed above the limit is tried again, at this factor above it at least.
+const LOOK_AGAIN: usize = 6;
+const CLEARLY_ABOVE: f64 = 1.2;
+
 /// What the interval leaves out on each side.
 const TAIL: f64 = 0.025;
+
+/// So many probes fail before a service is said to hold nothing: a machine may be busy for as long as a few last.
+const SURE: usize = 14;
 
 /// The search ends where its interval's ends are in this ratio; after many probes, which a noisy machine takes, in the
 /// second.
@@ -211,6 +232,9 @@ const MANY_PROBES: usize = 30;
 
 /// No limit is told where they are further apart than this.
 const WIDE: f64 = 2.0;
+
+/// No interval is told either where its ends are further apart than this.
+const VAGUE: f64 = 10.0;
 
 /// What breaks the objective from the limit up to this factor above it is what sets the limit.
 const JUST_ABOVE: f64 = 1.5;

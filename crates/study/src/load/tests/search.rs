@@ -146,6 +146,26 @@ fn one_bad_probe_never_decides_wherever_it_falls() {
     }
 }
 
+/// A machine that is busy for a while fails every probe: the search goes down, and comes up again.
+#[test]
+fn a_long_busy_spell_does_not_decide_whenever_it_begins() {
+    for (begins, first) in [(0, 4_000.0), (1, 1_000.0), (2, 3_000.0), (4, 10.0)] {
+        let (mut search, mut probes) = (Search::new(first, 1.0), 0);
+        while let Some(rate) = search.next() {
+            let is_busy = (begins..begins + 8).contains(&probes);
+            search.note(if rate <= 16_800.0 && !is_busy { Verdict::Held } else { Verdict::Missed });
+            probes += 1;
+        }
+        match search.found() {
+            Found::Limit { rate, .. } => {
+                assert!((rate / 16_800.0).ln().abs() < 0.15, "{begins}: {rate}")
+            }
+            Found::Undecided { .. } => {}
+            wrong => panic!("{begins}: {wrong:?}"),
+        }
+    }
+}
+
 #[test]
 fn where_nothing_holds_nothing_is_found_and_where_everything_does_no_limit_is_told() {
     let run = |verdict| {

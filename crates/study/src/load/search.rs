@@ -174,8 +174,11 @@ impl Search {
         self.observations.iter().filter(|(_, held)| *held).map(|(rate, _)| *rate)
     }
 
-    /// The lowest rate clearly above the limit that has failed.
+    /// The lowest rate clearly above the limit that has failed; none on the way down to a rate that holds.
     fn failed_above(&self) -> Option<f64> {
+        if self.held().next().is_none() && !self.is_nowhere() {
+            return None;
+        }
         let clearly = self.interval()[1] * CLEARLY_ABOVE;
         let failed = self.observations.iter().filter(|(rate, held)| !held && *rate > clearly);
         failed.map(|(rate, _)| *rate).min_by(f64::total_cmp)

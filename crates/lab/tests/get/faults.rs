@@ -207,7 +207,7 @@ fn a_wrong_checksum_leaves_nothing_and_a_right_one_the_file() {
     // One of two is wrong: the other one stands.
     std::fs::remove_file(bench.path("a")).unwrap();
     bench.write("sums", format!("{right}  a\n{right}  b\n"));
-    get(&bench, &[&url, &server.url("/b"), "--checksums", "sums"]).said(1, &["b is not what"]);
+    get(&bench, &[&url, &server.url("/b"), "--checksums", "sums"]).said(1, &["b is not the file"]);
     assert_eq!(names(&bench), ["a", "sums"]);
 }
 

@@ -131,7 +131,7 @@ impl Search {
     /// The next rate: about where the limit lies, and no more than a step beyond what was tried. Now and then it is a
     /// rate above that failed before: a machine that was busy for a while fails many probes in a row.
     fn choose(&self) -> f64 {
-        if self.observations.len() % LOOK_AGAIN == 0
+        if self.observations.len().is_multiple_of(LOOK_AGAIN)
             && let Some(rate) = self.failed_above()
         {
             return rate;

@@ -1,4 +1,4 @@
-//! A calibration in words, and the limits that the figures are held to.
+//! A calibration in words, with the limits of its figures.
 
 use crate::number::Percent;
 use study::calibration::{Calibration, RateGauge, RoundTripGauge, Spread};
@@ -11,7 +11,7 @@ pub(crate) struct Gauged {
     pub(crate) what: String,
     /// The median and the 99th percentile, in microseconds.
     pub(crate) spread: Spread,
-    /// What each may be on a quiet machine; None where there is no such demand.
+    /// The limit of each figure on a quiet machine; None where there is none.
     pub(crate) limit: Option<Spread>,
 }
 
@@ -23,7 +23,7 @@ impl Gauged {
         })
     }
 
-    /// The percentiles that are beyond their limits, in words.
+    /// The percentiles beyond their limits, in words.
     fn missed(&self) -> Option<String> {
         let limit = self.limit.filter(|_| !self.is_good())?;
         let pairs = [
@@ -38,13 +38,14 @@ impl Gauged {
     }
 }
 
-/// A round trip may take so much more than link and floor on a quiet machine.
+/// How much longer a round trip may be than link and baseline together, on a quiet machine.
 const ROUND_TRIP_LIMIT: Spread = Spread { p50_us: 15.0, p99_us: 50.0 };
-/// The gaps of a full bottleneck may be off by so much at 9 Mbit/s.
+/// How far the gaps of a full bottleneck may be off at 9 Mbit/s.
 const GAP_LIMIT: Spread = Spread { p50_us: 10.0, p99_us: 10.0 };
 /// A rate may be off by so much.
 const RATE_LIMIT: f64 = 2e-4;
-/// The share of packets that a machine which holds its cores up for longer makes late is beyond the limits' 99 %.
+/// A limit on the 99th percentile allows this share of late packets. Where the machine stops its cores for longer more
+/// often than this, the machine itself is to blame.
 const HELD_UP: f64 = 10.0;
 /// Pass-through over what a bare pair carries.
 const SHARE_LIMIT: f64 = 0.8;
@@ -79,7 +80,7 @@ fn rate(gauge: &RateGauge) -> String {
     BitRate::new(gauge.bits_per_second).map_or_else(String::new, |rate| rate.to_string())
 }
 
-/// Everything else, a sentence each, with whether it is as good as it should be.
+/// Everything else, one sentence each, and whether it is within its limit.
 pub(crate) fn facts(calibration: &Calibration) -> Vec<(bool, String)> {
     let mut facts = Vec::new();
     let unanswered: u32 = calibration.round_trips.iter().map(|gauge| gauge.unanswered).sum();
@@ -122,7 +123,7 @@ pub(crate) fn facts(calibration: &Calibration) -> Vec<(bool, String)> {
     facts
 }
 
-/// The calibration in one line: what is beyond its limit is named.
+/// The calibration in one line. Figures beyond their limits are named.
 pub(crate) fn line(calibration: &Calibration) -> String {
     let worst = calibration.round_trips.iter().map(|gauge| gauge.error);
     let worst = worst.max_by(|a, b| a.p50_us.total_cmp(&b.p50_us)).unwrap_or_default();
@@ -135,7 +136,7 @@ pub(crate) fn line(calibration: &Calibration) -> String {
     )
 }
 
-/// What is beyond its limit, and whether the machine itself is to blame.
+/// What is beyond its limit, and whether the machine causes it.
 fn judged(calibration: &Calibration) -> String {
     let missed: Vec<String> = times(calibration).iter().filter_map(Gauged::missed).collect();
     let held_up = calibration.polling.p99_us;
@@ -149,7 +150,7 @@ fn judged(calibration: &Calibration) -> String {
     format!("outside limits: {}; {cause}", missed.join("; "))
 }
 
-/// The calibration for a terminal, ending in a new line.
+/// The calibration for a terminal. It ends with a newline.
 pub fn calibration(calibration: &Calibration) -> String {
     let word = |good: bool| if good { "good" } else { "FAIR" };
     let mut text = String::from("\nCalibration (median and 99th percentile in µs)\n");

@@ -66,15 +66,15 @@ use study::result::RunResult;
 pub struct Report<'a> {
     /// What was found.
     pub result: &'a RunResult,
-    /// The rows that it was found from; pictures of single trials are drawn from these.
+    /// The rows of the result. Pictures of single trials are drawn from them.
     pub rows: &'a [TrialRecord],
     /// The run's folder, as the reader would name it.
     pub folder: &'a str,
     /// What the links were, by name.
     pub links: &'a BTreeMap<String, LinkText>,
-    /// What had to be assumed (of a recorded page, say), one sentence each, with its count.
+    /// What had to be assumed (about a recorded page, for example): one sentence each, with its count.
     pub assumptions: &'a [String],
-    /// The command to try next; None where there is none to propose.
+    /// The command to try next; None where there is none to suggest.
     pub next: Option<&'a str>,
 }
 
@@ -83,6 +83,6 @@ pub struct Report<'a> {
 pub struct LinkText {
     /// Its figures: `1.6/0.768 Mbit/s, RTT 300 ms, queue 60 kB`.
     pub figures: String,
-    /// Where they are from, and what is assumed; empty where the experiment gave the figures itself.
+    /// The source of the figures, and what is assumed; empty where the experiment gave the figures itself.
     pub source: String,
 }

@@ -1,5 +1,5 @@
-//! The subject contract, version 1: a JSON job in, JSON lines out. `docs/subjects.md` is its text for those who
-//! write a subject; what stands here says the same in types. Nothing here starts a program.
+//! The subject contract, version 1: a JSON job in, JSON lines out. `docs/subjects.md` describes it for authors of
+//! subjects. This module has the same as types. Nothing here starts a program.
 
 mod job;
 mod line;
@@ -14,7 +14,7 @@ pub use transcript::{ContractViolation, Timed, Transcript, TranscriptReader};
 /// The version of the contract that this wirelap speaks.
 pub const CONTRACT: u32 = 1;
 
-/// The exit code of a subject that cannot do its job here (as quic-interop-runner has it).
+/// The exit code of a subject that cannot do its job (the same as quic-interop-runner's).
 pub const UNSUPPORTED: i32 = 127;
 
 /// The JSON Schema of a job, as published in `docs/schema/subject-job.schema.json`.

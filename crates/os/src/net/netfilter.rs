@@ -24,20 +24,20 @@ pub(super) fn transact(socket: &OwnedFd, requests: Vec<Request>) -> io::Result<(
     let bytes: Vec<u8> =
         (1..).zip(requests).flat_map(|(number, request)| request.finish(number)).collect();
     // The kernel acknowledges each message of a batch, but not the batch's own begin and end.
-    let asked = messages(&bytes).filter(|message| wants_word(message)).count();
+    let asked = messages(&bytes).filter(|message| is_acknowledged(message)).count();
     // SAFETY: the buffer is valid for its length; the kernel copies it.
     let sent = unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
     check(sent as libc::c_int)?;
-    let mut heard = 0;
+    let mut answered = 0;
     let mut reply = vec![0_u8; 8192];
-    while heard < asked {
+    while answered < asked {
         // SAFETY: the buffer is valid for its length.
         let length =
             unsafe { libc::recv(socket.as_raw_fd(), reply.as_mut_ptr().cast(), reply.len(), 0) };
         check(length as libc::c_int)?;
         for message in messages(&reply[..length as usize]) {
             acknowledged(message)?;
-            heard += 1;
+            answered += 1;
         }
     }
     Ok(())
@@ -60,7 +60,7 @@ fn messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// The begin and end of a batch are not acknowledged.
-fn wants_word(message: &[u8]) -> bool {
+fn is_acknowledged(message: &[u8]) -> bool {
     !kind(message).is_some_and(|kind| [BATCH_BEGIN, BATCH_END].contains(&kind))
 }
 

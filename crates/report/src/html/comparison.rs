@@ -1,4 +1,4 @@
-//! The page of two runs against each other: what changed, cell by cell, each with its picture, and the gates.
+//! The page that compares two runs: what changed in each cell, each with its picture, and the gates.
 
 use super::forest::Forest;
 use super::head;
@@ -32,7 +32,7 @@ fn body(m: &mut Markup, comparison: &RunComparison) {
         let same = |a: &CellChange, b: &CellChange| {
             a.cell.workload == b.cell.workload && a.metric == b.metric
         };
-        // Metrics of one workload lie cell by cell; a table holds one metric.
+        // Metrics alternate cell by cell. A table holds one metric.
         let mut changes: Vec<CellChange> = comparison.changes.clone();
         changes.sort_by(|a, b| (&a.cell.workload, &a.metric).cmp(&(&b.cell.workload, &b.metric)));
         changes.chunk_by(same).for_each(|changes| changed(m, changes, &forest));

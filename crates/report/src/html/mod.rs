@@ -38,7 +38,7 @@ pub fn html(report: &Report<'_>) -> String {
 
 fn head(m: &mut Markup, title: &str, version: &str) {
     m.empty("meta", &[("charset", &"utf-8")]);
-    // Nothing is fetched, whatever a name from outside may say.
+    // The page loads nothing, whatever markup a name might contain.
     let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
     m.empty("meta", &[("http-equiv", &"Content-Security-Policy"), ("content", &policy)]);
     m.empty("meta", &[("name", &"viewport"), ("content", &"width=device-width, initial-scale=1")]);
@@ -114,7 +114,7 @@ fn link_section(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>], numbe
     });
 }
 
-/// The link's name, and the workload's where there are several.
+/// The link's name, with the workload's if there are several.
 fn heading(groups: &[Group<'_>], group: &Group<'_>) -> String {
     let several = groups.iter().any(|other| other.workload.name != group.workload.name);
     match several {

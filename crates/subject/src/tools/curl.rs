@@ -1,4 +1,4 @@
-//! curl: one process for all fetches, told by a file of options and heard by `--write-out '%{json}'`.
+//! curl: one process for all fetches. It gets them by a file of options, and reports by `--write-out '%{json}'`.
 
 use super::drive::{Parsed, Stream, ToolRun, silent};
 use super::{Emit, ToolError, target, tls_name};
@@ -10,16 +10,16 @@ use std::fs;
 use std::process::Command;
 use trace::Protocol;
 
-/// A file in the folder that the adapter was started in, which is the trial's own.
+/// A file in the working directory of the adapter, which belongs to the trial.
 const OPTIONS: &str = "curl.options";
 
-/// curl's own most, from its source (`MAX_PARALLEL`).
+/// curl's own limit, from its source (`MAX_PARALLEL`).
 const MOST_PARALLEL: u32 = 300;
 
-/// Fetches at once where a connection carries many.
+/// The most fetches at once if one connection carries many.
 const MULTIPLEXED: u32 = 100;
 
-/// What curl cannot do of what it was asked (curl's exit codes 2 and 4).
+/// curl's exit codes for an option that it does not support (2 and 4).
 const REFUSED: [i32; 2] = [2, 4];
 
 pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
@@ -31,7 +31,7 @@ pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     fetch(job, emit)
 }
 
-/// Whether a curl that tells this as its version was built with HTTP/3, which most distributions leave out.
+/// Whether the curl with this version output was built with HTTP/3. Most distributions leave that out.
 fn has_http3(version: &[u8]) -> Result<(), ToolError> {
     let version = String::from_utf8_lossy(version);
     let features = version.lines().find_map(|line| line.strip_prefix("Features:"));
@@ -49,7 +49,7 @@ fn has_http3(version: &[u8]) -> Result<(), ToolError> {
 
 fn fetch(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     let mut command = Command::new("curl");
-    // -q comes first: no file of the user's changes what is measured.
+    // -q comes first: the user's .curlrc must not change what is measured.
     command.arg("-q").arg("-K").arg(OPTIONS);
     if let Some(key_log) = &job.key_log {
         command.env("SSLKEYLOGFILE", key_log);
@@ -58,7 +58,7 @@ fn fetch(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     let mut sockets: BTreeMap<(String, u16), u32> = BTreeMap::new();
     let mut missing: BTreeSet<u32> = job.fetches.iter().map(|fetch| fetch.id).collect();
     let status = tool.run(command, Stream::Error, |at, text| {
-        // With several transfers at once, the head of a table goes before the first line.
+        // With several transfers at once, curl prints a progress table's head before the first line.
         let json = text.find('{').map_or("", |at| &text[at..]);
         let Ok(told) = serde_json::from_str::<WriteOut>(json) else { return Parsed::Nothing };
         let Some(fetch) = job.fetches.get(told.urlnum) else { return Parsed::Nothing };
@@ -186,7 +186,7 @@ impl WriteOut {
             status: Some(self.http_code),
             protocol: protocol(&self.http_version).map(|protocol| protocol.name().to_owned()),
             bytes: Some(self.size_download),
-            // It is held to exactly this version, or there is no connection.
+            // It must use exactly this version, or the connection fails.
             tls: tls_name(tls).map(str::to_owned),
             ..base
         }

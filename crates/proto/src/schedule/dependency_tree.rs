@@ -91,7 +91,7 @@ impl DependencyTree {
     /// A root without streams that keeps at most `limit` idle streams, and as many closed ones.
     pub fn with_retained(limit: usize) -> Self {
         let mut nodes = Slots::default();
-        let root = nodes.insert(ROOT, Node::new(ROOT, State::Open));
+        let root = nodes.find_or_insert(ROOT, Node::new(ROOT, State::Open));
         let mut members = Members::default();
         members.insert(root, DEFAULT_WEIGHT);
         let (idle, closed) = <(Retained, Retained)>::default();

@@ -41,7 +41,7 @@ impl Scheduler for Fifo {
             return;
         }
         self.opened += 1;
-        self.streams.insert(stream, Stream { opened: self.opened, ready: false });
+        self.streams.find_or_insert(stream, Stream { opened: self.opened, ready: false });
         self.positions.grow(self.streams.capacity());
     }
 

@@ -108,7 +108,7 @@ mod tests {
     fn it_agrees_with_a_sorted_set_whatever_is_done_to_it() {
         let (mut heap, mut positions, mut slots) =
             (Heap::default(), Positions::default(), Slots::default());
-        let slots: Vec<Slot> = (0..40).map(|id| slots.insert(StreamId(id), ())).collect();
+        let slots: Vec<Slot> = (0..40).map(|id| slots.find_or_insert(StreamId(id), ())).collect();
         positions.grow(slots.len());
         let mut keys = vec![None; slots.len()];
         let mut sorted = BTreeSet::new();

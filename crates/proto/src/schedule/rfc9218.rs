@@ -76,7 +76,7 @@ impl Scheduler for Rfc9218 {
         let answered = PriorityField::default();
         let rank = asked.or_defaults();
         let known = Stream { name: stream, asked, answered, rank, ready: false };
-        let slot = self.streams.insert(stream, known);
+        let slot = self.streams.find_or_insert(stream, known);
         self.positions.grow(self.streams.capacity());
         self.members.insert(slot, WEIGHT);
     }

@@ -86,13 +86,15 @@ impl Scheduler for SpdyLevels {
 
 impl SpdyLevels {
     fn join(&mut self, level: u8, stream: StreamId) {
-        self.levels[level as usize].ready(stream);
+        let ring = &mut self.levels[level as usize];
+        ring.insert(stream, Priority::Unset);
+        ring.ready(stream);
         self.occupied |= 1 << level;
     }
 
     fn leave(&mut self, level: u8, stream: StreamId) {
         let ring = &mut self.levels[level as usize];
-        ring.blocked(stream);
+        ring.remove(stream);
         if ring.next().is_none() {
             self.occupied &= !(1 << level);
         }

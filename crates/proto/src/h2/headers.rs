@@ -3,7 +3,7 @@
 
 use super::codec::{BadHead, Decoded};
 use super::framing::{Http2, protocol};
-use super::head::{ExtendedConnect, Kind, Malformed};
+use super::head::{ExtendedConnect, Kind};
 use super::priority;
 use crate::connection::Fin;
 use crate::message::{Method, RequestHead, ResponseHead, Status};
@@ -195,7 +195,7 @@ impl Session<Http2> {
         let id = headers.id;
         let text = "RFC 9113 §10.5.1: a header list larger than we take";
         match (bad, kind) {
-            (BadHead::Malformed(Malformed(text)), _) => self.malformed(id, text),
+            (BadHead::Malformed(text), _) => self.malformed(id, text),
             (BadHead::TooLarge, Kind::Request) => {
                 if let Some(status) = Status::new(431) {
                     self.answer_unheard(id, &ResponseHead::new(status));

@@ -1,7 +1,7 @@
 //! Single rules of the draft, by hand-made frames.
 
 use super::*;
-use crate::connection::{ClientConnection, ConnectionState, ServerConnection};
+use crate::connection::{ClientConnection, ConnectionState, Event, ServerConnection};
 use crate::error::{Error, Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead, Scheme, Status};
 use crate::multiplex::timers::KeepAlive;

@@ -38,8 +38,6 @@ pub(super) struct Http2 {
     pub(super) codec: HeaderCodec,
     /// A header block that goes on in CONTINUATION.
     pub(super) partial: Option<PartialBlock>,
-    /// Whether the peer's first SETTINGS have come.
-    pub(super) greeted: bool,
 }
 
 impl Http2 {
@@ -59,8 +57,7 @@ impl Http2 {
         };
         let windows = ConnectionWindows::counted(DEFAULT_WINDOW, settings.connection_window);
         let codec = HeaderCodec::new(DEFAULT_TABLE as usize, settings.max_header_list_size);
-        let framing =
-            Self { peer: PeerSettings::default(), codec, partial: None, greeted: false, settings };
+        let framing = Self { peer: PeerSettings::default(), codec, partial: None, settings };
         Session::new(endowment, framing, common, windows)
     }
 
@@ -138,13 +135,10 @@ impl Framing for Http2 {
         let role = session.role();
         let (framing, mut out) = session.writer();
         let settings = &framing.settings;
-        let list = match role {
-            Role::Client => {
-                out.put_preface(PREFACE);
-                settings.of_client()
-            }
-            Role::Server => settings.of_server(),
-        };
+        if role == Role::Client {
+            out.put_preface(PREFACE);
+        }
+        let list = settings.first(role);
         out.log().frame_created(0, "SETTINGS", list.len() * 6);
         Setting::encode_all(&list, out.buffer());
         if settings.connection_window > DEFAULT_WINDOW {

@@ -61,6 +61,7 @@ impl<T> Slots<T> {
     }
 
     /// Slots in use and free.
+    #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
         self.values.len()
     }

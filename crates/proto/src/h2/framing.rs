@@ -1,7 +1,7 @@
 //! What HTTP/2 brings to a session: its frames, codes and rules, and how messages become frames.
 
 use super::codec::{EncodedBlock, HeaderCodec};
-use super::head_out::{self, Unsendable};
+use super::head_out;
 use super::headers::PartialBlock;
 use super::priority;
 use super::settings::{DEFAULT_TABLE, DEFAULT_WINDOW, PeerSettings, PrioritySignal, Settings};
@@ -207,12 +207,11 @@ impl Framing for Http2 {
         if head.protocol.is_some() && !self.peer.enable_connect_protocol {
             return Err(Refused::NotAllowed);
         }
-        head_out::check_request(head, limit).map_err(|Unsendable(why)| Refused::Unsendable(why))
+        head_out::check_request(head, limit).map_err(Refused::Unsendable)
     }
 
     fn check_fields(&self, fields: &Fields) -> Result<(), Misuse> {
-        head_out::check_response(fields, self.peer.max_header_list_size)
-            .map_err(|Unsendable(why)| Misuse::Unsendable(why))
+        head_out::check_response(fields, self.peer.max_header_list_size).map_err(Misuse::Unsendable)
     }
 
     fn put_request(&mut self, out: &mut FrameWriter<'_>, id: u32, head: &RequestHead, fin: Fin) {

@@ -1,6 +1,6 @@
 //! What SPDY brings to a session: its frames, codes and rules, and how messages become frames.
 
-use super::head_out::{self, Unsendable};
+use super::head_out;
 use super::pushes::{Answer, Pushes};
 use super::settings::{DEFAULT_WINDOW, PeerSettings, Settings, Version};
 use crate::connection::Fin;
@@ -162,11 +162,11 @@ impl Framing for Spdy {
     }
 
     fn check_request(&mut self, head: &RequestHead) -> Result<(), Refused> {
-        head_out::check_request(head).map_err(|Unsendable(why)| Refused::Unsendable(why))
+        head_out::check_request(head).map_err(Refused::Unsendable)
     }
 
     fn check_fields(&self, fields: &Fields) -> Result<(), Misuse> {
-        head_out::check_fields(fields).map_err(|Unsendable(why)| Misuse::Unsendable(why))
+        head_out::check_fields(fields).map_err(Misuse::Unsendable)
     }
 
     fn put_request(&mut self, out: &mut FrameWriter<'_>, id: u32, head: &RequestHead, fin: Fin) {

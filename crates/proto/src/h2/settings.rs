@@ -120,13 +120,15 @@ impl Settings {
         push(SettingId::MAX_HEADER_LIST_SIZE, self.max_header_list_size);
         if role == Role::Client {
             push(SettingId::ENABLE_PUSH, u32::from(self.enable_push));
-        } else if self.enable_connect_protocol {
-            push(SettingId::ENABLE_CONNECT_PROTOCOL, 1);
         }
         if role == Role::Server || self.enable_push {
             push(SettingId::MAX_CONCURRENT_STREAMS, self.max_concurrent_streams);
         }
         list.sort_by_key(|setting| setting.id.0);
+        if role == Role::Server && self.enable_connect_protocol {
+            // Apache HttpClient 5.0.0 to 5.0.3 refuses the connection where a setting that it does not know stands last.
+            list.insert(0, Setting { id: SettingId::ENABLE_CONNECT_PROTOCOL, value: 1 });
+        }
         list
     }
 

@@ -130,6 +130,8 @@ pub struct Surroundings {
     pub cores: u32,
     /// The faster direction's rate of each link by name; a link without one is taken to need a whole core.
     pub rates: BTreeMap<String, BitRate>,
+    /// The round trip of each link, by name.
+    pub round_trips: BTreeMap<String, Duration>,
     /// How much of a workload is waiting, by its name; one that is not there is taken to keep its link busy.
     pub works: BTreeMap<String, WorkFacts>,
 }

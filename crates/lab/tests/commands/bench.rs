@@ -117,11 +117,14 @@ impl Bench {
         command
     }
 
-    /// Races leave their calibration out: tests share the machine with each other, and a second is long to them.
+    /// Races leave their calibration out and wait for nobody: tests share the machine with each other, and a second is long
+    /// to them.
     pub(crate) fn wirelap(&self, args: &[&str]) -> Command {
         let mut command = self.command(wirelap());
         match args {
-            ["race", rest @ ..] => command.args(["race", "--no-calibration"]).args(rest),
+            ["race", rest @ ..] => {
+                command.args(["race", "--no-calibration", "--no-wait"]).args(rest)
+            }
             _ => command.args(args),
         };
         command

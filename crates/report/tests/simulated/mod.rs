@@ -99,6 +99,7 @@ impl Run {
             links: &self.links,
             assumptions: &[],
             next: Some("wirelap race my.har --links 4g,3g"),
+            full_run: Some("wirelap race spdy-images, about 9 min"),
         }
     }
 }

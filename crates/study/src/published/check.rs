@@ -114,7 +114,8 @@ pub(super) fn finding(finding: &str, checks: &[Check], differs: &str) -> Publish
         let gap = if reason.is_empty() { "" } else { ". " };
         reason.push_str(&format!("{gap}{differs}"));
     }
-    PublishedFinding { finding: finding.to_owned(), verdict, reason }
+    let not_run = verdict == Agreement::CannotTell && checks.iter().any(|check| !check.ran);
+    PublishedFinding { finding: finding.to_owned(), verdict, reason, not_run }
 }
 
 /// What they say, one after another; of many that did not run, only how many.

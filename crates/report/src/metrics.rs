@@ -53,10 +53,13 @@ pub(crate) fn counted_without_times(group: &Group<'_>, cell: &CellResult) -> Opt
 
 /// `3 round trips against 9 (fewer)`.
 fn count(one: &MetricComparison) -> String {
+    let what = match (one.metric.as_str(), one.own.median == 1.0) {
+        (metric::CONNECTIONS, true) => "connection",
+        (other, _) => metric::words(other),
+    };
     format!(
-        "{} {} against {} ({})",
+        "{} {what} against {} ({})",
         number::count(one.own.median),
-        metric::words(&one.metric),
         number::count(one.baseline.median),
         verdict(one.verdict)
     )

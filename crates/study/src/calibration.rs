@@ -60,9 +60,17 @@ impl Spread {
         let pairs = [("median", spread.p50_us, self.p50_us), ("p99", spread.p99_us, self.p99_us)];
         let beyond = pairs.iter().filter(|(_, is, most)| is > most);
         let words: Vec<String> = beyond
-            .map(|(which, is, most)| format!("{which} {is:.0} µs, limit {most:.0} µs"))
+            .map(|(which, is, most)| format!("{which} {}, limit {most:.0} µs", micros(*is)))
             .collect();
         (!words.is_empty()).then(|| format!("{what}: {}", words.join(", ")))
+    }
+}
+
+/// `61 µs`, `53 ms`.
+pub fn micros(micros: f64) -> String {
+    match micros {
+        small if small < 10_000.0 => format!("{small:.0} µs"),
+        large => format!("{:.0} ms", large / 1e3),
     }
 }
 
@@ -202,7 +210,7 @@ impl Calibration {
     pub fn cause_in_words(&self) -> String {
         match self.polling.p99_us {
             held_up if held_up > HELD_UP => {
-                format!("the machine itself pauses a busy core for {held_up:.0} µs")
+                format!("the machine itself pauses a busy core for {}", micros(held_up))
             }
             _ => "is the machine busy?".to_owned(),
         }

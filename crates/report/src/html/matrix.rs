@@ -130,11 +130,11 @@ fn figures(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, cell: &CellRe
     for later in metrics::later_assets(group, cell) {
         m.line("small", &[("class", &"trouble")], later);
     }
-    if let Some(counted) = metrics::counted_without_times(group, cell) {
-        m.line("small", &[], counted);
-    }
     for reason in words::not_measured(report, cell) {
         m.line("small", &[("class", &"trouble")], reason);
+    }
+    if let Some(counted) = metrics::counted_without_times(group, cell) {
+        m.line("small", &[], counted);
     }
 }
 

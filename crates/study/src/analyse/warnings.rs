@@ -1,6 +1,6 @@
 //! What a reader must know of the instrument before any figure.
 
-use crate::calibration::Calibration;
+use crate::calibration::{Calibration, micros};
 use crate::record::RunHeader;
 use crate::result::CellResult;
 use std::collections::BTreeSet;
@@ -18,13 +18,15 @@ fn calibrated(calibration: &Calibration) -> Option<String> {
     }
     let cause = calibration.cause_in_words();
     let finest = calibration.finest_us();
+    let end = if cause.ends_with('?') { "" } else { "." };
     let mut text = format!(
-        "The instrument was beyond its limits before the run: {}; {cause}.",
+        "The instrument was beyond its limits before the run: {}; {cause}{end}",
         beyond.join("; ")
     );
     if finest > 0.0 {
         text.push_str(&format!(
-            " A round trip here may be off by {finest:.0} µs: differences of a few times that are no news."
+            " One round trip in a hundred is off by {} or more; each trial was audited by itself.",
+            micros(finest)
         ));
     }
     Some(text)

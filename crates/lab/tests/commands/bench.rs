@@ -189,7 +189,7 @@ impl Bench {
             running.await_role("near");
             std::thread::sleep(Duration::from_millis(300));
             disturb(&mut running);
-            running.end().said(0, &[]);
+            running.end().raced();
             let rows = all_outcomes(&self.path(&run));
             let spoilt = rows
                 .iter()

@@ -72,7 +72,9 @@ fn a_disk_that_captures_fill_fails_no_contender_and_the_run_can_be_gone_on_with(
                 --capture --out disk/run; code=$?; mount -o remount,size=64m disk; cp -r disk/run kept; exit $code";
     let ran: Ran = bench.shell(&OWN_MOUNTS, line);
     // Where there is space for rows, the run ends as usual; where there is none, it says how to go on.
-    assert!(ran.code == 0 || ran.code == 3, "{ran:?}");
+    if ran.code != 3 {
+        ran.raced();
+    }
     if ran.code == 3 {
         ran.said(3, &["free some space", "wirelap race --resume disk/run"]);
     }

@@ -61,7 +61,7 @@ fn a_recorded_page_runs_in_little_memory_and_is_reported_without_its_file() {
         peak = peak.max(bench.alive().iter().map(resident).sum());
         std::thread::sleep(Duration::from_millis(10));
     }
-    running.end().said(0, &[]);
+    running.end().raced();
     assert!(peak > 1_000_000, "nothing was seen running");
     assert!(peak < MOST, "runner, workers and their sides took {peak} bytes together");
     fs::remove_file(bench.path("page.har")).unwrap();
@@ -137,7 +137,7 @@ fn a_run_with_trace_files_goes_on_and_is_reported_without_them() {
     let mut command = bench.wirelap(&["race", "--resume", "../run"]);
     command.current_dir(bench.path("elsewhere"));
     let ran = bench.start(command).end();
-    ran.said(0, &[]);
+    ran.raced();
     assert!(
         ran.out.contains("mean 12.000 Mbit/s") && ran.out.contains(" of 4 trials measured"),
         "{ran:?}"

@@ -44,7 +44,7 @@ pub(crate) fn counted_without_times(group: &Group<'_>, cell: &CellResult) -> Opt
     }
     let counts = of(group, cell);
     let counts = counts.into_iter().filter(|one| metric::COUNTS.contains(&one.metric.as_str()));
-    let told: Vec<String> = counts.map(|one| count(one)).collect();
+    let told: Vec<String> = counts.map(count).collect();
     (!told.is_empty()).then(|| {
         let baseline = group.verdicts.map_or("", |verdicts| &verdicts.baseline);
         format!("counted, against {baseline}: {}", told.join(", "))

@@ -33,7 +33,7 @@ const SPARE: f64 = 0.5;
 /// Looks whether other programs take processors that trials need; tells who, and waits where `patience` says so. Goes on in
 /// any case: each trial is audited by itself, links that are slow bear a busy machine, and counts are not changed by it.
 pub(crate) fn wait(patience: Patience, interrupts: &Interrupts) -> Result<(), CliError> {
-    wait_with(patience, look, |text| console::note(text), || interrupts.count() > 0)
+    wait_with(patience, look, console::note, || interrupts.count() > 0)
 }
 
 fn wait_with(

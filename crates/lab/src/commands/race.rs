@@ -5,6 +5,7 @@ use crate::cli::RaceArgs;
 use crate::console;
 use crate::environment;
 use crate::error::{self, CliError};
+use crate::inputs::har;
 use crate::inputs::links;
 use crate::inputs::servers;
 use crate::inputs::subjects;
@@ -214,7 +215,7 @@ fn plan(
     for workload in &experiment.workloads {
         let facts = match &workload.kind {
             WorkloadKind::Har(har) => {
-                let page = crate::inputs::har::read(&file(&har.file), har)?.page;
+                let page = har::read(&file(&har.file), har)?.page;
                 WorkFacts { bytes: page.total_bytes(), waiting: page.least_time() }
             }
             WorkloadKind::Calls(calls) => crate::trial::task::call_facts(calls),
@@ -228,11 +229,13 @@ fn plan(
 
 /// The trials of an experiment that has no folder yet.
 fn planned(chosen: &Selected) -> Result<Vec<TrialPlan>, CliError> {
-    let here = |name: &str| {
-        let called = chosen.files.iter().find(|(_, called)| called == name);
-        called.map_or_else(|| PathBuf::from(name), |(path, _)| path.clone())
-    };
-    plan(&chosen.experiment, here)
+    plan(&chosen.experiment, |name| place(chosen, name))
+}
+
+/// Where a file is that a workload names, before there is a folder.
+fn place(chosen: &Selected, name: &str) -> PathBuf {
+    let called = chosen.files.iter().find(|(_, called)| called == name);
+    called.map_or_else(|| PathBuf::from(name), |(path, _)| path.clone())
 }
 
 fn describe(chosen: &Selected) -> Result<String, CliError> {
@@ -252,6 +255,9 @@ fn describe(chosen: &Selected) -> Result<String, CliError> {
         );
     }
     text.push('\n');
+    for sentence in har::assumptions(experiment, |name| place(chosen, name)) {
+        let _ = writeln!(text, "{sentence}");
+    }
     for carried in carried(experiment) {
         let _ = writeln!(text, "{carried}");
     }

@@ -5,6 +5,7 @@ use crate::cli::RaceArgs;
 use crate::console;
 use crate::environment;
 use crate::error::{self, CliError};
+use crate::inputs::har;
 use crate::inputs::links;
 use crate::inputs::servers;
 use crate::inputs::subjects;
@@ -244,11 +245,13 @@ fn how_to_go_on(folder: &RunFolder) -> String {
 
 /// The trials of an experiment that has no folder yet.
 fn planned(chosen: &Selected) -> Result<Planned, CliError> {
-    let here = |name: &str| {
-        let called = chosen.files.iter().find(|(_, called)| called == name);
-        called.map_or_else(|| PathBuf::from(name), |(path, _)| path.clone())
-    };
-    plan(&chosen.experiment, here)
+    plan(&chosen.experiment, |name| place(chosen, name))
+}
+
+/// Where a file is that a workload names, before there is a folder.
+fn place(chosen: &Selected, name: &str) -> PathBuf {
+    let called = chosen.files.iter().find(|(_, called)| called == name);
+    called.map_or_else(|| PathBuf::from(name), |(path, _)| path.clone())
 }
 
 fn describe(chosen: &Selected, args: &RaceArgs) -> Result<String, CliError> {
@@ -269,6 +272,9 @@ fn describe(chosen: &Selected, args: &RaceArgs) -> Result<String, CliError> {
         );
     }
     text.push('\n');
+    for sentence in har::assumptions(experiment, |name| place(chosen, name)) {
+        let _ = writeln!(text, "{sentence}");
+    }
     for carried in carried(experiment) {
         let _ = writeln!(text, "{carried}");
     }

@@ -1,6 +1,7 @@
 //! From rows to verdict, report and text: the end of a run, and all of `wirelap report`.
 
 use crate::error::CliError;
+use crate::inputs::har;
 use crate::inputs::links;
 use crate::race::planned;
 use crate::race::run_folder::RunFolder;
@@ -49,7 +50,7 @@ pub(crate) fn report_results(
     let result = study::analyse(header, &rows.records);
     let name = folder.path().display().to_string();
     let links = link_texts(folder, header);
-    let assumptions = assumptions(folder, header);
+    let assumptions = har::assumptions(&header.experiment, |file| folder.inputs().join(file));
     let next = next_command(header);
     let full_run = full_run(&header.experiment);
     let report = Report {
@@ -111,24 +112,6 @@ fn link_texts(folder: &RunFolder, header: &RunHeader) -> BTreeMap<String, LinkTe
         (choice.name.clone(), LinkText { figures, source })
     };
     header.experiment.links.iter().map(text).collect()
-}
-
-/// What the recorded pages needed assuming, read from the run's own copies.
-fn assumptions(folder: &RunFolder, header: &RunHeader) -> Vec<String> {
-    let mut sentences = Vec::new();
-    for workload in &header.experiment.workloads {
-        let WorkloadKind::Har(har) = &workload.kind else { continue };
-        if workload.check_of.is_some() {
-            continue;
-        }
-        match crate::inputs::har::read(&folder.inputs().join(&har.file), har) {
-            Ok(recorded) => sentences.extend(crate::inputs::har::sentences(&har.file, &recorded)),
-            Err(error) => {
-                sentences.push(format!("what {} needed assuming is not known: {error}", har.file))
-            }
-        }
-    }
-    sentences
 }
 
 /// The command that runs a published measurement whole, and how long it takes; None where this run was whole.

@@ -26,6 +26,7 @@ mod observed;
 mod origin_config;
 mod outcome;
 mod prepare;
+mod recorded_site;
 mod run;
 mod server_process;
 mod setup;

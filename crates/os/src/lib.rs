@@ -2,11 +2,13 @@
 //! namespaces and the forwarder of an emulated link. The only crate with file descriptors and `unsafe`.
 
 mod buffer_pool;
+pub mod busiest;
 pub mod cgroup;
 pub mod clock;
 mod descriptor;
 pub mod error;
 pub mod files;
+pub mod handover;
 pub mod machine;
 pub mod net;
 pub mod process;

@@ -1,4 +1,4 @@
-//! The environment variables that wirelap heeds; nobody else reads one.
+//! The environment variables that wirelap uses. No other file reads one.
 #![allow(clippy::disallowed_methods)]
 
 use std::path::PathBuf;

@@ -37,7 +37,7 @@ impl CliError {
         Self::new(Exit::Lacking, what)
     }
 
-    /// Nobody's fault that could be told beforehand.
+    /// A failure that could not be known beforehand.
     pub(crate) fn failed(what: impl fmt::Display) -> Self {
         Self::new(Exit::Failed, what)
     }
@@ -108,6 +108,8 @@ pub(crate) fn file(attempted: impl fmt::Display, error: &std::io::Error) -> CliE
         ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename => {
             CliError::misuse(what).remedy("check the path")
         }
+        ErrorKind::InvalidInput => CliError::misuse(what).remedy("copy it into a file first"),
+        ErrorKind::FileTooLarge => CliError::misuse(what).remedy("name a smaller file"),
         ErrorKind::IsADirectory => CliError::misuse(what).remedy("name a file in it"),
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => CliError::misuse(what)
             .remedy("choose a place that you may use, or change its permissions"),

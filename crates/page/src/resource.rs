@@ -1,4 +1,4 @@
-//! What a page is made of: resources, what lets a browser know of each, and the hosts that serve them.
+//! The parts of a page: resources, what reveals each of them to the browser, and the hosts that serve them.
 
 use crate::number;
 use crate::priority::Hint;
@@ -41,13 +41,24 @@ pub enum Kind {
     Other,
 }
 
-/// What lets the browser know that it needs a resource.
+/// The method of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Method {
+    /// The response has a body.
+    #[default]
+    Get,
+    /// The response has none, whatever its Content-Length says (RFC 9110 §9.3.2).
+    Head,
+}
+
+/// What reveals to the browser that it needs a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Release {
     /// The load itself: known from the beginning.
     Navigation,
-    /// The parser met it when `offset` bytes of `by` had arrived (0: with the response's head).
+    /// The parser found it after `offset` bytes of `by` (0: it was in the response's head).
     Parsed {
         /// The document being parsed.
         by: ResourceId,
@@ -78,7 +89,7 @@ impl Release {
 pub enum Counts {
     /// The load is done only when this is.
     IntoLoad,
-    /// It began after onLoad: it is fetched once the load is done, and does not count into it.
+    /// It began after onLoad. It is fetched once the load is done, and does not count into it.
     AfterLoad,
 }
 
@@ -89,9 +100,15 @@ pub struct Resource {
     pub url: Url,
     /// What it is to the page.
     pub kind: Kind,
-    /// Media type that the origin gives it; empty for none.
+    /// How it is asked for.
+    #[serde(default)]
+    pub method: Method,
+    /// The status that the origin answers with and the client checks.
+    #[serde(default = "ok")]
+    pub status: u16,
+    /// The media type in the origin's response; empty for none.
     pub content_type: String,
-    /// Bytes of the body that the origin sends and the client checks.
+    /// The Content-Length that the origin gives: the bytes of the body, where the response has one.
     #[serde(with = "number::bytes")]
     pub body: ByteSize,
     /// How long the origin thinks before it answers.
@@ -99,13 +116,27 @@ pub struct Resource {
     pub server_time: Duration,
     /// What makes it known.
     pub release: Release,
-    /// The gap between being known and being asked for.
+    /// The time between discovery and request.
     #[serde(with = "number::nanos")]
     pub think: Duration,
     /// What was said about its importance.
     pub hint: Hint,
     /// Whether the load waits for it.
     pub counts: Counts,
+}
+
+impl Resource {
+    /// Bytes of body that the client gets and checks: none in the response to HEAD.
+    pub fn received_body(&self) -> ByteSize {
+        match self.method {
+            Method::Get => self.body,
+            Method::Head => ByteSize::ZERO,
+        }
+    }
+}
+
+fn ok() -> u16 {
+    200
 }
 
 /// One host that the page fetches from.
@@ -115,7 +146,7 @@ pub struct Host {
     pub name: String,
     /// Requests that go to it.
     pub requests: u32,
-    /// The round trip that the recording shows, for information: the replay's link has its own.
+    /// The round trip of the recording, for information only. A replay uses the round trip of its link.
     #[serde(with = "number::nanos::option", default)]
     pub recorded_rtt: Option<Duration>,
 }

@@ -7,17 +7,18 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use unit::ByteSize;
 
-/// What the origins of a page answer, by host and path. Looking up takes no account of who asked before:
-/// an answer is the same each time.
+/// What the origins of a page answer, by host and path. The answer to a request is always the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
     hosts: BTreeMap<String, BTreeMap<String, Answer>>,
 }
 
 /// One answer of an origin.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Answer {
-    /// Bytes of body.
+    /// Status code.
+    pub status: u16,
+    /// Bytes of body; the Content-Length alone where the request is a HEAD.
     #[serde(with = "number::bytes")]
     pub body: ByteSize,
     /// How long to think before answering.
@@ -32,6 +33,7 @@ pub struct Answer {
 impl Answer {
     pub(crate) fn of(resource: &Resource) -> Self {
         Self {
+            status: resource.status,
             body: resource.body,
             server_time: resource.server_time,
             content_type: resource.content_type.clone(),

@@ -1,11 +1,12 @@
-//! One resource in a load: where it stands, and what waits for it.
+//! One resource in a load: its state, and the resources that wait for it.
 
+use super::ExpectedResponse;
 use crate::priority::Hint;
-use crate::resource::{Counts, Kind, ResourceId};
+use crate::resource::{Counts, Kind, Method, ResourceId};
 use crate::scan::Scanner;
 use crate::url::Url;
 use std::time::Duration;
-use unit::{ByteSize, Instant};
+use unit::Instant;
 
 /// One resource of a page in a load.
 #[derive(Debug)]
@@ -15,11 +16,12 @@ pub(super) struct Track {
     pub(super) hint: Hint,
     pub(super) think: Duration,
     pub(super) counts: Counts,
-    pub(super) expected: Option<ByteSize>,
+    pub(super) method: Method,
+    pub(super) expected: Option<ExpectedResponse>,
     pub(super) state: State,
     pub(super) history: History,
     pub(super) received: u64,
-    /// Known children by the offset at which the parser meets them, the last one first.
+    /// Known children by the offset at which the parser finds them, in descending order.
     pub(super) parsed: Vec<(u64, ResourceId)>,
     /// Known children that wait for the whole.
     pub(super) completed: Vec<ResourceId>,
@@ -62,6 +64,7 @@ impl Track {
             hint: Hint::None,
             think: Duration::ZERO,
             counts: Counts::IntoLoad,
+            method: Method::Get,
             expected: None,
             state: State::Unknown,
             history: History::default(),
@@ -72,7 +75,7 @@ impl Track {
         }
     }
 
-    /// The children that still wait, those that the parser would meet first.
+    /// The children that still wait, in the order in which the parser would find them.
     pub(super) fn take_children(&mut self) -> Vec<ResourceId> {
         let mut children: Vec<_> = self.parsed.drain(..).rev().map(|(_, id)| id).collect();
         children.append(&mut self.completed);

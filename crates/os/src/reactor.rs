@@ -158,7 +158,7 @@ impl Reactor {
         self.observer = Some(observer);
     }
 
-    /// The signal that this reactor heeds.
+    /// The signal that stops this reactor.
     pub fn stop_handle(&self) -> Stop {
         self.stop.clone()
     }

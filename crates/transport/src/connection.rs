@@ -225,7 +225,7 @@ impl<R: Role> Connection<R> {
         }
     }
 
-    /// Ends the connection: nothing that comes is heeded any more, and it is closed once the bytes are sent that it owes
+    /// Ends the connection. What arrives is ignored, and the connection is closed once all bytes are sent that it owes
     /// the peer. A machine that has last words (GOAWAY) is to be told by `shutdown` first.
     pub fn close(&mut self) {
         self.close_output();

@@ -1,5 +1,5 @@
-//! Contenders that every experiment can be asked for by name, whether its file has them or not: one for each
-//! transport, as browsers spoke it, over TLS 1.3 or in the clear.
+//! Contenders that every experiment can use by name, whether its file declares them or not: one for each transport, as
+//! browsers spoke it, over TLS 1.3 or without TLS.
 
 use super::contender::{Contender, ORIGIN, Settings, Tls, Transport};
 
@@ -14,7 +14,7 @@ pub struct KnownContender {
     pub tls: Tls,
 }
 
-/// The contenders that are part of wirelap. An experiment's own of the same name goes before them.
+/// The built-in contenders. An experiment's own contender of the same name replaces one.
 pub const KNOWN_CONTENDERS: &[KnownContender] = &[
     KnownContender { name: "h1", transport: Transport::Http1, tls: Tls::None },
     KnownContender { name: "h1-tls", transport: Transport::Http1, tls: Tls::V1_3 },

@@ -56,6 +56,7 @@ fn main() -> ExitCode {
         Command::Near => trial::near::run(),
         Command::Far => trial::far::run(),
         Command::Subject(args) => commands::subject::run(&args),
+        Command::Relay => commands::relay::run(),
         Command::Gauge => calibrate::gauge::run(),
         Command::Probe => calibrate::probe::run(),
     };

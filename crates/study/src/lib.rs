@@ -34,6 +34,7 @@ pub mod plan;
 pub mod published;
 pub mod reconcile;
 pub mod record;
+pub mod requests;
 pub mod result;
 #[cfg(test)]
 mod schema_file;

@@ -2,7 +2,6 @@
 //! them. Percentiles are read from merged histograms, never averaged.
 
 mod result;
-mod script;
 mod search;
 mod slo;
 mod times;
@@ -11,7 +10,6 @@ pub use result::{
     ClientCpu, ConnectsResult, LOAD_SCHEMA, LoadResult, LoadSetting, LoopKind, PartResult, Second,
     SloResult, SpacingKind, StageResult, TargetResult, load_schema,
 };
-pub use script::{Script, ScriptRequest};
 pub use search::{Probe, Search};
 pub use slo::{Checked, Slo};
 pub use times::{TimeAt, TimesSummary};

@@ -176,11 +176,16 @@ pub fn cpu_share(rate: BitRate) -> f64 {
     (spinning + bits / CORE_BITS).min(1.0)
 }
 
-/// Whether foreign programs run, whose needs are not known beforehand, or files go to disk. The contenders of
-/// a block stay neighbours, so that one such contender makes all of them heavy.
+/// Whether foreign programs run, whose needs are not known beforehand, or files go to disk. A service that already runs
+/// is one for all trials, and two at a time would load it for each other. The contenders of a block stay neighbours, so
+/// that one such contender makes all of them heavy.
 fn is_heavy(experiment: &Experiment, workload: &Workload) -> bool {
     let files = matches!(workload.kind, WorkloadKind::Download(_));
-    files || experiment.contenders.iter().any(|contender| contender.client.is_some())
+    files
+        || experiment
+            .contenders
+            .iter()
+            .any(|contender| contender.client.is_some() || contender.service().is_some())
 }
 
 /// Ten such trials fill a core: with two or three at once the queueing for it stays below a hundredth.

@@ -16,6 +16,7 @@ use crate::race::report::{OutputFormat, report_results};
 use crate::race::run_folder::RunFolder;
 use crate::race::runner::{RunContext, RunOutputs, Runner, SIDE_BY_SIDE};
 use crate::race::schedule::{Concurrency, Schedule};
+use crate::race::service;
 use crate::race::store::Store;
 use os::signal::Interrupts;
 use std::fmt::Write as _;
@@ -56,6 +57,7 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
         crate::console::print(&plans)?;
         return Ok(ExitCode::SUCCESS);
     }
+    chosen.iter().try_for_each(service::check)?;
     if let Some(key) = &args.capture {
         // Before a folder is made, too.
         chosen.iter().try_for_each(|one| check_key(&one.experiment, &planned(one)?, key))?;
@@ -217,6 +219,8 @@ fn plan(
                 let page = crate::inputs::har::read(&file(&har.file), har)?.page;
                 WorkFacts { bytes: page.total_bytes(), waiting: page.least_time() }
             }
+            // What other people's answers weigh is not known: the link is taken to be busy all the time.
+            WorkloadKind::Calls(calls) if calls.requests.is_some() => continue,
             WorkloadKind::Calls(calls) => crate::trial::task::call_facts(calls),
             WorkloadKind::Echo(echo) => crate::trial::echo::echo_facts(echo, least),
             WorkloadKind::Page(_) | WorkloadKind::Download(_) => continue,

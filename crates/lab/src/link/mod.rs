@@ -3,3 +3,5 @@
 
 pub(crate) mod capture;
 pub(crate) mod path;
+pub(crate) mod ports;
+pub(crate) mod relay;

@@ -3,6 +3,7 @@
 use crate::error::CliError;
 use crate::inputs::links;
 use crate::race::run_folder::RunFolder;
+use crate::race::service;
 use crate::race::store::Rows;
 use report::{Colour, LinkText, Report, Style};
 use std::collections::BTreeMap;
@@ -88,9 +89,9 @@ fn link_texts(folder: &RunFolder, header: &RunHeader) -> BTreeMap<String, LinkTe
     header.experiment.links.iter().map(text).collect()
 }
 
-/// What the recorded pages needed assuming, read from the run's own copies.
+/// What services that already run and recorded pages needed assuming, the pages read from the run's own copies.
 fn assumptions(folder: &RunFolder, header: &RunHeader) -> Vec<String> {
-    let mut sentences = Vec::new();
+    let mut sentences = service::assumptions(&header.experiment);
     for workload in &header.experiment.workloads {
         let WorkloadKind::Har(har) = &workload.kind else { continue };
         if workload.check_of.is_some() {

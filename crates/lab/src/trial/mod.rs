@@ -13,7 +13,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod capture;
-mod client_config;
+pub(crate) mod client_config;
 mod contender;
 pub(crate) mod download_files;
 pub(crate) mod echo;
@@ -24,9 +24,11 @@ pub(crate) mod near;
 mod observed;
 mod origin_config;
 mod outcome;
+pub(crate) mod own_calls;
 mod prepare;
 mod run;
 mod server_process;
+pub(crate) mod service;
 mod setup;
 mod static_files;
 mod subject_client;

@@ -3,6 +3,7 @@
 use crate::link::path::NetworkPath;
 use crate::trial::job::{FarReport, IdentityPem};
 use crate::trial::outcome::{failed, server_failed};
+use crate::trial::service::ServiceBridge;
 use crate::trial::static_files::{self, StaticFile, StaticFiles};
 use os::net::{Stop, Topology};
 use os::process::{Child, Usage};
@@ -52,6 +53,8 @@ pub(crate) enum ServerProcess<'d> {
     },
     /// Somebody else's server.
     Server(Box<RunningServer<'d>>),
+    /// The relay to a service that already runs.
+    Service(ServiceBridge),
 }
 
 /// What a far side leaves behind.
@@ -103,6 +106,7 @@ impl<'d> ServerProcess<'d> {
                 Some(format!("the far side died ({})", exit.status))
             }
             Self::Server(running) => running.ended_early(),
+            Self::Service(bridge) => bridge.died(),
         }
     }
 
@@ -115,6 +119,10 @@ impl<'d> ServerProcess<'d> {
                 let times = report.as_ref().and_then(|report| report.times);
                 let log = report.map(|report| report.log);
                 Ok(ServerReport { usage: exit.usage, settings, log, times })
+            }
+            Self::Service(bridge) => {
+                bridge.end().map_err(failed)?;
+                Ok(ServerReport::default())
             }
             Self::Server(running) => {
                 let stopped = running.stop().map_err(server_failed)?;
@@ -134,6 +142,7 @@ impl AsFd for ServerProcess<'_> {
         match self {
             Self::Origin { child, .. } => child.as_fd(),
             Self::Server(running) => running.as_fd(),
+            Self::Service(bridge) => bridge.as_fd(),
         }
     }
 }

@@ -11,3 +11,6 @@ mod echo;
 mod http3;
 mod near_side;
 mod servers;
+mod services;
+#[path = "../get/started.rs"]
+mod started;

@@ -74,7 +74,7 @@ fn not_covered(experiment: &Experiment, records: &[TrialRecord]) -> Vec<String> 
 
 /// The metric that decides over a workload; less is better.
 pub fn deciding_metric(workload: &Workload) -> &'static str {
-    match workload.kind {
+    match &workload.kind {
         WorkloadKind::Page(_) | WorkloadKind::Har(_) => metric::LOAD_MS,
         WorkloadKind::Calls(calls) => match calls.pattern {
             // Whoever calls one by one waits for each call; whoever calls all at once, for the last.

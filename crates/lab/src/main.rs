@@ -9,7 +9,7 @@
 //! load         the parts of `wirelap load`
 //! get          the parts of `wirelap get`
 //! calibrate    what links are worth on this machine
-//! link         what passes the packets of two ends on, and their capture
+//! link         what passes the packets of two ends on, their capture, and ports that lead onto a link
 //! inputs       the files that an experiment names
 //! cli          every command and flag
 //! console, error, environment, machine ...    printing, exit codes, what the machine is

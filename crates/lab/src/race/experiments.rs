@@ -223,7 +223,7 @@ mod tests {
         let url = "http://127.0.0.1:3000/api/items";
         let found = read(url, &args(&[url])).unwrap();
         let names: Vec<&str> = found.workloads.iter().map(|one| one.name.as_str()).collect();
-        assert_eq!(names, ["serial-20xGET /api/items", "parallel-20xGET /api/items"]);
+        assert_eq!(names, ["serial-20xGET-api-items", "parallel-20xGET-api-items"]);
         let ways: Vec<_> =
             found.contenders.iter().map(|one| (one.name.as_str(), one.tls)).collect();
         assert_eq!(ways, [("h1", Tls::None), ("h2", Tls::None)]);

@@ -12,5 +12,6 @@ mod http3;
 mod near_side;
 mod servers;
 mod services;
+#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../get/started.rs"]
 mod started;

@@ -291,7 +291,7 @@ fn one_command_races_h1_against_h2_at_a_url_of_this_machine() {
         .iter()
         .map(|cell| cell["workload"]["name"].as_str().unwrap())
         .collect();
-    for name in ["serial-4xGET /api/items", "parallel-4xGET /api/items"] {
+    for name in ["serial-4xGET-api-items", "parallel-4xGET-api-items"] {
         assert_eq!(workloads.iter().filter(|one| **one == name).count(), 2, "{workloads:?}");
     }
     let again = bench.run(&["race", "--again", "run", "--out", "again"]);

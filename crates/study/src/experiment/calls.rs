@@ -50,6 +50,13 @@ pub enum RequestSource {
 }
 
 impl OwnRequests {
+    /// The name without what keys and file names have other uses for.
+    fn key(&self) -> String {
+        let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+        let parts = self.name.split(|c: char| !is_plain(c)).filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join("-")
+    }
+
     /// The requests; none while they stand in a file that is not read.
     pub fn list(&self) -> &[Request] {
         match &self.from {
@@ -100,7 +107,7 @@ impl CallsWorkload {
             Pattern::Staggered { every } => format!("staggered-{}", exact(every)),
         };
         match &self.requests {
-            Some(requests) => name.push_str(&format!("-{}x{}", self.count, requests.name)),
+            Some(requests) => name.push_str(&format!("-{}x{}", self.count, requests.key())),
             None => name.push_str(&format!("-{}x{}", self.count, self.bytes).replace(' ', "")),
         }
         if self.server_time != ServerTime::Fixed(Duration::ZERO) {

@@ -142,6 +142,9 @@ pub(crate) struct RaceArgs {
     /// With a URL: the authorities believed, in PEM [default: the system's, or SSL_CERT_FILE's]
     #[arg(long, value_name = "FILE", conflicts_with = "insecure", value_hint = ValueHint::FilePath)]
     pub(crate) cacert: Option<PathBuf>,
+    /// With a URL: the TLS version of its contenders, 1.2 or 1.3, exactly [default: 1.3]
+    #[arg(long, value_name = "VERSION", value_parser = ["1.2", "1.3"])]
+    pub(crate) tls_max: Option<String>,
     /// With a URL: believe any certificate
     #[arg(short = 'k', long)]
     pub(crate) insecure: bool,
@@ -159,10 +162,10 @@ pub(crate) struct RaceArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Go on with the interrupted run in this folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential", "subjects", "requests_from", "requests", "server_name", "cacert", "insecure"], value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential", "subjects", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
     pub(crate) resume: Option<PathBuf>,
     /// Run the experiment of this folder once more, into a new one: same settings, seeds and files
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "resume", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential", "requests_from", "requests", "server_name", "cacert", "insecure"], value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "resume", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
     pub(crate) again: Option<PathBuf>,
     /// Run every trial alone, even those that need little CPU
     #[arg(long)]
@@ -193,6 +196,7 @@ impl RaceArgs {
             ("--requests", self.requests.is_some()),
             ("--server-name", self.server_name.is_some()),
             ("--cacert", self.cacert.is_some()),
+            ("--tls-max", self.tls_max.is_some()),
             ("--insecure", self.insecure),
         ];
         flags.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
@@ -211,6 +215,8 @@ impl RaceArgs {
   wirelap serve ./site --listen-tls 127.0.0.1:8443 --spdy
 
 Also there: /page?images=N&bytes=N, /api?bytes=N, /echo and /discard (POST), /ws/echo and /ws/double (WebSocket).
+A WebSocket message may have up to 16 MiB. Up to 16 MiB of an /echo wait for a client that writes all before it reads;
+a client that leaves more unread is reset after 10 s.
 The clear port speaks HTTP/1.1 and HTTP/2 with prior knowledge; the TLS port offers h2 and http/1.1.
 Ctrl-C finishes what is under way and stops; a second one stops at once.")]
 pub(crate) struct ServeArgs {
@@ -238,6 +244,10 @@ pub(crate) struct ServeArgs {
     /// Offer SPDY too: by ALPN `spdy/3.1` and `spdy/3` over TLS, 3.1 by prior knowledge in the clear
     #[arg(long)]
     pub(crate) spdy: bool,
+    /// Do not offer WebSockets over HTTP/2 (RFC 8441), for clients that break on the setting: OkHttp 2.3 to 3.0.1.
+    /// --spdy leaves the offer out too
+    #[arg(long)]
+    pub(crate) no_websocket_over_h2: bool,
     /// Who sends next where responses share a connection: auto, rfc9218, rfc7540, spdy, fifo or round-robin
     /// [default: the policy file's, else auto]
     #[arg(long, value_name = "NAME")]

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, CliError> {
         console::note(&format!("note: {doubt}; figures taken over this link may be off"));
     }
     if let Some(far) = report.far.filter(|far| !far.status.success()) {
-        console::note(&format!("far ended by itself: {}", far.status));
+        console::note(&format!("the far side ended unexpectedly: {}", far.status));
     }
     match report.end {
         // A signal's number over 128, as shells have it.
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, CliError> {
             Err(CliError::interrupted("Ctrl-C came before COMMAND was started"))
         }
         PairEnd::Interrupted => Ok(ExitCode::SUCCESS),
-        PairEnd::TimedOut => Err(CliError::failed("near did not end")),
+        PairEnd::TimedOut => Err(CliError::failed("the near side did not end")),
     }
 }
 
@@ -99,7 +99,7 @@ fn calibrate_for(args: &LinkArgs, link: &LinkSpec) -> Result<(), CliError> {
     calibrate::check_link(&calibration, &args.link, link)?;
     if !calibration.knows_bounds() {
         console::note(
-            "note: others keep the processors busy: whether they hold this link is not known",
+            "note: other programs keep the processors busy: it is not known whether this machine can hold the link",
         );
     }
     Ok(())

@@ -63,7 +63,13 @@ pub(super) fn of_url(
         },
     };
     let count = args.requests.unwrap_or(REQUESTS);
-    Ok(Some(quick.at_service(service, requests, count, &args.contenders)))
+    let mut experiment = quick.at_service(service, requests, count, &args.contenders);
+    if args.tls_max.as_deref() == Some("1.2") {
+        for contender in experiment.contenders.iter_mut().filter(|one| one.tls == Tls::V1_3) {
+            contender.tls = Tls::V1_2;
+        }
+    }
+    Ok(Some(experiment))
 }
 
 /// Asks each service once, as each contender does but without a link: what is wrong with it is told before anything runs.
@@ -191,7 +197,7 @@ fn remedy(contender: &Contender, reason: &str) -> &'static str {
              (https://), or a server in front of it that speaks TLS and h2"
         }
         (Tls::V1_2 | Tls::V1_3, _) => {
-            "check that the port speaks TLS in this version (tls = \"1.2\"), that its certificate holds the name asked for \
+            "check that the port speaks TLS in this version (`tls = \"1.2\"`, --tls-max 1.2), that its certificate holds the name asked for \
              (`name`, --server-name), and who signed it (`ca`, --cacert; `insecure`, -k)"
         }
     }

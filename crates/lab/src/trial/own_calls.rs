@@ -132,6 +132,10 @@ pub(crate) fn fetches(calls: &[Call]) -> Result<Vec<FetchSpec>, CliError> {
         for (name, value) in &own.headers {
             fields.push(name.as_bytes(), value.as_bytes());
         }
+        // Many a small server reads no chunked body; and RFC 9110 §8.6 wants a length of 0, too, where a method means a body.
+        if !body.is_empty() || ["POST", "PUT", "PATCH"].contains(&own.method.as_str()) {
+            fields.push(b"content-length", body.len().to_string().as_bytes());
+        }
         let method = Method::parse(own.method.as_bytes())
             .ok_or_else(|| CliError::misuse(format!("`{}` is no method", own.method)))?;
         specs.push(FetchSpec { method, fields, body, status: own.expected(), ..spec });

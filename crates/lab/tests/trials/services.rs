@@ -250,7 +250,7 @@ fn every_transport_of_calls_carries_bodies_to_a_service_and_back() {
 }
 
 /// nginx with TLS for shop.test, and the authority in `ca.pem`.
-fn nginx_service(bench: &Bench) -> Option<(Running, u16)> {
+fn nginx_service(bench: &Bench, versions: &str) -> Option<(Running, u16)> {
     let nginx = program("nginx")?;
     let authority = secure::Authority::new(secure::AuthoritySpec::default()).unwrap();
     let identity = authority.issue(&["shop.test"]).unwrap();
@@ -265,7 +265,7 @@ fn nginx_service(bench: &Bench) -> Option<(Running, u16)> {
         events {{}}
         http {{ access_log {folder}/access; client_body_temp_path {folder}/a; proxy_temp_path {folder}/b;
           fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
-          ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;
+          ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem; ssl_protocols {versions};
           server {{ listen 127.0.0.1:{port} ssl http2; server_name shop.test;
             location /api/items {{ return 200 '[1, 2, 3]'; }} location / {{ return 404; }} }} }}"
         ),
@@ -280,7 +280,7 @@ fn one_command_races_h1_against_h2_at_a_url_of_this_machine() {
         return;
     }
     let bench = Bench::new();
-    let Some((service, port)) = nginx_service(&bench) else { return };
+    let Some((service, port)) = nginx_service(&bench, "TLSv1.2 TLSv1.3") else { return };
     let url = format!("https://127.0.0.1:{port}/api/items");
     let link = "rtt=10ms,down=20mbit,up=20mbit";
     let more = [

@@ -1,5 +1,6 @@
-//! Gates: what must hold of a metric's change for a comparison to pass, `load_ms<1.05` say. The one rule: a gate
-//! is broken only where the whole interval lies beyond it; what noise could explain, and a tie, break none.
+//! Gates: limits on a metric's change that a comparison must keep, such as `load_ms<1.05`. The one rule: a gate is
+//! broken only where the whole interval lies beyond its limit. A change that noise could explain, and a tie, break
+//! none.
 
 use super::{CellChange, Change};
 use crate::comparison::Ratio;
@@ -24,7 +25,7 @@ enum Bound {
     Above,
 }
 
-/// Why a gate could not be read.
+/// Why a gate cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateError(String);
 
@@ -74,7 +75,7 @@ impl fmt::Display for Gate {
     }
 }
 
-/// What a gate says of a cell.
+/// A gate's result for a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GateResult {
     /// The gate as it was given.
@@ -82,7 +83,7 @@ pub struct GateResult {
     /// Which cell.
     #[serde(flatten)]
     pub cell: CellId,
-    /// What it says.
+    /// The result.
     pub outcome: GateOutcome,
     /// The ratio that it judged.
     pub ratio: Option<Ratio>,
@@ -90,17 +91,17 @@ pub struct GateResult {
     pub ci95: Option<[Ratio; 2]>,
 }
 
-/// What a gate says.
+/// The result of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateOutcome {
-    /// The whole interval is on the right side, or the change is a tie.
+    /// The whole interval is on the allowed side, or the change is a tie.
     Holds,
-    /// The interval lies across the limit: noise could explain it.
+    /// The interval contains the limit: noise could explain the change.
     WithinNoise,
     /// The whole interval is beyond the limit.
     Broken,
-    /// A run has no figure for it.
+    /// One of the runs has no figure for it.
     NotMeasured,
 }
 
@@ -117,7 +118,7 @@ impl GateOutcome {
 }
 
 impl Gate {
-    /// What it says of every cell that has its metric.
+    /// The result for every cell that has the gate's metric.
     pub(super) fn judge(&self, changes: &[CellChange], margin: f64) -> Vec<GateResult> {
         let own = changes.iter().filter(|change| change.metric == self.metric);
         own.map(|change| GateResult {
@@ -147,8 +148,8 @@ impl Gate {
         }
     }
 
-    /// A tie breaks no gate that lets some change pass. A tie is no wider here than what the gate allows, and a gate
-    /// that asks for an improvement has none: there "no change" is what it is to find.
+    /// Whether the change counts as none. The range of a tie is no wider than the change that the gate allows. A gate
+    /// that asks for an improvement has no ties: it exists to detect that nothing improved.
     fn is_tie(&self, [low, high]: [f64; 2], margin: f64) -> bool {
         let allowed = match self.side {
             Bound::Below => self.limit - 1.0,

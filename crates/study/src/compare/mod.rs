@@ -1,7 +1,7 @@
-//! Two runs against each other, cell by cell: what changed, by how much, and whether a gate is broken.
+//! Compares two runs cell by cell: what changed, by how much, and whether a gate is broken.
 //!
-//! Two runs met the machine in different moods, so their trials are two samples without blocks, even where they
-//! had the same seeds: the shift of the logarithms is Hodges and Lehmann's, its interval the exact one of the
+//! Two runs met the machine in different states. So their trials are two independent samples without blocks, even with
+//! the same seeds. The shift of the logarithms is Hodges and Lehmann's; its interval is the exact one of the
 //! Mann-Whitney statistic. All intervals of a comparison hold together, by Bonferroni's inequality.
 
 mod gate;
@@ -24,12 +24,12 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The schema that [`RunComparison`] follows.
 pub const COMPARISON_SCHEMA: &str = "wirelap.comparison/1";
 
-/// A run as it was read from its folder.
+/// A run as read from its folder.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// What it is called.
+    /// Its name.
     pub name: &'a str,
-    /// What it was.
+    /// Its header.
     pub header: &'a RunHeader,
     /// Its rows.
     pub rows: &'a [TrialRecord],
@@ -41,21 +41,21 @@ pub struct Run<'a> {
 pub struct RunComparison {
     /// [`COMPARISON_SCHEMA`].
     pub schema: String,
-    /// The earlier run, which the other is set against.
+    /// The earlier run: the reference.
     pub a: String,
     /// The later run.
     pub b: String,
     /// A ratio from 1/(1 + margin) to 1 + margin counts as no change.
     pub margin: f64,
-    /// The level at which all intervals hold together.
+    /// The probability that all intervals hold together.
     pub confidence: f64,
-    /// What differs between the runs besides their figures, a sentence each.
+    /// What else differs between the runs, a sentence each.
     pub differences: Vec<String>,
     /// Every cell and metric that both runs have, in the order of the later run.
     pub changes: Vec<CellChange>,
     /// Cells that only one run has.
     pub unmatched: Vec<Unmatched>,
-    /// What the gates say, in their order.
+    /// The gates' results, in the order given.
     pub gates: Vec<GateResult>,
 }
 
@@ -72,7 +72,7 @@ pub struct CellChange {
     /// Which cell.
     #[serde(flatten)]
     pub cell: CellId,
-    /// What is compared.
+    /// The metric.
     pub metric: String,
     /// The earlier run's trials.
     pub a: Side,
@@ -80,24 +80,24 @@ pub struct CellChange {
     pub b: Side,
     /// Later over earlier; None where a run has no figure.
     pub ratio: Option<Ratio>,
-    /// The ratio's interval, simultaneous with all others.
+    /// The ratio's interval. All intervals of the comparison hold together.
     pub ci95: Option<[Ratio; 2]>,
-    /// What follows.
+    /// The verdict.
     pub change: Change,
 }
 
 /// A cell's trials in one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
-    /// Trials with a figure, and failed ones, which rank as the largest.
+    /// Trials with a figure and failed trials, which rank as the largest.
     pub n: u32,
-    /// Failed ones among them.
+    /// How many of them failed.
     pub failed: u32,
     /// The median figure of the measured ones; None where there are none.
     pub median: Option<f64>,
 }
 
-/// What follows from a ratio's interval.
+/// The verdict on a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
@@ -107,7 +107,7 @@ pub enum Change {
     Lower,
     /// The interval lies above 1.
     Higher,
-    /// Neither can be said.
+    /// The interval allows more than one verdict.
     Undecided,
     /// A run has no figure.
     NotMeasured,
@@ -136,18 +136,18 @@ pub struct Unmatched {
     pub only_in: String,
 }
 
-/// What is to be compared besides the metric that decides over each workload.
+/// What to compare besides each workload's deciding metric.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Wanted {
-    /// What must hold.
+    /// The gates.
     pub gates: Vec<Gate>,
     /// Further metrics.
     pub metrics: Vec<String>,
-    /// What counts as no change; None takes the later run's.
+    /// The margin within which a change counts as none; None takes the later run's.
     pub margin: Option<f64>,
 }
 
-/// Compares `b`, the later run, with `a`.
+/// Compares `b`, the later run, with `a`, the earlier one.
 pub fn compare(a: Run<'_>, b: Run<'_>, wanted: &Wanted) -> RunComparison {
     let (cells_a, cells_b) = (cells(a.rows), cells(b.rows));
     let margin = wanted.margin.unwrap_or(b.header.experiment.margin);
@@ -199,8 +199,8 @@ impl Trials<'_> {
         self.rows.iter().any(|row| row.metrics.contains_key(metric))
     }
 
-    /// The logarithms of the figures, a failed trial's infinite; zero has none, and an interval that spans it
-    /// is everything.
+    /// The logarithms of the figures. A failed trial's is infinite. The logarithm of zero is undefined; an interval
+    /// that contains one is unbounded.
     fn logs(&self, metric: &str) -> Vec<f64> {
         let log = |row: &&TrialRecord| match row.outcome {
             Outcome::Measured => row.metrics.get(metric).map(|value| value.max(0.0).ln()),
@@ -233,7 +233,7 @@ fn cells(rows: &[TrialRecord]) -> BTreeMap<CellId, Trials<'_>> {
     cells
 }
 
-/// Every cell of an experiment, as a reader expects them.
+/// All cells of an experiment, in the order of its tables.
 fn order(header: &RunHeader) -> Vec<CellId> {
     let experiment = &header.experiment;
     let mut ids = Vec::new();
@@ -255,7 +255,8 @@ struct Judge {
     margin: f64,
     /// The error of an interval.
     error: f64,
-    /// The rank that gives samples of two sizes their interval: equal sizes are the rule, and it takes long to compute.
+    /// The rank of the interval, by the sizes of the two samples. It takes long to compute, and most cells have equal
+    /// sizes.
     ranks: BTreeMap<(usize, usize), usize>,
 }
 

@@ -13,6 +13,15 @@ pub const MOST_DESCRIPTORS: usize = 253;
 /// Bytes of one message, at most: what a socket's buffer takes at once.
 const MOST_BYTES: usize = 64 * 1024;
 
+/// What was handed over.
+#[derive(Debug)]
+pub struct Message {
+    /// What the descriptors are, in the sender's words.
+    pub bytes: Vec<u8>,
+    /// Copies of the sender's, in its order.
+    pub descriptors: Vec<OwnedFd>,
+}
+
 /// The two ends of a connection between processes; no program inherits them.
 pub fn pair() -> Result<(OwnedFd, OwnedFd), Os> {
     let pair = std::os::unix::net::UnixStream::pair();
@@ -60,7 +69,7 @@ pub fn send(
 }
 
 /// Waits for one message, and gives its bytes and descriptors; None where the other end is closed before.
-pub fn receive(socket: BorrowedFd<'_>) -> Result<Option<(Vec<u8>, Vec<OwnedFd>)>, Os> {
+pub fn receive(socket: BorrowedFd<'_>) -> Result<Option<Message>, Os> {
     let mut bytes = vec![0_u8; MOST_BYTES];
     let mut control = ControlBuffer::new();
     let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
@@ -87,7 +96,7 @@ pub fn receive(socket: BorrowedFd<'_>) -> Result<Option<(Vec<u8>, Vec<OwnedFd>)>
         return Err(Os::last("receive sockets from another process"));
     }
     bytes.truncate(count as usize);
-    Ok((count > 0).then_some((bytes, descriptors)))
+    Ok((count > 0).then_some(Message { bytes, descriptors }))
 }
 
 /// Space for one control message with all descriptors, aligned as its header has to be (cmsg(3)).
@@ -126,7 +135,7 @@ mod tests {
         let writers: Vec<_> = pipes.iter().map(|(_, writer)| writer.as_fd()).collect();
         send(here.as_fd(), b"what they are", &writers).unwrap();
         send(here.as_fd(), b"none", &[]).unwrap();
-        let (bytes, received) = receive(there.as_fd()).unwrap().unwrap();
+        let Message { bytes, descriptors: received } = receive(there.as_fd()).unwrap().unwrap();
         assert_eq!((&bytes[..], received.len()), (&b"what they are"[..], MOST_DESCRIPTORS));
         for (index, fd) in received.into_iter().enumerate().rev() {
             File::from(fd).write_all(&[index as u8]).unwrap();
@@ -134,7 +143,7 @@ mod tests {
             (&pipes[index].0).read_exact(&mut byte).unwrap();
             assert_eq!(byte, [index as u8]);
         }
-        let (bytes, received) = receive(there.as_fd()).unwrap().unwrap();
+        let Message { bytes, descriptors: received } = receive(there.as_fd()).unwrap().unwrap();
         assert_eq!((&bytes[..], received.len()), (&b"none"[..], 0));
         drop(here);
         assert!(receive(there.as_fd()).unwrap().is_none());

@@ -54,7 +54,7 @@ pub use csv::csv;
 pub use har::har;
 pub use html::{comparison_html, html};
 pub use json::{json, load_json};
-pub use load::{load, load_csv};
+pub use load::{load, load_csv, load_probe};
 pub use terminal::{Colour, Style, terminal};
 
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@ mod serve;
 
 pub(crate) use get::GetArgs;
 pub(crate) use link::{Expose, FarPort, Forward, Host, LinkArgs, Service};
-pub(crate) use load::{LoadArgs, TargetUrl, parse_target};
+pub(crate) use load::{Inconclusive, LoadArgs, TargetUrl, parse_target};
 use serve::PatienceArgs;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};

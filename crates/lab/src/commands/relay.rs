@@ -17,15 +17,15 @@ const FLUSH: Duration = Duration::from_secs(600);
 
 /// Relays until it is told to stop.
 pub(crate) fn run() -> Result<ExitCode, CliError> {
-    let Some((text, listeners)) = handover::receive(std::io::stdin().as_fd())? else {
+    let Some(message) = handover::receive(std::io::stdin().as_fd())? else {
         return Ok(ExitCode::FAILURE);
     };
-    let job: RelayJob = serde_json::from_slice(&text).map_err(CliError::failed)?;
+    let job: RelayJob = serde_json::from_slice(&message.bytes).map_err(CliError::failed)?;
     os::process::raise_descriptors();
     let stop = Stop::new()?;
     let settings = ReactorSettings { flush: FLUSH, ..ReactorSettings::default() };
     let mut reactor = Reactor::new(settings, stop.clone())?;
-    for listener in listeners {
+    for listener in message.descriptors {
         reactor.listen(Listener::from_fd(listener)?)?;
     }
     std::thread::spawn(move || {

@@ -7,7 +7,7 @@
 
 use endpoint::{Accepted, Action, EndPoint, Nagle, SendBuf, SocketError, SocketId, SocketSettings};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use unit::Instant;
 
@@ -27,8 +27,8 @@ pub(crate) type OnUnreachable = Box<dyn FnMut(&Route, SocketError)>;
 pub(crate) struct Relay {
     /// By the number of their listener.
     routes: Vec<Route>,
-    /// Whether the last connection to the route's service failed.
-    unreachable: Vec<bool>,
+    /// Services to which the last connection failed. Several routes may lead to one.
+    unreachable: BTreeSet<String>,
     on_unreachable: OnUnreachable,
     /// By socket; None where an id is free.
     sides: Vec<Option<Side>>,
@@ -83,10 +83,9 @@ pub(crate) fn socket_settings() -> SocketSettings {
 impl Relay {
     /// Relays what the driver's listener k takes to `routes[k]`.
     pub(crate) fn new(routes: Vec<Route>, on_unreachable: OnUnreachable) -> Self {
-        let unreachable = vec![false; routes.len()];
         Self {
             routes,
-            unreachable,
+            unreachable: BTreeSet::new(),
             on_unreachable,
             sides: Vec::new(),
             free: Vec::new(),
@@ -183,7 +182,7 @@ impl EndPoint for Relay {
             self.actions.push_back(Action::Transmit(socket));
         }
         if let Phase::Connecting { route, .. } = before {
-            self.unreachable[route] = false;
+            self.unreachable.remove(&self.routes[route].service);
         }
         self.pass_on_end(socket);
     }
@@ -222,8 +221,9 @@ impl EndPoint for Relay {
             if self.connect(socket, route, address + 1) {
                 return;
             }
-            if !std::mem::replace(&mut self.unreachable[route], true) {
-                (self.on_unreachable)(&self.routes[route], error);
+            let route = &self.routes[route];
+            if self.unreachable.insert(route.service.clone()) {
+                (self.on_unreachable)(route, error);
             }
         }
         self.break_off(socket, other);

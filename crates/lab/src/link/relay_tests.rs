@@ -59,6 +59,7 @@ fn bytes_that_come_before_the_service_is_reached_wait_for_it() {
     let mut driver = Driver::new(&["127.0.0.1:80"]);
     let (client, service, address) = driver.accept();
     driver.relay.handle_bytes(NOW, client, b"hello");
+    assert_eq!(driver.actions(), []);
     driver.relay.handle_eof(NOW, client);
     assert_eq!(driver.actions(), []);
     driver.relay.handle_connected(NOW, service, address);

@@ -48,6 +48,11 @@ impl Table {
         self.hosts.get(host)?.get(path)
     }
 
+    /// Has `host` answer `path` (with its query) so, in place of what it answered before.
+    pub fn insert(&mut self, host: &str, path: &str, answer: Answer) {
+        self.hosts.entry(host.to_owned()).or_default().insert(path.to_owned(), answer);
+    }
+
     /// The host names, sorted.
     pub fn hosts(&self) -> impl Iterator<Item = &str> {
         self.hosts.keys().map(String::as_str)

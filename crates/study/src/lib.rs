@@ -35,6 +35,7 @@ pub mod plan;
 pub mod published;
 pub mod reconcile;
 pub mod record;
+pub mod requests;
 pub mod result;
 #[cfg(test)]
 mod schema_file;

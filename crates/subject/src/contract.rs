@@ -1,4 +1,4 @@
-//! The subject contract, version 1: a JSON job in, JSON lines out. `docs/subjects.md` describes it for authors of
+//! The subject contract, versions 1 and 2: a JSON job in, JSON lines out. `docs/subjects.md` describes it for authors of
 //! subjects. This module has the same as types. Nothing here starts a program.
 
 mod job;
@@ -11,8 +11,12 @@ pub use job::{Fetch, Job, Negotiation, Pattern, Tls, Transport, Workload};
 pub use line::{DoneLine, FetchLine, OutputLine, ReadyLine, UnsupportedLine};
 pub use transcript::{ContractViolation, Timed, Transcript, TranscriptReader};
 
-/// The version of the contract that this wirelap speaks.
+/// The version of a job whose fetches are plain GETs.
 pub const CONTRACT: u32 = 1;
+
+/// The version of a job in which a fetch has a method, header fields or a body. A subject that knows only version 1 would
+/// make a GET of it.
+pub const CONTRACT_WITH_REQUESTS: u32 = 2;
 
 /// The exit code of a subject that cannot do its job (the same as quic-interop-runner's).
 pub const UNSUPPORTED: i32 = 127;

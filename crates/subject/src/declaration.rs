@@ -1,7 +1,7 @@
 //! Declarations of client subjects: how each is started, and what it supports. They are TOML files. Some are built in;
 //! a user can add one without a rebuild. Nothing here starts a program.
 
-use crate::contract::{Transport, Workload};
+use crate::contract::{CONTRACT, CONTRACT_WITH_REQUESTS, Transport, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -28,8 +28,12 @@ pub struct ClientDeclaration {
     /// The workloads that it supports (default: download and calls).
     #[serde(default = "usual_workloads")]
     pub workloads: Vec<Workload>,
-    /// A command that prints its version. It runs after the measurement, if the subject did not report a version
-    /// itself.
+    /// The version of the contract that it knows (default 1). With 2, its fetches may have methods, header fields and
+    /// bodies.
+    #[serde(default = "first_contract", skip_serializing_if = "is_first_contract")]
+    #[schemars(range(min = 1, max = 2))]
+    pub contract: u32,
+    /// A command that prints its version. It runs after the measurement, if the subject did not report a version itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub version: Vec<String>,
     /// Further programs that it starts itself. They must exist before it is started.
@@ -177,6 +181,20 @@ impl ClientDeclaration {
         Err(Lacking { reason, remedy: "take the contender out, or give it another client".into() })
     }
 
+    /// Whether it understands a job of this version. The error says why not.
+    pub fn knows(&self, contract: u32) -> Result<(), Lacking> {
+        if self.contract >= contract {
+            return Ok(());
+        }
+        let (name, known) = (&self.name, self.contract);
+        Err(Lacking {
+            reason: format!(
+                "{name} makes plain GETs (contract {known}); methods, header fields and bodies are contract {contract}"
+            ),
+            remedy: "give the contender another client, such as curl, or wirelap's own".into(),
+        })
+    }
+
     /// Its program and arguments on this machine. A missing file is an error before anything is started.
     pub fn command_line(&self, places: &Places) -> Result<Vec<String>, Lacking> {
         let words: Vec<String> =
@@ -232,6 +250,9 @@ impl ClientDeclaration {
         if self.command.first().is_none_or(String::is_empty) {
             return Some("`command` needs a program");
         }
+        if !(CONTRACT..=CONTRACT_WITH_REQUESTS).contains(&self.contract) {
+            return Some("`contract` is 1 or 2");
+        }
         self.transports.is_empty().then_some("`transports` needs at least one entry")
     }
 }
@@ -253,6 +274,14 @@ fn find(program: &str, folders: &[PathBuf]) -> Option<String> {
     }
     let path = folders.iter().map(|folder| folder.join(program)).find(|path| path.is_file())?;
     Some(path.to_string_lossy().into_owned())
+}
+
+fn first_contract() -> u32 {
+    CONTRACT
+}
+
+fn is_first_contract(contract: &u32) -> bool {
+    *contract == CONTRACT
 }
 
 fn usual_workloads() -> Vec<Workload> {

@@ -226,7 +226,7 @@ impl<R: Role> Connection<R> {
     }
 
     /// Ends the connection. What arrives is ignored, and the connection is closed once all bytes are sent that it owes
-    /// the peer. A machine that has last words (GOAWAY) is to be told by `shutdown` first.
+    /// the peer. Call `shutdown` first on a machine that ends with a message (GOAWAY).
     pub fn close(&mut self) {
         self.close_output();
         if self.end != End::Failed {

@@ -93,6 +93,7 @@ pub(crate) struct SubjectArgs {
   wirelap race quick
   wirelap race quick --links 3g,'rtt=60ms,down=10mbit,up=2mbit,loss=0.5%' --trials 20
   wirelap race published --fast         what others measured, again: their findings, confirmed or not
+  wirelap race http://127.0.0.1:3000/api/items --contenders h1,h2 --links 4g    an API that runs here
   wirelap race my.har                   a page load that any browser's developer tools saved as HAR
   wirelap race experiment.toml --out results --seed 7
   wirelap race aa                       how often is a difference found where there is none, here and now?
@@ -103,8 +104,9 @@ pub(crate) struct SubjectArgs {
 Writes result.json, report.html and rows.sqlite to the output folder.
 What a link can be given: wirelap link --help.")]
 pub(crate) struct RaceArgs {
-    /// Built-in experiments (see `wirelap list`), experiment files (.toml) or page loads (.har)
-    #[arg(value_name = "NAME|FILE", required_unless_present_any = ["resume", "again"], value_hint = ValueHint::FilePath)]
+    /// Built-in experiments (see `wirelap list`), experiment files (.toml), page loads (.har), or URLs of a service that runs
+    /// on this machine
+    #[arg(value_name = "NAME|FILE|URL", required_unless_present_any = ["resume", "again"], value_hint = ValueHint::FilePath)]
     pub(crate) experiments: Vec<String>,
     /// Folder for the results, made new [default: wirelap-NAME-N]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -127,6 +129,25 @@ pub(crate) struct RaceArgs {
     /// Folder of further subjects, NAME.toml each, beside the built-in ones and those in `subjects/` beside the experiment (repeatable)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) subjects: Vec<PathBuf>,
+    /// With a URL: requests of several kinds, with methods, headers, bodies, weights and expected statuses: a TOML file in
+    /// the format of `load --requests-from` (docs/load.md)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) requests_from: Option<PathBuf>,
+    /// With a URL: requests of a trial [default: 20]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) requests: Option<u32>,
+    /// With a URL: what the service is called, in Host and in its certificate [default: the URL's host and port]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server_name: Option<String>,
+    /// With a URL: the authorities believed, in PEM [default: the system's, or SSL_CERT_FILE's]
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure", value_hint = ValueHint::FilePath)]
+    pub(crate) cacert: Option<PathBuf>,
+    /// With a URL: the TLS version of its contenders, 1.2 or 1.3, exactly [default: 1.3]
+    #[arg(long, value_name = "VERSION", value_parser = ["1.2", "1.3"])]
+    pub(crate) tls_max: Option<String>,
+    /// With a URL: believe any certificate
+    #[arg(short = 'k', long)]
+    pub(crate) insecure: bool,
     /// What counts as a tie, as a percentage or a fraction [default: the experiment's, else 5%]
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, allow_negative_numbers = true)]
     pub(crate) margin: Option<f64>,
@@ -144,10 +165,10 @@ pub(crate) struct RaceArgs {
     #[arg(long)]
     pub(crate) no_wait: bool,
     /// Go on with the interrupted run in this folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential", "subjects"], value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential", "subjects", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
     pub(crate) resume: Option<PathBuf>,
     /// Run the experiment of this folder once more, into a new one: same settings, seeds and files
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "resume", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential"], value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "resume", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
     pub(crate) again: Option<PathBuf>,
     /// Run every trial alone, even those that need little CPU
     #[arg(long)]
@@ -168,6 +189,21 @@ pub(crate) struct RaceArgs {
     /// Say what each trial does
     #[arg(short, long)]
     pub(crate) verbose: bool,
+}
+
+impl RaceArgs {
+    /// A flag that counts for URLs alone, where one is given.
+    pub(crate) fn flag_of_url(&self) -> Option<&'static str> {
+        let flags = [
+            ("--requests-from", self.requests_from.is_some()),
+            ("--requests", self.requests.is_some()),
+            ("--server-name", self.server_name.is_some()),
+            ("--cacert", self.cacert.is_some()),
+            ("--tls-max", self.tls_max.is_some()),
+            ("--insecure", self.insecure),
+        ];
+        flags.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
+    }
 }
 
 /// Serve a folder, and synthetic pages, over HTTP/1.1 and HTTP/2, clear and TLS.

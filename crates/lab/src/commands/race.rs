@@ -19,6 +19,7 @@ use crate::race::report::{OutputFormat, report_results};
 use crate::race::run_folder::RunFolder;
 use crate::race::runner::{RunContext, RunOutputs, Runner};
 use crate::race::schedule::{Concurrency, Schedule};
+use crate::race::service;
 use crate::race::store::Store;
 use os::signal::Interrupts;
 use std::fmt::Write as _;
@@ -60,6 +61,7 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
         crate::console::print(&plans)?;
         return Ok(ExitCode::SUCCESS);
     }
+    chosen.iter().try_for_each(service::check)?;
     if let Some(key) = &args.capture {
         // Before a folder is made, too.
         chosen.iter().try_for_each(|one| check_key(&one.experiment, &planned(one)?.trials, key))?;
@@ -272,7 +274,8 @@ fn describe(chosen: &Selected, args: &RaceArgs) -> Result<String, CliError> {
         );
     }
     text.push('\n');
-    for sentence in har::assumptions(experiment, |name| place(chosen, name)) {
+    let recorded = har::assumptions(experiment, |name| place(chosen, name));
+    for sentence in service::assumptions(experiment).into_iter().chain(recorded) {
         let _ = writeln!(text, "{sentence}");
     }
     for carried in carried(experiment) {

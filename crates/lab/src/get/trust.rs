@@ -38,13 +38,18 @@ pub(crate) fn client_tls(
     let options = ClientTlsOptions {
         trust: if trusted.insecure { Trust::Anyone } else { Trust::Roots },
         roots: trusted.cacert.map(read).transpose()?.into_iter().collect(),
-        roots_later: Some(RootsLater::new(system)),
+        roots_later: Some(system_authorities()),
         alpn,
         resumption,
         key_log: key_log::open(environment::ssl_key_log_file().as_deref())?,
         ..ClientTlsOptions::default()
     };
     ClientTls::new(options).map_err(CliError::misuse)
+}
+
+/// The system's authorities, to be read when they are needed.
+pub(crate) fn system_authorities() -> RootsLater {
+    RootsLater::new(system)
 }
 
 /// The system's authorities. The error says what is missing and how to fix it.

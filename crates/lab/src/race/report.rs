@@ -6,6 +6,7 @@ use crate::inputs::links;
 use crate::race::planned;
 use crate::race::run_folder::RunFolder;
 use crate::race::schedule::Concurrency;
+use crate::race::service;
 use crate::race::store::Rows;
 use report::{Colour, LinkText, Report, Style};
 use std::collections::BTreeMap;
@@ -50,7 +51,8 @@ pub(crate) fn report_results(
     let result = study::analyse(header, &rows.records);
     let name = folder.path().display().to_string();
     let links = link_texts(folder, header);
-    let assumptions = har::assumptions(&header.experiment, |file| folder.inputs().join(file));
+    let mut assumptions = service::assumptions(&header.experiment);
+    assumptions.extend(har::assumptions(&header.experiment, |file| folder.inputs().join(file)));
     let next = next_command(header);
     let full_run = full_run(&header.experiment);
     let report = Report {

@@ -372,7 +372,7 @@ fn await_idle_cores() {
 }
 
 /// Whether others kept a trial's link from its core.
-fn is_spoilt(outcome: &str, reason: Option<&str>) -> bool {
+pub(crate) fn is_spoilt(outcome: &str, reason: Option<&str>) -> bool {
     outcome == "invalid" && reason.is_some_and(|why| why.starts_with("the machine was busy"))
 }
 

@@ -1,7 +1,8 @@
 //! Contenders that every experiment can use by name, whether its file declares them or not: one for each transport, as
 //! browsers spoke it, over TLS 1.3 or without TLS.
 
-use super::contender::{Contender, ORIGIN, Settings, Tls, Transport};
+use super::contender::{Contender, Settings, Tls, Transport};
+use super::service::Server;
 
 /// A contender that is part of wirelap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl KnownContender {
     pub fn contender(&self) -> Contender {
         let settings = Settings::usual(self.transport);
         let Self { name, transport, tls } = *self;
-        let server = ORIGIN.to_owned();
+        let server = Server::default();
         Contender { name: name.to_owned(), transport, tls, client: None, server, settings }
     }
 }

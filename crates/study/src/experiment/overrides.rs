@@ -3,7 +3,7 @@
 use super::error::help;
 use super::{
     CallsWorkload, Contender, DownloadWorkload, EchoPattern, EchoWorkload, Experiment, Fast,
-    KNOWN_CONTENDERS, KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Stopping,
+    KNOWN_CONTENDERS, KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Server, Stopping,
     Workload, WorkloadKind,
 };
 use crate::family::{FamilySizes, blocks_for_all};
@@ -167,11 +167,11 @@ impl Experiment {
         }
         for workload in &mut self.workloads {
             // Calls that overlap take no longer for being many.
-            if let WorkloadKind::Calls(calls) = workload.kind
+            if let WorkloadKind::Calls(calls) = &workload.kind
                 && calls.pattern == Pattern::Serial
             {
                 let count = calls.count.min(FAST_CALLS);
-                *workload = Workload::calls(CallsWorkload { count, ..calls });
+                *workload = Workload::calls(CallsWorkload { count, ..calls.clone() });
             }
             if let WorkloadKind::Download(download) = workload.kind {
                 let count = download.count.min(FAST_CALLS);
@@ -195,7 +195,7 @@ impl Experiment {
     fn choose_contenders(&mut self, names: &[String]) -> Result<(), OverrideError> {
         let mut chosen: Vec<Contender> = Vec::new();
         for name in names {
-            let known = || KnownContender::find(name).map(KnownContender::contender);
+            let known = || KnownContender::find(name).map(|known| self.served(known.contender()));
             let contender = self.contender(name).cloned().or_else(known);
             let contender = contender.ok_or_else(|| self.unknown(name))?;
             if !chosen.contains(&contender) {
@@ -206,6 +206,15 @@ impl Experiment {
             self.contenders = chosen;
         }
         Ok(())
+    }
+
+    /// A contender that the file does not have, with the file's own server.
+    fn served(&self, contender: Contender) -> Contender {
+        match &self.server {
+            Some(Server::Running(service)) => contender.at(service),
+            Some(server) => Contender { server: server.clone(), ..contender },
+            None => contender,
+        }
     }
 
     /// A link that the experiment does not name runs as often as its most frequent one.

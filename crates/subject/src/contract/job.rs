@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,8 +13,8 @@ use trace::Protocol;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "wirelap subject job")]
 pub struct Job {
-    /// The version of the contract, 1. A job may have more fields than these; a subject ignores fields that it does not
-    /// know.
+    /// The version of the contract: 2 if a fetch is more than a plain GET, otherwise 1. A job may have more fields than
+    /// these; a subject ignores fields that it does not know.
     pub contract: u32,
     /// What the fetches are for.
     pub workload: Workload,
@@ -123,7 +124,7 @@ pub enum Pattern {
     },
 }
 
-/// One fetch: a GET.
+/// One fetch: a GET, unless it says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fetch {
     /// Its number, by which the lines name it.
@@ -132,6 +133,27 @@ pub struct Fetch {
     pub url: String,
     /// The name of the file within `output` for the body; null: the body is read and dropped.
     pub file: Option<String>,
+    /// Contract 2: the method; absent: GET.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// Contract 2: header fields of its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Contract 2: the file that holds the request's body; absent: it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_file: Option<PathBuf>,
+}
+
+impl Fetch {
+    /// A GET of `url`, whose body goes to `file`.
+    pub fn get(id: u32, url: String, file: Option<String>) -> Self {
+        Self { id, url, file, method: None, headers: BTreeMap::new(), body_file: None }
+    }
+
+    /// Whether it says no more than a GET does.
+    pub fn is_plain_get(&self) -> bool {
+        self.method.is_none() && self.headers.is_empty() && self.body_file.is_none()
+    }
 }
 
 impl Job {

@@ -2,7 +2,9 @@
 
 use super::drive::{Parsed, Stream, ToolRun, silent};
 use super::{Emit, ToolError, target, tls_name};
-use crate::contract::{FetchLine, Job, OutputLine, Pattern, Tls, Transport, UnsupportedLine};
+use crate::contract::{
+    Fetch, FetchLine, Job, OutputLine, Pattern, Tls, Transport, UnsupportedLine,
+};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -136,11 +138,49 @@ fn options(job: &Job) -> Result<String, ToolError> {
             ));
         }
     }
-    for fetch in &job.fetches {
+    // A request's own options hold for all URLs up to `next`, which takes back whatever was set before.
+    let is_plain = job.fetches.iter().all(Fetch::is_plain_get);
+    let shared = text.clone();
+    for (place, fetch) in job.fetches.iter().enumerate() {
+        if place > 0 && !is_plain {
+            let _ = write!(text, "next\n{shared}");
+        }
         let file = target(job, fetch.file.as_deref());
-        let _ = writeln!(text, "url = \"{}\"\noutput = \"{file}\"", fetch.url);
+        let _ = writeln!(text, "url = \"{}\"\noutput = \"{file}\"", escaped(&fetch.url));
+        text.push_str(&request_options(fetch));
     }
     Ok(text)
+}
+
+/// What a request says beside its URL.
+fn request_options(fetch: &Fetch) -> String {
+    let mut text = String::new();
+    for (name, value) in &fetch.headers {
+        // curl takes a name with a semicolon for a field without a value.
+        let field = if value.is_empty() { format!("{name};") } else { format!("{name}: {value}") };
+        let _ = writeln!(text, "header = \"{}\"", escaped(&field));
+    }
+    if let Some(file) = &fetch.body_file {
+        let _ = writeln!(text, "data-binary = \"@{}\"", escaped(&file.to_string_lossy()));
+        if !fetch.headers.keys().any(|name| name.eq_ignore_ascii_case("content-type")) {
+            // It would say that this is a form.
+            text.push_str("header = \"Content-Type:\"\n");
+        }
+    }
+    match fetch.method.as_deref() {
+        None => {}
+        // A response to HEAD has no body, whatever its length says.
+        Some("HEAD") => text.push_str("head\n"),
+        Some(method) => {
+            let _ = writeln!(text, "request = \"{}\"", escaped(method));
+        }
+    }
+    text
+}
+
+/// As it stands between quotes in a file of options.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n").replace('\t', "\\t")
 }
 
 /// What `%{json}` holds; times are seconds since the transfer began.
@@ -205,6 +245,24 @@ fn protocol(version: &str) -> Option<Protocol> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_request_says_becomes_options_that_curl_reads_back() {
+        let mut fetch = Fetch::get(0, "http://far/orders".to_owned(), None);
+        assert_eq!(request_options(&fetch), "");
+        fetch.method = Some("PUT".to_owned());
+        fetch.headers = [("X-Say", "a \"b\" \\"), ("X-Empty", "")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into();
+        fetch.body_file = Some("/tmp/order.json".into());
+        assert_eq!(
+            request_options(&fetch),
+            "header = \"X-Empty;\"\nheader = \"X-Say: a \\\"b\\\" \\\\\"\n\
+             data-binary = \"@/tmp/order.json\"\nheader = \"Content-Type:\"\nrequest = \"PUT\"\n"
+        );
+        fetch.headers.insert("content-type".to_owned(), "text/plain".to_owned());
+        assert!(!request_options(&fetch).contains("Content-Type:"));
+    }
 
     #[test]
     fn a_curl_without_http3_is_told_by_its_own_name_with_the_remedy() {

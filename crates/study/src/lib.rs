@@ -26,6 +26,7 @@ pub mod compare;
 pub mod comparison;
 pub mod experiment;
 pub mod family;
+pub mod gate;
 pub mod load;
 pub mod metric;
 mod nearest;
@@ -40,5 +41,5 @@ mod schema_file;
 pub mod stats;
 pub mod verdict;
 
-pub use analyse::{analyse, deciding_metric, is_settled, planned_looks};
+pub use analyse::{analyse, check_gates, deciding_metric, is_settled, planned_looks};
 pub use nearest::nearest;

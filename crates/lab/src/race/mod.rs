@@ -12,3 +12,4 @@ pub(crate) mod run_folder;
 pub(crate) mod runner;
 pub(crate) mod schedule;
 pub(crate) mod store;
+pub(crate) mod until_decided;

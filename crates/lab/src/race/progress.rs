@@ -75,6 +75,19 @@ impl Progress {
         }
     }
 
+    /// The time is up: these trials do not run.
+    pub(crate) fn time_is_up(&mut self, plan: &[TrialPlan]) {
+        for trial in plan {
+            let cell = self.cells.entry(trial.cell.id()).or_default();
+            cell.left = cell.left.saturating_sub(1);
+        }
+        let length = self.bar.length().unwrap_or(0);
+        self.bar.set_length(length.saturating_sub(plan.len() as u64));
+        if !plan.is_empty() {
+            self.bar.println(format!("the time is up: {} trials do not run", plan.len()));
+        }
+    }
+
     /// A trial begins.
     pub(crate) fn begin(&mut self, plan: &TrialPlan) {
         if self.verbose {

@@ -8,6 +8,7 @@ use report::{Colour, LinkText, Report, Style};
 use std::collections::BTreeMap;
 use study::experiment::WorkloadKind;
 use study::record::RunHeader;
+use study::result::RunResult;
 
 /// In which form the result is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,13 +32,13 @@ impl OutputFormat {
     }
 }
 
-/// Judges the rows, writes result.json and report.html, and prints.
+/// Judges the rows, writes result.json and report.html, prints, and gives the result.
 pub(crate) fn report_results(
     folder: &RunFolder,
     header: &RunHeader,
     rows: &Rows,
     format: OutputFormat,
-) -> Result<(), CliError> {
+) -> Result<RunResult, CliError> {
     for damaged in &rows.damaged {
         crate::console::note(&format!("a row is damaged and left out: {damaged}"));
     }
@@ -64,7 +65,7 @@ pub(crate) fn report_results(
         OutputFormat::Csv => crate::console::print(&report::csv(&rows.records)),
         OutputFormat::Text => crate::console::print(&report::terminal(&report, style())),
     }?;
-    wrote
+    wrote.map(|()| result)
 }
 
 fn style() -> Style {

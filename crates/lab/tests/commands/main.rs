@@ -14,6 +14,7 @@ mod damage;
 mod downloads;
 mod exports;
 mod faults;
+mod gates;
 mod help;
 mod interrupts;
 mod links;

@@ -9,6 +9,7 @@ mod comparison;
 mod dots;
 mod facts;
 mod forest;
+mod gates;
 mod instrument;
 mod matrix;
 mod parts;
@@ -54,6 +55,7 @@ fn body(m: &mut Markup, report: &Report<'_>) {
     m.element("main", &[], |m| {
         summary::masthead(m, report);
         summary::answer(m, report);
+        gates::gates(m, &report.result.gates);
         matrix::matrix(m, report, &groups);
         published::published(m, report);
         summary::limits(m, report, &groups);

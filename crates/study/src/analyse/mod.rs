@@ -4,11 +4,15 @@ mod compare;
 mod families;
 #[cfg(test)]
 mod family_tests;
+#[cfg(test)]
+mod gate_tests;
+mod gates;
 mod same;
 #[cfg(test)]
 mod tests;
 
 pub use compare::{is_settled, planned_looks};
+pub use gates::check_gates;
 
 use crate::audit::{self, Audit, AuditSummary};
 use crate::blocks::{self, Audited};
@@ -22,7 +26,8 @@ use crate::plan::CellId;
 use crate::reconcile::weakest;
 use crate::record::{RunHeader, TrialRecord};
 use crate::result::{
-    CellResult, Failure, LinkResult, MedianTrial, RESULT_SCHEMA, RunResult, TrialCounts,
+    CellResult, Exploratory, Failure, LinkResult, MedianTrial, RESULT_SCHEMA, RunResult,
+    TrialCounts,
 };
 use crate::stats::{Percentiles, Summary, median, modes};
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,8 +60,21 @@ pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
         verdicts,
         same: same::same(experiment, &rows),
         published: compare::published(experiment, &rows),
+        gates: gates::judge(experiment, &Rows::of(&blocks::planned(records))),
+        exploratory: exploratory(experiment, &rows),
         failures: rows.cells.values().flatten().filter_map(|record| failure(record)).collect(),
     }
+}
+
+/// Whether trials were added after the run had been judged.
+fn exploratory(experiment: &Experiment, rows: &Rows<'_>) -> Option<Exploratory> {
+    let is_added = |row: &&&TrialRecord| row.plan.added;
+    let added = rows.cells.values().flatten().filter(is_added).count();
+    let links = || experiment.links.iter().filter(|link| link.added > 0);
+    (links().next().is_some()).then(|| Exploratory {
+        added: u32::try_from(added).unwrap_or(u32::MAX),
+        planned: links().map(LinkChoice::planned).max().unwrap_or(0),
+    })
 }
 
 /// What the experiment names as not covered, without what this run did cover: a link given on the command line may
@@ -169,7 +187,7 @@ fn cells(experiment: &Experiment, rows: &Rows<'_>) -> Vec<CellResult> {
                 let audited = rows.audited(workload, link, contender);
                 let audit = rows.audit(workload, link, contender);
                 let rows = rows.cell(workload, link, contender);
-                let refused = too_many(audited);
+                let refused = audited.refusal();
                 let vouched =
                     |row: &&TrialRecord| refused.is_none() && row.outcome == Outcome::Measured;
                 let measured: Vec<&TrialRecord> = rows.iter().copied().filter(vouched).collect();
@@ -196,16 +214,6 @@ fn cells(experiment: &Experiment, rows: &Rows<'_>) -> Vec<CellResult> {
     }
     cells
 }
-
-/// Why a cell has no figures: where half of its trials are invalid, the valid ones are a selection whose bias is unknown.
-fn too_many(audited: Audited) -> Option<String> {
-    let Audited { trials, invalid } = audited;
-    (2 * invalid >= trials && invalid >= FEWEST_REFUSED)
-        .then(|| format!("the audit refused {invalid} of {trials} trials: too many for a figure"))
-}
-
-/// Fewer say nothing of a cell.
-const FEWEST_REFUSED: u32 = 3;
 
 /// The time of each exchange of each trial.
 fn samples(measured: &[&TrialRecord], seed: Seed) -> Option<Percentiles> {

@@ -53,6 +53,7 @@ pub use calibration::calibration;
 pub use columnar::{ParquetError, parquet};
 pub use comparison::{comparison_junit, comparison_markdown, comparison_terminal};
 pub use csv::csv;
+pub use gates::gate_finding;
 pub use har::har;
 pub use html::{comparison_html, html};
 pub use json::{json, load_json};

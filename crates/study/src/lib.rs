@@ -18,6 +18,7 @@
 
 mod analyse;
 pub mod audit;
+pub mod bisect;
 pub mod blocks;
 pub mod calendar;
 pub mod calibration;

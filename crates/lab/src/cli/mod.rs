@@ -1,10 +1,12 @@
 //! The command line: every command and flag has its one home here, with its help.
 
+mod bisect;
 mod gates;
 mod get;
 mod load;
 mod serve;
 
+pub(crate) use bisect::BisectArgs;
 pub(crate) use gates::GateArgs;
 pub(crate) use get::GetArgs;
 pub(crate) use load::{LoadArgs, TargetUrl, parse_target};
@@ -55,6 +57,7 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     Report(ReportArgs),
     Compare(CompareArgs),
+    Bisect(Box<BisectArgs>),
     Completions(CompletionsArgs),
     Man(ManArgs),
     /// One trial, as JSON on standard input; its row, as JSON on standard output.

@@ -6,10 +6,10 @@ use std::fs;
 /// One page by two clients, of which `new` opens a connection for each request.
 const TWO: &str = "name = \"two\"\ntitle = \"old and new\"\nquestion = \"is new as fast as old?\"\n\
      baseline = \"old\"\ntrials = 8\nwarmup = 0\n\
-     [[workloads]]\nkind = \"page\"\nimages = 12\nbytes = \"1kB\"\n\
+     [[workloads]]\nkind = \"page\"\nimages = 7\nbytes = \"1kB\"\n\
      [[contenders]]\nname = \"old\"\ntransport = \"http/1.1\"\n\
      [[contenders]]\nname = \"new\"\ntransport = \"http/1.1\"\nkeep_alive = false\n\
-     [[links]]\nname = \"path\"\nfigures = \"rtt=60ms,down=5mbit,up=5mbit\"\n";
+     [[links]]\nname = \"path\"\nfigures = \"rtt=300ms,down=2mbit,up=2mbit\"\n";
 
 /// Races until others on the machine spoil too little to withhold the judgement, eight times at most.
 fn race(bench: &Bench, out: &str, more: &[&str]) -> Ran {
@@ -41,7 +41,7 @@ fn a_gate_of_a_race_passes_fails_or_is_inconclusive() {
     let gates = ["--gate", "load_ms<1.05", "--gate", "new/old connections<1.01"];
     let failed = race(&bench, "failed", &[&gates[..], &files].concat());
     assert_eq!(failed.code, 1, "{failed:?}");
-    assert!(failed.out.contains("FAILED page-12x1kB, path, new over old: "), "{failed:?}");
+    assert!(failed.out.contains("FAILED page-7x1kB, path, new over old: "), "{failed:?}");
     let xml = fs::read_to_string(bench.path("gates.xml")).unwrap();
     assert_eq!(
         (xml.matches("<failure").count(), xml.matches("<testcase").count()),

@@ -32,6 +32,11 @@ pub(crate) fn finding(gate: &GateResult) -> String {
     parts.collect::<Vec<_>>().join("; ")
 }
 
+/// What a gate found in one place, for a terminal.
+pub fn gate_finding(gate: &GateResult) -> String {
+    finding(gate).replace('×', "x")
+}
+
 /// Why a gate is inconclusive or failed where the interval does not say it, what could have been found, and what would
 /// decide it.
 fn explanation(gate: &GateResult) -> Vec<String> {

@@ -16,21 +16,21 @@ pub enum Pattern {
     Serial,
     /// All at once.
     Parallel,
-    /// One every so often from the beginning on, whatever has come back.
+    /// One at fixed intervals from the start, whether or not earlier ones have ended (an open loop).
     Staggered {
         /// The time between two calls.
         every: Duration,
     },
 }
 
-/// Calls to make, and what came of them.
+/// A list of calls and their results.
 #[derive(Debug)]
 pub struct Calls {
     pattern: Pattern,
     pending: VecDeque<FetchSpec>,
-    /// When the next call is to be made; None while another's end decides it.
+    /// When the next call is due; None where it depends on the end of another.
     next: Next,
-    /// How much later than its time each call was made, added up.
+    /// The sum of how much later than its time each call was made.
     late: Duration,
     made: u32,
     fetches: Vec<FetchRecord>,
@@ -39,11 +39,11 @@ pub struct Calls {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// As soon as anybody tells the time.
+    /// At the next opportunity.
     AtOnce,
     /// At its time.
     At(Instant),
-    /// When the one under way has ended.
+    /// When the current call has ended.
     AfterTheLast,
 }
 
@@ -61,8 +61,8 @@ impl Calls {
         }
     }
 
-    /// How much later than planned the calls of an open loop were made, on average: what this client adds to them.
-    /// None where no plan says when.
+    /// The mean lateness of an open loop's calls: how much later than planned this client made them. None where there
+    /// is no plan.
     pub fn mean_lateness(&self) -> Option<Duration> {
         match self.pattern {
             Pattern::Staggered { .. } if self.made > 0 => Some(self.late / self.made),
@@ -70,12 +70,12 @@ impl Calls {
         }
     }
 
-    /// What became of the calls, in the order in which they ended; `queued` is when each was to be made.
+    /// The records of the calls, in the order in which they ended; `queued` is when each was due.
     pub fn fetches(&self) -> &[FetchRecord] {
         &self.fetches
     }
 
-    /// The connections that they took, in the order in which they ended.
+    /// The connections that were used, in the order in which they ended.
     pub fn connections(&self) -> &[ConnectionRecord] {
         &self.connections
     }
@@ -117,7 +117,7 @@ impl Work for Calls {
         self.connections.push(record);
     }
 
-    /// `poll_fetch`, which is asked after every event, looks at the time itself.
+    /// `poll_fetch` is called after every input and checks the time itself.
     fn handle_timeout(&mut self, _now: Instant) {}
 
     fn poll_timeout(&self) -> Option<Instant> {

@@ -27,7 +27,7 @@ use std::time::Duration;
 use transport::{ClientSettings, Protocol};
 use unit::Instant;
 
-/// An end point that does the work `W` over connections of its own.
+/// An end point that does the work `W` over its own connections.
 #[derive(Debug)]
 pub struct Client<W> {
     config: ClientConfig,
@@ -40,7 +40,7 @@ pub struct Client<W> {
     free: Vec<usize>,
     fetches: BTreeMap<FetchId, Fetch>,
     wake: Wake,
-    /// Which of its addresses an origin is reached at, where that is not the first.
+    /// The index of the address in use, for origins that are not reached at their first one.
     detours: HashMap<OriginId, usize>,
     actions: VecDeque<Action>,
     next_fetch: u32,
@@ -50,18 +50,18 @@ pub struct Client<W> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Running,
-    /// All is done, but connections still have to say why they close; until then at most.
+    /// The work is done, but connections still have to send why they close; at most until this time.
     Leaving {
         until: Instant,
     },
     Finished,
 }
 
-/// How long last words may take: a peer that takes no bytes does not hear them.
+/// How long that may take: a peer that does not read never gets the reason.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl<W: Work> Client<W> {
-    /// A client that begins `work` as soon as it is driven.
+    /// A client that begins `work` when it is started.
     pub fn new(config: ClientConfig, work: W) -> Self {
         Self {
             pool: Pool::new(config.limits),
@@ -80,12 +80,12 @@ impl<W: Work> Client<W> {
         }
     }
 
-    /// The work as far as it is done.
+    /// The work, in its present state.
     pub fn work(&self) -> &W {
         &self.work
     }
 
-    /// The work, taken out.
+    /// Returns the work.
     pub fn into_work(self) -> W {
         self.work
     }
@@ -95,7 +95,7 @@ impl<W: Work> Client<W> {
         self.phase == Phase::Finished
     }
 
-    /// Begins all that can be begun.
+    /// Starts everything that can be started.
     fn pump(&mut self, now: Instant) {
         if self.is_ending() {
             return;
@@ -144,7 +144,8 @@ impl<W: Work> Client<W> {
         }
     }
 
-    /// Whose connections a URL is fetched over: its own scheme and port, or those of the transport.
+    /// The origin whose connections a URL is fetched over: with the scheme and port of the URL, or those of the
+    /// transport.
     fn origin_of(&self, url: &Url) -> Origin {
         let scheme = self.config.transport.scheme(url.scheme);
         Origin { scheme, host: url.host.clone(), port: url.port.unwrap_or(scheme.default_port()) }
@@ -179,7 +180,7 @@ impl<W: Work> Client<W> {
         self.put_back(now, connection);
     }
 
-    /// The request of `id` is in the machine's hands.
+    /// Records that the protocol machine has taken the request of `id`.
     fn sent(
         &mut self,
         now: Instant,
@@ -224,14 +225,15 @@ impl<W: Work> Client<W> {
         }
     }
 
-    /// When a fetch is to be looked at: its own limit, or its stall.
+    /// When a fetch must be checked next: its time limit, or the stall time-out.
     fn due(&self, id: FetchId) -> Option<Instant> {
         let fetch = self.fetches.get(&id)?;
         let whole = self.config.timeouts.whole.map(|limit| fetch.queued() + limit);
         match fetch.state {
             State::Waiting => whole,
             State::Active { connection, .. } => {
-                // Responses that share a connection take turns: one that waits for others has not stalled.
+                // Responses that share a connection take turns, so bytes for another fetch on it show that this one
+                // has not stalled.
                 let connection = self.connections.get(connection.0).and_then(Option::as_ref);
                 let heard = connection.map_or(fetch.progress, |open| open.exchanges.heard);
                 let stall = heard.max(fetch.progress) + self.config.timeouts.stall;
@@ -240,7 +242,7 @@ impl<W: Work> Client<W> {
         }
     }
 
-    /// Looks whether a fetch takes too long.
+    /// Fails a fetch that takes too long.
     fn check_time(&mut self, now: Instant, id: FetchId) {
         let Some(due) = self.due(id) else { return };
         if due > now {
@@ -261,7 +263,7 @@ impl<W: Work> Client<W> {
         self.abandon(now, id, failure);
     }
 
-    /// Ends a fetch before its time, wherever it is.
+    /// Ends a fetch early, in whatever state it is.
     fn abandon(&mut self, now: Instant, id: FetchId, failure: Failure) {
         let Some(fetch) = self.fetches.get(&id) else { return };
         if let State::Active { connection, stream } = fetch.state
@@ -276,7 +278,7 @@ impl<W: Work> Client<W> {
         self.end(now, id, Err(failure));
     }
 
-    /// Ends a fetch that no connection carries (any more).
+    /// Ends a fetch that is on no connection.
     fn end(&mut self, now: Instant, id: FetchId, outcome: Result<(), Failure>) {
         let Some(fetch) = self.fetches.remove(&id) else { return };
         if fetch.state == State::Waiting {
@@ -291,7 +293,7 @@ impl<W: Work> Client<W> {
         self.work.handle_end(now, id, fetch.into_record(now, outcome));
     }
 
-    /// A connection let a fetch down: it goes back to the queue where it may, else it fails.
+    /// A connection has failed a fetch: it is queued again if it may be repeated, else it fails.
     fn let_down(&mut self, now: Instant, id: FetchId, acted: Acted, failure: Failure) {
         let ending = self.is_ending();
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
@@ -301,7 +303,7 @@ impl<W: Work> Client<W> {
         fetch.retried = Retried::Once;
         fetch.take_back();
         if acted == Acted::Perhaps {
-            // What was kept as long as the dead one is likely to be dead too.
+            // Idle connections as old as the lost one are probably closed too.
             let url = fetch.spec.url.clone();
             let origin = self.pool_origin(&url);
             self.close_idle(now, origin);
@@ -309,7 +311,7 @@ impl<W: Work> Client<W> {
         self.admit(now, id);
     }
 
-    /// Puts a connection back, tells the pool what it takes and the driver what it wants.
+    /// Puts a connection back into its slot. Tells the pool how many requests it takes, and the driver what it wants.
     fn put_back(&mut self, now: Instant, mut connection: PooledConnection) {
         self.drive(now, &mut connection, |transport, events| transport.drain_events(now, events));
         if connection.is_over() || self.has_served(&connection) {
@@ -330,8 +332,8 @@ impl<W: Work> Client<W> {
         self.keep(connection);
     }
 
-    /// Whether the client closes a connection that it could go on with. HTTP/1.1 says so in the request, and
-    /// its machine ends by itself.
+    /// Whether the client closes this connection after its first use. HTTP/1.1 announces that in the request, and its
+    /// machine closes by itself.
     fn has_served(&self, connection: &PooledConnection) -> bool {
         self.config.keep_alive == KeepAlive::Off
             && connection.exchanges.record.requests > 0
@@ -344,7 +346,7 @@ impl<W: Work> Client<W> {
     }
 }
 
-/// The connection that a socket carries. Over TCP each has its own, and they share a number.
+/// The connection on a socket. Over TCP each has its own, and they share a number.
 fn connection_of(socket: SocketId) -> ConnectionId {
     ConnectionId(socket.0)
 }

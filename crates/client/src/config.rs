@@ -12,22 +12,22 @@ use unit::ByteSize;
 /// Everything that a client needs to know before it starts.
 #[derive(Debug, Clone)]
 pub struct ClientConfig {
-    /// What is spoken.
+    /// The protocol and security to use.
     pub transport: Transport,
     /// TLS settings and its store of sessions. The names in its ALPN list must be those of
     /// [`Transport::alpn`].
     pub tls: ClientTls,
-    /// Where names lead.
+    /// The addresses of host names.
     pub hosts: Hosts,
     /// Whether connections serve more than one request.
     pub keep_alive: KeepAlive,
-    /// How many connections are kept.
+    /// How many connections the pool opens.
     pub limits: PoolLimits,
-    /// How long things may take.
+    /// The time limits.
     pub timeouts: Timeouts,
     /// Header fields sent with each request.
     pub profile: Profile,
-    /// How the server is told who goes before whom, over HTTP/2.
+    /// Which priority signals go to an HTTP/2 server.
     pub priorities: Priorities,
     /// HTTP/2's own settings; `priority_signal` follows from `priorities`.
     pub h2: proto::h2::Settings,
@@ -41,7 +41,7 @@ pub struct ClientConfig {
     pub longest_body: Option<ByteSize>,
     /// What to do when bytes that belong to no response follow one over HTTP/1.1.
     pub surplus: Surplus,
-    /// Where the machines' events go.
+    /// Where the protocol machines' trace events go.
     pub tracer: Tracer,
 }
 
@@ -71,36 +71,36 @@ impl ClientConfig {
 /// Whether a connection is used again after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KeepAlive {
-    /// As often as both sides like.
+    /// Until either side closes it.
     #[default]
     On,
-    /// HTTP/1.1: a connection a request (`Connection: close`). A multiplexed connection, which knows no such
-    /// word, is closed as soon as nothing is under way on it.
+    /// HTTP/1.1: one request per connection (`Connection: close`). A multiplexed connection has no such field; it is
+    /// closed as soon as nothing is in flight on it.
     Off,
 }
 
-/// What bytes say of the response that they follow, where no request asked for them. Its Content-Length may be too
-/// small, or they may be anything (RFC 9112 §6.3, §9.2 leave it to the client). HTTP/2 tells by itself (RFC 9113 §8.1.1).
+/// How to treat bytes after a response that no request asked for. Its Content-Length may be too small, or they may be
+/// anything (RFC 9112 §6.3 and §9.2 leave it to the client). HTTP/2 detects this by itself (RFC 9113 §8.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Surplus {
-    /// Nothing: it is whole, as browsers take it. The connection ends.
+    /// The response is complete, as in browsers. The connection is closed.
     #[default]
     Dropped,
-    /// That it cannot be believed: it has failed, where they are there when it ends. For that the driver looks at the
-    /// socket once more before a response counts as whole.
+    /// The response fails, if they are there when it ends. For that the driver reads the socket once more before a
+    /// response counts as complete.
     Blamed,
 }
 
-/// How a client tells an HTTP/2 server who goes before whom.
+/// Which priority signals a client sends to an HTTP/2 server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Priorities {
-    /// As Chromium does: the `priority` field (RFC 9218) and a place in the dependency tree (RFC 7540
-    /// §5.3), so that servers of either age understand.
+    /// As Chromium: the `priority` field (RFC 9218) and a place in the dependency tree (RFC 7540 §5.3), so that old
+    /// and new servers understand.
     #[default]
     Chromium,
-    /// By the `priority` field alone.
+    /// The `priority` field alone.
     Field,
-    /// Not at all.
+    /// None.
     Silent,
 }
 
@@ -119,14 +119,14 @@ impl Default for PoolLimits {
     }
 }
 
-/// How long things may take; a fetch that takes longer fails.
+/// The time limits. A fetch that exceeds one fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
     /// TCP and TLS together.
     pub connect: Duration,
-    /// Without a single byte on the fetch's connection, once the request is sent.
+    /// The stall time-out: no byte on the fetch's connection for this long after the request is sent.
     pub stall: Duration,
-    /// A fetch from the wish to the last byte; None for ever.
+    /// From when a fetch was asked for to its last byte; None for no limit.
     pub whole: Option<Duration>,
 }
 

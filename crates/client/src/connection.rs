@@ -12,43 +12,43 @@ use trace::ConnectionRecord;
 use transport::{Client, ClientMachine, Connection, Phase, Protocol, Timings};
 use unit::Instant;
 
-/// A connection. The transport stands apart from what it carries, which hears of its events.
+/// A connection. The transport is a field of its own beside `Exchanges`, which handles its events.
 #[derive(Debug)]
 pub(crate) struct PooledConnection {
     pub(crate) transport: Connection<Client>,
     pub(crate) exchanges: Exchanges,
-    /// None once the driver has lost the socket.
+    /// None once the driver has closed the socket.
     pub(crate) socket: Option<SocketId>,
 }
 
-/// What a connection carries.
+/// The requests and responses of a connection.
 #[derive(Debug)]
 pub(crate) struct Exchanges {
     pub(crate) connection: ConnectionId,
     pub(crate) origin: OriginId,
     pub(crate) destination: Destination,
-    /// What is counted here of it; the transport adds its part at the end.
+    /// The client's part of the record; the transport adds its part at the end.
     pub(crate) record: ConnectionRecord,
     /// None until the connection is ready.
     pub(crate) protocol: Option<Protocol>,
-    /// When bytes came last, or the connection was begun.
+    /// When bytes were received last; at first, when the connection was opened.
     pub(crate) heard: Instant,
     /// Requests and their responses, by stream.
     pub(crate) streams: BTreeMap<StreamId, Exchange>,
-    /// The last response that was whole before all input was drained; it counts while its exchange is there.
+    /// The response that is complete but waits until all input is drained. It counts while its exchange is there.
     pub(crate) awaiting: Option<StreamId>,
 }
 
 /// A request and its response.
 #[derive(Debug)]
 pub(crate) struct Exchange {
-    /// The fetch that it belongs to; None once that was cancelled.
+    /// The fetch; None after it was cancelled.
     pub(crate) fetch: Option<FetchId>,
-    /// What is left of the request's body.
+    /// The rest of the request's body.
     pub(crate) upload: Bytes,
-    /// Whether it was the connection's first.
+    /// Whether it was the connection's first exchange.
     pub(crate) turn: Turn,
-    /// How it ranks.
+    /// Its urgency.
     pub(crate) urgency: u8,
 }
 
@@ -58,11 +58,11 @@ pub(crate) enum Turn {
     Later,
 }
 
-/// Bytes of a request's body that are queued in the machine at a time.
+/// Bytes of a request's body that are queued in the protocol machine at a time.
 const UPLOAD: usize = 64 * 1024;
 
 impl PooledConnection {
-    /// Whether nothing that comes on it is heeded any more.
+    /// Whether the connection is closing, so that its input is ignored.
     pub(crate) fn is_closing(&self) -> bool {
         matches!(self.transport.phase(), Phase::Closing | Phase::Closed)
     }
@@ -71,7 +71,7 @@ impl PooledConnection {
         self.exchanges.protocol.is_some()
     }
 
-    /// Whether the connection has nothing left to do and takes nothing more.
+    /// Whether nothing is in flight and no request is taken any more.
     pub(crate) fn is_over(&self) -> bool {
         let Some(machine) = self.transport.ready_machine() else { return false };
         match machine.state() {
@@ -83,22 +83,22 @@ impl PooledConnection {
         }
     }
 
-    /// Whether the end of the connection takes nothing away from anybody.
+    /// Whether nothing is in flight, so that nothing is lost if the connection ends.
     pub(crate) fn is_idle(&self) -> bool {
         self.is_ready() && self.exchanges.streams.is_empty()
     }
 
-    /// How its opening went, for a fetch that was asked for at `asked`; None where it was not opened for that one.
+    /// How it was opened, for a fetch that was asked for at `asked`; None where it was not opened for that fetch.
     pub(crate) fn opening_for(&self, asked: Instant) -> Option<Timings> {
         let timings = self.transport.timings();
         (self.exchanges.record.requests == 0 && timings.opened >= asked).then_some(timings)
     }
 
-    /// The connection's row, now that it is over.
+    /// The record of the connection, which has ended.
     pub(crate) fn record(&mut self, now: Instant) -> ConnectionRecord {
         let mut record = self.exchanges.record.clone();
         self.transport.complete(&mut record);
-        // Where it never came to a protocol there were no heads.
+        // Without an agreed protocol there were no heads.
         let headers = self.transport.ready_machine().map(proto::Connection::header_bytes);
         record.headers = Some(headers.unwrap_or_default());
         record.closed = Some(now);
@@ -139,7 +139,7 @@ impl Exchanges {
         self.streams.insert(stream, Exchange { fetch: Some(fetch), upload, turn, urgency });
     }
 
-    /// Whom a stream is for.
+    /// The fetch of a stream.
     pub(crate) fn fetch(&self, stream: StreamId) -> Option<FetchId> {
         self.streams.get(&stream)?.fetch
     }
@@ -151,8 +151,9 @@ impl Exchanges {
         }
     }
 
-    /// Where Chromium puts a new stream in the tree (net/spdy/http2_priority_dependencies.cc): alone
-    /// behind the youngest stream of its own urgency, else of the next more urgent one that there is.
+    /// The parent of a new stream in the dependency tree, as Chromium chooses it
+    /// (net/spdy/http2_priority_dependencies.cc): the youngest stream of the same urgency, or of the next more urgent
+    /// one that has streams; exclusive.
     pub(crate) fn dependency(&self, urgency: u8) -> Priority {
         let before = self.streams.iter().filter(|(_, exchange)| exchange.urgency <= urgency);
         let parent = before.max_by_key(|(stream, exchange)| (exchange.urgency, **stream));
@@ -163,27 +164,27 @@ impl Exchanges {
         }
     }
 
-    /// Hands the machine the next part of a request's body.
+    /// Gives the machine the next part of a request's body.
     pub(crate) fn upload(&mut self, machine: &mut ClientMachine, stream: StreamId) {
         let Some(exchange) = self.streams.get_mut(&stream) else { return };
         while !exchange.upload.is_empty() && machine.unsent(stream) < UPLOAD {
             let part = exchange.upload.split_to(exchange.upload.len().min(UPLOAD));
             let fin = if exchange.upload.is_empty() { Fin::Last } else { Fin::More };
             if machine.send(stream, part, fin).is_err() {
-                // The server has had enough of the body; its answer comes as an event.
+                // The server wants no more of the body; its response comes as an event.
                 exchange.upload.clear();
             }
         }
     }
 
-    /// Whether a whole response waits until all input is drained.
+    /// Whether a complete response waits until all input is drained.
     pub(crate) fn awaits_drained(&self) -> bool {
         self.awaiting.is_some_and(|stream| self.streams.contains_key(&stream))
     }
 }
 
 impl Exchange {
-    /// What is known of a request whose connection went away without a word.
+    /// Whether the server may have acted on a request whose connection ended without a response.
     pub(crate) fn acted(&self) -> Acted {
         match self.turn {
             Turn::First => Acted::Certainly,
@@ -192,7 +193,7 @@ impl Exchange {
     }
 }
 
-/// Levels 0 to 7 spread over 256 to 1 as Chromium does (Spdy3PriorityToHttp2Weight in QUICHE's
+/// HTTP/2's weight for a level from 0 to 7: from 256 down to 1 as in Chromium (Spdy3PriorityToHttp2Weight in QUICHE's
 /// spdy_protocol.cc: steps of 255.9 / 7, rounded down).
 fn weight(urgency: u8) -> u16 {
     1 + 2_559 * (7 - u16::from(urgency.min(7))) / 70

@@ -1,11 +1,11 @@
-//! The workload of a downloader: files to fetch whole, over connections that break, from servers that answer
-//! with parts, with other versions, or not now. The one rule: bytes are handed on only when it is
-//! certain to which version of which file, and where in it, they belong.
+//! The workload of a downloader: whole files, over connections that break, from servers that answer with parts, with
+//! other versions, or not now. The one rule: bytes are handed on only when it is certain which file and version they
+//! belong to, and at which offset.
 //!
-//! A file begins with one request. Where the server serves ranges, what is missing after a broken connection
-//! is asked for under If-Range, and several connections fetch a large file in pieces. What is
-//! transient (RFC 9110 §15.5.9, §15.6, a connection that broke) is tried again after a rest that doubles;
-//! a try that brought a mebibyte begins the count anew. Body bytes go to a [`Sink`]: no files here.
+//! A file begins with one request. Where the server supports ranges, the rest after a broken connection is requested
+//! with If-Range, and several connections fetch a large file in pieces. A transient failure (RFC 9110 §15.5.9, §15.6,
+//! a broken connection) is retried after a pause that doubles each time. A try that brought a mebibyte resets the
+//! count. Body bytes go to a [`Sink`]; nothing here opens files.
 
 mod answer;
 mod file;
@@ -30,42 +30,42 @@ use std::time::Duration;
 use trace::{ConnectionRecord, FetchOutcome, FetchRecord, SpokenProtocol};
 use unit::{Instant, Ranges, Seed};
 
-/// A file wanted.
+/// A file to download.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// Where it is.
+    /// Its URL.
     pub url: Url,
     /// Fields of the request.
     pub fields: Fields,
-    /// What of it is there already.
+    /// What an earlier run has left of it.
     pub kept: Option<Kept>,
 }
 
 /// What an earlier run has left of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// Which bytes.
+    /// The byte ranges.
     pub ranges: Ranges,
-    /// Of which version of the file. Without a validator they are believed to be of the server's present one:
-    /// the user said so (`-C -`).
+    /// The version that they are of. Without a validator they are taken to be of the server's present one, because the
+    /// user said so (`-C -`).
     pub version: Version,
 }
 
-/// How downloads are made.
+/// The settings of downloads.
 #[derive(Debug, Clone, Copy)]
 pub struct DownloadSettings {
-    /// Ranges of one file fetched at a time.
+    /// Connections per file: its ranges fetched at a time.
     pub connections: usize,
     /// Files fetched at a time.
     pub parallel: usize,
-    /// Bytes of the pieces that a file is fetched in over several connections; a multiple of what the sink
-    /// likes to write at once.
+    /// The size of a piece where a file is fetched over several connections, in bytes: a multiple of what the sink
+    /// prefers to write at once.
     pub piece: u64,
-    /// When a try is followed by another.
+    /// When a failed try is repeated.
     pub retry: Retry,
-    /// The longest that one file may take, all tries together.
+    /// The time limit for one file, all tries together.
     pub max_time: Option<Duration>,
-    /// Where the rests' random parts come from.
+    /// The seed of the pauses' random parts.
     pub seed: Seed,
 }
 
@@ -82,36 +82,36 @@ impl Default for DownloadSettings {
     }
 }
 
-/// What became of one file.
+/// The result of one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// The URL that answered last.
     pub url: String,
     /// The last status.
     pub status: Option<u16>,
-    /// What the last fetch was carried by.
+    /// The protocol of the last fetch.
     pub protocol: SpokenProtocol,
-    /// The connections that it took.
+    /// The connections that it used.
     pub connections: BTreeSet<u32>,
     /// Tries after the first.
     pub retries: u32,
-    /// Bytes received for it, in this run.
+    /// Bytes received for it in this run.
     pub received: u64,
-    /// Bytes that an earlier run had left and that were good.
+    /// Bytes of an earlier run that were used.
     pub resumed: u64,
-    /// Its length, once it is whole.
+    /// Its length, once it is complete.
     pub length: Option<u64>,
-    /// When the first request was wanted.
+    /// When the first request was asked for.
     pub started: Option<Instant>,
     /// When the first answer came.
     pub answered: Option<Instant>,
-    /// When it was whole, or given up.
+    /// When it was complete, or given up.
     pub ended: Option<Instant>,
-    /// Why it failed; None while it is under way, and where it is whole.
+    /// Why it failed; None otherwise.
     pub failure: Option<String>,
 }
 
-/// Files on their way into a sink.
+/// Files that are downloaded into a sink.
 #[derive(Debug)]
 pub struct Download<S> {
     settings: DownloadSettings,
@@ -119,10 +119,10 @@ pub struct Download<S> {
     files: Vec<File>,
     /// Files not begun.
     waiting: VecDeque<usize>,
-    /// Files under way.
+    /// Files in progress.
     active: BTreeSet<usize>,
     parts: BTreeMap<FetchId, Part>,
-    /// What was told of a failing fetch before its end.
+    /// Whether another try of a fetch makes sense, as reported before its end.
     hopes: BTreeMap<FetchId, Hope>,
     cancels: VecDeque<FetchId>,
     connections: Vec<ConnectionRecord>,
@@ -144,22 +144,22 @@ impl<S: Sink> Download<S> {
         }
     }
 
-    /// What became of the files, in the order in which they were asked for.
+    /// The results, in the order in which the files were asked for.
     pub fn reports(&self) -> impl Iterator<Item = &Report> {
         self.files.iter().map(|file| &file.report)
     }
 
-    /// The connections that they took, in the order in which they ended.
+    /// The connections that were used, in the order in which they ended.
     pub fn connections(&self) -> &[ConnectionRecord] {
         &self.connections
     }
 
-    /// Where the bytes went.
+    /// Returns the sink.
     pub fn into_sink(self) -> S {
         self.sink
     }
 
-    /// The next request for one of the files under way.
+    /// The next request for one of the files in progress.
     fn next_part(&mut self, now: Instant) -> Option<(usize, Option<Range<u64>>)> {
         let limit = self.settings.connections;
         for &index in &self.active {
@@ -184,7 +184,7 @@ impl<S: Sink> Download<S> {
         true
     }
 
-    /// Whatever else is under way for the file is not wanted any more.
+    /// Cancels all other requests for the file.
     fn cancel_parts(&mut self, index: usize, but: Option<FetchId>) {
         for (&id, part) in &mut self.parts {
             if part.file == index && Some(id) != but && part.state != PartState::Cancelled {
@@ -203,7 +203,7 @@ impl<S: Sink> Download<S> {
         report.failure = Some(why);
     }
 
-    /// The head of a response to `id`, judged.
+    /// Handles the head of the response to `id`.
     fn answered(&mut self, now: Instant, id: FetchId, answer: Answer) {
         let Some(part) = self.parts.get_mut(&id) else { return };
         let index = part.file;
@@ -243,7 +243,7 @@ impl<S: Sink> Download<S> {
         }
     }
 
-    /// Nothing follows what is there.
+    /// The file ends where the bytes that are there end.
     fn is_all(&mut self, now: Instant, id: FetchId, length: u64) {
         let Some(part) = self.parts.get_mut(&id) else { return };
         part.state = PartState::Over(Fate::All);
@@ -258,7 +258,7 @@ impl<S: Sink> Download<S> {
         }
     }
 
-    /// What is there is of no use: the file is asked for once more, from its beginning.
+    /// The bytes that are there cannot be used: the file is requested again from its beginning.
     fn anew(&mut self, id: FetchId, index: usize, why: &'static str) {
         self.cancel_parts(index, Some(id));
         if let Some(part) = self.parts.get_mut(&id) {
@@ -266,7 +266,7 @@ impl<S: Sink> Download<S> {
         }
     }
 
-    /// Tells the sink which file comes.
+    /// Tells the sink which file begins.
     fn begin(&mut self, now: Instant, index: usize, version: Version) {
         let file = &mut self.files[index];
         let beginning = Beginning { version: &version, kept: &file.kept };
@@ -278,7 +278,7 @@ impl<S: Sink> Download<S> {
         }
     }
 
-    /// A fetch that is over without a fault of the connection.
+    /// A fetch has ended without a failure of its connection.
     fn ended_well(&mut self, now: Instant, index: usize, at: u64, end: Option<u64>) {
         let file = &mut self.files[index];
         match end {
@@ -306,7 +306,7 @@ impl<S: Sink> Download<S> {
         }
     }
 
-    /// Something transient stood in the way.
+    /// Retries after a transient failure, or gives up.
     fn again(&mut self, now: Instant, index: usize, after: Option<Duration>, why: String) {
         let file = &mut self.files[index];
         let seed = self.settings.seed.nth(index as u64);
@@ -327,7 +327,7 @@ impl<S: Sink> Download<S> {
         self.sink.note(FileId(index), &Note::Retry { after: rest, why: &why });
     }
 
-    /// Asks again without a rest; it counts as a try all the same, or a server could keep this up for ever.
+    /// Requests again without a pause. It counts as a try all the same, because a server could cause this for ever.
     fn at_once(&mut self, now: Instant, index: usize, why: &str) {
         let file = &mut self.files[index];
         let seed = self.settings.seed.nth(index as u64);
@@ -370,7 +370,7 @@ impl<S: Sink> Download<S> {
         }
     }
 
-    /// When the time of a file is over.
+    /// When the time limit of a file ends.
     fn deadline(&self, index: usize) -> Option<Instant> {
         Some(self.files[index].report.started? + self.settings.max_time?)
     }

@@ -1,5 +1,5 @@
-//! The workload `echo`: small messages, each of which has to come back as it should. The one rule: an answer is
-//! compared byte by byte, or a server that answers anything at all would seem to have done the work.
+//! The workload `echo`: small messages that the server has to send back. The one rule: each answer is compared byte by
+//! byte. Otherwise a server that answers anything would seem to do the work.
 
 mod requests;
 mod socket;
@@ -9,17 +9,17 @@ pub use socket::EchoSocket;
 
 use bytes::Bytes;
 
-/// A message, and what has to come back for it.
+/// A message and its expected answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// What is sent.
+    /// The message.
     pub text: Bytes,
-    /// What has to come back.
+    /// The expected answer.
     pub answer: Bytes,
 }
 
 impl Message {
-    /// The rule that `got` breaks as an answer; None for the right one.
+    /// How `got` differs from the expected answer; None where it does not.
     fn broken_by(&self, got: &[u8]) -> Option<String> {
         (got != self.answer).then(|| {
             let (got, wanted) = (shown(got), shown(&self.answer));
@@ -28,7 +28,7 @@ impl Message {
     }
 }
 
-/// As much of a message as a line bears.
+/// The beginning of a message, short enough for an error line.
 fn shown(bytes: &[u8]) -> String {
     const MOST: usize = 40;
     let text = String::from_utf8_lossy(bytes);

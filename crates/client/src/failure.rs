@@ -59,17 +59,17 @@ pub(crate) enum Failure {
     Cancelled,
 }
 
-/// Whether the same fetch, made again, may do better.
+/// Whether repeating the fetch may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hope {
-    /// A server or a path had its troubles; they pass.
+    /// It may: the server or the path had a temporary problem.
     Transient,
-    /// It would end in the same way.
+    /// It would fail in the same way.
     Lasting,
 }
 
 impl Failure {
-    /// What the failure of a connection's transport is to what was to be done over it.
+    /// The failure of a fetch whose connection's transport failed.
     pub(crate) fn of_transport(
         destination: &Destination,
         failure: transport::Failure,
@@ -95,7 +95,7 @@ impl Failure {
         }
     }
 
-    /// The same of a socket that failed while its connection was in `phase`.
+    /// The failure of a fetch whose socket failed while its connection was in `phase`.
     pub(crate) fn of_socket(
         destination: &Destination,
         error: SocketError,
@@ -112,7 +112,7 @@ impl Failure {
         }
     }
 
-    /// Whether another try may do better.
+    /// Whether another try may succeed.
     pub(crate) fn hope(&self) -> Hope {
         match self {
             Self::Connect { .. }
@@ -153,7 +153,7 @@ impl Failure {
     }
 }
 
-/// Where a connection goes: the name asked for, and the address that it led to.
+/// The destination of a connection: the name asked for, and its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Destination {
     pub(crate) authority: String,

@@ -1,4 +1,4 @@
-//! One fetch: its request, its state, and its record. The one rule: it knows connections by their numbers only.
+//! One fetch: its request, its state, and its record. The one rule: it knows connections by number only.
 
 use crate::failure::Failure;
 use crate::redirect;
@@ -17,28 +17,28 @@ pub struct FetchId(pub u32);
 /// What is to be fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchSpec {
-    /// Where.
+    /// Its URL.
     pub url: Url,
-    /// How.
+    /// Its method.
     pub method: Method,
     /// Fields besides the profile's.
     pub fields: Fields,
     /// The request's body.
     pub body: Bytes,
-    /// What it is to the page: the profile's fields depend on it.
+    /// The kind of resource. The profile's fields depend on it.
     pub kind: Kind,
-    /// The page that it was found on.
+    /// The page that refers to it.
     pub referrer: Option<Url>,
-    /// How it ranks: order in the queue, and what the server is told.
+    /// Its priority: the order in the queue, and the signal to the server.
     pub priority: Priority,
-    /// Bytes that the response's body must have.
+    /// The length that the response's body must have.
     pub expected: Option<ByteSize>,
-    /// When it was to be made, where that was before it could be; its times count from then.
+    /// When it was due, where that was before it could be made. Its times count from then.
     pub wanted: Option<Instant>,
 }
 
 impl FetchSpec {
-    /// A plain GET, as of a navigation.
+    /// A plain GET, as for a navigation.
     pub fn get(url: Url) -> Self {
         Self {
             url,
@@ -54,15 +54,15 @@ impl FetchSpec {
     }
 }
 
-/// A fetch under way.
+/// A fetch in progress.
 #[derive(Debug)]
 pub(crate) struct Fetch {
     pub(crate) spec: FetchSpec,
     pub(crate) state: State,
     pub(crate) retried: Retried,
-    /// When it was asked for last: a redirect asks anew.
+    /// When it was asked for last. A redirect asks again.
     pub(crate) asked: Instant,
-    /// When the last byte came, or the request was sent.
+    /// When the last byte came; at first, when the request was sent.
     pub(crate) progress: Instant,
     visited: Vec<Url>,
     record: FetchRecord,
@@ -82,7 +82,7 @@ pub(crate) enum Retried {
     Once,
 }
 
-/// Which connection took the request.
+/// The connection that took the request.
 pub(crate) struct Assignment {
     pub(crate) connection: ConnectionId,
     /// The connection's number in records.
@@ -108,12 +108,12 @@ impl Fetch {
         }
     }
 
-    /// When the wish was known.
+    /// When the fetch was asked for.
     pub(crate) fn queued(&self) -> Instant {
         self.record.phases.queued
     }
 
-    /// The request went out.
+    /// Records that the request was sent.
     pub(crate) fn sent(&mut self, now: Instant, assigned: Assignment) {
         let Assignment { connection, number, stream, protocol, opening } = assigned;
         self.state = State::Active { connection, stream };
@@ -130,7 +130,7 @@ impl Fetch {
         self.record.phases.sent = Some(now);
     }
 
-    /// Back to the queue, as if never sent.
+    /// Resets it to the state before it was sent, to be queued again.
     pub(crate) fn take_back(&mut self) {
         self.state = State::Waiting;
         self.record.connection = None;
@@ -139,14 +139,14 @@ impl Fetch {
         self.record.phases = Phases::new(self.record.phases.queued);
     }
 
-    /// The final response's head came.
+    /// Records the head of the final response.
     pub(crate) fn answered(&mut self, now: Instant, head: &ResponseHead) {
         self.progress = now;
         self.record.status = Some(head.status.code());
         self.record.phases.first_byte = Some(now);
     }
 
-    /// Body bytes came.
+    /// Records bytes of the body.
     pub(crate) fn received(&mut self, now: Instant, bytes: usize) {
         self.progress = now;
         self.record.body_bytes += bytes as u64;
@@ -157,8 +157,8 @@ impl Fetch {
         self.record.body_bytes
     }
 
-    /// Whether the same request may be made again: nothing of a response has come, it was not made
-    /// twice before, and the server either did not act on it or may act on it twice.
+    /// Whether the same request may be repeated: nothing of a response has come, it was not repeated before, and the
+    /// server either did not act on it or may act on it twice.
     pub(crate) fn may_retry(&self, acted: Acted) -> bool {
         let repeatable = match acted {
             Acted::Certainly => false,
@@ -168,7 +168,7 @@ impl Fetch {
         repeatable && self.retried == Retried::Never && self.record.phases.first_byte.is_none()
     }
 
-    /// Turns the fetch to where a redirect leads.
+    /// Changes the fetch to follow a redirect.
     pub(crate) fn redirect(
         &mut self,
         now: Instant,
@@ -181,8 +181,8 @@ impl Fetch {
             return Err(Failure::TooManyRedirects { limit, to });
         }
         let before = std::mem::replace(&mut self.spec, next);
-        // Another method, or fields set meanwhile, may make the same URL answer otherwise; a server
-        // that sends the same request back to where it was does not.
+        // The same URL may answer differently to another method, or to fields set since. A server that redirects the
+        // same request to itself does not.
         if before.method == self.spec.method {
             self.visited.push(before.url);
         } else {
@@ -200,7 +200,7 @@ impl Fetch {
         Ok(())
     }
 
-    /// Whether the whole response is what was expected.
+    /// Whether the complete response has the expected length.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         match self.spec.expected {
             Some(expected) if expected.0 != self.record.body_bytes => {
@@ -210,7 +210,7 @@ impl Fetch {
         }
     }
 
-    /// What is kept of it, now that it is over.
+    /// The record of the fetch, which has ended.
     pub(crate) fn into_record(self, now: Instant, outcome: Result<(), Failure>) -> FetchRecord {
         let mut record = self.record;
         record.phases.last_byte = Some(now);
@@ -222,14 +222,14 @@ impl Fetch {
     }
 }
 
-/// Whether the server has acted on a request that got no answer.
+/// Whether the server has acted on a request that got no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Acted {
-    /// It must be taken to have.
+    /// It may have, so it must be assumed.
     Certainly,
-    /// The connection was kept alive and closed by the server at the same time as it was used.
+    /// The server probably closed the kept connection before the request arrived.
     Perhaps,
-    /// It said that it has not.
+    /// The server said that it has not.
     No,
 }
 

@@ -17,7 +17,7 @@ pub enum Bodies {
     Keep,
 }
 
-/// Fetches to make, and what came of them.
+/// A list of fetches and their results.
 #[derive(Debug, Default)]
 pub struct FetchList {
     pending: VecDeque<FetchSpec>,
@@ -27,7 +27,7 @@ pub struct FetchList {
     connections: Vec<ConnectionRecord>,
 }
 
-/// A response's head, and its body where it was to be kept.
+/// A response's head, and its body where bodies are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// Status and fields.
@@ -42,17 +42,17 @@ impl FetchList {
         Self { pending: specs.into_iter().collect(), bodies, ..Self::default() }
     }
 
-    /// What became of the fetches, in the order in which they ended.
+    /// The records of the fetches, in the order in which they ended.
     pub fn fetches(&self) -> &[FetchRecord] {
         &self.fetches
     }
 
-    /// The connections that they took, in the order in which they ended.
+    /// The connections that were used, in the order in which they ended.
     pub fn connections(&self) -> &[ConnectionRecord] {
         &self.connections
     }
 
-    /// What the `id`th fetch was answered.
+    /// The response to the `id`th fetch.
     pub fn answer(&self, id: FetchId) -> Option<&Answer> {
         self.answers.get(&id)
     }

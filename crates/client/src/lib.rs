@@ -1,9 +1,9 @@
-//! Our client as a sans-IO end point: a pool of connections as browsers keep it, and fetches with the
-//! times of their phases.
+//! Our client as a sans-IO end point: a pool of connections with a browser's rules, and fetches with the times of
+//! their phases.
 //!
-//! [`Client`] is driven like every end point (`endpoint::EndPoint`); what it is for is a [`Work`]:
-//! [`FetchList`], [`PageLoad`], [`Calls`] or [`Download`]. What speaks over a WebSocket is a [`Conversation`], driven by
-//! a [`WebSocketClient`]. Neither knows a resolver, a file or a clock.
+//! [`Client`] is driven like every end point (`endpoint::EndPoint`). Its purpose is a [`Work`]: [`FetchList`],
+//! [`PageLoad`], [`Calls`] or [`Download`]. A [`Conversation`] speaks over a WebSocket, driven by a
+//! [`WebSocketClient`]. None of them knows a resolver, a file or a clock.
 //!
 //! ```
 //! use client::{Bodies, Client, ClientConfig, FetchId, FetchList, FetchSpec, Transport};

@@ -13,23 +13,22 @@ use unit::Instant;
 pub struct PageLoad {
     source: Source,
     resources: HashMap<FetchId, ResourceId>,
-    /// The document that the others are found on: their referrer.
+    /// The document: the referrer of the other fetches.
     document: Option<Url>,
     fetches: Vec<FetchRecord>,
     connections: Vec<ConnectionRecord>,
 }
 
-/// A load begins when its client does, which is later than it is made.
+/// The load begins when the client starts, which is later than when it is made.
 enum Source {
     Begun(Box<Load>),
     Planned(Box<dyn FnOnce(Instant) -> Load>),
-    /// Between the two, for the length of a call.
+    /// Only during the call that begins the load.
     Beginning,
 }
 
 impl PageLoad {
-    /// A load that `begin` makes at the moment when the client starts: [`Load::replay`] of a page, or
-    /// [`Load::browse`] of a URL.
+    /// A load that `begin` makes when the client starts: [`Load::replay`] of a page, or [`Load::browse`] of a URL.
     pub fn new(begin: impl FnOnce(Instant) -> Load + 'static) -> Self {
         Self {
             source: Source::Planned(Box::new(begin)),
@@ -58,12 +57,12 @@ impl PageLoad {
         self.resources.get(&id).copied()
     }
 
-    /// What became of the fetches, in the order in which they ended.
+    /// The records of the fetches, in the order in which they ended.
     pub fn fetches(&self) -> &[FetchRecord] {
         &self.fetches
     }
 
-    /// The connections that they took, in the order in which they ended.
+    /// The connections that were used, in the order in which they ended.
     pub fn connections(&self) -> &[ConnectionRecord] {
         &self.connections
     }

@@ -1,18 +1,17 @@
 //! Which request goes on which connection, and when another one is opened: a browser's rules.
 //!
 //! For each origin (scheme, host, port):
-//! - A request takes a connection that is free, the one used last; the most urgent request first,
-//!   then the one asked for first.
-//! - While none is free, a connection is opened for each waiting request: up to the limit for
-//!   HTTP/1.1, one for HTTP/2. A waiting request takes the first connection that is ready.
-//! - Where the server may choose HTTP/2, one connection is opened and its answer awaited.
-//! - After an attempt to connect that failed, none is begun before another one has succeeded or the
-//!   last connection is gone: a server that takes only four is used with four. Where none is left, all
-//!   that wait fail.
-//! - Where the limit on all connections is reached, an idle one of another origin makes way.
+//! - A request takes the free connection that was used last. The most urgent request goes first, then the one asked
+//!   for first.
+//! - While none is free, a connection is opened for each waiting request: up to the limit for HTTP/1.1, one for
+//!   HTTP/2. A waiting request takes the first connection that is ready.
+//! - Where the server may choose HTTP/2, one connection is opened first, and its protocol awaited.
+//! - After a failed connect, no other is begun until one has succeeded or the last connection is gone: a server that
+//!   accepts only four is used with four. Where none is left, all waiting requests fail.
+//! - Where the limit on all connections is reached, an idle one of another origin is closed.
 //!
-//! Connections are never shared between origins (no coalescing, RFC 9110 §4.3.3). The one rule:
-//! nothing here opens or sends. The pool decides; the client does it and reports the result.
+//! Connections are never shared between origins (no coalescing, RFC 9110 §4.3.3). The one rule: the pool decides; the
+//! client opens, sends and reports the result.
 
 use crate::config::PoolLimits;
 use crate::fetch::FetchId;
@@ -21,7 +20,7 @@ use page::Scheme;
 use std::collections::{BTreeSet, HashMap};
 use transport::Protocol;
 
-/// Whose connections are shared.
+/// The origin whose connections are shared: scheme, host and port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Origin {
     pub(crate) scheme: Scheme,
@@ -29,18 +28,18 @@ pub(crate) struct Origin {
     pub(crate) port: u16,
 }
 
-/// An origin by its place in the pool.
+/// The index of an origin in the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct OriginId(usize);
 
-/// What is to be done next.
+/// The next step of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Open a connection; tell its number with `opened`.
+    /// Open a connection, and report its number with `opened`.
     Open(OriginId),
-    /// Make this request on this connection. It has left the queue.
+    /// Send this request on this connection. It has left the queue.
     Send(FetchId, ConnectionId),
-    /// Close this idle connection: another origin needs its place.
+    /// Close this idle connection, because another origin needs one.
     Evict(ConnectionId),
 }
 
@@ -49,9 +48,9 @@ pub(crate) struct Pool {
     limits: PoolLimits,
     origins: Vec<Members>,
     index: HashMap<Origin, OriginId>,
-    /// Origins that may have a step to take.
+    /// Origins that may have a next step.
     restless: BTreeSet<usize>,
-    /// Origins that wait for the limit on all connections.
+    /// Origins that wait because the limit on all connections is reached.
     crowded: BTreeSet<usize>,
     total: usize,
 }
@@ -59,14 +58,14 @@ pub(crate) struct Pool {
 #[derive(Debug)]
 struct Members {
     origin: Origin,
-    /// What its connections speak, once known.
+    /// The protocol of its connections, once known.
     protocol: Option<Protocol>,
     waiting: BTreeSet<(u8, FetchId)>,
     members: Vec<Member>,
     attempts: Attempts,
 }
 
-/// How the latest attempts to connect went.
+/// The result of the latest attempts to connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Attempts {
     Succeed,
@@ -79,7 +78,7 @@ struct Member {
     state: MemberState,
 }
 
-/// What a connection takes.
+/// How many requests a connection takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MemberState {
     /// Connecting or shaking hands.
@@ -90,7 +89,7 @@ pub(crate) enum MemberState {
     Draining,
 }
 
-/// Whether a connection carries anything.
+/// Whether a connection has requests in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Load {
     Idle,
@@ -109,7 +108,7 @@ impl Pool {
         }
     }
 
-    /// The place of `origin`, made where it is new. `protocol`: what will be spoken, where known.
+    /// The index of `origin`, which is added if it is new. `protocol`: what will be spoken, where known.
     pub(crate) fn enter(&mut self, origin: Origin, protocol: Option<Protocol>) -> OriginId {
         if let Some(&id) = self.index.get(&origin) {
             return id;
@@ -130,31 +129,31 @@ impl Pool {
         &self.origins[id.0].origin
     }
 
-    /// A request waits.
+    /// Queues a request.
     pub(crate) fn wait(&mut self, id: OriginId, urgency: u8, fetch: FetchId) {
         self.origins[id.0].waiting.insert((urgency, fetch));
         self.restless.insert(id.0);
     }
 
-    /// A request waits no longer.
+    /// Removes a request from the queue.
     pub(crate) fn forget(&mut self, id: OriginId, urgency: u8, fetch: FetchId) {
         self.origins[id.0].waiting.remove(&(urgency, fetch));
     }
 
-    /// A connection was begun, as `Step::Open` asked.
+    /// Adds the connection that `Step::Open` asked for.
     pub(crate) fn opened(&mut self, id: OriginId, connection: ConnectionId) {
         self.origins[id.0].members.push(Member { connection, state: MemberState::Opening });
         self.total += 1;
         self.restless.insert(id.0);
     }
 
-    /// What the origin's connections speak is known now.
+    /// Sets the protocol of the origin's connections.
     pub(crate) fn learned(&mut self, id: OriginId, protocol: Protocol) {
         self.origins[id.0].protocol = Some(protocol);
         self.restless.insert(id.0);
     }
 
-    /// A connection takes more or less than before.
+    /// Updates how many requests a connection takes.
     pub(crate) fn changed(&mut self, id: OriginId, connection: ConnectionId, state: MemberState) {
         let origin = &mut self.origins[id.0];
         let members = &mut origin.members;
@@ -168,17 +167,17 @@ impl Pool {
             origin.attempts = Attempts::Succeed;
         }
         if matches!(state, MemberState::Open { load: Load::Idle, .. }) {
-            // It may make way for another origin.
+            // It may be closed for another origin.
             self.restless.extend(self.crowded.iter());
         }
-        // The connection used last stands last.
+        // The connection used last is the last in the list.
         let mut member = members.remove(place);
         member.state = state;
         members.push(member);
         self.restless.insert(id.0);
     }
 
-    /// A connection is gone.
+    /// Removes a connection.
     pub(crate) fn closed(&mut self, id: OriginId, connection: ConnectionId) {
         let members = &mut self.origins[id.0].members;
         let before = members.len();
@@ -188,8 +187,7 @@ impl Pool {
         self.restless.insert(id.0);
     }
 
-    /// An attempt to connect failed: its connection is to be forgotten. Gives the requests that will
-    /// get none.
+    /// Removes a connection whose connect failed. Returns the requests that will get no connection.
     pub(crate) fn failed(&mut self, id: OriginId, connection: ConnectionId) -> Vec<FetchId> {
         self.closed(id, connection);
         let origin = &mut self.origins[id.0];
@@ -200,12 +198,12 @@ impl Pool {
         self.waiting(id)
     }
 
-    /// The requests that wait, in their order.
+    /// The waiting requests, in order.
     pub(crate) fn waiting(&self, id: OriginId) -> Vec<FetchId> {
         self.origins[id.0].waiting.iter().map(|&(_, fetch)| fetch).collect()
     }
 
-    /// What to do next; None until something changes.
+    /// The next step; None until something changes.
     pub(crate) fn next_step(&mut self) -> Option<Step> {
         while let Some(&place) = self.restless.first() {
             if let Some(step) = self.step_of(place) {
@@ -234,7 +232,7 @@ impl Pool {
         self.idle_elsewhere(place).map(Step::Evict)
     }
 
-    /// The connection that another origin needs least: any idle one, the one used longest ago there.
+    /// An idle connection of another origin: the one there that was used longest ago.
     fn idle_elsewhere(&self, place: usize) -> Option<ConnectionId> {
         let others = self.origins.iter().enumerate().filter(|(other, _)| *other != place);
         let mut members = others.flat_map(|(_, origin)| &origin.members);
@@ -245,7 +243,7 @@ impl Pool {
 }
 
 impl Members {
-    /// Takes a stream of the connection that was used last of those that have one.
+    /// Takes a stream of the connection that was used last, of those that have one free.
     fn take_stream(&mut self) -> Option<ConnectionId> {
         self.members.iter_mut().rev().find_map(|member| match &mut member.state {
             MemberState::Open { available, load } if *available > 0 => {
@@ -269,7 +267,7 @@ impl Members {
             Some(protocol) if !protocol.multiplexes() => {
                 opening < self.waiting.len() && self.members.len() < per_origin
             }
-            // A draining connection finishes what it has; its successor takes the rest.
+            // A draining connection finishes its requests; its successor takes the others.
             Some(_) | None => count(|state| *state != MemberState::Draining) == 0,
         }
     }

@@ -1,6 +1,6 @@
-//! The header fields that a browser sends with a request, because their bytes cost time on a narrow
-//! uplink. The values are those of Chromium on Linux; the same set goes out in the clear and over TLS
-//! (a browser leaves `sec-*` away on http), so that contenders differ in their transport alone.
+//! The header fields that a browser sends with a request, because their bytes cost time on a slow uplink. The values
+//! are those of Chromium on Linux. The same set is sent in the clear and over TLS (a browser omits `sec-*` on http),
+//! so that contenders differ in their transport alone.
 
 use crate::fetch::FetchSpec;
 use page::{Kind, Scheme, Url};
@@ -9,12 +9,12 @@ use proto::Fields;
 /// Which fields go with each request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Profile {
-    /// Chromium's, but for `accept-encoding: identity`: bodies are of the size that was asked for.
+    /// Chromium's, but with `accept-encoding: identity`, so that bodies have the size that was asked for.
     #[default]
     Chromium,
-    /// Chromium's with its own `accept-encoding`: servers may compress, HTML is not scanned then.
+    /// Chromium's with its own `accept-encoding`. Servers may compress, and HTML is not scanned then.
     ChromiumCoded,
-    /// None but those of the fetch itself.
+    /// Only those of the fetch itself.
     Bare,
 }
 
@@ -28,7 +28,7 @@ impl Profile {
             Self::ChromiumCoded => "gzip, deflate, br, zstd",
         };
         let mut push = |name: &str, value: &str| {
-            // What the fetch says itself goes before the profile.
+            // A field of the fetch itself replaces the profile's.
             if spec.fields.find(name.as_bytes()).is_none() {
                 fields.push(name.as_bytes(), value.as_bytes());
             }
@@ -75,7 +75,8 @@ fn accept(kind: Kind) -> &'static str {
     }
 }
 
-/// Fetch Metadata's Sec-Fetch-Site. Sites need the public suffix list: another host is another site.
+/// The value of Sec-Fetch-Site (Fetch Metadata). Sites would need the public suffix list, so another host counts as
+/// another site.
 fn site(referrer: Option<&Url>, url: &Url) -> &'static str {
     match referrer {
         None => "none",

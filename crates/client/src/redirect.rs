@@ -1,4 +1,4 @@
-//! Where a redirect leads, and as which request (RFC 9110 §15.4). The one rule: values in, values out.
+//! Where a redirect leads, and with which request (RFC 9110 §15.4). The one rule: pure functions.
 
 use crate::failure::Failure;
 use crate::fetch::FetchSpec;
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use page::Url;
 use proto::{Fields, Method, ResponseHead};
 
-/// Whether the response sends the client elsewhere.
+/// Whether the response is a redirect.
 pub(crate) fn is_redirect(head: &ResponseHead) -> bool {
     matches!(head.status.code(), 301 | 302 | 303 | 307 | 308)
         && head.fields.find(b"location").is_some()
@@ -27,13 +27,14 @@ pub(crate) fn next(spec: &FetchSpec, head: &ResponseHead) -> Result<FetchSpec, F
         next.fields = without(&next.fields, is_about_body);
     }
     if !same_origin(&spec.url, &next.url) {
-        // Credentials were meant for the origin that was asked (RFC 9110 §15.4, WHATWG Fetch §4.4).
+        // Credentials are for the origin that was asked, and are not sent to another (RFC 9110 §15.4, WHATWG Fetch
+        // §4.4).
         next.fields = without(&next.fields, is_credential);
     }
     Ok(next)
 }
 
-/// RFC 9110 §15.4.2 to §15.4.4: what browsers have always done on 301 and 302, and 303's meaning.
+/// Whether the request becomes a GET (RFC 9110 §15.4.2 to §15.4.4): as browsers do on 301 and 302, and as 303 means.
 fn becomes_get(status: u16, method: &Method) -> bool {
     match status {
         301 | 302 => *method == Method::Post,

@@ -1,4 +1,4 @@
-//! What a contender speaks, and whether its connections are secured.
+//! The protocol of a contender, and whether its connections use TLS.
 
 use crate::config::{ClientConfig, KeepAlive, Priorities};
 use page::Scheme;
@@ -6,16 +6,16 @@ use proto::{h1, h2};
 use std::rc::Rc;
 use transport::{ClientSettings, Offer, Protocol};
 
-/// What is spoken, over what.
+/// A protocol and its security.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Transport {
-    /// Which version of HTTP, and how both sides come to it.
+    /// The versions of HTTP, and how both sides agree on one.
     pub offer: Offer,
-    /// Whether the URL's scheme is kept.
+    /// Whether the URL's scheme is followed.
     pub security: Security,
 }
 
-/// Whether connections are secured: the same page is raced in the clear and over TLS.
+/// Whether connections use TLS. The same page is raced in the clear and over TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Security {
     /// As the URL says.
@@ -40,7 +40,7 @@ impl Transport {
     pub const SPDY: Self = Self { offer: Offer::Only(Protocol::Spdy31), security: Security::Tls };
     /// SPDY/3 over TLS.
     pub const SPDY_3: Self = Self { offer: Offer::Only(Protocol::Spdy3), security: Security::Tls };
-    /// As a browser does: what URL and server say.
+    /// As a browser: the URL decides about TLS, and the server chooses the protocol.
     pub const BROWSER: Self =
         Self { offer: Offer::OrHttp1(Protocol::Http2), security: Security::AsUrl };
 
@@ -49,7 +49,7 @@ impl Transport {
         self.offer.alpn()
     }
 
-    /// The scheme that a URL's is fetched under.
+    /// The scheme under which a URL with the scheme `asked` is fetched.
     pub(crate) fn scheme(self, asked: Scheme) -> Scheme {
         match self.security {
             Security::AsUrl => asked,
@@ -58,7 +58,7 @@ impl Transport {
         }
     }
 
-    /// What will be spoken under `scheme`, where that is known before anybody has answered.
+    /// The protocol under `scheme`, where it is known before a server has answered.
     pub(crate) fn known(self, scheme: Scheme) -> Option<Protocol> {
         match scheme {
             Scheme::Http => Some(self.offer.in_the_clear()),
@@ -67,7 +67,7 @@ impl Transport {
     }
 }
 
-/// The settings of all connections of a client, with `offer` instead of its transport's own.
+/// The settings of all connections of a client, with `offer` in place of its transport's own.
 pub(crate) fn connection_settings(config: &ClientConfig, offer: Offer) -> Rc<ClientSettings> {
     let keep_alive = match config.keep_alive {
         KeepAlive::On => h1::KeepAlive::On,

@@ -1,5 +1,5 @@
-//! A client with one WebSocket: opens it, runs a [`Conversation`] over it, and closes it. The one rule: `settle` runs
-//! after every input, and sends everything that can be sent.
+//! A client with one WebSocket. It opens the WebSocket, runs a [`Conversation`] over it, and closes it. The one rule:
+//! `settle` runs after every input, and sends everything that can be sent.
 
 mod end_point;
 pub(crate) mod stream;
@@ -21,16 +21,16 @@ use trace::{ConnectionRecord, FetchOutcome, FetchRecord, Protocol, SpokenProtoco
 use transport::{Client, ClientSecurity, ClientSettings, ClientSpec, Connection, Offer};
 use unit::{Instant, Seed};
 
-/// What is said over a WebSocket.
+/// The messages of a WebSocket: what to send, and what to do with what is received.
 pub trait Conversation {
-    /// The WebSocket is open, or will never be: how its handshake went. Always the first call, and its `queued` is when
-    /// the conversation began.
+    /// The record of the opening handshake, whether it succeeded or failed. Always the first call; its `queued` is
+    /// when the conversation began.
     fn handle_opening(&mut self, record: FetchRecord);
 
     /// The next message to send; None where there is none now.
     fn poll_message(&mut self, now: Instant) -> Option<(MessageKind, Bytes)>;
 
-    /// A message came. An error ends the conversation.
+    /// A message was received. An error ends the conversation.
     fn handle_message(
         &mut self,
         now: Instant,
@@ -38,36 +38,36 @@ pub trait Conversation {
         data: Bytes,
     ) -> Result<(), String>;
 
-    /// The conversation is over before its end.
+    /// The conversation ended early, for this reason.
     fn handle_failure(&mut self, now: Instant, reason: &str);
 
-    /// The connection is over. Always the last call.
+    /// The connection has ended. Always the last call.
     fn handle_connection_end(&mut self, record: ConnectionRecord);
 
-    /// When there may be a message to send that no other event brings about.
+    /// When a message becomes due without another event.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// Whether nothing is left to say or to hear.
+    /// Whether there is nothing left to send or to receive.
     fn is_finished(&self) -> bool;
 }
 
-/// How a WebSocket is opened and spoken.
+/// The settings of a WebSocket.
 #[derive(Debug, Clone)]
 pub struct WebSocketConfig {
-    /// Where, under the http scheme of the WebSocket's own: what is secured, the transport says.
+    /// Its URL, with http for ws and https for wss. The transport decides about TLS.
     pub url: Url,
-    /// Compression that is offered; None offers none.
+    /// The compression to offer; None for none.
     pub deflate: Option<DeflateOffer>,
-    /// How frames leave.
+    /// How frames are written.
     pub writes: Writes,
-    /// zlib's level of compressed messages, 0 to 9.
+    /// zlib's level for messages, 0 to 9.
     pub compression_level: u32,
-    /// Where masking keys and the handshake's nonce come from. It has to be unpredictable
-    /// where an intermediary could be attacked (RFC 6455 §10.3).
+    /// The seed of masking keys and of the handshake's nonce. It must be unpredictable where an intermediary could be
+    /// attacked (RFC 6455 §10.3).
     pub seed: Seed,
 }
 
-/// An end point that holds the conversation `C`.
+/// An end point that runs the conversation `C`.
 #[derive(Debug)]
 pub struct WebSocketClient<C> {
     config: ClientConfig,
@@ -86,7 +86,7 @@ enum Phase {
     Finished,
 }
 
-/// What there is while the connection lives.
+/// The state while the connection lives.
 #[derive(Debug)]
 struct Running {
     began: Instant,
@@ -96,18 +96,18 @@ struct Running {
     destination: Destination,
     connection: ConnectionRecord,
     opening: FetchRecord,
-    /// Messages sent and not answered yet.
+    /// Messages sent that have no answer yet.
     unanswered: u32,
 }
 
-/// How far the WebSocket has come.
+/// The state of the WebSocket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Its connection's handshakes, then its own.
+    /// The connection's handshakes, then the WebSocket's own.
     Opening,
-    /// Messages.
+    /// Messages are exchanged.
     Open,
-    /// Everything is said; the server's Close is awaited.
+    /// All messages are exchanged; the server's Close is awaited.
     Closing,
 }
 
@@ -115,8 +115,7 @@ enum Stage {
 const SOCKET: SocketId = SocketId(0);
 
 impl<C: Conversation> WebSocketClient<C> {
-    /// A client that begins when it is started. Of `config`, what concerns pools and other protocols does not
-    /// count.
+    /// A client that begins when it is started. Settings of `config` for pools and other protocols have no effect.
     pub fn new(config: ClientConfig, own: WebSocketConfig, conversation: C) -> Self {
         // RFC 6455's handshake is one of HTTP/1.1.
         let settings = connection_settings(&config, Offer::Only(transport::Protocol::Http1));
@@ -124,7 +123,7 @@ impl<C: Conversation> WebSocketClient<C> {
         Self { config, settings, own, conversation, phase, actions }
     }
 
-    /// The conversation, taken out.
+    /// Returns the conversation.
     pub fn into_conversation(self) -> C {
         self.conversation
     }
@@ -208,7 +207,7 @@ impl<C: Conversation> WebSocketClient<C> {
         self.actions.push_back(Action::Finish);
     }
 
-    /// Everything is over; `failure` tells why, where it was too soon.
+    /// Ends everything; `failure` is the reason if it ends early.
     fn end(&mut self, now: Instant, failure: Option<&Failure>, socket: Option<Action>) {
         let Phase::Running(running) = std::mem::replace(&mut self.phase, Phase::Finished) else {
             return;
@@ -238,7 +237,7 @@ impl<C: Conversation> WebSocketClient<C> {
         self.end(now, Some(failure), Some(Action::Close(SOCKET)));
     }
 
-    /// Has the transport do something, deals with what comes of it, and says what there is to say.
+    /// Calls the transport, handles its events, and sends what is to be sent.
     fn drive(
         &mut self,
         now: Instant,
@@ -253,7 +252,7 @@ impl<C: Conversation> WebSocketClient<C> {
         running.note_phases(now);
         let heard = self.handle_events(now);
         let Phase::Running(running) = &self.phase else { return };
-        // What was heard before a failure goes before it.
+        // Events before a failure are handled first.
         let done = done.map_err(|failure| {
             Failure::of_transport(&running.destination, failure, &self.settings)
         });
@@ -263,7 +262,7 @@ impl<C: Conversation> WebSocketClient<C> {
         }
     }
 
-    /// Deals with the WebSocket's events.
+    /// Handles the WebSocket's events.
     fn handle_events(&mut self, now: Instant) -> Result<(), Failure> {
         loop {
             let Phase::Running(running) = &mut self.phase else { return Ok(()) };
@@ -306,7 +305,7 @@ impl<C: Conversation> WebSocketClient<C> {
         }
     }
 
-    /// Says what there is to say, and tells the driver.
+    /// Sends what is to be sent, and tells the driver.
     fn settle(&mut self, now: Instant) {
         let Phase::Running(running) = &mut self.phase else { return };
         let Running { transport, stream, stage, connection, unanswered, .. } = &mut **running;
@@ -332,7 +331,7 @@ impl<C: Conversation> WebSocketClient<C> {
         }
     }
 
-    /// When patience with the whole ends.
+    /// The end of the time limit for the whole conversation.
     fn deadline(&self) -> Option<Instant> {
         let Phase::Running(running) = &self.phase else { return None };
         self.config.timeouts.whole.map(|limit| running.began + limit)
@@ -340,7 +339,7 @@ impl<C: Conversation> WebSocketClient<C> {
 }
 
 impl Running {
-    /// Fills in the times of the connection's phases.
+    /// Records the times of the connection's phases.
     fn note_phases(&mut self, now: Instant) {
         let (timings, phases) = (self.transport.timings(), &mut self.opening.phases);
         phases.connected = timings.connected;

@@ -40,8 +40,7 @@ impl<P> Chain<P> {
         Self { links, dropped: VecDeque::new() }
     }
 
-    /// Takes a packet, and tells its fate at the first link that it meets: `Delivered` is final only
-    /// in a chain of one.
+    /// Takes a packet and returns its fate at the first link. `Delivered` is final only in a chain of one.
     pub fn handle_packet(
         &mut self,
         now: Instant,

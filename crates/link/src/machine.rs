@@ -22,14 +22,14 @@ pub struct Delivery<P> {
     pub direction: Direction,
     /// What was handed in.
     pub packet: P,
-    /// When the model lets it out; `now` less this is how late its driver is.
+    /// When the model lets it out. The driver is late by `now` less this.
     pub due: Instant,
 }
 
 #[derive(Debug)]
 struct UnderWay<P> {
     due: Instant,
-    /// Breaks ties so that packets due together leave as they came.
+    /// Makes packets that are due together leave in the order of their arrival.
     number: u64,
     direction: Direction,
     packet: P,
@@ -42,8 +42,8 @@ impl<P> Link<P> {
         Self { paths, under_way: BinaryHeap::new(), accepted: 0 }
     }
 
-    /// Takes a packet of `length` IP bytes that arrived at `now`, and tells its fate, which is final.
-    /// Arrivals of one direction are in order; an earlier `now` counts as the latest one.
+    /// Takes a packet of `length` IP bytes that arrived at `now`, and returns its fate, which is final. Packets of one
+    /// direction arrive in order; an earlier `now` counts as the latest one.
     pub fn handle_packet(
         &mut self,
         now: Instant,
@@ -73,7 +73,7 @@ impl<P> Link<P> {
         self.under_way.peek().map(|next| next.due)
     }
 
-    /// How many packets arrived in `direction`, whatever became of them: the next one's index.
+    /// How many packets arrived in `direction`, dropped ones included: the next one's index.
     pub fn packets(&self, direction: Direction) -> u64 {
         self.paths[direction.index()].packets()
     }
@@ -83,9 +83,8 @@ impl<P> Link<P> {
         self.paths[direction.index()].queued_at(now)
     }
 
-    /// When the queue of `direction` has space for a packet of `length`: `now`, or when enough of what waits there has
-    /// left it. Packets that arrive in between change the answer. For a packet longer than the whole queue: when the
-    /// bottleneck is idle.
+    /// When the queue of `direction` can take a packet of `length`: `now`, or when enough of it has left. Packets that
+    /// arrive in between change the answer. For a packet longer than the whole queue: when the bottleneck is idle.
     pub fn space_at(&mut self, now: Instant, direction: Direction, length: ByteSize) -> Instant {
         self.paths[direction.index()].space_at(now, length)
     }

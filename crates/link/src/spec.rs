@@ -23,34 +23,34 @@ pub struct PathSpec {
     pub delay: Duration,
     /// What limits the rate.
     pub bottleneck: Bottleneck,
-    /// How much may wait for the bottleneck; arrivals beyond are dropped.
+    /// The limit of the queue before the bottleneck. Packets beyond it are dropped.
     pub queue: Queue,
-    /// Chance that a packet is lost behind the bottleneck.
+    /// The probability that a packet is lost behind the bottleneck.
     pub loss: Probability,
-    /// Each packet is delayed by a further time, uniform from zero to this.
+    /// Each packet gets a further delay, uniform from zero to this.
     pub jitter: Duration,
-    /// Whether jitter may let packets overtake.
+    /// Whether packets may overtake each other because of jitter.
     pub order: Order,
 }
 
 /// What limits a path's rate. Rates count IP bytes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Bottleneck {
-    /// Nothing does, and nothing queues.
+    /// No limit, and no queue.
     #[default]
     Unlimited,
     /// A constant rate.
     Rate(BitRate),
     /// A recorded schedule.
     Trace {
-        /// Where it was read, as the user wrote it.
+        /// The file, as the user wrote it.
         file: String,
-        /// What stood there.
+        /// Its contents.
         schedule: Arc<Schedule>,
     },
 }
 
-/// The bound of a drop-tail queue. The packet in service does not count.
+/// The limit of a drop-tail queue. The packet in service does not count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Queue {
     /// In bytes.
@@ -62,7 +62,7 @@ pub enum Queue {
 /// Whether packets leave a path in the order of their arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
-    /// They do: a packet waits for one that jitter holds up before it.
+    /// They do: a packet waits for an earlier one that jitter delays.
     #[default]
     Kept,
     /// They may overtake.
@@ -75,8 +75,8 @@ impl Default for Queue {
     }
 }
 
-/// A queue counted in BDPs holds at least one initial window (RFC 6928: ten segments), for otherwise a
-/// short path would drop within the first burst of every connection.
+/// A queue given in BDPs holds at least one initial window (RFC 6928: ten segments). Otherwise a short path would drop
+/// packets in the first burst of every connection.
 const LEAST_BDP_QUEUE: ByteSize = ByteSize(10 * 1500);
 
 impl LinkSpec {
@@ -88,7 +88,7 @@ impl LinkSpec {
         }
     }
 
-    /// Delay up and down: the round trip of an empty link without jitter, serialisation not counted.
+    /// Delay up plus delay down: the round trip of an empty link, without jitter and serialisation.
     pub fn rtt(&self) -> Duration {
         self.up.delay.saturating_add(self.down.delay)
     }
@@ -106,7 +106,7 @@ impl LinkSpec {
         })
     }
 
-    /// Whether neither way has a bottleneck, so that packets need not be told apart.
+    /// Whether neither direction has a bottleneck, so that super-packets need not be split.
     pub fn is_unlimited(&self) -> bool {
         Direction::BOTH.iter().all(|&way| self.path(way).bottleneck == Bottleneck::Unlimited)
     }
@@ -128,7 +128,7 @@ impl fmt::Display for LinkSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_rates(f, self)?;
         write!(f, ", RTT {}", span(self.rtt()))?;
-        // Half a nanosecond of an odd round trip is no asymmetry.
+        // An odd round trip differs by half a nanosecond between its ways: that is not an asymmetry.
         if self.up.delay.abs_diff(self.down.delay) > Duration::from_nanos(1) {
             write!(f, " ({} down, {} up)", span(self.down.delay), span(self.up.delay))?;
         }
@@ -178,7 +178,7 @@ fn megabits(rate: BitRate) -> f64 {
     rate.bits_per_second() as f64 / 1e6
 }
 
-/// A span as a setting, not a measurement: every digit that was given.
+/// A duration as it was set, with every digit.
 fn span(span: Duration) -> String {
     match span {
         span if span.is_zero() => "0 ms".to_owned(),
@@ -187,7 +187,7 @@ fn span(span: Duration) -> String {
     }
 }
 
-/// Down's and up's value where they are not `usual`, once where both are the same.
+/// The values of down and up where they are not `usual`; one value where both are the same.
 fn write_pair<T: PartialEq>(
     f: &mut fmt::Formatter<'_>,
     name: &str,

@@ -99,7 +99,7 @@ impl LinkSpec {
             check_against(setting, &given)?;
             given.push((setting, value.trim()));
         }
-        // What is said of both ways comes first, so that what is said of one way holds.
+        // Settings for both directions come first, so that those for one direction replace them.
         given.sort_by_key(|(setting, _)| setting.ways != Ways::Both);
         for (setting, value) in given {
             setting.apply(value, &mut link, &mut load)?;
@@ -134,7 +134,7 @@ enum Ways {
     Down,
 }
 
-/// What a setting does to each path that it speaks of.
+/// The change of a setting to each path that it applies to.
 type Change = Box<dyn Fn(&mut PathSpec)>;
 
 const fn setting(key: &'static str, what: What, ways: Ways) -> Setting {
@@ -166,7 +166,7 @@ const SETTINGS: [Setting; 22] = [
     setting("reorder_down", What::Reorder, Ways::Down),
 ];
 
-/// Mars is farther, but no time-out of TCP's waits for it.
+/// The longest delay. A longer one exceeds every time-out of TCP's.
 const LONGEST: Duration = Duration::from_secs(60);
 
 impl Setting {
@@ -273,7 +273,7 @@ fn parse_queue(value: &str) -> Result<Queue, ParseError> {
     }
 }
 
-/// In per cent: a bare `1` would be one packet in a hundred to one reader and every packet to another.
+/// In per cent. A bare `1` is ambiguous: one packet in a hundred, or every packet.
 fn parse_loss(value: &str) -> Result<Probability, ParseError> {
     const EXPECTED: &str =
         "a share in per cent: 1% loses one packet in a hundred, 100% every packet";
@@ -298,7 +298,7 @@ fn parse_order(value: &str) -> Result<Order, ParseError> {
     }
 }
 
-/// A setting may stand there once, and neither beside another one that sets the same thing of the same way.
+/// Rejects a setting that is given twice, and two settings for the same thing in the same direction.
 fn check_against(new: Setting, given: &[(Setting, &str)]) -> Result<(), SpecError> {
     for &(old, _) in given {
         if old == new {

@@ -8,16 +8,16 @@ pub trait AccessLog {
     /// One exchange is over.
     fn record(&self, record: &AccessRecord<'_>);
 
-    /// What a connection speaks is known.
+    /// A connection's protocol is known.
     fn opened(&self, _opened: &OpenedRecord) {}
 }
 
-/// A connection, once it is known what it speaks.
+/// A connection whose protocol is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenedRecord {
     /// Number of the connection, in the order of accepting, from 1.
     pub connection: u64,
-    /// What is spoken on it.
+    /// The protocol on it.
     pub protocol: Protocol,
     /// What TLS agreed on; None on a clear connection.
     pub tls: Option<trace::TlsRecord>,
@@ -30,7 +30,7 @@ pub struct AccessRecord<'a> {
     pub connection: u64,
     /// Number of the stream on it.
     pub stream: u64,
-    /// What is spoken on it.
+    /// The protocol on it.
     pub protocol: Protocol,
     /// Method.
     pub method: &'a str,
@@ -38,17 +38,17 @@ pub struct AccessRecord<'a> {
     pub authority: &'a str,
     /// Path and query.
     pub path: &'a str,
-    /// Status answered; None where it came to none.
+    /// Status of the response; None without one.
     pub status: Option<u16>,
-    /// Bytes of request body taken.
+    /// Bytes of the request's body that were read.
     pub received_bytes: u64,
     /// Bytes of response body given to the connection.
     pub sent_bytes: u64,
-    /// The head of the request had arrived.
+    /// When the head of the request had arrived.
     pub received: Instant,
-    /// The head of the response was given to the connection.
+    /// When the head of the response was given to the connection.
     pub answered: Option<Instant>,
-    /// The last byte was given to the socket, or the exchange was cut off.
+    /// When the last byte was given to the socket, or the exchange was cut off.
     pub finished: Instant,
     /// How it ended.
     pub end: ExchangeEnd,
@@ -61,6 +61,6 @@ pub enum ExchangeEnd {
     Done,
     /// The peer reset it, or the connection ended before it did.
     CutOff,
-    /// This side gave it up: the file was cut, or cannot be read any more.
+    /// This side gave it up: its file was truncated or can no longer be read.
     Broken,
 }

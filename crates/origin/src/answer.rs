@@ -18,32 +18,33 @@ pub(crate) const FORBIDDEN: Status = status(403);
 pub(crate) const NOT_FOUND: Status = status(404);
 pub(crate) const METHOD_NOT_ALLOWED: Status = status(405);
 pub(crate) const PRECONDITION_FAILED: Status = status(412);
+pub(crate) const CONTENT_TOO_LARGE: Status = status(413);
 pub(crate) const RANGE_NOT_SATISFIABLE: Status = status(416);
 pub(crate) const NOT_IMPLEMENTED: Status = status(501);
 pub(crate) const UNAVAILABLE: Status = status(503);
 
-/// A response, and how long to think before it.
+/// A response, and the server time before it.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: Status,
-    /// Without `Date`, `Server` and `Content-Length`, which every answer gets alike.
+    /// Without `Date`, `Server` and `Content-Length`, which every response gets.
     pub(crate) fields: Fields,
     pub(crate) body: Body,
     pub(crate) delay: Duration,
 }
 
-/// How a request is dealt with.
+/// How a request is handled.
 #[derive(Debug)]
 pub(crate) enum Plan {
-    /// With an answer that is known beforehand.
+    /// With an answer that does not depend on the request's body.
     Answer(Answer),
-    /// With a file whose response is kept.
+    /// With a file whose response is cached.
     Cached(Rc<CachedResponse>),
-    /// Its body is sent back as it comes.
+    /// Its body is sent back as it arrives.
     Echo,
-    /// Its body is counted; the count is the answer.
+    /// The answer is the length of its body.
     Count,
-    /// It asks for a WebSocket, or should.
+    /// Its target is a WebSocket.
     WebSocket(Service),
 }
 
@@ -52,7 +53,7 @@ impl Answer {
         Self { status, fields, body, delay: Duration::ZERO }
     }
 
-    /// A status and a sentence for people.
+    /// A status, and a sentence for people as the body.
     pub(crate) fn text(status: Status, text: &str) -> Self {
         let fields = Fields::new().with("content-type", "text/plain; charset=utf-8");
         let body = Bytes::from(format!("{text}\n"));
@@ -75,7 +76,7 @@ impl Answer {
         }
     }
 
-    /// RFC 9110 §9.3.7: what may be asked of a target.
+    /// RFC 9110 §9.3.7: the methods that a target allows.
     pub(crate) fn options(allow: &str) -> Self {
         Self::new(NO_CONTENT, Fields::new().with("allow", allow), Body::empty())
     }

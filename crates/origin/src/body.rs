@@ -1,4 +1,4 @@
-//! Bodies, sent in pieces as the connection takes them: no body is held in memory as a whole.
+//! Bodies, sent in pieces as the connection takes them. No body is held in memory as a whole.
 
 use crate::files::File;
 use bytes::Bytes;
@@ -9,11 +9,11 @@ use std::ops::Range;
 use std::rc::Rc;
 use unit::Seed;
 
-/// What a response says after its head.
+/// The rest of a response's body.
 pub(crate) enum Body {
     /// Bytes in memory.
     Bytes(Bytes),
-    /// Noise of a seed.
+    /// Pseudo-random bytes of a seed.
     Noise { seed: Seed, left: Range<u64> },
     /// A piece of a file.
     File { file: Rc<dyn File>, left: Range<u64> },
@@ -21,13 +21,13 @@ pub(crate) enum Body {
     Sequence(VecDeque<Body>),
 }
 
-/// The body cannot be had any more: the file was cut or cannot be read. The length has been promised,
-/// so only a reset is left.
+/// The body cannot be read any more: its file was truncated or cannot be read. Its length has been promised, so only a
+/// reset is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Broken;
 
-/// Bytes from which a file that does not stand in memory is better sent by the kernel itself: below, one more call
-/// costs more than a copy. What stands there costs less from there (docs/performance.md, "What helped").
+/// The size from which the kernel sends a file that is not in memory by itself (sendfile). Below it, one more call
+/// costs more than a copy (docs/performance.md, "What helped").
 const UNSEEN_FROM: usize = 32 * 1024;
 
 impl Body {
@@ -35,7 +35,7 @@ impl Body {
         Self::Bytes(Bytes::new())
     }
 
-    /// Bytes still to come.
+    /// Bytes that are still to be sent.
     pub(crate) fn left(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
@@ -44,7 +44,7 @@ impl Body {
         }
     }
 
-    /// All that is left, where it is enough of one file that the driver can send by itself.
+    /// The rest of the body, where it is a part of one file that is large enough for the driver to send by itself.
     pub(crate) fn file_part(&self) -> Option<FilePart> {
         let Self::File { file, left } = self else { return None };
         let length = usize::try_from(left.end - left.start).ok()?;
@@ -52,7 +52,7 @@ impl Body {
         Some(FilePart::new(file.handle()?, left.start, length))
     }
 
-    /// The next piece, about `limit` bytes at most where it has to be made; empty only where nothing is left.
+    /// The next piece, of about `limit` bytes at most where it has to be made. Empty only at the end.
     pub(crate) fn next(&mut self, limit: usize) -> Result<Bytes, Broken> {
         match self {
             Self::Bytes(bytes) => {
@@ -66,7 +66,7 @@ impl Body {
                 Ok(Bytes::from_static(piece))
             }
             Self::File { file, left } => {
-                // What stands in memory anyway goes in one call with its head, and nothing is made for it.
+                // A file in memory is sent in one call with its head: nothing is copied for it.
                 let limit = if file.is_held() { usize::MAX } else { limit };
                 let wanted = limit.min(usize::try_from(left.end - left.start).unwrap_or(limit));
                 if wanted == 0 {

@@ -1,17 +1,17 @@
-//! Buffers that connections borrow while a request is under way. The one rule: last in, first out, because the buffer
-//! used last is still in the processor's caches.
+//! Buffers that connections borrow while requests are in progress. The one rule: last in, first out, because the
+//! buffer used last is still in the processor's caches.
 
 use crate::exchange::Exchange;
 use proto::h1;
 use std::collections::VecDeque;
 
-/// Buffers of each kind that wait, at most.
+/// The most buffers of each kind in the pool.
 const WAITING: usize = 64;
 
 /// The largest capacity of a list that is kept.
 const EXCHANGES: usize = 32;
 
-/// Buffers that no connection needs just now, those used last on top.
+/// Buffers that no connection uses, the one used last on top.
 #[derive(Debug, Default)]
 pub(crate) struct BufferPool {
     pub(crate) requests: h1::BufferPool,
@@ -19,7 +19,7 @@ pub(crate) struct BufferPool {
 }
 
 impl BufferPool {
-    /// Gives a list that has none its capacity.
+    /// Gives a list without capacity one from the pool.
     pub(crate) fn lend(&mut self, exchanges: &mut VecDeque<Exchange>) {
         if exchanges.capacity() == 0
             && let Some(list) = self.exchanges.pop()
@@ -28,7 +28,7 @@ impl BufferPool {
         }
     }
 
-    /// Takes back what a connection does not need any more.
+    /// Takes back the buffer of a list that is not used any more.
     pub(crate) fn take_back(&mut self, exchanges: &mut VecDeque<Exchange>) {
         let list = std::mem::take(exchanges);
         if self.exchanges.len() < WAITING && (1..=EXCHANGES).contains(&list.capacity()) {

@@ -3,7 +3,7 @@
 use crate::wall_clock::parse_http_date;
 use proto::{Fields, Method};
 
-/// What tells one version of a representation from another.
+/// The validators of a representation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Validators {
     /// A strong entity tag, with its quotes.
@@ -12,10 +12,10 @@ pub(crate) struct Validators {
     pub(crate) modified: u64,
 }
 
-/// What the preconditions come to.
+/// The result of a request's preconditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Do what was asked.
+    /// Answer the request.
     Proceed,
     /// 304
     NotModified,
@@ -23,7 +23,7 @@ pub(crate) enum Verdict {
     Failed,
 }
 
-/// Weighs the preconditions of a request against the version there is.
+/// Evaluates the preconditions of a request against the present version.
 pub(crate) fn evaluate(method: &Method, fields: &Fields, current: &Validators) -> Verdict {
     // RFC 9110 §13.2.2, steps 1 and 2.
     if fields.find(b"if-match").is_some() {
@@ -77,7 +77,7 @@ fn matches_any(fields: &Fields, name: &[u8], ours: &str, comparison: Comparison)
     })
 }
 
-/// The tags of a list. A comma may stand within a tag, so the quotes tell where one ends.
+/// The tags of a list. A comma may be part of a tag, so quotes mark where each one ends.
 fn tags(list: &str) -> impl Iterator<Item = &str> {
     let mut rest = list;
     std::iter::from_fn(move || {
@@ -90,7 +90,7 @@ fn tags(list: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// RFC 9110 §13.1.3, §13.1.4: a value that is no date does not count.
+/// RFC 9110 §13.1.3, §13.1.4: a value that is not a date is ignored.
 fn date(fields: &Fields, name: &str) -> Option<u64> {
     parse_http_date(fields.find_str(name)?)
 }

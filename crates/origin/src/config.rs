@@ -13,31 +13,34 @@ use transport::{Protocol, ServerSettings};
 /// Settings of an origin.
 #[derive(Debug, Clone)]
 pub struct OriginConfig {
-    /// For each listener of the driver, in its order: what lies between HTTP and the socket.
+    /// For each listener of the driver, in its order: whether it uses TLS.
     pub listeners: Vec<ListenerKind>,
-    /// Protocols spoken over TLS, by the ALPN name agreed on: HTTP/2 and HTTP/1.1 by default. Clear listeners
-    /// take these two always, and SPDY in the first version that is named here.
+    /// The protocols over TLS, by ALPN name: HTTP/2 and HTTP/1.1 by default. Clear listeners always accept these two,
+    /// and SPDY in the first version named here.
     pub protocols: Vec<Protocol>,
-    /// Answers of a recorded page, by host and path.
+    /// The responses of a recorded page, by host and path.
     pub table: Option<Arc<Table>>,
     /// The value of the `Server` field.
     pub server: String,
     /// For the `Date` field.
     pub wall_clock: WallClock,
-    /// Who sends next where responses share a connection.
+    /// The policy that chooses which response on a connection sends next.
     pub priorities: Policy,
-    /// How WebSockets are spoken.
+    /// The settings of WebSockets.
     pub web_socket: WebSocketSettings,
+    /// Whether clients may open WebSockets over HTTP/2 (RFC 8441). SETTINGS_ENABLE_CONNECT_PROTOCOL, which says so,
+    /// is too much for OkHttp 2.3 to 3.0.1: they close the connection.
+    pub web_socket_over_h2: bool,
     /// What a peer may take.
     pub limits: Limits,
 }
 
-/// How an origin speaks WebSocket.
+/// The settings of WebSockets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebSocketSettings {
-    /// What compression shall be like where a client offers it; None declines it.
+    /// The compression to accept where a client offers it; None declines.
     pub deflate: Option<DeflateOffer>,
-    /// How frames leave.
+    /// How frames are written.
     pub writes: Writes,
     /// zlib's level of compressed messages, 0 to 9. Default: proto's own, which is cheap.
     pub compression_level: u32,
@@ -50,29 +53,36 @@ impl Default for WebSocketSettings {
     }
 }
 
-/// What lies between HTTP and a socket.
+/// Whether a listener uses TLS.
 #[derive(Debug, Clone)]
 pub enum ListenerKind {
-    /// Nothing. HTTP/2 is spoken with those that begin with its preface (RFC 9113 §3.3).
+    /// No TLS. A client that begins with HTTP/2's preface gets HTTP/2 (RFC 9113 §3.3).
     Clear,
     /// TLS.
     Tls(ServerTls),
 }
 
-/// What a peer may take before it is cut off.
+/// Limits for peers; a peer that exceeds one is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at once; more are closed at once.
+    /// Connections at a time. Further ones are closed at once.
     pub connections: usize,
-    /// For a TLS handshake.
+    /// Time for a TLS handshake.
     pub handshake: Duration,
-    /// For a request head, from its first byte.
+    /// Time for a request head, from its first byte.
     pub head: Duration,
-    /// Without a request under way.
+    /// Time without a request in progress.
     pub idle: Duration,
+    /// Bytes of one `/echo` that may wait until the client reads them. At the limit no more is read from the client,
+    /// and it is reset if it reads nothing for [`echo_stall`](Self::echo_stall).
+    pub echo: usize,
+    /// Bytes of all echoes of a thread that may wait. At the limit a new echo is answered with 413.
+    pub echoes: usize,
+    /// For an echo at its limit of which nothing is read.
+    pub echo_stall: Duration,
     /// With a request under way, but without a byte in either direction.
     pub stall: Duration,
-    /// For the requests under way when a stop is asked for.
+    /// Time for the requests in progress when the origin is stopped.
     pub drain: Duration,
 }
 
@@ -83,6 +93,9 @@ impl Default for Limits {
             handshake: Duration::from_secs(10),
             head: Duration::from_secs(30),
             idle: Duration::from_secs(75),
+            echo: 16 * 1024 * 1024,
+            echoes: 64 * 1024 * 1024,
+            echo_stall: Duration::from_secs(10),
             stall: Duration::from_secs(120),
             drain: Duration::from_secs(10),
         }
@@ -90,7 +103,7 @@ impl Default for Limits {
 }
 
 impl OriginConfig {
-    /// The defaults, for these listeners.
+    /// The defaults for these listeners.
     pub fn new(listeners: Vec<ListenerKind>, wall_clock: WallClock) -> Self {
         Self {
             listeners,
@@ -100,11 +113,12 @@ impl OriginConfig {
             wall_clock,
             priorities: Policy::default(),
             web_socket: WebSocketSettings::default(),
+            web_socket_over_h2: true,
             limits: Limits::default(),
         }
     }
 
-    /// What its connections speak and are set to.
+    /// The transport settings of its connections.
     pub(crate) fn transport(&self) -> ServerSettings {
         let limits = &self.limits;
         let h1 = h1::ServerSettings {
@@ -119,16 +133,16 @@ impl OriginConfig {
             head_timeout: limits.head,
             stall_timeout: limits.stall,
             drain_timeout: limits.drain,
-            enable_connect_protocol: true,
+            enable_connect_protocol: self.web_socket_over_h2,
             ..h2::Settings::server()
         };
         let spdy = spdy::Settings {
             send_low_water: LOW_WATER,
             head_timeout: limits.head,
             stall_timeout: limits.stall,
-            // The protocol's own, of which nothing is announced: OkHttp 1.5.1 (Twitter4J's SPDY module) gives credit
-            // back when half of the *server's* window has come in, which its own of 64 KiB never holds where that is
-            // above 128 KiB.
+            // The protocol's default, which is not announced. OkHttp 1.5.1 (Twitter4J's SPDY module) returns credit
+            // when half of the *server's* window has arrived. Its own window of 64 KiB never holds that much where the
+            // server's is above 128 KiB.
             stream_window: 65_536,
             ..spdy::Settings::server(spdy::Version::V3_1)
         };
@@ -137,5 +151,5 @@ impl OriginConfig {
     }
 }
 
-/// Bytes queued on a stream below which more are made. Many streams share a connection: each may wait with little.
+/// A stream with fewer queued bytes asks for more. It is low because many streams share a connection.
 const LOW_WATER: usize = 16 * 1024;

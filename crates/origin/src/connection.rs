@@ -18,19 +18,19 @@ use unit::Instant;
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) serial: u64,
-    /// When the origin looks after it next.
+    /// When the origin's timer for this connection is set.
     pub(crate) armed: Option<Instant>,
     transport: transport::Connection<Server>,
-    /// None until it is known what is spoken.
+    /// None until the protocol is known.
     session: Option<Session>,
     socket: Socket,
-    /// When a byte went either way last.
+    /// When a byte was last received or sent.
     progress: Instant,
-    /// Whether it was asked, after a long silence, to come to an end.
+    /// Whether it was asked to close after the idle time-out.
     is_warned: bool,
 }
 
-/// What the driver was told of the socket.
+/// What the driver knows of the socket.
 #[derive(Debug, Default)]
 struct Socket {
     is_paused: bool,
@@ -70,11 +70,11 @@ impl Connection {
     pub(crate) fn handle_eof(&mut self, now: Instant, shared: &mut Shared) {
         let Self { transport, session, serial, .. } = self;
         let mut events = Events { now, shared, session, serial: *serial };
-        // A cut within TLS shows in the messages' own lengths (RFC 9112 §9.8), so it is not judged here.
+        // The messages' own lengths reveal a truncation within TLS (RFC 9112 §9.8), so it is not judged here.
         let _ended_early = transport.handle_eof(now, Truncation::Ignored, &mut events);
     }
 
-    /// Whether it had its warning and did not come to an end.
+    /// Whether it was asked to close and did not in time.
     pub(crate) fn is_out_of_patience(&self, now: Instant, limits: &Limits) -> bool {
         let may_end_well = match &self.session {
             _ if self.transport.is_over() => false,
@@ -91,7 +91,7 @@ impl Connection {
             return self.shutdown(now, shared);
         }
         if self.session.as_ref().is_some_and(Session::is_thinking) {
-            // The peer was not silent; this side was.
+            // The silence was this side's, not the peer's.
             self.progress = now;
         }
         let Self { transport, session, serial, .. } = self;
@@ -102,7 +102,7 @@ impl Connection {
         self.command(now, shared, Session::handle_timeout);
     }
 
-    /// Sets a timer where the origin is to look after this connection before it does so anyway.
+    /// Sets a timer where the present one is later than needed.
     #[inline]
     pub(crate) fn arm(&mut self, place: usize, limits: &Limits, timers: &mut Timers) {
         let session = self.session.as_ref().and_then(Session::poll_timeout);
@@ -122,7 +122,7 @@ impl Connection {
         limit: usize,
     ) {
         let before = out.len();
-        // A second time where the first gave nothing: what it left behind may have made bytes.
+        // A second attempt where the first gave no bytes: the events that it left may have produced some.
         for _ in 0..2 {
             self.transport.poll_transmit(now, out, limit);
             self.command(now, shared, Session::handle_transmitted);
@@ -134,7 +134,7 @@ impl Connection {
         }
     }
 
-    /// No more requests; those under way are finished.
+    /// Takes no more requests and finishes those in progress.
     pub(crate) fn shutdown(&mut self, now: Instant, shared: &mut Shared) {
         match self.session {
             Some(_) => self.command(now, shared, Session::shutdown),
@@ -142,7 +142,7 @@ impl Connection {
         }
     }
 
-    /// The socket is gone.
+    /// The socket is closed.
     pub(crate) fn cut_off(&mut self, now: Instant, shared: &mut Shared) {
         if let (Some(session), Some(machine)) = (&mut self.session, self.transport.machine()) {
             session.cut_off(&mut Context { now, shared, machine });
@@ -154,8 +154,8 @@ impl Connection {
         !self.socket.has_sent_fin && self.transport.wants_transmit()
     }
 
-    /// What the driver should do with the socket, now that nothing waits to be sent: at most one step
-    /// of its way out. After `Close` and `Abort` the connection is to be forgotten.
+    /// The next action for the socket once nothing waits to be sent: at most one step of its shutdown. After `Close`
+    /// and `Abort` the connection must be forgotten.
     pub(crate) fn next_step(&mut self, socket: SocketId) -> Option<Action> {
         let machine = self.transport.ready_machine();
         let is_over = self.transport.is_over()
@@ -177,7 +177,7 @@ impl Connection {
         Some(Action::Shutdown(socket))
     }
 
-    /// Back-pressure: a change between reading and not reading.
+    /// Back-pressure: pauses or resumes reading where that changes.
     pub(crate) fn next_pause(&mut self, socket: SocketId) -> Option<Action> {
         let is_paused = !self.transport.ready_machine()?.wants_read();
         if is_paused == self.socket.is_paused {
@@ -187,7 +187,7 @@ impl Connection {
         Some(if is_paused { Action::Pause(socket) } else { Action::Resume(socket) })
     }
 
-    /// Has the session do something, then deals with the events that this left behind.
+    /// Calls the session, then handles the events that follow.
     fn command(
         &mut self,
         now: Instant,
@@ -201,7 +201,7 @@ impl Connection {
         transport.drain_events(now, &mut events);
     }
 
-    /// Between requests a connection keeps no buffers.
+    /// Between requests a connection holds no buffers.
     fn return_buffers(&mut self, shared: &mut Shared) {
         if let (Some(session), Some(machine)) = (&mut self.session, self.transport.machine()) {
             session.return_buffers(machine, shared);
@@ -215,7 +215,7 @@ impl Connection {
         tracer.emit(now, || trace::Event::ConnectionClosed { reason });
     }
 
-    /// When patience with this connection ends.
+    /// When the present time limit of this connection ends.
     fn patience(&self, limits: &Limits) -> Option<Instant> {
         let (since, span) = match &self.session {
             _ if self.transport.is_over() => (self.progress, limits.stall),
@@ -244,7 +244,7 @@ fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     }
 }
 
-/// Hands the transport's events to the session.
+/// Passes the transport's events to the session.
 struct Events<'a> {
     now: Instant,
     shared: &'a mut Shared,

@@ -8,29 +8,49 @@ use proto::{RequestHead, StreamId};
 use transport::Protocol;
 use unit::Instant;
 
-/// A request that is not answered whole.
+/// A request whose response is not complete.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) stream: StreamId,
     pub(crate) state: State,
     pub(crate) ledger: Ledger,
+    /// Bytes of an echo that count towards [`crate::config::Limits::echoes`].
+    pub(crate) buffered: usize,
 }
 
-/// Where an exchange stands.
+/// The state of an exchange.
 #[derive(Debug)]
 pub(crate) enum State {
-    /// The origin thinks.
+    /// The server time before the answer.
     Thinking { until: Instant, answer: Box<Answer> },
-    /// The request's body goes back as it comes; so many bytes of it have not been given credit for.
-    Echoing { uncredited: usize },
+    /// The request's body goes back as it comes.
+    Echoing(Echo),
     /// The request's body is counted.
     Counting,
-    /// The response is going out.
+    /// The response is being sent.
     Sending(Body),
-    /// Both directions are a WebSocket's.
+    /// The stream carries a WebSocket.
     WebSocket(Box<WebSocket>),
-    /// All of it was given to the connection.
+    /// The whole response was given to the connection.
     Given,
+}
+
+/// How far an echo is behind its request.
+#[derive(Debug, Default)]
+pub(crate) struct Echo {
+    /// Bytes that came and that the client has no credit for yet.
+    pub(crate) uncredited: usize,
+    /// Since the echo is at its limit.
+    pub(crate) full: Option<Full>,
+}
+
+/// An echo at its limit: the client writes and does not read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Full {
+    /// When it is reset, if the client has read nothing by then.
+    pub(crate) until: Instant,
+    /// Bytes that waited when this began.
+    pub(crate) unsent: usize,
 }
 
 /// What an access record is made of.

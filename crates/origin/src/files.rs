@@ -9,8 +9,8 @@ use unit::Instant;
 
 /// A folder whose files are served.
 pub trait Files {
-    /// What `path` names: decoded names joined by single slashes, no dot segments, the empty path for
-    /// the folder itself. The folder's owner sees to it that nothing outside is found.
+    /// What `path` names: decoded names joined by single slashes, without dot segments; the empty path is the folder
+    /// itself. The implementation must ensure that nothing outside the folder is found.
     fn find(&self, now: Instant, path: &str) -> Result<Found, FilesError>;
 }
 
@@ -22,53 +22,52 @@ pub enum Found {
     Folder,
 }
 
-/// A file, open for as long as it is held.
+/// An open file.
 pub trait File {
     /// The file's length, time of last change and identity.
     fn facts(&self) -> FileFacts;
 
-    /// Up to `length` bytes from `offset`: none at all only where the file ends there, None where it cannot be
-    /// read.
+    /// Up to `length` bytes from `offset`. Empty only at the file's end; None where it cannot be read.
     fn read(&self, offset: u64, length: usize) -> Option<Bytes>;
 
-    /// The driver's own handle of this file, if it can send its bytes without passing them through the origin.
+    /// The driver's own handle of this file, where it can send the bytes without passing them through the origin.
     fn handle(&self) -> Option<Arc<dyn Any + Send + Sync>> {
         None
     }
 
-    /// Whether its bytes stay in memory while the file is held. Then bytes that were read cost no further memory.
+    /// Whether the bytes stay in memory while the file is open. Reading them then needs no further memory.
     fn is_held(&self) -> bool {
         false
     }
 
-    /// Until when it is taken for unchanged: who holds it need not look it up again before. None where each request
-    /// has to.
+    /// Until when the file counts as unchanged and need not be looked up again. None where each request must look it
+    /// up.
     fn fresh_until(&self) -> Option<Instant> {
         None
     }
 }
 
-/// What tells one version of a file from another.
+/// The validators of a file's version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileFacts {
-    /// Bytes.
+    /// Length in bytes.
     pub length: u64,
     /// Last modification, seconds since 1970.
     pub modified: u64,
     /// Its nanoseconds.
     pub modified_nanos: u32,
-    /// What tells it from other files (on Linux, the inode number).
+    /// Identifies the file (on Linux, the inode number).
     pub identity: u64,
 }
 
-/// Why a path gives nothing.
+/// Why a path cannot be served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilesError {
-    /// Nothing of that name may be served: 404.
+    /// There is no such file to serve: 404.
     NotFound,
     /// It is there, but may not be read: 403.
     Denied,
-    /// Not just now: 503.
+    /// Not at the moment: 503.
     Busy,
 }
 

@@ -17,18 +17,18 @@ pub struct Origin {
     connections: Slab<Connection>,
     timers: Timers,
     actions: VecDeque<Action>,
-    /// Connections accepted so far.
+    /// How many connections were accepted so far.
     serial: u64,
     stop: Stop,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
-    /// It runs.
+    /// The origin runs.
     Never,
-    /// Requests under way may take until then.
+    /// The origin is stopping: requests in progress may take until then.
     By(Instant),
-    /// The driver was told.
+    /// `Action::Finish` was given.
     Done,
 }
 
@@ -45,12 +45,12 @@ impl Origin {
         }
     }
 
-    /// Connections at the moment.
+    /// The number of open connections.
     pub fn connections(&self) -> usize {
         self.connections.len()
     }
 
-    /// Follows every call that may have changed a connection.
+    /// Runs after every call that may have changed a connection.
     fn settle(&mut self, SocketId(place): SocketId) {
         let Some(connection) = self.connections.get_mut(place) else { return };
         let socket = SocketId(place);
@@ -77,7 +77,7 @@ impl Origin {
         self.finish_when_empty();
     }
 
-    /// Before one more connection is there: forgets what those that are gone were promised.
+    /// Before a new connection is added: forgets what was queued for closed ones.
     fn tidy(&mut self) {
         let connections = &self.connections;
         self.timers.tidy(connections.len(), |at, key| {
@@ -171,7 +171,7 @@ impl EndPoint for Origin {
     fn poll_transmit(&mut self, now: Instant, socket: SocketId, out: &mut SendBuf, limit: usize) {
         if let Some(connection) = self.connections.get_mut(socket.0) {
             connection.poll_transmit(now, &mut self.shared, out, limit);
-            // The driver comes back until there is nothing; then it is time for the next step.
+            // The driver calls until there are no bytes; then the next action is due.
             if !connection.wants_transmit() {
                 self.settle(socket);
             } else {

@@ -1,11 +1,10 @@
-//! [`Policy`]: what an origin sends that was not asked for (push, hints). The one rule: a policy sees requests and
-//! returns heads; it never touches a connection.
+//! [`Policy`]: what an origin sends without a request (push, hints). The one rule: a policy sees requests and returns
+//! heads. It never touches a connection.
 
 use proto::{RequestHead, ResponseHead};
 
-/// A policy; one origin has one.
+/// The policy of an origin.
 pub trait Policy {
-    /// Informational responses (103 and the like), sent as soon as the request is there, while the
-    /// origin thinks about the answer.
+    /// Informational responses (103 and the like), sent as soon as the request has arrived, during the server time.
     fn inform(&self, request: &RequestHead) -> Vec<ResponseHead>;
 }

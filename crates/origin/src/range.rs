@@ -2,23 +2,23 @@
 
 use std::ops::Range;
 
-/// Ranges answered at most; a longer list is answered with the whole, as RFC 9110 §14.2 allows
-/// against lists made to cost much.
+/// The most ranges that are answered. A longer list gets the whole representation, as RFC 9110 §14.2 allows against
+/// lists that are meant to be costly.
 const MOST_RANGES: usize = 16;
 
-/// What a `Range` field comes to for a representation of a known length.
+/// The meaning of a `Range` field for a representation of a known length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ranges {
-    /// It does not count: send the whole.
+    /// It is ignored: send the whole representation.
     Whole,
     /// 416: none of it lies within the representation.
     Unsatisfiable,
-    /// These, in the order asked for; never none, never empty ones.
+    /// These ranges, in the order asked for. There is at least one, and none is empty.
     Parts(Vec<Range<u64>>),
 }
 
 impl Ranges {
-    /// Reads a field value. What is malformed does not count (RFC 9110 §14.2).
+    /// Parses a field value. A malformed one is ignored (RFC 9110 §14.2).
     pub(crate) fn parse(value: &[u8], length: u64) -> Self {
         let Some(list) = std::str::from_utf8(value).ok().and_then(strip_unit) else {
             return Self::Whole;
@@ -42,17 +42,17 @@ impl Ranges {
     }
 }
 
-/// RFC 9110 §14.1: the name of a range unit has no case.
+/// RFC 9110 §14.1: range units are case-insensitive.
 fn strip_unit(value: &str) -> Option<&str> {
     let (unit, list) = value.split_once('=')?;
     unit.trim().eq_ignore_ascii_case("bytes").then_some(list)
 }
 
-/// One range, cut to the length; empty where it lies beyond; None where it is malformed.
+/// One range, cut to the length. Empty where it lies beyond the end; None where it is malformed.
 fn parse_one(item: &str, length: u64) -> Option<Range<u64>> {
     let (first, last) = item.split_once('-')?;
     if first.is_empty() {
-        // RFC 9110 §14.1.2: the last so many bytes.
+        // RFC 9110 §14.1.2: the last `count` bytes.
         let count = number(last)?;
         return Some(length.saturating_sub(count)..length);
     }
@@ -65,7 +65,7 @@ fn parse_one(item: &str, length: u64) -> Option<Range<u64>> {
     Some(first.min(end)..end)
 }
 
-/// Digits alone; more than fit mean beyond any end.
+/// Digits alone. A number that is too large means beyond any end.
 fn number(digits: &str) -> Option<u64> {
     let plain = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
     plain.then(|| digits.parse().unwrap_or(u64::MAX))

@@ -1,4 +1,4 @@
-//! Caches responses of static files. A head is made again once a second, for its date. The one rule: a response is kept
+//! Caches responses of static files. A head is rebuilt once a second, for its date. The one rule: a response is cached
 //! no longer than its file counts as unchanged.
 
 use crate::body::Body;
@@ -9,38 +9,38 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use unit::Instant;
 
-/// Responses kept at most.
+/// The most responses in the cache.
 const ENTRIES: usize = 1024;
 
-/// Bytes of files kept at most: the file cache may hold each of them whole.
+/// The most bytes of files in the cache: the file cache may hold each file whole.
 const BYTES: u64 = 16 * 1024 * 1024;
 
-/// Whole responses, by request target.
+/// Complete responses, by request target.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseCache {
     responses: HashMap<Box<str>, Rc<CachedResponse>>,
     bytes: u64,
 }
 
-/// The response that carries a whole file.
+/// A response with a whole file.
 pub(crate) struct CachedResponse {
     file: Rc<dyn File>,
     length: u64,
     until: Instant,
-    /// Without those that every answer gets.
+    /// Without the fields that every response gets.
     fields: Fields,
-    /// The head of this second.
+    /// The head for the present second.
     head: RefCell<Option<(u64, Rc<ResponseHead>)>>,
 }
 
 impl ResponseCache {
-    /// The response to a request for the whole of a file, without conditions.
+    /// The cached response to an unconditional request for a whole file.
     pub(crate) fn find(&self, now: Instant, request: &RequestHead) -> Option<Rc<CachedResponse>> {
         let cached = self.responses.get(request.path.as_str())?;
         (now < cached.until && is_plain(request)).then(|| Rc::clone(cached))
     }
 
-    /// Keeps the response to a plain request without a query, where its file stays fresh for a while.
+    /// Caches the response to a plain request without a query, where its file counts as unchanged for a while.
     pub(crate) fn keep(
         &mut self,
         request: &RequestHead,
@@ -55,7 +55,7 @@ impl ResponseCache {
         if let Some(known) = self.responses.remove(request.path.as_str()) {
             self.bytes -= known.length;
         }
-        // Everything goes at once: what is asked for often comes back with its next request.
+        // A full cache is emptied: what is requested often comes back with its next request.
         if self.responses.len() >= ENTRIES || self.bytes + length > BYTES {
             *self = Self::default();
         }
@@ -67,7 +67,7 @@ impl ResponseCache {
 }
 
 impl CachedResponse {
-    /// The head of this second; `make` makes it of the file's own fields where it is the first in it.
+    /// The head for the present second. `make` builds it from the file's own fields, once a second.
     pub(crate) fn head(
         &self,
         second: u64,
@@ -102,7 +102,7 @@ impl std::fmt::Debug for CachedResponse {
     }
 }
 
-/// Whether nothing but the target decides on the answer: no precondition (RFC 9110 §13.1), no range (§14.2).
+/// Whether the target alone decides the response: no precondition (RFC 9110 §13.1), no range (§14.2).
 fn is_plain(request: &RequestHead) -> bool {
     let decides = |name: &[u8]| {
         name.eq_ignore_ascii_case(b"range")

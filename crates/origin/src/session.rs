@@ -1,11 +1,12 @@
 //! The exchanges of one connection: requests in, responses out. The one rule: each exchange queues a bounded number of
 //! bytes; the rest of a body is produced when the machine asks for more.
 
+mod echo;
 mod respond;
 mod web_socket;
 
 use crate::access::ExchangeEnd;
-use crate::exchange::{Exchange, Ledger, State};
+use crate::exchange::{Echo, Exchange, Ledger, State};
 use crate::shared::Shared;
 use bytes::Bytes;
 use proto::{Event, Fin, StreamId};
@@ -18,19 +19,20 @@ use unit::Instant;
 pub(crate) struct Session {
     connection: u64,
     protocol: Protocol,
-    /// Whether the socket carries a body's bytes as they are, so that the kernel can send files.
+    /// Whether the socket carries body bytes unchanged, so that the kernel can send files.
     bytes_pass_unchanged: bool,
-    /// In the order of their streams' numbers. They end from the front, as a rule.
+    /// In the order of their stream numbers. Usually they end from the front.
     exchanges: VecDeque<Exchange>,
-    /// How many exchanges are in the states that are counted.
+    /// How many exchanges are in each of these states.
     thinking: usize,
     given: usize,
     web_sockets: usize,
+    full_echoes: usize,
     /// Since when there was no exchange.
     quiet_since: Instant,
 }
 
-/// What a session works with for the length of one call.
+/// What a session needs during one call.
 pub(crate) struct Context<'a> {
     pub(crate) now: Instant,
     pub(crate) shared: &'a mut Shared,
@@ -52,11 +54,12 @@ impl Session {
             thinking: 0,
             given: 0,
             web_sockets: 0,
+            full_echoes: 0,
             quiet_since: now,
         }
     }
 
-    /// Requests may come: takes buffers for them, where it has none.
+    /// Before requests may come: borrows buffers, where it has none.
     pub(crate) fn borrow_buffers(&mut self, machine: &mut ServerMachine, shared: &mut Shared) {
         if self.exchanges.is_empty() {
             machine.take_buffers(&mut shared.buffers.requests);
@@ -64,7 +67,7 @@ impl Session {
         }
     }
 
-    /// Gives them back where no request is under way.
+    /// Returns the buffers where no request is in progress.
     pub(crate) fn return_buffers(&mut self, machine: &mut ServerMachine, shared: &mut Shared) {
         if self.exchanges.is_empty() {
             machine.return_buffers(&mut shared.buffers.requests);
@@ -80,6 +83,9 @@ impl Session {
                 self.stop_thinking(context, index);
             }
         }
+        if self.full_echoes > 0 {
+            self.reset_stalled_echoes(context);
+        }
         if self.web_sockets > 0 {
             self.time_web_sockets(context);
         }
@@ -87,18 +93,19 @@ impl Session {
 
     /// When the next answer is due, or a WebSocket's time-out.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        if self.thinking == 0 && self.web_sockets == 0 {
+        if self.thinking == 0 && self.web_sockets == 0 && self.full_echoes == 0 {
             return None;
         }
         let due = |exchange: &Exchange| match &exchange.state {
             State::Thinking { until, .. } => Some(*until),
             State::WebSocket(web_socket) => web_socket.poll_timeout(),
+            State::Echoing(Echo { full: Some(full), .. }) => Some(full.until),
             _ => None,
         };
         self.exchanges.iter().filter_map(due).min()
     }
 
-    /// Follows a transmit: what went out ends exchanges.
+    /// Runs after a transmit: exchanges whose bytes are all sent end.
     pub(crate) fn handle_transmitted(&mut self, context: &mut Context<'_>) {
         let mut index = 0;
         while self.given > 0 && index < self.exchanges.len() {
@@ -112,31 +119,31 @@ impl Session {
         }
     }
 
-    /// Since when no request is under way; None while one is.
+    /// Since when no request is in progress; None while one is.
     pub(crate) fn quiet_since(&self) -> Option<Instant> {
         self.exchanges.is_empty().then_some(self.quiet_since)
     }
 
-    /// Whether the peer waits for this side alone.
+    /// Whether the peer can only wait for this side.
     pub(crate) fn is_thinking(&self) -> bool {
         self.thinking > 0
     }
 
-    /// Takes no more requests and finishes those under way.
+    /// Takes no more requests and finishes those in progress.
     pub(crate) fn shutdown(&mut self, context: &mut Context<'_>) {
         self.quiet_since = context.now;
         self.close_web_sockets(context);
         context.machine.shutdown(context.now);
     }
 
-    /// The socket is gone.
+    /// The socket is closed.
     pub(crate) fn cut_off(&mut self, context: &mut Context<'_>) {
         while !self.exchanges.is_empty() {
             self.end(context, 0, ExchangeEnd::CutOff);
         }
     }
 
-    /// The machine tells an event.
+    /// Handles an event of the protocol machine.
     pub(crate) fn handle_event(&mut self, context: &mut Context<'_>, event: Event<'_>) {
         match event {
             Event::Request { stream, head, fin } => {
@@ -144,6 +151,7 @@ impl Session {
                     stream,
                     state: State::Counting,
                     ledger: Ledger::new(context.now, head),
+                    buffered: 0,
                 };
                 let index = self.exchanges.partition_point(|other| other.stream < stream);
                 self.exchanges.insert(index, exchange);
@@ -162,7 +170,7 @@ impl Session {
                 }
             }
             Event::Closed { .. } => {
-                // What was given whole may still lie in the socket's queue: that is no cut.
+                // A response that was given whole may still be in the socket's queue: it was not cut off.
                 for index in (0..self.exchanges.len()).rev() {
                     let end = match self.exchanges[index].state {
                         State::Given => ExchangeEnd::Done,
@@ -171,8 +179,7 @@ impl Session {
                     self.end(context, index, end);
                 }
             }
-            // Draining: the peer makes no more requests, and needs no answer to that. The others are a
-            // client's.
+            // Draining: the peer makes no more requests, which needs no answer. The other events come to clients only.
             Event::Draining { .. }
             | Event::Informational { .. }
             | Event::Response { .. }
@@ -180,18 +187,18 @@ impl Session {
         }
     }
 
-    /// Takes a piece of a request's body. Most targets ignore bodies; then it is dropped.
+    /// Takes a piece of a request's body. Most targets ignore bodies and drop it.
     fn take_body(&mut self, context: &mut Context<'_>, stream: StreamId, data: &[u8], fin: Fin) {
         let index = self.find(stream);
         let mut credit = data.len();
         if let Some(index) = index {
             let exchange = &mut self.exchanges[index];
             exchange.ledger.received_bytes += data.len() as u64;
-            if let State::Echoing { uncredited } = &mut exchange.state {
-                *uncredited += std::mem::take(&mut credit);
+            if let State::Echoing(echo) = &mut exchange.state {
+                echo.uncredited += std::mem::take(&mut credit);
             }
             if let State::WebSocket(_) = exchange.state {
-                // Given back when it is answered.
+                // Credited when it has been sent back.
                 credit = 0;
             }
         }
@@ -200,7 +207,7 @@ impl Session {
         }
         let Some(index) = index else { return };
         match self.exchanges[index].state {
-            State::Echoing { .. } => self.echo(context, index, Bytes::copy_from_slice(data), fin),
+            State::Echoing(_) => self.echo(context, index, Bytes::copy_from_slice(data), fin),
             State::WebSocket(_) => self.feed_web_socket(context, index, data, fin),
             State::Counting if fin == Fin::Last => self.answer_count(context, index),
             _ => {}
@@ -211,15 +218,17 @@ impl Session {
         self.exchanges.binary_search_by_key(&stream, |exchange| exchange.stream).ok()
     }
 
-    /// An exchange is over, one way or another.
+    /// Ends an exchange, complete or not.
     fn end(&mut self, context: &mut Context<'_>, index: usize, end: ExchangeEnd) {
         let Some(exchange) = self.exchanges.remove(index) else { return };
         match exchange.state {
             State::Thinking { .. } => self.thinking -= 1,
             State::Given => self.given -= 1,
+            State::Echoing(Echo { full: Some(_), .. }) => self.full_echoes -= 1,
             State::WebSocket(_) => self.web_sockets -= 1,
             _ => {}
         }
+        context.shared.echoes -= exchange.buffered;
         if let Some(log) = &context.shared.log {
             log.record(&exchange.record(context.now, self.connection, self.protocol, end));
         }

@@ -15,20 +15,20 @@ use trace::Tracer;
 use transport::ServerSettings;
 use unit::Instant;
 
-/// What an origin works with that belongs to its thread alone.
+/// Parts of an origin that belong to its thread alone.
 #[derive(Default)]
 pub struct Parts {
     /// Static files; None serves none.
     pub files: Option<Box<dyn Files>>,
     /// Takes a record of each exchange.
     pub log: Option<Rc<dyn AccessLog>>,
-    /// What is said beside the answers.
+    /// What is sent in addition to responses.
     pub policy: Option<Box<dyn Policy>>,
-    /// For the events of the connections.
+    /// Takes the trace events of the connections.
     pub tracer: Tracer,
 }
 
-/// What all connections use.
+/// The state that all connections use.
 pub(crate) struct Shared {
     pub(crate) config: OriginConfig,
     pub(crate) site: Site,
@@ -36,13 +36,15 @@ pub(crate) struct Shared {
     pub(crate) policy: Option<Box<dyn Policy>>,
     pub(crate) tracer: Tracer,
     pub(crate) buffers: BufferPool,
+    /// Bytes of all echoes that wait until the clients read them.
+    pub(crate) echoes: usize,
     /// What all connections speak and are set to.
     pub(crate) transport: Rc<ServerSettings>,
     date: DateField,
 }
 
 impl Shared {
-    /// What an origin without connections starts from.
+    /// The state of an origin without connections.
     pub(crate) fn new(config: OriginConfig, parts: Parts) -> Self {
         Self {
             site: Site::new(parts.files, config.table.clone()),
@@ -53,10 +55,11 @@ impl Shared {
             policy: parts.policy,
             tracer: parts.tracer,
             buffers: BufferPool::default(),
+            echoes: 0,
         }
     }
 
-    /// The head of a response that is kept, with this second's date.
+    /// The head of a cached response, with the present date.
     pub(crate) fn cached_head(
         &mut self,
         now: Instant,
@@ -66,7 +69,7 @@ impl Shared {
         cached.head(second, |fields| self.head(now, cached.status(), fields))
     }
 
-    /// A response head with the fields that every answer gets.
+    /// A response head with the fields that every response gets.
     pub(crate) fn head(&mut self, now: Instant, status: Status, fields: &Fields) -> ResponseHead {
         let mut head = ResponseHead::new(status);
         head.fields.push(b"date", self.date.at(now).as_bytes());

@@ -1,6 +1,5 @@
-//! Routes a request to what is served: a page replayed from a record, the two places for
-//! request bodies, WebSockets, answers of any size, synthetic pages, files. In this order; the first
-//! that knows the target answers.
+//! Routes a request to what answers it: a page replayed from a record, the two targets for request bodies, WebSockets,
+//! responses of any size, synthetic pages, files. They are tried in this order.
 
 use crate::answer::{self, Answer, Plan};
 use crate::body::Body;
@@ -27,12 +26,12 @@ const ECHO_SOCKET_PATH: &str = "/ws/echo";
 const DOUBLE_SOCKET_PATH: &str = "/ws/double";
 const ALLOW_BODY: &str = "POST, PUT, OPTIONS";
 
-/// Doubles the number that its query gives: what [`DOUBLE_SOCKET_PATH`] does, one request a number.
+/// Doubles the number in its query: as [`DOUBLE_SOCKET_PATH`], with one request per number.
 const DOUBLE_PATH: &str = "/double";
 
-/// Answers of any size, as of an API.
+/// Responses of any size, as of an API.
 const API_PATH: &str = "/api";
-/// The largest answer of [`API_PATH`].
+/// The largest response of [`API_PATH`], in bytes.
 const LARGEST_ANSWER: u64 = 1 << 30;
 
 /// The longest `delay_ms`.
@@ -43,7 +42,7 @@ pub(crate) struct Site {
     files: Option<Box<dyn Files>>,
     responses: ResponseCache,
     table: Option<Arc<Table>>,
-    /// The synthetic document made last: a page is asked for many times in a row, never by name alone.
+    /// The latest synthetic document: a page is requested many times in a row.
     document: Option<(Synthetic, Bytes)>,
 }
 
@@ -52,16 +51,16 @@ impl Site {
         Self { files, responses: ResponseCache::default(), table, document: None }
     }
 
-    /// How to deal with a request.
+    /// How to handle a request.
     pub(crate) fn plan(&mut self, now: Instant, request: &RequestHead) -> Plan {
         if let Some(answer) = self.replayed(request) {
             return Plan::Answer(answer);
         }
-        // Its first request has passed all the checks that follow.
+        // The first such request has passed all the checks below.
         if let Some(cached) = self.responses.find(now, request) {
             return Plan::Cached(cached);
         }
-        // RFC 9110 §9.3.7: of the server as a whole.
+        // RFC 9110 §9.3.7: OPTIONS for the server as a whole.
         if request.path == "*" && request.method == Method::Options {
             return Plan::Answer(Answer::options(static_files::ALLOW));
         }
@@ -101,7 +100,7 @@ impl Site {
         Plan::Answer(answer)
     }
 
-    /// A record answers whatever the method was: its pages post and preflight too.
+    /// A record answers every method: recorded pages post and preflight too.
     fn replayed(&self, request: &RequestHead) -> Option<Answer> {
         let table = self.table.as_ref()?;
         let host = host_of(&request.authority);
@@ -173,7 +172,7 @@ fn doubled(request: &RequestHead, target: &Target<'_>) -> Answer {
     }
 }
 
-/// `/api?bytes=`: as many bytes, the same ones for the same target.
+/// `/api?bytes=`: that many bytes, the same ones for the same target.
 fn api_answer(request: &RequestHead, target: &Target<'_>) -> Answer {
     if let Some(refusal) = unless_read(request) {
         return refusal;
@@ -200,7 +199,7 @@ fn unless_read(request: &RequestHead) -> Option<Answer> {
     }
 }
 
-/// `?delay_ms=`: how long to think before any answer.
+/// `?delay_ms=`: the server time before the response.
 fn delay(target: &Target<'_>) -> Result<Duration, Answer> {
     let Some(text) = target.parameter("delay_ms") else { return Ok(Duration::ZERO) };
     match text.parse::<u64>() {

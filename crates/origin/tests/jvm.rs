@@ -31,6 +31,8 @@ struct Ask {
     path: &'static str,
     keep_alive: bool,
     warmup: u32,
+    /// What the origin speaks.
+    origin: &'static [Protocol],
 }
 
 const fn ask(subject: &'static str, transport: &'static str, tls: &'static str) -> Ask {
@@ -44,6 +46,7 @@ const fn ask(subject: &'static str, transport: &'static str, tls: &'static str) 
         path,
         keep_alive: true,
         warmup: 0,
+        origin: &ALL,
     }
 }
 
@@ -149,7 +152,7 @@ fn fetch_or_lose(ask: &Ask) -> Option<Result<RunOutput, Vec<Value>>> {
     let command = command(ask.subject)?;
     static RUN: AtomicUsize = AtomicUsize::new(0);
     let folder = folder(&format!("{}-{}", ask.subject, RUN.fetch_add(1, Ordering::Relaxed)));
-    let serving = Serving::start_speaking(&folder.root(), Limits::default(), &ALL);
+    let serving = Serving::start_speaking(&folder.root(), Limits::default(), ask.origin);
     let (code, mut lines) = run(command, ask.subject, &job(ask, &folder, &serving));
     assert_eq!(code, Some(0), "{}: {lines:?}", ask.subject);
     if lines.iter().any(|line| line["error"].is_string()) {
@@ -242,6 +245,16 @@ fn okhttp_2_puts_many_streams_on_one_spdy_session() {
 }
 
 #[test]
+fn httpclient_5_0_bears_an_offer_of_websockets_that_does_not_stand_last_in_settings() {
+    let origin = &[Protocol::Http2, Protocol::Http1];
+    let Some(told) = fetch(&Ask { origin, ..ask("apache-httpclient-5.0", "h2", "1.3") }) else {
+        return;
+    };
+    assert_eq!(told.ready["version"], "5.0.3");
+    assert_eq!(told.fetches[0]["protocol"], "h2");
+}
+
+#[test]
 fn okhttp_1_fetches_over_spdy_3_and_says_so() {
     let Some(told) = fetch(&Ask { fetches: 3, ..ask("okhttp-1", "spdy/3", "1.2") }) else { return };
     assert_eq!(told.ready["version"], "1.2.1");
@@ -250,17 +263,18 @@ fn okhttp_1_fetches_over_spdy_3_and_says_so() {
 }
 
 /// Each in the clear and over TLS of the version that it must do, and in every transport that it speaks.
-const CLIENTS: [(&str, &[&str]); 15] = [
+const CLIENTS: [(&str, &[&str]); 16] = [
     ("jdk-httpclient", &["http/1.1", "h2"]),
     ("jdk-urlconnection", &["http/1.1"]),
     ("commons-httpclient-3", &["http/1.1"]),
     ("apache-httpclient-4", &["http/1.1"]),
     ("apache-httpclient-5", &["http/1.1", "h2"]),
+    ("apache-httpclient-5.0", &["h2"]),
     ("apache-asyncclient-4", &["http/1.1"]),
     ("dispatch-0.10", &["http/1.1"]),
     ("finagle-6", &["http/1.1"]),
     ("okhttp-1", &["http/1.1", "spdy/3"]),
-    ("okhttp-2", &["http/1.1", "spdy/3.1"]),
+    ("okhttp-2", &["http/1.1", "spdy/3.1", "h2"]),
     ("okhttp-5", &["http/1.1", "h2"]),
     ("jetty-12", &["http/1.1", "h2"]),
     ("twitter4j-4.0.2-spdy", &["spdy/3.1"]),

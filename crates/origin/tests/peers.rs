@@ -3,8 +3,10 @@
 
 mod support;
 
+use origin::Limits;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 use support::{Folder, Serving, has, run, run_text};
 
 const NGHTTP2: &str = "apt-get install nghttp2-client";
@@ -118,5 +120,68 @@ fn node_fetches_over_one_connection() {
     for (url, protocol) in [(serving.tls_url(""), "h2"), (serving.url(""), "h2c")] {
         let said = run_text("node", &[&peer("fetch.mjs"), &url]);
         assert_eq!(said.trim(), format!("{protocol} 4000000"));
+    }
+}
+
+/// What the client of `echo.py` gets, which reads nothing before its whole request has gone.
+fn python_echo(serving: &Serving, folder: &Folder, url: &str, bytes: usize) -> String {
+    let root = folder.0.join("root.pem");
+    std::fs::write(&root, &serving.root).unwrap();
+    let (script, root) = (peer("echo.py"), root.display().to_string());
+    run_text("python3", &[&script, url, &bytes.to_string(), &root]).trim().to_owned()
+}
+
+#[test]
+fn a_client_that_writes_all_before_it_reads_gets_its_echo() {
+    if !has("python3", "--version", "apt-get install python3") {
+        return;
+    }
+    let folder = Folder::new("echo");
+    let serving = Serving::start(&folder.root());
+    for url in [serving.url("/echo"), serving.tls_url("/echo")] {
+        assert_eq!(python_echo(&serving, &folder, &url, 7_000_000), "200 same bytes", "{url}");
+    }
+}
+
+#[test]
+fn an_echo_above_its_limit_of_which_nothing_is_read_is_reset() {
+    if !has("python3", "--version", "apt-get install python3") {
+        return;
+    }
+    let folder = Folder::new("echo-limit");
+    let limits =
+        Limits { echo: 1_000_000, echo_stall: Duration::from_millis(300), ..Limits::default() };
+    let serving = Serving::start_with(&folder.root(), limits);
+    for url in [serving.url("/echo"), serving.tls_url("/echo")] {
+        // What the kernels hold comes to it.
+        let said = python_echo(&serving, &folder, &url, 60_000_000);
+        assert!(
+            ["ConnectionResetError", "BrokenPipeError", "IncompleteRead"].contains(&said.as_str()),
+            "{said}"
+        );
+    }
+    // One who reads as fast as it writes has no limit.
+    let upload = folder.0.join("upload");
+    std::fs::write(&upload, vec![b'x'; 60_000_000]).unwrap();
+    let upload = format!("@{}", upload.display());
+    for way in ["--http1.1", "--http2-prior-knowledge"] {
+        let url = serving.url("/echo");
+        let echo = run(Command::new("curl").args(["-sS", way, "--data-binary", &upload, &url]));
+        assert_eq!(echo.stdout.len(), 60_000_000, "{way}");
+    }
+}
+
+#[test]
+fn an_echo_is_refused_where_all_together_are_at_their_limit() {
+    let folder = Folder::new("echoes-limit");
+    let limits = Limits { echoes: 0, ..Limits::default() };
+    let serving = Serving::start_with(&folder.root(), limits);
+    for way in ["--http1.1", "--http2-prior-knowledge"] {
+        let url = serving.url("/echo");
+        let answer = run(Command::new("curl")
+            .args(["-sS", way, "-d", "hello", "-w", "%{http_code}"])
+            .arg(&url));
+        let answer = String::from_utf8_lossy(&answer.stdout).into_owned();
+        assert!(answer.contains("echoes wait") && answer.ends_with("413"), "{way}: {answer}");
     }
 }

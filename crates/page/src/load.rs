@@ -1,22 +1,26 @@
 //! One load of a page: which resource is asked for when, and when the load is done.
 //!
-//! A resource goes Unknown -> Thinking -> (Held ->) Ready -> InFlight -> Done or Failed; one whose
-//! initiator fails is Abandoned, as nothing else leads to it. What began after onLoad in the recording
-//! is held until the load is done, so that it never competes with what the load waits for. The load is
-//! done when every resource that counts into it is Done; if one of them ended otherwise it never is.
-//! The one rule: it speaks of fetches only.
+//! The load is done when every resource that counts into it is Done. If one of them ended otherwise it never is. The
+//! one rule: a load speaks of fetches only. `release` holds the states of a resource, `track` one resource, `progress`
+//! what a load has come to.
 //!
-//! An event for a fetch that is not in flight is ignored: an event may arrive after the client gave up on its
-//! fetch.
+//! An event for a fetch that is not in flight is ignored: it may arrive after the client gave up on its fetch.
+
+mod progress;
+mod release;
+mod track;
 
 use crate::graph::Page;
-use crate::priority::{Browser, Hint, Priority};
+use crate::priority::{Browser, Priority};
 use crate::resource::{Counts, Kind, Release, ResourceId};
 use crate::scan::{Found, Scanner};
 use crate::url::Url;
+use progress::LoadState;
+pub use progress::Milestones;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
-use std::time::Duration;
+pub use track::History;
+use track::{State, Track};
 use unit::{ByteSize, Instant};
 
 /// A load in progress.
@@ -52,70 +56,6 @@ pub struct FetchStart {
     pub priority: Priority,
     /// Bytes that the body must have, where the page is a recorded one.
     pub expected: Option<ByteSize>,
-}
-
-/// The times that a load is judged by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Milestones {
-    /// The head of the main document's response arrived.
-    pub first_byte: Option<Instant>,
-    /// The main document arrived whole.
-    pub document: Option<Instant>,
-    /// Everything that counts arrived whole; never where one of it failed.
-    pub load: Option<Instant>,
-}
-
-/// What happened to one resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct History {
-    /// Whose arrival made it known; None for a root.
-    pub released_by: Option<ResourceId>,
-    /// It became known.
-    pub found: Option<Instant>,
-    /// It was handed out to be fetched.
-    pub started: Option<Instant>,
-    /// Its head arrived.
-    pub first_byte: Option<Instant>,
-    /// It arrived whole, failed or was abandoned.
-    pub ended: Option<Instant>,
-}
-
-#[derive(Debug)]
-struct Track {
-    url: Url,
-    kind: Kind,
-    hint: Hint,
-    think: Duration,
-    counts: Counts,
-    expected: Option<ByteSize>,
-    state: State,
-    history: History,
-    received: u64,
-    /// Known children by the offset at which the parser meets them, the last one first.
-    parsed: Vec<(u64, ResourceId)>,
-    /// Known children that wait for the whole.
-    completed: Vec<ResourceId>,
-    /// The scanner of a document that is read from the wire.
-    scanner: Option<Scanner>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum State {
-    Unknown,
-    Thinking,
-    Held,
-    Ready,
-    InFlight,
-    Done,
-    Failed(String),
-    Abandoned,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LoadState {
-    Running,
-    Reached(Instant),
-    Missed,
 }
 
 impl Load {
@@ -254,75 +194,6 @@ impl Load {
         self.settle(now);
     }
 
-    /// Whether nothing is left to fetch, after the load too.
-    pub fn is_finished(&self) -> bool {
-        self.open == 0
-    }
-
-    /// Whether the load is decided: done, or never to be.
-    pub fn is_decided(&self) -> bool {
-        self.load != LoadState::Running
-    }
-
-    /// The times reached so far.
-    pub fn milestones(&self) -> Milestones {
-        let document = &self.resources[self.document.index()];
-        Milestones {
-            first_byte: document.history.first_byte,
-            document: document.history.ended.filter(|_| document.state == State::Done),
-            load: match self.load {
-                LoadState::Reached(at) => Some(at),
-                LoadState::Running | LoadState::Missed => None,
-            },
-        }
-    }
-
-    /// What happened to a resource so far.
-    pub fn history(&self, id: ResourceId) -> Option<&History> {
-        self.resources.get(id.index()).map(|track| &track.history)
-    }
-
-    /// Where a resource is fetched from.
-    pub fn url(&self, id: ResourceId) -> Option<&Url> {
-        self.resources.get(id.index()).map(|track| &track.url)
-    }
-
-    /// Resources known of so far; for a replay, all.
-    pub fn known(&self) -> usize {
-        self.resources.len()
-    }
-
-    /// Bytes of a resource's body that arrived so far.
-    pub fn received(&self, id: ResourceId) -> ByteSize {
-        ByteSize(self.resources.get(id.index()).map_or(0, |track| track.received))
-    }
-
-    /// The fetches that failed, with their reasons.
-    pub fn failures(&self) -> impl Iterator<Item = (ResourceId, &str)> {
-        self.resources.iter().enumerate().filter_map(|(index, track)| match &track.state {
-            State::Failed(reason) => Some((ResourceId(index as u32), reason.as_str())),
-            _ => None,
-        })
-    }
-
-    /// The chain of fetches that the load had to wait for, the root first: the counted resource that
-    /// came last, and who released whom before it. Empty while the load is not done.
-    pub fn critical_path(&self) -> Vec<ResourceId> {
-        let LoadState::Reached(_) = self.load else { return Vec::new() };
-        let counted = self.resources.iter().enumerate();
-        let mut next = counted
-            .filter(|(_, track)| track.counts == Counts::IntoLoad)
-            .max_by_key(|(index, track)| (track.history.ended, Reverse(*index)))
-            .map(|(index, _)| ResourceId(index as u32));
-        let mut path = Vec::new();
-        while let Some(id) = next {
-            path.push(id);
-            next = self.resources[id.index()].history.released_by;
-        }
-        path.reverse();
-        path
-    }
-
     fn in_flight(&mut self, id: ResourceId) -> Option<&mut Track> {
         self.resources.get_mut(id.index()).filter(|track| track.state == State::InFlight)
     }
@@ -364,96 +235,6 @@ impl Load {
         self.open += 1;
         self.counted_open += 1;
         self.release(id, by, now);
-    }
-
-    fn release(&mut self, id: ResourceId, by: Option<ResourceId>, now: Instant) {
-        let track = &mut self.resources[id.index()];
-        track.history.released_by = by;
-        track.history.found = Some(now);
-        track.state = State::Thinking;
-        if track.think.is_zero() {
-            self.make_ready(id, now);
-        } else {
-            self.thinking.push(Reverse((now + track.think, id)));
-        }
-    }
-
-    fn make_ready(&mut self, id: ResourceId, now: Instant) {
-        match (self.resources[id.index()].counts, self.load) {
-            (Counts::AfterLoad, LoadState::Running) => {
-                self.resources[id.index()].state = State::Held;
-                self.held.push(id);
-            }
-            (Counts::AfterLoad, LoadState::Missed) => self.abandon(id, now),
-            (Counts::IntoLoad, _) | (Counts::AfterLoad, LoadState::Reached(_)) => {
-                self.resources[id.index()].state = State::Ready;
-                self.ready.insert((self.priority(id).urgency, self.released, id));
-                self.released += 1;
-            }
-        }
-    }
-
-    fn abandon(&mut self, id: ResourceId, now: Instant) {
-        self.end(id, State::Abandoned, now);
-        self.abandon_children(id, now);
-    }
-
-    fn abandon_children(&mut self, id: ResourceId, now: Instant) {
-        let mut orphans = self.resources[id.index()].take_children();
-        while let Some(orphan) = orphans.pop() {
-            self.end(orphan, State::Abandoned, now);
-            orphans.extend(self.resources[orphan.index()].take_children());
-        }
-    }
-
-    fn end(&mut self, id: ResourceId, state: State, now: Instant) {
-        let track = &mut self.resources[id.index()];
-        track.state = state;
-        track.history.ended = Some(now);
-        track.scanner = None;
-        self.open -= 1;
-        if track.counts == Counts::IntoLoad {
-            self.counted_open -= 1;
-        }
-    }
-
-    /// Decides the load once nothing that counts is open, and lets go or gives up what was held.
-    fn settle(&mut self, now: Instant) {
-        if self.counted_open > 0 || self.is_decided() {
-            return;
-        }
-        let counted = |track: &&Track| track.counts == Counts::IntoLoad;
-        let whole = self.resources.iter().filter(counted).all(|track| track.state == State::Done);
-        self.load = if whole { LoadState::Reached(now) } else { LoadState::Missed };
-        for id in std::mem::take(&mut self.held) {
-            self.make_ready(id, now);
-        }
-    }
-}
-
-impl Track {
-    fn new(url: Url, kind: Kind) -> Self {
-        Self {
-            url,
-            kind,
-            hint: Hint::None,
-            think: Duration::ZERO,
-            counts: Counts::IntoLoad,
-            expected: None,
-            state: State::Unknown,
-            history: History::default(),
-            received: 0,
-            parsed: Vec::new(),
-            completed: Vec::new(),
-            scanner: None,
-        }
-    }
-
-    /// The children that still wait, those that the parser would meet first.
-    fn take_children(&mut self) -> Vec<ResourceId> {
-        let mut children: Vec<_> = self.parsed.drain(..).rev().map(|(_, id)| id).collect();
-        children.append(&mut self.completed);
-        children
     }
 }
 

@@ -32,6 +32,7 @@ mod error;
 mod identity;
 mod key_log;
 mod layer;
+mod server_name;
 mod server_tls;
 mod tls;
 mod trust;

@@ -4,6 +4,7 @@ use crate::client_tls::{Resumption, Versions};
 use crate::error::ConfigError;
 use crate::identity::Identity;
 use crate::key_log::{self, KeyLog};
+use crate::server_name;
 use rustls::client::verify_server_name;
 use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
@@ -75,6 +76,7 @@ impl ServerTls {
         let time = options.time.unwrap_or_else(|| Arc::new(DefaultTimeProvider));
         let by_name = ByName::new(options.identities)?;
         let mut provider = ring::default_provider();
+        provider.cipher_suites = server_name::suites();
         if options.ciphers == Ciphers::Cheapest {
             provider.cipher_suites.sort_by_key(|suite| !is_aes_128(suite.suite()));
         }

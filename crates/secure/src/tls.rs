@@ -3,6 +3,7 @@
 
 use crate::client_tls::ClientTls;
 use crate::error::TlsError;
+use crate::server_name::{FirstRecord, Given};
 use crate::server_tls::ServerTls;
 use endpoint::SendBuf;
 use rustls::pki_types::ServerName;
@@ -19,6 +20,8 @@ pub struct Tls {
     lent: usize,
     failure: Option<TlsError>,
     peer_closed: bool,
+    /// A server's look at the name that the client asks for; None once that is done.
+    first: Option<FirstRecord>,
 }
 
 /// What a handshake agreed on.
@@ -48,13 +51,21 @@ impl Tls {
     pub fn server(settings: &ServerTls) -> Result<Self, TlsError> {
         let connection = ServerConnection::new(settings.config.clone())
             .map_err(|error| TlsError::from_rustls(error, CLIENT))?;
-        Ok(Self::new(connection.into(), CLIENT))
+        let first = Some(FirstRecord::default());
+        Ok(Self { first, ..Self::new(connection.into(), CLIENT) })
     }
 
     fn new(mut connection: Connection, server: &str) -> Self {
         // `send` bounds what is queued; rustls's own bound would cut records short.
         connection.set_buffer_limit(None);
-        Self { connection, server: server.to_owned(), lent: 0, failure: None, peer_closed: false }
+        Self {
+            connection,
+            server: server.to_owned(),
+            lent: 0,
+            failure: None,
+            peer_closed: false,
+            first: None,
+        }
     }
 
     /// Takes bytes off the front of `cipher` and gives the next piece of plaintext, which is gone
@@ -84,6 +95,26 @@ impl Tls {
 
     /// Decrypts some more. An error is kept until the plaintext before it is handed out.
     fn take(&mut self, cipher: &mut &[u8]) {
+        let Some(first) = &mut self.first else { return self.process(cipher) };
+        let given = first.take(cipher);
+        if matches!(given, Given::Nothing) {
+            return;
+        }
+        self.first = None;
+        match given {
+            Given::Nothing => {}
+            Given::AsItCame(begun) => self.process_all(&begun),
+            Given::Renamed(record) => record.with_transcript(|record| self.process_all(record)),
+        }
+    }
+
+    fn process_all(&mut self, mut cipher: &[u8]) {
+        while !cipher.is_empty() && self.failure.is_none() {
+            self.process(&mut cipher);
+        }
+    }
+
+    fn process(&mut self, cipher: &mut &[u8]) {
         if let Err(error) = self.connection.read_tls(cipher) {
             self.failure = Some(TlsError::PeerViolation { what: error.to_string() });
             return;

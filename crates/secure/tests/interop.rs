@@ -145,6 +145,26 @@ fn curl_checks_our_chain_and_takes_the_whole_body_in_both_versions() {
     assert_eq!(agreed, [Tls12Or13(TlsVersion::V1_2, false), Tls12Or13(TlsVersion::V1_3, false)]);
 }
 
+/// The body that s_client gets with these arguments.
+fn s_client(port: u16, arguments: &[&str]) -> Vec<u8> {
+    let mut child = Command::new("openssl")
+        .args(["s_client", "-quiet", "-verify_return_error", "-no_ign_eof"])
+        .args(["-verify_hostname", "localhost", "-connect", &format!("127.0.0.1:{port}")])
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // The input stays open: s_client leaves when the server closes.
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut body = Vec::new();
+    child.stdout.take().unwrap().read_to_end(&mut body).unwrap();
+    child.wait().unwrap();
+    body
+}
+
 #[test]
 fn openssl_verifies_and_resumes_with_our_tickets() {
     if !installed("openssl") {
@@ -152,32 +172,27 @@ fn openssl_verifies_and_resumes_with_our_tickets() {
     }
     let (authority, identity) = identity();
     let folder = Folder::new("s_client");
-    let root = folder.write("root.pem", &authority.root_pem().text);
-    let session = folder.0.join("session");
-    let (port, server) = serve(ServerTls::new(ServerTlsOptions::new(vec![identity])).unwrap(), 2);
-    for option in ["-sess_out", "-sess_in"] {
-        let mut child = Command::new("openssl")
-            .args(["s_client", "-quiet", "-verify_return_error", "-CAfile", root.to_str().unwrap()])
-            .args(["-servername", "localhost", "-verify_hostname", "localhost", "-no_ign_eof"])
-            .args(["-connect", &format!("127.0.0.1:{port}"), option, session.to_str().unwrap()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        // The input stays open: s_client leaves when the server closes.
-        let mut input = child.stdin.take().unwrap();
-        input.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-        let mut body = Vec::new();
-        child.stdout.take().unwrap().read_to_end(&mut body).unwrap();
-        child.wait().unwrap();
-        drop(input);
-        assert!(body.ends_with(&[b'x'; 50_000]), "{}", body.len());
+    let root = folder.write("root.pem", &authority.root_pem().text).display().to_string();
+    let session = folder.0.join("session").display().to_string();
+    let long = format!("{}:8443", "a".repeat(200));
+    // No host names but the first: hey asks for `localhost:8443`, and others for worse.
+    for name in ["localhost", "localhost:8443", "[::1]:443", "a b", &long] {
+        for (version, expected) in [("-tls1_2", TlsVersion::V1_2), ("-tls1_3", TlsVersion::V1_3)] {
+            let options = ServerTlsOptions::new(vec![identity.clone()]);
+            let (port, server) = serve(ServerTls::new(options).unwrap(), 2);
+            for option in ["-sess_out", "-sess_in"] {
+                let arguments = [version, "-CAfile", &root, "-servername", name, option, &session];
+                let body = s_client(port, &arguments);
+                assert!(body.ends_with(&[b'x'; 50_000]), "{name} {version}: {}", body.len());
+            }
+            let agreed = server.join().unwrap();
+            assert_eq!(
+                agreed,
+                [Tls12Or13(expected.clone(), false), Tls12Or13(expected, true)],
+                "{name}"
+            );
+        }
     }
-    assert_eq!(
-        server.join().unwrap(),
-        [Tls12Or13(TlsVersion::V1_3, false), Tls12Or13(TlsVersion::V1_3, true)]
-    );
 }
 
 #[test]

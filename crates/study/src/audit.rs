@@ -1,6 +1,6 @@
-//! Whether a trial counts: what was seen of the machine, the link and our own two ends beside the work, each figure
-//! with its limit and the limit's reason. The one rule: figures are kept whether they pass or not, and a limit speaks
-//! of what would move a verdict, never of taste.
+//! Whether a trial counts. The audit looks at the machine, the link, our client and our origin. Each figure has a
+//! limit, and each limit its reason. The one rule: every figure is recorded, whether it passes or not, and a limit
+//! exists only for what could change a verdict.
 
 #[cfg(test)]
 mod tests;
@@ -11,13 +11,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What the audit looks at.
+/// What the audit measures.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum AuditFigure {
-    /// How late the latest packet left the link after its time in the model, in milliseconds.
+    /// The greatest lateness of a packet: how long after its time in the link's model it left, in milliseconds.
     PacketLatenessMs,
     /// Packets dropped that the link did not plan to drop, by the kernel's counters of sockets and devices.
     UnplannedDrops,
@@ -27,103 +27,107 @@ pub enum AuditFigure {
     ClockSteps,
     /// The longest that an event may have waited for our client's event loop, in milliseconds.
     ClientLagMs,
-    /// Processor time of the client in that stretch, in milliseconds.
+    /// Processor time that the client used in that same interval, in milliseconds.
     ClientLagCpuMs,
-    /// The share of its time in which our client was ready to run and waited for a processor, longer than the origin worked.
+    /// The share of time in which our client was ready to run but waited for a processor, less what the origin worked
+    /// on the same core.
     ClientKept,
     /// The share of its time in which our client had something to do.
     ClientBusy,
-    /// The client's processor time as a share of one core; a foreign client's from when it was ready.
+    /// The client's processor time as a share of one core. A foreign client's counts from when it was ready.
     ClientCpu,
     /// The longest that an event may have waited for our origin's event loop, in milliseconds.
     OriginLagMs,
-    /// Processor time of the origin in that stretch, in milliseconds.
+    /// Processor time that the origin used in that same interval, in milliseconds.
     OriginLagCpuMs,
-    /// The share of its time in which our origin was ready to run and waited for a processor, longer than the client worked.
+    /// The share of time in which our origin was ready to run but waited for a processor, less what the client worked
+    /// on the same core.
     OriginKept,
-    /// How much later than planned our client made the calls of an open loop, as the mean in milliseconds.
+    /// How much later than planned our client made the calls of an open loop: the mean, in milliseconds.
     ScheduleLagMs,
     /// The same as a share of the calls' mean time.
     ScheduleLag,
-    /// The share of all processors' time that programs beside this run's took.
+    /// The share of all processors' time that programs other than this run's took.
     OtherLoad,
-    /// The share of all processors' time that a virtual machine's host gave to others.
+    /// The share of all processors' time that a virtual machine's host gave to others (steal time).
     StolenCpu,
-    /// The share of time in which some program of the machine waited for a processor, this run's own too.
+    /// The share of time in which some program on the machine waited for a processor, this run's own included (PSI).
     CpuPressure,
 }
 
-/// The figures of a trial; what was not looked at is not there.
+/// The figures of a trial. A figure that was not measured is absent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Audit(BTreeMap<AuditFigure, f64>);
 
-/// A figure over the trials of a cell.
+/// One figure over all trials of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditSummary {
-    /// Which.
+    /// Which figure.
     pub figure: AuditFigure,
-    /// Its median.
+    /// The median over the trials.
     pub median: f64,
-    /// Its greatest value.
+    /// The greatest value of all trials.
     pub worst: f64,
-    /// What it may not pass, where it has a limit.
+    /// The limit, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
 }
 
-/// What the limits of a trial hang on.
+/// What decides which limits apply to a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trial {
-    /// Its load time in milliseconds; None where nothing was loaded.
+    /// Load time in milliseconds; None where nothing was loaded.
     pub load_ms: Option<f64>,
-    /// Whether a link was between the ends that bounds what they do. Without one, and for downloads over one without a
-    /// rate, both ends' processor time is what is compared.
+    /// Whether the link limits the ends. False without a link, and for downloads over a link without a rate: there the
+    /// processor time of both ends is what is compared.
     pub has_link: bool,
-    /// Whether the link had a core of its own, and the client one that no other trial was to use.
+    /// Whether the link had a core of its own, and the client a core that no other trial used.
     pub own_cores: bool,
 }
 
-/// A packet, or an event loop, that is later than this, and than [`LATE_SHARE`] of the load, makes the trial invalid: on a
-/// machine with other work each core is away for some milliseconds now and then, which a slow link does not notice,
-/// and a quick one takes for the network.
+/// A packet or an event that is later than this, and later than [`LATE_SHARE`] of the load, makes the trial invalid. A
+/// machine with other work takes each core away for some milliseconds now and then. A slow link hides that. On a quick
+/// link it looks like the network.
 pub const LATE_MS: f64 = 10.0;
 
-/// As much as a verdict takes for a tie by default: one such event can move a load's time by all of it.
+/// The default margin of a tie: one late event can change a load time by its whole lateness.
 pub const LATE_SHARE: f64 = 0.05;
 
-/// A client that has something to do all the time is what is measured, and not what it waits for. Handshakes of a page
-/// that is loaded within milliseconds keep it as busy; shorter loads than [`BUSY_LOAD_MS`] are not judged by it.
+/// A client that is busy for more than this share of the load is itself the bottleneck, so the trial does not measure
+/// the network. Handshakes keep the client as busy when a page loads within milliseconds: loads shorter than
+/// [`BUSY_LOAD_MS`] are not judged by it.
 pub const BUSY: f64 = 0.95;
 
-/// A client that works for so much of the load is near what it can do at all, though it waits now and then: at four
-/// fifths of a core an event waits for the client twice as long as the client takes for it, even where all take the
-/// same (the queue M/D/1, by Pollaczek and Khinchine: ρ / (2 (1 − ρ))), and beyond that the wait grows without bound,
-/// so that a contender which costs the client a little more seems to have a worse network. [`BUSY`] counts time in
-/// which the client was kept from its core as well, this one its own work alone. Where nothing but the ends bounds a
-/// transfer, that work is the contest, and neither is asked for.
+/// The limit on the client's own work, as a share of one core. At four fifths of a core an event waits for the client
+/// twice as long as the client needs to handle it, even where all events need the same time (the queue M/D/1, by
+/// Pollaczek and Khinchine: ρ / (2 (1 − ρ))). Above that the wait grows without bound: a contender that costs the
+/// client a little more seems to have a worse network. [`BUSY`] also counts time in which the client was kept from its
+/// core; this limit counts its own work alone. Neither applies where only the ends limit a transfer, because their
+/// work is then what is compared.
 pub const CLIENT_CPU: f64 = 0.8;
 
-/// See [`BUSY`] and [`CLIENT_CPU`].
+/// The shortest load that [`BUSY`] and [`CLIENT_CPU`] judge, in milliseconds.
 pub const BUSY_LOAD_MS: f64 = 50.0;
 
-/// Timers of a quiet machine end this late at most; what is below is the instrument's grain.
+/// The latest that timers end on a quiet machine, in milliseconds. Smaller delays cannot be measured.
 pub const SCHEDULE_MS: f64 = 1.0;
 
-/// What is left of two cores then is what trials side by side may take together, and no more: others decide when link,
-/// client and origin find a core. Where that has made anything later than [`LATE_MS`], it did so more than once, and its
-/// share of the load is not asked for.
+/// The share of all processors' time that other programs may take. Trials side by side may use what is left of two
+/// cores. Beyond it, other programs decide when link, client and origin get a core. An event later than [`LATE_MS`]
+/// was then not the only one, so its share of the load does not matter.
 pub const OTHERS: f64 = 0.8;
 
-/// Of a load below [`KEPT_LOAD_MS`], delays below [`LATE_MS`] each can move a verdict, and no other limit sees them.
-/// There the limit is on the time that link and client waited for their cores. A page over a link of 0.4 ms
-/// took 10 ms, 21 ms beside a busy loop on the link's core and 15 ms beside one on the client's, while no packet and no
-/// event was 6 ms late. The link waited for 0.06 of its time at most on a quiet machine, and for half of it beside
-/// the loop; the client for 0.17 at most, and for 0.07 to 0.4. It has the origin on its core, whose work is taken off.
+/// The limit on the share of time in which link and client waited for their cores, for loads shorter than
+/// [`KEPT_LOAD_MS`]. In so short a load several delays below [`LATE_MS`] can change a verdict, and no other limit sees
+/// them. A page over a link of 0.4 ms took 10 ms. It took 21 ms beside a busy loop on the link's core, and 15 ms
+/// beside one on the client's; no packet and no event was 6 ms late. On a quiet machine the link waited for at most
+/// 0.06 of its time, and for half of it beside the loop. The client waited for at most 0.17, and for 0.07 to 0.4
+/// beside the loop. The origin runs on the client's core; its work is subtracted.
 pub const KEPT: f64 = 0.2;
 
-/// See [`KEPT`]. The longer a load, the less of it are some delays of a millisecond or two: beside the same loops a page of
-/// 128 ms took 129 ms, and one of 208 ms 213 ms, which is less than a tie.
+/// See [`KEPT`]. Delays of a millisecond or two matter less in longer loads. Beside the same loops a page of 128 ms
+/// took 129 ms, and one of 208 ms took 213 ms, which is less than a tie.
 pub const KEPT_LOAD_MS: f64 = 50.0;
 
 impl AuditFigure {
@@ -171,30 +175,30 @@ impl AuditFigure {
         }
     }
 
-    /// What it is, in a few words.
+    /// A short description for tables.
     pub fn words(self) -> &'static str {
         match self {
-            Self::PacketLatenessMs => "latest packet, after its time",
-            Self::UnplannedDrops => "drops that were not planned",
-            Self::LinkKept => "link kept from a core",
+            Self::PacketLatenessMs => "greatest lateness of a packet",
+            Self::UnplannedDrops => "unplanned packet drops",
+            Self::LinkKept => "link waiting for a core",
             Self::ClockSteps => "steps of the wall clock",
-            Self::ClientLagMs => "client's event loop away",
-            Self::ClientLagCpuMs => "client's work in that time",
-            Self::ClientKept => "client kept from a core",
-            Self::ClientBusy => "client not waiting",
+            Self::ClientLagMs => "longest wait for the client's event loop",
+            Self::ClientLagCpuMs => "client's processor time in that wait",
+            Self::ClientKept => "client waiting for a core",
+            Self::ClientBusy => "client busy",
             Self::ClientCpu => "client's processor time",
-            Self::OriginLagMs => "origin's event loop away",
-            Self::OriginLagCpuMs => "origin's work in that time",
-            Self::OriginKept => "origin kept from a core",
-            Self::ScheduleLagMs => "calls made late, mean",
-            Self::ScheduleLag => "the same, of the calls' time",
-            Self::OtherLoad => "processors taken by others",
-            Self::StolenCpu => "processors taken by the host",
-            Self::CpuPressure => "somebody waited for a processor",
+            Self::OriginLagMs => "longest wait for the origin's event loop",
+            Self::OriginLagCpuMs => "origin's processor time in that wait",
+            Self::OriginKept => "origin waiting for a core",
+            Self::ScheduleLagMs => "mean lateness of calls",
+            Self::ScheduleLag => "mean lateness as a share of a call's time",
+            Self::OtherLoad => "processor time of other programs",
+            Self::StolenCpu => "processor time taken by the host (steal)",
+            Self::CpuPressure => "time in which a program waited for a processor",
         }
     }
 
-    /// In what it is counted.
+    /// Its unit.
     pub fn unit(self) -> Unit {
         match self {
             Self::PacketLatenessMs
@@ -216,8 +220,7 @@ impl AuditFigure {
         }
     }
 
-    /// What it may not pass; None where it has no limit of its own. Some count for longer loads alone, see the
-    /// constants.
+    /// The limit; None where it has none of its own. Some apply to longer loads alone; see the constants.
     pub fn limit(self) -> Option<f64> {
         match self {
             Self::PacketLatenessMs | Self::ClientLagMs | Self::OriginLagMs => Some(LATE_MS),
@@ -226,7 +229,7 @@ impl AuditFigure {
             Self::ClientCpu => Some(CLIENT_CPU),
             Self::ScheduleLagMs => Some(SCHEDULE_MS),
             Self::ScheduleLag => Some(LATE_SHARE),
-            // Both together.
+            // The limit is on the sum of both.
             Self::OtherLoad | Self::StolenCpu => Some(OTHERS),
             Self::LinkKept | Self::ClientKept => Some(KEPT),
             Self::ClientLagCpuMs | Self::OriginLagCpuMs | Self::OriginKept | Self::CpuPressure => {
@@ -236,37 +239,37 @@ impl AuditFigure {
     }
 }
 
-/// In what a figure is counted.
+/// The unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Milliseconds.
     Milliseconds,
-    /// From 0 to 1; of one core it may be more.
+    /// From 0 to 1; shares of one core may be greater.
     Share,
-    /// How often.
+    /// A count.
     Times,
 }
 
 impl Audit {
-    /// Notes a figure. What is no number was not looked at.
+    /// Records a figure. A value that is not a number means that it was not measured.
     pub fn set(&mut self, figure: AuditFigure, value: f64) {
         if value.is_finite() {
             self.0.insert(figure, value);
         }
     }
 
-    /// A figure; None where it was not looked at.
+    /// The value of a figure; None where it was not measured.
     pub fn get(&self, figure: AuditFigure) -> Option<f64> {
         self.0.get(&figure).copied()
     }
 
-    /// Whether nothing was looked at.
+    /// Whether nothing was measured.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What becomes of a trial that came to `found`: a reason that makes every figure invalid goes before it, and one that makes a time invalid
-    /// makes a measured one invalid.
+    /// The outcome of a trial after the audit. A fault of the link makes any trial invalid, whatever `found` says. A
+    /// disturbance that changes times makes a measured trial invalid.
     pub fn judge(&self, found: Outcome, trial: Trial) -> Outcome {
         let invalid = self.broken().or_else(|| match found {
             Outcome::Measured => self.disturbed(trial).map(str::to_owned),
@@ -275,7 +278,7 @@ impl Audit {
         invalid.map_or(found, |reason| Outcome::Invalid { reason })
     }
 
-    /// The link did not keep its word.
+    /// Why the link did not do what its plan says.
     fn broken(&self) -> Option<String> {
         let drops = self.figure(AuditFigure::UnplannedDrops);
         if drops > 0.0 {
@@ -287,8 +290,8 @@ impl Audit {
             .then(|| "the wall clock was set during the trial".to_owned())
     }
 
-    /// What kept the link or our ends from their work. Without figures, so that reports count trials of one fate
-    /// together; the row has them.
+    /// What delayed the link or our ends. The text has no figures, so that reports can count trials with the same
+    /// reason; the row has the figures.
     fn disturbed(&self, trial: Trial) -> Option<&'static str> {
         use AuditFigure::*;
         let load_ms = trial.load_ms.unwrap_or(0.0);
@@ -296,36 +299,36 @@ impl Audit {
             let late = self.figure(figure);
             trial.load_ms.is_some() && late > LATE_MS && late > load_ms * LATE_SHARE
         };
-        // Work alone, without whoever else had the core.
+        // Whether the program's own work took the time, and not another program on its core.
         let is_own = |cpu| self.figure(cpu) > LATE_MS;
         if is_late(PacketLatenessMs) {
-            return Some("the machine was busy: the link let a packet out too late");
+            return Some("the machine was busy: the link sent a packet too late");
         }
         if is_late(ClientLagMs) {
             return Some(match is_own(ClientLagCpuMs) {
-                true => "the client itself was too slow: it worked too long on one thing",
-                false => "the machine was busy: the client came too late to its events",
+                true => "the client itself was too slow: one event took it too long",
+                false => "the machine was busy: the client handled an event too late",
             });
         }
         if is_late(OriginLagMs) {
             return Some(match is_own(OriginLagCpuMs) {
-                true => "the origin itself was too slow: it worked too long on one thing",
-                false => "the machine was busy: the origin came too late to its events",
+                true => "the origin itself was too slow: one event took it too long",
+                false => "the machine was busy: the origin handled an event too late",
             });
         }
         let late = [PacketLatenessMs, ClientLagMs, OriginLagMs].map(|figure| self.figure(figure));
         let is_quick = trial.load_ms.is_some_and(|load_ms| load_ms < KEPT_LOAD_MS);
         if trial.own_cores && is_quick {
             if self.figure(LinkKept) > KEPT {
-                return Some("the machine was busy: the link was kept from its core");
+                return Some("the machine was busy: the link had to wait for its core");
             }
             if self.figure(ClientKept) > KEPT {
-                return Some("the machine was busy: the client was kept from its core");
+                return Some("the machine was busy: the client had to wait for its core");
             }
         }
         let taken = self.figure(OtherLoad) + self.figure(StolenCpu);
         if taken > OTHERS && late.into_iter().any(|late| late > LATE_MS) {
-            return Some("the machine was busy: others took most of its processors' time");
+            return Some("the machine was busy: other programs took most of the processors' time");
         }
         if self.figure(ScheduleLagMs) > SCHEDULE_MS && self.figure(ScheduleLag) > LATE_SHARE {
             return Some(match self.figure(ClientBusy) > 0.5 {
@@ -337,19 +340,19 @@ impl Audit {
             return None;
         }
         if self.figure(ClientBusy) > BUSY {
-            return Some("the client itself was too slow: it never had to wait");
+            return Some("the client itself was too slow: it was busy all the time");
         }
         (self.figure(ClientCpu) > CLIENT_CPU)
-            .then_some("the client itself was too slow: it worked for most of the load")
+            .then_some("the client itself was too slow: it was working for most of the load")
     }
 
-    /// A figure that was not looked at breaks no limit.
+    /// The value of a figure; zero, which breaks no limit, where it was not measured.
     fn figure(&self, figure: AuditFigure) -> f64 {
         self.get(figure).unwrap_or(0.0)
     }
 }
 
-/// The figures of several trials together, those that any of them has.
+/// Sums up the audits of several trials: every figure that at least one of them has.
 pub fn summary<'a>(audits: impl Iterator<Item = &'a Audit> + Clone) -> Vec<AuditSummary> {
     let summed = |figure: AuditFigure| {
         let values: Vec<f64> = audits.clone().filter_map(|audit| audit.get(figure)).collect();

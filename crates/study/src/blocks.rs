@@ -15,16 +15,16 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Attempts at a block: a machine that makes three in a row invalid will not give a valid one.
+/// Attempts at a block at most. A machine that makes three in a row invalid will not make a valid one.
 pub const MOST_ATTEMPTS: u32 = 3;
 
-/// How many repeats of blocks a workload on a link has in all, of `blocks` blocks: where half of them are invalid, more
-/// trials would be invalid too, and the cell says so instead.
+/// How many blocks of a workload on a link may be repeated in all, of `blocks`. Where half of them are invalid,
+/// repeats would be invalid too, and the cell reports that instead.
 pub fn most_anew(blocks: u32) -> u32 {
     blocks.div_ceil(2).max(2)
 }
 
-/// What a block is found by; warm-up blocks count by themselves.
+/// Identifies a block. Warm-up blocks have numbers of their own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockId {
     /// The workload's name.
@@ -54,9 +54,9 @@ impl BlockId {
     }
 }
 
-/// The rows that count: of each block the first attempt that is whole and that the audit let pass; where there is
-/// none, the attempt with most trials that it did let pass. Of two rows with one key the later counts. In the
-/// order of keys; warm-ups are left out.
+/// The rows that count. Of each block, that is the first attempt that is complete and that the audit let pass; without
+/// one, the attempt with the most trials that it let pass. Of two rows with one key the later counts. The order is
+/// that of keys; warm-ups are left out.
 pub fn counted(records: &[TrialRecord]) -> Vec<&TrialRecord> {
     let latest = latest(records);
     let mut blocks: BTreeMap<BlockId, BTreeMap<u32, Vec<&TrialRecord>>> = BTreeMap::new();
@@ -77,8 +77,8 @@ pub fn planned(records: &[TrialRecord]) -> Cow<'_, [TrialRecord]> {
     }
 }
 
-/// How many trials of each cell the audit refused, of how many it judged: over all attempts, for a rate among those
-/// that count would hide what had to be run again. Warm-ups are left out.
+/// How many trials of each cell the audit judged, and how many it refused, over all attempts: the rate among the
+/// attempts that count would hide those that had to be repeated. Warm-ups are left out.
 pub fn audited(records: &[TrialRecord]) -> BTreeMap<CellId, Audited> {
     let mut cells: BTreeMap<CellId, Audited> = BTreeMap::new();
     for record in latest(records).into_values().filter(|record| !record.plan.warmup) {
@@ -90,7 +90,7 @@ pub fn audited(records: &[TrialRecord]) -> BTreeMap<CellId, Audited> {
     cells
 }
 
-/// What the audit looked at in each of the trials that it judged, by cell.
+/// The audit of each trial that was judged, by cell.
 pub fn audits(records: &[TrialRecord]) -> BTreeMap<CellId, Vec<&Audit>> {
     let mut cells: BTreeMap<CellId, Vec<&Audit>> = BTreeMap::new();
     for record in latest(records).into_values().filter(|record| !record.plan.warmup) {
@@ -99,10 +99,10 @@ pub fn audits(records: &[TrialRecord]) -> BTreeMap<CellId, Vec<&Audit>> {
     cells
 }
 
-/// What the audit made of a cell's trials.
+/// How many trials of a cell the audit judged and refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Audited {
-    /// Trials that it heard.
+    /// Trials that it judged.
     pub trials: u32,
     /// Trials that it refused.
     pub invalid: u32,
@@ -130,8 +130,8 @@ const FEWEST_REFUSED: u32 = 3;
 /// Rates of invalid trials that differ so surely are taken for no accident.
 const UNEQUAL: f64 = 0.05;
 
-/// What of `plan` is still to run, given the rows that are there: trials without a row, those that found the
-/// machine lacking, and the next attempt at every block that a refused trial spoiled. Attempts anew stand last.
+/// What of `plan` is still to run, given the rows: trials without a row, trials that the machine could not run, and
+/// the next attempt at every block with a refused trial. Repeats come last.
 pub fn outstanding(plan: &[TrialPlan], records: &[TrialRecord]) -> Vec<TrialPlan> {
     let latest = latest(records);
     let mut blocks: BTreeMap<BlockId, Vec<&TrialPlan>> = BTreeMap::new();
@@ -178,7 +178,7 @@ pub fn outstanding(plan: &[TrialPlan], records: &[TrialRecord]) -> Vec<TrialPlan
     first.chain(anew).collect()
 }
 
-/// How many attempts anew have begun, by workload and link.
+/// How many blocks were repeated, by workload and link.
 pub fn attempts_anew(records: &[TrialRecord]) -> BTreeMap<(String, String), u32> {
     let begun: BTreeSet<(BlockId, u32)> = records
         .iter()
@@ -196,7 +196,7 @@ fn owned_names(block: &BlockId) -> (String, String) {
     (block.workload.clone(), block.link.clone())
 }
 
-/// Whether the block of `trial` runs again when it is invalid. Warm-ups do not: they do not count.
+/// Whether the block of `trial` is repeated when the trial is invalid. Warm-ups are not: they do not count.
 pub fn runs_again(trial: &TrialPlan) -> bool {
     !trial.warmup && trial.attempt + 1 < MOST_ATTEMPTS
 }
@@ -221,7 +221,7 @@ fn counting_attempt(attempts: BTreeMap<u32, Vec<&TrialRecord>>) -> Option<Vec<&T
         if passed(&rows) == whole {
             return Some(rows);
         }
-        // Of two alike the earlier: which one counts must not be chosen by its figures.
+        // Of two equal attempts the earlier counts: the choice must not depend on figures.
         if best.as_ref().is_none_or(|best| passed(best) < passed(&rows)) {
             best = Some(rows);
         }

@@ -1,5 +1,5 @@
-//! What a machine's link machinery was measured to do, against a bare veth pair and against its own plan; and
-//! what follows for the links that it can hold. Pure: the lab measures, this computes and judges.
+//! What a machine's links were measured to do, compared with a bare veth pair and with their plan, and which links the
+//! machine can emulate. Pure: the lab measures, this module computes and judges.
 
 use crate::stats::quantile;
 use schemars::JsonSchema;
@@ -16,16 +16,16 @@ pub struct Calibration {
     pub spare_cpu: f64,
     /// How late a plain timer of a millisecond woke up.
     pub timer: Spread,
-    /// How late a thread that never sleeps finds a moment, because its core was held up: no link is more punctual.
+    /// How late a thread that never sleeps runs, because its core was taken away. No link can be more punctual.
     #[serde(default)]
     pub polling: Spread,
-    /// Round trips over a bare veth pair: the floor.
+    /// Round trips over a bare veth pair: the lower bound.
     pub floor: Spread,
     /// Round trips over links.
     pub round_trips: Vec<RoundTripGauge>,
     /// Streams through bottlenecks.
     pub rates: Vec<RateGauge>,
-    /// Seeded loss; None where it was not looked at.
+    /// Seeded loss; None where it was not measured.
     pub loss: Option<LossGauge>,
     /// TCP through a link without limits.
     pub throughput: Throughput,
@@ -41,7 +41,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of `nanos`; zeros where there are none.
+    /// Of `nanos`; zeros where it is empty.
     pub fn of_nanos(nanos: &[u64]) -> Self {
         let micros: Vec<f64> = nanos.iter().map(|nanos| *nanos as f64 / 1e3).collect();
         let at = |share| quantile(&micros, share).unwrap_or_default();
@@ -58,12 +58,12 @@ pub struct RoundTripGauge {
     pub pings: u32,
     /// Pings without an answer: none, on a link without loss.
     pub unanswered: u32,
-    /// What they took beyond it, each percentile less the floor's same percentile.
+    /// The error of the round trips: each percentile, less the round trip planned and the bare pair's same percentile.
     pub error: Spread,
 }
 
 impl RoundTripGauge {
-    /// From the round trips in nanoseconds over a link that was to take `rtt`.
+    /// From round trips in nanoseconds over a link whose round trip is to be `rtt`.
     pub fn new(rtt: Duration, trips: &[Option<u64>], floor: Spread) -> Self {
         let answered: Vec<u64> = trips.iter().flatten().copied().collect();
         let all = Spread::of_nanos(&answered);
@@ -81,21 +81,22 @@ impl RoundTripGauge {
     }
 }
 
-/// A stream through a bottleneck, as the receiver's kernel stamped it.
+/// A stream through a bottleneck, timed by the receiving kernel's timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateGauge {
     /// The rate that the link was to have, in bits a second.
     pub bits_per_second: u64,
     /// Packets received.
     pub packets: u32,
-    /// By how much the rate from the first packet to the last was off, as a share.
+    /// The relative error of the rate from the first packet to the last.
     pub error: f64,
-    /// How far the gaps between packets were from the ideal gap, either way.
+    /// How far the gaps between packets were from the ideal gap, in either direction.
     pub gap_error: Spread,
 }
 
 impl RateGauge {
-    /// From the stamps in nanoseconds of packets of `bytes` each, in the order of arrival; None of fewer than three.
+    /// From the timestamps in nanoseconds of packets of `bytes` each, in the order of arrival; None of fewer than
+    /// three.
     pub fn new(rate: BitRate, bytes: u64, stamps: &[u64]) -> Option<Self> {
         let [first, .., last] = stamps else { return None };
         let ideal = (bytes * 8) as f64 * 1e9 / rate.bits_per_second() as f64;
@@ -112,14 +113,14 @@ impl RateGauge {
     }
 }
 
-/// Whether loss was what the seed had planned.
+/// Whether the losses were those that the seed had planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LossGauge {
     /// Packets sent.
     pub packets: u32,
-    /// Packets that the plan was to take.
+    /// Packets that were to be lost.
     pub planned: u32,
-    /// Packets whose fate was another than planned.
+    /// Packets that were lost although planned to pass, or passed although planned to be lost.
     pub against_plan: u32,
 }
 
@@ -137,14 +138,14 @@ pub struct Throughput {
 }
 
 impl Calibration {
-    /// Whether what was measured are the machine's own bounds, and not what others left of it.
+    /// Whether the figures are the machine's own limits. False where other programs used too much of the processor.
     pub fn knows_bounds(&self) -> bool {
         self.spare_cpu >= QUIET
     }
 
-    /// Why a link of this round trip and rate cannot be held here, with what can; None where it can, or where
-    /// others had so much of the processor that the machine's own bounds are not known: each trial's audit
-    /// tells then.
+    /// Why a link of this round trip and rate cannot be emulated here, and which can. None where it can, and where
+    /// other programs used so much of the processor that the machine's own limits are not known: each trial's audit
+    /// decides then.
     pub fn refuses(&self, rtt: Duration, rate: Option<BitRate>) -> Option<String> {
         if !self.knows_bounds() {
             return None;
@@ -155,7 +156,8 @@ impl Calibration {
     fn too_fast(&self, rate: Option<BitRate>) -> Option<String> {
         let held = self.throughput.link_segments;
         let rate = rate?.bits_per_second() as f64;
-        // One connection's throughput under whatever load there is: a link well beyond twice that is out of reach.
+        // This throughput was measured under whatever load there was. A link of more than twice that rate is out of
+        // reach.
         (held > 0.0 && rate > RATE_ROOM * held).then(|| {
             format!(
                 "{:.0} Mbit/s is more than this machine forwards: {:.0} Mbit/s in packets of a wire's size; \
@@ -180,11 +182,11 @@ impl Calibration {
     }
 }
 
-/// The share of the processor that must have been ours for a bound to be the machine's.
+/// The share of the processor that must have been free for a figure to be the machine's own limit.
 const QUIET: f64 = 0.8;
-/// A link's rate over what one connection reached through it in segments.
+/// The greatest rate of a link, as a multiple of what one connection reached through it in segments.
 const RATE_ROOM: f64 = 2.0;
-/// A round trip over the median error of round trips: beyond, half of all packets are off by a fifth.
+/// The shortest round trip, as a multiple of the median error. Below it, half of all packets are off by a fifth.
 const FINENESS: f64 = 5.0;
 
 #[cfg(test)]

@@ -1,32 +1,32 @@
-//! What the planned blocks of an experiment can carry: how many comparisons are sure of an interval.
+//! How many comparisons are sure of an interval with the blocks that an experiment plans.
 
 use crate::experiment::Experiment;
 use crate::family::{FamilyKind, FamilySizes, blocks_for_all};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What the blocks that an experiment plans can carry, said before it runs.
+/// What the planned blocks of some links are enough for, reported before the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Carried {
-    /// The links with so many blocks.
+    /// The links with this number of blocks.
     pub links: Vec<String>,
     /// Blocks planned on each.
     pub blocks: u32,
-    /// Which comparisons.
+    /// The kind of comparisons.
     pub kind: FamilyKind,
-    /// How many.
+    /// How many comparisons each workload has.
     pub comparisons: usize,
     /// The baseline.
     pub baseline: String,
 }
 
 impl Carried {
-    /// Blocks that would give each its interval.
+    /// The number of blocks that gives every comparison its interval.
     pub fn enough(&self) -> u32 {
         blocks_for_all(self.comparisons)
     }
 
-    /// Whether every comparison gets its interval whatever the others find.
+    /// Whether every comparison gets its interval, whatever the others find.
     pub fn is_all(&self) -> bool {
         self.blocks >= self.enough()
     }
@@ -36,29 +36,31 @@ impl fmt::Display for Carried {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { links, blocks, comparisons, baseline, .. } = self;
         let (links, enough) = (links.join(", "), self.enough());
-        let (many, carry) = if *blocks == 1 { ("block", "carries") } else { ("blocks", "carry") };
-        let carry =
-            if *blocks < blocks_for_all(1) { format!("{carry} none of") } else { carry.to_owned() };
+        let many = if *blocks == 1 { "block is" } else { "blocks are" };
         let them = if *comparisons == 1 { "comparison" } else { "comparisons" };
         let with = match self.kind {
             FamilyKind::WithBaseline => format!("with {baseline}"),
             FamilyKind::AmongOthers => "among the others".to_owned(),
         };
-        write!(
-            f,
-            "{links}: {blocks} {many} {carry} the {comparisons} {them} {with} of each workload"
-        )?;
+        let comparisons = format!("the {comparisons} {them} {with} of each workload");
         if self.is_all() {
-            return Ok(());
+            write!(f, "{links}: {blocks} {many} enough for {comparisons}")
+        } else if *blocks < blocks_for_all(1) {
+            write!(
+                f,
+                "{links}: {blocks} {many} too few for any of {comparisons}; {enough} would do"
+            )
+        } else {
+            write!(
+                f,
+                "{links}: {blocks} {many} enough for {comparisons} only while each one before shows a \
+                 difference; {enough} would always do"
+            )
         }
-        if *blocks >= blocks_for_all(1) {
-            f.write_str(" only one after another, as long as those before differ")?;
-        }
-        write!(f, ": {enough} would carry all")
     }
 }
 
-/// What the blocks of each link can carry, family by family; families without a comparison are left out.
+/// What the blocks of each link are enough for, family by family. Families without a comparison are left out.
 pub fn carried(experiment: &Experiment) -> Vec<Carried> {
     let sizes = FamilySizes::of(experiment.contenders.len());
     let mut links: BTreeMap<u32, Vec<String>> = BTreeMap::new();
@@ -95,18 +97,18 @@ mod tests {
         assert_eq!(
             said(&images),
             [
-                "wifi-2013: 8 blocks carry the 6 comparisons with https of each workload",
-                "wifi-2013: 8 blocks carry the 15 comparisons among the others of each workload only one after \
-                 another, as long as those before differ: 10 would carry all"
+                "wifi-2013: 8 blocks are enough for the 6 comparisons with https of each workload",
+                "wifi-2013: 8 blocks are enough for the 15 comparisons among the others of each workload only \
+                 while each one before shows a difference; 10 would always do"
             ]
         );
         images.links[0].trials = 5;
-        let none = "wifi-2013: 5 blocks carry none of the 6 comparisons with https of each workload: 8 would carry all";
+        let none = "wifi-2013: 5 blocks are too few for any of the 6 comparisons with https of each workload; 8 would do";
         assert_eq!(said(&images)[0], none);
         let quick: Experiment = named("quick").toml.parse().unwrap();
         assert_eq!(
             said(&quick)[2],
-            "lan, wifi: 14 blocks carry the 2 comparisons with h1-tls of each workload"
+            "lan, wifi: 14 blocks are enough for the 2 comparisons with h1-tls of each workload"
         );
     }
 
@@ -116,7 +118,7 @@ mod tests {
             let experiment: Experiment = builtin.toml.parse().unwrap();
             for carried in carried(&experiment) {
                 let with_baseline = carried.kind == FamilyKind::WithBaseline;
-                // What follows a published measurement may have as many trials as that had.
+                // A repeated published measurement may have as many trials as the original.
                 if with_baseline && experiment.published.is_none() {
                     assert!(carried.is_all(), "{}: {carried:?}", builtin.name);
                 }

@@ -4,46 +4,46 @@ use crate::stats::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A ratio with its interval and what follows from it.
+/// A ratio, its interval and the verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// Blocks that speak: both ran, and not both failed.
+    /// Blocks that count: both contenders ran, and not both failed.
     pub n: u32,
-    /// The Hodges-Lehmann ratio: below 1 the first is faster; None without a block.
+    /// The Hodges-Lehmann ratio; below 1 the first contender is faster. None without a block.
     pub ratio: Option<Ratio>,
-    /// The ratio's interval, simultaneous with all others of its family; None without a block.
+    /// The ratio's interval. All intervals of the family hold together. None without a block.
     pub ci95: Option<[Ratio; 2]>,
     /// The interval's own confidence.
     pub confidence: f64,
-    /// What follows.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why there is no other verdict, in words; absent where the interval says all.
+    /// Why the verdict is not another one; absent where the interval shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// For `undecided`: about how many trials of each cell would decide it; absent where more trials would not.
+    /// For `undecided`: about how many trials of each cell would decide it. Absent where more trials would not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trials_needed: Option<u32>,
-    /// The two-sided signed-rank p-value of "no difference", of this comparison by itself; where a run may stop
-    /// early, the least of its looks over their shares. None without a block.
+    /// The two-sided signed-rank p-value of "no difference", unadjusted. Where a run may stop early, it is the least
+    /// over the looks of each look's p-value divided by its share. None without a block.
     #[serde(default)]
     pub p: Option<f64>,
-    /// The same after Holm's procedure over its family: at most 0.05 where a difference is found.
+    /// `p` after Holm's procedure over the family: at most 0.05 where a difference is found.
     #[serde(default)]
     pub p_holm: Option<f64>,
-    /// The same after Holm's procedure over all comparisons of the run: at most 0.05 where the difference also holds for a
+    /// `p` after Holm's procedure over all comparisons of the run: at most 0.05 where the difference holds also for a
     /// reader who searched all tables for one.
     #[serde(default)]
     pub p_run: Option<f64>,
     /// The p-value of "as far apart as the margin, or farther", by two one-sided tests.
     #[serde(default)]
     pub p_tie: Option<f64>,
-    /// The least ratio above 1 that so many blocks with such noise find in four runs of five, at the level of this
-    /// interval; None where there is no interval or no telling.
+    /// The least ratio above 1 that so many blocks with this noise detect in four runs of five, at the level of this
+    /// interval. None without an interval, or where it cannot be computed.
     #[serde(default)]
     pub detectable: Option<Ratio>,
 }
 
-/// What follows from an interval.
+/// The verdict of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -53,14 +53,14 @@ pub enum Verdict {
     Faster,
     /// The interval lies above 1.
     Slower,
-    /// Neither can be said.
+    /// The interval allows more than one verdict.
     Undecided,
-    /// One of the two cannot be run here.
+    /// One of the two cannot run here.
     Unsupported,
 }
 
 impl Verdict {
-    /// The same finding, told from the other side.
+    /// The same verdict with the two contenders swapped.
     pub fn reversed(self) -> Self {
         match self {
             Self::Faster => Self::Slower,
@@ -81,7 +81,8 @@ impl Verdict {
     }
 }
 
-/// A ratio from 0 to infinity; in JSON a number, or the text "inf" (a failed trial took for ever).
+/// A ratio from 0 to infinity. In JSON it is a number, or the text "inf" where a failed trial counts as infinitely
+/// slow.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Ratio(pub f64);
 
@@ -91,7 +92,7 @@ impl Ratio {
         Self(log.exp())
     }
 
-    /// The intervals' ends as ratios.
+    /// The ends of the interval as ratios.
     pub fn from_log_interval(interval: Interval) -> [Self; 2] {
         [Self::from_log(interval.low), Self::from_log(interval.high)]
     }

@@ -1,22 +1,22 @@
-//! Which comparisons hold together. A family is what a reader takes in at one look and draws one conclusion from
-//! (Hochberg and Tamhane, "Multiple Comparison Procedures", 1987, ch. 1): one workload on one link. There the
-//! comparisons with the baseline, which its table shows, are one family (many to one, as Dunnett's, "A Multiple
-//! Comparison Procedure for Comparing Several Treatments with a Control", 1955), and those among the others, which
-//! its picture of pairs shows, are a second one. Each family has a false verdict in 5 % of all runs at the most.
+//! Which comparisons form a family. A family is what a reader takes in at one look and draws one conclusion from
+//! (Hochberg and Tamhane, "Multiple Comparison Procedures", 1987, ch. 1): one workload on one link. It has two
+//! families. The comparisons with the baseline, shown in its table, are one (many to one, as Dunnett's, "A Multiple
+//! Comparison Procedure for Comparing Several Treatments with a Control", 1955). The comparisons among the others,
+//! shown in its picture of pairs, are the second. Each family has a false verdict in at most 5 % of all runs.
 //!
-//! "Faster here *and* there" needs no further correction: a claim that several verdicts all hold is wrong only where a
-//! false one was found true at its own level (Berger, "Multiparameter Hypothesis Testing and Acceptance
-//! Sampling", 1982). "Faster *somewhere*" does: a reader who searches many tables for a difference
-//! reads [`Comparison::p_run`](crate::comparison::Comparison::p_run), which is adjusted for all of a run.
+//! The claim "faster here *and* there" needs no further correction: it is wrong only where a verdict is false at its
+//! own level (Berger, "Multiparameter Hypothesis Testing and Acceptance Sampling", 1982). The claim "faster
+//! *somewhere*" does. A reader who searches many tables for a difference reads
+//! [`Comparison::p_run`](crate::comparison::Comparison::p_run), which is adjusted for the whole run.
 //!
-//! Rejected: one family of a whole run. It asked for 13 blocks where there were five pages instead of one, for verdicts on
-//! each page that were the same; a run of two experiments would have had to ask more than two runs of one.
+//! Rejected: one family of a whole run. It needed 13 blocks for five pages instead of one, although the verdicts on
+//! each page were the same, and one run of two experiments needed more blocks than two runs of one.
 
 use crate::stats::{CONFIDENCE, blocks_for_any_interval};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the comparisons of a family have in common beside workload and link.
+/// The kind of a family: which comparisons of a workload on a link it has.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -38,9 +38,9 @@ impl FamilyKind {
 /// How many comparisons each family of a table has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FamilySizes {
-    /// Those with the baseline.
+    /// Comparisons with the baseline.
     pub with_baseline: usize,
-    /// Those among the others.
+    /// Comparisons among the others.
     pub among_others: usize,
 }
 
@@ -65,7 +65,7 @@ impl FamilySizes {
     }
 }
 
-/// The least number of blocks with which every one of `comparisons` has an interval whatever the others find.
+/// The least number of blocks with which every one of `comparisons` has an interval, whatever the others find.
 pub fn blocks_for_all(comparisons: usize) -> u32 {
     u32::try_from(blocks_for_any_interval(comparisons, 1.0 - CONFIDENCE)).unwrap_or(u32::MAX)
 }

@@ -2,32 +2,32 @@
 
 use crate::experiment::WorkloadKind;
 
-/// From when the first fetch was queued to the last byte of what counts, in milliseconds.
+/// Load time: from when the first fetch was queued to the last byte of what counts, in milliseconds.
 pub const LOAD_MS: &str = "load_ms";
 /// From when the first fetch was queued to the first byte of the document, in milliseconds.
 pub const FIRST_BYTE_MS: &str = "first_byte_ms";
-/// The mean of the calls' times, each from when it was to be made to its last byte, in milliseconds.
+/// The mean time of a call, from when it was due to its last byte, in milliseconds.
 pub const MEAN_MS: &str = "mean_ms";
-/// From when the first call was queued to the last byte of all, in milliseconds: the load time of calls.
+/// From when the first call was queued to the last byte of the last, in milliseconds: the load time of calls.
 pub const TOTAL_MS: &str = "total_ms";
-/// From when the first message was queued to when one could be sent, in milliseconds: connect, TLS, a WebSocket's handshake.
+/// From when the first message was queued until one could be sent, in milliseconds: connect, TLS, a WebSocket's
+/// handshake.
 pub const OPEN_MS: &str = "open_ms";
-/// The longest of the calls' times, in milliseconds.
+/// The longest time of a call, in milliseconds.
 pub const MAX_MS: &str = "max_ms";
-/// Connections whose TLS session was an earlier one's, taken up again.
+/// Connections that resumed an earlier TLS session.
 pub const RESUMED: &str = "resumed_connections";
-/// The connections that spoke `protocol`.
+/// The metric that counts connections over `protocol`.
 pub fn connections_by(protocol: &trace::SpokenProtocol) -> String {
     format!("{CONNECTIONS}:{protocol}")
 }
-/// From the start of the client's first process to the end of its last, in milliseconds; of one that was warmed
-/// up, from when it was ready.
+/// From the start of the client's first process to the end of its last, in milliseconds. After a warm-up it counts
+/// from when the process was ready.
 pub const WALL_MS: &str = "wall_ms";
-/// From the start of a client's process until it began its work, in milliseconds, without the warm-up where it
-/// tells how long that took; of all processes together.
+/// From the start of a client's process until it began its work, in milliseconds, all processes added up. The warm-up
+/// is subtracted where the client reports how long it took.
 pub const STARTUP_MS: &str = "startup_ms";
-/// From the begin of the work to the last byte, as the client tells it, in milliseconds; of all processes
-/// together.
+/// From the beginning of the work to the last byte, as the client reports it, in milliseconds, all processes added up.
 pub const TRANSFER_MS: &str = "transfer_ms";
 /// Processor time of both ends, in milliseconds.
 pub const CPU_MS: &str = "cpu_ms";
@@ -37,38 +37,38 @@ pub const CLIENT_CPU_MS: &str = "client_cpu_ms";
 pub const SERVER_CPU_MS: &str = "server_cpu_ms";
 /// Processor seconds of the client for a GiB of bodies.
 pub const CPU_PER_GIB: &str = "client_cpu_s_per_gib";
-/// The greatest memory that a process of the client held, in bytes.
+/// The peak resident memory of one client process, in bytes.
 pub const PEAK_MEMORY: &str = "client_peak_memory";
-/// The most memory that all processes of the client held at one time, in bytes, with the pages of files that they
-/// were the first to touch; where a control group counted it.
+/// The peak memory of all client processes together, in bytes, page cache that they touched first included. Only where
+/// a control group counted it.
 pub const GROUP_MEMORY: &str = "client_group_memory";
 /// 1 where every file's SHA-256 is right, else 0.
 pub const SHA256_OK: &str = "sha256_ok";
-/// Garbage collections of a managed runtime while it worked.
+/// Garbage collections of a managed runtime during the work.
 pub const GC_COUNT: &str = "gc_count";
-/// Time that they took, in milliseconds.
+/// Time that garbage collection took, in milliseconds.
 pub const GC_MS: &str = "gc_ms";
-/// The greatest use of a managed heap, in bytes.
+/// The peak use of a managed heap, in bytes.
 pub const HEAP_PEAK: &str = "heap_peak";
-/// Streams that a connection carried on average, pushes among them.
+/// The mean number of streams on a connection, pushed ones included.
 pub const STREAMS_PER_CONNECTION: &str = "streams_per_connection";
-/// Streams that the server opened.
+/// Streams that the server pushed.
 pub const PUSHED: &str = "pushed_streams";
-/// Bytes of heads that the client sent, on the wire; what counts, [`trace::HeaderBytes`] says.
+/// Header bytes that the client sent, as on the wire. [`trace::HeaderBytes`] says which bytes count.
 pub const HEADERS_SENT: &str = "header_bytes_sent";
 /// The same before compression.
 pub const HEADERS_SENT_PLAIN: &str = "header_bytes_sent_plain";
-/// Bytes of heads that the client received, on the wire.
+/// Header bytes that the client received, as on the wire.
 pub const HEADERS_RECEIVED: &str = "header_bytes_received";
 /// The same before compression.
 pub const HEADERS_RECEIVED_PLAIN: &str = "header_bytes_received_plain";
-/// Bytes that the client took from its sockets.
+/// Bytes that the client read from its sockets.
 pub const BYTES: &str = "bytes";
 /// Connections opened.
 pub const CONNECTIONS: &str = "connections";
-/// Request rounds on the critical path.
+/// Request round trips on the critical path.
 pub const ROUNDS: &str = "rounds";
-/// Waits for the far side on the critical path: request rounds, connects and handshakes.
+/// All round trips on the critical path: connects, handshakes and requests.
 pub const ROUND_TRIPS: &str = "round_trips";
 
 /// The metrics that trials of a workload can have; those by protocol ([`connections_by`]) are left out.

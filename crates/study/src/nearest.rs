@@ -1,10 +1,10 @@
-//! The name that was probably meant.
+//! The nearest name to a misspelt one.
 //!
-//! Distance is Damerau-Levenshtein's in its optimal-string-alignment form: insertions, deletions,
-//! substitutions and swaps of neighbours, which is what fingers do wrong.
+//! The distance is Damerau-Levenshtein's in its optimal-string-alignment form: insertions, deletions, substitutions
+//! and swaps of neighbours, which are the usual typing errors.
 
-/// The candidate that is nearest to `name` without regard to case, where one is near enough to have
-/// been meant: at most a third of the longer name's letters apart, and always at least one.
+/// The candidate nearest to `name`, ignoring case; None where none is near enough. The distance may be at most a third
+/// of the longer name's letters, and one edit is always allowed.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = letters(name);
     candidates

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 pub enum Outcome {
     /// Its figures count.
     Measured,
-    /// The audit found that its figures cannot be vouched for.
+    /// The audit found a reason not to trust its figures.
     Invalid {
         /// What the audit found.
         reason: String,
     },
-    /// The contender did not do the work; it ranks as the slowest.
+    /// The contender did not do the work. It ranks as the slowest.
     Failed {
         /// What went wrong.
         reason: String,
@@ -22,7 +22,7 @@ pub enum Outcome {
     Unsupported {
         /// What is missing.
         reason: String,
-        /// What would mend it.
+        /// What would fix it.
         remedy: String,
     },
 }

@@ -1,10 +1,10 @@
-//! From an experiment to its trials: a trial is a value that any worker can run, and the whole plan
-//! follows from the experiment and its seed.
+//! Plans the trials of an experiment. A trial is a value that any worker can run. The plan follows from the experiment
+//! and its seed alone.
 //!
-//! A block is one trial of every contender for one workload on one link, in random order (every other block backwards), with one seed
-//! of loss and jitter. The blocks of all workloads and links are spread evenly over the run, so that a
-//! drift of the machine meets all of them alike (randomised complete blocks: Montgomery, "Design and
-//! Analysis of Experiments", ch. 4).
+//! A block is one trial of every contender for one workload on one link, with one seed of loss and jitter. The order
+//! in a block is random; every other block runs the order before it backwards. The blocks of all workloads and links
+//! are spread evenly over the run, so that a drift of the machine affects all of them alike (randomised complete
+//! blocks: Montgomery, "Design and Analysis of Experiments", ch. 4).
 
 use crate::experiment::{Contender, Experiment, LinkChoice, Workload, WorkloadKind, quantity};
 use crate::family::blocks_for_all;
@@ -14,34 +14,34 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use unit::{BitRate, ByteSize, Seed};
 
-/// One run of a cell: all that a worker has to know.
+/// One run of a cell: everything that a worker needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialPlan {
-    /// Its name within the run, the same whenever the run is planned again.
+    /// The trial's name in the run: the same whenever the run is planned again.
     pub key: String,
     /// The experiment's name.
     pub experiment: String,
-    /// What runs.
+    /// Workload, contender and link.
     pub cell: Cell,
-    /// The block within its workload and link, from 0; warm-up blocks count by themselves.
+    /// The block's number within its workload and link, from 0. Warm-up blocks have numbers of their own.
     pub block: u32,
-    /// How often the block was run before, and found invalid.
+    /// How many attempts at this block were found invalid before.
     #[serde(default)]
     pub attempt: u32,
-    /// The place within the block, from 0.
+    /// The position within the block, from 0.
     pub order: u32,
     /// The seed of everything random in the trial, shared by the block's contenders.
     pub seed: u64,
-    /// Whether it only warms the machine up and does not count.
+    /// Whether it is a warm-up, which does not count.
     pub warmup: bool,
-    /// When it has failed for taking too long.
+    /// The time limit: a trial that takes longer has failed.
     #[serde(with = "quantity::span")]
     pub timeout: Duration,
-    /// Where its parts run.
+    /// Which core each part runs on.
     pub placement: Placement,
     /// The share of one core that the link is expected to need; see [`cpu_share`].
     pub cpu_share: f64,
-    /// Whether the link's packets are kept as pcapng.
+    /// Whether the link's packets are recorded as pcapng.
     pub capture: bool,
     /// Whether it was added after the run had been judged.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -49,13 +49,13 @@ pub struct TrialPlan {
 }
 
 impl TrialPlan {
-    /// Whether it needs so little of the machine that others may run beside it.
+    /// Whether it needs so little processor time that other trials may run at the same time.
     pub fn is_light(&self) -> bool {
         self.cpu_share <= LIGHT_CPU_SHARE
     }
 
-    /// The same trial, to be run once more with all of its block: same seed, so that what is random in it is not
-    /// chosen by what happened.
+    /// The trial for the next attempt at its block. The seed stays the same: a new one would let the result choose the
+    /// random numbers.
     pub fn again(&self) -> Self {
         let first = self.key.strip_suffix(&attempt_mark(self.attempt)).unwrap_or(&self.key);
         let attempt = self.attempt + 1;
@@ -63,7 +63,7 @@ impl TrialPlan {
     }
 }
 
-/// How a key tells attempts apart; the first one has no mark.
+/// The suffix of a key that names the attempt; empty for the first one.
 fn attempt_mark(attempt: u32) -> String {
     if attempt == 0 { String::new() } else { format!("~{attempt}") }
 }
@@ -71,16 +71,16 @@ fn attempt_mark(attempt: u32) -> String {
 /// One contender doing one workload on one link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
-    /// What is done.
+    /// The workload.
     pub workload: Workload,
-    /// Who does it.
+    /// The contender.
     pub contender: Contender,
-    /// Over what.
+    /// The link.
     pub link: LinkChoice,
 }
 
 impl Cell {
-    /// The names of workload, link and contender: what a cell is found by.
+    /// The names of workload, link and contender, which identify a cell.
     pub fn id(&self) -> CellId {
         CellId {
             workload: self.workload.name.clone(),
@@ -90,7 +90,7 @@ impl Cell {
     }
 }
 
-/// The names that a cell is found by.
+/// The names that identify a cell.
 #[derive(
     Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -115,8 +115,8 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// The usual places on a machine of `cores`: the link spins before each deadline and gets a core of its own
-    /// where there are two; client and origin wait for each other in turn and can share one.
+    /// The default on a machine with `cores`. The link spins before each deadline and gets a core of its own where
+    /// there are two. Client and origin take turns waiting for each other and can share one.
     pub fn on(cores: u32) -> Self {
         match cores {
             0 | 1 => Self { link: 0, client: 0, origin: 0 },
@@ -126,14 +126,15 @@ impl Placement {
     }
 }
 
-/// What the plan has to know of the machine and of the links.
+/// What the planner needs to know of the machine, the links and the workloads.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
     /// Cores that the trials may use.
     pub cores: u32,
-    /// The faster direction's rate of each link by name; a link without one is taken to need a whole core.
+    /// The rate of each link's faster direction, by name. A link without an entry is taken to need a whole core.
     pub rates: BTreeMap<String, BitRate>,
-    /// How much of a workload is waiting, by its name; one that is not there is taken to keep its link busy.
+    /// Bytes and waiting time of each workload, by name. A workload without an entry is taken to keep its link busy
+    /// all the time.
     pub works: BTreeMap<String, WorkFacts>,
 }
 
@@ -142,13 +143,13 @@ pub struct Surroundings {
 pub struct WorkFacts {
     /// Bytes that it moves.
     pub bytes: ByteSize,
-    /// Server and client time that it takes at the least.
+    /// The least time spent waiting for the server and the client.
     pub waiting: Duration,
 }
 
 impl Surroundings {
-    /// The share of one core that forwarding for a workload over a link is expected to take: what the link's
-    /// rate takes, for as much of the time as the link is busy.
+    /// The share of one core that forwarding needs for this workload on this link: what the link's rate needs, for the
+    /// share of time in which the link is busy.
     fn cpu_share(&self, workload: &str, link: &str) -> f64 {
         let Some(rate) = self.rates.get(link) else { return 1.0 };
         let busy = self.works.get(workload).map_or(1.0, |work| {
@@ -166,8 +167,8 @@ pub fn trials(experiment: &Experiment, surroundings: &Surroundings) -> Vec<Trial
     slots.iter().flat_map(|slot| slot.trials(experiment, surroundings)).collect()
 }
 
-/// The share of one core that forwarding at `rate` takes: the spin of 80 µs before each packet's deadline, both
-/// ways, and the work itself, of which a core does 2.4 Gbit/s in packets of 1500 bytes.
+/// The share of one core that forwarding at `rate` needs, both ways: 80 µs of spinning before each packet's deadline,
+/// and the work itself. One core forwards 2.4 Gbit/s in packets of 1500 bytes.
 pub fn cpu_share(rate: BitRate) -> f64 {
     const SPIN_SECONDS: f64 = 80e-6;
     const PACKET_BITS: f64 = 1500.0 * 8.0;
@@ -179,18 +180,20 @@ pub fn cpu_share(rate: BitRate) -> f64 {
     (spinning + bits / CORE_BITS).min(1.0)
 }
 
-/// Whether foreign programs run, whose needs are not known beforehand, or files go to disk. The contenders of
-/// a block stay neighbours, so that one such contender makes all of them heavy.
+/// Whether the trials of this workload must run alone: foreign programs run, whose needs are not known beforehand, or
+/// files go to disk. One heavy contender makes the whole block heavy, so that the contenders of a block stay
+/// neighbours.
 fn is_heavy(experiment: &Experiment, workload: &Workload) -> bool {
     let files = matches!(workload.kind, WorkloadKind::Download(_));
     files || experiment.contenders.iter().any(|contender| contender.client.is_some())
 }
 
-/// Ten such trials fill a core: with two or three at once the queueing for it stays below a hundredth.
+/// Ten such trials fill a core. With two or three at once, waiting for the core takes less than a hundredth of the
+/// time.
 const LIGHT_CPU_SHARE: f64 = 0.1;
 
-/// Blocks of a workload on a link, to warm up and to measure. A workload that only checks another runs just
-/// often enough for an interval of its own at 95 %, and once more should one block not count.
+/// How many warm-up and measured blocks a workload gets on a link. A workload that only checks another gets just
+/// enough for its own interval at 95 %, and one spare block.
 fn blocks(workload: &Workload, link: &LinkChoice) -> (u32, u32) {
     let enough = blocks_for_all(1) + 1;
     match workload.check_of {
@@ -199,13 +202,13 @@ fn blocks(workload: &Workload, link: &LinkChoice) -> (u32, u32) {
     }
 }
 
-/// One block's place in the run.
+/// One block's position in the run.
 struct Slot<'e> {
     workload: &'e Workload,
     link: &'e LinkChoice,
     block: u32,
     warmup: bool,
-    /// From 0 to 1 over the run; warm-up blocks stand before 0.
+    /// From 0 to 1 over the run; below 0 for warm-up blocks.
     at: f64,
 }
 
@@ -217,7 +220,7 @@ fn slots(experiment: &Experiment) -> Vec<Slot<'_>> {
             let mut random = group_seed(seed, workload, link).random();
             let (warmups, measured) = blocks(workload, link);
             for (count, warmup) in [(warmups, true), (measured, false)] {
-                // One block somewhere in each of `count` equal stretches: random, and even.
+                // One block at a random time in each of `count` equal intervals: random and even.
                 slots.extend((0..count).map(|block| {
                     let at = (f64::from(block) + random.next_fraction()) / f64::from(count);
                     let at = if warmup { at - 1.0 } else { at };
@@ -263,10 +266,10 @@ impl Slot<'_> {
             .collect()
     }
 
-    /// A random order in every other block, and after it the same backwards: of two contenders each goes before the
-    /// other in half of the blocks. The place in the block can matter: on `lan`, where a page takes 5 ms, the first of two
-    /// alike was 1 to 2 % quicker (medians of 260 blocks at two pages). Ten orders drawn one by one are uneven by four or
-    /// more every third time, and another run with the same seed is uneven in the same way.
+    /// A random order in every other block, followed by the same order backwards, so that of two contenders each goes
+    /// first in half of the blocks. The position can matter: on `lan`, where a page takes 5 ms, the first of two
+    /// identical contenders was 1 to 2 % quicker (medians of 260 blocks at two pages). Ten independent random orders
+    /// are uneven by four or more every third time, and another run with the same seed is uneven in the same way.
     fn order<'e>(&self, experiment: &'e Experiment) -> Vec<&'e Contender> {
         let purpose = if self.warmup { "order of warm-up" } else { "order of contenders" };
         let seed = group_seed(Seed(experiment.seed).child(purpose), self.workload, self.link);
@@ -285,7 +288,7 @@ impl Slot<'_> {
     }
 }
 
-/// A name as a part of a key: whatever the names are, two keys are the same only where all parts are.
+/// Escapes a name for a key, so that two keys are equal only where all their parts are.
 fn part(name: &str) -> String {
     name.replace('%', "%25").replace('/', "%2F")
 }

@@ -1,5 +1,5 @@
-//! Rows: what a trial leaves behind, whole, so that every figure can be computed again from them.
-//! Nothing here judges; the runner and the adapters fill rows in, `analyse` reads them.
+//! Rows: the complete record of a trial, so that every figure can be computed again from it. Nothing here judges. The
+//! runner and the adapters fill rows in; `analyse` reads them.
 
 use crate::audit::Audit;
 use crate::calibration::Calibration;
@@ -15,20 +15,20 @@ use trace::{ConnectionRecord, FetchRecord};
 /// The schema that [`RunHeader`] and [`TrialRecord`] follow.
 pub const ROWS_SCHEMA: &str = "wirelap.rows/1";
 
-/// What a run is: one a run folder.
+/// The header of a run: one in each run folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunHeader {
     /// [`ROWS_SCHEMA`].
     pub schema: String,
     /// wirelap's version.
     pub version: String,
-    /// The experiment as it ran, every override applied.
+    /// The experiment as it ran, with all overrides of the command line applied.
     pub experiment: Experiment,
-    /// When it began, by the wall clock, in milliseconds since 1970.
+    /// When the run began, by the wall clock, in milliseconds since 1970.
     pub started_unix_ms: u64,
-    /// What it ran on.
+    /// The machine.
     pub host: HostFacts,
-    /// The command that ran it, argument by argument.
+    /// The command line, argument by argument.
     pub command_line: Vec<String>,
 }
 
@@ -41,33 +41,33 @@ pub struct HostFacts {
     pub kernel: String,
     /// The processor's name.
     pub cpu: String,
-    /// Cores that could be used.
+    /// Cores that the run could use.
     pub cores: u32,
     /// Memory in bytes.
     pub memory_bytes: u64,
     /// Whether the lab ran as root.
     pub root: bool,
-    /// What its link machinery was measured to do before the run.
+    /// The calibration of the links before the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
-    /// Anything else worth knowing, by name.
+    /// Other facts, by name.
     pub more: BTreeMap<String, String>,
 }
 
-/// One trial, done.
+/// The row of one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialRecord {
-    /// What was to be run.
+    /// The trial as planned.
     pub plan: TrialPlan,
     /// How it ended.
     pub outcome: Outcome,
     /// When it began, by the wall clock, in milliseconds since 1970.
     pub started_unix_ms: u64,
-    /// How long it took with setting up and clearing away, in milliseconds.
+    /// How long it took, set-up and clean-up included, in milliseconds.
     pub duration_ms: f64,
     /// Figures by name; see [`metric`](crate::metric).
     pub metrics: BTreeMap<String, f64>,
-    /// What the load time was spent on; None where nothing was loaded.
+    /// How the load time splits into parts; None where nothing was loaded.
     pub parts: Option<Parts>,
     /// The client's fetches.
     pub fetches: Vec<FetchRecord>,
@@ -75,39 +75,39 @@ pub struct TrialRecord {
     pub connections: Vec<ConnectionRecord>,
     /// The link's counters.
     pub link: LinkCounters,
-    /// What the link's packet log sums up to.
+    /// The sums of the link's packet log.
     pub packets: PacketSummary,
-    /// Kernel settings read back, versions, addresses: by name.
+    /// By name: kernel settings as read back, versions, addresses.
     pub settings: BTreeMap<String, String>,
     /// Processor time used.
     pub cpu: CpuUse,
-    /// What the two ends used of the machine.
+    /// What client and server used of the machine.
     #[serde(default)]
     pub resources: Resources,
-    /// What a client subject claims, and what vouches for it; empty for wirelap's own client.
+    /// The claims of a foreign client and what confirms each; empty for wirelap's own client.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
-    /// What the audit looked at.
+    /// The audit's figures.
     #[serde(default, skip_serializing_if = "Audit::is_empty")]
     pub audit: Audit,
 }
 
-/// What the link counted, both ways together where not said.
+/// The link's counters, of both ways together unless said otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LinkCounters {
     /// From the far side to the near.
     pub down: DirectionCounters,
     /// From the near side to the far.
     pub up: DirectionCounters,
-    /// Packets that the kernel dropped before the link saw them: none, in a valid trial.
+    /// Packets that the kernel dropped before the link saw them; zero in a valid trial.
     pub kernel_drops: u64,
-    /// How late the latest packet left, after its time in the model, in microseconds.
+    /// The greatest lateness of a packet against its time in the model, in microseconds.
     pub lateness_max_us: f64,
     /// The 99th percentile of lateness, in microseconds.
     pub lateness_p99_us: f64,
 }
 
-/// What the link counted one way.
+/// The link's counters of one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DirectionCounters {
     /// Packets that entered.
@@ -141,7 +141,7 @@ pub struct Resources {
     pub server: EndUse,
 }
 
-/// Who counted a figure of what an end used.
+/// What counted the resources that an end used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counter {
@@ -154,7 +154,7 @@ pub enum Counter {
     CgroupV2,
 }
 
-/// What one end used of the machine. Where no counter is named beside a figure it is wait4's.
+/// What one end used of the machine. A figure without a counter beside it comes from wait4.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EndUse {
@@ -162,35 +162,35 @@ pub struct EndUse {
     pub user_ms: f64,
     /// Processor time in the kernel, in milliseconds.
     pub system_ms: f64,
-    /// Who counted the processor time.
+    /// What counted the processor time.
     pub cpu_counter: Counter,
-    /// The greatest resident set of one process, in bytes.
+    /// The peak resident set of one process, in bytes.
     pub peak_memory_bytes: u64,
-    /// Context switches because it waited.
+    /// Context switches because the process waited.
     pub voluntary_switches: u64,
-    /// Context switches because its time was up.
+    /// Context switches because its time slice ended.
     pub involuntary_switches: u64,
-    /// The most memory that all of its processes held at one time, with the pages of files that they were the first to
-    /// touch, and who counted it; None where no control group did.
+    /// The peak memory of all its processes together, page cache that they touched first included, and what counted
+    /// it. None without a control group.
     pub group_memory: Option<GroupMemory>,
 }
 
-/// The most memory that a control group held at one time.
+/// The peak memory of a control group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct GroupMemory {
     /// In bytes.
     pub peak_bytes: u64,
-    /// Who counted it.
+    /// What counted it.
     pub counter: Counter,
 }
 
 impl EndUse {
-    /// Both kinds of processor time, in milliseconds.
+    /// User and system time together, in milliseconds.
     pub fn cpu_ms(&self) -> f64 {
         self.user_ms + self.system_ms
     }
 
-    /// With another process, that ran after it. Two counters make a sum of the lesser one's word.
+    /// The sum with a process that ran after this one. A sum of two counters is named after the less exact one.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self {
@@ -205,7 +205,7 @@ impl EndUse {
     }
 }
 
-/// Ends a trial without figures: how a row is made for what did not run to its end.
+/// A row without figures, for a trial that did not run to its end.
 pub fn without_figures(plan: TrialPlan, outcome: Outcome, started_unix_ms: u64) -> TrialRecord {
     TrialRecord {
         plan,

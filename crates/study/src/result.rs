@@ -55,10 +55,10 @@ pub struct RunResult {
     pub cells: Vec<CellResult>,
     /// One for each workload and link.
     pub verdicts: Vec<Verdicts>,
-    /// For two names of one contender: how often they were found to differ.
+    /// An A/A experiment's result: how often one contender was found to differ from itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same: Option<SameAgainstSame>,
-    /// What this says of the published measurement that it ran again.
+    /// The comparison with the published measurement that the run repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Published>,
     /// What the gates say, in their order.
@@ -71,10 +71,10 @@ pub struct RunResult {
     pub failures: Vec<Failure>,
 }
 
-/// How the comparisons of a run hold together: family by family.
+/// The families of comparisons whose intervals hold together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Family {
-    /// The level at which all comparisons of a family hold together.
+    /// The probability that all intervals of a family hold together.
     pub confidence: f64,
     /// How many comparisons in all families: all pairs of contenders over all links and workloads.
     pub comparisons: u32,
@@ -83,14 +83,14 @@ pub struct Family {
     pub families: u32,
     /// The method, in words.
     pub method: String,
-    /// The most that a family spends: at most 1 - `confidence`.
+    /// The greatest error that a family spends: at most 1 - `confidence`.
     pub error_spent: f64,
 }
 
-/// Comparisons on one workload over one link that hold together.
+/// One family: comparisons of a workload on a link whose intervals hold together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TableFamily {
-    /// Which of them.
+    /// The kind of the family.
     pub kind: FamilyKind,
     /// How many.
     pub comparisons: u32,
@@ -103,7 +103,7 @@ pub struct TableFamily {
 pub struct TrialCounts {
     /// Their figures count.
     pub measured: u32,
-    /// The audit could not vouch for them.
+    /// The audit did not trust their figures.
     pub invalid: u32,
     /// The contender did not do the work.
     pub failed: u32,
@@ -121,21 +121,21 @@ impl TrialCounts {
 /// One cell's figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellResult {
-    /// What was done.
+    /// The workload.
     pub workload: Workload,
-    /// Who did it.
+    /// The contender.
     pub contender: Contender,
-    /// Over what.
+    /// The link.
     pub link: LinkResult,
-    /// How its trials ended, of each block the attempt that counts.
+    /// How its trials ended: of each block, the attempt that counts.
     pub trials: TrialCounts,
-    /// What the audit made of all attempts.
+    /// How many trials the audit judged and refused, over all attempts.
     #[serde(default)]
     pub audited: Audited,
-    /// What it looked at, over all attempts.
+    /// The audit's figures over all attempts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub audit: Vec<AuditSummary>,
-    /// Why there are no figures although there are trials; absent where there are.
+    /// Why there are no figures although there are trials; absent where there are figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
     /// Figures of the measured trials by metric; absent where no trial was measured.
@@ -143,10 +143,11 @@ pub struct CellResult {
     /// Percentiles of the time of single exchanges over all measured trials; None without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<Percentiles>,
-    /// The two heaps that the trials' deciding figures lie in; absent where they do not.
+    /// The two groups that the trials' deciding figures fall into; absent where there is one group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modes: Option<Modes>,
-    /// What vouches for what a client subject claims, in all measured trials; empty for wirelap's own client.
+    /// The weakest confirmation of each of a foreign client's claims over all measured trials; empty for wirelap's own
+    /// client.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<GradedClaim>,
     /// The measured trial whose load time is nearest the median; None where no trial was measured.
@@ -154,7 +155,7 @@ pub struct CellResult {
 }
 
 impl CellResult {
-    /// The names that it is found by.
+    /// The names that identify the cell.
     pub fn id(&self) -> CellId {
         CellId {
             workload: self.workload.name.clone(),
@@ -174,7 +175,7 @@ pub struct LinkResult {
     pub figures: Option<String>,
 }
 
-/// The trial that stands for a cell in pictures.
+/// The trial that represents a cell in pictures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MedianTrial {
     /// The key of its row.
@@ -185,7 +186,7 @@ pub struct MedianTrial {
     pub rounds: u32,
     /// Connections that it opened.
     pub connections: u32,
-    /// What its load time was spent on.
+    /// How its load time splits into parts.
     pub parts: Option<Parts>,
 }
 
@@ -196,16 +197,16 @@ pub struct Verdicts {
     pub workload: String,
     /// The link's name.
     pub link: String,
-    /// What is compared: less is better.
+    /// The metric that is compared; less is better.
     pub metric: String,
     /// The contender that the others are set against.
     pub baseline: String,
-    /// The families that the comparisons are in.
+    /// The families of these comparisons.
     #[serde(default)]
     pub families: Vec<TableFamily>,
-    /// Everyone but the baseline, fastest first.
+    /// All contenders but the baseline, fastest first.
     pub ranking: Vec<Ranked>,
-    /// All pairs, the baseline's too, in the order of the contenders.
+    /// All pairs of contenders, the baseline included, in the order of the contenders.
     pub pairs: Vec<Pair>,
 }
 
@@ -224,41 +225,42 @@ pub struct Ranked {
 /// Two contenders against each other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pair {
-    /// One.
+    /// The first contender.
     pub a: String,
-    /// The other.
+    /// The second contender.
     pub b: String,
     /// The comparison, a over b.
     #[serde(flatten)]
     pub comparison: Comparison,
 }
 
-/// What comparing a contender with itself found: every difference is a false one.
+/// The result of comparing a contender with itself. Every difference found is a false one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SameAgainstSame {
-    /// Blocks of each comparison.
+    /// Blocks in each comparison.
     pub blocks: u32,
-    /// Comparisons by themselves, each at 95 %.
+    /// How many comparisons there are, each by itself at 95 %.
     pub comparisons: u32,
-    /// Those whose interval is clear of 1.
+    /// Comparisons whose interval does not contain 1.
     pub differ: u32,
-    /// Those whose verdict is `faster` or `slower`: the margin makes ties of small ones.
+    /// Comparisons whose verdict is `faster` or `slower`. Fewer than `differ`: the margin makes ties of small
+    /// differences.
     pub false_verdicts: u32,
-    /// Those whose verdict is `tie`.
+    /// Comparisons whose verdict is `tie`.
     pub ties: u32,
     /// `differ` as a share of `comparisons`.
     pub share: f64,
     /// Its exact 95 % interval.
     pub ci95: [f64; 2],
-    /// The share to be expected: the error of an interval of so many blocks.
+    /// The share to expect: the error of an interval of so many blocks.
     pub expected: f64,
-    /// The most that a true share of 5 % gives in 39 runs of 40; more speak against the instrument.
+    /// The greatest `differ` that a true share of 5 % gives in 39 runs of 40. More suggests a fault of the instrument.
     pub most: u32,
     /// By workload and link.
     pub places: Vec<SamePlace>,
 }
 
-/// The same on one link at one workload.
+/// The same counts for one workload on one link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SamePlace {
     /// The workload's name.
@@ -267,11 +269,11 @@ pub struct SamePlace {
     pub link: String,
     /// Comparisons.
     pub comparisons: u32,
-    /// Those whose interval is clear of 1.
+    /// Comparisons whose interval does not contain 1.
     pub differ: u32,
-    /// Those whose verdict is `faster` or `slower`.
+    /// Comparisons whose verdict is `faster` or `slower`.
     pub false_verdicts: u32,
-    /// The median of the least ratios that would have been found in four runs of five.
+    /// The median, over the comparisons, of the least ratio that would be detected in four runs of five.
     pub detectable: Option<Ratio>,
 }
 
@@ -293,9 +295,9 @@ pub struct Failure {
     pub key: String,
     /// `invalid`, `failed` or `unsupported`.
     pub outcome: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// What would mend it, where something would.
+    /// What would fix it, where something would.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }

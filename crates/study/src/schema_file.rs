@@ -4,7 +4,7 @@
 use serde_json::Value;
 use std::path::Path;
 
-/// Fails where the file differs from `schema`; with `UPDATE_SCHEMAS=1` it is written instead.
+/// Fails where the file differs from `schema`. With `UPDATE_SCHEMAS=1` it writes the file instead.
 pub(crate) fn check(file: &str, schema: &Value) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema").join(file);
     let wanted = format!("{:#}\n", schema);

@@ -25,7 +25,7 @@ impl<W: Work> Client<W> {
         self.connections[index] = Some(connection);
     }
 
-    /// Begins a connection to an origin.
+    /// Opens a connection to an origin.
     pub(super) fn open(&mut self, now: Instant, id: OriginId) {
         let origin = self.pool.origin(id).clone();
         let authority = format!("{}:{}", origin.host, origin.port);
@@ -58,9 +58,8 @@ impl<W: Work> Client<W> {
         let within = self.config.timeouts.connect;
         self.wake.by(now + within);
         let mut settings = self.config.socket.clone();
-        // A host's addresses share the time, so that a dead one leaves some to the others. RFC 8305 §5 would try
-        // them side by side, a quarter of a second apart; one after another is enough where nobody waits
-        // at a screen.
+        // A host's addresses share the time limit, so that a dead one leaves time for the others. RFC 8305 §5 tries
+        // them in parallel, a quarter of a second apart. Here one after another is enough: nobody waits at a screen.
         let left = remotes.len().saturating_sub(tried).max(1) as u32;
         settings.connect_timeout = within / left;
         self.actions.push_back(Action::Connect { socket, remote, settings });
@@ -82,7 +81,7 @@ impl<W: Work> Client<W> {
 
     /// The server will send nothing more.
     pub(super) fn end_of_input(&mut self, now: Instant, mut connection: PooledConnection) {
-        // Where nothing was under way, how the server says goodbye does not matter.
+        // With nothing in flight, a missing close_notify does not matter.
         let truncation = if connection.is_idle() { Truncation::Ignored } else { Truncation::Fails };
         let ended = self.drive(now, &mut connection, |transport, events| {
             transport.handle_eof(now, truncation, events)
@@ -108,7 +107,7 @@ impl<W: Work> Client<W> {
         self.lose(now, connection, failure);
     }
 
-    /// A connection is lost, and `failure` tells why.
+    /// Handles the loss of a connection, with the reason in `failure`.
     pub(super) fn lose(
         &mut self,
         now: Instant,
@@ -137,7 +136,7 @@ impl<W: Work> Client<W> {
         }
     }
 
-    /// Whether a connect that failed is followed by one to the host's next address.
+    /// Whether a failed connect is followed by one to the host's next address.
     fn turns_to_another_address(&mut self, connection: &PooledConnection) -> bool {
         let is_connecting = connection.transport.phase() == ConnectionPhase::Connecting;
         if !is_connecting || connection.socket.is_some() {
@@ -156,14 +155,14 @@ impl<W: Work> Client<W> {
         true
     }
 
-    /// Fails fetches for which there will be no connection.
+    /// Fails fetches that will get no connection.
     fn doom(&mut self, now: Instant, fetches: Vec<FetchId>, failure: Failure) {
         for fetch in fetches {
             self.end(now, fetch, Err(failure.clone()));
         }
     }
 
-    /// Ends a connection: records it, and closes its socket once what it owes is out.
+    /// Ends a connection: records it, and closes its socket once its last bytes are sent.
     pub(super) fn retire(&mut self, now: Instant, mut connection: PooledConnection) {
         let streams = std::mem::take(&mut connection.exchanges.streams);
         let destination = connection.exchanges.destination.clone();
@@ -189,7 +188,7 @@ impl<W: Work> Client<W> {
         }
     }
 
-    /// Lets the connection and its socket go; their numbers are free.
+    /// Frees the connection, its socket and their numbers.
     pub(super) fn release(&mut self, connection: PooledConnection) {
         if let Some(socket) = connection.socket {
             self.actions.push_back(Action::Close(socket));
@@ -198,7 +197,7 @@ impl<W: Work> Client<W> {
         self.leave();
     }
 
-    /// Closes the connections of an origin that wait for a request: one of their kind turned out dead.
+    /// Closes the idle connections of an origin, after one of them turned out to be dead.
     pub(super) fn close_idle(&mut self, now: Instant, origin: OriginId) {
         for index in 0..self.connections.len() {
             let is_idle = self.connections[index].as_ref().is_some_and(|connection| {
@@ -215,8 +214,7 @@ impl<W: Work> Client<W> {
         }
     }
 
-    /// Looks whether a connection's time has come: its machine's time-out, or the end of patience with
-    /// its connect.
+    /// Handles a connection's time-outs: its machine's, and that of its connect.
     pub(super) fn check_connection(&mut self, now: Instant, id: ConnectionId) {
         let Some(mut connection) = self.take(id) else { return };
         if connection.is_closing() {
@@ -230,7 +228,7 @@ impl<W: Work> Client<W> {
         }
     }
 
-    /// Tells the pool what a connection takes.
+    /// Tells the pool how many requests a connection takes.
     pub(super) fn tell_pool(&mut self, exchanges: &Exchanges, machine: &mut ClientMachine) {
         let state = match machine.state() {
             ConnectionState::Open => {
@@ -244,12 +242,12 @@ impl<W: Work> Client<W> {
         self.pool.changed(exchanges.origin, exchanges.connection, state);
     }
 
-    /// All is done: closes what is open, and tells the driver once the last words are out.
+    /// Closes all connections when the work is done, and finishes once their last bytes are sent.
     pub(super) fn finish(&mut self, now: Instant) {
         self.phase = Phase::Leaving { until: now + LAST_WORDS };
         for index in 0..self.connections.len() {
             if let Some(connection) = self.connections[index].take() {
-                // What was closed before has a reason that the peer is to hear: a GOAWAY, an alert.
+                // A connection that is closing already has a reason that the peer must get: a GOAWAY, an alert.
                 match connection.is_closing() {
                     true => self.keep(connection),
                     false => self.retire(now, connection),
@@ -259,7 +257,7 @@ impl<W: Work> Client<W> {
         self.leave();
     }
 
-    /// Tells the driver, where no connection is left.
+    /// Gives `Action::Finish` where no connection is left.
     fn leave(&mut self) {
         let leaving = matches!(self.phase, Phase::Leaving { .. });
         if leaving && self.connections.iter().all(Option::is_none) {
@@ -268,7 +266,7 @@ impl<W: Work> Client<W> {
         }
     }
 
-    /// Closes all connections without waiting for what is still to be sent.
+    /// Closes all connections at once, without sending what is queued.
     pub(super) fn leave_at_once(&mut self) {
         for index in 0..self.connections.len() {
             if let Some(connection) = self.connections[index].take() {

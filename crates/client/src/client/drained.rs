@@ -1,8 +1,8 @@
-//! A response over HTTP/1.1 ends where its head says, and bytes may follow all the same: a Content-Length that is too
-//! small, or broken framing (RFC 9112 §6.3). Where they are blamed on it (`Surplus::Blamed`), a whole response waits
-//! until the driver has drained the socket, and its connection takes no other request until then.
+//! Bytes after the end of an HTTP/1.1 response. The head says where a response ends, but more bytes may follow: its
+//! Content-Length is too small, or its framing is broken (RFC 9112 §6.3). With `Surplus::Blamed` a complete response
+//! therefore waits until the driver has drained the socket. Its connection takes no other request until then.
 //!
-//! The one rule: a response ends exactly once, as whole or as failed.
+//! The one rule: a response ends exactly once, complete or failed.
 
 use super::Client;
 use super::events::Ready;
@@ -17,13 +17,13 @@ use transport::Protocol;
 use unit::Instant;
 
 impl<W: Work> Client<W> {
-    /// Whether the response on `stream`, which has all that it announced, has to wait for what may follow it. If so, it
-    /// waits from now on.
+    /// Whether the response on `stream`, which is complete by its head, has to wait for the socket to be drained. If
+    /// so, it begins to wait.
     pub(super) fn awaits_drained(&mut self, exchanges: &mut Exchanges, stream: StreamId) -> bool {
         let is_judged =
             self.config.surplus == Surplus::Blamed && exchanges.protocol == Some(Protocol::Http1);
         let Some(exchange) = exchanges.streams.get(&stream) else { return false };
-        // What nobody wants any more is not judged; nor is one that ended before its request did.
+        // A cancelled response is not checked, nor one that ended before its request did.
         if !is_judged || exchange.fetch.is_none() || !exchange.upload.is_empty() {
             return false;
         }
@@ -32,7 +32,7 @@ impl<W: Work> Client<W> {
         true
     }
 
-    /// Nothing followed, or can follow any more: the response that waits is whole.
+    /// The socket is drained, or has ended, and nothing followed: the waiting response is complete.
     pub(super) fn settle(&mut self, now: Instant, connection: &mut PooledConnection) {
         let PooledConnection { transport, exchanges, .. } = connection;
         if let Some(machine) = transport.machine()
@@ -42,7 +42,7 @@ impl<W: Work> Client<W> {
         }
     }
 
-    /// More bytes follow the response that waits, where one does.
+    /// More bytes follow the waiting response, where there is one: it fails.
     pub(super) fn blame(&mut self, now: Instant, exchanges: &mut Exchanges) {
         let Some(stream) = exchanges.take_awaiting() else { return };
         let Some(id) = exchanges.streams.remove(&stream).and_then(|exchange| exchange.fetch) else {
@@ -58,7 +58,7 @@ impl Exchanges {
         self.awaiting.take().filter(|stream| self.streams.contains_key(stream))
     }
 
-    /// The exchanges that the end of the protocol's machine takes something from.
+    /// Takes the exchanges that are incomplete when the protocol machine ends.
     pub(super) fn take_unfinished(&mut self) -> BTreeMap<StreamId, Exchange> {
         let mut taken = std::mem::take(&mut self.streams);
         let kept = self.awaiting.and_then(|stream| taken.remove_entry(&stream));

@@ -139,7 +139,7 @@ impl<W: Work> EndPoint for Client<W> {
         if self.is_ending() {
             return self.leave_at_once();
         }
-        // Nothing is begun any more.
+        // From here on nothing new is started.
         self.phase = Phase::Leaving { until: now };
         let ids: Vec<_> = self.fetches.keys().copied().collect();
         for id in ids {

@@ -10,14 +10,14 @@ use proto::{Error, Event, Fin, ResponseHead, StreamId};
 use transport::{ClientMachine, Connection, Handler, Negotiated};
 use unit::Instant;
 
-/// A connection while its machine takes commands.
+/// A connection whose protocol machine takes commands.
 pub(super) struct Ready<'c> {
     pub(super) now: Instant,
     pub(super) exchanges: &'c mut Exchanges,
     pub(super) machine: &'c mut ClientMachine,
 }
 
-/// Hears of the events of one connection.
+/// Receives the events of one connection.
 pub(super) struct Events<'c, W> {
     now: Instant,
     client: &'c mut Client<W>,
@@ -41,7 +41,7 @@ impl<W: Work> Handler<transport::Client> for Events<'_, W> {
 }
 
 impl<W: Work> Client<W> {
-    /// Has a connection's transport do something, with this client to hear of its events.
+    /// Calls a connection's transport, and handles the events that follow.
     pub(super) fn drive<T>(
         &mut self,
         now: Instant,
@@ -74,7 +74,7 @@ impl<W: Work> Client<W> {
                 on.exchanges.upload(on.machine, stream);
                 None
             }
-            // Nobody here wants what it did not ask for.
+            // Pushed responses are refused: nobody here asked for them.
             Event::Promise { stream, .. } => {
                 on.exchanges.record.pushed += 1;
                 on.machine.reset(on.now, stream);
@@ -84,8 +84,7 @@ impl<W: Work> Client<W> {
                 self.closed(on, error.as_ref());
                 None
             }
-            // The pool is told of a draining connection when the events are through. Requests come to
-            // servers only.
+            // The pool learns of a draining connection after the events. Requests come to servers only.
             Event::Informational { .. } | Event::Draining { .. } | Event::Request { .. } => None,
         };
         if let Some(stream) = ended {
@@ -102,7 +101,7 @@ impl<W: Work> Client<W> {
         if limit == 0 || !redirect::is_redirect(head) {
             return self.work.handle_head(now, id, head);
         }
-        // The rest of this response is read, so that the connection lives on, and dropped.
+        // The rest of this response is read and dropped, so that the connection stays usable.
         on.exchanges.disown(stream);
         match fetch.redirect(now, head, limit) {
             Ok(()) => self.admit(now, id),
@@ -133,7 +132,7 @@ impl<W: Work> Client<W> {
         Ok(())
     }
 
-    /// Bytes of a body were received into the buffer that the work gave.
+    /// Bytes of a body were received into the buffer that the work provided.
     pub(super) fn received_directly(
         &mut self,
         now: Instant,
@@ -156,18 +155,18 @@ impl<W: Work> Client<W> {
         }
     }
 
-    /// A response has all that it announced.
+    /// A response is complete by its head.
     fn ended(&mut self, on: &mut Ready<'_>, stream: StreamId) {
         if !self.awaits_drained(on.exchanges, stream) {
             self.complete(on, stream);
         }
     }
 
-    /// A response is whole.
+    /// A response is complete.
     pub(super) fn complete(&mut self, on: &mut Ready<'_>, stream: StreamId) {
         let Some(exchange) = on.exchanges.streams.remove(&stream) else { return };
         if !exchange.upload.is_empty() {
-            // The server has answered without the rest of the request's body.
+            // The server has answered before it read the whole request body.
             on.machine.reset(on.now, stream);
         }
         self.tell_pool(on.exchanges, on.machine);
@@ -176,7 +175,7 @@ impl<W: Work> Client<W> {
         }
     }
 
-    /// A stream ended before its time.
+    /// A stream was reset.
     fn reset(&mut self, on: &mut Ready<'_>, stream: StreamId, error: Error) {
         let Some(exchange) = on.exchanges.streams.remove(&stream) else { return };
         let Some(id) = exchange.fetch else { return };
@@ -186,7 +185,7 @@ impl<W: Work> Client<W> {
         self.let_down(on.now, id, acted, Failure::Protocol { destination, error });
     }
 
-    /// The connection is over, and with it all that was under way on it.
+    /// The connection has ended, and everything in flight on it.
     fn closed(&mut self, on: &mut Ready<'_>, error: Option<&Error>) {
         let unfinished = on.exchanges.take_unfinished();
         self.tell_pool(on.exchanges, on.machine);
@@ -194,7 +193,7 @@ impl<W: Work> Client<W> {
             let Some(id) = exchange.fetch else { continue };
             let acted = match error {
                 Some(error) if error.is_unprocessed() => Acted::No,
-                // The server cut the connection; a kept one may have been closed before it was used.
+                // The server cut the connection. A kept one may have been closed before the request reached it.
                 Some(Error::Truncated { .. }) | None => exchange.acted(),
                 Some(_) => Acted::Certainly,
             };
@@ -208,5 +207,5 @@ impl<W: Work> Client<W> {
     }
 }
 
-/// The body is longer than the client takes; its fetch has failed.
+/// The body exceeds the client's limit; its fetch has failed.
 struct TooLong;

@@ -1,35 +1,35 @@
-//! What a response means for a download (RFC 9110 §14, §15). The one rule: values in, values out.
+//! What a response means for a download (RFC 9110 §14, §15). The one rule: pure functions of the head and the request.
 
 use super::version::{Version, validator};
 use proto::ResponseHead;
 use std::ops::Range;
 use std::time::Duration;
 
-/// A response's head, judged.
+/// The meaning of a response's head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// All of the file comes.
+    /// The body is the whole file.
     Whole(Version),
-    /// This range of it comes, and it belongs to what is there.
+    /// The body is this range, of the same version as the bytes that are there.
     Part { range: Range<u64>, version: Version },
-    /// There is nothing after what is there.
+    /// The file ends where the bytes that are there end.
     End { length: u64 },
-    /// What is there is of no use.
+    /// The bytes that are there cannot be used, for this reason.
     Anew(&'static str),
-    /// Not now.
+    /// A transient failure: try again later.
     Again { after: Option<Duration>, why: String },
-    /// Not at all.
+    /// A permanent failure.
     Refused(String),
 }
 
-/// Judges the answer to a request for `asked` (None: for all) of the file known as `known`.
+/// Judges the response to a request for the range `asked` (None: the whole file) of the version `known`.
 pub(super) fn judge(
     head: &ResponseHead,
     asked: Option<&Range<u64>>,
     known: Option<&Version>,
 ) -> Answer {
     match head.status.code() {
-        // 203: a proxy has changed it (RFC 9110 §15.3.4); what it sends is all that can be had.
+        // 203: a proxy has changed the file (RFC 9110 §15.3.4). Its version is the only one available.
         200 | 203 => Answer::Whole(Version { length: length(head), validator: validator(head) }),
         206 => part(head, asked, known),
         416 => match asked {
@@ -44,7 +44,7 @@ pub(super) fn judge(
     }
 }
 
-/// A content coding that the body has all the same.
+/// The content coding of the body, if it has one although none was asked for.
 pub(super) fn coding(head: &ResponseHead) -> Option<&str> {
     let coding = head.fields.find_str("content-encoding")?;
     (!coding.eq_ignore_ascii_case("identity") && !coding.is_empty()).then_some(coding)
@@ -56,7 +56,7 @@ fn part(head: &ResponseHead, asked: Option<&Range<u64>>, known: Option<&Version>
     };
     let range = head.fields.find_str("content-range").and_then(content_range);
     let Some((range, whole)) = range else {
-        // multipart/byteranges answers requests for several ranges only (RFC 9110 §15.3.7.2).
+        // multipart/byteranges is only for requests of several ranges (RFC 9110 §15.3.7.2).
         return Answer::Refused(
             "it answered 206 without a Content-Range that can be read".to_owned(),
         );
@@ -76,7 +76,7 @@ fn part(head: &ResponseHead, asked: Option<&Range<u64>>, known: Option<&Version>
     let version = Version { length: whole, validator: validator(head) };
     match known {
         Some(known) if !known.is_of(&version) => Answer::Anew("it has changed on the server"),
-        // Later pieces could not be told to be of the same version.
+        // Without a validator nobody could tell whether later pieces are of the same version.
         None if version.validator.is_none() && whole.is_none_or(|whole| range.end < whole) => {
             Answer::Anew("the server names no version by which its parts could be told to fit")
         }
@@ -89,8 +89,8 @@ fn part(head: &ResponseHead, asked: Option<&Range<u64>>, known: Option<&Version>
     }
 }
 
-/// RFC 9110 §15.5.17: the file ends where what is there ends, or before. If-Range has seen to it that it is
-/// the same version.
+/// A 416 response (RFC 9110 §15.5.17): the file ends where the bytes that are there end, or before. If-Range has
+/// ensured that it is the same version.
 fn beyond(head: &ResponseHead, asked: &Range<u64>) -> Answer {
     let whole = head.fields.find_str("content-range").and_then(|value| {
         number(value.trim().strip_prefix("bytes")?.trim_start().strip_prefix("*/")?)
@@ -101,7 +101,7 @@ fn beyond(head: &ResponseHead, asked: &Range<u64>) -> Answer {
     }
 }
 
-/// `bytes 0-99/1000`, as a half open range and the whole length (RFC 9110 §14.4).
+/// Parses `bytes 0-99/1000`: the range, half open, and the whole length (RFC 9110 §14.4).
 fn content_range(value: &str) -> Option<(Range<u64>, Option<u64>)> {
     let (range, whole) = value.trim().strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = range.split_once('-')?;
@@ -119,7 +119,8 @@ fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// RFC 9110 §10.2.3; a date counts from the answer's own Date, for the two clocks need not agree.
+/// The pause that Retry-After asks for (RFC 9110 §10.2.3). A date is relative to the response's own Date, because the
+/// two clocks may differ.
 fn retry_after(head: &ResponseHead) -> Option<Duration> {
     let value = head.fields.find_str("retry-after")?;
     if let Some(seconds) = number(value) {
@@ -137,7 +138,7 @@ fn told(head: &ResponseHead) -> String {
     }
 }
 
-/// The statuses that downloads meet, by their names in RFC 9110 §15.
+/// The names of the statuses that downloads meet (RFC 9110 §15).
 fn name(code: u16) -> Option<&'static str> {
     Some(match code {
         204 => "No Content",
@@ -212,7 +213,7 @@ mod tests {
         }
         let unnamed = head(206, &[("content-range", "bytes 0-99/1000")]);
         assert!(matches!(judge(&unnamed, Some(&(0..100)), None), Answer::Anew(_)));
-        // All of it in one piece needs no name.
+        // The whole file in one part needs no validator.
         let whole = head(206, &[("content-range", "bytes 0-99/100")]);
         assert!(matches!(judge(&whole, Some(&(0..1000)), None), Answer::Part { .. }));
     }

@@ -1,4 +1,4 @@
-//! One file on its way, and the requests under way for it.
+//! One file in progress, and the requests for it.
 
 use super::retry::Tries;
 use super::{Kept, Report, Version, Wanted};
@@ -10,20 +10,20 @@ use std::ops::Range;
 use std::time::Duration;
 use unit::{Instant, Ranges};
 
-/// A file on its way.
+/// A file in progress.
 #[derive(Debug)]
 pub(super) struct File {
     url: Url,
     fields: Fields,
-    /// What is there, and in the sink's hands.
+    /// The byte ranges that the sink has.
     pub(super) kept: Ranges,
-    /// Of which version; None before anything is known.
+    /// The version of these bytes; None before it is known.
     pub(super) version: Option<Version>,
-    /// Whether the sink was told of this version.
+    /// Whether the sink knows this version.
     pub(super) begun: bool,
-    /// Whether the server was seen to serve ranges of it.
+    /// Whether the server has answered with a range.
     pub(super) splits: bool,
-    /// Ranges were of no use: it is asked for whole.
+    /// Ranges did not work: the file is requested whole.
     pub(super) whole_only: bool,
     pub(super) rest_until: Option<Instant>,
     pub(super) tries: Tries,
@@ -34,31 +34,31 @@ pub(super) struct File {
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) file: usize,
-    /// The range asked for; None for all.
+    /// The range requested; None for the whole file.
     pub(super) asked: Option<Range<u64>>,
-    /// Where the next byte goes.
+    /// The offset of the next byte in the file.
     pub(super) at: u64,
     /// Where the body ends; None where its length is unknown.
     pub(super) end: Option<u64>,
     pub(super) state: PartState,
-    /// Bytes of an unwanted body, dropped so far.
+    /// Bytes of an unwanted body that were dropped so far.
     pub(super) dropped: u64,
 }
 
-/// How far a request has come.
+/// The state of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PartState {
     /// No answer yet.
     Awaiting,
-    /// The file's bytes come.
+    /// The file's bytes are arriving.
     Body,
-    /// The answer was none of the file; what it means counts when it is over.
+    /// The response has none of the file's bytes. Its meaning takes effect when it has ended.
     Over(Fate),
     /// It was cancelled.
     Cancelled,
 }
 
-/// What an answer that is none of the file means.
+/// The meaning of a response without bytes of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fate {
     Again {
@@ -66,7 +66,7 @@ pub(super) enum Fate {
         why: String,
     },
     Anew(&'static str),
-    /// Nothing follows what is there.
+    /// The file ends where the bytes that are there end.
     All,
     Refused(String),
 }
@@ -93,8 +93,8 @@ impl File {
         }
     }
 
-    /// The next range to ask for (the inner None: all of it), where a further request makes sense. Over
-    /// `connections` at a time a file comes in pieces.
+    /// The next range to request (the inner None: the whole file); None where no further request makes sense. With
+    /// `connections` above one, a file is requested in pieces.
     pub(super) fn claim(
         &self,
         parts: &BTreeMap<FetchId, Part>,
@@ -104,7 +104,7 @@ impl File {
     ) -> Option<Option<Range<u64>>> {
         let own = || parts.values().filter(|part| part.file == index);
         let under_way = own().count();
-        // An answer that was none of the file is waited for: what it means comes with its end.
+        // A response without bytes of the file must end first: its meaning is known only then.
         let is_settled = own().all(|part| !matches!(part.state, PartState::Over(_)));
         if under_way > 0 && !(self.splits && under_way < connections && is_settled) {
             return None;
@@ -119,7 +119,7 @@ impl File {
         let length = self.version.as_ref().and_then(|version| version.length);
         let Range { start, end } = taken.gap(0);
         if length.is_some_and(|length| start >= length) {
-            // All that is known of is there: the server is asked whether that is all.
+            // All known bytes are there: ask the server whether the file ends here.
             return (under_way == 0).then_some(Some(start..u64::MAX));
         }
         let end = if connections > 1 {
@@ -130,7 +130,7 @@ impl File {
         Some(Some(start..end))
     }
 
-    /// The request for `range` of it.
+    /// The request for `range` of the file.
     pub(super) fn request(&self, range: Option<&Range<u64>>) -> FetchSpec {
         let mut fields = self.fields.clone();
         if let Some(range) = range {
@@ -139,7 +139,7 @@ impl File {
                 end => format!("bytes={}-{}", range.start, end - 1),
             };
             fields.push(b"range", value.as_bytes());
-            // RFC 9110 §13.1.5: the part if it is unchanged, else all of it.
+            // RFC 9110 §13.1.5: the part if the file is unchanged, else the whole file.
             let validator = self.version.as_ref().and_then(|version| version.validator.as_ref());
             if let Some(validator) = validator {
                 fields.push(b"if-range", validator.as_bytes());
@@ -148,12 +148,12 @@ impl File {
         FetchSpec { fields, ..FetchSpec::get(self.url.clone()) }
     }
 
-    /// Whether what is there can be told to fit what a further answer brings.
+    /// Whether a further response can be checked against the version of the bytes that are there.
     pub(super) fn may_go_on(&self) -> bool {
         !self.begun || self.version.as_ref().is_some_and(|version| version.validator.is_some())
     }
 
-    /// Nothing of it is there any more.
+    /// Forgets all bytes that are there.
     pub(super) fn forget(&mut self) {
         self.whole_only = true;
         self.kept = Ranges::new();

@@ -1,18 +1,18 @@
-//! Whether and when a failed try is followed by another.
+//! Whether and when a failed try is repeated.
 
 use std::time::Duration;
 use unit::Seed;
 
-/// When a try is followed by another.
+/// When a failed try is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// Tries after one that failed, as long as they bring nothing.
+    /// Retries after a failure. Only tries that bring no progress count.
     pub times: u32,
-    /// The first rest; each further one is twice as long.
+    /// The first pause. Each further one is twice as long.
     pub rest: Duration,
-    /// The longest rest.
+    /// The longest pause.
     pub longest: Duration,
-    /// How long after a file's beginning a try may begin; None for ever.
+    /// How long after the file's beginning a try may begin; None for no limit.
     pub span: Option<Duration>,
 }
 
@@ -27,23 +27,22 @@ impl Default for Retry {
     }
 }
 
-/// What a try must have brought for the count to begin anew: on a bad line a large file needs more tries
-/// than a small one.
+/// Bytes that a try must bring to reset the count. On a bad line a large file needs more tries than a small one.
 const PROGRESS: u64 = 1 << 20;
 
 /// The tries for one file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Tries {
-    /// How many failed since one that brought something.
+    /// Failures since the last progress.
     failed: u32,
-    /// All of them: each rest's random part is another one.
+    /// All failures: the index of the next pause's random part.
     drawn: u64,
     /// Bytes received at the last failure that counted as progress.
     received: u64,
 }
 
 impl Tries {
-    /// A try failed when `received` bytes had come in all: how long to rest, or None to give up.
+    /// Notes a failure after `received` bytes in all. Returns the pause before the next try, or None to give up.
     pub(super) fn next(&mut self, retry: &Retry, seed: Seed, received: u64) -> Option<Duration> {
         if received.saturating_sub(self.received) >= PROGRESS {
             self.failed = 0;
@@ -53,14 +52,14 @@ impl Tries {
             return None;
         }
         let rest = retry.rest.saturating_mul(1 << self.failed.min(16)).min(retry.longest);
-        // Clients that failed together shall not come back together.
+        // A random share, so that clients which failed together do not return together.
         let share = 0.5 + seed.fraction(self.drawn) / 2.0;
         self.failed += 1;
         self.drawn += 1;
         Some(rest.mul_f64(share))
     }
 
-    /// `why`, with how often it was tried.
+    /// The message `why`, with the number of tries.
     pub(super) fn given_up(&self, why: String) -> String {
         match self.failed {
             0 => why,

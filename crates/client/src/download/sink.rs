@@ -31,7 +31,7 @@ pub enum Note<'a> {
         /// What failed.
         why: &'a str,
     },
-    /// The download starts again from the first byte; the reason.
+    /// The download starts again from the first byte, for this reason.
     Anew(&'static str),
     /// The server applied this content coding although it was asked for none; the file holds the coded bytes.
     Coded(&'a str),
@@ -39,7 +39,7 @@ pub enum Note<'a> {
 
 /// Takes the bytes of files. A call that blocks stops the whole client, which is the back-pressure.
 pub trait Sink {
-    /// The bytes of a file follow. Called again when it starts afresh.
+    /// Called before the first bytes of a file, and again when the file starts afresh.
     fn begin(&mut self, file: FileId, beginning: Beginning<'_>) -> Result<(), Refusal>;
 
     /// Writes bytes of it at offset `at`.

@@ -1,20 +1,19 @@
-//! Which version of a file an answer belongs to. Bytes of two answers make one file only if their versions
-//! are certainly the same.
+//! Versions of a file. Bytes of two responses make one file only if their versions are certainly the same.
 
 use proto::ResponseHead;
 use std::time::Duration;
 
-/// A version of a file, as far as a server tells.
+/// A version of a file, as far as the server identifies it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Version {
-    /// The whole file's bytes.
+    /// The length of the whole file in bytes.
     pub length: Option<u64>,
-    /// What If-Range takes: a strong entity tag, or a date that is as good (RFC 9110 §13.1.5).
+    /// The value for If-Range: a strong entity tag, or a date that is strong (RFC 9110 §13.1.5).
     pub validator: Option<String>,
 }
 
 impl Version {
-    /// Whether what came as `self` and what comes as `other` may be put together.
+    /// Whether bytes of `self` and of `other` certainly belong to one version.
     pub(super) fn is_of(&self, other: &Self) -> bool {
         let lengths_agree = match (self.length, other.length) {
             (Some(one), Some(other)) => one == other,
@@ -22,7 +21,7 @@ impl Version {
         };
         let validators_agree = match (&self.validator, &other.validator) {
             (Some(one), Some(other)) => one == other,
-            // A 206 need not repeat what If-Range has named (RFC 9110 §15.3.7).
+            // A 206 need not repeat the validator that If-Range named (RFC 9110 §15.3.7).
             _ => true,
         };
         lengths_agree && validators_agree
@@ -31,7 +30,7 @@ impl Version {
 
 /// The strong validator of a response; None where it has none.
 pub(super) fn validator(head: &ResponseHead) -> Option<String> {
-    // RFC 9110 §8.8.3: a weak tag tells nothing of single bytes.
+    // RFC 9110 §8.8.3: a weak tag does not identify single bytes.
     if let Some(tag) = head.fields.find_str("etag") {
         let is_strong = tag.len() >= 2 && tag.starts_with('"') && tag.ends_with('"');
         return is_strong.then(|| tag.to_owned());
@@ -39,7 +38,7 @@ pub(super) fn validator(head: &ResponseHead) -> Option<String> {
     let modified = head.fields.find_str("last-modified")?;
     let date = httpdate::parse_http_date(head.fields.find_str("date")?).ok()?;
     let age = date.duration_since(httpdate::parse_http_date(modified).ok()?).ok()?;
-    // RFC 9110 §8.8.2.2: it might have changed twice within the second that it names.
+    // RFC 9110 §8.8.2.2: within one second the file might have changed twice.
     (age >= Duration::from_secs(1)).then(|| modified.to_owned())
 }
 

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use trace::{ConnectionRecord, FetchOutcome, FetchRecord};
 use unit::Instant;
 
-/// Requests whose answers are looked at.
+/// A request for each message, whose answers are checked.
 #[derive(Debug)]
 pub struct EchoRequests {
     calls: Calls,
-    /// A request's number is its message's place.
+    /// By the number of the request.
     messages: Vec<Message>,
     bodies: BTreeMap<FetchId, Vec<u8>>,
 }
@@ -25,12 +25,12 @@ impl EchoRequests {
         Self { calls: Calls::new(specs, pattern), messages, bodies: BTreeMap::new() }
     }
 
-    /// What became of the requests, in the order in which they ended.
+    /// The records of the requests, in the order in which they ended.
     pub fn fetches(&self) -> &[FetchRecord] {
         self.calls.fetches()
     }
 
-    /// The connections that they took, in the order in which they ended.
+    /// The connections that were used, in the order in which they ended.
     pub fn connections(&self) -> &[ConnectionRecord] {
         self.calls.connections()
     }
@@ -41,12 +41,12 @@ impl Work for EchoRequests {
         self.calls.poll_fetch(now, id)
     }
 
-    /// A request that is made again is answered from the beginning.
+    /// A repeated request is answered from the beginning.
     fn handle_head(&mut self, _now: Instant, id: FetchId, _head: &ResponseHead) {
         self.bodies.insert(id, Vec::new());
     }
 
-    /// One byte too many tells enough.
+    /// One byte too many is enough to tell that the answer is wrong.
     fn handle_body(&mut self, _now: Instant, id: FetchId, bytes: &[u8]) {
         let Some(message) = self.messages.get(id.0 as usize) else { return };
         let body = self.bodies.entry(id).or_default();

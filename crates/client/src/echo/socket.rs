@@ -1,5 +1,5 @@
-//! Messages over a WebSocket. A message's time counts from when it was to be sent: the first ones have to wait for
-//! the opening, as requests wait for their connection.
+//! Messages over a WebSocket. A message's time counts from when it was due: the first ones wait for the opening, as
+//! requests wait for their connection.
 
 use super::Message;
 use crate::calls::Pattern;
@@ -10,15 +10,16 @@ use std::collections::VecDeque;
 use trace::{ConnectionRecord, FetchOutcome, FetchRecord, Phases};
 use unit::Instant;
 
-/// Messages to send, and what came of them. Servers answer in order, so the oldest without an answer gets the next.
+/// Messages to send, and their records. Servers answer in order, so an answer belongs to the oldest unanswered
+/// message.
 #[derive(Debug)]
 pub struct EchoSocket {
     pattern: Pattern,
     pending: VecDeque<Message>,
     under_way: VecDeque<(Message, FetchRecord)>,
-    /// When the next message is to be sent; None while another's end decides it.
+    /// When the next message is due; None where it depends on the end of another.
     next: Option<Instant>,
-    /// How a message's record begins.
+    /// The fields that every message's record begins with.
     opening: Option<FetchRecord>,
     fetches: Vec<FetchRecord>,
     connections: Vec<ConnectionRecord>,
@@ -50,7 +51,7 @@ impl EchoSocket {
         &self.connections
     }
 
-    /// The record of a message that was to be sent at `queued` and is sent now.
+    /// The record of a message that was due at `queued` and is sent now.
     fn record(
         &mut self,
         opening: &FetchRecord,

@@ -25,7 +25,8 @@ impl<C: Conversation> EndPoint for WebSocketClient<C> {
     }
 
     fn handle_eof(&mut self, now: Instant, _socket: SocketId) {
-        // What is cut off within TLS is cut off within the WebSocket too, which tells.
+        // Whether the connection was truncated within TLS does not matter: a WebSocket without a Close frame is
+        // truncated too.
         self.drive(now, |transport, events| transport.handle_eof(now, Truncation::Ignored, events));
         if let Phase::Running(running) = &self.phase {
             let destination = running.destination.clone();

@@ -1,5 +1,5 @@
-//! A WebSocket above an HTTP/1.1 connection: the request, the answer 101, then frames as its body. Nothing here knows of
-//! sockets, of TLS or of what the messages are for.
+//! A WebSocket over an HTTP/1.1 connection: the request, the response 101, then frames as its body. It knows nothing
+//! of sockets, of TLS or of what the messages are for.
 
 use bytes::Bytes;
 use endpoint::SendBuf;
@@ -13,42 +13,42 @@ use trace::Tracer;
 use transport::{Client, ClientMachine, Handler, Negotiated};
 use unit::{Instant, Seed};
 
-/// Bytes queued on the stream before frames wait.
+/// Bytes that are queued on the stream before further frames wait.
 const QUEUE: usize = 64 * 1024;
 
-/// How a WebSocket is opened and spoken.
+/// The settings of a WebSocket.
 #[derive(Debug, Clone)]
 pub(crate) struct WebSocketSpec {
-    /// What asks for it, but for the handshake's own fields.
+    /// The request that opens it, without the handshake's own fields.
     pub(crate) request: RequestHead,
-    /// Compression that is offered; None offers none.
+    /// The compression to offer; None for none.
     pub(crate) deflate: Option<DeflateOffer>,
-    /// How frames leave.
+    /// How frames are written.
     pub(crate) writes: Writes,
-    /// zlib's level of compressed messages, 0 to 9.
+    /// zlib's level for messages, 0 to 9.
     pub(crate) compression_level: u32,
-    /// Where masking keys and the handshake's nonce come from.
+    /// The seed of masking keys and of the handshake's nonce.
     pub(crate) seed: Seed,
 }
 
-/// What came of a WebSocket.
+/// An event of a WebSocket.
 #[derive(Debug)]
 pub(crate) enum WebSocketEvent {
     /// It is open.
     Opened,
     /// A message.
     Message(MessageKind, Bytes),
-    /// It cannot be asked for; why.
+    /// The request cannot be sent; the reason.
     Unsendable(String),
-    /// The server broke a rule, or opens no WebSocket.
+    /// The server broke a rule, or refused the WebSocket.
     Failed(Error),
-    /// The server ends the WebSocket, or agrees to its end.
+    /// The server closes the WebSocket, or confirms our Close.
     Close(Option<CloseFrame>),
-    /// The WebSocket has ended in good order.
+    /// The WebSocket was closed normally.
     Over,
 }
 
-/// A WebSocket, from the request for it on.
+/// A WebSocket, from its request on.
 pub(crate) struct WebSocketStream {
     request: RequestHead,
     handshake: ClientHandshake,

@@ -190,7 +190,7 @@ impl Probe {
         let mut text = Vec::new();
         self.output.read_to_end(&mut text).map_err(CliError::failed)?;
         self.child.end(END)?;
-        serde_json::from_slice(&text).map_err(|_| CliError::failed("a probe ended without a word"))
+        serde_json::from_slice(&text).map_err(|_| CliError::failed("a probe ended without output"))
     }
 }
 

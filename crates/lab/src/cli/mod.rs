@@ -194,6 +194,8 @@ pub(crate) struct RaceArgs {
   wirelap serve ./site --listen-tls 127.0.0.1:8443 --spdy
 
 Also there: /page?images=N&bytes=N, /api?bytes=N, /echo and /discard (POST), /ws/echo and /ws/double (WebSocket).
+A WebSocket message may have up to 16 MiB. Up to 16 MiB of an /echo wait for a client that writes all before it reads;
+a client that leaves more unread is reset after 10 s.
 The clear port speaks HTTP/1.1 and HTTP/2 with prior knowledge; the TLS port offers h2 and http/1.1.
 Ctrl-C finishes what is under way and stops; a second one stops at once.")]
 pub(crate) struct ServeArgs {
@@ -218,6 +220,10 @@ pub(crate) struct ServeArgs {
     /// Offer SPDY too: by ALPN `spdy/3.1` and `spdy/3` over TLS, 3.1 by prior knowledge in the clear
     #[arg(long)]
     pub(crate) spdy: bool,
+    /// Do not offer WebSockets over HTTP/2 (RFC 8441), for clients that break on the setting: OkHttp 2.3 to 3.0.1.
+    /// --spdy leaves the offer out too
+    #[arg(long)]
+    pub(crate) no_websocket_over_h2: bool,
     /// Who sends next where responses share a connection: auto, rfc9218, rfc7540, spdy, fifo or round-robin
     /// [default: the policy file's, else auto]
     #[arg(long, value_name = "NAME")]

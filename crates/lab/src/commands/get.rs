@@ -42,10 +42,12 @@ pub(crate) fn run(args: &GetArgs) -> Result<ExitCode, CliError> {
         outcomes.map(|((wish, written), report)| Outcome::new(wish, report, written)).collect();
     let failed = tell(args, outcomes)?;
     if failed > 0 && interrupts > 0 {
-        return Err(CliError::interrupted("not all is there").remedy(match args.no_resume {
-            true => "nothing of what is not whole is kept",
-            false => "the same command goes on from what there is",
-        }));
+        return Err(CliError::interrupted("the download is not complete").remedy(
+            match args.no_resume {
+                true => "incomplete files are not kept",
+                false => "repeat the command to resume",
+            },
+        ));
     }
     Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, CliError> {
         calibrate::check_link(&calibration, &args.link, &link)?;
         if !calibration.knows_bounds() {
             console::note(
-                "note: others keep the processors busy: whether they hold this link is not known",
+                "note: other programs keep the processors busy: it is not known whether this machine can hold the link",
             );
         }
     }
@@ -76,9 +76,9 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, CliError> {
         console::note(&format!("note: {doubt}; figures taken over this link may be off"));
     }
     if let Some(far) = report.far.filter(|far| !far.status.success()) {
-        console::note(&format!("far ended by itself: {}", far.status));
+        console::note(&format!("the far side ended unexpectedly: {}", far.status));
     }
-    let Some(near) = report.near else { return Err(CliError::failed("near did not end")) };
+    let Some(near) = report.near else { return Err(CliError::failed("the near side did not end")) };
     // A signal's number over 128, as shells have it.
     let code = near.status.code().unwrap_or_else(|| 128 + near.status.signal().unwrap_or(0));
     Ok(ExitCode::from(code as u8))

@@ -51,6 +51,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     let mut config = OriginConfig::new(kinds, wall_clock);
     config.protocols = protocols(args);
     config.priorities = priorities;
+    // Clients of SPDY's time have HTTP/2 without the setting that offers it.
+    config.web_socket_over_h2 = !(args.no_websocket_over_h2 || args.spdy);
     config.limits = args.patience.limits();
     let stop = Stop::new()?;
     let workers: Vec<_> = shares
@@ -78,7 +80,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
         thread::sleep(LOOK_UP);
     }
     for worker in workers {
-        worker.join().map_err(|_| CliError::failed("a thread of the server broke"))??;
+        worker.join().map_err(|_| CliError::failed("a thread of the server panicked"))??;
     }
     Ok(ExitCode::SUCCESS)
 }

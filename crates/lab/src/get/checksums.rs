@@ -51,7 +51,7 @@ impl Checksums {
             // The second character of the gap tells text from binary, which are one here.
             let name = name.strip_prefix(['*', ' ']).unwrap_or(name);
             if digests.insert(name.to_owned(), digest).is_some_and(|before| before != digest) {
-                return Err(wrong(format!("`{name}` has another digest further up")));
+                return Err(wrong(format!("`{name}` is listed above with another digest")));
             }
         }
         Ok(Self(digests))

@@ -254,7 +254,7 @@ impl Stream {
 fn judge(wish: &Wish, digest: Option<Digest>) -> Result<(), Refusal> {
     match (wish.digest, digest) {
         (DigestWish::Must(expected), Some(got)) if expected != got => Err(Refusal(format!(
-            "what was written to {} is not what was expected: its SHA-256 is {got}, not {expected}",
+            "{} is not the file expected: its SHA-256 is {got}, not {expected}",
             wish.target.name()
         ))),
         _ => Ok(()),

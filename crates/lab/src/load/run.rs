@@ -76,7 +76,8 @@ pub(crate) fn run(
     live.clear();
     let mut whole: Option<Tally> = None;
     for worker in workers {
-        let tally = worker.join().map_err(|_| CliError::failed("a thread of the load broke"))??;
+        let tally =
+            worker.join().map_err(|_| CliError::failed("a thread of the load panicked"))??;
         match &mut whole {
             None => whole = Some(tally),
             Some(whole) => whole.add(&tally),

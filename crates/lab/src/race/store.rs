@@ -38,7 +38,7 @@ impl Store {
     pub(crate) fn open_whole(path: &Path) -> Result<Self, CliError> {
         let store = Self::open(path)?;
         match (store.truncated, store.read_only) {
-            (true, _) => Err(store.damaged("a part of it is missing, and it takes no more rows")),
+            (true, _) => Err(store.damaged("it is truncated and takes no more rows")),
             (false, true) => Err(unwritable(format!("opening {}", path.display()))),
             (false, false) => Ok(store),
         }

@@ -33,6 +33,8 @@ pub(super) fn origin_config(
     config.protocols = vec![protocol(contender)?];
     config.priorities = policy(contender.settings.priorities);
     config.table = trial.table;
+    // No client of a trial opens one, and the setting that offers it is too much for some.
+    config.web_socket_over_h2 = false;
     config.web_socket = WebSocketSettings {
         deflate: echo::deflate(side),
         writes: echo::writes(side),

@@ -319,6 +319,6 @@ fn await_report(
 fn died(side: &str, child: &mut Child) -> String {
     match child.wait(Some(NEAR_END)) {
         Ok(Some(exit)) => format!("the {side} side died ({})", exit.status),
-        _ => format!("the {side} side printed what is no report"),
+        _ => format!("the {side} side printed something that is not a report"),
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn refused(
     asked.into_iter().find_map(|(name, value)| {
         let told = settings.get(&name).filter(|told| **told != value)?;
         Some(Outcome::Unsupported {
-            reason: format!("{name}: {value} was asked for, and the kernel says {told}"),
+            reason: format!("{name}: {value} was asked for, but the kernel says {told}"),
             remedy: "leave this setting of the contender away".to_owned(),
         })
     })
@@ -78,7 +78,7 @@ pub(crate) fn seen(
     contender.settings.fast_open.then(|| {
         let seen = begun(packets);
         let fact = format!("data in {} of {} SYNs", seen.with_data, seen.connections);
-        let reason = "TCP Fast Open was asked for, and no SYN on the wire carried data".to_owned();
+        let reason = "TCP Fast Open was asked for, but no SYN on the wire carried data".to_owned();
         let failed = (seen.with_data == 0).then_some(Outcome::Failed { reason });
         (fact, failed)
     })

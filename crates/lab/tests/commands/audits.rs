@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// The audit's figures of every row, by key.
+/// Figures of the audit of every row, by key.
 fn figures(folder: &Path) -> BTreeMap<String, BTreeMap<String, f64>> {
     let rows = rusqlite::Connection::open(folder.join("rows.sqlite")).unwrap();
     let sql = "SELECT t.key, a.key, a.value FROM trials t, json_each(t.record -> 'audit') a";
@@ -65,7 +65,7 @@ fn every_figure_of_the_audit_stands_in_the_row_and_in_every_form_of_the_result()
     assert!(lag["worst"].is_number() && lag["median"].is_number(), "{lag:#}");
     assert_eq!(lag["limit"], 10.0);
     let page = fs::read_to_string(bench.path("run/report.html")).unwrap();
-    assert!(page.contains("What the audit looked at"));
+    assert!(page.contains("Figures of the audit"));
     let csv = bench.run(&["report", "run", "--csv"]).out;
     assert!(csv.lines().next().unwrap().contains("audit:other_load"), "{csv}");
 }
@@ -122,10 +122,9 @@ fn a_server_that_falls_back_to_another_protocol_makes_trials_invalid_and_forbids
     for (key, outcome, reason) in &fallen {
         let reason = reason.as_deref().unwrap_or_default();
         assert_eq!(outcome, "invalid", "{key}: {reason}");
-        downgraded += usize::from(reason.starts_with("spdy/3.1 was asked for, and "));
+        downgraded += usize::from(reason.starts_with("spdy/3.1 was asked for, but "));
         assert!(
-            reason.ends_with("came to speak http/1.1")
-                || reason.starts_with("the machine was busy"),
+            reason.ends_with("spoke http/1.1") || reason.starts_with("the machine was busy"),
             "{key}: {reason}"
         );
     }
@@ -288,7 +287,7 @@ fn a_suspended_client_is_found_out_and_its_block_runs_again() {
     let bench = Bench::new();
     bench.write("slow.toml", experiment(SLOW, 1));
     let found = |outcome: &str, reason: &str| {
-        let late = "the machine was busy: the client came too late to its events";
+        let late = "the machine was busy: the client handled an event too late";
         outcome == "invalid" && reason == late
     };
     assert!(

@@ -68,7 +68,7 @@ fn a_file_that_is_cut_to_the_length_it_names_is_found_by_the_checksum() {
         put(stream, &body[..40_000]);
         false
     });
-    fails_and_then_brings(lying, &["--sha256", &digest], "is not what was expected");
+    fails_and_then_brings(lying, &["--sha256", &digest], "is not the file expected");
 }
 
 #[test]

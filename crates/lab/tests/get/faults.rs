@@ -200,14 +200,14 @@ fn a_wrong_checksum_leaves_nothing_and_a_right_one_the_file() {
     std::fs::remove_file(bench.path("same")).unwrap();
     let (url, wrong) = (server.url("/a"), "0".repeat(64));
     bench.write("a", "the old one");
-    get(&bench, &[&url, "--sha256", &wrong]).said(1, &["is not what was expected", &right, &wrong]);
+    get(&bench, &[&url, "--sha256", &wrong]).said(1, &["is not the file expected", &right, &wrong]);
     is_whole(&bench, "a", b"the old one");
     get(&bench, &[&url, "--sha256", &right]).said(0, &[&right]);
     is_whole(&bench, "a", &content(50_000));
     // One of two is wrong: the other one stands.
     std::fs::remove_file(bench.path("a")).unwrap();
     bench.write("sums", format!("{right}  a\n{right}  b\n"));
-    get(&bench, &[&url, &server.url("/b"), "--checksums", "sums"]).said(1, &["b is not what"]);
+    get(&bench, &[&url, &server.url("/b"), "--checksums", "sums"]).said(1, &["b is not the file"]);
     assert_eq!(names(&bench), ["a", "sums"]);
 }
 

@@ -70,7 +70,7 @@ fn an_interrupt_ends_it_with_its_own_code_and_the_way_on() {
     let running = bench.start(bench.wirelap(&["get", &url]));
     await_note(&bench);
     running.signal("INT");
-    running.end().said(130, &["not all is there", "the same command goes on"]);
+    running.end().said(130, &["the download is not complete", "repeat the command to resume"]);
     assert!(!bench.path("file").exists());
     free.store(true, Ordering::SeqCst);
     get(&bench, &[&url]).said(0, &["from before"]);
@@ -84,7 +84,7 @@ fn without_resumption_an_interrupt_leaves_nothing() {
     let running = bench.start(bench.wirelap(&["get", "--no-resume", &server.url("/file")]));
     await_note(&bench);
     running.signal("TERM");
-    running.end().said(130, &["not all is there"]);
+    running.end().said(130, &["the download is not complete"]);
     assert_eq!(names(&bench), Vec::<String>::new());
 }
 

@@ -5,31 +5,30 @@ use crate::access::ExchangeEnd;
 use crate::answer::{Answer, CONTINUE, Plan};
 use crate::body::Body;
 use crate::exchange::State;
-use bytes::Bytes;
-use proto::{Fields, Fin, Method, Misuse, RequestHead, ResponseHead, Status};
+use proto::{Fin, Method, Misuse, RequestHead, ResponseHead, Status};
 use std::time::Duration;
 
-/// Bytes queued on a stream before its body waits, and made of a body at once, where few streams
-/// share the connection. The body continues after a transmit has taken some.
+/// Bytes that are queued on a stream before its body waits, and that are produced at a time, where few streams share
+/// the connection. The body continues after a transmit.
 const PIECE_OF_FEW: usize = 64 * 1024;
 
-/// The same where many do: a hundred streams then hold some megabytes, not some tens.
+/// The same where many do: a hundred streams then hold a few megabytes, not tens.
 const PIECE_OF_MANY: usize = 16 * 1024;
 
 /// More exchanges than this are many.
 const FEW: usize = 4;
 
-/// What a piece leaves.
+/// The result of sending a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sent {
     /// There is more to send.
     More,
-    /// There is nothing more for now.
+    /// There is nothing more at the moment.
     Last,
 }
 
 impl Session {
-    /// A request is there.
+    /// Handles the head of a request.
     pub(super) fn begin(&mut self, context: &mut Context<'_>, index: usize, fin: Fin) {
         let stream = self.exchanges[index].stream;
         let request = &self.exchanges[index].ledger.request;
@@ -41,7 +40,7 @@ impl Session {
         }
         let plan = context.shared.site.plan(context.now, request);
         if fin == Fin::More && awaits_continue(request) && !matches!(plan, Plan::Answer(_)) {
-            // RFC 9110 §10.1.1: the body is wanted. Elsewhere the final answer says that it is not.
+            // RFC 9110 §10.1.1: the body is wanted. Other targets decline it by their final response.
             let _unsaid = context.machine.inform(stream, &ResponseHead::new(CONTINUE));
         }
         match plan {
@@ -64,7 +63,7 @@ impl Session {
         }
     }
 
-    /// The time for thought is over.
+    /// Sends the answers whose server time has ended.
     pub(super) fn stop_thinking(&mut self, context: &mut Context<'_>, index: usize) {
         let state = std::mem::replace(&mut self.exchanges[index].state, State::Counting);
         match state {
@@ -76,21 +75,21 @@ impl Session {
         }
     }
 
-    /// Answers how many bytes came.
+    /// Answers with the length of the request's body.
     pub(super) fn answer_count(&mut self, context: &mut Context<'_>, index: usize) {
         let count = self.exchanges[index].ledger.received_bytes;
         self.respond(context, index, Answer::text(Status::OK, &count.to_string()));
     }
 
-    /// The connection asks for more of a body. At least a piece is given, whatever the mark: a
-    /// connection asks once for each piece, and a question that gets none would be its last.
+    /// The connection asks for more of a body. At least one piece is given, however much is queued: a connection asks
+    /// once for each piece, and does not ask again after a call that gave none.
     pub(super) fn handle_writable(&mut self, context: &mut Context<'_>, index: usize) {
         if self.send_piece(context, index) == Sent::More {
             self.pump(context, index);
         }
     }
 
-    /// Sends more of a body, up to the mark.
+    /// Sends more of a body, until enough is queued.
     fn pump(&mut self, context: &mut Context<'_>, index: usize) {
         let stream = self.exchanges[index].stream;
         while context.machine.unsent(stream) < self.piece()
@@ -108,11 +107,8 @@ impl Session {
         let stream = exchange.stream;
         let body = match &mut exchange.state {
             State::Sending(body) => body,
-            State::Echoing { uncredited } => {
-                let credit = std::mem::take(uncredited);
-                if credit > 0 {
-                    context.machine.consume(stream, credit);
-                }
+            State::Echoing(_) => {
+                self.credit_echo(context, index);
                 return Sent::Last;
             }
             State::WebSocket(_) => {
@@ -149,7 +145,7 @@ impl Session {
         Sent::Last
     }
 
-    /// All that is left of a body went to the connection, as a file's part.
+    /// The rest of a body was given to the connection as a part of a file.
     fn after_last(
         &mut self,
         context: &mut Context<'_>,
@@ -165,48 +161,11 @@ impl Session {
         Sent::Last
     }
 
-    /// Sends a piece of a request's body back. Credit for it waits until it is on its way.
-    pub(super) fn echo(&mut self, context: &mut Context<'_>, index: usize, piece: Bytes, fin: Fin) {
-        let exchange = &mut self.exchanges[index];
-        exchange.ledger.sent_bytes += piece.len() as u64;
-        if context.machine.send(exchange.stream, piece, fin).is_err() {
-            return self.end(context, index, ExchangeEnd::CutOff);
-        }
-        if fin == Fin::Last {
-            let stream = exchange.stream;
-            if let State::Echoing { uncredited } =
-                std::mem::replace(&mut exchange.state, State::Given)
-            {
-                self.given += 1;
-                context.machine.consume(stream, uncredited);
-            }
-            return;
-        }
-        self.pump(context, index);
-    }
-
-    fn begin_echo(&mut self, context: &mut Context<'_>, index: usize, fin: Fin) {
-        let request = &self.exchanges[index].ledger.request;
-        let mut fields = Fields::new();
-        for name in ["content-type", "content-length"] {
-            if let Some(value) = request.fields.find(name.as_bytes()) {
-                fields.push(name.as_bytes(), value);
-            }
-        }
-        if fin == Fin::Last {
-            return self.respond(context, index, Answer::new(Status::OK, fields, Body::empty()));
-        }
-        let head = context.shared.head(context.now, Status::OK, &fields);
-        if self.respond_head(context, index, &head, Fin::More) {
-            self.exchanges[index].state = State::Echoing { uncredited: 0 };
-        }
-    }
-
     /// Sends the head of an answer and as much of its body as may wait.
     pub(super) fn respond(&mut self, context: &mut Context<'_>, index: usize, answer: Answer) {
         let mut head = context.shared.head(context.now, answer.status, &answer.fields);
         let length = answer.body.left();
-        // RFC 9110 §8.6: never with 204. A 304's would have to be the whole's.
+        // RFC 9110 §8.6: never with 204. With 304 it would have to be the length of the whole representation.
         if !answer.status.forbids_body() && head.fields.find(b"content-length").is_none() {
             head.fields.push(b"content-length", length.to_string().as_bytes());
         }
@@ -236,7 +195,7 @@ impl Session {
         }
     }
 
-    /// Whether the head could be said; else the exchange is over.
+    /// Sends a head. False where that failed; the exchange has then ended.
     pub(super) fn respond_head(
         &mut self,
         context: &mut Context<'_>,
@@ -257,7 +216,7 @@ impl Session {
     }
 }
 
-/// Whether the client holds its body back until it is told to go on.
+/// Whether the client waits for 100 (Continue) before it sends the body.
 fn awaits_continue(request: &RequestHead) -> bool {
     request.fields.find(b"expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"))
 }

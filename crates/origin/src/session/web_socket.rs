@@ -9,7 +9,7 @@ use proto::{Fin, StreamId};
 use transport::Protocol;
 
 impl Session {
-    /// A request for a WebSocket, or something like it, is there.
+    /// Handles a request whose target is a WebSocket.
     pub(super) fn open_web_socket(
         &mut self,
         context: &mut Context<'_>,
@@ -41,7 +41,7 @@ impl Session {
                         answer.fields.push_field(field);
                     }
                 } else {
-                    // RFC 9113 §8.2.2: Upgrade is no field of the others, so 426 cannot be said.
+                    // RFC 9113 §8.2.2: HTTP/2 has no Upgrade field, so 426 cannot be used.
                     answer.status = answer::BAD_REQUEST;
                 }
                 self.respond(context, index, answer);
@@ -49,7 +49,7 @@ impl Session {
         }
     }
 
-    /// Bytes of a WebSocket.
+    /// Passes received bytes to a WebSocket.
     pub(super) fn feed_web_socket(
         &mut self,
         context: &mut Context<'_>,
@@ -67,8 +67,8 @@ impl Session {
         }
     }
 
-    /// Sends what a WebSocket has to say, up to the mark, and gives credit for what it has answered. At
-    /// least a piece is sent: a connection asks once for each.
+    /// Sends the output of a WebSocket until enough is queued, and credits what it has answered. At least one piece is
+    /// sent: a connection asks once for each.
     pub(super) fn pump_web_socket(&mut self, context: &mut Context<'_>, index: usize) {
         let exchange = &mut self.exchanges[index];
         let stream = exchange.stream;
@@ -79,7 +79,7 @@ impl Session {
                 if web_socket.resume(context.now) {
                     continue;
                 }
-                // Everything was answered, and all answers are with the connection.
+                // All messages were answered, and the answers are with the connection.
                 let credit = web_socket.take_credit();
                 return consume(context, stream, credit);
             };
@@ -100,7 +100,7 @@ impl Session {
         }
     }
 
-    /// Looks after the WebSockets whose time has come.
+    /// Handles the time-outs of WebSockets.
     pub(super) fn time_web_sockets(&mut self, context: &mut Context<'_>) {
         for index in (0..self.exchanges.len()).rev() {
             if let State::WebSocket(web_socket) = &mut self.exchanges[index].state
@@ -112,7 +112,7 @@ impl Session {
         }
     }
 
-    /// Tells all WebSockets that the origin goes away.
+    /// Closes all WebSockets because the origin stops.
     pub(super) fn close_web_sockets(&mut self, context: &mut Context<'_>) {
         for index in (0..self.exchanges.len()).rev() {
             if let State::WebSocket(web_socket) = &mut self.exchanges[index].state {

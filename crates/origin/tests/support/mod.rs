@@ -118,7 +118,7 @@ impl Serving {
         Self::start_speaking(root, limits, &[Protocol::Http2, Protocol::Http1])
     }
 
-    /// With these protocols, best first.
+    /// With these protocols, best first. WebSockets over HTTP/2 are offered where SPDY is not.
     pub(crate) fn start_speaking(root: &Path, limits: Limits, protocols: &[Protocol]) -> Self {
         let authority = Authority::new(AuthoritySpec::default()).unwrap();
         let identity = authority.issue(&["localhost", "127.0.0.1"]).unwrap();
@@ -135,6 +135,8 @@ impl Serving {
         let config = OriginConfig {
             limits,
             protocols: protocols.to_vec(),
+            // As in `wirelap serve --spdy`.
+            web_socket_over_h2: !protocols.contains(&Protocol::Spdy31),
             ..OriginConfig::new(kinds, wall_clock)
         };
         let stop = Stop::new().unwrap();

@@ -166,7 +166,7 @@ macro_rules! with_each_backend {
         }
         mod io_uring {
             $(#[test] fn $name() {
-                if super::script::is_there(os::reactor::Backend::IoUring) {
+                if $crate::script::is_there(os::reactor::Backend::IoUring) {
                     super::$name(os::reactor::Backend::IoUring)
                 }
             })*

@@ -1,9 +1,11 @@
 //! Loads on idealised networks in virtual time.
 
 use super::*;
+use crate::priority::Hint;
 use crate::resource::Resource;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 fn resource(path: &str, release: Release) -> Resource {
     Resource {

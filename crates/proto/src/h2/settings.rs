@@ -118,10 +118,11 @@ impl Settings {
     pub(super) fn of_server(&self) -> Vec<Setting> {
         let mut list = self.of_both();
         list.push(setting(SettingId::MAX_CONCURRENT_STREAMS, self.max_concurrent_streams));
-        if self.enable_connect_protocol {
-            list.push(setting(SettingId::ENABLE_CONNECT_PROTOCOL, 1));
-        }
         list.sort_by_key(|setting| setting.id.0);
+        if self.enable_connect_protocol {
+            // Apache HttpClient 5.0.0 to 5.0.3 refuses the connection where a setting that it does not know stands last.
+            list.insert(0, setting(SettingId::ENABLE_CONNECT_PROTOCOL, 1));
+        }
         list
     }
 

@@ -26,7 +26,7 @@ pub(super) fn audited(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>])
         row.extend(there.iter().map(|&one| worst(cell, one)));
         row
     });
-    m.line("h3", &[], "What the audit looked at, the worst of each cell's trials");
+    m.line("h3", &[], "Figures of the audit, the worst of each cell's trials");
     m.line("p", &[], LIMITS);
     table(m, "Audited", &columns, rows);
     let query = "SELECT t.key, t.outcome, a.key AS figure, a.value FROM trials t, json_each(t.record -> 'audit') a";

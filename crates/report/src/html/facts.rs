@@ -18,7 +18,7 @@ pub(super) fn settings(m: &mut Markup, report: &Report<'_>) {
     if names.is_empty() {
         return;
     }
-    m.line("h3", &[], "Settings, as they were read back");
+    m.line("h3", &[], "Settings, read back from the system");
     let rows = names.into_iter().map(|name| [name.clone(), values(name, &trials)]);
     table(m, "Settings", &[text("setting"), text("value")], rows);
     let query = "SELECT t.key, s.key AS setting, s.value FROM trials t, json_each(t.record -> 'settings') s";

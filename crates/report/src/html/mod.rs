@@ -107,8 +107,7 @@ fn link_section(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>], numbe
             m.text(said.join(". "));
         });
         if let Some(of) = &group.workload.check_of {
-            let note =
-                format!("No verdicts of its own: these trials put those of {of} to the proof.");
+            let note = format!("No verdicts of its own: these trials check those of {of}.");
             m.line("p", &[("class", &"note")], note);
         }
         dots::dots(m, report, group, &id);

@@ -11,7 +11,7 @@ use study::published::{Cause, Published, PublishedRatio};
 pub(super) fn published(m: &mut Markup, report: &Report<'_>) {
     let Some(published) = &report.result.published else { return };
     m.element("section", &[("id", &"published")], |m| {
-        m.line("h2", &[], "Beside what was published");
+        m.line("h2", &[], "Compared with the published measurement");
         let note = format!(
             "{}. Ratios are compared, never times. Each interval is of 95 % by itself. Rows from which the link \
              was reconstructed agree by construction: the others judge it.",

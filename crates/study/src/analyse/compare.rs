@@ -1,4 +1,4 @@
-//! Contenders against each other, pair by pair: their blocks, what forbids a verdict, and what is told.
+//! Compares contenders pair by pair: their blocks, why a pair has no verdict, and what is reported.
 
 use super::families::{self, Joint, Looked, Table, even_error, joints};
 use super::{Rows, deciding_metric, gates};
@@ -23,11 +23,11 @@ pub(super) struct Versus<'e> {
     pub(super) link: &'e LinkChoice,
     a: &'e Contender,
     b: &'e Contender,
-    /// Its place among the pairs of its table.
+    /// Its index among the pairs of its table.
     pub(super) order: usize,
 }
 
-/// What the run compared in all, and the verdicts by workload and link.
+/// All comparisons of the run, and the verdicts by workload and link.
 pub(super) fn verdicts(
     experiment: &Experiment,
     rows: &Rows<'_>,
@@ -83,8 +83,8 @@ pub fn planned_looks(experiment: &Experiment, link: &LinkChoice) -> Vec<Look> {
     }
 }
 
-/// All pairs over all links and workloads; a workload that only checks another has no verdicts of its own and takes
-/// nothing from a family: it can but withdraw what the other found.
+/// All pairs over all links and workloads. A workload that only checks another has no verdicts of its own and uses no
+/// error of a family: it can only withdraw verdicts of the other.
 pub(super) fn compared(experiment: &Experiment) -> Vec<Versus<'_>> {
     let mut compared = Vec::new();
     for workload in experiment.workloads.iter().filter(|workload| workload.check_of.is_none()) {
@@ -100,14 +100,14 @@ pub(super) fn compared(experiment: &Experiment) -> Vec<Versus<'_>> {
     compared
 }
 
-/// What judging needs beside the rows and the rule.
+/// What judging needs besides the rows and the rule.
 #[derive(Default)]
 pub(super) struct Judge {
     detectable: Detectable,
 }
 
 impl Judge {
-    /// What is found of a pair by itself, unless it cannot run here or the audit refused its trials.
+    /// The finding on a pair by itself; without a verdict where it cannot run here or the audit refused its trials.
     pub(super) fn found(
         &mut self,
         rule: Rule,
@@ -147,19 +147,19 @@ impl Versus<'_> {
         (&self.workload.name, &self.link.name)
     }
 
-    /// The names of the two.
+    /// The names of the two contenders.
     #[cfg(test)]
     pub(super) fn names(&self) -> (&str, &str) {
         (&self.a.name, &self.b.name)
     }
 
-    /// Which family of its table it is in.
+    /// The family of its table that it belongs to.
     pub(super) fn kind(&self, baseline: &str) -> FamilyKind {
         FamilyKind::of(baseline, [&self.a.name, &self.b.name])
     }
 
-    /// What the first takes longer than the second, a message, block by block. A block in which either failed has no
-    /// difference.
+    /// How much longer the first takes for a message than the second, from the differences in each block. Blocks in
+    /// which either failed are left out.
     fn difference(&self, rows: &Rows<'_>) -> Option<Difference> {
         let WorkloadKind::Echo(echo) = self.workload.kind else { return None };
         let figures = |contender: &Contender| -> BTreeMap<u32, f64> {
@@ -186,19 +186,19 @@ impl Versus<'_> {
         self.paired_on(self.workload, rows, u32::MAX)
     }
 
-    /// By another metric than the one that decides.
+    /// The pair by a metric other than the deciding one.
     fn paired_by(&self, metric: &str, rows: &Rows<'_>) -> Paired {
         self.paired_with(self.workload, metric, rows, u32::MAX)
     }
 
-    /// The first contender's figures of the trials that were measured.
+    /// The first contender's figures in the measured trials.
     fn figures(&self, metric: &str, rows: &Rows<'_>) -> Vec<f64> {
         let rows = rows.cell(self.workload, self.link, self.a).iter();
         let measured = rows.filter(|row| row.outcome == Outcome::Measured);
         measured.filter_map(|row| row.metrics.get(metric)).copied().collect()
     }
 
-    /// The blocks before `end`.
+    /// The pair over the blocks before `end`.
     fn paired_on(&self, workload: &Workload, rows: &Rows<'_>, end: u32) -> Paired {
         self.paired_with(workload, deciding_metric(workload), rows, end)
     }
@@ -215,13 +215,13 @@ impl Versus<'_> {
         Paired::of(both().filter_map(|(a, b)| a.zip(b))).with_invalid(invalid)
     }
 
-    /// The looks that the rows have come to, each with an interval of its share of `error`.
+    /// The looks that the rows have reached, each with an interval for its share of `error`.
     pub(super) fn stages(&self, rows: &Rows<'_>, looks: &[Look], error: f64) -> Vec<Stage> {
         let of = |contender: &Contender| rows.cell(self.workload, self.link, contender);
         let ran = of(self.a).iter().chain(of(self.b));
         let blocks = ran.map(|row| row.plan.block + 1).max().unwrap_or(0);
         let reached = looks.iter().take_while(|look| look.blocks <= blocks).count();
-        // Whoever was interrupted between two looks looks at what there is.
+        // A run that was interrupted between two looks is judged by the rows there are.
         let between = usize::from(reached == 0 || looks[reached - 1].blocks < blocks);
         let stage = |look: &Look| {
             let paired = self.paired_on(self.workload, rows, look.blocks);
@@ -236,7 +236,7 @@ impl Versus<'_> {
         looks.iter().take(reached + between).map(stage).collect()
     }
 
-    /// Unless the same over flat dependencies comes to another verdict.
+    /// The finding, withdrawn where the same comparison over flat dependencies has another verdict.
     pub(super) fn checked(
         &self,
         finding: Finding,
@@ -246,7 +246,7 @@ impl Versus<'_> {
         let name = Some(&self.workload.name);
         let check = experiment.workloads.iter().find(|other| other.check_of.as_ref() == name);
         let Some(check) = check else { return finding };
-        // The check claims nothing and can but withdraw: its interval need not hold together with others.
+        // The check finds nothing itself and can only withdraw, so its interval need not hold together with others.
         let paired = self.paired_on(check, rows, u32::MAX);
         finding.checked_by(&alone(experiment.margin, paired, &mut Detectable::default()))
     }
@@ -269,7 +269,7 @@ pub(super) fn alone(margin: f64, paired: Paired, detectable: &mut Detectable) ->
     Rule { margin, comparisons: 1 }.judge(&[Stage::only(paired, level)], detectable)
 }
 
-/// Our run beside the published one. Each of its comparisons stands by itself, as each published finding does.
+/// Compares the run with the published one. Each comparison stands by itself, as each published finding does.
 pub(super) fn published(experiment: &Experiment, rows: &Rows<'_>) -> Option<Published> {
     let versus = |question: Question<'_>| {
         Some(Versus {

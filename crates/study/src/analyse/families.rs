@@ -1,5 +1,5 @@
-//! The comparisons of a run by family: the level of each, what is found at it, Holm's steps within the family. What a
-//! family is, and why, [`crate::family`] says.
+//! The comparisons of a run by family: the level of each, its finding, and Holm's steps within the family.
+//! [`crate::family`] says what a family is, and why.
 
 use super::Rows;
 use super::compare::{Judge, Versus, compared, planned_looks};
@@ -10,35 +10,35 @@ use crate::result::TableFamily;
 use crate::stats::{CONFIDENCE, Level, holm, one_look, spend, weighted_holm, weights};
 use crate::verdict::{Finding, Paired, Rule, Stage};
 
-/// The comparisons that hold together: of one workload on one link, and of one kind.
+/// One family: the comparisons of one kind of a workload on a link.
 pub(super) struct Joint<'e> {
     experiment: &'e Experiment,
     kind: FamilyKind,
-    /// Those given their intervals first where not all can be paid for stand first: the order of the contenders.
+    /// In the order of the contenders. Where the error is not enough for all, the first ones get their intervals.
     pub(super) pairs: Vec<Versus<'e>>,
 }
 
-/// A comparison's looks so far, and its weight in the family: its share of the error.
+/// A comparison's looks so far, and its weight: its share of the family's error.
 pub(super) struct Looked {
     pub(super) stages: Vec<Stage>,
     weight: f64,
 }
 
-/// What was found over one link at one workload.
+/// The findings on one workload over one link.
 pub(super) struct Table<'e> {
     /// All pairs, in the order of the contenders.
     pub(super) found: Vec<(Versus<'e>, Finding)>,
     pub(super) families: Vec<TableFamily>,
 }
 
-/// Every table of a run, adjusted for the whole run too.
+/// Every table of a run, with p-values that are adjusted for the whole run too.
 pub(super) fn tables<'e>(experiment: &'e Experiment, rows: &Rows<'_>) -> Vec<Table<'e>> {
     let mut judge = Judge::default();
     let mut tables: Vec<Table<'e>> =
         joints(experiment).into_iter().map(|joints| table(joints, rows, &mut judge)).collect();
     let all = tables.iter().flat_map(|table| &table.found);
     let p_values: Vec<f64> = all.map(|(_, finding)| finding.p_differs()).collect();
-    // With equal weights: no table comes first.
+    // With equal weights: no table is more important than another.
     let adjusted = holm(&p_values);
     let found = tables.iter_mut().flat_map(|table| &mut table.found);
     for ((_, finding), p_run) in found.zip(adjusted) {
@@ -76,12 +76,12 @@ fn table<'e>(joints: Vec<Joint<'e>>, rows: &Rows<'_>, judge: &mut Judge) -> Tabl
 }
 
 impl Joint<'_> {
-    /// What its verdicts are given by.
+    /// The parameters of its verdicts.
     pub(super) fn rule(&self) -> Rule {
         Rule { margin: self.experiment.margin, comparisons: self.pairs.len() }
     }
 
-    /// What it found, with Holm's steps.
+    /// Its findings after Holm's steps.
     fn findings(&self, looked: &[Looked], rows: &Rows<'_>, judge: &mut Judge) -> Vec<Finding> {
         let rule = self.rule();
         let each = self.pairs.iter().zip(looked);
@@ -130,7 +130,7 @@ impl Joint<'_> {
         paired.into_iter().zip(levels.into_iter().zip(weights)).map(once).collect()
     }
 
-    /// The family as the result tells it.
+    /// The family in the form of the result file.
     fn told(&self, looked: &[Looked]) -> TableFamily {
         let stages = looked.iter().flat_map(|looked| &looked.stages);
         TableFamily {
@@ -141,7 +141,7 @@ impl Joint<'_> {
     }
 }
 
-/// The error of each of so many comparisons that share it evenly.
+/// The error of each of `comparisons` that share it evenly.
 pub(super) fn even_error(comparisons: usize) -> f64 {
     (1.0 - CONFIDENCE) / comparisons.max(1) as f64
 }

@@ -1,4 +1,4 @@
-//! From rows to the result: pure, so that the same rows give the same result on any machine.
+//! Computes the result from the rows. Pure: the same rows give the same result on any machine.
 
 mod compare;
 mod families;
@@ -34,8 +34,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace::{FetchOutcome, FetchRecord};
 use unit::Seed;
 
-/// What the rows of a run come to. Of two rows with one key the later counts, of a block's attempts one; warm-ups
-/// do not.
+/// The result of a run. Of two rows with one key the later counts; of a block's attempts one counts; warm-ups do not.
 pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
     let experiment = &header.experiment;
     let rows = Rows::of(records);
@@ -77,8 +76,8 @@ fn exploratory(experiment: &Experiment, rows: &Rows<'_>) -> Option<Exploratory> 
     })
 }
 
-/// What the experiment names as not covered, without what this run did cover: a link given on the command line may
-/// have lost packets, and a contender added there may have spoken HTTP/3.
+/// What the experiment lists as not covered, less what this run did cover. A link given on the command line may have
+/// lost packets, and a contender added there may have used HTTP/3.
 fn not_covered(experiment: &Experiment, records: &[TrialRecord]) -> Vec<String> {
     let has_loss = || records.iter().any(|row| row.link.down.lost + row.link.up.lost > 0);
     let has_http3 = || experiment.contenders.iter().any(|c| c.transport == Transport::H3);
@@ -90,17 +89,17 @@ fn not_covered(experiment: &Experiment, records: &[TrialRecord]) -> Vec<String> 
     experiment.not_covered.iter().filter(|what| !is_covered(what)).cloned().collect()
 }
 
-/// The metric that decides over a workload; less is better.
+/// The metric that decides a workload; less is better.
 pub fn deciding_metric(workload: &Workload) -> &'static str {
     match workload.kind {
         WorkloadKind::Page(_) | WorkloadKind::Har(_) => metric::LOAD_MS,
         WorkloadKind::Calls(calls) => match calls.pattern {
-            // Whoever calls one by one waits for each call; whoever calls all at once, for the last.
+            // A client that calls one by one waits for each call; one that calls all at once waits for the last.
             Pattern::Serial | Pattern::Staggered { .. } => metric::MEAN_MS,
             Pattern::Parallel => metric::TOTAL_MS,
         },
         WorkloadKind::Download(_) => metric::WALL_MS,
-        // Opening counts, as whoever has something to say waits for it too.
+        // Opening the connection counts: the first message has to wait for it too.
         WorkloadKind::Echo(_) => metric::TOTAL_MS,
     }
 }
@@ -215,7 +214,7 @@ fn cells(experiment: &Experiment, rows: &Rows<'_>) -> Vec<CellResult> {
     cells
 }
 
-/// The time of each exchange of each trial.
+/// The percentiles of the times of single exchanges over all trials.
 fn samples(measured: &[&TrialRecord], seed: Seed) -> Option<Percentiles> {
     let time = |fetch: &FetchRecord| match fetch.outcome {
         FetchOutcome::Done => {

@@ -1,5 +1,5 @@
-//! A/A: one contender under two names. Blocks are taken by the handful, each of which makes a comparison by itself
-//! at 95 %; whatever is found to differ is found falsely, and a fair instrument does so in 5 % of all.
+//! A/A experiments: one contender under two names. Every few blocks make a comparison by themselves at 95 %. Every
+//! difference found is false; an unbiased instrument finds one in 5 % of all comparisons.
 
 use super::Rows;
 use super::compare::{alone, score};
@@ -10,7 +10,8 @@ use crate::stats::{CONFIDENCE, Detectable, SignedRank, binomial_cdf, clopper_pea
 use crate::verdict::{Finding, Paired, Score};
 use std::collections::BTreeMap;
 
-/// What comparing with itself found; None where that was not asked, or there is not one whole comparison.
+/// The result of comparing a contender with itself; None where that was not asked for, or without one complete
+/// comparison.
 pub(super) fn same(experiment: &Experiment, rows: &Rows<'_>) -> Option<SameAgainstSame> {
     let blocks = experiment.same?;
     let [a, b] = &experiment.contenders[..] else { return None };
@@ -49,7 +50,7 @@ pub(super) fn same(experiment: &Experiment, rows: &Rows<'_>) -> Option<SameAgain
     })
 }
 
-/// Each handful of blocks that all speak.
+/// A finding for each complete group of blocks.
 fn findings(
     scores: &[BTreeMap<u32, Score>; 2],
     blocks: u32,
@@ -92,7 +93,7 @@ fn is_false(finding: &Finding) -> bool {
     matches!(finding.verdict(), Verdict::Faster | Verdict::Slower)
 }
 
-/// The 97.5 % quantile of how many of `comparisons` differ where each does so with 5 %.
+/// The 97.5 % quantile of how many of `comparisons` differ if each does so with a probability of 5 %.
 fn most(comparisons: u32) -> u32 {
     const ONE_SIDED: f64 = 0.975;
     let within = |count: &u32| binomial_cdf(*count, comparisons, 1.0 - CONFIDENCE) >= ONE_SIDED;

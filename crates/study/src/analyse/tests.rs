@@ -258,7 +258,7 @@ fn a_run_without_rows_has_a_result_that_says_so() {
     let result = analyse(&header(quick()), &[]);
     assert!(result.cells.iter().all(|cell| cell.metrics.is_empty()));
     let reason = result.verdicts[0].pairs[0].comparison.reason.clone();
-    assert_eq!(reason.as_deref(), Some("no block in which both ran"));
+    assert_eq!(reason.as_deref(), Some("there is no block in which both ran"));
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn who_was_kept_from_its_core_spoils_a_quick_load_though_nothing_was_very_late()
     for (figure, who) in [(LinkKept, "the link"), (ClientKept, "the client")] {
         let kept = [(figure, 0.5), (PacketLatenessMs, 6.0)];
         let told = reason_of(&kept, lasting(22.0)).unwrap();
-        assert_eq!(told, format!("the machine was busy: {who} was kept from its core"));
+        assert_eq!(told, format!("the machine was busy: {who} had to wait for its core"));
         assert_eq!(reason_of(&kept, lasting(60.0)), None, "so much moves it by less than a tie");
         assert_eq!(reason_of(&[(figure, 0.1)], lasting(22.0)), None);
         assert_eq!(reason_of(&kept, Trial { load_ms: None, ..LINK }), None);
@@ -83,10 +83,10 @@ fn a_client_that_never_waits_is_the_bottleneck_of_a_link_and_the_contest_without
 fn a_client_that_needs_most_of_its_core_is_found_though_it_waits_and_is_never_late() {
     let hungry = [(ClientCpu, 0.85), (ClientBusy, 0.86), (ClientLagMs, 2.0), (ClientLagCpuMs, 2.0)];
     let told = reason(&hungry).unwrap();
-    assert_eq!(told, "the client itself was too slow: it worked for most of the load");
+    assert_eq!(told, "the client itself was too slow: it was working for most of the load");
     assert_eq!(reason_of(&hungry, lasting(20.0)), None, "handshakes fill so short a load");
     assert_eq!(reason_of(&hungry, Trial { has_link: false, ..LINK }), None, "it is the contest");
-    // One that was kept from its core did little work: that is the machine's affair.
+    // One that had to wait for its core did little work: that is the machine's affair.
     assert_eq!(reason(&[(ClientCpu, 0.3), (ClientBusy, 0.9)]), None);
 }
 
@@ -107,7 +107,7 @@ fn what_others_and_the_host_take_counts_together() {
         reason_of(&[figures, &[(OriginLagMs, 11.0)]].concat(), lasting(1100.0))
     };
     assert_eq!(late(&[(OtherLoad, 0.7), (CpuPressure, 1.0)]), None);
-    assert!(late(&[(OtherLoad, 0.9)]).unwrap().contains("others took"));
+    assert!(late(&[(OtherLoad, 0.9)]).unwrap().contains("other programs took"));
     assert!(late(&[(StolenCpu, 0.9)]).is_some());
     assert!(late(&[(OtherLoad, 0.5), (StolenCpu, 0.4)]).is_some());
     // Whatever they took, nobody had to wait for it.

@@ -1,4 +1,4 @@
-//! Two runs against each other, cell by cell: what changed, by how much, and whether a gate is broken.
+//! Compares two runs cell by cell: what changed, by how much, and whether a gate is broken.
 //!
 //! Two runs met the machine in different moods, so their trials are two samples without blocks, even where they
 //! had the same seeds: the shift of the logarithms is Hodges and Lehmann's, its interval the exact one of the
@@ -25,12 +25,12 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The schema that [`RunComparison`] follows.
 pub const COMPARISON_SCHEMA: &str = "wirelap.comparison/2";
 
-/// A run as it was read from its folder.
+/// A run as read from its folder.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// What it is called.
+    /// Its name.
     pub name: &'a str,
-    /// What it was.
+    /// Its header.
     pub header: &'a RunHeader,
     /// Its rows.
     pub rows: &'a [TrialRecord],
@@ -42,21 +42,21 @@ pub struct Run<'a> {
 pub struct RunComparison {
     /// [`COMPARISON_SCHEMA`].
     pub schema: String,
-    /// The earlier run, which the other is set against.
+    /// The earlier run: the reference.
     pub a: String,
     /// The later run.
     pub b: String,
     /// A ratio from 1/(1 + margin) to 1 + margin counts as no change.
     pub margin: f64,
-    /// The level at which all intervals hold together.
+    /// The probability that all intervals hold together.
     pub confidence: f64,
-    /// What differs between the runs besides their figures, a sentence each.
+    /// What else differs between the runs, a sentence each.
     pub differences: Vec<String>,
     /// Every cell and metric that both runs have, in the order of the later run.
     pub changes: Vec<CellChange>,
     /// Cells that only one run has.
     pub unmatched: Vec<Unmatched>,
-    /// What the gates say, in their order.
+    /// The gates' results, in the order given.
     pub gates: Vec<GateResult>,
 }
 
@@ -73,7 +73,7 @@ pub struct CellChange {
     /// Which cell.
     #[serde(flatten)]
     pub cell: CellId,
-    /// What is compared.
+    /// The metric.
     pub metric: String,
     /// The earlier run's trials.
     pub a: Side,
@@ -81,9 +81,9 @@ pub struct CellChange {
     pub b: Side,
     /// Later over earlier; None where a run has no figure.
     pub ratio: Option<Ratio>,
-    /// The ratio's interval, simultaneous with all others.
+    /// The ratio's interval. All intervals of the comparison hold together.
     pub ci95: Option<[Ratio; 2]>,
-    /// What follows.
+    /// The verdict.
     pub change: Change,
     /// Why nothing follows, where the figures cannot be vouched for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,15 +93,15 @@ pub struct CellChange {
 /// A cell's trials in one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
-    /// Trials with a figure, and failed ones, which rank as the largest.
+    /// Trials with a figure and failed trials, which rank as the largest.
     pub n: u32,
-    /// Failed ones among them.
+    /// How many of them failed.
     pub failed: u32,
     /// The median figure of the measured ones; None where there are none.
     pub median: Option<f64>,
 }
 
-/// What follows from a ratio's interval.
+/// The verdict on a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
@@ -111,7 +111,7 @@ pub enum Change {
     Lower,
     /// The interval lies above 1.
     Higher,
-    /// Neither can be said.
+    /// The interval allows more than one verdict.
     Undecided,
     /// A run has no figure.
     NotMeasured,
@@ -140,14 +140,14 @@ pub struct Unmatched {
     pub only_in: String,
 }
 
-/// What is to be compared besides the metric that decides over each workload.
+/// What to compare besides each workload's deciding metric.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Wanted {
     /// What must hold.
     pub gates: Gates,
     /// Further metrics.
     pub metrics: Vec<String>,
-    /// What counts as no change; None takes the later run's.
+    /// The margin within which a change counts as none; None takes the later run's.
     pub margin: Option<f64>,
 }
 
@@ -263,7 +263,7 @@ fn cells<'r>(run: &'r str, rows: &'r [TrialRecord]) -> BTreeMap<CellId, Trials<'
     cells
 }
 
-/// Every cell of an experiment, as a reader expects them.
+/// All cells of an experiment, in the order of its tables.
 fn order(header: &RunHeader) -> Vec<CellId> {
     let experiment = &header.experiment;
     let mut ids = Vec::new();

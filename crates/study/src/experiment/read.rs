@@ -95,7 +95,7 @@ impl Reader<'_> {
             return unknown("link", name);
         }
         if !fast.contenders.is_empty() && !fast.contenders.contains(file.baseline.get_ref()) {
-            return Err(self.fault(field.span(), "`fast` leaves the baseline out"));
+            return Err(self.fault(field.span(), "`fast` must keep the baseline"));
         }
         Ok(fast.clone())
     }
@@ -171,7 +171,7 @@ impl Reader<'_> {
             client.is_some() || server.as_ref().is_some_and(|name| name.get_ref() != ORIGIN);
         match field.get_ref() {
             true if foreign => {
-                let words = "`fast_open` is of wirelap's own client and server, and this contender has another";
+                let words = "`fast_open` needs wirelap's own client and server";
                 Err(self.fault(field.span(), words))
             }
             asked => Ok(*asked),
@@ -187,8 +187,7 @@ impl Reader<'_> {
     ) -> Result<Priorities, ExperimentError> {
         let Some(field) = field else { return Ok(Priorities::default()) };
         if server.as_ref().is_some_and(|name| name.get_ref() != ORIGIN) {
-            let words =
-                "`priorities` is of wirelap's own origin, and this contender has another server";
+            let words = "`priorities` needs wirelap's own origin";
             return Err(self.fault(field.span(), words));
         }
         if !transport.protocol().multiplexes() {
@@ -213,10 +212,9 @@ impl Reader<'_> {
             (Some(name), _) => {
                 Ok(Some(ClientSubject { name: self.named("client", name)?, warmup: times }))
             }
-            (None, Some(field)) => Err(self.fault(
-                field.span(),
-                "`client_warmup` is a client subject's, and this contender has none",
-            )),
+            (None, Some(field)) => {
+                Err(self.fault(field.span(), "`client_warmup` needs a client subject"))
+            }
             (None, None) => Ok(None),
         }
     }
@@ -224,9 +222,7 @@ impl Reader<'_> {
     /// What a clear connection cannot do must not stand in its rows as if it had.
     fn nothing_of_tls(&self, given: &SettingsFile) -> Result<(), ExperimentError> {
         if let Some(field) = &given.resumption {
-            return Err(
-                self.fault(field.span(), "`resumption` is TLS's, and this contender has none")
-            );
+            return Err(self.fault(field.span(), "`resumption` needs TLS"));
         }
         match &given.negotiation {
             Some(field) if *field.get_ref() == Negotiation::Alpn => {
@@ -261,7 +257,7 @@ impl Reader<'_> {
         let other = workloads.get_ref().iter().find(|one| one.get_ref().kind != KindFile::Calls);
         match other.filter(|_| thinks) {
             Some(other) => {
-                let words = "a contender's `server_time` is of calls, and this workload is none";
+                let words = "a contender's `server_time` is for workloads of kind \"calls\" alone";
                 Err(self.fault(other.span(), words))
             }
             None => Ok(()),
@@ -345,7 +341,7 @@ impl Reader<'_> {
                 Err(self.fault(field.span(), "a server time is in whole milliseconds"))
             }
             span if span > LONGEST_SERVER_TIME => {
-                Err(self.fault(field.span(), "a server thinks a minute longer at most"))
+                Err(self.fault(field.span(), "`server_time` is at most 60s"))
             }
             span => Ok(span),
         }

@@ -303,7 +303,7 @@ fn priorities_are_of_the_origin_and_of_transports_that_multiplex() {
     let fifo = "settings = { priorities = \"fifo\" }";
     assert!(refused(with("http/1.1", fifo)).contains("has one at a time"));
     let foreign = refused(with("h2", &format!("server = \"nginx\"\n{fifo}")));
-    assert!(foreign.contains("another server"), "{foreign}");
+    assert!(foreign.contains("needs wirelap's own origin"), "{foreign}");
     let unknown = refused(with("h2", "settings = { priorities = \"lifo\" }"));
     assert!(unknown.contains("round-robin"), "{unknown}");
 }

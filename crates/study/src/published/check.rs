@@ -1,11 +1,12 @@
-//! Compares an interval with a claim: it lies wholly where the claim holds, wholly elsewhere, or across the border.
+//! Checks a claim against an interval. The interval lies wholly where the claim holds, wholly elsewhere, or across the
+//! border.
 
 use super::{Agreement, PublishedFinding};
 use crate::comparison::{Comparison, Verdict};
 use crate::stats::{CONFIDENCE, blocks_for_any_interval};
 use std::ops::Range;
 
-/// What a finding claims of something that is counted in each trial.
+/// How often a finding claims that something occurs in the trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Occurs {
     /// In every trial.
@@ -14,7 +15,7 @@ pub(super) enum Occurs {
     Never,
 }
 
-/// One thing that a finding claims, put to an interval.
+/// One claim of a finding, checked against an interval.
 #[derive(Debug, Clone)]
 pub(super) struct Check {
     agreement: Agreement,
@@ -68,8 +69,8 @@ impl Check {
         Self { agreement, ran: ours.is_some() && other.is_some(), text }
     }
 
-    /// Each of `counts`, one a trial, is as `expected`. Fewer than would make an interval of 95 % leave it open, and
-    /// so do trials of both kinds.
+    /// Each of `counts`, one per trial, is as `expected`. It stays open with fewer trials than an interval of 95 %
+    /// needs, and with trials of both kinds.
     pub(super) fn occurs(what: &str, counts: &[f64], expected: Occurs) -> Self {
         let seen = counts.iter().filter(|count| **count > 0.0).count();
         let text = match counts {
@@ -96,7 +97,8 @@ impl Check {
     }
 }
 
-/// A finding that all `checks` have to bear out. `differs`: why it may come out otherwise here, said where it does.
+/// A finding that holds where all `checks` do. `differs`: why the result may differ here; it is reported only where it
+/// does.
 pub(super) fn finding(finding: &str, checks: &[Check], differs: &str) -> PublishedFinding {
     let any = |wanted: Agreement| checks.iter().any(|check| check.agreement == wanted);
     let verdict = if any(Agreement::NotConfirmed) {
@@ -108,7 +110,7 @@ pub(super) fn finding(finding: &str, checks: &[Check], differs: &str) -> Publish
     };
     let telling = checks.iter().filter(|check| check.agreement == verdict);
     let mut reason = listed(&telling.collect::<Vec<_>>());
-    // Why it differs is said where it does, and where there was nothing to put to an interval.
+    // The reason is given where the result differs, and where there was nothing to check.
     let says_why = verdict == Agreement::NotConfirmed || checks.is_empty();
     if says_why && !differs.is_empty() {
         let gap = if reason.is_empty() { "" } else { ". " };
@@ -117,18 +119,18 @@ pub(super) fn finding(finding: &str, checks: &[Check], differs: &str) -> Publish
     PublishedFinding { finding: finding.to_owned(), verdict, reason }
 }
 
-/// What they say, one after another; of many that did not run, only how many.
+/// The checks' texts, one after another. Of many checks that did not run, only their number.
 fn listed(checks: &[&Check]) -> String {
     let absent = checks.iter().filter(|check| !check.ran).count();
     let told = checks.iter().filter(|check| check.ran || absent <= FEW);
     let mut texts: Vec<String> = told.map(|check| check.text.clone()).collect();
     if absent > FEW {
-        texts.push(format!("{absent} comparisons that it rests on were not run"));
+        texts.push(format!("{absent} comparisons that it depends on were not run"));
     }
     texts.join("; ")
 }
 
-/// So many are named.
+/// Up to this many are named.
 const FEW: usize = 3;
 
 fn bounds(comparison: &Comparison) -> Option<(f64, f64)> {

@@ -1,6 +1,6 @@
-//! `jvm-downloads`: what its author found of seven download clients, and whether ours show it. No times were published but
-//! orders, told in words: those are what is judged, on the first link of the run, which is a fast local network unless others
-//! were asked for.
+//! `jvm-downloads`: what its author found of seven download clients, and whether our run confirms it. No times were
+//! published, only their order, in words. The order is judged on the first link of the run: a fast local network
+//! unless others were asked for.
 
 use super::check::{Check, Occurs, finding};
 use super::{Ours, Published, PublishedFinding, Question, ratio};
@@ -10,7 +10,7 @@ use crate::metric;
 use serde::Deserialize;
 use std::ops::Range;
 
-/// The published file, of which the findings are data and stay in their author's words.
+/// The published file. Its findings are data, in their author's words.
 #[derive(Debug, Deserialize)]
 pub(super) struct File {
     title: String,
@@ -83,7 +83,7 @@ impl Judge<'_, '_> {
         self.ours.experiment.links.first().map_or("", |link| &link.name)
     }
 
-    /// The size and where.
+    /// The size and the link.
     fn words(&self, size: Size) -> String {
         format!("{} on {}", size.word(), self.link())
     }
@@ -92,7 +92,7 @@ impl Judge<'_, '_> {
         (self.ours.ask)(self.question(size, a, b)?)
     }
 
-    /// Another figure than the one that decides.
+    /// A comparison by another metric than the deciding one.
     fn ask_of(&self, metric: &str, size: Size, a: &str, b: &str) -> Option<Comparison> {
         (self.ours.ask_of)(metric, self.question(size, a, b)?)
     }
@@ -102,21 +102,21 @@ impl Judge<'_, '_> {
         Check::within(&what, self.ask(size, a, b).as_ref(), range)
     }
 
-    /// Takes less time than each of the others.
+    /// `first` takes less time than each of the others.
     fn before(&self, size: Size, first: &str, others: &[&str]) -> Vec<Check> {
         self.before_by(size, first, others, 1.0)
     }
 
-    /// Takes less than this share of the time of each of the others.
+    /// `first` takes less than this share of the time of each of the others.
     fn before_by(&self, size: Size, first: &str, others: &[&str], share: f64) -> Vec<Check> {
         let others = others.iter().filter(|other| **other != first);
         others.map(|other| self.within(size, first, other, 0.0..share)).collect()
     }
 
-    /// Whether there were collections while it downloaded the large file.
+    /// Whether the runtime collected garbage while it downloaded the large file.
     fn collections(&self, client: &str, expected: Occurs) -> Check {
         let what = format!("collections of {client}, {}", self.words(Size::Large));
-        // A single contender is asked for.
+        // The question is about one contender alone.
         let question = self.question(Size::Large, client, client);
         let counts = question.map(|question| (self.ours.figures)(metric::GC_COUNT, question));
         Check::occurs(&what, &counts.unwrap_or_default(), expected)
@@ -177,7 +177,7 @@ impl Judge<'_, '_> {
         Check::about(&what, ours.as_ref(), HEAP)
     }
 
-    /// Copies are not counted; the processor time that a GiB takes is their trace.
+    /// Copies cannot be counted. They show in the processor time per GiB.
     fn copies(&self) -> Vec<Check> {
         let others = SEVEN.iter().filter(|other| ![ZERO_COPY, CURL].contains(*other));
         let check = |other: &&str| {
@@ -189,13 +189,14 @@ impl Judge<'_, '_> {
     }
 }
 
-/// Why orders may come out otherwise.
-const NEWER: &str = "JDK 17 on Linux starts and copies otherwise than JDK 1.6 on OS X did, and there is no OS X here";
+/// Why the order may differ.
+const NEWER: &str =
+    "JDK 17 on Linux starts and copies differently from JDK 1.6 on OS X, which cannot run here";
 
-/// Why the heap may be used otherwise.
+/// Why the use of the heap may differ.
 const COLLECTOR: &str = "JDK 17 picks its collector and the size of its young generation by the machine, JDK 1.6 did so otherwise";
 
-/// Why processor time may tell of something else.
+/// Why processor time may have another cause.
 const WHOLE_PROCESS: &str = "The evidence is the processor time of the whole process, the start of the JVM in it, among the clients \
      on the JVM: buffer copies themselves are not counted";
 

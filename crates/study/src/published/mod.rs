@@ -1,6 +1,6 @@
 //! Compares a run with a published measurement: our ratios beside the published ones, and each finding confirmed, not
-//! confirmed, or left open. Only ratios are compared, because machines and networks of the day are gone. The published figures are data in `experiments/published/`; the one rule is that nothing here
-//! changes ours towards them.
+//! confirmed, or left open. Only ratios are compared, because the machines and networks of that time are gone. The
+//! published figures are data in `experiments/published/`. The one rule: nothing here adjusts our figures to them.
 
 mod check;
 mod jvm_downloads;
@@ -22,13 +22,13 @@ use serde::{Deserialize, Serialize};
 /// A published measurement beside ours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Published {
-    /// What was published.
+    /// The published measurement's title.
     pub title: String,
     /// Its ratios and ours.
     pub ratios: Vec<PublishedRatio>,
     /// Its findings.
     pub findings: Vec<PublishedFinding>,
-    /// The question that it left open; None where there is none.
+    /// The question that it left open, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_question: Option<OpenQuestion>,
 }
@@ -36,40 +36,40 @@ pub struct Published {
 /// A published ratio and ours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PublishedRatio {
-    /// Of what to what, and when.
+    /// What is compared with what, and where.
     pub what: String,
-    /// Whether its row served to reconstruct the link: then that ours is near says nothing.
+    /// Whether this row was used to reconstruct the link. A small error then means nothing.
     pub reconstructs: bool,
-    /// Theirs.
+    /// The published ratio.
     pub published: f64,
-    /// Ours; None where it was not run, or where no trial came to its end.
+    /// Our ratio; None where it was not run, or where no trial ended.
     pub ours: Option<Ratio>,
-    /// The 95 % interval of ours, of this comparison alone.
+    /// The 95 % interval of our ratio, of this comparison alone.
     pub ci95: Option<[Ratio; 2]>,
-    /// Ours over theirs, less one.
+    /// Our ratio over the published one, less one.
     pub error: Option<f64>,
 }
 
-/// A published finding, and what ours says of it.
+/// A published finding, and whether our run confirms it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PublishedFinding {
-    /// In its author's sense.
+    /// The finding, in its author's sense.
     pub finding: String,
-    /// What ours says.
+    /// Whether our run confirms it.
     pub verdict: Agreement,
-    /// The figures that it rests on, and where it differs, why.
+    /// The figures that decide, and where ours differ, why.
     pub reason: String,
 }
 
-/// Whether a published finding shows again.
+/// Whether our run confirms a published finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Agreement {
-    /// Every interval that it rests on says so.
+    /// Every interval that it depends on agrees.
     Confirmed,
-    /// An interval says otherwise.
+    /// An interval disagrees.
     NotConfirmed,
-    /// The intervals do not tell, or it was not run.
+    /// The intervals are too wide, or it was not run.
     CannotTell,
 }
 
@@ -93,21 +93,21 @@ pub(crate) struct Question<'a> {
     pub(crate) b: &'a str,
 }
 
-/// Our run, as far as comparisons can be asked of it.
+/// The comparisons of our run, computed on request.
 pub(crate) struct Ours<'a> {
     pub(crate) experiment: &'a Experiment,
-    /// The comparison by itself, at 95 %; None where a name is not in the run or no block speaks.
+    /// The comparison by itself, at 95 %; None where a name is not in the run or no block counts.
     pub(crate) ask: &'a dyn Fn(Question<'_>) -> Option<Comparison>,
-    /// The same of the metric of this name.
+    /// The same for the metric of this name.
     pub(crate) ask_of: &'a dyn Fn(&str, Question<'_>) -> Option<Comparison>,
-    /// The first contender's figures of the metric of this name, one a measured trial.
+    /// The first contender's figures for the metric of this name, one per measured trial.
     pub(crate) figures: &'a dyn Fn(&str, Question<'_>) -> Vec<f64>,
-    /// What the first takes longer than the second, a message, at 95 % by itself; None likewise, and for what is not made
-    /// of messages.
+    /// How much longer the first takes per message than the second, by itself at 95 %. None as above, and for
+    /// workloads without messages.
     pub(crate) differ: &'a dyn Fn(Question<'_>) -> Option<Difference>,
 }
 
-/// Sets our run beside the published one. None for data that cannot be read, which a test rules out.
+/// Compares our run with the published one. None for data that cannot be read, which a test rules out.
 pub(crate) fn compare(source: Source, ours: &Ours<'_>) -> Option<Published> {
     match source {
         Source::SpdyImages => spdy_images::compare(ours),

@@ -1,6 +1,6 @@
-//! A question that a published measurement left open: by how much something took longer than it should have, and how
-//! much of that each cause explains which a run of ours has switched. The one rule: a cause is judged by its interval,
-//! and where that does not tell, neither do we.
+//! A question that a published measurement left open: why something took longer than it should have, and how much of
+//! that excess each cause explains that our run switched on or off. The one rule: each cause is judged by its interval
+//! alone, and stays open where the interval is too wide.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,28 +10,28 @@ use serde::{Deserialize, Serialize};
 pub struct OpenQuestion {
     /// What was asked.
     pub question: String,
-    /// What is to be explained, in milliseconds a message.
+    /// The excess to explain, in milliseconds per message.
     pub excess_ms: f64,
     /// Each cause by itself.
     pub causes: Vec<Cause>,
-    /// What they come to.
+    /// The answer that follows from the causes.
     pub answer: String,
 }
 
-/// A cause, switched.
+/// A cause that was switched on or off.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cause {
-    /// What was switched.
+    /// The setting.
     pub what: String,
-    /// Whose trials tell.
+    /// The contender that has the setting.
     pub contender: String,
     /// What it adds to a message, in milliseconds; None where it was not run.
     pub added_ms: Option<f64>,
-    /// The 95 % interval of that, by itself; None where there are too few blocks for one.
+    /// The 95 % interval of `added_ms`, by itself; None with too few blocks.
     pub ci95: Option<[f64; 2]>,
-    /// The share of the excess that this is, with the interval's ends.
+    /// `added_ms` and the ends of its interval as shares of the excess.
     pub share: Option<[f64; 3]>,
-    /// What follows.
+    /// How much of the excess it explains.
     pub verdict: Explains,
 }
 
@@ -39,19 +39,19 @@ pub struct Cause {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Explains {
-    /// The interval lies about the excess: a quarter less to a quarter more.
+    /// All of it: the interval lies between 75 % and 125 % of the excess.
     Whole,
-    /// The interval lies above nothing and below the excess.
+    /// Some of it: the interval lies above zero and below the excess.
     Part,
-    /// The interval lies within a tenth of the excess about nothing, or below.
+    /// Nothing: the interval lies within a tenth of the excess around zero, or below.
     Nothing,
-    /// The interval lies above the excess: it cannot have struck every message.
+    /// The interval lies above the excess: the cause cannot have affected every message.
     TooMuch,
-    /// The interval does not tell, or it was not run.
+    /// The interval is too wide, or it was not run.
     CannotTell,
 }
 
-/// A paired difference of two contenders, a message.
+/// A paired difference of two contenders per message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Difference {
     /// The Hodges-Lehmann estimate, in milliseconds.
@@ -99,7 +99,7 @@ impl Cause {
             }
             (Explains::Nothing, _) => "explains none of it".to_owned(),
             (Explains::TooMuch, Some([share, ..])) => format!(
-                "too much: {share:.1} times the excess, so it struck at most {} of the messages",
+                "too much: {share:.1} times the excess, so it affected at most {} of the messages",
                 percent(1.0 / share)
             ),
             _ if self.added_ms.is_none() => "cannot tell: not run".to_owned(),
@@ -115,7 +115,7 @@ impl OpenQuestion {
     }
 }
 
-/// Causes go by their contenders, whose table stands beside it.
+/// Causes are named by their contenders, whose table stands beside the answer.
 fn answer(excess_ms: f64, causes: &[Cause]) -> String {
     let named = |wanted: Explains| -> String {
         let causes = causes.iter().filter(|cause| cause.verdict == wanted);
@@ -123,17 +123,20 @@ fn answer(excess_ms: f64, causes: &[Cause]) -> String {
     };
     let whole = causes.iter().filter(|cause| cause.verdict == Explains::Whole).count();
     if causes.iter().all(|cause| cause.verdict == Explains::CannotTell) {
-        return "Cannot tell: no interval here speaks to it.".to_owned();
+        return "Cannot tell: every interval is too wide.".to_owned();
     }
     let mut answer = match whole {
         0 => format!("Cannot tell: no cause switched here adds {excess_ms:.1} ms to each message."),
-        1 => format!("{} adds as much; nothing shows that it was so.", named(Explains::Whole)),
+        1 => format!(
+            "{} adds as much. That does not prove that it was the cause.",
+            named(Explains::Whole)
+        ),
         _ => format!("Cannot tell between {}: each adds as much.", named(Explains::Whole)),
     };
     for (verdict, says) in [
-        (Explains::TooMuch, "More than that, so that at most some messages can have met it"),
+        (Explains::TooMuch, "More than that, so at most some messages can have been affected"),
         (Explains::Part, "Less than that"),
-        (Explains::Nothing, "Nothing to speak of"),
+        (Explains::Nothing, "Almost nothing"),
         (Explains::CannotTell, "Left open"),
     ] {
         let names = named(verdict);
@@ -146,7 +149,7 @@ fn answer(excess_ms: f64, causes: &[Cause]) -> String {
 
 /// "About" the excess is from three quarters to five quarters of it.
 const ABOUT: f64 = 0.25;
-/// What is less than a tenth explains nothing.
+/// A cause of less than a tenth of the excess explains nothing.
 const SLIGHT: f64 = 0.1;
 
 #[cfg(test)]
@@ -191,8 +194,6 @@ mod tests {
         let none = of(vec![cause(0.0, 0.1), cause(50.0, 60.0)]);
         assert!(none.starts_with("Cannot tell: no cause switched here adds 10.0 ms"));
         assert!(none.contains("More than that"));
-        assert!(
-            of(vec![Cause::of("c", "c", 10.0, None)]).contains("no interval here speaks to it")
-        );
+        assert!(of(vec![Cause::of("c", "c", 10.0, None)]).contains("every interval is too wide"));
     }
 }

@@ -1,5 +1,5 @@
-//! `spdy-images`: which published row stands beside which of our contenders, and what its author found. Server-side
-//! keep-alive is switched for HTTP and HTTPS alone: nginx's `keepalive_timeout` did not govern SPDY.
+//! `spdy-images`: which of our contenders each published row corresponds to, and what its author found. Server-side
+//! keep-alive is switched for HTTP and HTTPS alone: nginx's `keepalive_timeout` did not apply to SPDY.
 
 use super::check::{Check, finding};
 use super::{Ours, Published, PublishedFinding, PublishedRatio, Question, ratio};
@@ -44,7 +44,7 @@ pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
     Some(Published { title: file.title, ratios, findings, open_question: None })
 }
 
-/// The keep-alive rows up to here gave the link.
+/// The link was reconstructed from the keep-alive rows up to this number of images.
 const RECONSTRUCTED_UP_TO: u32 = 100;
 
 /// A published pair of columns, and our two contenders for it.

@@ -69,7 +69,7 @@ impl Judge<'_, '_> {
     fn ask(&self, how: How, link: &str, a: &str, b: &str) -> Option<Comparison> {
         let is = |kind: &WorkloadKind| {
             let WorkloadKind::Calls(calls) = kind else { return false };
-            // With fewer calls the first one's connection weighs more: that is another measurement.
+            // With fewer calls the first connection weighs more, so the ratio would be another one.
             if calls.count != PUBLISHED_CALLS {
                 return false;
             }
@@ -82,7 +82,7 @@ impl Judge<'_, '_> {
         (self.ours.ask)(Question { workload, link, a, b })
     }
 
-    /// The claim put to every link under every one of `patterns`.
+    /// The claim, checked on every link under every one of `patterns`.
     fn everywhere(
         &self,
         patterns: &[How],

@@ -26,7 +26,7 @@ struct Row {
 /// "Send the numbers 1..1000".
 const PUBLISHED_MESSAGES: f64 = 1000.0;
 
-/// With fewer the opening weighs more than a hundredth: that is another measurement.
+/// With fewer messages the opening weighs more than a hundredth, so the ratio would be another one.
 const FEWEST: u32 = 200;
 
 /// "Many times": at least half of the published sixteen.
@@ -35,7 +35,7 @@ const MANY: f64 = 1.0 / 8.0;
 /// "Not slower", within the margin that ties have by default.
 const NOT_SLOWER: f64 = 1.05;
 
-/// What each contender switches.
+/// The setting that each contender changes.
 const CAUSES: [(&str, &str); 8] = [
     ("ws-server-nagle", "server without TCP_NODELAY, header and payload in one write"),
     ("ws-server-2-writes", "server in two writes, header and payload apart, with TCP_NODELAY"),
@@ -63,7 +63,7 @@ pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
     let beside = |row: &Row| {
         let comparison = judge.ask(row.pattern, "ws", "http");
         let what = format!("ws / http, {}", words(row.pattern));
-        // Of the serial ratio, HTTP's row gave the link; WebSocket's did not.
+        // HTTP's row of the serial ratio gave the link; WebSocket's did not.
         ratio(what, false, row.websocket_ms / row.http_ms, comparison.as_ref())
     };
     let ratios = file.row.iter().map(beside).collect();
@@ -100,7 +100,7 @@ impl Judge<'_, '_> {
 
     fn open_question(&self, excess_ms: f64) -> OpenQuestion {
         let causes = CAUSES.map(|(contender, what)| {
-            // Both open alike, which a difference takes out: however few serve.
+            // Both open a connection alike, and a difference cancels that. So few messages are enough.
             let question = self.question(EchoPattern::Serial, 1, contender, "ws");
             let added = question.and_then(|question| (self.ours.differ)(question));
             Cause::of(what, contender, excess_ms, added.as_ref())
@@ -124,7 +124,7 @@ impl Judge<'_, '_> {
                  request each in flight",
                 &[
                     within(parallel, "ws", "http", 0.0..MANY),
-                    // Who is not held to six is faster too.
+                    // A transport without the limit of six connections is faster too.
                     within(parallel, "h2", "http", 0.0..0.5),
                 ],
                 "",

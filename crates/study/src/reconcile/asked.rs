@@ -1,19 +1,19 @@
-//! Whether wirelap's own client did what its contender says: the protocol, the TLS version and the sessions taken up
-//! again, by its own word and by the server's. TLS 1.3 hides all three from the wire, so that only the two
-//! ends can tell (RFC 8446 §4.3.1: ALPN stands in EncryptedExtensions).
+//! Whether wirelap's own client did what its contender says: protocol, TLS version and resumed sessions, by the
+//! client's report and by the server's. TLS 1.3 encrypts all three, so only the two ends can know (RFC 8446 §4.3.1:
+//! ALPN is in EncryptedExtensions).
 
 use super::evidence::{ServerConnection, ServerLog};
 use crate::experiment::{Contender, Transport};
 use crate::outcome::Outcome;
 use trace::{ConnectionRecord, TlsVersion};
 
-/// What became of it that was not asked for; None: nothing.
+/// How the connections differ from what the contender asks for; None where they do not.
 pub fn departure(
     contender: &Contender,
     connections: &[ConnectionRecord],
     server: Option<&ServerLog>,
 ) -> Option<Outcome> {
-    // Those that carried something, for a server logs no others.
+    // Only connections that carried something: a server logs no others.
     let own: Vec<&ConnectionRecord> =
         connections.iter().filter(|connection| connection.requests > 0).collect();
     let seen: Vec<&ServerConnection> = server
@@ -35,14 +35,14 @@ fn another_protocol(
     let asked = contender.transport.protocol();
     if let Some(other) = own.iter().find(|connection| connection.protocol != asked) {
         let (spoken, id) = (&other.protocol, other.id);
-        return Some(format!("{asked} was asked for, and connection {id} came to speak {spoken}"));
+        return Some(format!("{asked} was asked for, but connection {id} spoke {spoken}"));
     }
-    // A WebSocket is upgraded to, and its server's log may have the request alone.
+    // A WebSocket begins as an HTTP/1.1 request, and its server's log may list that request alone.
     if contender.transport == Transport::WebSocket {
         return None;
     }
     let other = seen.iter().find(|connection| connection.protocol != asked)?;
-    Some(format!("{asked} was asked for, and the server saw {}", other.protocol))
+    Some(format!("{asked} was asked for, but the server saw {}", other.protocol))
 }
 
 fn another_version(
@@ -52,12 +52,12 @@ fn another_version(
 ) -> Option<String> {
     let asked = contender.tls.version();
     let told = own.iter().map(|c| c.tls.as_ref());
-    // A server that does not tell has none.
+    // Empty where the server does not log it.
     let logged = seen.iter().filter_map(|c| c.tls.as_ref()).map(Some);
     let versions = told.chain(logged).map(|tls| tls.map(|tls| &tls.version));
     let other = versions.into_iter().find(|spoken| *spoken != asked.as_ref())?;
     let name = |version: Option<&TlsVersion>| version.map_or("no TLS", TlsVersion::name).to_owned();
-    Some(format!("{} was asked for, and {} was spoken", name(asked.as_ref()), name(other)))
+    Some(format!("{} was asked for, but {} was spoken", name(asked.as_ref()), name(other)))
 }
 
 fn other_sessions(
@@ -67,17 +67,16 @@ fn other_sessions(
 ) -> Option<String> {
     let told = own.iter().filter(|c| c.tls.as_ref().is_some_and(|tls| tls.resumed)).count();
     if told > 0 && !contender.settings.resumption {
-        return Some(format!("no session was to be taken up again, and {told} connections did"));
+        return Some(format!("resumption is off, but {told} connections resumed a session"));
     }
-    // Not every server's log tells.
+    // Other servers may not log it.
     if contender.foreign_server().is_some() {
         return None;
     }
     let telling: Vec<_> = seen?.iter().filter_map(|c| c.tls.as_ref()).collect();
     let seen = telling.iter().filter(|tls| tls.resumed).count();
-    (!telling.is_empty() && seen != told).then(|| {
-        format!("the client took up an earlier session {told} times, and the server saw {seen}")
-    })
+    (!telling.is_empty() && seen != told)
+        .then(|| format!("the client resumed {told} sessions, but the server saw {seen}"))
 }
 
 #[cfg(test)]
@@ -134,20 +133,20 @@ mod tests {
     fn another_protocol_than_the_one_asked_for_spoils_a_trial_whoever_tells_of_it() {
         let fallen = own("http/1.1", tls("TLSv1.3", false));
         let told = reason(fallen.clone(), None).unwrap();
-        assert_eq!(told, "h2 was asked for, and connection 0 came to speak http/1.1");
+        assert_eq!(told, "h2 was asked for, but connection 0 spoke http/1.1");
         let server = log("http/1.1", tls("TLSv1.3", false));
         let told = reason(own("h2", tls("TLSv1.3", false)), Some(server)).unwrap();
-        assert_eq!(told, "h2 was asked for, and the server saw http/1.1");
-        // What carried nothing was perhaps never agreed on.
+        assert_eq!(told, "h2 was asked for, but the server saw http/1.1");
+        // A connection without a request may not have agreed on a protocol.
         assert_eq!(reason(ConnectionRecord { requests: 0, ..fallen }, None), None);
     }
 
     #[test]
     fn another_version_of_tls_or_none_spoils_a_trial() {
         let told = reason(own("h2", tls("TLSv1.2", false)), None).unwrap();
-        assert_eq!(told, "TLSv1.3 was asked for, and TLSv1.2 was spoken");
+        assert_eq!(told, "TLSv1.3 was asked for, but TLSv1.2 was spoken");
         let told = reason(own("h2", None), None).unwrap();
-        assert_eq!(told, "TLSv1.3 was asked for, and no TLS was spoken");
+        assert_eq!(told, "TLSv1.3 was asked for, but no TLS was spoken");
         let server = log("h2", tls("TLSv1.2", false));
         assert!(reason(own("h2", tls("TLSv1.3", false)), Some(server)).is_some());
         let clear = departure(&known("h2-clear"), &[own("h2", tls("TLSv1.3", false))], None);
@@ -159,7 +158,7 @@ mod tests {
         let (again, fresh) = (tls("TLSv1.3", true), tls("TLSv1.3", false));
         assert_eq!(reason(own("h2", again.clone()), Some(log("h2", again.clone()))), None);
         let told = reason(own("h2", again.clone()), Some(log("h2", fresh.clone()))).unwrap();
-        assert_eq!(told, "the client took up an earlier session 1 times, and the server saw 0");
+        assert_eq!(told, "the client resumed 1 sessions, but the server saw 0");
         assert!(reason(own("h2", fresh), Some(log("h2", again.clone()))).is_some());
         let mut contender = known("h2");
         contender.settings.resumption = false;

@@ -1,5 +1,5 @@
-//! The figures of calls. A call's time counts from `queued`, which is when it was to be made: in an open loop that
-//! may be long before it could be.
+//! The metrics of calls. A call's time counts from `queued`, which is when it was due. In an open loop that may be
+//! long before it could be made.
 
 use super::millis;
 use super::path::finished;
@@ -7,7 +7,7 @@ use crate::metric;
 use std::collections::BTreeMap;
 use trace::FetchRecord;
 
-/// Mean, longest and total time of `calls`, by name; nothing where there were none.
+/// Mean, longest and total time of `calls`, by name; empty without calls.
 pub fn call_metrics(calls: &[FetchRecord]) -> BTreeMap<String, f64> {
     let Some(start) = calls.iter().map(|call| call.phases.queued).min() else {
         return BTreeMap::new();

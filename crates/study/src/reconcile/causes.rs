@@ -1,15 +1,17 @@
-//! Why the far side sent a packet no sooner than it did, told from the link's log alone. Each packet with payload that
-//! came to the client ends a wait, and what the link saw just before it entered says for what:
+//! Why the far side did not send a packet sooner, from the link's log alone. Each packet with payload that came to the
+//! client ends a wait. What the link saw just before the packet entered tells the cause:
 //!
-//! - Sent again, or while bytes dropped before it were still missing: loss recovery.
-//! - Right after an acknowledgement of new bytes had come: the sender's window was closed, and that opened it
-//!   (RFC 5681 §3.1). Right after bytes of the client's (a request, HTTP/2's WINDOW_UPDATE): it waited for those.
-//! - Later than that, the sender's last segment having been a full one: a sender that has run out of bytes ends on a
-//!   partial one, so this one's window was closed until the acknowledgement came, and the rest is its own time.
-//! - Else the server took its time.
+//! - The packet repeats bytes, or bytes dropped before it were still missing: loss recovery.
+//! - An acknowledgement of new bytes came just before: the sender's window was full, and the acknowledgement opened it
+//!   (RFC 5681 §3.1). Or bytes of the client came just before (a request, HTTP/2's WINDOW_UPDATE): the sender waited
+//!   for those.
+//! - It came later than that, and the sender's last segment was a full one. A sender that runs out of bytes ends with
+//!   a partial segment, so the window was full until the acknowledgement came. The rest of the wait is the server's
+//!   own time.
+//! - Otherwise: the server's own time.
 //!
-//! QUIC shows neither sequence nor acknowledgement: whatever comes from the client may be one, and what is sent within
-//! a round trip of a drop counts as its recovery.
+//! QUIC shows neither sequence numbers nor acknowledgements. Any packet from the client may be an acknowledgement, and
+//! what is sent within a round trip of a drop counts as its recovery.
 
 #[cfg(test)]
 mod tests;
@@ -20,32 +22,33 @@ use std::time::Duration;
 use trace::{Direction, Fate, Flow, PacketRecord, TcpMark};
 use unit::{ByteSize, Instant};
 
-/// A kernel answers to an acknowledgement at once, but a busy machine hands it over some milliseconds late.
+/// How soon a packet follows the acknowledgement that allowed it. A kernel reacts at once, but a busy machine forwards
+/// the packet some milliseconds late.
 const AT_ONCE: Duration = Duration::from_millis(5);
 
 /// No path's full segment is smaller (RFC 9293 §3.7.1).
 pub(super) const LEAST_FULL: u32 = 536;
 
-/// What a wait was for.
+/// The cause of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// Something from the client: an acknowledgement, credit.
+    /// An acknowledgement or flow-control credit from the client.
     Window,
-    /// Bytes that had been dropped.
+    /// Retransmission of dropped bytes.
     Loss,
-    /// The server.
+    /// The server's own time.
     Server,
 }
 
-/// Payload that came to the client.
+/// A packet with payload that came to the client.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arrival {
     pub(super) flow: Flow,
-    /// When its first bit left the bottleneck, half a round trip later.
+    /// When its first bit left the bottleneck, plus half a round trip.
     pub(super) starts: u64,
     /// When the client could read it.
     pub(super) came: u64,
-    /// What it waited for until `until`; from there on for the server.
+    /// The cause of the wait until `until`. From then on it was the server.
     cause: Cause,
     until: u64,
 }
@@ -58,18 +61,18 @@ impl Arrival {
     }
 }
 
-/// Every arrival, in the order of coming; empty where the link has no rate.
+/// Every packet with payload, in the order of arrival; empty where the link has no rate.
 pub(super) fn arrivals(packets: &[PacketRecord], link: &LinkFacts) -> Vec<Arrival> {
     let Some(rate) = link.down else { return Vec::new() };
     let mut moments: Vec<(Instant, &PacketRecord)> = Vec::new();
     for packet in packets {
         match (packet.direction, packet.fate) {
-            // What the sender hears.
+            // What the sender receives.
             (Direction::Up, Fate::Delivered { at }) => moments.push((at, packet)),
             _ => moments.push((packet.at, packet)),
         }
     }
-    // What is heard goes before what it brings about.
+    // At one time, what was received comes before what it caused.
     moments.sort_by_key(|(at, packet)| (*at, packet.direction));
     let full = packets.iter().map(payload).max().unwrap_or(0).max(LEAST_FULL);
     let at_once = AT_ONCE.min(link.rtt / 4);
@@ -97,7 +100,7 @@ pub(super) fn arrivals(packets: &[PacketRecord], link: &LinkFacts) -> Vec<Arriva
     arrivals
 }
 
-/// The far end of a flow, as the link's log shows it.
+/// The sender of a flow, as the link's log shows it.
 #[derive(Default)]
 struct Sender {
     /// The end of what was sent, in sequence numbers.
@@ -105,11 +108,11 @@ struct Sender {
     /// When it last sent, and whether that was a full segment.
     sent: Option<(Instant, bool)>,
     acknowledged: Option<u32>,
-    /// The last thing from the client that could let it go on, and whether it was a bare acknowledgement.
+    /// When the client last sent something that allows the sender to go on, and whether it was a bare acknowledgement.
     let_on: Option<(Instant, bool)>,
-    /// Ranges that were dropped and have not got through since.
+    /// Dropped ranges that have not been delivered since.
     missing: Vec<(u32, u32)>,
-    /// When a packet was dropped whose repetition cannot be told, either way.
+    /// When a packet was last dropped whose retransmission cannot be recognised, in either direction.
     dropped: Option<Instant>,
 }
 
@@ -137,7 +140,8 @@ impl Sender {
         }
     }
 
-    /// What it waited for before sending `packet`, and until when; None: until it was sent not at all.
+    /// The cause of the wait before `packet`, and when that cause ended; None where it lasted until the packet was
+    /// sent.
     fn waited_for(
         &self,
         packet: &PacketRecord,
@@ -147,7 +151,7 @@ impl Sender {
         let is_repeated =
             packet.tcp.is_some_and(|tcp| self.end.is_some_and(|end| is_before(tcp.sequence, end)));
         let recovers = self.dropped.is_some_and(|dropped| {
-            // What a client's stack sends again comes after its own time-out, however long.
+            // A client's retransmission comes after its own time-out, however long that is.
             packet.tcp.is_some() || packet.at.since(dropped) <= rtt * 2
         });
         if is_repeated || !self.missing.is_empty() || recovers {
@@ -195,7 +199,7 @@ fn is_before(one: u32, other: u32) -> bool {
     one.wrapping_sub(other).cast_signed() < 0
 }
 
-/// The other way.
+/// The opposite direction of a flow.
 pub(super) fn reversed(flow: Flow) -> Flow {
     Flow { source: flow.destination, destination: flow.source, ..flow }
 }

@@ -1,5 +1,5 @@
-//! The figures of messages. Their first record may be a WebSocket's opening, which is no message but a part of the
-//! whole.
+//! The metrics of messages. The first record may be a WebSocket's opening handshake. It is no message, but part of the
+//! total.
 
 use super::calls::call_metrics;
 use super::millis;
@@ -8,15 +8,15 @@ use crate::metric;
 use std::collections::BTreeMap;
 use trace::{ConnectionRecord, FetchRecord};
 
-/// Mean and longest time of a message, the time of all with the opening, and the opening's own, by name; nothing where
-/// there were none.
+/// Mean and longest time of a message, the total time with the opening, and the opening's own, by name; empty without
+/// messages.
 pub fn echo_metrics(
     fetches: &[FetchRecord],
     connections: &[ConnectionRecord],
 ) -> BTreeMap<String, f64> {
     let messages: Vec<FetchRecord> =
         fetches.iter().filter(|fetch| !is_opening(fetch)).cloned().collect();
-    // The first message was to be sent when all began, so what they come to holds the opening.
+    // The first message was due when the work began, so the total of the messages includes the opening.
     let mut metrics = call_metrics(&messages);
     let begun = messages.iter().map(|message| message.phases.queued).min();
     let upgraded = fetches.iter().find(|fetch| is_opening(fetch));

@@ -19,24 +19,24 @@ use unit::Instant;
 /// A claim and its grade.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// What it is about.
+    /// The kind of claim.
     pub claim: Claim,
-    /// What is held to be so.
+    /// The claimed value.
     pub value: String,
-    /// What vouches for it.
+    /// What confirms it.
     pub grade: Grade,
 }
 
-/// What vouched for a kind of claim in every measured trial of a cell.
+/// How a kind of claim was confirmed in all measured trials of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GradedClaim {
-    /// What it is about.
+    /// The kind of claim.
     pub claim: Claim,
     /// The weakest grade of all trials.
     pub grade: Grade,
 }
 
-/// What confirms the claims of several trials together: the weakest grade of each claim.
+/// The weakest grade of each claim over several trials.
 pub(crate) fn weakest<'e>(evidence: impl Iterator<Item = &'e Evidence>) -> Vec<GradedClaim> {
     let mut grades: BTreeMap<Claim, Grade> = BTreeMap::new();
     for one in evidence {
@@ -46,7 +46,7 @@ pub(crate) fn weakest<'e>(evidence: impl Iterator<Item = &'e Evidence>) -> Vec<G
     grades.into_iter().map(|(claim, grade)| GradedClaim { claim, grade }).collect()
 }
 
-/// What a claim is about.
+/// The kind of a claim.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -58,15 +58,15 @@ pub enum Claim {
     Tls,
     /// Connections opened.
     Connections,
-    /// Connections that took up an earlier TLS session.
+    /// Connections that resumed an earlier TLS session.
     Resumed,
     /// Bytes of bodies.
     Bytes,
-    /// That no byte was there before it could be.
+    /// That no byte arrived before the link delivered it.
     Times,
 }
 
-/// What vouches for a claim, best first.
+/// What confirms a claim, best first.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -74,11 +74,11 @@ pub enum Claim {
 pub enum Grade {
     /// The link's packet log.
     Wire,
-    /// The TLS secrets that the client wrote.
+    /// The TLS key log that the client wrote.
     KeyLog,
-    /// What the server says of itself.
+    /// The server's log.
     ServerLog,
-    /// Only the client says so.
+    /// Nothing: only the client says so.
     Unverified,
 }
 
@@ -106,7 +106,7 @@ impl fmt::Display for Claim {
     }
 }
 
-/// What a server saw, connection by connection: our own origin's word, or another server's log read.
+/// A server's log, connection by connection: from our own origin, or parsed from another server's log.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ServerLog {
     /// Every connection that carried a request.
@@ -116,11 +116,11 @@ pub struct ServerLog {
 /// One connection, as the server saw it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ServerConnection {
-    /// Its number, in the order of accepting.
+    /// Its number, in the order of acceptance.
     pub id: u64,
     /// The protocol spoken.
     pub protocol: SpokenProtocol,
-    /// What TLS agreed on; None on a clear connection, or where the server does not tell.
+    /// What TLS agreed on; None on a clear connection, or where the server does not log it.
     #[serde(default)]
     pub tls: Option<TlsRecord>,
     /// Requests answered.
@@ -129,7 +129,7 @@ pub struct ServerConnection {
     pub body_bytes: u64,
 }
 
-/// What a TLS key log tells: a session's secrets stand there under its client random.
+/// What a TLS key log shows. It lists each session's secrets under its client random.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct KeyLogFacts {
     /// Handshakes by the TLS version that their secrets belong to.
@@ -137,7 +137,7 @@ pub struct KeyLogFacts {
 }
 
 impl KeyLogFacts {
-    /// Reads a key log in NSS format; lines of other kinds are passed over.
+    /// Reads a key log in NSS format. Lines of other kinds are skipped.
     pub fn read(text: &str) -> Self {
         let mut versions: BTreeMap<&str, TlsVersion> = BTreeMap::new();
         for line in text.lines() {
@@ -158,26 +158,26 @@ impl KeyLogFacts {
     }
 }
 
-/// What was asked of a client, what it says, and who else was there.
+/// What a client was asked to do, what it reports, and the logs to check that against.
 #[derive(Debug, Clone)]
 pub struct Case<'a> {
     /// The protocol asked for.
     pub protocol: Protocol,
     /// The TLS version asked for; None in the clear.
     pub tls: Option<TlsVersion>,
-    /// What it says of each fetch.
+    /// The fetches that it reports.
     pub fetches: &'a [FetchRecord],
-    /// The bytes that each fetch was to bring, by number.
+    /// The expected body bytes, by fetch number.
     pub expected: &'a BTreeMap<u32, u64>,
-    /// The bytes that it says that a fetch brought, by number, where it does.
+    /// The body bytes that it reports, by fetch number, where it does.
     pub told: &'a BTreeMap<u32, u64>,
-    /// How many connections it says that it opened.
+    /// The number of connections that it reports.
     pub connections: Option<u64>,
-    /// How many it tells apart.
+    /// The number of distinct connections that its fetches name.
     pub named_connections: u64,
-    /// The TLS versions that it names.
+    /// The TLS versions that it reports.
     pub tls_told: Vec<TlsVersion>,
-    /// Connections that it says took up an earlier session.
+    /// The number of resumed connections that it reports.
     pub resumed: Option<u64>,
     /// The link's log; None where none was kept.
     pub packets: Option<&'a [PacketRecord]>,
@@ -185,20 +185,20 @@ pub struct Case<'a> {
     pub since: Option<Instant>,
     /// The server's log; None where it keeps none.
     pub server: Option<&'a ServerLog>,
-    /// What its key log tells; None where it writes none.
+    /// What its key log shows; None where it writes none.
     pub key_log: Option<&'a KeyLogFacts>,
 }
 
-/// What the link's log comes to.
+/// The sums of the link's log.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sums {
-    /// Of all, warm-up included.
+    /// All packets, warm-up included.
     pub(super) whole: PacketSummary,
-    /// Connections that began for the measured work.
+    /// Connections of the measured work.
     pub(super) connections: u64,
-    /// Bytes of payload that came out towards the client for the measured work.
+    /// Payload bytes of the measured work that were delivered towards the client.
     pub(super) payload: u64,
-    /// As many of them as had come out when the client says that it had all.
+    /// How many of them were delivered before the client says that it was done.
     pub(super) in_time: u64,
 }
 
@@ -220,7 +220,7 @@ impl Sums {
     }
 }
 
-/// Judges every claim; the evidence, and the first claim that does not hold.
+/// Judges every claim: the evidence, and the first claim that is contradicted.
 pub(super) fn judge(case: &Case<'_>, sums: &Sums) -> (Vec<Evidence>, Option<Outcome>) {
     let mut judge = Judge { case, sums, evidence: Vec::new(), objections: Vec::new() };
     judge.protocol();
@@ -249,7 +249,7 @@ impl Judge<'_, '_> {
         self.objections.push(reason);
     }
 
-    /// The packet headers that are kept do not show what TLS hides; over QUIC there is HTTP/3 alone.
+    /// The recorded packet headers do not show what TLS encrypts. Over QUIC there is only HTTP/3.
     fn protocol(&mut self) {
         let asked = self.case.protocol;
         if let Some(reason) = self.below() {
@@ -257,7 +257,8 @@ impl Judge<'_, '_> {
         }
         let told = self.case.fetches.iter().map(|fetch| &fetch.protocol);
         if let Some(other) = told.filter(|told| !told.is_none()).find(|told| **told != asked) {
-            let reason = format!("{asked} was asked for, and it says that it spoke {other}");
+            let reason =
+                format!("{asked} was asked for, but the client says that it spoke {other}");
             return self.object(reason);
         }
         let seen = self.case.server.map(|log| log.connections.iter().filter(|c| c.requests > 0));
@@ -265,7 +266,7 @@ impl Judge<'_, '_> {
             Some(mut seen) => match seen.clone().find(|seen| seen.protocol != asked) {
                 Some(other) => {
                     let reason = format!(
-                        "{asked} was asked for, and the server saw {} on connection {}",
+                        "{asked} was asked for, but the server saw {} on connection {}",
                         other.protocol, other.id
                     );
                     self.object(reason);
@@ -279,7 +280,7 @@ impl Judge<'_, '_> {
         }
     }
 
-    /// What was seen below the protocol that cannot be there.
+    /// What the link saw that contradicts the protocol's transport.
     fn below(&self) -> Option<String> {
         self.case.packets?;
         let asked = self.case.protocol;
@@ -287,13 +288,13 @@ impl Judge<'_, '_> {
         match asked == Protocol::Http3 {
             true if all > quic => {
                 let tcp = all - quic;
-                Some(format!("{asked} was asked for, and the link saw {tcp} TCP connections begin"))
+                Some(format!("{asked} was asked for, but the link saw {tcp} TCP connections begin"))
             }
             true if quic == 0 => {
-                Some(format!("{asked} was asked for, and the link saw no QUIC connection begin"))
+                Some(format!("{asked} was asked for, but the link saw no QUIC connection begin"))
             }
             false if quic > 0 => Some(format!(
-                "{asked} was asked for, and the link saw {quic} QUIC connections begin"
+                "{asked} was asked for, but the link saw {quic} QUIC connections begin"
             )),
             _ => None,
         }
@@ -308,19 +309,20 @@ impl Judge<'_, '_> {
     fn tls(&mut self) {
         let Some(asked) = &self.case.tls else { return };
         if let Some(other) = self.case.tls_told.iter().find(|told| *told != asked) {
-            let reason = format!("{asked} was asked for, and it says that it spoke {other}");
+            let reason =
+                format!("{asked} was asked for, but the client says that it spoke {other}");
             return self.object(reason);
         }
         let keyed = self.case.key_log.map(|log| log.handshakes.keys());
         if let Some(other) = keyed.and_then(|mut keyed| keyed.find(|seen| *seen != asked)) {
-            let reason = format!("{asked} was asked for, and its key log is of {other}");
+            let reason = format!("{asked} was asked for, but its key log is of {other}");
             return self.object(reason);
         }
         let server = self.case.server.into_iter().flat_map(|log| &log.connections);
         let seen: Vec<&TlsVersion> =
             server.filter_map(|c| c.tls.as_ref()).map(|tls| &tls.version).collect();
         if let Some(other) = seen.iter().find(|seen| **seen != asked) {
-            let reason = format!("{asked} was asked for, and the server saw {other}");
+            let reason = format!("{asked} was asked for, but the server saw {other}");
             return self.object(reason);
         }
         let keyed = self.case.key_log.is_some_and(|log| !log.handshakes.is_empty());
@@ -337,17 +339,17 @@ impl Judge<'_, '_> {
         let server = self.case.server.map(|log| log.connections.len() as u64);
         match (self.case.connections, wire, server) {
             (Some(told), Some(seen), _) if told != seen => self.object(format!(
-                "it says that it opened {told} connections, and the link saw {seen} begin"
+                "the client says that it opened {told} connections, but the link saw {seen}"
             )),
             (None, Some(seen), _) if self.case.named_connections > seen => {
                 let named = self.case.named_connections;
                 self.object(format!(
-                    "it tells {named} connections apart, and the link saw {seen} begin"
+                    "its fetches name {named} connections, but the link saw {seen}"
                 ));
             }
-            // One that carried nothing is not in every server's log.
+            // A connection without a request is not in every server's log.
             (Some(told), None, Some(seen)) if told < seen => self.object(format!(
-                "it says that it opened {told} connections, and the server answered on {seen}"
+                "the client says that it opened {told} connections, but the server answered on {seen}"
             )),
             (_, Some(seen), _) => self.grade(Claim::Connections, seen.to_string(), Grade::Wire),
             (None, None, Some(seen)) | (Some(seen), None, Some(_)) => {
@@ -366,7 +368,7 @@ impl Judge<'_, '_> {
         let seen = server.map(|seen| seen.filter(|resumed| *resumed).count() as u64);
         match (self.case.resumed, seen) {
             (Some(told), Some(seen)) if told != seen => self.object(format!(
-                "it says that {told} connections took up an earlier session, and the server saw {seen}"
+                "the client says that {told} connections resumed a session, but the server saw {seen}"
             )),
             (_, Some(seen)) if self.case.tls.is_some() => {
                 self.grade(Claim::Resumed, seen.to_string(), Grade::ServerLog);
@@ -384,22 +386,25 @@ impl Judge<'_, '_> {
         });
         if let Some((fetch, told, expected)) = wrong {
             let url = &fetch.url;
-            return self
-                .object(format!("it says that {url} has {told} bytes, and it has {expected}"));
+            return self.object(format!(
+                "the client says that {url} has {told} bytes, but it has {expected}"
+            ));
         }
         let total: u64 = self.case.expected.values().sum();
         let sent = self
             .case
             .server
             .map(|log| log.connections.iter().map(|connection| connection.body_bytes).sum::<u64>());
-        // Headers, frames and records come on top of the bodies, never off them.
+        // Headers, frames and records add to the bodies' bytes and never subtract.
         if self.case.packets.is_some() && self.sums.payload < total {
             let came = self.sums.payload;
             self.object(format!(
-                "it says that it had {total} bytes, and only {came} came out of the link"
+                "the client says that it received {total} bytes, but the link delivered only {came}"
             ));
         } else if let Some(sent) = sent.filter(|sent| *sent < total) {
-            self.object(format!("it says that it had {total} bytes, and the server sent {sent}"));
+            self.object(format!(
+                "the client says that it received {total} bytes, but the server sent {sent}"
+            ));
         } else {
             let grade = match (self.case.packets, sent) {
                 (Some(_), _) => Grade::Wire,
@@ -410,7 +415,7 @@ impl Judge<'_, '_> {
         }
     }
 
-    /// A client that is done has every byte, so all of them must have left the link by then.
+    /// A client that is done has received every byte, so the link must have delivered all of them by then.
     fn times(&mut self) {
         let end = self.case.fetches.iter().map(finished).max();
         let (Some(_), Some(end)) = (self.case.packets, end) else { return };
@@ -419,7 +424,7 @@ impl Judge<'_, '_> {
         if came < total {
             let last = millis(end, self.case.fetches);
             self.object(format!(
-                "it says that it had {total} bytes after {last:.1} ms, when only {came} had come out of the link"
+                "the client says that it had {total} bytes after {last:.1} ms, but the link had delivered only {came} by then"
             ));
         } else {
             self.grade(Claim::Times, "last byte", Grade::Wire);
@@ -432,5 +437,6 @@ fn millis(end: Instant, fetches: &[FetchRecord]) -> f64 {
     end.since(start).as_secs_f64() * 1e3
 }
 
-/// Two clocks are read. That a client's first line is read after it was written makes its times later, not sooner.
+/// The tolerance between the two clocks. A client's report is read after it was written, which makes its times later,
+/// not earlier.
 const READING: Duration = Duration::from_millis(5);

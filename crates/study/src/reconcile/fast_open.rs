@@ -1,5 +1,5 @@
-//! What the link saw of TCP Fast Open: SYNs that carried data. Only the link can: a client that
-//! asked for it does not learn whether the kernel had a cookie.
+//! TCP Fast Open as the link sees it: SYNs that carry data. Only the link can tell, because a client that asks for it
+//! does not learn whether the kernel had a cookie.
 
 use super::packets::begins;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
-//! Bytes that a sender's kernel held back, seen from the link: Nagle's rule (RFC 9293 §3.7.4) lets a small segment go as
-//! soon as everything before it is acknowledged. So one that enters the link right after an acknowledgement of exactly
-//! what was sent before it, which carried nothing that could have made anybody speak, had waited for it. A full segment is
-//! never held back like that: it waited for a window.
+//! Bytes that a sender's kernel delayed under Nagle's rule, as seen from the link. The rule sends a small segment as
+//! soon as everything before it is acknowledged (RFC 9293 §3.7.4). So a small segment had waited if it enters the link
+//! right after an acknowledgement of exactly the bytes sent before it, and that acknowledgement carried no data to
+//! which it could be an answer. A full segment is never delayed like that: it waited for a window.
 
 use super::causes::{LEAST_FULL, reversed};
 use std::collections::HashMap;
@@ -9,10 +9,12 @@ use std::time::Duration;
 use trace::{Fate, Flow, PacketRecord, TcpMark};
 use unit::Instant;
 
-/// A kernel answers to an acknowledgement at once, but a busy machine hands it over some milliseconds late.
+/// How soon a segment follows the acknowledgement that released it. A kernel reacts at once, but a busy machine
+/// forwards the packet some milliseconds late.
 const AT_ONCE: Duration = Duration::from_millis(5);
 
-/// From when what was sent before left to when what was held back did, in nanoseconds of the log's clock.
+/// For each delayed segment: when the one before it was sent and when it was sent itself, in nanoseconds of the log's
+/// clock.
 pub(super) fn holds(packets: &[PacketRecord]) -> Vec<(u64, u64)> {
     let mut moments: Vec<(Instant, Moment, Flow, TcpMark)> = Vec::new();
     for packet in packets {
@@ -27,7 +29,7 @@ pub(super) fn holds(packets: &[PacketRecord]) -> Vec<(u64, u64)> {
     let full = payloads.max().unwrap_or(0).max(LEAST_FULL);
     // When the sender of a flow sent data last.
     let mut spoken: HashMap<Flow, Instant> = HashMap::new();
-    // What the sender of a flow heard last.
+    // What the sender of a flow received last.
     let mut heard: HashMap<Flow, (Instant, TcpMark)> = HashMap::new();
     let mut holds = Vec::new();
     for (at, moment, flow, tcp) in moments {
@@ -49,7 +51,7 @@ pub(super) fn holds(packets: &[PacketRecord]) -> Vec<(u64, u64)> {
     holds
 }
 
-/// Deliveries go before what they bring about.
+/// At one time, deliveries come before what they cause.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Moment {
     Delivered,

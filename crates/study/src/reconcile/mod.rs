@@ -1,6 +1,6 @@
-//! Compares two independent records of a trial: the client's fetches and connections, and the link's packet log. From both
-//! come a trial's metrics and the parts of its load time; where they contradict each other the trial does
-//! not count.
+//! Compares two independent records of a trial: the client's fetches and connections, and the link's packet log.
+//! Together they give the trial's metrics and the parts of its load time. Where they contradict each other the trial
+//! does not count.
 
 mod asked;
 mod calls;
@@ -66,20 +66,20 @@ pub struct LinkFacts {
     pub up: Option<BitRate>,
 }
 
-/// The result of comparing them.
+/// The result of the comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Figures by name; see [`metric`].
+    /// Metrics by name; see [`metric`].
     pub metrics: BTreeMap<String, f64>,
-    /// What the load time was spent on; None where nothing was fetched.
+    /// How the load time splits into parts; None where nothing was fetched.
     pub parts: Option<Parts>,
-    /// What the packet log sums up to.
+    /// The sums of the packet log.
     pub packets: PacketSummary,
     /// Measured, or why the trial does not count.
     pub outcome: Outcome,
 }
 
-/// Compares both records.
+/// Compares the two records.
 pub fn reconcile(logs: &TrialLogs<'_>) -> Finding {
     let counted: Vec<&FetchRecord> =
         logs.fetches.iter().filter(|f| !logs.uncounted.contains(&f.id)).collect();
@@ -121,7 +121,7 @@ fn metrics(
     metrics
 }
 
-/// Request rounds on the path, and all waits for the far side on it.
+/// Request round trips on the critical path, and all round trips on it.
 fn rounds(path: &[Stretch]) -> (u32, u32) {
     let (mut rounds, mut others) = (0, 0);
     for stretch in path {
@@ -152,7 +152,7 @@ fn failure(counted: &[&FetchRecord]) -> Option<Outcome> {
     Some(Outcome::Failed { reason })
 }
 
-/// Where the records contradict each other.
+/// How the records contradict each other.
 fn objection(logs: &TrialLogs<'_>, packets: &PacketSummary, path: &[Stretch]) -> Option<Outcome> {
     too_soon(logs, path).or_else(|| {
         logs.packets?;
@@ -165,14 +165,15 @@ fn bytes_differ(logs: &TrialLogs<'_>, packets: &PacketSummary) -> Option<Outcome
     let link = packets.down.payload;
     if client > link {
         let reason =
-            format!("the client counts {client} bytes, but only {link} came out of the link");
+            format!("the client counts {client} bytes, but the link delivered only {link}");
         return Some(Outcome::Failed { reason });
     }
-    // What came out after the client had ended it could not count, and what lay unread is the link's alone.
+    // Bytes that the link delivered after the client ended are not in the client's count, nor are bytes that it did
+    // not read.
     let in_time = payload_until(logs.packets.unwrap_or_default(), ended(logs));
     let unread = in_time / 10 + UNREAD_A_CONNECTION * logs.connections.len() as u64;
     let reason =
-        || format!("{in_time} bytes came out of the link, but the client counts only {client}");
+        || format!("the link delivered {in_time} bytes, but the client counts only {client}");
     (in_time > client + unread).then(|| Outcome::Invalid { reason: reason() })
 }
 
@@ -185,11 +186,11 @@ fn ended(logs: &TrialLogs<'_>) -> Instant {
 
 fn connections_differ(logs: &TrialLogs<'_>, packets: &PacketSummary) -> Option<Outcome> {
     let (client, link) = (logs.connections.len() as u64, packets.connections);
-    let reason = || format!("the client counts {client} connections, the link saw {link} begin");
+    let reason = || format!("the client counts {client} connections, but the link saw {link}");
     (client != link).then(|| Outcome::Invalid { reason: reason() })
 }
 
-/// No wait can be shorter than the link's least round trip.
+/// A wait that is shorter than the link's least round trip.
 fn too_soon(logs: &TrialLogs<'_>, path: &[Stretch]) -> Option<Outcome> {
     let least = logs.link.rtt.mul_f64(1.0 - ROUND_TRIP_TOLERANCE).saturating_sub(CLOCK_TOLERANCE);
     let pushed = |number| logs.fetches.iter().any(|fetch| fetch.id == number && fetch.pushed);
@@ -209,9 +210,9 @@ fn millis(span: Duration) -> f64 {
     span.as_nanos() as f64 / 1e6
 }
 
-/// A socket's buffer may hold a TLS alert, a GOAWAY or the rest of a cancelled body.
+/// Bytes per connection that may stay unread: a TLS alert, a GOAWAY or the rest of a cancelled body.
 const UNREAD_A_CONNECTION: u64 = 16 * 1024;
-/// Links hold their delay within a share of this.
+/// The relative tolerance of a link's delay.
 const ROUND_TRIP_TOLERANCE: f64 = 0.02;
-/// Two processes read one clock, this far apart at most.
+/// The greatest difference between two processes that read one clock.
 const CLOCK_TOLERANCE: Duration = Duration::from_micros(100);

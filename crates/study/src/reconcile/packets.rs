@@ -1,5 +1,4 @@
-//! What the link's packet log sums up to, and when the link was busy. The log is the second record:
-//! nothing here has seen the client.
+//! The sums of the link's packet log, and when the link was busy. The log is independent of the client.
 
 use super::causes::{Arrival, Cause, arrivals, reversed};
 use super::held::holds;
@@ -11,7 +10,7 @@ use std::time::Duration;
 use trace::{ConnectionRecord, Direction, Fate, Flow, PacketRecord, TcpMark};
 use unit::{ByteSize, Instant};
 
-/// The packet log in figures.
+/// The sums of a packet log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PacketSummary {
     /// From the near side to the far.
@@ -25,21 +24,21 @@ pub struct PacketSummary {
     pub quic_connections: u64,
 }
 
-/// The packet log of one way in figures.
+/// The sums of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WaySummary {
     /// Packets that entered the link.
     pub packets: u64,
     /// Bytes of IP that entered.
     pub bytes: u64,
-    /// Bytes of TCP payload that came out, each counted once however often it was sent, and all of UDP's, whose
-    /// contents the link cannot tell apart.
+    /// Payload bytes that were delivered. TCP's are counted once however often they were sent. UDP's are all counted:
+    /// the link cannot recognise repeats there.
     pub payload: u64,
-    /// Bytes of TCP payload that entered again.
+    /// TCP payload bytes that entered the link again.
     pub retransmitted: u64,
-    /// Packets taken by the seeded loss.
+    /// Packets that the seeded loss dropped.
     pub lost: u64,
-    /// Packets that found the queue full.
+    /// Packets dropped because the queue was full.
     pub queue_full: u64,
 }
 
@@ -49,8 +48,8 @@ pub fn summarise(packets: &[PacketRecord]) -> PacketSummary {
         .iter()
         .filter(|packet| packet.direction == Direction::Up)
         .filter_map(|packet| Some((packet.flow?, packet.tcp.filter(|tcp| begins(*tcp))?)))
-        // A SYN sent again has its sequence number again; a later connection from the same port has another one
-        // (RFC 6528), and a client that makes a thousand meets some port twice.
+        // A retransmitted SYN has the same sequence number. A later connection from the same port has another (RFC
+        // 6528), and a client that makes a thousand connections reuses some ports.
         .map(|(flow, tcp)| (flow.source, flow.destination, tcp.sequence))
         .collect();
     let quic = quic_begun(packets);
@@ -62,7 +61,7 @@ pub fn summarise(packets: &[PacketRecord]) -> PacketSummary {
     }
 }
 
-/// QUIC connections that the near side began: each names itself in every packet of its handshake.
+/// QUIC connections that the near side began. Every packet of a handshake carries the connection's ID.
 fn quic_begun(packets: &[PacketRecord]) -> u64 {
     let up = packets.iter().filter(|packet| packet.direction == Direction::Up);
     let named = up.filter_map(|packet| Some((packet.flow?, packet.udp?.quic?.sender)));
@@ -73,7 +72,7 @@ fn is_none(count: &u64) -> bool {
     *count == 0
 }
 
-/// Bytes of payload, TCP's each counted once, that came out towards the client no later than `end`.
+/// Payload bytes that were delivered towards the client no later than `end`. TCP's are counted once each.
 pub(super) fn payload_until(packets: &[PacketRecord], end: Instant) -> u64 {
     let in_time = |fate| matches!(fate, Fate::Delivered { at } if at <= end);
     let mut delivered: HashMap<Flow, Bytes> = HashMap::new();
@@ -130,7 +129,7 @@ fn way(packets: &[PacketRecord], direction: Direction) -> WaySummary {
 #[derive(Default)]
 struct Bytes {
     total: u64,
-    /// Ranges in the order of the log; sequence numbers are unwrapped against the one before.
+    /// Ranges in the order of the log. Sequence numbers are unwrapped relative to the one before.
     ranges: Vec<(i64, i64)>,
     last: Option<(u32, i64)>,
 }
@@ -167,18 +166,18 @@ impl Bytes {
 /// When the link carried payload and when it dropped, on the client's clock.
 #[derive(Debug, Default)]
 pub(super) struct Activity {
-    /// Stretches in which bytes were being serialised towards or from the client; disjoint, in order.
+    /// Intervals in which the bottleneck was sending bytes towards or from the client; disjoint, in order.
     busy: Vec<(u64, u64)>,
-    /// What came to the client, in order.
+    /// Packets with payload that came to the client, in order.
     arrivals: Vec<Arrival>,
-    /// The flows from the far side, by the client's numbers of connections.
+    /// The flows from the far side, by the client's connection numbers.
     flows: HashMap<u32, Flow>,
-    /// Stretches in which a sender held bytes back; disjoint, in order.
+    /// Intervals in which a sender delayed bytes under Nagle's rule; disjoint, in order.
     held: Vec<(u64, u64)>,
 }
 
 impl Activity {
-    /// The activity that a log tells; None where the link has no rate that packets could be timed by.
+    /// The activity in a log; None where the link has no rate from which times could be computed.
     pub(super) fn of(
         packets: &[PacketRecord],
         link: &LinkFacts,
@@ -189,10 +188,10 @@ impl Activity {
             let Fate::Delivered { at } = packet.fate else { continue };
             let (rate, end) = match packet.direction {
                 Direction::Down => (link.down?, at),
-                // What the client sends is serialised half a round trip before it comes out.
+                // What the client sends passes the bottleneck half a round trip before it is delivered.
                 Direction::Up => (link.up?, at - link.rtt / 2),
             };
-            // An acknowledgement holds nobody up.
+            // A bare acknowledgement takes no noticeable time.
             if packet.tcp.is_none_or(|tcp| tcp.payload > 0) {
                 let span = rate.time_for(ByteSize(u64::from(packet.length)));
                 busy.push(((end - span).nanos(), end.nanos()));
@@ -206,21 +205,21 @@ impl Activity {
         })
     }
 
-    /// How long the link was busy within the stretch.
+    /// How long the link was busy within the interval.
     pub(super) fn busy_within(&self, from: Instant, to: Instant) -> Duration {
         within(&self.busy, from, to)
     }
 
-    /// How long bytes were held back within the stretch.
+    /// How long bytes were delayed by Nagle's rule within the interval.
     pub(super) fn held_within(&self, from: Instant, to: Instant) -> Duration {
         within(&self.held, from, to)
     }
 
-    /// What the link was idle for within a stretch of a connection, piece by piece in order of time.
+    /// Why the link was idle within a stretch of a connection, piece by piece in order of time.
     pub(super) fn idle_within(&self, stretch: &Stretch) -> Vec<(Idle, Duration)> {
         let flow = stretch.connection.and_then(|number| self.flows.get(&number));
         let latest = (stretch.to + CLOCK_TOLERANCE).nanos();
-        // What came too late for the stretch cannot have ended its waits.
+        // A packet that arrives after the stretch cannot have ended a wait within it.
         let until = self.arrivals.partition_point(|arrival| arrival.came <= latest);
         let own: Vec<&Arrival> = self.arrivals[..until]
             .iter()
@@ -237,7 +236,7 @@ impl Activity {
                 );
                 from = end;
             }
-            // The bytes were there: who read them later took the time.
+            // All bytes had arrived: the client read them later.
             let rest = if own.is_empty() { Idle::Unseen } else { Idle::Unread };
             pieces.push((rest, Duration::from_nanos(to - from)));
         }
@@ -245,19 +244,19 @@ impl Activity {
     }
 }
 
-/// What an idle stretch of the link was.
+/// Why the link was idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Idle {
-    /// A wait that an arrival ended.
+    /// The sender waited; a packet ended the wait.
     For(Cause),
-    /// Everything had come, and the client had not read it.
+    /// All bytes had arrived, and the client had not read them.
     Unread,
-    /// The log shows nothing that came.
+    /// Unknown: the log shows no packet.
     Unseen,
 }
 
-/// Which flow carried what the client calls a connection: to each address, both count them in their order. None of
-/// those to an address where the two count differently.
+/// Which flow carried each of the client's connections. For each address, client and log both number connections in
+/// order. Addresses for which they count differently are left out.
 fn flows(packets: &[PacketRecord], connections: &[ConnectionRecord]) -> HashMap<u32, Flow> {
     let mut begun: HashMap<String, Vec<Flow>> = HashMap::new();
     for packet in packets.iter().filter(|packet| packet.direction == Direction::Up) {
@@ -283,7 +282,7 @@ fn flows(packets: &[PacketRecord], connections: &[ConnectionRecord]) -> HashMap<
     flows
 }
 
-/// What `stretches` leave free between the two.
+/// The gaps between `stretches` from `from` to `until`.
 fn gaps(stretches: &[(u64, u64)], from: Instant, to: Instant) -> Vec<(u64, u64)> {
     let (mut from, to) = (from.nanos(), to.nanos());
     let first = stretches.partition_point(|&(_, end)| end <= from);
@@ -300,7 +299,7 @@ fn gaps(stretches: &[(u64, u64)], from: Instant, to: Instant) -> Vec<(u64, u64)>
     gaps
 }
 
-/// How much of `stretches` lies between the two.
+/// How much of `stretches` lies from `from` to `until`.
 fn within(stretches: &[(u64, u64)], from: Instant, to: Instant) -> Duration {
     let (from, to) = (from.nanos(), to.nanos());
     let first = stretches.partition_point(|&(_, end)| end <= from);

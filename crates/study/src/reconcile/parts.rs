@@ -1,19 +1,19 @@
-//! What a load time was spent on. The critical path is walked back from the byte that ended the load: each
-//! step asks what the one after it was waiting for, so that its stretches follow one another without a gap and
-//! the parts, in whole nanoseconds, sum to the load time exactly.
+//! How a load time splits into parts. The critical path is walked back from the byte that ended the load: each step
+//! asks what the next one was waiting for. Its stretches follow each other without a gap, so the parts, in whole
+//! nanoseconds, sum to the load time exactly.
 //!
 //! The model, where it has to choose:
-//! - A fetch that waited for a connection to become free waited for the fetch before it there; one that waited
-//!   for a new connection waited for its connect and handshake; else it waited for the fetch whose bytes
-//!   had arrived last when it was queued (its initiator is not in the rows, so this is the least gap).
+//! - A fetch that waited for a busy connection waited for the fetch before it there. One that waited for a new
+//!   connection waited for its connect and handshake. Otherwise it waited for the fetch whose bytes had arrived last
+//!   when it was queued: its initiator is not in the rows, and this gives the smallest gap.
 //! - From request to first byte: one least round trip, then the server time that the workload asked for, then
 //!   serialisation while the link was busy (with bytes of any connection). Within a body: serialisation alone.
-//! - What is left is time in which the link was idle; `causes.rs` tells from the packet that ended each piece of it on the
-//!   fetch's own connection whether it was waiting for an acknowledgement or other bytes of the client's (window growth),
-//!   loss recovery, or the server; `held.rs`, whether bytes were held back. After the last packet it was the client,
-//!   who had not yet read what had come.
+//! - In the rest of the time the link was idle. `causes.rs` looks at the packet that ended each idle interval on the
+//!   fetch's own connection: the sender waited for an acknowledgement or other bytes of the client's (window growth),
+//!   for loss recovery, or the server took its time. `held.rs` finds bytes that Nagle's rule delayed. After the last
+//!   packet the client had not yet read what had arrived.
 //! - Without a packet log, or on a link without a rate, a request's wait beyond the server time counts as the
-//!   request's and a body's time as serialisation.
+//!   request's, and a body's time as serialisation.
 
 use super::TrialLogs;
 use super::causes::Cause;
@@ -28,21 +28,21 @@ use std::time::Duration;
 pub struct Parts {
     /// Round trips of TCP connects.
     pub connect_ns: u64,
-    /// Round trips of TLS handshakes, with both sides' computing.
+    /// Round trips of TLS handshakes, with both sides' computation.
     pub tls_ns: u64,
     /// Round trips from request to first byte.
     pub request_ns: u64,
-    /// Idle waits until an acknowledgement or credit let the sender go on: its window grew.
+    /// Idle time until an acknowledgement or flow-control credit let the sender go on: its window grew.
     pub window_ns: u64,
-    /// The link being busy with bytes.
+    /// Time in which the link was busy with bytes.
     pub serialisation_ns: u64,
-    /// Idle waits for bytes that had been dropped.
+    /// Idle time until dropped bytes were retransmitted.
     pub loss_ns: u64,
     /// The server's own time.
     pub server_ns: u64,
-    /// The client's own time, with what had come and lay unread.
+    /// The client's own time, with the time in which received bytes lay unread.
     pub client_ns: u64,
-    /// Waits of bytes that a sender's kernel held back until the other side's acknowledged (Nagle).
+    /// Time in which a sender's kernel delayed bytes until earlier ones were acknowledged (Nagle's rule).
     #[serde(default)]
     pub held_ns: u64,
 }
@@ -53,7 +53,7 @@ impl Parts {
         self.named().iter().map(|(_, nanos)| nanos).sum()
     }
 
-    /// Each part under the name that tables and pictures give it, in the order of a load.
+    /// Each part with its name in tables and pictures, in the order of a load.
     pub fn named(&self) -> [(&'static str, u64); 9] {
         [
             ("connect", self.connect_ns),
@@ -68,7 +68,7 @@ impl Parts {
         ]
     }
 
-    /// Time spent waiting for the far side and nothing else: connects, handshakes, requests, window growth.
+    /// Time spent waiting for round trips alone: connects, handshakes, requests, window growth.
     pub fn round_trips_ns(&self) -> u64 {
         self.connect_ns + self.tls_ns + self.request_ns + self.window_ns
     }
@@ -137,7 +137,7 @@ pub(super) fn split(path: &[Stretch], logs: &TrialLogs<'_>) -> Parts {
     parts
 }
 
-/// Where request and body waited for something that the log tells.
+/// The part that a cause in the log belongs to.
 fn told(cause: Cause) -> Part {
     match cause {
         Cause::Window => Part::Window,
@@ -146,12 +146,12 @@ fn told(cause: Cause) -> Part {
     }
 }
 
-/// A stretch being handed out, part by part, until nothing is left.
+/// A stretch that is being split until nothing is left.
 struct Split<'p> {
     parts: &'p mut Parts,
     stretch: Stretch,
     left: Duration,
-    /// What the server was given.
+    /// The server time that the workload asked for.
     planted: Duration,
 }
 
@@ -160,7 +160,7 @@ impl<'p> Split<'p> {
         Self { parts, stretch: *stretch, left: stretch.span(), planted: Duration::ZERO }
     }
 
-    /// Gives `part` up to `span` of what is left.
+    /// Assigns up to `span` of the rest to `part`.
     fn take(mut self, part: Part, span: Duration) -> Self {
         let taken = span.min(self.left);
         self.parts.add(part, taken);
@@ -171,8 +171,8 @@ impl<'p> Split<'p> {
         self
     }
 
-    /// Hands out all that is left: what the link was busy for, then each idle piece to its cause's part, what was held
-    /// back apart; `otherwise` gets what the log tells nothing of.
+    /// Assigns the whole rest: the link's busy time, then each idle interval to the part of its cause, with Nagle's
+    /// delays apart. `otherwise` gets what the log cannot explain.
     fn rest(self, activity: &Option<Activity>, part: impl Fn(Cause) -> Part, otherwise: Part) {
         let Some(activity) = activity else {
             let left = self.left;
@@ -183,7 +183,7 @@ impl<'p> Split<'p> {
         let (spoken_for, planted) = (self.stretch.span() - self.left, self.planted);
         let mut split = self.take(Part::Serialisation, activity.busy_within(from, to));
         let mut idle = activity.idle_within(&split.stretch);
-        // What the wait lasts at the least stands at its beginning; the server's time, wherever it took it.
+        // The least round trip comes first; then the server's time, wherever it was spent.
         skip(&mut idle, spoken_for - planted, |_| true);
         let elsewhere =
             planted - skip(&mut idle, planted, |piece| piece == Idle::For(Cause::Server));
@@ -209,13 +209,13 @@ impl<'p> Split<'p> {
         split.take(otherwise, left);
     }
 
-    /// Whether bytes of an answer end it.
+    /// Whether the stretch ends with bytes of a response.
     fn is_answered(&self) -> bool {
         matches!(self.stretch.kind, StretchKind::Wait { .. } | StretchKind::Receive)
     }
 }
 
-/// Takes `span` of the first pieces that are `meant`, or as much as there is; gives how much it was.
+/// Takes `span` from the first pieces that are `meant`, or as much as they have; returns how much that was.
 fn skip(pieces: &mut [(Idle, Duration)], span: Duration, meant: impl Fn(Idle) -> bool) -> Duration {
     let mut left = span;
     for (_, piece) in pieces.iter_mut().filter(|(idle, _)| meant(*idle)) {

@@ -1,5 +1,5 @@
-//! The critical path of a load: what waited for what, from its last byte back to when its first fetch was queued.
-//! The rule: stretches are contiguous, whatever the rows say; a row that contradicts itself is clamped.
+//! The critical path of a load: what waited for what, from its last byte back to when its first fetch was queued. The
+//! one rule: stretches are contiguous, whatever the rows say. A row that contradicts itself is clamped.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -25,18 +25,18 @@ impl Stretch {
 /// What happened in a stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StretchKind {
-    /// The client thought, or nothing is known.
+    /// The client computed, or nothing is known.
     Client,
     /// TCP connected.
     Connect,
     /// TLS shook hands.
     Tls {
-        /// The waits that the handshake needs.
+        /// Round trips that the handshake needs.
         round_trips: u32,
     },
-    /// A request was out and nothing had come back.
+    /// The request was sent, and no byte had come back.
     Wait {
-        /// Whose.
+        /// The fetch's number.
         fetch: u32,
     },
     /// A body was coming.
@@ -69,13 +69,13 @@ pub(super) fn critical_path(
     walk.stretches
 }
 
-/// When the last byte came, or the fetch came to nothing.
+/// When the last byte came, or the fetch failed.
 pub(super) fn finished(fetch: &FetchRecord) -> Instant {
     let phases = &fetch.phases;
     phases.last_byte.or(phases.first_byte).or(phases.sent).unwrap_or(phases.queued)
 }
 
-/// Round trips that a handshake waits (RFC 8446 §2: one; RFC 5246 §7.3: two, or one when resumed).
+/// Round trips of a TLS handshake (RFC 8446 §2: one; RFC 5246 §7.3: two, or one when resumed).
 pub(super) fn handshake_round_trips(connection: &ConnectionRecord) -> u32 {
     match &connection.tls {
         None => 0,
@@ -87,7 +87,7 @@ pub(super) fn handshake_round_trips(connection: &ConnectionRecord) -> u32 {
 struct Walk {
     start: Instant,
     cursor: Instant,
-    /// That of the fetch at hand.
+    /// The connection of the current fetch.
     connection: Option<u32>,
     stretches: Vec<Stretch>,
 }
@@ -108,14 +108,14 @@ impl Walk {
         let phases = &fetch.phases;
         let first = phases.first_byte.unwrap_or(self.cursor);
         self.to(first, StretchKind::Receive);
-        // A request handed over early lay in the client until the connection was ready.
+        // A request that was made early waited in the client until the connection was ready.
         let number = fetch.connection;
         let connection = connections.iter().find(|connection| number == Some(connection.id));
         let sent = phases.sent.unwrap_or(phases.queued).max(connection.map_or(self.start, ready));
         self.to(sent, StretchKind::Wait { fetch: fetch.id });
     }
 
-    /// From sending back to queueing; the fetch that held the connection, where one did.
+    /// From sending back to queueing; returns the fetch that occupied the connection, where one did.
     fn before_sending<'f>(
         &mut self,
         fetch: &FetchRecord,
@@ -130,8 +130,8 @@ impl Walk {
             .max_by_key(|other| finished(other));
         let connection = connections.iter().find(|connection| connection.id == number)?;
         let ready = ready(connection);
-        // On a multiplexed connection others finish while this one waits for nobody: only a fetch that had
-        // not been sent when the other ended was held up by it.
+        // On a multiplexed connection others finish while this fetch waits for nobody. Only a fetch that had not been
+        // sent when the other ended was held up by it.
         if let Some(other) =
             held.filter(|other| finished(other) >= ready && !multiplexed(connection))
         {
@@ -145,7 +145,7 @@ impl Walk {
                 self.to(connected.max(queued), StretchKind::Tls { round_trips });
             }
             self.to(connection.opened.max(queued), StretchKind::Connect);
-            // A pool that is full opens the next connection when a fetch to the same host ends.
+            // A full pool opens the next connection when a fetch to the same host ends.
             let same_host = |other: &&&FetchRecord| {
                 let held = connections.iter().find(|held| other.connection == Some(held.id));
                 held.is_some_and(|held| held.authority == connection.authority)
@@ -185,13 +185,12 @@ fn ended<'o, 'f>(
     others.iter().filter(move |other| from < finished(other) && finished(other) <= to)
 }
 
-/// When requests could go out.
+/// When the connection could take requests.
 pub(super) fn ready(connection: &ConnectionRecord) -> Instant {
     connection.secured.or(connection.connected).unwrap_or(connection.opened)
 }
 
-/// A WebSocket's messages may overlap, but none is sent before its handshake has ended: what ended before a message
-/// was sent held it up.
+/// Whether exchanges may overlap. A WebSocket's messages may, but none is sent before its handshake has ended.
 fn multiplexed(connection: &ConnectionRecord) -> bool {
     // The protocols with one request at a time are known by name.
     connection.protocol.known().is_none_or(Protocol::multiplexes)

@@ -4,11 +4,11 @@ use crate::metric;
 use std::collections::BTreeMap;
 use trace::{ConnectionRecord, HeaderBytes};
 
-/// Puts the figures of `connections` into `metrics`.
+/// Adds the metrics of `connections` to `metrics`.
 pub(super) fn put(connections: &[ConnectionRecord], metrics: &mut BTreeMap<String, f64>) {
     let resumed = |c: &&ConnectionRecord| c.tls.as_ref().is_some_and(|tls| tls.resumed);
     let (mut streams, mut pushed, mut open) = (0_u64, 0_u64, 0_u64);
-    // A connection that never came to a protocol carried nothing.
+    // A connection that never agreed on a protocol carried nothing.
     for connection in connections.iter().filter(|c| !c.protocol.is_none()) {
         *metrics.entry(metric::connections_by(&connection.protocol)).or_default() += 1.0;
         open += 1;

@@ -1,5 +1,5 @@
-//! The finding on a trial of a foreign client. Such a client reports its phases in its own terms, or not at all, so its
-//! load time is not split into parts.
+//! The finding on a trial of a foreign client. Such a client reports its phases in its own terms, or not at all, so
+//! its load time is not split into parts.
 
 use super::evidence::{Case, Claim, Evidence, Sums, judge};
 use super::path::finished;
@@ -9,7 +9,7 @@ use crate::outcome::Outcome;
 use std::collections::BTreeMap;
 use trace::FetchRecord;
 
-/// Compares what the client claims with the logs of link and server and with its key log.
+/// Compares the client's claims with the logs of link and server and with its key log.
 pub fn reconcile_subject(case: &Case<'_>) -> (Finding, Vec<Evidence>) {
     let sums = Sums::of(case);
     let fetches: Vec<&FetchRecord> = case.fetches.iter().collect();
@@ -32,7 +32,7 @@ fn metrics(case: &Case<'_>, evidence: &[Evidence], sums: &Sums) -> BTreeMap<Stri
     };
     let bodies: u64 = case.expected.values().sum();
     set(metric::BYTES, if case.packets.is_some() { sums.payload as f64 } else { bodies as f64 });
-    // What vouches for the claim counts the warm-up's too; the link's log alone tells them apart.
+    // The server's log and the key log include the warm-up; only the link's log can tell it apart.
     let measured = case.since.and(case.packets).map(|_| sums.connections as f64);
     if let Some(connections) = measured.or_else(|| held(Claim::Connections)) {
         set(metric::CONNECTIONS, connections);
@@ -40,7 +40,7 @@ fn metrics(case: &Case<'_>, evidence: &[Evidence], sums: &Sums) -> BTreeMap<Stri
     if let Some(resumed) = held(Claim::Resumed) {
         set(metric::RESUMED, resumed);
     }
-    // A server's log has no times: after a warm-up it cannot say which were the measured ones.
+    // A server's log has no times: after a warm-up it cannot tell which connections were measured.
     let server = case.server.filter(|_| case.since.is_none());
     for connection in server.into_iter().flat_map(|log| &log.connections) {
         *metrics.entry(metric::connections_by(&connection.protocol)).or_default() += 1.0;

@@ -1,6 +1,6 @@
-//! Whether values have two modes: the dip of Hartigan and Hartigan ("The Dip Test of Unimodality", 1985), the
-//! distance of the empirical distribution from the nearest one with a single mode. Its p-value comes from draws of
-//! the uniform distribution, which of all with one mode dips most.
+//! Whether values have two modes: the dip test of Hartigan and Hartigan ("The Dip Test of Unimodality", 1985). The dip
+//! is the distance of the empirical distribution from the nearest one with a single mode. Its p-value comes from
+//! simulating the uniform distribution, which has the greatest dip of all distributions with one mode.
 
 use super::order::median;
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ use unit::Seed;
 /// Values that have two modes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Modes {
-    /// The dip's p-value: how often values with one mode have a dip as large.
+    /// The dip's p-value: the probability of a dip as large from values with one mode.
     pub p: f64,
     /// The lower mode.
     pub low: Mode,
@@ -28,7 +28,7 @@ pub struct Mode {
     pub share: f64,
 }
 
-/// The two modes of `values`, where the dip finds them at an error of 1 %; `known` keeps what is drawn.
+/// The two modes of `values`, where the dip test rejects one mode at 1 %. `known` caches the simulated dips.
 pub fn modes(values: &[f64], known: &mut BTreeMap<usize, Vec<f64>>) -> Option<Modes> {
     let p = dip_p(dip(values), values.len(), known);
     if p > MODES_LEVEL {
@@ -70,7 +70,7 @@ pub fn dip(values: &[f64]) -> f64 {
     dip / (2.0 * values.len().max(1) as f64)
 }
 
-/// How often `n` uniform values dip as far as `dip` or farther; `known` keeps the draws of each n.
+/// The probability that `n` uniform values have a dip of `dip` or more. `known` caches the simulated dips of each n.
 pub fn dip_p(dip: f64, n: usize, known: &mut BTreeMap<usize, Vec<f64>>) -> f64 {
     // √n times the dip has a limit, and is near it there.
     let drawn = n.min(DRAWN_UP_TO);
@@ -89,7 +89,7 @@ fn uniform_dips(n: usize) -> Vec<f64> {
     dips
 }
 
-/// Where to part sorted values in two so that both lie as close as can be (the least sum of squares).
+/// Where to split sorted values in two groups that are as compact as possible (the least sum of squares).
 fn parting(sorted: &[f64]) -> usize {
     let all: f64 = sorted.iter().sum();
     let mut below = 0.0;

@@ -1,5 +1,5 @@
 //! Holm's step-down correction ("A Simple Sequentially Rejective Multiple Test Procedure", 1979), in its weighted
-//! form: of what is left, the hypothesis with the least p-value for its weight is tested at its share of alpha.
+//! form: of the hypotheses left, the one with the least ratio of p-value to weight is tested at its share of alpha.
 
 /// The p-values, adjusted so that rejecting those at most alpha keeps the chance of any false rejection at
 /// alpha, however they depend on each other; in the order given.
@@ -8,17 +8,17 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     steps.into_iter().map(|step| step.adjusted).collect()
 }
 
-/// What Holm's procedure makes of a hypothesis.
+/// The result of Holm's procedure for one hypothesis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HolmStep {
     /// The adjusted p-value: at most alpha where the hypothesis is rejected.
     pub adjusted: f64,
-    /// The share of alpha that it was tested at when its turn came.
+    /// The share of alpha at which it was tested.
     pub share: f64,
 }
 
-/// Holm's procedure with `weights`, which are settled before any p-value is seen. A hypothesis of weight 0 has its
-/// turn when all others are rejected.
+/// Holm's procedure with `weights`, which must be fixed before any p-value is known. A hypothesis of weight 0 is
+/// tested after all others are rejected.
 pub fn weighted_holm(p_values: &[f64], weights: &[f64]) -> Vec<HolmStep> {
     // Beyond comparison with any weight, and alike among themselves.
     const NEXT_TO_NOTHING: f64 = 1e-290;

@@ -1,11 +1,12 @@
-//! Looking before the end: at which numbers of blocks a comparison may be judged, and what share of its error each
-//! look may spend (Lan and DeMets, "Discrete Sequential Boundaries for Clinical Trials", 1983), by the spending
-//! function alpha·t of Kim and DeMets ("Design and Analysis of Group Sequential Tests Based on the Type I Error
-//! Spending Rate Function", 1987). By Bonferroni's inequality the shares hold whatever the looks have to do with
-//! each other, so that a run that stops at any look, for any reason, has spent no more than alpha; what the looks'
-//! dependence would give back (a level of 4 % instead of 5 %) is left lying for a proof that needs no model.
-//! The intervals are the repeated ones of Jennison and Turnbull ("Interim Analyses: The Repeated Confidence
-//! Interval Approach", 1989). All this is settled by numbers of trials and comparisons alone.
+//! Looks before the end: the numbers of blocks at which a comparison may be judged, and the share of its error that
+//! each look may spend (Lan and DeMets, "Discrete Sequential Boundaries for Clinical Trials", 1983). The spending
+//! function is alpha·t of Kim and DeMets ("Design and Analysis of Group Sequential Tests Based on the Type I Error
+//! Spending Rate Function", 1987).
+//!
+//! By Bonferroni's inequality the shares hold however the looks depend on each other. So a run that stops at any look,
+//! for any reason, has spent no more than alpha. Using the dependence would gain little (a level of 5 % instead of 4
+//! %) and would need a model. The intervals are the repeated ones of Jennison and Turnbull ("Interim Analyses: The
+//! Repeated Confidence Interval Approach", 1989). Only the numbers of trials and comparisons decide.
 
 /// A look.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,8 +22,8 @@ pub fn one_look(trials: u32) -> Vec<Look> {
     vec![Look { blocks: trials, share: 1.0 }]
 }
 
-/// The looks at up to `trials` blocks, each comparison with an error of `error` in all: the first as soon as its
-/// share pays for an interval, then half as many blocks again each time.
+/// The looks at up to `trials` blocks, for a comparison with `error` in all. The first comes as soon as its share pays
+/// for an interval; each next one after half as many blocks again.
 pub fn looks(trials: u32, error: f64) -> Vec<Look> {
     let share = |blocks: u32| f64::from(blocks) / f64::from(trials);
     // The widest interval of n blocks misses with 2/2^n.

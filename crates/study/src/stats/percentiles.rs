@@ -1,7 +1,7 @@
-//! Percentiles of samples over several trials: read from the merged histogram, never averaged over trials, for the
-//! mean of 99th percentiles is the 99th percentile of nothing. Their intervals come from drawing trials, not
-//! samples, again: samples of one trial shared its moment, and are not independent of each other (Davison and
-//! Hinkley, "Bootstrap Methods and their Application", 1997, §3.8).
+//! Percentiles of samples over several trials. They are read from the merged histogram and never averaged over trials:
+//! a mean of 99th percentiles is not a percentile. Their intervals come from resampling trials, not samples, because
+//! samples of one trial are not independent (Davison and Hinkley, "Bootstrap Methods and their Application", 1997,
+//! §3.8).
 
 use super::CONFIDENCE;
 use super::order::quantile_of_sorted;
@@ -17,7 +17,7 @@ pub struct Percentiles {
     pub n: u64,
     /// Of how many trials.
     pub trials: u32,
-    /// The percentiles that so many samples can tell, in rising order.
+    /// The percentiles that this many samples can support, in rising order.
     pub at: Vec<Percentile>,
     /// The greatest sample, in milliseconds.
     pub max_ms: f64,
@@ -30,7 +30,7 @@ pub struct Percentile {
     pub share: f64,
     /// The time, in milliseconds, to three digits.
     pub ms: f64,
-    /// Its 95 % interval by drawing trials again; None of one trial.
+    /// Its 95 % interval by resampling trials; None of one trial.
     pub ci95: Option<[f64; 2]>,
 }
 
@@ -46,7 +46,7 @@ impl Percentiles {
             merged.add(other).ok()?;
         }
         let n = merged.len();
-        // As many samples beyond as make a percentile more than one sample's luck.
+        // A percentile is given only with enough samples beyond it that it does not depend on one sample.
         let told = SHARES.into_iter().filter(|share| n as f64 * (1.0 - share) >= 1.0);
         let shares: Vec<f64> = told.collect();
         let intervals = intervals(&histograms, &shares, seed);

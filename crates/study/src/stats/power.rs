@@ -1,7 +1,7 @@
-//! What a signed-rank interval would have found: the least difference that it would have been clear of zero for in
-//! four runs of five. Of the same runs as Cohen's and Noether's formulas ("Sample Size Determination for Some
-//! Common Nonparametric Tests", 1987) speak of, but not by their normal approximation: at the levels of a family
-//! and with ten blocks it promises half of what is needed. Normal noise is drawn instead, from a fixed seed.
+//! What a signed-rank interval could have detected: the least difference whose interval excludes zero in four runs of
+//! five. Cohen's and Noether's formulas ("Sample Size Determination for Some Common Nonparametric Tests", 1987) answer
+//! the same question by the normal approximation. At the levels of a family and with ten blocks that promises half of
+//! what is needed, so normal noise is drawn instead, from a fixed seed.
 
 use super::normal::normal_quantile;
 use super::{RankSum, SignedRank, WalshAverages};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::f64::consts::PI;
 use unit::{Random, Seed};
 
-/// The chance with which a detectable difference is detected.
+/// The probability with which a detectable difference is detected.
 pub const POWER: f64 = 0.8;
 
 /// Least detectable differences, each computed once.
@@ -20,8 +20,8 @@ pub struct Detectable {
 }
 
 impl Detectable {
-    /// The least difference, in standard deviations of the noise of a block, that `blocks` blocks find with a
-    /// chance of [`POWER`] by the interval of `rank`; None where rank 0 finds nothing.
+    /// The least difference, in standard deviations of a block's noise, that `blocks` blocks detect with a probability
+    /// of [`POWER`] by the interval of `rank`; None for rank 0, which detects nothing.
     pub fn deviations(&mut self, blocks: usize, rank: usize) -> Option<f64> {
         if rank == 0 || blocks == 0 {
             return None;
@@ -52,8 +52,8 @@ impl Detectable {
     }
 }
 
-/// The standard deviation of normal noise as wide as these values are, by their narrowest interval that says
-/// something with certainty; outliers count as any other value does. None of too few values, and of endless ones.
+/// The standard deviation of normal noise that is as wide as these values, by their narrowest exact interval. Outliers
+/// count as any other value. None of too few values, and where the interval is unbounded.
 pub fn spread(walsh: &WalshAverages, blocks: usize) -> Option<f64> {
     const ERROR: f64 = 0.32;
     let distribution = walsh.distribution();
@@ -65,14 +65,15 @@ pub fn spread(walsh: &WalshAverages, blocks: usize) -> Option<f64> {
         .then(|| half / deviations * (blocks as f64).sqrt() / efficiency_root())
 }
 
-/// By how much the Hodges-Lehmann estimate of normal noise spreads more than its mean: √(π/3).
+/// The ratio of the standard errors of the Hodges-Lehmann estimate and of the mean, under normal noise: √(π/3).
 fn efficiency_root() -> f64 {
     (PI / 3.0).sqrt()
 }
 
 fn drawn(blocks: usize, rank: usize) -> f64 {
     let mut random = Seed(20_261_121).child("power").nth(blocks as u64).random();
-    // A shift moves every average alike: it is found where it is more than what the interval's end lies below 0.
+    // A shift moves every average alike: it is detected where it is greater than the distance of the interval's end
+    // below 0.
     let mut needed: Vec<f64> = (0..DRAWS)
         .map(|_| {
             let noise: Vec<f64> = (0..blocks).map(|_| normal(&mut random)).collect();

@@ -1,18 +1,18 @@
-//! How a family of intervals shares its error: each interval may miss with its own chance, and by Bonferroni's
-//! inequality all hold together where the chances sum to at most alpha, however the comparisons depend on
-//! each other (and pairs of contenders on one link do).
+//! How a family of intervals shares its error. Each interval misses with its own probability. By Bonferroni's
+//! inequality all hold together where these probabilities sum to at most alpha, however the comparisons depend on each
+//! other (pairs of contenders on one link do).
 //!
-//! Exact intervals cannot have just any error: of n blocks the widest misses with 2/2^n, and the next ones come
-//! in steps. Giving each of m comparisons alpha/m would waste what lies between two steps, and would leave a
-//! comparison of few blocks without an interval although others need next to nothing (Tarone, "A Modified
-//! Bonferroni Method for Discrete Data", 1990). So the error is spent where the steps are: first on the widest
-//! interval of each, in the order of importance, then evenly, then what is left in order again. All this looks at
-//! the numbers of blocks alone and never at a figure, else the chances would not be what they say.
+//! Exact intervals have discrete errors: the widest interval of n blocks misses with 2/2^n, and the next ones come in
+//! steps. Giving each of m comparisons alpha/m would waste the error between two steps. It would also leave a
+//! comparison of few blocks without an interval although others need almost nothing (Tarone, "A Modified Bonferroni
+//! Method for Discrete Data", 1990). So the error is spent by steps: first on the widest interval of each, in the
+//! order of importance, then evenly, then what is left in order again. Only the numbers of blocks decide, never a
+//! figure; otherwise the probabilities would be wrong.
 //!
-//! Rejected: Holm's step-down, whose simultaneous intervals end at the null value for all that it rejects as
-//! long as it does not reject everything (Strassburger and Bretz, "Compatible simultaneous lower confidence
-//! bounds for the Holm procedure", 2008): a verdict without an effect size. Where no
-//! comparison's widest interval costs more than alpha/m, every one gets at least Bonferroni's rank here.
+//! Rejected: Holm's step-down. Unless it rejects everything, its simultaneous intervals end at the null value for all
+//! that it rejects (Strassburger and Bretz, "Compatible simultaneous lower confidence bounds for the Holm procedure",
+//! 2008): a verdict without an effect size. Where no comparison's widest interval costs more than alpha/m, each one
+//! gets at least Bonferroni's rank here.
 
 use super::SignedRank;
 
@@ -50,11 +50,11 @@ pub fn spend(blocks: &[usize], alpha: f64) -> Vec<Level> {
     ranks.iter().zip(&distributions).map(level).collect()
 }
 
-/// The weights of comparisons of `blocks` blocks each in Holm's procedure, the most important first: what each may
-/// spend. Those that nothing is left for come after all others, and among them again as many as alpha pays for before
-/// the rest: where all that stand before them are rejected, alpha is handed on to them whole (Wiens, "A Fixed Sequence
-/// Bonferroni Procedure for Testing Multiple Endpoints", 2003; Bretz, Maurer, Brannath and Posch, "A Graphical Approach
-/// to Sequentially Rejective Multiple Test Procedures", 2009). Numbers of blocks alone settle them.
+/// The weights of comparisons of `blocks` blocks each in Holm's procedure, the most important first: the error that
+/// each may spend. Comparisons for which no error is left come in later tiers, each with as many as alpha pays for.
+/// When all comparisons of the tiers before are rejected, alpha passes to the next tier whole (Wiens, "A Fixed
+/// Sequence Bonferroni Procedure for Testing Multiple Endpoints", 2003; Bretz, Maurer, Brannath and Posch, "A
+/// Graphical Approach to Sequentially Rejective Multiple Test Procedures", 2009). Only the numbers of blocks decide.
 pub fn weights(blocks: &[usize], levels: &[Level], alpha: f64) -> Vec<f64> {
     let mut weights: Vec<f64> = levels.iter().map(|level| level.error).collect();
     let mut unpaid: Vec<usize> = (0..blocks.len()).filter(|&i| levels[i].rank == 0).collect();
@@ -72,7 +72,7 @@ pub fn weights(blocks: &[usize], levels: &[Level], alpha: f64) -> Vec<f64> {
     weights
 }
 
-/// So much less does who stands a tier later weigh: what it takes from those before it is less than any step of an
+/// The factor between the weights of two tiers. What a tier takes from those before it is less than any step of an
 /// exact distribution.
 const NEXT_TIER: f64 = 1e-9;
 /// More would not fit into the exponent of a weight.
@@ -84,7 +84,7 @@ pub fn blocks_for_any_interval(comparisons: usize, alpha: f64) -> usize {
     (2.0 * comparisons.max(1) as f64 / alpha).log2().ceil() as usize
 }
 
-/// Rank 1 for all that can be paid for, in order; 0 for the others.
+/// Rank 1 for every comparison that the error pays for, in order; 0 for the others.
 fn widest(distributions: &[SignedRank], alpha: f64) -> Vec<usize> {
     let mut left = alpha;
     let pay = |distribution: &SignedRank| {
@@ -96,7 +96,7 @@ fn widest(distributions: &[SignedRank], alpha: f64) -> Vec<usize> {
     distributions.iter().map(pay).collect()
 }
 
-/// The greatest error that all can have alike, those with less choice keeping their widest interval.
+/// The greatest error that all can have alike. Comparisons with fewer steps keep their widest interval.
 fn even_share(distributions: &[SignedRank], widest: &[usize], alpha: f64) -> f64 {
     let raised = |error: f64| -> Vec<usize> {
         let raise = |(distribution, &rank): (&SignedRank, &usize)| match rank {

@@ -1,9 +1,9 @@
-//! The Hodges-Lehmann estimate and its interval, from the Walsh averages: the means of all pairs of values, each
-//! with itself too (Hollander, Wolfe and Chicken, §3.2 and §3.3).
+//! The Hodges-Lehmann estimate and its interval, from the Walsh averages: the means of all pairs of values, each with
+//! itself too (Hollander, Wolfe and Chicken, §3.2 and §3.3).
 //!
-//! Values may be infinite: a contender that failed took for ever. The mean of opposite infinities could be
-//! anything; it counts as the lowest where a lower end is sought and as the highest for an upper end, so
-//! that the interval is never too narrow, and as zero for the estimate.
+//! Values may be infinite: a failed contender took an infinite time. The mean of opposite infinities is undefined. It
+//! counts as the lowest for the lower end of the interval and as the highest for the upper end, so that the interval
+//! is never too narrow. For the estimate it counts as zero.
 
 use super::order::median;
 use super::{Interval, SignedRank};
@@ -12,9 +12,9 @@ use super::{Interval, SignedRank};
 #[derive(Debug, Clone)]
 pub struct WalshAverages {
     distribution: SignedRank,
-    /// In order; means that could be anything left out.
+    /// In order, without the undefined means.
     certain: Vec<f64>,
-    /// How many could be anything.
+    /// How many means are undefined.
     unsure: usize,
 }
 
@@ -36,7 +36,7 @@ impl WalshAverages {
     pub fn estimate(&self) -> Option<f64> {
         let mut averages = self.certain.clone();
         averages.extend(std::iter::repeat_n(0.0, self.unsure));
-        // The two in the middle may be opposite infinities: then nothing speaks for either side.
+        // The two in the middle may be opposite infinities: then the data favour neither side.
         median(&averages).map(|centre| if centre.is_nan() { 0.0 } else { centre })
     }
 
@@ -45,20 +45,20 @@ impl WalshAverages {
         &self.distribution
     }
 
-    /// The one-sided p-value of "the centre is at least `bound`": what speaks for a centre below it.
+    /// The one-sided p-value of "the centre is at least `bound`"; small where the data suggest a centre below it.
     pub fn p_below(&self, bound: f64) -> f64 {
         let against = self.certain.partition_point(|average| *average < bound);
         self.distribution.at_most(self.certain.len() - against + self.unsure)
     }
 
-    /// The one-sided p-value of "the centre is at most `bound`": what speaks for a centre above it.
+    /// The one-sided p-value of "the centre is at most `bound`"; small where the data suggest a centre above it.
     pub fn p_above(&self, bound: f64) -> f64 {
         let against = self.certain.partition_point(|average| *average <= bound);
         self.distribution.at_most(against + self.unsure)
     }
 
-    /// The two-sided p-value of "the centre is 0": at most the error of an interval just where that is clear of 0.
-    /// Without ties it is Wilcoxon's; what is 0 or could be anything counts against a difference.
+    /// The two-sided p-value of "the centre is 0". It is at most the error of an interval exactly where that interval
+    /// does not contain 0. Without ties it is Wilcoxon's; zeros and undefined means count against a difference.
     pub fn p_differs(&self) -> f64 {
         (2.0 * self.p_below(0.0).min(self.p_above(0.0))).min(1.0)
     }

@@ -10,26 +10,26 @@ pub struct Finding {
     pub(super) estimate: Option<f64>,
     pub(super) interval: Interval,
     pub(super) error: f64,
-    /// Of "no difference", two-sided.
+    /// The two-sided p-value of "no difference".
     pub(super) p_differs: f64,
-    /// Of "as far apart as the margin, or farther".
+    /// The p-value of "as far apart as the margin, or farther".
     pub(super) p_within: f64,
-    /// The first after Holm's procedure over the family.
+    /// `p_differs` after Holm's procedure over the family.
     pub(super) p_holm: Option<f64>,
-    /// The first after Holm's procedure over the run.
+    /// `p_differs` after Holm's procedure over the whole run.
     pub(super) p_run: Option<f64>,
-    /// The least effect that would have been found.
+    /// The least effect that would have been detected.
     pub(super) detectable: Option<f64>,
     pub(super) verdict: Verdict,
     pub(super) reason: Option<Reason>,
     pub(super) trials_needed: Option<u32>,
 }
 
-/// Why there is no other verdict.
+/// Why there is no verdict of faster, slower or tie.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Reason {
     Words(String),
-    /// Two assumptions about what a page's resources wait for come to different verdicts.
+    /// Two assumptions about what a page's resources depend on lead to different verdicts.
     Dependencies {
         inferred: Verdict,
         flat: Verdict,
@@ -75,12 +75,12 @@ impl Finding {
         }
     }
 
-    /// What follows.
+    /// The verdict.
     pub fn verdict(&self) -> Verdict {
         self.verdict
     }
 
-    /// The same finding, told from the other side.
+    /// The same finding with the two contenders swapped.
     pub fn reversed(&self) -> Self {
         Self {
             estimate: self.estimate.map(|estimate| -estimate),
@@ -91,7 +91,7 @@ impl Finding {
         }
     }
 
-    /// This finding, unless `check` (the same comparison under another assumption) comes to another verdict.
+    /// This finding, or undecided where `check` (the same comparison under another assumption) has another verdict.
     pub fn checked_by(self, check: &Self) -> Self {
         if self.verdict == check.verdict
             || matches!(self.verdict, Verdict::Undecided | Verdict::Unsupported)
@@ -107,18 +107,18 @@ impl Finding {
         self.p_differs
     }
 
-    /// Takes the p-value that Holm's procedure over the whole run adjusted.
+    /// Sets the p-value that Holm's procedure over the whole run has adjusted.
     pub(crate) fn adjust_for_run(&mut self, p_run: f64) {
         self.p_run = Some(p_run);
     }
 
-    /// The least effect, as a ratio, that would have been found with a chance of
+    /// The least effect, as a ratio, that would have been detected with a probability of
     /// [`POWER`](crate::stats::POWER).
     pub fn detectable(&self) -> Option<Ratio> {
         self.detectable.map(Ratio::from_log)
     }
 
-    /// This finding without its verdict: `reason` speaks against it.
+    /// This finding with its figures but without its verdict, for `reason`.
     pub fn withheld(self, reason: String) -> Self {
         match self.verdict {
             Verdict::Unsupported => self,
@@ -133,13 +133,13 @@ impl Finding {
         }
     }
 
-    /// This finding without verdict and figures.
+    /// This finding without verdict and without figures, for `reason`.
     pub fn refused(self, reason: String) -> Self {
         let withheld = self.withheld(reason);
         Self { estimate: None, interval: Interval::EVERYTHING, detectable: None, ..withheld }
     }
 
-    /// The finding as the result file tells it.
+    /// The finding in the form of the result file.
     pub fn comparison(&self) -> Comparison {
         let said = self.estimate.is_some();
         Comparison {

@@ -1,19 +1,19 @@
-//! The one rule that gives verdicts.
+//! The rule that gives verdicts.
 //!
-//! Two contenders are compared by the logarithms of the ratios of their figures, one a block: what the block's
-//! trials share (the seed, the machine's mood) cancels. Their Hodges-Lehmann centre is the effect; its interval
-//! comes from the exact signed-rank distribution, at the level that [`spend`](crate::stats::spend) gives it within
-//! its family ([`crate::family`]), so that all intervals of the family hold together with 95 %. A run that may stop early is looked at
-//! several times, each at its share of that level; what one look has shown the next ones do not take back.
-//! - `tie` where the interval lies within ±ln(1 + margin), the same either way: both one-sided tests at the
-//!   margin reject;
-//! - else `faster` or `slower` where it is clear of 0, or where Holm's procedure over the family rejects "no
-//!   difference" at a later step: then the interval is that of the step;
+//! Two contenders are compared by the logarithm of the ratio of their figures in each block. What the trials of a
+//! block share (the seed, the state of the machine) cancels out. The effect is the Hodges-Lehmann centre of these
+//! logarithms. Its interval comes from the exact signed-rank distribution, at the level that
+//! [`spend`](crate::stats::spend) gives it within its family ([`crate::family`]): all intervals of a family hold
+//! together with 95 %. A run that may stop early is looked at several times, each time at a share of that level. A
+//! later look never takes back the result of an earlier one.
+//! - `tie`: the interval lies within ±ln(1 + margin). Equivalently, both one-sided tests at the margin reject.
+//! - else `faster` or `slower`: the interval does not contain 0, or Holm's procedure over the family rejects "no
+//!   difference" at a later step. The interval is then the one of that step.
 //! - else `undecided`.
 //!
-//! A failed trial took for ever: its ratio is infinite, which ranks bear. A block in which both failed speaks for
-//! neither and is left out, as Wilcoxon left out zeros; counting it as 0 would make two broken contenders tie.
-//! The rule assumes what blocks give: differences that are symmetric about their centre (exchangeable noise).
+//! A failed trial took an infinite time: the ratio is infinite, which ranks can express. A block in which both failed
+//! is left out, as Wilcoxon left out zeros; counting it as 0 would make a tie of two broken contenders. The rule
+//! assumes what blocks provide: differences that are symmetric about their centre (exchangeable noise).
 
 mod finding;
 #[cfg(test)]
@@ -28,25 +28,25 @@ use crate::stats::{
 };
 use finding::Reason;
 
-/// What a contender did in a block.
+/// A contender's result in a block.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Score {
-    /// Its figure, above zero; less is better.
+    /// Its figure, greater than zero; less is better.
     Figure(f64),
-    /// It failed: slower than any figure.
+    /// It failed, which ranks slower than any figure.
     Failed,
 }
 
-/// Two contenders over the blocks that both took part in.
+/// Two contenders over the blocks that both ran in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Paired {
-    /// ln(a / b) of each block that speaks.
+    /// ln(a / b) of each block that counts.
     logs: Vec<f64>,
-    /// Blocks among them in which one failed.
+    /// How many of them had one failed trial.
     one_failed: usize,
     /// Blocks in which both failed.
     both_failed: usize,
-    /// Blocks that ran and do not speak, for the audit refused one of the two.
+    /// Blocks that do not count because the audit refused one of the two trials.
     invalid: usize,
 }
 
@@ -70,7 +70,7 @@ impl Paired {
         paired
     }
 
-    /// The same, with `invalid` more blocks in which the audit refused one of the two trials.
+    /// Adds `invalid` blocks in which the audit refused one of the two trials.
     pub fn with_invalid(self, invalid: usize) -> Self {
         Self { invalid, ..self }
     }
@@ -86,34 +86,34 @@ impl Paired {
         &self.logs
     }
 
-    /// How many blocks speak for one or the other.
+    /// How many blocks count.
     pub fn blocks(&self) -> usize {
         self.logs.len()
     }
 }
 
-/// What the rule is applied with.
+/// The parameters of the rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
     /// A ratio from 1/(1 + margin) to 1 + margin counts as no difference.
     pub margin: f64,
-    /// How many comparisons its family has, which hold together.
+    /// The number of comparisons in the family, whose intervals hold together.
     pub comparisons: usize,
 }
 
-/// What is known of two contenders at a look.
+/// The data and the level of one look at a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stage {
-    /// Their blocks up to it.
+    /// The blocks up to this look.
     pub paired: Paired,
-    /// The interval that it may have.
+    /// The level of its interval.
     pub level: Level,
-    /// The share of the comparison's error that it spends; 1 for an only look.
+    /// The share of the comparison's error that this look spends; 1 where it is the only one.
     pub share: f64,
 }
 
 impl Stage {
-    /// The only look.
+    /// The stage of a comparison with one look.
     pub fn only(paired: Paired, level: Level) -> Self {
         Self { paired, level, share: 1.0 }
     }
@@ -125,7 +125,7 @@ pub fn repeated_interval(stages: &[Stage]) -> Interval {
     met(&Look::all(stages), &ranks)
 }
 
-/// A look with its averages.
+/// A look with its Walsh averages.
 struct Look<'s> {
     stage: &'s Stage,
     walsh: WalshAverages,
@@ -139,7 +139,7 @@ impl<'s> Look<'s> {
 }
 
 impl Rule {
-    /// The verdict on the first of the two after `stages`, of which there is one at least.
+    /// The verdict on the first contender after `stages`, of which there must be at least one.
     pub fn judge(&self, stages: &[Stage], detectable: &mut Detectable) -> Finding {
         let looks = Look::all(stages);
         let Some(last) = looks.last() else {
@@ -153,7 +153,7 @@ impl Rule {
             let each = looks.iter().map(|look| p(&look.walsh) / look.stage.share);
             each.fold(1.0, f64::min)
         };
-        // Where one fails now and then, what is to be found is that.
+        // Where some trials failed, the failures are the effect: there is no least detectable ratio.
         let alike = last.stage.paired.one_failed == 0;
         let deviations = detectable.deviations(blocks, rank).filter(|_| alike);
         let mut finding = Finding {
@@ -176,8 +176,8 @@ impl Rule {
         finding
     }
 
-    /// The finding after Holm's procedure came to it: what was undecided is decided where its step rejects, with
-    /// the interval of the step.
+    /// The finding after Holm's procedure: an undecided comparison is decided where its step rejects, with the
+    /// interval of that step.
     pub fn stepped(&self, finding: Finding, stages: &[Stage], step: HolmStep) -> Finding {
         let finding = Finding { p_holm: Some(step.adjusted), ..finding };
         if finding.verdict != Verdict::Undecided || step.adjusted > 1.0 - CONFIDENCE {
@@ -190,7 +190,8 @@ impl Rule {
         let ranks: Vec<usize> = looks.iter().map(rank).collect();
         let interval = met(&looks, &ranks);
         match self.verdict(interval) {
-            // A tie is said at the level of the family alone: Holm's steps are paid for by differences.
+            // A tie is declared at the family's level alone. Holm's later steps use error that only found differences
+            // free.
             verdict @ (Verdict::Faster | Verdict::Slower) => {
                 Finding { interval, error, verdict, reason: None, trials_needed: None, ..finding }
             }
@@ -214,14 +215,14 @@ impl Rule {
         let words = if all == 0 && paired.both_failed > 0 {
             Some("both failed in every block".to_owned())
         } else if all == 0 {
-            Some("no block in which both ran".to_owned())
+            Some("there is no block in which both ran".to_owned())
         } else if failed > 0 {
             Some(format!("one of the two failed in {failed} of {all} blocks"))
         } else if level.rank == 0 {
             let (comparisons, percent) = (self.comparisons, CONFIDENCE * 100.0);
             let blocks = if all == 1 { "block" } else { "blocks" };
             let them = if comparisons == 1 { "comparison" } else { "comparisons" };
-            Some(format!("{all} {blocks} cannot carry {comparisons} {them} at {percent:.0} %"))
+            Some(format!("{all} {blocks} are too few for {comparisons} {them} at {percent:.0} %"))
         } else {
             None
         };
@@ -231,8 +232,9 @@ impl Rule {
         }
     }
 
-    /// About how many trials would shrink the interval until it is clear of 0 or within the margin, whichever is
-    /// sooner, if the effect is what it seems to be and as many of them are lost as were here.
+    /// About how many trials would decide the comparison: the interval would exclude 0 or lie within the margin,
+    /// whichever comes first. It assumes that the effect is the one estimated, and that the same share of trials is
+    /// lost.
     fn trials_needed(&self, paired: &Paired, walsh: &WalshAverages) -> Option<u32> {
         let least = blocks_for_any_interval(self.comparisons, 1.0 - CONFIDENCE) as f64;
         let blocks = paired.blocks() as f64;
@@ -253,7 +255,8 @@ impl Rule {
     }
 }
 
-/// Where all looks' intervals meet; where they do not, the last one's. Each look has paid for its own.
+/// The intersection of all looks' intervals; the last interval where they do not meet. Each look has spent its own
+/// share of the error.
 fn met(looks: &[Look<'_>], ranks: &[usize]) -> Interval {
     let intervals = || looks.iter().zip(ranks).map(|(look, &rank)| look.walsh.interval(rank));
     let narrowed =
@@ -262,5 +265,5 @@ fn met(looks: &[Look<'_>], ranks: &[usize]) -> Interval {
     narrowed.or_else(|| intervals().next_back()).unwrap_or(Interval::EVERYTHING)
 }
 
-/// Past this a number of trials is no advice.
+/// More trials than this are no useful advice.
 const LONGEST_ANSWER: f64 = 100_000.0;

@@ -106,7 +106,7 @@ fn too_few_blocks_are_undecided_however_clear_they_look() {
     let finding = judge(&figures(&[1.0; 5], &[2.0; 5])).comparison();
     assert_eq!(finding.verdict, Verdict::Undecided);
     assert_eq!(finding.trials_needed, Some(9));
-    assert_eq!(finding.reason.as_deref(), Some("5 blocks cannot carry 9 comparisons at 95 %"));
+    assert_eq!(finding.reason.as_deref(), Some("5 blocks are too few for 9 comparisons at 95 %"));
     assert_eq!(finding.ci95, Some([Ratio(0.0), Ratio(f64::INFINITY)]));
 }
 

@@ -13,7 +13,7 @@ pub enum WriteError {
     System(Arc<Os>),
     /// Another process writes the same file just now.
     Busy(PathBuf),
-    /// Its content is not what was expected; it is removed.
+    /// Its content is not the file expected; it is removed.
     WrongDigest {
         /// Its final name.
         target: PathBuf,
@@ -47,7 +47,7 @@ impl fmt::Display for WriteError {
             ),
             Self::WrongDigest { target, expected, got } => write!(
                 f,
-                "{} is not what was expected: its SHA-256 is {got}, not {expected}; it was removed",
+                "{} is not the file expected: its SHA-256 is {got}, not {expected}; it was removed",
                 target.display()
             ),
             Self::Unfinished(target) => write!(f, "{} is not whole", target.display()),

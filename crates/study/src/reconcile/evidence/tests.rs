@@ -169,11 +169,13 @@ fn a_claim_that_a_witness_contradicts_fails_the_trial() {
         }),
         ("key log is of TLSv1.2", |w| w.key_log = Some(KeyLogFacts::read("CLIENT_RANDOM aa bb"))),
         ("opened 2 connections", |w| w.connections = Some(2)),
-        ("tells 2 connections apart", |w| (w.connections, w.named) = (None, 2)),
+        ("its fetches name 2 connections", |w| (w.connections, w.named) = (None, 2)),
         ("the server saw 0", |w| w.resumed = Some(1)),
         ("has 4999 bytes", |w| w.told = [(0, 4999)].into()),
-        ("only 3000 came out", |w| w.packets.as_mut().unwrap().truncate(2)),
-        ("after 60.0 ms, when only 3000", |w| w.fetches[0].phases.last_byte = Some(at(60))),
+        ("the link delivered only 3000", |w| w.packets.as_mut().unwrap().truncate(2)),
+        ("after 60.0 ms, but the link had delivered only 3000", |w| {
+            w.fetches[0].phases.last_byte = Some(at(60))
+        }),
         ("the server sent 4999", |w| {
             w.packets = None;
             w.server().body_bytes = 4999;
@@ -194,7 +196,7 @@ fn what_was_moved_to_warm_up_does_not_count_for_the_measured_work() {
     assert_eq!(world.heard().0, Outcome::Measured);
     world.since = Some(at(60));
     let Outcome::Failed { reason } = world.heard().0 else { panic!("not failed") };
-    assert!(reason.contains("only 2300 came out"), "{reason}");
+    assert!(reason.contains("delivered only 2300"), "{reason}");
 }
 
 #[test]
@@ -258,14 +260,14 @@ fn another_protocol_below_than_the_one_asked_for_is_seen_on_the_link() {
     let said = |world: &World| world.heard().0.reason().unwrap_or_default().to_owned();
     let mut tcp = over_quic(true);
     tcp.packets = World::new().packets;
-    assert_eq!(said(&tcp), "h3 was asked for, and the link saw 1 TCP connections begin");
+    assert_eq!(said(&tcp), "h3 was asked for, but the link saw 1 TCP connections begin");
     let mut none = over_quic(true);
     none.packets = Some(vec![datagram(90, Direction::Down, (6000, None))]);
-    assert_eq!(said(&none), "h3 was asked for, and the link saw no QUIC connection begin");
+    assert_eq!(said(&none), "h3 was asked for, but the link saw no QUIC connection begin");
     let mut quic = World::new();
     quic.packets = over_quic(true).packets;
-    assert_eq!(said(&quic), "h2 was asked for, and the link saw 1 QUIC connections begin");
+    assert_eq!(said(&quic), "h2 was asked for, but the link saw 1 QUIC connections begin");
     let mut two = over_quic(true);
     two.packets.as_mut().unwrap().push(datagram(5, Direction::Up, (1200, Some(8))));
-    assert_eq!(said(&two), "it says that it opened 1 connections, and the link saw 2 begin");
+    assert_eq!(said(&two), "the client says that it opened 1 connections, but the link saw 2");
 }

@@ -1,0 +1,169 @@
+//! How much is asked for and read: full sockets, silent end points, paused sockets.
+
+use crate::SOCKET;
+use crate::script::{Seen, listening, scripted};
+use endpoint::{Action, SocketError, SocketSettings};
+use os::reactor::Backend;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::thread;
+use std::time::Duration;
+
+with_each_backend! {
+    little_is_asked_for_while_the_peer_does_not_read
+    an_end_point_that_has_said_all_is_not_asked_again
+    a_paused_socket_is_not_read_until_it_is_resumed
+    a_paused_peer_is_held_back_and_loses_nothing
+    a_reset_is_told_of_a_paused_socket
+}
+
+fn an_end_point_that_has_said_all_is_not_asked_again(backend: Backend) {
+    const ANSWERS: usize = 20;
+    let (mut reactor, address, stop) = listening(backend).unwrap();
+    let peer = thread::spawn(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let mut answer = [0; 6];
+        for _ in 0..ANSWERS {
+            stream.write_all(b"?").unwrap();
+            stream.read_exact(&mut answer).unwrap();
+        }
+        stop.stop();
+    });
+    let mut end_point = scripted(|desk, seen| match seen {
+        Seen::Bytes(socket, _) => desk.send(socket, b"answer"),
+        Seen::Stop => desk.act(Action::Finish),
+        _ => {}
+    });
+    reactor.run(&mut end_point).unwrap();
+    peer.join().unwrap();
+    assert_eq!(end_point.inner().desk.asked, ANSWERS, "once for each answer");
+}
+
+fn little_is_asked_for_while_the_peer_does_not_read(backend: Backend) {
+    let (mut reactor, address, stop) = listening(backend).unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"go").unwrap();
+    let peer = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(300));
+        stop.stop();
+        stream
+    });
+    const ALL: usize = 100_000_000;
+    let mut end_point = scripted(|desk, seen| match seen {
+        // A body of any length: what is taken out is put back.
+        Seen::Bytes(socket, _) => desk.send(socket, &vec![0; ALL]),
+        Seen::Stop => desk.act(Action::Finish),
+        _ => {}
+    });
+    reactor.run(&mut end_point).unwrap();
+    let low_water = SocketSettings::default().unsent_low_water as usize;
+    assert_eq!(end_point.inner().desk.limit, low_water);
+    assert!(end_point.inner().desk.given >= low_water);
+    // The peer's receive buffer (6 MB at most, tcp_rmem) and what may lie unsent here.
+    assert!(
+        end_point.inner().desk.given < 8_000_000,
+        "{} bytes were decided on",
+        end_point.inner().desk.given
+    );
+    drop(peer.join().unwrap());
+}
+
+fn a_paused_socket_is_not_read_until_it_is_resumed(backend: Backend) {
+    let (mut reactor, address, stop) = listening(backend).unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"one").unwrap();
+    let mut order = Vec::new();
+    let mut end_point = scripted(|desk, seen| match seen {
+        Seen::Accepted(socket) => {
+            desk.act(Action::Pause(socket));
+            desk.timeout = Some(os::clock::now() + Duration::from_millis(50));
+        }
+        Seen::Timeout => {
+            order.push("resumed");
+            desk.act(Action::Resume(SOCKET));
+        }
+        Seen::Bytes(..) => {
+            order.push("read");
+            stop.stop();
+        }
+        Seen::Stop => desk.act(Action::Finish),
+        other => panic!("{other:?}"),
+    });
+    reactor.run(&mut end_point).unwrap();
+    assert_eq!(order, ["resumed", "read"]);
+}
+
+fn a_paused_peer_is_held_back_and_loses_nothing(backend: Backend) {
+    let (mut reactor, address, stop) = listening(backend).unwrap();
+    let peer = thread::spawn(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+        let piece = vec![7; 100_000];
+        let mut sent = 0;
+        // Until the buffers on the way are full.
+        while let Ok(count) = stream.write(&piece) {
+            sent += count;
+            assert!(sent < 50_000_000, "nothing holds the peer back");
+        }
+        sent
+    });
+    let (mut taken, mut resumed) = (0, false);
+    let mut peer = Some(peer);
+    let mut sent = 0;
+    let mut end_point = scripted(|desk, seen| match seen {
+        Seen::Bytes(socket, bytes) => {
+            assert!(taken == 0 || resumed, "a paused socket was read");
+            taken += bytes.len();
+            if !resumed {
+                desk.act(Action::Pause(socket));
+                desk.timeout = Some(os::clock::now());
+            }
+        }
+        Seen::Timeout if peer.as_ref().is_some_and(|peer| !peer.is_finished()) => {
+            desk.timeout = Some(os::clock::now() + Duration::from_millis(10));
+        }
+        Seen::Timeout => {
+            sent = peer.take().unwrap().join().unwrap();
+            resumed = true;
+            desk.act(Action::Resume(SOCKET));
+        }
+        Seen::Eof(socket) => {
+            desk.act(Action::Close(socket));
+            stop.stop();
+        }
+        Seen::Stop => desk.act(Action::Finish),
+        _ => {}
+    });
+    reactor.run(&mut end_point).unwrap();
+    assert!(sent > 100_000 && taken == sent, "{taken} of {sent}");
+}
+
+fn a_reset_is_told_of_a_paused_socket(backend: Backend) {
+    use std::os::fd::AsRawFd;
+    let (mut reactor, address, _stop) = listening(backend).unwrap();
+    let mut stream = Some(TcpStream::connect(address).unwrap());
+    let mut last = None;
+    let mut end_point = scripted(|desk, seen| match seen {
+        Seen::Accepted(socket) => {
+            desk.act(Action::Pause(socket));
+            desk.timeout = Some(os::clock::now() + Duration::from_millis(20));
+        }
+        Seen::Timeout => {
+            let stream = stream.take().unwrap();
+            let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+            let size = size_of_val(&linger) as libc::socklen_t;
+            // SAFETY: a live value and its own size.
+            let set = unsafe {
+                let value = (&raw const linger).cast();
+                libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, value, size)
+            };
+            assert_eq!(set, 0);
+        }
+        seen => {
+            last = Some(seen);
+            desk.act(Action::Finish);
+        }
+    });
+    reactor.run(&mut end_point).unwrap();
+    assert_eq!(last, Some(Seen::Failed(SOCKET, SocketError::Reset)));
+}

@@ -1,0 +1,81 @@
+//! One resource in a load: where it stands, and what waits for it.
+
+use crate::priority::Hint;
+use crate::resource::{Counts, Kind, ResourceId};
+use crate::scan::Scanner;
+use crate::url::Url;
+use std::time::Duration;
+use unit::{ByteSize, Instant};
+
+/// One resource of a page in a load.
+#[derive(Debug)]
+pub(super) struct Track {
+    pub(super) url: Url,
+    pub(super) kind: Kind,
+    pub(super) hint: Hint,
+    pub(super) think: Duration,
+    pub(super) counts: Counts,
+    pub(super) expected: Option<ByteSize>,
+    pub(super) state: State,
+    pub(super) history: History,
+    pub(super) received: u64,
+    /// Known children by the offset at which the parser meets them, the last one first.
+    pub(super) parsed: Vec<(u64, ResourceId)>,
+    /// Known children that wait for the whole.
+    pub(super) completed: Vec<ResourceId>,
+    /// The scanner of a document that is read from the wire.
+    pub(super) scanner: Option<Scanner>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum State {
+    Unknown,
+    Thinking,
+    Held,
+    Ready,
+    InFlight,
+    Done,
+    Failed(String),
+    Abandoned,
+}
+
+/// What happened to one resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct History {
+    /// Whose arrival made it known; None for a root.
+    pub released_by: Option<ResourceId>,
+    /// It became known.
+    pub found: Option<Instant>,
+    /// It was handed out to be fetched.
+    pub started: Option<Instant>,
+    /// Its head arrived.
+    pub first_byte: Option<Instant>,
+    /// It arrived whole, failed or was abandoned.
+    pub ended: Option<Instant>,
+}
+
+impl Track {
+    pub(super) fn new(url: Url, kind: Kind) -> Self {
+        Self {
+            url,
+            kind,
+            hint: Hint::None,
+            think: Duration::ZERO,
+            counts: Counts::IntoLoad,
+            expected: None,
+            state: State::Unknown,
+            history: History::default(),
+            received: 0,
+            parsed: Vec::new(),
+            completed: Vec::new(),
+            scanner: None,
+        }
+    }
+
+    /// The children that still wait, those that the parser would meet first.
+    pub(super) fn take_children(&mut self) -> Vec<ResourceId> {
+        let mut children: Vec<_> = self.parsed.drain(..).rev().map(|(_, id)| id).collect();
+        children.append(&mut self.completed);
+        children
+    }
+}

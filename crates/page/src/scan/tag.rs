@@ -1,0 +1,121 @@
+//! A start tag: its attributes, and what it makes a browser fetch. Nothing here knows how the tag arrived.
+
+use super::entity::decode_entities;
+use crate::priority::Hint;
+use crate::resource::Kind;
+
+/// A start tag, read whole.
+pub(super) struct Tag {
+    pub(super) name: String,
+    attributes: Vec<(String, String)>,
+}
+
+impl Tag {
+    pub(super) fn read(text: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(text);
+        let name_end = text.find(|c: char| c.is_ascii_whitespace() || c == '/');
+        let (name, rest) = text.split_at(name_end.unwrap_or(text.len()));
+        Self { name: name.to_ascii_lowercase(), attributes: read_attributes(rest) }
+    }
+
+    /// The first attribute of this name counts (HTML §13.2.5.33).
+    pub(super) fn attribute(&self, name: &str) -> Option<String> {
+        let (_, value) = self.attributes.iter().find(|(own, _)| own == name)?;
+        Some(decode_entities(value))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.attributes.iter().any(|(own, _)| own == name)
+    }
+
+    /// What the tag makes a browser fetch.
+    pub(super) fn need(&self) -> Option<(Kind, String)> {
+        match self.name.as_str() {
+            "img" => Some((Kind::Image, self.attribute("src")?)),
+            "input" if self.says("type", "image") => Some((Kind::Image, self.attribute("src")?)),
+            "script" if !self.has("nomodule") && self.is_javascript() => {
+                Some((Kind::Script, self.attribute("src")?))
+            }
+            "link" => Some((self.link_kind()?, self.attribute("href")?)),
+            _ => None,
+        }
+    }
+
+    fn link_kind(&self) -> Option<Kind> {
+        let rel = self.attribute("rel")?.to_ascii_lowercase();
+        let has = |token: &str| rel.split_ascii_whitespace().any(|own| own == token);
+        match () {
+            () if has("stylesheet") && !has("alternate") && !self.has("disabled") => {
+                Some(Kind::Stylesheet)
+            }
+            () if has("modulepreload") => Some(Kind::Script),
+            () if has("preload") => {
+                match self.attribute("as")?.trim().to_ascii_lowercase().as_str() {
+                    "style" => Some(Kind::Stylesheet),
+                    "script" => Some(Kind::Script),
+                    "font" => Some(Kind::Font),
+                    "image" => Some(Kind::Image),
+                    "fetch" => Some(Kind::Xhr),
+                    "audio" | "video" | "track" => Some(Kind::Media),
+                    _ => None,
+                }
+            }
+            () => None,
+        }
+    }
+
+    fn is_javascript(&self) -> bool {
+        let kind = self.attribute("type").unwrap_or_default().trim().to_ascii_lowercase();
+        kind.is_empty()
+            || kind == "module"
+            || kind.contains("javascript")
+            || kind.contains("ecmascript")
+    }
+
+    fn says(&self, name: &str, value: &str) -> bool {
+        self.attribute(name).is_some_and(|own| own.trim().eq_ignore_ascii_case(value))
+    }
+
+    pub(super) fn hint(&self) -> Hint {
+        let late = self.name == "script"
+            && (self.has("async") || self.has("defer") || self.says("type", "module"));
+        match () {
+            () if self.says("fetchpriority", "high") => Hint::Raised,
+            () if self.says("fetchpriority", "low") || late => Hint::Lowered,
+            () => Hint::None,
+        }
+    }
+}
+
+fn read_attributes(text: &str) -> Vec<(String, String)> {
+    let mut attributes = Vec::new();
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
+        let Some(first) = rest.chars().next() else { return attributes };
+        // An equals sign in the first place belongs to the name (HTML §13.2.5.32).
+        let search_from = first.len_utf8();
+        let name_end = rest[search_from..]
+            .find(|c: char| c.is_ascii_whitespace() || c == '/' || c == '=')
+            .map_or(rest.len(), |at| at + search_from);
+        let name = rest[..name_end].to_ascii_lowercase();
+        rest = rest[name_end..].trim_start_matches(|c: char| c.is_ascii_whitespace());
+        let value = match rest.strip_prefix('=') {
+            None => "",
+            Some(after) => {
+                let (value, left) =
+                    split_value(after.trim_start_matches(|c: char| c.is_ascii_whitespace()));
+                rest = left;
+                value
+            }
+        };
+        attributes.push((name, value.to_owned()));
+    }
+}
+
+fn split_value(text: &str) -> (&str, &str) {
+    match text.chars().next() {
+        Some(quote @ ('"' | '\'')) => text[1..].split_once(quote).unwrap_or((&text[1..], "")),
+        _ => text.split_at(text.find(|c: char| c.is_ascii_whitespace()).unwrap_or(text.len())),
+    }
+}

@@ -1,6 +1,6 @@
 //! `wirelap bisect` over a real git repository, one of whose commits makes the server slow.
 
-use crate::bench::{Bench, Ran, trials_run_here};
+use crate::bench::{Bench, Ran, await_idle_cores, trials_run_here};
 use std::fs;
 
 /// A server of files that waits a while before each answer.
@@ -71,15 +71,17 @@ fn bisect(bench: &Bench, good: &str, bad: &str, out: &str) -> Ran {
     Ran { code: ended.status.code().unwrap(), out: text(&ended.stdout), err: text(&ended.stderr) }
 }
 
-/// Bisects until others on the machine leave every comparison decided, five times at most.
-fn decided(bench: &Bench, good: &str, bad: &str) -> Ran {
-    for attempt in 0..5 {
+/// Bisects until others on the machine leave every comparison decided; None where they spoil three in a row.
+fn decided(bench: &Bench, good: &str, bad: &str) -> Option<Ran> {
+    for attempt in 0..3 {
         let ran = bisect(bench, good, bad, &format!("out-{good}-{bad}-{attempt}"));
         if ran.code != 4 || !ran.out.contains("the audit refused") {
-            return ran;
+            return Some(ran);
         }
+        await_idle_cores();
     }
-    panic!("five times in a row others on the machine spoilt a comparison");
+    testing::skip("bisections: others on the machine spoil every comparison");
+    None
 }
 
 /// The user's checkout is as it was, and no worktree is left.
@@ -97,7 +99,7 @@ fn a_bisection_finds_the_commit_that_made_the_server_slow() {
         return;
     }
     let bench = prepared(false);
-    let ran = decided(&bench, "v1", "v4");
+    let Some(ran) = decided(&bench, "v1", "v4") else { return };
     ran.said(0, &[]);
     for part in [
         "3 commits after",
@@ -122,10 +124,11 @@ fn a_bad_end_that_is_not_bad_is_said_and_a_commit_that_does_not_build_is_stepped
         return;
     }
     let bench = prepared(true);
-    let ran = decided(&bench, "v1", "v3");
+    let Some(ran) = decided(&bench, "v1", "v3") else { return };
     assert!(ran.code == 4 && ran.out.contains("skipped  "), "{ran:?}");
     assert!(ran.out.contains("one of 2:") && ran.out.contains("change 2"), "{ran:?}");
-    decided(&bench, "v3", "v4").said(2, &["change 4, passes the gate", "wirelap report"]);
+    let Some(ran) = decided(&bench, "v3", "v4") else { return };
+    ran.said(2, &["change 4, passes the gate", "wirelap report"]);
     is_untouched(&bench);
 }
 

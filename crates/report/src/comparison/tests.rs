@@ -60,7 +60,8 @@ fn the_terminal_tells_every_change_and_what_each_gate_says() {
     assert!(text.contains("4.00 s -> 4.80 s  1.20x [1.18, 1.22]  HIGHER"), "{text}");
     assert!(text.contains("gate load_ms<1.05: 1 failed, 1 inconclusive"), "{text}");
     assert!(text.contains("FAILED page|x, 3g, <b>h2</b>: 1.20x"), "{text}");
-    assert!(text.contains("below 0.980 or above 1.120 in 4 runs of 5"), "{text}");
+    let unwrapped = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(unwrapped.contains("below 0.980 or above 1.120 in 4 runs of 5"), "{text}");
     assert!(text.contains("only in after: page|x, 3g, h3"), "{text}");
 }
 

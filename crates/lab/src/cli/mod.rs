@@ -155,7 +155,7 @@ pub(crate) struct RaceArgs {
     pub(crate) resume: Option<PathBuf>,
     /// Add so many trials to each cell of the run that --resume names. What comes of them is labelled exploratory: the
     /// confidence of the intervals no longer holds, and the gates are judged without them
-    #[arg(long, value_name = "N", requires = "resume", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_TRIALS)))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_TRIALS)))]
     pub(crate) add: Option<u32>,
     /// Run the experiment of this folder once more, into a new one: same settings, seeds and files
     #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "resume", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential", "until_decided"], value_hint = ValueHint::DirPath)]

@@ -44,6 +44,11 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
         let outcome = race(args, &folder, store, &mut header, &interrupts()?)?;
         return Ok(ExitCode::from(args.gates.exit_code(outcome)));
     }
+    if args.add.is_some() {
+        // Clap asks for nothing that is in conflict with what is there.
+        return Err(CliError::misuse("--add adds trials to a run that is there")
+            .remedy("name its folder: wirelap race --resume DIR --add N"));
+    }
     // All of them are read before the first one runs: a slip in the last one shows at once.
     let names = args.experiments.iter().flat_map(|name| experiments::expand(name));
     let mut chosen: Vec<Selected> =

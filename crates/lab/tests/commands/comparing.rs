@@ -71,7 +71,7 @@ fn a_gate_on_nothing_is_a_slip_and_not_a_success() {
     let gate = ["compare", "run", "run", "--gate", "load_ms<1.5", "--junit", "gates.xml"];
     let ran = bench.run(&gate);
     assert!(ran.code == 0 && ran.out.contains("2 inconclusive"), "{ran:?}");
-    assert!(ran.out.contains("2 trials give no interval"), "{ran:?}");
+    assert_eq!(ran.out.matches("2 trials give no").count(), 2, "{ran:?}");
     let xml = fs::read_to_string(bench.path("gates.xml")).unwrap();
     assert_eq!((xml.matches("<skipped").count(), xml.matches("<failure").count()), (2, 0), "{xml}");
     assert_eq!(bench.run(&[&gate[..], &["--inconclusive", "fail"]].concat()).code, 4);

@@ -10,7 +10,7 @@
 //! load         the parts of `wirelap load`
 //! get          the parts of `wirelap get`
 //! calibrate    what links are worth on this machine
-//! link         what passes the packets of two ends on, and their capture
+//! link         what passes the packets of two ends on, their capture, and ports that lead onto a link
 //! inputs       the files that an experiment names
 //! cli          every command and flag
 //! console, error, environment, machine ...    printing, exit codes, what the machine is
@@ -59,6 +59,7 @@ fn main() -> ExitCode {
         Command::Near => trial::near::run(),
         Command::Far => trial::far::run(),
         Command::Subject(args) => commands::subject::run(&args),
+        Command::Relay => commands::relay::run(),
         Command::Gauge => calibrate::gauge::run(),
         Command::Probe => calibrate::probe::run(),
     };

@@ -4,8 +4,8 @@
 
 use link::LinkSpec;
 use os::net::{
-    Core, ForwardSpec, Observers, PairReport, PairSpec, Segmentation, TopologySpec, WaitFor,
-    run_pair,
+    Core, ForwardSpec, Observers, PairEnd, PairReport, PairSpec, Segmentation, TopologySpec,
+    WaitFor, run_pair,
 };
 use std::ffi::OsString;
 use std::fs::File;
@@ -29,7 +29,6 @@ fn main() -> ExitCode {
 fn run() -> Result<u8, Box<dyn std::error::Error>> {
     let (spec, packets) = arguments()?;
     os::process::die_with_parent();
-    os::process::ignore_terminal_signals();
     let wants_log = packets.is_some();
     let mut log = packets.map(File::create).transpose()?.map(BufWriter::new);
     let mut record = |packet: PacketRecord| {
@@ -40,13 +39,21 @@ fn run() -> Result<u8, Box<dyn std::error::Error>> {
     let records: Option<&mut dyn FnMut(PacketRecord)> =
         if wants_log { Some(&mut record) } else { None };
     let observers = Observers { records, frames: None };
-    let report = run_pair(&spec, observers).map_err(|error| match error.remedy() {
-        Some(remedy) => format!("{error}\n  remedy: {remedy}"),
-        None => error.to_string(),
-    })?;
+    let report =
+        run_pair(&spec, observers, &mut |_| Ok(Vec::new())).map_err(|error| {
+            match error.remedy() {
+                Some(remedy) => format!("{error}\n  remedy: {remedy}"),
+                None => error.to_string(),
+            }
+        })?;
     tell(&spec, &report);
-    let status = report.near.map(|exit| exit.status);
-    let code = status.map_or(124, |s| s.code().unwrap_or(128 + s.signal().unwrap_or(0)));
+    let code = match report.end {
+        PairEnd::Near(exit) => {
+            exit.status.code().unwrap_or(128 + exit.status.signal().unwrap_or(0))
+        }
+        PairEnd::Interrupted => 130,
+        PairEnd::TimedOut => 124,
+    };
     Ok(code as u8)
 }
 

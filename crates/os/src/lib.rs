@@ -7,6 +7,7 @@ pub mod clock;
 mod descriptor;
 pub mod error;
 pub mod files;
+pub mod handover;
 pub mod machine;
 pub mod net;
 pub mod process;

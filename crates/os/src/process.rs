@@ -322,11 +322,3 @@ pub fn raise_descriptors() -> u64 {
     let refused = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } != 0;
     if refused { limit.rlim_cur } else { raised.rlim_cur }
 }
-
-/// Leaves Ctrl-C and Ctrl-\ at the terminal to the children that share our group.
-pub fn ignore_terminal_signals() {
-    for signal in [libc::SIGINT, libc::SIGQUIT] {
-        // SAFETY: SIG_IGN runs no code.
-        unsafe { libc::signal(signal, libc::SIG_IGN) };
-    }
-}

@@ -2,21 +2,38 @@
 //! only counts and wakes.
 #![allow(unsafe_code)]
 
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 static WAKE: AtomicI32 = AtomicI32::new(-1);
 
-/// The process's interrupts (SIGINT, SIGTERM, SIGHUP) from now on; they no longer end it by themselves.
+/// The process's interrupts from now on; they no longer end it by themselves.
 #[derive(Debug)]
 pub struct Interrupts {
     wake: OwnedFd,
 }
 
 impl Interrupts {
-    /// Takes the signals over. A second call's descriptor is woken instead of the first's.
+    /// Takes SIGINT, SIGTERM and SIGHUP over. A second call's descriptor is woken instead of the first's.
     pub fn take() -> std::io::Result<Self> {
+        Self::take_signals(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP])
+    }
+
+    /// Takes over what the keyboard sends, Ctrl-C and Ctrl-\ (SIGINT, SIGQUIT), and leaves the others as they are.
+    pub(crate) fn take_keyboard() -> std::io::Result<Self> {
+        Self::take_signals(&[libc::SIGINT, libc::SIGQUIT])
+    }
+
+    /// Takes over all that ask a process to end. Those that are ignored stay so: nohup(1) and shells, which start
+    /// background jobs, rely on it.
+    pub(crate) fn take_unignored() -> std::io::Result<Self> {
+        let all = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
+        let wanted: Vec<_> = all.into_iter().filter(|&signal| !is_ignored(signal)).collect();
+        Self::take_signals(&wanted)
+    }
+
+    fn take_signals(signals: &[libc::c_int]) -> std::io::Result<Self> {
         // SAFETY: eventfd takes no pointers and gives a new descriptor or -1.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
         if fd < 0 {
@@ -25,7 +42,7 @@ impl Interrupts {
         // SAFETY: the descriptor is new and nobody else's.
         let wake = unsafe { OwnedFd::from_raw_fd(fd) };
         WAKE.store(fd, Ordering::SeqCst);
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        for &signal in signals {
             // SAFETY: the structure is plain data, zero is a valid value of each field, and the
             // handler does only what is safe in one: atomics and write(2).
             let failed = unsafe {
@@ -45,6 +62,13 @@ impl Interrupts {
     pub fn count(&self) -> u32 {
         COUNT.load(Ordering::SeqCst)
     }
+
+    /// Readable again only when the next one comes.
+    pub(crate) fn clear(&self) {
+        let mut count = 0_u64;
+        // SAFETY: eight bytes of a live local; an eventfd that nobody has written to is an error without effect.
+        unsafe { libc::read(self.wake.as_raw_fd(), (&raw mut count).cast(), 8) };
+    }
 }
 
 impl AsFd for Interrupts {
@@ -56,10 +80,18 @@ impl AsFd for Interrupts {
 
 impl Drop for Interrupts {
     fn drop(&mut self) {
-        use std::os::fd::AsRawFd;
         let own: RawFd = self.wake.as_raw_fd();
         // The handler must not write to a descriptor that somebody else may get.
         let _ = WAKE.compare_exchange(own, -1, Ordering::SeqCst, Ordering::SeqCst);
+    }
+}
+
+fn is_ignored(signal: libc::c_int) -> bool {
+    // SAFETY: the structure is plain data, zero is a valid value of each field, and the call writes to it alone.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
     }
 }
 
@@ -77,7 +109,6 @@ extern "C" fn count(_signal: libc::c_int) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::AsRawFd;
 
     #[test]
     fn an_interrupt_is_counted_and_wakes_the_waiter() {
@@ -90,5 +121,8 @@ mod tests {
             libc::pollfd { fd: interrupts.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one valid pollfd, no waiting.
         assert_eq!(unsafe { libc::poll(&mut poll, 1, 0) }, 1);
+        interrupts.clear();
+        // SAFETY: as above.
+        assert_eq!(unsafe { libc::poll(&mut poll, 1, 0) }, 0);
     }
 }

@@ -57,7 +57,7 @@ pub use gates::gate_finding;
 pub use har::har;
 pub use html::{comparison_html, html};
 pub use json::{json, load_json};
-pub use load::{load, load_csv};
+pub use load::{load, load_csv, load_probe};
 pub use race_gates::{race_junit, race_markdown};
 pub use terminal::{Colour, Style, terminal};
 

@@ -1,6 +1,7 @@
 //! The flags of gates, the same for `race` and `compare`.
 
-use clap::{Args, ValueEnum, ValueHint};
+use super::Inconclusive;
+use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use study::gate::{GATE_ERROR, Gate, GateOutcome, Gates};
 
@@ -24,16 +25,6 @@ pub(crate) struct GateArgs {
     /// Write a summary as Markdown
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) markdown: Option<PathBuf>,
-}
-
-/// What an inconclusive gate does to the exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum Inconclusive {
-    /// The code is 0
-    #[default]
-    Pass,
-    /// The code is 4, unless a gate failed
-    Fail,
 }
 
 /// The exit code of gates that failed.

@@ -3,13 +3,15 @@
 mod bisect;
 mod gates;
 mod get;
+mod link;
 mod load;
 mod serve;
 
 pub(crate) use bisect::BisectArgs;
 pub(crate) use gates::GateArgs;
 pub(crate) use get::GetArgs;
-pub(crate) use load::{LoadArgs, TargetUrl, parse_target};
+pub(crate) use link::{Expose, FarPort, Forward, Host, LinkArgs, Service};
+pub(crate) use load::{Inconclusive, LoadArgs, TargetUrl, parse_target};
 use serve::PatienceArgs;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
@@ -72,6 +74,9 @@ pub(crate) enum Command {
     /// A command-line client behind the subject contract.
     #[command(hide = true)]
     Subject(SubjectArgs),
+    /// What relays connections for `link --expose` and `--forward`.
+    #[command(hide = true)]
+    Relay,
     /// One measurement of a calibration.
     #[command(hide = true)]
     Gauge,
@@ -189,6 +194,7 @@ pub(crate) struct RaceArgs {
   wirelap serve ./site --listen 127.0.0.1:8080
   wirelap serve ./site --listen 127.0.0.1:8080 --listen-tls 127.0.0.1:8443
   wirelap serve ./site --listen-tls '[::]:443' --cert chain.pem --key key.pem
+  wirelap serve ./site --listen-tls 127.0.0.1:8443 --name shop.test --ca-out ca.pem
   curl -k --http2 'https://127.0.0.1:8443/page?images=100&bytes=5000'
   curl 'http://127.0.0.1:8080/index.html?delay_ms=200'
   wirelap serve ./site --listen-tls 127.0.0.1:8443 --spdy
@@ -217,6 +223,9 @@ pub(crate) struct ServeArgs {
     /// Where to write the root certificate of the self-made chain, for `curl --cacert`
     #[arg(long, value_name = "FILE", conflicts_with = "cert", requires = "listen_tls", value_hint = ValueHint::FilePath)]
     pub(crate) ca_out: Option<PathBuf>,
+    /// A name that the self-made certificate holds beside localhost, far, near and the addresses listened on (repeatable)
+    #[arg(long, value_name = "NAME", conflicts_with = "cert", requires = "listen_tls", value_parser = parse_name)]
+    pub(crate) name: Vec<String>,
     /// Offer SPDY too: by ALPN `spdy/3.1` and `spdy/3` over TLS, 3.1 by prior knowledge in the clear
     #[arg(long)]
     pub(crate) spdy: bool,
@@ -264,47 +273,6 @@ impl From<ReactorName> for Backend {
             ReactorName::IoUring => Self::IoUring,
         }
     }
-}
-
-/// Run two programs across an emulated link, without root.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  wirelap link 3g --far 'nginx -g \"daemon off;\"' -- curl -so /dev/null http://far/
-  wirelap link rtt=60ms,down=10mbit,up=2mbit,loss=0.5%,queue=64kB --far 'iperf3 -s -1' -- sh -c 'iperf3 -c far -R'
-  wirelap link 4g,loss=1% -- ping -c 5 far
-
-Keys: rtt or delay; rate (up, down apart) or trace, a mahimahi file; queue, in bytes or as 1.5bdp; loss;
-jitter; reorder=yes. Each of them but rtt and rate also goes one way, as in loss_up or trace_down.
-
-Both sides see the other as the names `near` and `far`, and as $WIRELAP_NEAR and $WIRELAP_FAR.
-Down is far to near. Rates count IP bytes; loss comes after the bottleneck. The exit code is COMMAND's,
-or 3 where this machine cannot hold the link.")]
-pub(crate) struct LinkArgs {
-    /// A profile (see `wirelap list`), KEY=VALUE,… or a profile with changes
-    #[arg(value_name = "LINK")]
-    pub(crate) link: String,
-    /// What runs at the far side, by `sh -c`, its output on standard error; ended when COMMAND ends
-    #[arg(long, value_name = "COMMAND")]
-    pub(crate) far: Option<String>,
-    /// Wait until the far side listens on this TCP port before COMMAND starts
-    #[arg(long, value_name = "PORT", requires = "far", value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) ready_port: Option<u16>,
-    /// Seed of loss and jitter
-    #[arg(long, value_name = "N", value_parser = parse_seed, default_value = "1")]
-    pub(crate) seed: Seed,
-    /// Keep the packets as pcapng, as the near side saw them; with the secrets that $SSLKEYLOGFILE is given meanwhile
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) capture: Option<PathBuf>,
-    /// Leave out the second in which the link machinery is measured before a link of more than 1 Gbit/s or of a round
-    /// trip below 200 µs
-    #[arg(long)]
-    pub(crate) no_calibration: bool,
-    /// Print what the link did to standard error at the end
-    #[arg(short, long)]
-    pub(crate) verbose: bool,
-    /// What runs at the near side
-    #[arg(value_name = "COMMAND", required = true, last = true)]
-    pub(crate) command: Vec<String>,
 }
 
 /// List experiments, links, transports and what this machine can run.
@@ -444,6 +412,22 @@ fn parse_limit(text: &str) -> Result<Duration, String> {
         (number > 0.0 && number * seconds <= 1e6).then(|| Duration::from_secs_f64(number * seconds))
     });
     parsed.ok_or_else(|| format!("`{text}` is no time such as 10m, 90s or 1h"))
+}
+
+/// A host's name, as it stands in certificates and in /etc/hosts.
+fn parse_name(text: &str) -> Result<String, String> {
+    // RFC 1123 §2.1, and underscores, which local set-ups use.
+    let is_label = |label: &str| {
+        !label.is_empty()
+            && label.len() <= 63
+            && !label.starts_with('-')
+            && label.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-' || c == b'_')
+    };
+    let is_address = text.parse::<std::net::IpAddr>().is_ok();
+    if text.len() <= 253 && text.split('.').all(is_label) && !is_address {
+        return Ok(text.to_ascii_lowercase());
+    }
+    Err("a host name is expected, such as shop.test".to_owned())
 }
 
 fn parse_margin(text: &str) -> Result<f64, String> {

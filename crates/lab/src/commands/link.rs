@@ -1,16 +1,17 @@
-//! `wirelap link`: two programs of the user's across an emulated link.
+//! `wirelap link`: two programs of the user's, or a client and a service of this machine, across an emulated link.
 
 use crate::calibrate::{self, CalibrationKind, calibrate};
-use crate::cli::LinkArgs;
+use crate::cli::{FarPort, LinkArgs};
 use crate::console;
 use crate::environment;
 use crate::error::{self, CliError};
 use crate::inputs::links;
 use crate::link::capture::{self, Capture};
+use crate::link::ports::Ports;
 use ::link::LinkSpec;
 use os::net::{
-    Core, ForwardSpec, Frame, Frames, LinkCounters, Observers, PairSpec, Reception, Segmentation,
-    TopologySpec, WaitFor, run_pair,
+    Core, ForwardSpec, Frame, Frames, LinkCounters, Observers, PairEnd, PairSpec, Reception,
+    Segmentation, Topology, TopologySpec, WaitFor, run_pair,
 };
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
@@ -28,44 +29,29 @@ const LISTEN_WAIT: Duration = Duration::from_secs(2);
 /// Runs them; the exit code is near's.
 pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, CliError> {
     let link = links::read_link(&args.link, |file| PathBuf::from(file))?;
+    check_names(args)?;
+    let mut ports = Ports::open(&args.expose, &args.forward)?;
     os::net::probe()?;
     if !args.no_calibration && calibrate::needs_calibration(&link) {
-        let calibration = calibrate(CalibrationKind::Short)?;
-        calibrate::check_link(&calibration, &args.link, &link)?;
-        if !calibration.knows_bounds() {
-            console::note(
-                "note: other programs keep the processors busy: it is not known whether this machine can hold the link",
-            );
-        }
+        calibrate_for(args, &link)?;
     }
-    os::process::die_with_parent();
-    // Ctrl-C belongs to the near program; when it ends, all ends.
-    os::process::ignore_terminal_signals();
+    let has_near = !args.command.is_empty();
+    if has_near {
+        os::process::die_with_parent();
+    }
     let cpus = os::process::allowed_cpus();
-    // Whole frames are copied to us in any case.
-    let segmentation = match args.capture {
-        Some(_) => Segmentation::CopyWhereUnlimited,
-        None => Segmentation::KeepWhereUnlimited,
-    };
-    let (core, reception) = take_core(&cpus, &link, segmentation)?;
-    let forward = ForwardSpec { link, seed: args.seed, segmentation, core };
-    let ready = match args.ready_port {
-        Some(port) => WaitFor::Port(port, PORT_WAIT),
-        None => WaitFor::Listening(LISTEN_WAIT),
-    };
-    let spec = PairSpec {
-        topology: TopologySpec { reception, ..TopologySpec::default() },
-        forward,
-        far: args.far.clone(),
-        near: args.command.iter().map(Into::into).collect(),
-        cpus,
-        ready,
-        timeout: None,
-    };
+    ports.start_host_relay(&cpus)?;
+    let spec = pair_spec(args, link, cpus)?;
     let mut kept = args.capture.as_deref().map(Kept::begin).transpose()?;
     let mut show = |frame: Frame<'_>| kept.iter_mut().for_each(|kept| kept.capture.take(frame));
     let frames = args.capture.is_some().then_some(&mut show as Frames<'_>);
-    let ran = run_pair(&spec, Observers { frames, ..Observers::default() });
+    let mut start_relays = |topology: &Topology| {
+        let places = ports.describe(&args.link);
+        let relays = ports.connect(topology)?;
+        tell_places(&places, has_near);
+        Ok(relays)
+    };
+    let ran = run_pair(&spec, Observers { frames, ..Observers::default() }, &mut start_relays);
     let kept = kept.map_or(Ok(()), |kept| kept.finish(&spec.forward));
     let report = ran?;
     kept?;
@@ -78,10 +64,78 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, CliError> {
     if let Some(far) = report.far.filter(|far| !far.status.success()) {
         console::note(&format!("the far side ended unexpectedly: {}", far.status));
     }
-    let Some(near) = report.near else { return Err(CliError::failed("the near side did not end")) };
-    // A signal's number over 128, as shells have it.
-    let code = near.status.code().unwrap_or_else(|| 128 + near.status.signal().unwrap_or(0));
-    Ok(ExitCode::from(code as u8))
+    match report.end {
+        // A signal's number over 128, as shells have it.
+        PairEnd::Near(near) => {
+            let code =
+                near.status.code().unwrap_or_else(|| 128 + near.status.signal().unwrap_or(0));
+            Ok(ExitCode::from(code as u8))
+        }
+        PairEnd::Interrupted if has_near => {
+            Err(CliError::interrupted("Ctrl-C came before COMMAND was started"))
+        }
+        PairEnd::Interrupted => Ok(ExitCode::SUCCESS),
+        PairEnd::TimedOut => Err(CliError::failed("the near side did not end")),
+    }
+}
+
+/// A port is forwarded from a name that far has.
+fn check_names(args: &LinkArgs) -> Result<(), CliError> {
+    let is_fars = |name: &String| name == "far" || args.name.contains(name);
+    match args.forward.iter().find(|port| !is_fars(&port.from.name)) {
+        Some(port) => {
+            let FarPort { name, port } = &port.from;
+            let what = format!(
+                "--forward {name}:{port} begins at `{name}`, which is no name of the far side"
+            );
+            Err(CliError::misuse(what).remedy(format!("write far:{port}=…, or add --name {name}")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn calibrate_for(args: &LinkArgs, link: &LinkSpec) -> Result<(), CliError> {
+    let calibration = calibrate(CalibrationKind::Short)?;
+    calibrate::check_link(&calibration, &args.link, link)?;
+    if !calibration.knows_bounds() {
+        console::note(
+            "note: other programs keep the processors busy: it is not known whether this machine can hold the link",
+        );
+    }
+    Ok(())
+}
+
+fn pair_spec(args: &LinkArgs, link: LinkSpec, cpus: Vec<usize>) -> Result<PairSpec, CliError> {
+    // Whole frames are copied to us in any case.
+    let segmentation = match args.capture {
+        Some(_) => Segmentation::CopyWhereUnlimited,
+        None => Segmentation::KeepWhereUnlimited,
+    };
+    let (core, reception) = take_core(&cpus, &link, segmentation)?;
+    let ready = match args.ready_port {
+        Some(port) => WaitFor::Port(port, PORT_WAIT),
+        None => WaitFor::Listening(LISTEN_WAIT),
+    };
+    let aliases = args.name.clone();
+    Ok(PairSpec {
+        topology: TopologySpec { reception, aliases, ..TopologySpec::default() },
+        forward: ForwardSpec { link, seed: args.seed, segmentation, core },
+        far: args.far.clone(),
+        near: args.command.iter().map(Into::into).collect(),
+        cpus,
+        ready,
+        timeout: None,
+    })
+}
+
+/// Says what leads where. Standard output is the near program's, where there is one.
+fn tell_places(places: &str, has_near: bool) {
+    match has_near {
+        _ if places.is_empty() => {}
+        true => console::note(places.trim_end()),
+        // A reader who has gone away is none of the link's business.
+        false => drop(console::print(places)),
+    }
 }
 
 /// Puts the link on the first of `cpus` where there are several. The programs may use all of them: the scheduler

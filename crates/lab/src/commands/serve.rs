@@ -185,6 +185,9 @@ impl AccessLog for PrintedLog {
     }
 }
 
+/// What a self-made certificate is always for: this machine, and the two sides of `wirelap link`.
+const ALWAYS_NAMED: [&str; 5] = ["localhost", "127.0.0.1", "::1", "far", "near"];
+
 /// The user's certificate, or one made for this run; None where nothing is served over TLS.
 fn identity(args: &ServeArgs) -> Result<Option<Identity>, CliError> {
     if args.listen_tls.is_empty() {
@@ -198,7 +201,8 @@ fn identity(args: &ServeArgs) -> Result<Option<Identity>, CliError> {
     let now = UnixTime::since_unix_epoch(os::clock::realtime());
     let spec = AuthoritySpec { validity: Validity::around(now), ..AuthoritySpec::default() };
     let authority = Authority::new(spec).map_err(CliError::failed)?;
-    let mut names: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
+    let mut names: Vec<String> = ALWAYS_NAMED.map(str::to_owned).into();
+    names.extend(args.name.iter().cloned());
     let others =
         args.listen_tls.iter().map(|address| address.ip()).filter(|ip| !ip.is_unspecified());
     names.extend(others.map(|ip| ip.to_string()));

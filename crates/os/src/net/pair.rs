@@ -7,10 +7,11 @@ use crate::net::forwarder::{ForwardSpec, Forwarder, Observers, Stop, Stopped};
 use crate::net::readiness::WaitFor;
 use crate::net::settings::Settings;
 use crate::net::topology::{Placement, Side, Topology, TopologySpec};
-use crate::process::{Child, Exit, Group};
+use crate::process::{Child, EndSignal, Exit, Group};
+use crate::signal::Interrupts;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use unit::Instant;
@@ -24,7 +25,7 @@ pub struct PairSpec {
     pub forward: ForwardSpec,
     /// The far program, a command line for `sh`; without one, near is alone.
     pub far: Option<String>,
-    /// The near program and its arguments.
+    /// The near program and its arguments; none given: the link is there until it is interrupted.
     pub near: Vec<OsString>,
     /// On which CPUs the two programs run; none given: where we run.
     pub cpus: Vec<usize>,
@@ -34,17 +35,32 @@ pub struct PairSpec {
     pub timeout: Option<Duration>,
 }
 
+/// Starts what else has to run while the near program does. Called once, when far is ready. The link cannot do without
+/// them: where one ends by itself, the run fails.
+pub type StartHelpers<'a> = &'a mut dyn FnMut(&Topology) -> Result<Vec<Child>, Os>;
+
 /// How it went.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairReport {
-    /// How near ended; None where the time was up before.
-    pub near: Option<Exit>,
+    /// What ended it.
+    pub end: PairEnd,
     /// How far ended, where it did before near.
     pub far: Option<Exit>,
     /// What the link counted.
     pub counters: LinkCounters,
     /// The kernel settings of both ends, read back.
     pub settings: Settings,
+}
+
+/// What ended a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PairEnd {
+    /// The near program ended, in this way.
+    Near(Exit),
+    /// Ctrl-C before the near program had started, or where there is none.
+    Interrupted,
+    /// The time was up.
+    TimedOut,
 }
 
 /// How soon far is looked at, then twice as late each time up to the second one: a look costs the kernel
@@ -61,49 +77,167 @@ const GRACE: Duration = Duration::from_millis(500);
 /// Runs the two programs. The process must have one thread; it is moved into namespaces for good, so it
 /// is one that was started for this. Near has our standard streams; far has no input, and all its output goes to our
 /// standard error, so that near's can be piped on.
-pub fn run_pair(spec: &PairSpec, observers: Observers<'_>) -> Result<PairReport, Os> {
+///
+/// Ctrl-C is the near program's while that runs. Before and after, and where there is no near program, it ends the run.
+pub fn run_pair(
+    spec: &PairSpec,
+    observers: Observers<'_>,
+    start_helpers: StartHelpers<'_>,
+) -> Result<PairReport, Os> {
     let deadline = spec.timeout.map(|timeout| clock::now() + timeout);
+    let taken = match spec.near.is_empty() {
+        true => Interrupts::take_unignored(),
+        false => Interrupts::take_keyboard(),
+    };
+    let interrupts = taken.map_err(|source| Os::new("take over Ctrl-C", source))?;
     let topology = Topology::build(&spec.topology)?;
-    let mut forwarder = Forwarder::new(&topology, &spec.forward, observers)?;
+    let forwarder = Forwarder::new(&topology, &spec.forward, observers)?;
+    let mut run = Run { spec, topology: &topology, forwarder, interrupts: &interrupts, deadline };
     let mut far =
         spec.far.as_ref().map(|line| start_far(&topology, line, &spec.cpus)).transpose()?;
     if let Some(far) = &mut far {
-        await_far(&topology, &mut forwarder, far, spec.ready)?;
+        run.await_far(far)?;
     }
-    let mut near = start_near(&topology, spec)?;
-    forwarder.run(Stop { readable: &[near.as_fd()], deadline })?;
-    let ended = near.wait(Some(Duration::ZERO))?;
-    near.end(GRACE)?;
-    let far = match far {
-        Some(far) => end_far(&mut forwarder, far, spec)?,
-        None => None,
+    let mut helpers = Vec::new();
+    let end = if interrupts.count() > 0 {
+        PairEnd::Interrupted
+    } else {
+        helpers = start_helpers(&topology)?;
+        match spec.near.is_empty() {
+            true => run.await_interrupt(far.as_mut(), &helpers)?,
+            false => run.run_near(&helpers)?,
+        }
     };
-    let counters = forwarder.counters();
+    if matches!(end, PairEnd::Near(_)) && (far.is_some() || !helpers.is_empty()) {
+        run.settle(far.as_ref())?;
+    }
+    let far = far.map(end_far).transpose()?.flatten();
+    let counters = run.forwarder.counters();
     let mut settings = topology.settings().clone();
-    settings.extend(forwarder.settings());
-    Ok(PairReport { near: ended, far, counters, settings })
+    settings.extend(run.forwarder.settings());
+    Ok(PairReport { end, far, counters, settings })
 }
 
-/// Lets what near has sent arrive, then ends far; how it ended where it did so by itself. A program
-/// may close its connection and end while most of its bytes are still in its kernel.
-fn end_far(
-    forwarder: &mut Forwarder<'_>,
-    mut far: Child,
-    spec: &PairSpec,
-) -> Result<Option<Exit>, Os> {
-    let end = clock::now() + LINGER;
-    let quiet = spec.forward.link.rtt() + QUIET;
-    loop {
-        let before = forwarder.progress();
-        let deadline = Some((clock::now() + quiet).min(end));
-        let stopped = forwarder.run(Stop { readable: &[far.as_fd()], deadline })?;
-        if stopped != Stopped::Deadline || forwarder.progress() == before || clock::now() >= end {
-            break;
+/// The link under way.
+struct Run<'a, 'o> {
+    spec: &'a PairSpec,
+    topology: &'a Topology,
+    forwarder: Forwarder<'o>,
+    interrupts: &'a Interrupts,
+    deadline: Option<Instant>,
+}
+
+impl Run<'_, '_> {
+    /// Waits until far is ready or somebody interrupts, the link already carrying: far may need near's namespace to
+    /// answer.
+    fn await_far(&mut self, far: &mut Child) -> Result<(), Os> {
+        let ready = self.spec.ready;
+        let end = clock::now() + ready.limit();
+        let [mut pause, longest] = LOOK;
+        while !is_ready(self.topology, ready)? {
+            let now = clock::now();
+            if now >= end {
+                return match ready {
+                    WaitFor::Nothing | WaitFor::Listening(_) => Ok(()),
+                    WaitFor::Port(port, _) => Err(late(port)),
+                };
+            }
+            let look: Instant = (now + pause).min(end);
+            pause = longest.min(pause * 2);
+            let readable = [self.interrupts.as_fd(), far.as_fd()];
+            match self.forwarder.run(Stop { readable: &readable, deadline: Some(look) })? {
+                Stopped::Deadline => {}
+                Stopped::Readable(0) => return Ok(()),
+                Stopped::Readable(_) => return far_goes_on(far).map(|_| ()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the near program to its end.
+    fn run_near(&mut self, helpers: &[Child]) -> Result<PairEnd, Os> {
+        let mut near = start_near(self.topology, self.spec)?;
+        if self.interrupts.count() > 0 {
+            // It came while the program was being started, and may not have reached it.
+            near.end_by(EndSignal::Interrupt, GRACE)?;
+            return Ok(PairEnd::Interrupted);
+        }
+        let readable: Vec<_> =
+            std::iter::once(near.as_fd()).chain(helpers.iter().map(AsFd::as_fd)).collect();
+        let stopped = self.forwarder.run(Stop { readable: &readable, deadline: self.deadline })?;
+        let ended = near.wait(Some(Duration::ZERO))?;
+        near.end(GRACE)?;
+        match (ended, stopped) {
+            (Some(exit), _) => Ok(PairEnd::Near(exit)),
+            (None, Stopped::Deadline) => Ok(PairEnd::TimedOut),
+            (None, Stopped::Readable(_)) => Err(helper_ended()),
         }
     }
+
+    /// Carries until somebody interrupts.
+    fn await_interrupt(
+        &mut self,
+        far: Option<&mut Child>,
+        helpers: &[Child],
+    ) -> Result<PairEnd, Os> {
+        let mut far = far;
+        loop {
+            let mut readable: Vec<BorrowedFd<'_>> = vec![self.interrupts.as_fd()];
+            readable.extend(helpers.iter().map(AsFd::as_fd));
+            readable.extend(far.iter().map(|far| far.as_fd()));
+            let stop = Stop { readable: &readable, deadline: self.deadline };
+            match self.forwarder.run(stop)? {
+                Stopped::Deadline => return Ok(PairEnd::TimedOut),
+                Stopped::Readable(0) => return Ok(PairEnd::Interrupted),
+                Stopped::Readable(number) if number <= helpers.len() => return Err(helper_ended()),
+                Stopped::Readable(_) => far = far.take().map(far_goes_on).transpose()?.flatten(),
+            }
+        }
+    }
+
+    /// Lets what near has sent arrive: a program may close its connection and end while most of its bytes are still in
+    /// its kernel. Ctrl-C ends the wait.
+    fn settle(&mut self, far: Option<&Child>) -> Result<(), Os> {
+        // What came before was the near program's.
+        self.interrupts.clear();
+        let end = clock::now() + LINGER;
+        let quiet = self.spec.forward.link.rtt() + QUIET;
+        let mut readable = vec![self.interrupts.as_fd()];
+        readable.extend(far.map(AsFd::as_fd));
+        loop {
+            let before = self.forwarder.progress();
+            let deadline = Some((clock::now() + quiet).min(end));
+            let stopped = self.forwarder.run(Stop { readable: &readable, deadline })?;
+            let is_quiet = self.forwarder.progress() == before || clock::now() >= end;
+            if stopped != Stopped::Deadline || is_quiet {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Ends far; how it ended where it did so by itself.
+fn end_far(mut far: Child) -> Result<Option<Exit>, Os> {
     let ended = far.wait(Some(Duration::ZERO))?;
     far.end(GRACE)?;
     Ok(ended)
+}
+
+/// Far has ended: a failure ends the run. A far that ends well may have started a daemon; None, for there is nothing to
+/// wait for any more.
+fn far_goes_on(far: &mut Child) -> Result<Option<&mut Child>, Os> {
+    match far.wait(None)? {
+        Some(exit) if !exit.status.success() => Err(Os::new(
+            "keep the far program running",
+            io::Error::other(format!("it ended ({})", exit.status)),
+        )
+        .with_remedy("run it by itself to see why it ends")),
+        _ => Ok(None),
+    }
+}
+
+fn helper_ended() -> Os {
+    Os::new("keep the link's relays running", io::Error::other("one ended by itself"))
 }
 
 fn start_far(topology: &Topology, line: &str, cpus: &[usize]) -> Result<Child, Os> {
@@ -122,41 +256,6 @@ fn start_near(topology: &Topology, spec: &PairSpec) -> Result<Child, Os> {
     let cpus = spec.cpus.clone();
     let placement = Placement { group: Group::Shared, cpus, ..Placement::at(Side::Near) };
     topology.spawn(command, placement)
-}
-
-/// Waits until far is ready, the link already carrying: far may need near's namespace to answer.
-fn await_far(
-    topology: &Topology,
-    forwarder: &mut Forwarder<'_>,
-    far: &mut Child,
-    ready: WaitFor,
-) -> Result<(), Os> {
-    let end = clock::now() + ready.limit();
-    let [mut pause, longest] = LOOK;
-    while !is_ready(topology, ready)? {
-        let now = clock::now();
-        if now >= end {
-            return match ready {
-                WaitFor::Nothing | WaitFor::Listening(_) => Ok(()),
-                WaitFor::Port(port, _) => Err(late(port)),
-            };
-        }
-        let look: Instant = (now + pause).min(end);
-        pause = longest.min(pause * 2);
-        let stop = Stop { readable: &[far.as_fd()], deadline: Some(look) };
-        if forwarder.run(stop)? != Stopped::Deadline {
-            // A far that has gone may have started a daemon; only a failure is certain.
-            return match far.wait(None)? {
-                Some(exit) if !exit.status.success() => Err(Os::new(
-                    "keep the far program running",
-                    io::Error::other(format!("it ended at once ({})", exit.status)),
-                )
-                .with_remedy("run it by itself to see why it ends")),
-                _ => Ok(()),
-            };
-        }
-    }
-    Ok(())
 }
 
 fn late(port: u16) -> Os {

@@ -55,6 +55,12 @@ impl Listening {
     }
 }
 
+/// Whether somebody listens for TCP on this address in this thread's network namespace, by itself or with all. No
+/// connection is made.
+pub fn is_listened_on(address: SocketAddr) -> bool {
+    listens(Listening::Tcp, address)
+}
+
 /// Whether somebody listens on this address in this thread's network namespace, by itself or with all.
 pub(crate) fn listens(listening: Listening, address: SocketAddr) -> bool {
     let (tables, state) = listening.tables();

@@ -353,8 +353,10 @@ fn families(addresses: Addresses, mtu: u32) -> Vec<IpAddr> {
 }
 
 fn names(spec: &TopologySpec) -> Vec<(IpAddr, Vec<String>)> {
-    let ends = [Side::Near, Side::Far]
-        .map(|side| (Topology::addresses(side), vec![side.name().to_owned()]));
+    let ends = [(Side::Near, &[][..]), (Side::Far, &spec.aliases)].map(|(side, aliases)| {
+        let names = std::iter::once(side.name().to_owned()).chain(aliases.iter().cloned());
+        (Topology::addresses(side), names.collect())
+    });
     let hosts = spec.hosts.iter().enumerate();
     let hosts = hosts.map(|(index, names)| (Topology::host(index), names.clone()));
     let all = ends.into_iter().chain(hosts);

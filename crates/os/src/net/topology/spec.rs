@@ -35,6 +35,8 @@ pub struct TopologySpec {
     pub tcp: TcpSettings,
     /// Further hosts at far, each with names of its own; host k is [`Topology::host`](super::Topology::host) of k.
     pub hosts: Vec<Vec<String>>,
+    /// Names that stand for far beside `far`.
+    pub aliases: Vec<String>,
     /// The largest IP packet of both ends' devices, in bytes.
     pub mtu: u32,
     /// Which addresses the names of hosts stand for.
@@ -115,6 +117,7 @@ impl Default for TopologySpec {
         Self {
             tcp: TcpSettings::default(),
             hosts: Vec::new(),
+            aliases: Vec::new(),
             mtu: 1500,
             names,
             wiring,

@@ -12,6 +12,7 @@ const COMMANDS: [&str; 11] = [
     "list",
     "doctor",
     "report",
+    "bisect",
     "compare",
     "completions",
     "man",

@@ -7,7 +7,7 @@ use study::gate::Gate;
 
 /// Find the commit that broke a gate: builds commits, races each against the good one, and states how sure it is.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   wirelap bisect v1.2 HEAD --experiment bench/page.toml --gate 'load_ms<1.05' -- make
 
 The experiment has one contender, or --contender names it. What it declares in subjects/ beside it (a server or a client)

@@ -3,7 +3,7 @@
 use crate::bench::Bench;
 use std::fs;
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "race",
     "get",
     "load",

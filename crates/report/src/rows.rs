@@ -99,6 +99,7 @@ fn first(columns: &mut Columns<'_>) {
     columns.whole("order", |trial| trial.plan.order.into());
     columns.whole("seed", |trial| trial.plan.seed);
     columns.truth("warmup", |trial| trial.plan.warmup);
+    columns.truth("added", |trial| trial.plan.added);
     columns.truth("counts", |trial| counted.contains(trial.plan.key.as_str()));
     columns.text("outcome", |trial| outcome_name(&trial.outcome));
     columns.text("reason", |trial| trial.outcome.reason().unwrap_or_default());

@@ -8,7 +8,7 @@ use study::comparison::{Comparison, Verdict};
 use study::experiment::{Contender, Settings, Tls};
 use study::family::blocks_for_all;
 use study::reconcile::Grade;
-use study::result::{CellResult, Pair, Ranked, TrialCounts};
+use study::result::{CellResult, Exploratory, Pair, Ranked, RunResult, TrialCounts};
 use study::stats::{Modes, Percentile};
 
 /// The TLS version as experiments name it.
@@ -49,6 +49,16 @@ pub(crate) fn trials_line(report: &Report<'_>) -> String {
         line.push_str(&format!(", {:.0} s", elapsed / 1e3));
     }
     line
+}
+
+/// What trials that were added later mean for the verdicts; None where there are none.
+pub(crate) fn exploratory(result: &RunResult) -> Option<String> {
+    let Exploratory { added, planned } = result.exploratory?;
+    let trials = if added == 1 { "trial was" } else { "trials were" };
+    let gates = if result.gates.is_empty() { "" } else { "; the gates are judged without them" };
+    Some(format!(
+        "{added} {trials} added after the {planned} planned for each contender had been judged: the confidence of          the intervals no longer holds{gates}. A new run confirms what this one shows"
+    ))
 }
 
 /// The ratio of a comparison with its interval; None where there was nothing to compare.

@@ -18,6 +18,7 @@
 
 mod analyse;
 pub mod audit;
+pub mod bisect;
 pub mod blocks;
 pub mod calendar;
 pub mod calibration;
@@ -27,6 +28,7 @@ pub mod comparison;
 pub mod estimate;
 pub mod experiment;
 pub mod family;
+pub mod gate;
 pub mod load;
 pub mod metric;
 mod nearest;
@@ -42,5 +44,5 @@ mod schema_file;
 pub mod stats;
 pub mod verdict;
 
-pub use analyse::{analyse, deciding_metric, is_settled, planned_looks};
+pub use analyse::{analyse, check_gates, deciding_metric, is_settled, planned_looks};
 pub use nearest::nearest;

@@ -43,6 +43,9 @@ pub struct TrialPlan {
     pub cpu_share: f64,
     /// Whether the link's packets are recorded as pcapng.
     pub capture: bool,
+    /// Whether it was added after the run had been judged.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub added: bool,
 }
 
 impl TrialPlan {
@@ -264,6 +267,7 @@ impl Slot<'_> {
                 placement: Placement::on(surroundings.cores),
                 cpu_share: share,
                 capture: false,
+                added: !self.warmup && self.block >= self.link.planned(),
             })
             .collect()
     }

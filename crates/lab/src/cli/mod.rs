@@ -1,10 +1,14 @@
 //! The command line: every command and flag has its one home here, with its help.
 
+mod bisect;
+mod gates;
 mod get;
 mod link;
 mod load;
 mod serve;
 
+pub(crate) use bisect::BisectArgs;
+pub(crate) use gates::GateArgs;
 pub(crate) use get::GetArgs;
 pub(crate) use link::{Expose, FarPort, Forward, Host, LinkArgs, Service};
 pub(crate) use load::{Inconclusive, LoadArgs, TargetUrl, parse_target};
@@ -15,7 +19,7 @@ use os::reactor::Backend;
 use proto::schedule::Policy;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use study::compare::Gate;
+use std::time::Duration;
 use study::experiment::MOST_TRIALS;
 use unit::Seed;
 
@@ -36,7 +40,8 @@ use unit::Seed;
   wirelap doctor                        what this machine lacks, and the command that mends it
 
 Environment: NO_COLOR leaves colours out; SSLKEYLOGFILE takes TLS secrets, for Wireshark.
-Exit codes: 0 done, 1 a gate failed, 2 misuse, 3 the machine lacks something, 130 interrupted."
+Exit codes: 0 done, 1 a gate failed, 2 misuse, 3 the machine lacks something, 4 a gate is inconclusive under
+--inconclusive fail, 130 interrupted."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -54,6 +59,7 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     Report(ReportArgs),
     Compare(CompareArgs),
+    Bisect(Box<BisectArgs>),
     Completions(CompletionsArgs),
     Man(ManArgs),
     /// One trial, as JSON on standard input; its row, as JSON on standard output.
@@ -97,11 +103,16 @@ pub(crate) struct SubjectArgs {
   wirelap race my.har                   a page load that any browser's developer tools saved as HAR
   wirelap race experiment.toml --out results --seed 7
   wirelap race aa                       how often is a difference found where there is none, here and now?
+  wirelap race mine.toml --gate 'new/old load_ms<1.05' --junit gates.xml    two builds in one run, for CI
+  wirelap race mine.toml --gate 'load_ms<1.05' --until-decided 10m    as many trials as decide it
+  wirelap race --resume wirelap-mine-1 --add 20     more trials for a finished run, to explore
   wirelap race quick --capture=page/3g/     keep what went over the wire, for Wireshark
   wirelap race --resume wirelap-quick-1     go on where an interrupted run stopped
   wirelap race --again wirelap-quick-1      the same once more, from all that the folder holds
 
 Writes result.json, report.html and rows.sqlite to the output folder.
+Exit codes: 0 done, 1 a gate failed, 2 misuse, 3 the machine lacks something, 4 a gate is inconclusive under
+--inconclusive fail, 130 interrupted.
 What a link can be given: wirelap link --help.")]
 pub(crate) struct RaceArgs {
     /// Built-in experiments (see `wirelap list`), experiment files (.toml), page loads (.har), or URLs of a service that runs
@@ -158,6 +169,10 @@ pub(crate) struct RaceArgs {
     /// is then the most that run. False verdicts stay as rare
     #[arg(long)]
     pub(crate) sequential: bool,
+    /// As many trials as decide every gate, or without gates every pair, and at most so long: 10m, 90s. The first blocks warm
+    /// up and show how many trials fit; the looks and the error that each may spend are fixed then
+    #[arg(long, value_name = "TIME", value_parser = parse_limit, conflicts_with_all = ["trials", "sequential"])]
+    pub(crate) until_decided: Option<Duration>,
     /// Print the plan and how long it will take, run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -165,10 +180,14 @@ pub(crate) struct RaceArgs {
     #[arg(long)]
     pub(crate) no_wait: bool,
     /// Go on with the interrupted run in this folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential", "subjects", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential", "until_decided", "gate", "gate_error", "subjects", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
     pub(crate) resume: Option<PathBuf>,
+    /// Add so many trials to each cell of the run that --resume names. What comes of them is labelled exploratory: the
+    /// confidence of the intervals no longer holds, and the gates are judged without them
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_TRIALS)))]
+    pub(crate) add: Option<u32>,
     /// Run the experiment of this folder once more, into a new one: same settings, seeds and files
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "resume", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "resume", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential", "until_decided", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
     pub(crate) again: Option<PathBuf>,
     /// Run every trial alone, even those that need little CPU
     #[arg(long)]
@@ -186,6 +205,8 @@ pub(crate) struct RaceArgs {
     /// Print every trial's figures as CSV instead of text
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
+    #[command(flatten)]
+    pub(crate) gates: GateArgs,
     /// Say what each trial does
     #[arg(short, long)]
     pub(crate) verbose: bool,
@@ -359,9 +380,6 @@ pub(crate) struct CompareArgs {
     /// The later run's folder
     #[arg(value_name = "RUN_B", value_hint = ValueHint::DirPath)]
     pub(crate) b: PathBuf,
-    /// What must hold, as in `load_ms<1.05` (repeatable)
-    #[arg(long, value_name = "GATE")]
-    pub(crate) gate: Vec<Gate>,
     /// Compare this metric too (repeatable)
     #[arg(long, value_name = "METRIC")]
     pub(crate) metric: Vec<String>,
@@ -374,12 +392,8 @@ pub(crate) struct CompareArgs {
     /// Where the page is written [default: compare.html in RUN_B]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) html: Option<PathBuf>,
-    /// Write the gates as JUnit XML
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) junit: Option<PathBuf>,
-    /// Write a summary as Markdown
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) markdown: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) gates: GateArgs,
 }
 
 /// Print a completion script for a shell.
@@ -428,6 +442,17 @@ fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
+/// A time limit: `10m`, `90s`, `1h`, or seconds.
+fn parse_limit(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let units = [("min", 60.0), ("ms", 1e-3), ("m", 60.0), ("h", 3600.0), ("s", 1.0), ("", 1.0)];
+    let parsed = units.into_iter().find_map(|(unit, seconds)| {
+        let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+        (number > 0.0 && number * seconds <= 1e6).then(|| Duration::from_secs_f64(number * seconds))
+    });
+    parsed.ok_or_else(|| format!("`{text}` is no time such as 10m, 90s or 1h"))
+}
+
 /// A host's name, as it stands in certificates and in /etc/hosts.
 fn parse_name(text: &str) -> Result<String, String> {
     // RFC 1123 §2.1, and underscores, which local set-ups use.
@@ -460,6 +485,17 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_time_limit_has_a_unit_or_is_seconds() {
+        for (text, seconds) in [("10m", 600), ("2min", 120), ("90s", 90), ("90", 90), ("1h", 3600)]
+        {
+            assert_eq!(parse_limit(text), Ok(Duration::from_secs(seconds)));
+        }
+        for text in ["", "0s", "-1m", "ten", "10d"] {
+            assert!(parse_limit(text).is_err(), "{text}");
+        }
     }
 
     #[test]

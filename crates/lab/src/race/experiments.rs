@@ -43,6 +43,9 @@ pub(crate) fn select(name: &str, args: &RaceArgs) -> Result<Selected, CliError> 
         let here = |file: &str| PathBuf::from(file);
         link_spec(link, here).map_err(|error| error.within(named_at(name, link.text())))?;
     }
+    study::check_gates(&experiment).map_err(|error| {
+        CliError::misuse(error).remedy("docs/gates.md tells how a gate is written")
+    })?;
     let servers = Servers::of_experiment(beside, &args.subjects)?.used_by(&experiment)?;
     let files = files::gather(&mut experiment)?;
     let subjects = subjects::known(beside, &args.subjects)?;
@@ -149,6 +152,8 @@ fn overrides(args: &RaceArgs) -> Result<Overrides, CliError> {
         links,
         extent: if args.fast { Extent::Fast } else { Extent::Whole },
         stopping: args.sequential.then_some(Stopping::Sequential),
+        time_limit: args.until_decided,
+        gates: args.gates.gates(),
     })
 }
 

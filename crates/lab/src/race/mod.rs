@@ -16,3 +16,4 @@ pub(crate) mod runner;
 pub(crate) mod schedule;
 pub(crate) mod service;
 pub(crate) mod store;
+pub(crate) mod until_decided;

@@ -38,13 +38,13 @@ impl OutputFormat {
     }
 }
 
-/// Judges the rows, writes result.json and report.html, and prints. Gives why no trial was measured; None where one was.
+/// Judges the rows, writes result.json and report.html, prints, and gives the result.
 pub(crate) fn report_results(
     folder: &RunFolder,
     header: &RunHeader,
     rows: &Rows,
     format: OutputFormat,
-) -> Result<Option<String>, CliError> {
+) -> Result<RunResult, CliError> {
     for damaged in &rows.damaged {
         crate::console::note(&format!("a row is damaged and left out: {damaged}"));
     }
@@ -74,12 +74,11 @@ pub(crate) fn report_results(
         OutputFormat::Csv => crate::console::print(&report::csv(&rows.records)),
         OutputFormat::Text => crate::console::print(&report::terminal(&report, style())),
     }?;
-    wrote?;
-    Ok(unmeasured(&result))
+    wrote.map(|()| result)
 }
 
 /// Why nothing of a race was measured, by its most frequent reason.
-fn unmeasured(result: &RunResult) -> Option<String> {
+pub(crate) fn unmeasured(result: &RunResult) -> Option<String> {
     if result.trials.measured > 0 {
         return None;
     }

@@ -359,7 +359,7 @@ pub(crate) fn trials_run_here() -> bool {
 }
 
 /// Waits until others leave a part of the machine, for two minutes at most: what they take all of spoils every trial.
-fn await_idle_cores() {
+pub(crate) fn await_idle_cores() {
     for _ in 0..240 {
         let before = CpuTimes::read();
         std::thread::sleep(Duration::from_millis(500));

@@ -9,6 +9,7 @@ mod comparison;
 mod dots;
 mod facts;
 mod forest;
+mod gates;
 mod instrument;
 mod matrix;
 mod metrics;
@@ -56,6 +57,7 @@ fn body(m: &mut Markup, report: &Report<'_>) {
         summary::masthead(m, report);
         summary::banner(m, report);
         summary::answer(m, report);
+        gates::gates(m, &report.result.gates);
         matrix::matrix(m, report, &groups);
         published::published(m, report);
         summary::limits(m, report, &groups);

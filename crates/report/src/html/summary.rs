@@ -50,6 +50,9 @@ pub(super) fn answer(m: &mut Markup, report: &Report<'_>) {
                 several.iter().for_each(|answer| one_of_several(m, answer));
             }
         }
+        if let Some(words) = words::exploratory(report.result) {
+            m.element("p", &[], |m| m.line("b", &[], words));
+        }
         for line in words::same(report) {
             m.line("p", &[], line);
         }

@@ -38,6 +38,7 @@ pub use source::Source;
 pub use stopping::Stopping;
 pub use workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload, WorkloadKind};
 
+use crate::gate::Gates;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
@@ -68,6 +69,14 @@ pub struct Experiment {
     /// When the trials of a workload on a link end.
     #[serde(default, skip_serializing_if = "Stopping::is_fixed")]
     pub stopping: Stopping,
+    /// The longest that the trials may take, where as many run as decide and that time allows. A link's trials are 0 until
+    /// the first blocks, which only warm up, have shown how many those can be.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "quantity::optional_span")]
+    #[schemars(with = "Option<String>")]
+    pub time_limit: Option<Duration>,
+    /// What the run is held to.
+    #[serde(default, skip_serializing_if = "Gates::is_empty")]
+    pub gates: Gates,
     /// For two names of one contender: so many blocks make a comparison by itself, and how many of them are found
     /// to differ is what is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,11 +109,23 @@ pub struct LinkChoice {
     pub figures: Option<String>,
     /// Measured trials of each cell.
     pub trials: u32,
+    /// Those among them that were added after the run had been judged.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub added: u32,
     /// Trials of each cell before these, not counted.
     pub warmup: u32,
 }
 
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 impl LinkChoice {
+    /// The trials of each cell that the run was planned with.
+    pub fn planned(&self) -> u32 {
+        self.trials.saturating_sub(self.added)
+    }
+
     /// The text that the crate `link` reads: the figures, else the name.
     pub fn text(&self) -> &str {
         self.figures.as_deref().unwrap_or(&self.name)

@@ -7,8 +7,10 @@ use super::{
     Workload, WorkloadKind,
 };
 use crate::family::{FamilySizes, blocks_for_all};
+use crate::gate::Gates;
 use crate::nearest;
 use std::collections::BTreeSet;
+use std::time::Duration;
 use unit::ByteSize;
 
 /// What a command line may change; None and empty lists leave things as they are.
@@ -30,6 +32,10 @@ pub struct Overrides {
     pub extent: Extent,
     /// Another way to end.
     pub stopping: Option<Stopping>,
+    /// The longest that its trials may take, which then are as many as decide.
+    pub time_limit: Option<Duration>,
+    /// What it is held to.
+    pub gates: Gates,
 }
 
 /// How much of an experiment runs.
@@ -114,12 +120,16 @@ impl Experiment {
             self.shorten();
         }
         self.stopping = overrides.stopping.unwrap_or(self.stopping);
+        self.gates.clone_from(&overrides.gates);
         match overrides.trials {
             Some(trials) if !(1..=MOST_TRIALS).contains(&trials) => {
                 return Err(OverrideError::Trials { trials });
             }
             Some(trials) => self.links.iter_mut().for_each(|link| link.trials = trials),
             None => {}
+        }
+        if overrides.time_limit.is_some() {
+            self.run_until_decided(overrides.time_limit);
         }
         match overrides.margin {
             Some(margin) if !MARGINS.contains(&margin) => {
@@ -129,6 +139,16 @@ impl Experiment {
         }
         self.seed = overrides.seed.unwrap_or(self.seed);
         Ok(self)
+    }
+
+    /// How many trials that is, the blocks that warm up have to show first.
+    fn run_until_decided(&mut self, time_limit: Option<Duration>) {
+        self.time_limit = time_limit;
+        self.stopping = Stopping::Sequential;
+        for link in &mut self.links {
+            link.trials = 0;
+            link.warmup = 1;
+        }
     }
 
     /// No more trials than its comparisons need for an interval each. What is set beside a published measurement is
@@ -225,7 +245,8 @@ impl Experiment {
         for name in names.iter().filter(|name| !name.is_empty()) {
             if chosen.iter().all(|link| link.name != *name) {
                 let own = self.links.iter().find(|link| link.name == *name).cloned();
-                let other = || LinkChoice { name: name.clone(), figures: None, trials, warmup };
+                let other =
+                    || LinkChoice { name: name.clone(), figures: None, trials, added: 0, warmup };
                 chosen.push(own.unwrap_or_else(other));
             }
         }

@@ -64,6 +64,27 @@ pub(crate) mod span {
     }
 }
 
+/// A span that may be missing, for `#[serde(with)]`.
+pub(crate) mod optional_span {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(
+        span: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match span {
+            Some(span) => serializer.serialize_some(&exact(*span)),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::<SpanField>::deserialize(deserializer)?.map(|span| span.0))
+    }
+}
+
 /// A size as an experiment's file gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]

@@ -16,6 +16,7 @@ use super::one_or_table::ServerField;
 use super::quantity::{SizeField, SpanField};
 use super::{Experiment, ExperimentError, LinkChoice, MOST_TRIALS, Workload};
 use crate::family::{FamilySizes, blocks_for_all};
+use crate::gate::Gates;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
@@ -73,6 +74,8 @@ impl Reader<'_> {
             margin,
             seed: file.seed.map_or(DEFAULT_SEED, Spanned::into_inner),
             stopping: file.stopping,
+            time_limit: None,
+            gates: Gates::default(),
             same,
             timeout,
             server,
@@ -263,6 +266,7 @@ impl Reader<'_> {
             name: self.named("link", &file.name)?,
             figures: file.figures,
             trials: self.count("trials", &file.trials, MOST_TRIALS)?.unwrap_or(trials),
+            added: 0,
             warmup: self.warmup(&file.warmup)?.unwrap_or(warmup),
         })
     }

@@ -141,11 +141,7 @@ fn interrupts() -> Result<Interrupts, CliError> {
     Interrupts::take().map_err(|error| CliError::failed(format!("taking over Ctrl-C: {error}")))
 }
 
-fn start(
-    args: &RaceArgs,
-    chosen: Selected,
-    interrupts: &Interrupts,
-) -> Result<RaceEnd, CliError> {
+fn start(args: &RaceArgs, chosen: Selected, interrupts: &Interrupts) -> Result<RaceEnd, CliError> {
     // What A/A compares it takes by the handful.
     let judged = chosen.experiment.same.is_none() && !until_decided::is_open(&chosen.experiment);
     for short in carried(&chosen.experiment).iter().filter(|one| judged && !one.is_all()) {

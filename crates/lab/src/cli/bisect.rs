@@ -26,7 +26,7 @@ pub(crate) struct BisectArgs {
     /// What is raced, a file (.toml)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) experiment: PathBuf,
-    /// What a good commit keeps, over GOOD: METRIC<RATIO or METRIC>RATIO
+    /// What a good commit keeps, over GOOD: `METRIC<RATIO` or `METRIC>RATIO`
     #[arg(long, value_name = "GATE")]
     pub(crate) gate: Gate,
     /// The contender whose server or client is built, where the experiment has several

@@ -9,7 +9,7 @@ use study::gate::{GATE_ERROR, Gate, GateOutcome, Gates};
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Gates")]
 pub(crate) struct GateArgs {
-    /// What must hold (repeatable): METRIC<RATIO or METRIC>RATIO. `compare` sets the later run over the earlier; `race`
+    /// What must hold (repeatable): `METRIC<RATIO` or `METRIC>RATIO`. `compare` sets the later run over the earlier; `race`
     /// takes 'A/B METRIC<RATIO', or sets every contender over the baseline
     #[arg(long, value_name = "GATE")]
     pub(crate) gate: Vec<Gate>,

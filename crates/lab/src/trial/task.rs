@@ -183,7 +183,15 @@ impl Task {
         }
     }
 
-    /// What its hosts answer, where that is recorded.
+    /// The page, where it is a recorded one.
+    pub(crate) fn recorded_page(&self) -> Option<&Page> {
+        match self {
+            Self::Page { page, recorded: true } => Some(page),
+            _ => None,
+        }
+    }
+
+    /// What our origin answers for each host, where the recording or the user's requests say it.
     pub(crate) fn table(&self) -> Option<Table> {
         match self {
             Self::Page { page, recorded: true } => Some(page.table()),

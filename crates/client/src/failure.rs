@@ -51,6 +51,8 @@ pub(crate) enum Failure {
     BadRedirect { to: String, reason: String },
     #[error("the body has {got} bytes where {expected} were expected")]
     WrongLength { expected: u64, got: u64 },
+    #[error("the status is {got} where {expected} was expected")]
+    WrongStatus { expected: u16, got: u16 },
     #[error("the body is longer than the {limit} bytes allowed")]
     TooLong { limit: u64 },
     #[error("the client was stopped")]
@@ -146,6 +148,7 @@ impl Failure {
             | Self::RedirectLoop { .. }
             | Self::BadRedirect { .. }
             | Self::WrongLength { .. }
+            | Self::WrongStatus { .. }
             | Self::TooLong { .. }
             | Self::Stopped
             | Self::Cancelled => Hope::Lasting,

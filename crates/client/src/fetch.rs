@@ -33,6 +33,8 @@ pub struct FetchSpec {
     pub priority: Priority,
     /// The length that the response's body must have.
     pub expected: Option<ByteSize>,
+    /// The status that the response must have.
+    pub expected_status: Option<u16>,
     /// When it was due, where that was before it could be made. Its times count from then.
     pub wanted: Option<Instant>,
 }
@@ -49,6 +51,7 @@ impl FetchSpec {
             referrer: None,
             priority: Priority::default(),
             expected: None,
+            expected_status: None,
             wanted: None,
         }
     }
@@ -202,6 +205,11 @@ impl Fetch {
 
     /// Whether the complete response has the expected length.
     pub(crate) fn check(&self) -> Result<(), Failure> {
+        if let (Some(expected), Some(got)) = (self.spec.expected_status, self.record.status)
+            && expected != got
+        {
+            return Err(Failure::WrongStatus { expected, got });
+        }
         match self.spec.expected {
             Some(expected) if expected.0 != self.record.body_bytes => {
                 Err(Failure::WrongLength { expected: expected.0, got: self.record.body_bytes })

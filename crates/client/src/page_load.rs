@@ -3,7 +3,7 @@
 use crate::fetch::{FetchId, FetchSpec};
 use crate::work::Work;
 use page::{FetchStart, Kind, Load, Milestones, ResourceId, Url};
-use proto::ResponseHead;
+use proto::{Method, ResponseHead};
 use std::collections::HashMap;
 use trace::{ConnectionRecord, FetchOutcome, FetchRecord};
 use unit::Instant;
@@ -95,9 +95,14 @@ impl PageLoad {
         }
         FetchSpec {
             kind: start.kind,
+            method: match start.method {
+                page::Method::Get => Method::Get,
+                page::Method::Head => Method::Head,
+            },
             referrer,
             priority: start.priority,
-            expected: start.expected,
+            expected: start.expected.map(|expected| expected.body),
+            expected_status: start.expected.map(|expected| expected.status),
             ..FetchSpec::get(start.url)
         }
     }

@@ -108,6 +108,8 @@ pub(crate) fn file(attempted: impl fmt::Display, error: &std::io::Error) -> CliE
         ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename => {
             CliError::misuse(what).remedy("check the path")
         }
+        ErrorKind::InvalidInput => CliError::misuse(what).remedy("copy it into a file first"),
+        ErrorKind::FileTooLarge => CliError::misuse(what).remedy("name a smaller file"),
         ErrorKind::IsADirectory => CliError::misuse(what).remedy("name a file in it"),
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => CliError::misuse(what)
             .remedy("choose a place that you may use, or change its permissions"),

@@ -125,7 +125,8 @@ impl Site {
         }
         let seed = Seed(0).child(&request.path);
         let body = Body::Noise { seed, left: 0..recorded.body.0 };
-        let mut answer = Answer::new(Status::OK, fields, body);
+        let status = Status::new(recorded.status).unwrap_or(Status::OK);
+        let mut answer = Answer::new(status, fields, body);
         answer.delay = recorded.server_time;
         Some(answer)
     }

@@ -2,6 +2,7 @@
 //! namespaces and the forwarder of an emulated link. The only crate with file descriptors and `unsafe`.
 
 mod buffer_pool;
+pub mod busiest;
 pub mod cgroup;
 pub mod clock;
 mod descriptor;

@@ -51,7 +51,7 @@ pub enum GraphError {
         by: ResourceId,
     },
     /// The same host and path would have to give two different answers.
-    #[error("resource {} has the URL of an earlier one but another size, type or server time", .0.0)]
+    #[error("resource {} has the URL of an earlier one but another status, size, type or server time", .0.0)]
     TwoAnswers(ResourceId),
 }
 
@@ -105,24 +105,35 @@ impl Page {
     /// Server and client time on the longest chain of initiators that counts into the load: what a load
     /// takes over a network that takes no time.
     pub fn least_time(&self) -> Duration {
-        let ends = self.resources.iter().filter(|resource| resource.counts == Counts::IntoLoad);
-        ends.map(|end| self.chain_time(end)).max().unwrap_or_default()
+        let times = self.chain_times();
+        let ends = self.resources.iter().zip(times);
+        let counted = ends.filter(|(resource, _)| resource.counts == Counts::IntoLoad);
+        counted.map(|(_, time)| time).max().unwrap_or_default()
     }
 
-    fn chain_time(&self, end: &Resource) -> Duration {
-        let mut time = Duration::ZERO;
-        let mut at = Some(end);
-        // Chains end: `new` refuses cycles.
-        while let Some(resource) = at {
-            time += resource.think + resource.server_time;
-            at = resource.release.initiator().and_then(|by| self.resource(by));
+    /// Server and client time up to the end of each resource. Each is computed once, from its initiator's.
+    fn chain_times(&self) -> Vec<Duration> {
+        let mut times: Vec<Option<Duration>> = vec![None; self.resources.len()];
+        let mut chain = Vec::new();
+        for start in 0..self.resources.len() {
+            // Chains end: `new` refuses cycles.
+            let mut next = Some(start);
+            while let Some(at) = next.filter(|&at| times[at].is_none()) {
+                chain.push(at);
+                next = self.resources[at].release.initiator().map(ResourceId::index);
+            }
+            let mut time = next.and_then(|known| times[known]).unwrap_or_default();
+            while let Some(at) = chain.pop() {
+                time += self.resources[at].think + self.resources[at].server_time;
+                times[at] = Some(time);
+            }
         }
-        time
+        times.into_iter().flatten().collect()
     }
 
-    /// Bytes of all bodies.
+    /// Bytes of all bodies that a load receives.
     pub fn total_bytes(&self) -> ByteSize {
-        self.resources.iter().map(|resource| resource.body).sum()
+        self.resources.iter().map(Resource::received_body).sum()
     }
 
     /// What an origin must know to answer for this page.
@@ -226,12 +237,14 @@ fn hosts_of(resources: &[Resource]) -> Vec<Host> {
 mod tests {
     use super::*;
     use crate::priority::Hint;
-    use crate::resource::{Kind, Release};
+    use crate::resource::{Kind, Method, Release};
 
     fn resource(url: &str, release: Release) -> Resource {
         Resource {
             url: url.parse().unwrap(),
             kind: Kind::Image,
+            method: Method::Get,
+            status: 200,
             content_type: "image/png".into(),
             body: ByteSize(100),
             server_time: Duration::from_millis(3),

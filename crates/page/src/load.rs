@@ -12,7 +12,7 @@ mod track;
 
 use crate::graph::Page;
 use crate::priority::{Browser, Priority};
-use crate::resource::{Counts, Kind, Release, ResourceId};
+use crate::resource::{Counts, Kind, Method, Release, ResourceId};
 use crate::scan::{Found, Scanner};
 use crate::url::Url;
 use progress::LoadState;
@@ -50,12 +50,23 @@ pub struct FetchStart {
     pub id: ResourceId,
     /// What to ask for.
     pub url: Url,
+    /// How.
+    pub method: Method,
     /// What it is to the page.
     pub kind: Kind,
     /// How the browser ranks it.
     pub priority: Priority,
-    /// Bytes that the body must have, where the page is a recorded one.
-    pub expected: Option<ByteSize>,
+    /// What the response must be, where the page is a recorded one.
+    pub expected: Option<ExpectedResponse>,
+}
+
+/// What a response must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExpectedResponse {
+    /// Its status code.
+    pub status: u16,
+    /// Bytes of its body.
+    pub body: ByteSize,
 }
 
 impl Load {
@@ -68,7 +79,11 @@ impl Load {
                 hint: resource.hint,
                 think: resource.think,
                 counts: resource.counts,
-                expected: Some(resource.body),
+                method: resource.method,
+                expected: Some(ExpectedResponse {
+                    status: resource.status,
+                    body: resource.received_body(),
+                }),
                 ..Track::new(resource.url.clone(), resource.kind)
             })
             .collect();
@@ -133,6 +148,7 @@ impl Load {
         Some(FetchStart {
             id,
             url: track.url.clone(),
+            method: track.method,
             kind: track.kind,
             priority,
             expected: track.expected,

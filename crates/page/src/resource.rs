@@ -41,6 +41,17 @@ pub enum Kind {
     Other,
 }
 
+/// The method of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Method {
+    /// The response has a body.
+    #[default]
+    Get,
+    /// The response has none, whatever its Content-Length says (RFC 9110 §9.3.2).
+    Head,
+}
+
 /// What lets the browser know that it needs a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -89,9 +100,15 @@ pub struct Resource {
     pub url: Url,
     /// What it is to the page.
     pub kind: Kind,
+    /// How it is asked for.
+    #[serde(default)]
+    pub method: Method,
+    /// The status that the origin answers with and the client checks.
+    #[serde(default = "ok")]
+    pub status: u16,
     /// Media type that the origin gives it; empty for none.
     pub content_type: String,
-    /// Bytes of the body that the origin sends and the client checks.
+    /// The Content-Length that the origin gives: the bytes of the body, where the response has one.
     #[serde(with = "number::bytes")]
     pub body: ByteSize,
     /// How long the origin thinks before it answers.
@@ -106,6 +123,20 @@ pub struct Resource {
     pub hint: Hint,
     /// Whether the load waits for it.
     pub counts: Counts,
+}
+
+impl Resource {
+    /// Bytes of body that the client gets and checks: none in the response to HEAD.
+    pub fn received_body(&self) -> ByteSize {
+        match self.method {
+            Method::Get => self.body,
+            Method::Head => ByteSize::ZERO,
+        }
+    }
+}
+
+fn ok() -> u16 {
+    200
 }
 
 /// One host that the page fetches from.

@@ -7,7 +7,7 @@
 
 use crate::graph::{GraphError, Page};
 use crate::priority::Hint;
-use crate::resource::{Counts, Kind, Release, Resource, ResourceId};
+use crate::resource::{Counts, Kind, Method, Release, Resource, ResourceId};
 use crate::scan::Scanner;
 use crate::url::{Url, UrlError};
 use serde::{Deserialize, Serialize};
@@ -164,6 +164,8 @@ impl Synthetic {
         let document = Resource {
             url: origin.join(&self.target())?,
             kind: Kind::Document,
+            method: Method::Get,
+            status: 200,
             content_type: "text/html; charset=utf-8".to_owned(),
             body: ByteSize(html.len() as u64),
             server_time: Duration::from_millis(self.delay_ms),

@@ -15,9 +15,11 @@ pub struct Table {
 }
 
 /// One answer of an origin.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Answer {
-    /// Bytes of body.
+    /// Status code.
+    pub status: u16,
+    /// Bytes of body; the Content-Length alone where the request is a HEAD.
     #[serde(with = "number::bytes")]
     pub body: ByteSize,
     /// How long to think before answering.
@@ -32,6 +34,7 @@ pub struct Answer {
 impl Answer {
     pub(crate) fn of(resource: &Resource) -> Self {
         Self {
+            status: resource.status,
             body: resource.body,
             server_time: resource.server_time,
             content_type: resource.content_type.clone(),

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -42,7 +43,7 @@ impl fmt::Display for Scheme {
 pub struct Url {
     /// http or https.
     pub scheme: Scheme,
-    /// Host name or address literal, in lower case; an IPv6 literal keeps its brackets.
+    /// Host name (A-labels) or address literal, in lower case; an IPv6 literal keeps its brackets.
     pub host: String,
     /// The port where it is not the scheme's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,7 +61,7 @@ pub enum UrlError {
     /// It does not begin with a scheme.
     #[error("no scheme: an absolute http or https URL is expected")]
     Relative,
-    /// The host is missing or holds bytes that no host name has.
+    /// The host is missing, or no host name: a byte, an empty label or one of more than 63 bytes.
     #[error("`{0}` is not a host name")]
     Host(String),
     /// The port is not a number from 1 to 65535.
@@ -181,17 +182,36 @@ fn split_port(authority: &str) -> Result<(&str, Option<u16>), UrlError> {
     }
 }
 
+/// The host in lower case; a name in Unicode becomes its A-label (UTS 46).
 fn host_name(host: &str) -> Result<String, UrlError> {
     let host = host.strip_suffix('.').unwrap_or(host);
-    let is_literal = host.starts_with('[') && host.ends_with(']');
-    let inner = if is_literal { &host[1..host.len() - 1] } else { host };
-    let fits = |b: u8| {
-        b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_') || is_literal && b == b':'
-    };
-    if inner.is_empty() || inner.len() > 253 || !inner.bytes().all(fits) {
-        return Err(UrlError::Host(host.to_owned()));
+    let refused = || UrlError::Host(host.to_owned());
+    if let Some(literal) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        literal.parse::<Ipv6Addr>().map_err(|_| refused())?;
+        return Ok(host.to_ascii_lowercase());
     }
-    Ok(host.to_ascii_lowercase())
+    let name = match host.is_ascii() {
+        true => host.to_ascii_lowercase(),
+        false => idna::domain_to_ascii(host).map_err(|_| refused())?,
+    };
+    if name.len() > LONGEST_NAME || !name.split('.').all(is_label) {
+        return Err(refused());
+    }
+    Ok(name)
+}
+
+/// RFC 1035 §2.3.4.
+const LONGEST_NAME: usize = 253;
+const LONGEST_LABEL: usize = 63;
+
+/// RFC 1123 §2.1, and the underscore, which names in use have. No certificate can be checked against another label.
+fn is_label(label: &str) -> bool {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+    !label.is_empty()
+        && label.len() <= LONGEST_LABEL
+        && label.bytes().all(fits)
+        && !label.starts_with('-')
+        && !label.ends_with('-')
 }
 
 /// Percent-encodes what RFC 3986 §3.3 and §3.4 do not let stand in a path or query. A `%` stays as it
@@ -260,6 +280,42 @@ mod tests {
         assert_eq!("http:///a".parse::<Url>(), Err(UrlError::Host(String::new())));
         assert!("http://bad host/".parse::<Url>().is_err());
         assert!("http://h:+80/".parse::<Url>().is_err());
+    }
+
+    #[test]
+    fn a_host_in_unicode_becomes_its_a_label() {
+        assert_eq!(
+            url("https://BÜCHER.example/ü").to_string(),
+            "https://xn--bcher-kva.example/%C3%BC"
+        );
+        assert_eq!(url("https://xn--bcher-kva.example/").host, "xn--bcher-kva.example");
+        // Decomposed, and with an ideographic full stop.
+        assert_eq!(url("https://bu\u{308}cher\u{3002}example/").host, "xn--bcher-kva.example");
+        assert!("https://\u{202e}example/".parse::<Url>().is_err());
+    }
+
+    #[test]
+    fn a_host_that_no_certificate_could_be_for_is_refused() {
+        let long = "a".repeat(64);
+        for host in [
+            "..",
+            "a..b",
+            ".a",
+            "-a.b",
+            "a-.b",
+            &long,
+            &format!("{long}.example"),
+            "[::g]",
+            "[a.b]",
+        ] {
+            let refused = format!("http://{host}/").parse::<Url>();
+            assert!(matches!(refused, Err(UrlError::Host(_))), "{host}: {refused:?}");
+        }
+        for host in
+            ["a_b.example", "_dmarc.example", "3com.example", &long[..63], "10.0.0.1", "xn--p1ai"]
+        {
+            assert_eq!(url(&format!("http://{host}/")).host, host);
+        }
     }
 
     #[test]

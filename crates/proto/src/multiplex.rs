@@ -7,6 +7,7 @@ pub(crate) mod events;
 pub(crate) mod flow;
 pub(crate) mod framing;
 pub(crate) mod guard;
+pub(crate) mod head;
 pub(crate) mod log;
 pub(crate) mod outbox;
 pub(crate) mod outgoing;
@@ -18,4 +19,6 @@ pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod stream;
 pub(crate) mod streams;
+#[cfg(test)]
+pub(crate) mod tests;
 pub(crate) mod timers;

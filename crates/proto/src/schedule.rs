@@ -24,7 +24,6 @@ mod dependency_tree;
 mod dictionary;
 mod fair_queue;
 mod fifo;
-mod heap;
 mod policy;
 mod priority_field;
 mod rfc9218;

@@ -28,7 +28,6 @@ mod framing;
 mod head;
 mod head_out;
 mod headers;
-mod priority;
 mod pushes;
 mod receive;
 mod role;

@@ -1,8 +1,10 @@
 //! A calibration in words, and the limits that the figures are held to.
 
 use crate::number::Percent;
-use study::calibration::{Calibration, RateGauge, RoundTripGauge, Spread};
-use unit::BitRate;
+use study::calibration::{
+    Calibration, GAP_LIMIT, GAP_RATE, RATE_LIMIT, ROUND_TRIP_LIMIT, RateGauge, RoundTripGauge,
+    Spread,
+};
 
 /// A figure with what it may be at most.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,34 +20,10 @@ pub(crate) struct Gauged {
 impl Gauged {
     /// Whether it is within its limits.
     pub(crate) fn is_good(&self) -> bool {
-        self.limit.is_none_or(|limit| {
-            self.spread.p50_us <= limit.p50_us && self.spread.p99_us <= limit.p99_us
-        })
-    }
-
-    /// The percentiles that are beyond their limits, in words.
-    fn missed(&self) -> Option<String> {
-        let limit = self.limit.filter(|_| !self.is_good())?;
-        let pairs = [
-            ("median", self.spread.p50_us, limit.p50_us),
-            ("p99", self.spread.p99_us, limit.p99_us),
-        ];
-        let beyond = pairs.iter().filter(|(_, is, most)| is > most);
-        let words: Vec<String> = beyond
-            .map(|(which, is, most)| format!("{which} {is:.0} µs, limit {most:.0} µs"))
-            .collect();
-        Some(format!("{}: {}", self.what, words.join(", ")))
+        self.limit.is_none_or(|limit| limit.holds(self.spread))
     }
 }
 
-/// A round trip may take so much more than link and floor on a quiet machine.
-const ROUND_TRIP_LIMIT: Spread = Spread { p50_us: 15.0, p99_us: 50.0 };
-/// The gaps of a full bottleneck may be off by so much at 9 Mbit/s.
-const GAP_LIMIT: Spread = Spread { p50_us: 10.0, p99_us: 10.0 };
-/// A rate may be off by so much.
-const RATE_LIMIT: f64 = 2e-4;
-/// The share of packets that a machine which holds its cores up for longer makes late is beyond the limits' 99 %.
-const HELD_UP: f64 = 10.0;
 /// Pass-through over what a bare pair carries.
 const SHARE_LIMIT: f64 = 0.8;
 
@@ -57,9 +35,9 @@ pub(crate) fn times(calibration: &Calibration) -> Vec<Gauged> {
         limit: Some(ROUND_TRIP_LIMIT),
     };
     let gap = |gauge: &RateGauge| Gauged {
-        what: format!("error of gaps between packets at {}", rate(gauge)),
+        what: format!("error of gaps between packets at {}", gauge.rate_in_words()),
         spread: gauge.gap_error,
-        limit: (gauge.bits_per_second == 9_000_000).then_some(GAP_LIMIT),
+        limit: (gauge.bits_per_second == GAP_RATE).then_some(GAP_LIMIT),
     };
     let plain = |what: &str, spread| Gauged { what: what.to_owned(), spread, limit: None };
     calibration
@@ -75,10 +53,6 @@ pub(crate) fn times(calibration: &Calibration) -> Vec<Gauged> {
         .collect()
 }
 
-fn rate(gauge: &RateGauge) -> String {
-    BitRate::new(gauge.bits_per_second).map_or_else(String::new, |rate| rate.to_string())
-}
-
 /// Everything else, a sentence each, with whether it is as good as it should be.
 pub(crate) fn facts(calibration: &Calibration) -> Vec<(bool, String)> {
     let mut facts = Vec::new();
@@ -88,8 +62,10 @@ pub(crate) fn facts(calibration: &Calibration) -> Vec<(bool, String)> {
     }
     for gauge in &calibration.rates {
         let good = gauge.error.abs() <= RATE_LIMIT;
-        facts
-            .push((good, format!("rate of {}: off by {:+.4} %", rate(gauge), gauge.error * 100.0)));
+        facts.push((
+            good,
+            format!("rate of {}: off by {:+.4} %", gauge.rate_in_words(), gauge.error * 100.0),
+        ));
     }
     if let Some(loss) = calibration.loss {
         let (good, planned) = (loss.against_plan == 0, loss.planned);
@@ -135,18 +111,15 @@ pub(crate) fn line(calibration: &Calibration) -> String {
     )
 }
 
-/// What is beyond its limit, and whether the machine itself is to blame.
+/// What is beyond its limit, and who may be to blame.
 fn judged(calibration: &Calibration) -> String {
-    let missed: Vec<String> = times(calibration).iter().filter_map(Gauged::missed).collect();
-    let held_up = calibration.polling.p99_us;
-    let cause = match missed.is_empty() {
-        true => return "within limits".to_owned(),
-        false if held_up > HELD_UP => {
-            format!("the machine itself pauses a busy core for {held_up:.0} µs")
+    let beyond = calibration.beyond_limits();
+    match beyond.is_empty() {
+        true => "within limits".to_owned(),
+        false => {
+            format!("outside limits: {}; {}", beyond.join("; "), calibration.cause_in_words())
         }
-        false => "is the machine busy?".to_owned(),
-    };
-    format!("outside limits: {}; {cause}", missed.join("; "))
+    }
 }
 
 /// The calibration for a terminal, ending in a new line.

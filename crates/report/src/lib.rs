@@ -16,7 +16,7 @@
 //! };
 //! let (result, links) = (analyse(&header, &[]), Default::default());
 //! let report =
-//!     Report { result: &result, rows: &[], folder: "runs/1", links: &links, assumptions: &[], next: None };
+//!     Report { result: &result, rows: &[], folder: "runs/1", links: &links, assumptions: &[], next: None, full_run: None };
 //! let text = report::terminal(&report, Style { colour: Colour::Off, width: 80 });
 //! assert!(text.ends_with("report       runs/1/report.html\n"));
 //! assert!(report::html(&report).contains("On lan, wifi and 3g nothing could be compared"));
@@ -38,6 +38,7 @@ mod hue;
 mod json;
 mod load;
 mod markup;
+mod metrics;
 mod number;
 mod overview;
 mod rows;
@@ -54,7 +55,7 @@ pub use csv::csv;
 pub use har::har;
 pub use html::{comparison_html, html};
 pub use json::{json, load_json};
-pub use load::{load, load_csv};
+pub use load::{load, load_csv, load_probe};
 pub use terminal::{Colour, Style, terminal};
 
 use std::collections::BTreeMap;
@@ -76,6 +77,9 @@ pub struct Report<'a> {
     pub assumptions: &'a [String],
     /// The command to try next; None where there is none to propose.
     pub next: Option<&'a str>,
+    /// For a published measurement of which this run left something out: the command that runs all of it, and how long that
+    /// takes.
+    pub full_run: Option<&'a str>,
 }
 
 /// A link in words.

@@ -1,10 +1,14 @@
 //! A load run as lines for a terminal, and its course as CSV.
 
+mod slo;
+
+pub use slo::load_probe;
+
 use crate::csv::Table;
 use crate::number::duration;
 use crate::terminal::{Lines, Style, padded};
 use std::collections::BTreeMap;
-use study::load::{LoadResult, LoadSetting, LoopKind, PartResult, Second, SloResult, TimesSummary};
+use study::load::{LoadResult, LoadSetting, LoopKind, PartResult, Second, TimesSummary};
 use trace::SpokenProtocol;
 
 /// The result for a terminal, ending in a new line.
@@ -27,7 +31,7 @@ pub fn load(result: &LoadResult, style: Style) -> String {
     out.wrapped(&format!("  {}", traffic(result)), 4);
     out.wrapped(&format!("  {}", client(result)), 4);
     if let Some(slo) = &result.slo {
-        objective(&mut out, slo);
+        slo::objective(&mut out, slo);
     }
     for warning in &result.warnings {
         out.wrapped(&format!("  warning: {warning}"), 4);
@@ -92,10 +96,11 @@ fn in_short(part: &PartResult) -> String {
 /// The columns of times, one line a kind.
 fn table(out: &mut Lines, result: &LoadResult) {
     let connects = &result.connects;
-    let rows: [(&str, &Option<TimesSummary>); 5] = [
+    let rows: [(&str, &Option<TimesSummary>); 6] = [
         ("latency", &result.whole.latency),
-        ("first byte", &result.first_byte),
+        ("w/o client", &result.latency_without_client),
         ("begun late", &result.lateness),
+        ("first byte", &result.first_byte),
         ("connect", &connects.tcp),
         ("TLS", &connects.tls),
     ];
@@ -163,29 +168,24 @@ fn client(result: &LoadResult) -> String {
         format!(", {} answers for each CPU second", grouped(each))
     });
     format!(
-        "this client: {} of CPU, {:.0} % of its busiest thread{each}",
+        "this client: {} of CPU, {} of its busiest thread{each}",
         duration(client.cpu_seconds * 1e3),
-        client.busiest_share * 100.0
+        slo::share(client.busiest_share)
     )
 }
 
-fn objective(out: &mut Lines, slo: &SloResult) {
-    let found = match slo.rate {
-        Some(rate) => format!("holds up to {} requests/s", grouped(rate)),
-        None => "holds at no rate that was tried".to_owned(),
-    };
-    let tried: Vec<String> = slo
-        .probes
-        .iter()
-        .map(|probe| {
-            format!("{} {}", grouped(probe.rate), if probe.held { "held" } else { "failed" })
-        })
-        .collect();
-    out.wrapped(&format!("  {}: {found} (tried: {})", slo.objective, tried.join(", ")), 4);
-}
-
-/// `84,210`: three digits a group.
+/// `84,210`: three digits a group. Small values keep two digits, so that what is not nothing never reads as 0.
 fn grouped(value: f64) -> String {
+    match value {
+        small if small > 0.0 && small < 0.95 => {
+            let decimals = (-small.log10().floor()) as usize + 1;
+            return format!("{small:.decimals$}");
+        }
+        small if small > 0.0 && small < 9.95 && small.fract() != 0.0 => {
+            return format!("{small:.1}");
+        }
+        _ => {}
+    }
     let digits = format!("{:.0}", value.max(0.0));
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -201,7 +201,15 @@ fn size(bytes: u64) -> String {
     unit::ByteSize(bytes).to_string()
 }
 
-/// The course of a run: a line for each second or so, lines ending with CRLF (RFC 4180).
+/// The course of a run, or the probes of a search, a line each; lines end with CRLF (RFC 4180).
+pub fn load_csv(result: &LoadResult) -> String {
+    match &result.slo {
+        Some(found) => slo::csv(found),
+        None => course_csv(result),
+    }
+}
+
+/// The course of a run: a line for each second or so.
 ///
 /// | column | holds |
 /// |---|---|
@@ -210,7 +218,7 @@ fn size(bytes: u64) -> String {
 /// | `answers`, `errors` | requests that ended in it |
 /// | `waiting` | requests due and not begun at its end |
 /// | `p50_ms`, `p99_ms`, `max_ms` | of its answers' times; empty where none came |
-pub fn load_csv(result: &LoadResult) -> String {
+fn course_csv(result: &LoadResult) -> String {
     let mut table = Table::default();
     for name in ["at_s", "seconds", "answers", "errors", "waiting", "p50_ms", "p99_ms", "max_ms"] {
         table.text(name);
@@ -229,4 +237,23 @@ pub fn load_csv(result: &LoadResult) -> String {
         table.end_line();
     }
     table.out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_that_is_not_nothing_never_reads_as_0_and_large_ones_are_grouped() {
+        let told = [0.0, 0.004, 0.25, 0.94, 0.95, 1.0, 2.5, 9.96, 12.4, 999.6, 84_210.4];
+        let is = ["0", "0.0040", "0.25", "0.94", "0.9", "1", "2.5", "10", "12", "1,000", "84,210"];
+        assert_eq!(told.map(grouped), is.map(str::to_owned));
+    }
+
+    #[test]
+    fn a_share_is_0_or_100_percent_only_where_it_is() {
+        let told = [0.0, 0.000_01, 0.0004, 0.032, 0.5, 0.999, 1.0];
+        let is = ["0 %", "<0.01 %", "0.04 %", "3.2 %", "50 %", "99 %", "100 %"];
+        assert_eq!(told.map(slo::share), is.map(str::to_owned));
+    }
 }

@@ -7,7 +7,7 @@ use crate::hue::Hue;
 use crate::markup::is_invisible_control;
 use crate::number::{Percent, TimeFormat};
 use crate::overview::{Group, load, measure};
-use crate::{Report, answer, command, words};
+use crate::{Report, answer, command, metrics, words};
 use study::comparison::Verdict;
 use study::experiment::WorkloadKind;
 use study::published::Published;
@@ -34,6 +34,7 @@ pub enum Colour {
 /// The result for a terminal, ending in a new line.
 pub fn terminal(report: &Report<'_>, style: Style) -> String {
     let mut out = Lines::new(style);
+    report.result.warnings.iter().for_each(|warning| out.labelled("WARNING", warning));
     out.wrapped(&words::conditions(report), 0);
     out.wrapped(&words::trials_line(report), 0);
     if let Some(calibration) = &report.result.host.calibration {
@@ -66,6 +67,9 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
             let words = finding.verdict.words().to_uppercase();
             out.wrapped(&format!("  {words}: {}", finding.finding), 4);
             out.wrapped(&format!("    {}", finding.reason), 4);
+        }
+        if let Some(full) = words::needs_full_run(report) {
+            out.wrapped(&format!("  {full}"), 4);
         }
         open_question(&mut out, published);
     }
@@ -169,7 +173,9 @@ fn summary(out: &mut Lines, report: &Report<'_>) {
 
 fn block(out: &mut Lines, report: &Report<'_>, group: &Group<'_>, widths: &Widths) {
     let link = padded(&plain(&group.link.name), widths.link);
-    if group.all_tie() && group.is_clean() {
+    let has_later =
+        || group.cells.iter().any(|cell| !metrics::later_assets(group, cell).is_empty());
+    if group.all_tie() && group.is_clean() && !has_later() {
         let margin = Percent(report.result.margin);
         let level = group.baseline().map(time).unwrap_or_default();
         let least = group.least_shown().map_or_else(String::new, |least| format!("  {least}"));
@@ -187,8 +193,12 @@ fn block(out: &mut Lines, report: &Report<'_>, group: &Group<'_>, widths: &Width
         if let Some(evidence) = words::evidence(cell) {
             out.wrapped(&format!("    {evidence}"), 6);
         }
-        for reason in words::not_measured(report, cell) {
-            out.wrapped(&format!("    {reason}"), 6);
+        let reasons = words::not_measured(report, cell).into_iter();
+        for line in metrics::later_assets(group, cell).into_iter().chain(reasons) {
+            out.wrapped(&format!("    {line}"), 6);
+        }
+        if let Some(counted) = metrics::counted_without_times(group, cell) {
+            out.wrapped(&format!("    {counted}"), 6);
         }
         exchanges(out, cell);
     }

@@ -238,6 +238,19 @@ fn percentile(percentile: &Percentile) -> String {
     format!("p{} {time}", percentile.share * 100.0)
 }
 
+/// Which published findings this run left out, and how to have them: `2 of 4 findings rest on what was not run (…): wirelap
+/// race spdy-images, about 9 min`. None where all were put to the proof.
+pub(crate) fn needs_full_run(report: &Report<'_>) -> Option<String> {
+    let findings = &report.result.published.as_ref()?.findings;
+    let open = findings.iter().zip(1..).filter(|(finding, _)| finding.not_run);
+    let numbers: Vec<String> = open.map(|(_, number): (_, u32)| number.to_string()).collect();
+    let full = report.full_run.filter(|_| !numbers.is_empty())?;
+    let (all, which) = (findings.len(), listed(&numbers));
+    let which =
+        if numbers.len() == 1 { format!("finding {which}") } else { format!("findings {which}") };
+    Some(format!("Of {all}, {which} need what was left out: {full}"))
+}
+
 /// What comparing a contender with itself found.
 pub(crate) fn same(report: &Report<'_>) -> Vec<String> {
     let Some(same) = &report.result.same else { return Vec::new() };

@@ -250,6 +250,22 @@ pub enum Unit {
     Times,
 }
 
+/// Whether a trial is invalid for this `reason` because of its times alone: what it moved and counted is honest.
+pub fn is_about_time(reason: &str) -> bool {
+    is_busy(reason)
+        || [CLIENT_TOO_SLOW, ORIGIN_TOO_SLOW].iter().any(|prefix| reason.starts_with(prefix))
+}
+
+/// Whether a trial is invalid for this `reason` because the machine was busy, whoever raced.
+pub fn is_busy(reason: &str) -> bool {
+    reason.starts_with(BUSY_MACHINE)
+}
+
+/// What the reasons of [`Audit::judge`] begin with that speak of times.
+const BUSY_MACHINE: &str = "the machine was busy: ";
+const CLIENT_TOO_SLOW: &str = "the client itself was too slow: ";
+const ORIGIN_TOO_SLOW: &str = "the origin itself was too slow: ";
+
 impl Audit {
     /// Records a figure. A value that is not a number means that it was not measured.
     pub fn set(&mut self, figure: AuditFigure, value: f64) {

@@ -49,6 +49,31 @@ impl Spread {
     }
 }
 
+impl Spread {
+    /// Whether `spread` is within this limit.
+    pub fn holds(&self, spread: Self) -> bool {
+        spread.p50_us <= self.p50_us && spread.p99_us <= self.p99_us
+    }
+
+    /// The percentiles of `spread` that are beyond this limit, in words; None where there is none.
+    fn missed_by(&self, spread: Self, what: &str) -> Option<String> {
+        let pairs = [("median", spread.p50_us, self.p50_us), ("p99", spread.p99_us, self.p99_us)];
+        let beyond = pairs.iter().filter(|(_, is, most)| is > most);
+        let words: Vec<String> = beyond
+            .map(|(which, is, most)| format!("{which} {}, limit {most:.0} µs", micros(*is)))
+            .collect();
+        (!words.is_empty()).then(|| format!("{what}: {}", words.join(", ")))
+    }
+}
+
+/// `61 µs`, `53 ms`.
+pub fn micros(micros: f64) -> String {
+    match micros {
+        small if small < 10_000.0 => format!("{small:.0} µs"),
+        large => format!("{:.0} ms", large / 1e3),
+    }
+}
+
 /// Round trips over a link with nothing but a delay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoundTripGauge {
@@ -113,6 +138,13 @@ impl RateGauge {
     }
 }
 
+impl RateGauge {
+    /// The rate that the link was to have: `9 Mbit/s`.
+    pub fn rate_in_words(&self) -> String {
+        BitRate::new(self.bits_per_second).map_or_else(String::new, |rate| rate.to_string())
+    }
+}
+
 /// Whether the losses were those that the seed had planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LossGauge {
@@ -153,6 +185,43 @@ impl Calibration {
         self.too_fast(rate).or_else(|| self.too_fine(rtt))
     }
 
+    /// What is beyond its limit, a phrase each: `error of a round trip of 10 ms: p99 61 µs, limit 50 µs`.
+    pub fn beyond_limits(&self) -> Vec<String> {
+        let trips = self.round_trips.iter().filter_map(|gauge| {
+            let what = format!("error of a round trip of {} ms", gauge.rtt_ms);
+            ROUND_TRIP_LIMIT.missed_by(gauge.error, &what)
+        });
+        let gaps = self.rates.iter().filter(|gauge| gauge.bits_per_second == GAP_RATE);
+        let gaps = gaps.filter_map(|gauge| {
+            let what = format!("error of gaps between packets at {}", gauge.rate_in_words());
+            GAP_LIMIT.missed_by(gauge.gap_error, &what)
+        });
+        let rates = self.rates.iter().filter(|gauge| gauge.error.abs() > RATE_LIMIT);
+        let rates = rates.map(|gauge| {
+            let (rate, error) = (gauge.rate_in_words(), gauge.error * 100.0);
+            format!("rate of {rate}: off by {error:+.3} %, limit {} %", RATE_LIMIT * 100.0)
+        });
+        let busy = (self.spare_cpu < QUIET).then(|| {
+            format!("other programs took {:.0} % of the processors", (1.0 - self.spare_cpu) * 100.0)
+        });
+        trips.chain(gaps).chain(rates).chain(busy).collect()
+    }
+
+    /// Who may be to blame for what is beyond its limit.
+    pub fn cause_in_words(&self) -> String {
+        match self.polling.p99_us {
+            held_up if held_up > HELD_UP => {
+                format!("the machine itself pauses a busy core for {}", micros(held_up))
+            }
+            _ => "is the machine busy?".to_owned(),
+        }
+    }
+
+    /// The worst 99th percentile of a round trip's error, in microseconds.
+    pub fn finest_us(&self) -> f64 {
+        self.round_trips.iter().map(|gauge| gauge.error.p99_us).fold(0.0, f64::max)
+    }
+
     fn too_fast(&self, rate: Option<BitRate>) -> Option<String> {
         let held = self.throughput.link_segments;
         let rate = rate?.bits_per_second() as f64;
@@ -182,6 +251,17 @@ impl Calibration {
     }
 }
 
+/// A round trip may take so much more than link and floor on a quiet machine.
+pub const ROUND_TRIP_LIMIT: Spread = Spread { p50_us: 15.0, p99_us: 50.0 };
+/// The gaps of a full bottleneck may be off by so much at [`GAP_RATE`].
+pub const GAP_LIMIT: Spread = Spread { p50_us: 10.0, p99_us: 10.0 };
+/// The rate at which gaps have a limit, in bits a second.
+pub const GAP_RATE: u64 = 9_000_000;
+/// A rate may be off by so much, as a share.
+pub const RATE_LIMIT: f64 = 2e-4;
+/// The share of packets that a machine which holds its cores up for longer, in microseconds, makes late is beyond the
+/// limits' 99 %.
+const HELD_UP: f64 = 10.0;
 /// The share of the processor that must have been free for a figure to be the machine's own limit.
 const QUIET: f64 = 0.8;
 /// The greatest rate of a link, as a multiple of what one connection reached through it in segments.
@@ -192,6 +272,29 @@ const FINENESS: f64 = 5.0;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_beyond_its_limit_is_named_with_both_figures() {
+        let trip = |error| RoundTripGauge { rtt_ms: 10.0, pings: 300, unanswered: 0, error };
+        let good = Calibration {
+            spare_cpu: 0.95,
+            round_trips: vec![trip(Spread { p50_us: 3.0, p99_us: 44.0 })],
+            ..Calibration::default()
+        };
+        assert_eq!(good.beyond_limits(), Vec::<String>::new());
+        let bad = Calibration {
+            spare_cpu: 0.4,
+            round_trips: vec![trip(Spread { p50_us: 3.0, p99_us: 61.4 })],
+            ..good
+        };
+        assert_eq!(
+            bad.beyond_limits(),
+            [
+                "error of a round trip of 10 ms: p99 61 µs, limit 50 µs",
+                "other programs took 60 % of the processors"
+            ]
+        );
+    }
 
     #[test]
     fn an_error_is_what_goes_beyond_the_link_and_the_floor() {

@@ -24,6 +24,7 @@ pub mod calibration;
 pub mod carried;
 pub mod compare;
 pub mod comparison;
+pub mod estimate;
 pub mod experiment;
 pub mod family;
 pub mod load;

@@ -1,19 +1,24 @@
 //! What a load run found, as values: its result and schema, objectives, and the search for the highest rate that holds
 //! them. Percentiles are read from merged histograms, never averaged.
 
+mod judge;
+mod posterior;
 mod result;
 mod script;
 mod search;
 mod slo;
+mod slo_result;
 mod times;
 
+pub use judge::{BUSY, Checked, Judgement, ProbeFacts};
 pub use result::{
     ClientCpu, ConnectsResult, LOAD_SCHEMA, LoadResult, LoadSetting, LoopKind, PartResult, Second,
-    SloResult, SpacingKind, StageResult, TargetResult, load_schema,
+    SpacingKind, StageResult, TargetResult, load_schema,
 };
 pub use script::{Script, ScriptRequest};
-pub use search::{Probe, Search};
-pub use slo::{Checked, Slo};
+pub use search::{Found, Search, Verdict};
+pub use slo::Slo;
+pub use slo_result::{Probe, SloAnswer, SloResult};
 pub use times::{TimeAt, TimesSummary};
 
 #[cfg(test)]

@@ -1,9 +1,34 @@
 //! Names of the metrics that trials have.
 
+/// What is counted, and does not depend on how busy the machine is.
+pub const COUNTS: [&str; 4] = [ROUND_TRIPS, CONNECTIONS, BYTES, RETRANSMITTED];
+/// When the files that a page needs before it can be painted were there.
+pub const ASSET_TIMES: [&str; 3] = [STYLESHEETS_MS, SCRIPTS_MS, FONTS_MS];
+
+/// What a metric is called in reports; its own name where it has no other.
+pub fn words(metric: &str) -> &str {
+    match metric {
+        STYLESHEETS_MS => "last render-blocking style sheet",
+        SCRIPTS_MS => "last render-blocking script",
+        FONTS_MS => "last font",
+        ROUND_TRIPS => "round trips",
+        CONNECTIONS => "connections",
+        BYTES => "bytes received",
+        RETRANSMITTED => "bytes sent again",
+        other => other,
+    }
+}
+
 /// Load time: from when the first fetch was queued to the last byte of what counts, in milliseconds.
 pub const LOAD_MS: &str = "load_ms";
 /// From when the first fetch was queued to the first byte of the document, in milliseconds.
 pub const FIRST_BYTE_MS: &str = "first_byte_ms";
+/// From when the first fetch was queued to the last byte of the last render-blocking style sheet, in milliseconds.
+pub const STYLESHEETS_MS: &str = "stylesheets_ms";
+/// The same of the last script that blocks rendering or parsing.
+pub const SCRIPTS_MS: &str = "scripts_ms";
+/// The same of the last web font.
+pub const FONTS_MS: &str = "fonts_ms";
 /// The mean time of a call, from when it was due to its last byte, in milliseconds.
 pub const MEAN_MS: &str = "mean_ms";
 /// From when the first call was queued to the last byte of the last, in milliseconds: the load time of calls.
@@ -62,6 +87,8 @@ pub const HEADERS_RECEIVED: &str = "header_bytes_received";
 pub const HEADERS_RECEIVED_PLAIN: &str = "header_bytes_received_plain";
 /// Bytes that the client read from its sockets.
 pub const BYTES: &str = "bytes";
+/// Bytes of TCP payload that were sent again, both ways together.
+pub const RETRANSMITTED: &str = "retransmitted_bytes";
 /// Connections opened.
 pub const CONNECTIONS: &str = "connections";
 /// Request round trips on the critical path.

@@ -130,6 +130,8 @@ pub struct Surroundings {
     pub cores: u32,
     /// The rate of each link's faster direction, by name. A link without an entry is taken to need a whole core.
     pub rates: BTreeMap<String, BitRate>,
+    /// The round trip of each link, by name.
+    pub round_trips: BTreeMap<String, Duration>,
     /// Bytes and waiting time of each workload, by name. A workload without an entry is taken to keep its link busy
     /// all the time.
     pub works: BTreeMap<String, WorkFacts>,

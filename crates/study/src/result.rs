@@ -46,6 +46,10 @@ pub struct RunResult {
     pub baseline: String,
     /// A ratio from 1/(1 + margin) to 1 + margin counts as no difference.
     pub margin: f64,
+    /// What a reader must know before any figure: the instrument was beyond its limits, or the audit refused trials. One
+    /// sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// How the intervals of the verdicts were made.
     pub family: Family,
     /// All trials but warm-ups.
@@ -201,6 +205,57 @@ pub struct Verdicts {
     pub ranking: Vec<Ranked>,
     /// All pairs of contenders, the baseline included, in the order of the contenders.
     pub pairs: Vec<Pair>,
+    /// Further metrics, each contender against the baseline: what is counted, and when a page's files were there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricComparison>,
+}
+
+/// A metric beside the deciding one, a contender against the baseline; by itself, at 95 %.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MetricComparison {
+    /// The contender's name.
+    pub contender: String,
+    /// The metric: counts are judged also from trials whose times the audit refused.
+    pub metric: String,
+    /// The contender's figures.
+    pub own: MetricFigures,
+    /// The baseline's.
+    pub baseline: MetricFigures,
+    /// The Hodges-Lehmann ratio, contender over baseline; absent where a figure is zero.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<Ratio>,
+    /// Its 95 % interval; absent where there are too few blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ci95: Option<[Ratio; 2]>,
+    /// What follows.
+    pub verdict: MetricVerdict,
+}
+
+/// A metric over the trials of a cell that speak for it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MetricFigures {
+    /// How many trials.
+    pub n: u32,
+    /// Their median.
+    pub median: f64,
+    /// The least.
+    pub least: f64,
+    /// The greatest.
+    pub most: f64,
+}
+
+/// What a comparison of a further metric found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MetricVerdict {
+    /// Less than the baseline.
+    Less,
+    /// More than the baseline.
+    More,
+    /// The same, or within the margin.
+    Same,
+    /// Neither can be said.
+    Undecided,
 }
 
 /// A contender against the baseline.

@@ -13,4 +13,4 @@ pub use builtin::builtin_servers;
 pub use declaration::{DeclarationError, ServerDeclaration};
 pub use log::ServerLog;
 pub use running::{RunningServer, ServerEnvironment, ServerFailure, StoppedServer};
-pub use template::{Launch, ServerSite};
+pub use template::{HostSite, Launch, RecordedFile, ServerSite};

@@ -20,8 +20,9 @@ pub struct Fields {
 /// line, and no field belongs to one connection.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ValidatedFields {
-    lines: Box<[u8]>,
-    content_length: Option<u64>,
+    pub(crate) lines: Box<[u8]>,
+    pub(crate) content_length: Option<u64>,
+    pub(crate) has_priority: bool,
 }
 
 impl ValidatedFields {
@@ -33,6 +34,11 @@ impl ValidatedFields {
     /// What the list says of the body's length.
     pub fn content_length(&self) -> Option<u64> {
         self.content_length
+    }
+
+    /// Whether there is a `priority` field (RFC 9218 §5).
+    pub fn has_priority(&self) -> bool {
+        self.has_priority
     }
 }
 
@@ -166,8 +172,8 @@ impl Fields {
     }
 
     /// Keeps the result of a validation until the list changes.
-    pub(crate) fn set_validated(&mut self, lines: Vec<u8>, content_length: Option<u64>) {
-        self.validated = Some(Arc::new(ValidatedFields { lines: lines.into(), content_length }));
+    pub(crate) fn set_validated(&mut self, validated: ValidatedFields) {
+        self.validated = Some(Arc::new(validated));
     }
 
     /// The result of `validate`; None where it failed or the list has changed since.

@@ -1,7 +1,7 @@
 //! Checks a list of fields once that is sent many times: which characters it has, and how HTTP/1.1 writes it. An HTTP/2
 //! connection recognises a validated list.
 
-use crate::fields::{Fields, is_lower_name};
+use crate::fields::{Fields, ValidatedFields, is_lower_name};
 use crate::h1;
 
 impl Fields {
@@ -25,7 +25,9 @@ impl Fields {
             }
             h1::put_field(&mut lines, field.name, field.value);
         }
-        self.set_validated(lines, framing.content_length());
+        let has_priority = self.iter().any(|field| field.name == b"priority");
+        let (lines, content_length) = (lines.into(), framing.content_length());
+        self.set_validated(ValidatedFields { lines, content_length, has_priority });
     }
 }
 
@@ -56,13 +58,16 @@ mod tests {
         fields.validate();
         let validated = fields.validated().unwrap();
         assert_eq!(validated.lines(), b"content-length: 5\r\netag: \"a\"\r\n");
-        assert_eq!(validated.content_length(), Some(5));
+        assert_eq!((validated.content_length(), validated.has_priority()), (Some(5), false));
         assert_eq!(fields, plain, "validation is not part of the value");
         fields.push(b"age", b"1");
         assert_eq!(fields.validated(), None);
         fields.clear();
         fields.validate();
         assert_eq!(fields.validated().map(|validated| validated.lines().len()), Some(0));
+        fields.push(b"priority", b"u=1");
+        fields.validate();
+        assert!(fields.validated().is_some_and(|validated| validated.has_priority()));
     }
 
     #[test]

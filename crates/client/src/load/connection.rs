@@ -26,6 +26,8 @@ pub(super) struct PendingRequest {
     /// None for the warm-up.
     pub(super) stage: Option<usize>,
     pub(super) due: Instant,
+    /// When this engine saw that it was due: later than `due` where the engine is late.
+    pub(super) seen: Instant,
     pub(super) begun: Instant,
     pub(super) head: Option<(Instant, Status)>,
     pub(super) body: u64,

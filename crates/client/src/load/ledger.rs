@@ -25,6 +25,31 @@ pub(super) struct Ledger {
     queued: u64,
     news: News,
     sockets: u64,
+    absence: Absence,
+}
+
+/// The last stretch of time in which this engine was to do something and did not: it was not woken, or was busy.
+#[derive(Debug, Clone, Copy)]
+struct Absence {
+    from: Instant,
+    to: Instant,
+}
+
+impl Absence {
+    const NONE: Self = Self { from: Instant::ZERO, to: Instant::ZERO };
+
+    /// What was to be done at `due` is noticed at `now`.
+    fn note(&mut self, due: Instant, now: Instant) {
+        if due > self.to {
+            self.from = due;
+        }
+        self.to = now;
+    }
+
+    /// How much of it lies between these times.
+    fn within(&self, from: Instant, to: Instant) -> Duration {
+        self.to.min(to).since(self.from.max(from))
+    }
 }
 
 /// The plan's clock.
@@ -96,6 +121,7 @@ impl Ledger {
             queued: 0,
             news: News::default(),
             sockets: 0,
+            absence: Absence::NONE,
         }
     }
 
@@ -167,8 +193,19 @@ impl Ledger {
             }
             self.tally.lateness.record(now.since(time));
         }
+        self.absence.note(time, now);
         self.queued += 1;
-        Taken::Due(request(0, stage, time))
+        Taken::Due(PendingRequest { seen: now, ..request(0, stage, time) })
+    }
+
+    /// Before answers are read: where a request is overdue, they are read late too.
+    pub(super) fn note_overdue(&mut self, now: Instant, next: Option<Due>) {
+        if let Some(time) = next.and_then(|due| self.time_of(due.at))
+            && time < now
+            && self.phase == Phase::Running
+        {
+            self.absence.note(time, now);
+        }
     }
 
     /// Whether one more request that counts may be begun, which is then counted on.
@@ -241,6 +278,12 @@ impl Ledger {
         if request.stage.is_some() {
             self.tally.status(status);
             self.tally.first_byte.record(head.since(request.begun));
+            if self.is_open_loop {
+                let since_seen = now.since(request.seen);
+                let absent = self.absence.within(request.seen, now);
+                self.tally.latency_since_seen.record(since_seen);
+                self.tally.latency_floor.record(since_seen.saturating_sub(absent));
+            }
         }
         if let Some(part) = self.target(request) {
             part.answer(&answer);
@@ -360,5 +403,5 @@ impl Ledger {
 }
 
 fn request(target: usize, stage: Option<usize>, due: Instant) -> PendingRequest {
-    PendingRequest { target, stage, due, begun: due, head: None, body: 0, tries: 0 }
+    PendingRequest { target, stage, due, seen: due, begun: due, head: None, body: 0, tries: 0 }
 }

@@ -224,6 +224,12 @@ pub struct Tally {
     pub first_byte: Times,
     /// How much later than it was due a request was begun, for this engine's own fault: it is woken late, or busy.
     pub lateness: Times,
+    /// Open loop: from when this engine saw that a request was due to its answer. `latency` without the engine's
+    /// lateness in beginning requests.
+    pub latency_since_seen: Times,
+    /// The same without any time in which the engine may have been late to read answers: the least that the server and
+    /// the network took.
+    pub latency_floor: Times,
     /// Answers by status code.
     statuses: Box<[u64; STATUSES]>,
     /// Connections, those of the warm-up too.
@@ -259,6 +265,8 @@ impl Tally {
             targets: if targets > 1 { parts(targets) } else { Vec::new() },
             first_byte: Times::new(),
             lateness: Times::new(),
+            latency_since_seen: Times::new(),
+            latency_floor: Times::new(),
             statuses: Box::new([0; STATUSES]),
             connects: Connects {
                 opened: 0,
@@ -288,6 +296,8 @@ impl Tally {
         }
         self.first_byte.add(&other.first_byte);
         self.lateness.add(&other.lateness);
+        self.latency_since_seen.add(&other.latency_since_seen);
+        self.latency_floor.add(&other.latency_floor);
         for (own, others) in self.statuses.iter_mut().zip(other.statuses.iter()) {
             *own += others;
         }

@@ -2,7 +2,7 @@
 
 use super::ReactorName;
 use super::get::{field, parse_time, parse_url};
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use client::load::Stage;
 use page::Url;
 use std::path::PathBuf;
@@ -24,7 +24,8 @@ use unit::Seed;
 Without --rate each connection asks again when it has its answer: what a server can do at most. With --rate requests
 are made by a schedule, whatever the server does, and a request's time counts from when it was due: what users meet.
 TLS offers h2 and http/1.1. Times are seconds, or have a unit (500ms, 2min). More in docs/load.md.
-Exit codes: 0 done, 1 an objective does not hold or nobody could be connected to, 2 misuse, 3 the machine lacks something.")]
+Exit codes: 0 done, 1 an objective holds at no rate or nobody could be connected to, 2 misuse, 3 the machine lacks
+something, 4 a search is inconclusive under --inconclusive fail.")]
 pub(crate) struct LoadArgs {
     /// What to ask for: http, https, ws or wss; several take turns
     #[arg(value_name = "URL", required_unless_present = "requests_from", value_parser = parse_target, value_hint = ValueHint::Url)]
@@ -53,10 +54,13 @@ pub(crate) struct LoadArgs {
     /// Space the requests of a schedule as independent users come, instead of evenly
     #[arg(long)]
     pub(crate) poisson: bool,
-    /// The highest rate that holds this is searched for: p99<50ms, or several as p99<50ms,max<1s,errors<1%; each rate is
-    /// tried for the time that -d says
+    /// The highest rate that holds this is searched for: p99<50ms, or several as p99<50ms,max<1s,errors<1%; each probe
+    /// lasts as long as -d says, the search at most 48 probes
     #[arg(long, value_name = "OBJECTIVE", conflicts_with = "requests")]
     pub(crate) slo: Option<Slo>,
+    /// What a search without a limit, undecided or client-bound, does to the exit code: nothing, or 4
+    #[arg(long, value_enum, value_name = "OUTCOME", default_value_t, requires = "slo")]
+    pub(crate) inconclusive: Inconclusive,
     /// How long requests are made before anything counts
     #[arg(long, value_name = "TIME", visible_alias = "warm-up-time", value_parser = parse_time)]
     pub(crate) warm_up: Option<Duration>,
@@ -108,12 +112,22 @@ pub(crate) struct LoadArgs {
     /// Print the result as JSON (docs/schema/load.schema.json)
     #[arg(long, conflicts_with = "csv")]
     pub(crate) json: bool,
-    /// Print the course over time as CSV, a line a second
+    /// Print the course over time as CSV, a line a second; with --slo the probes, a line each
     #[arg(long)]
     pub(crate) csv: bool,
     /// Taken for wrk's sake: percentiles are always told
     #[arg(long, hide = true)]
     pub(crate) latency: bool,
+}
+
+/// What an inconclusive search does to the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Inconclusive {
+    /// The code is 0
+    #[default]
+    Pass,
+    /// The code is 4
+    Fail,
 }
 
 /// A URL, and what is done there.

@@ -7,7 +7,7 @@ mod serve;
 
 pub(crate) use get::GetArgs;
 pub(crate) use link::{Expose, FarPort, Forward, Host, LinkArgs, Service};
-pub(crate) use load::{LoadArgs, TargetUrl, parse_target};
+pub(crate) use load::{Inconclusive, LoadArgs, TargetUrl, parse_target};
 use serve::PatienceArgs;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
@@ -137,9 +137,12 @@ pub(crate) struct RaceArgs {
     /// is then the most that run. False verdicts stay as rare
     #[arg(long)]
     pub(crate) sequential: bool,
-    /// Print the plan, run nothing
+    /// Print the plan and how long it will take, run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Do not wait for a busy machine: say who takes its processors, and race all the same
+    #[arg(long)]
+    pub(crate) no_wait: bool,
     /// Go on with the interrupted run in this folder
     #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential", "subjects"], value_hint = ValueHint::DirPath)]
     pub(crate) resume: Option<PathBuf>,

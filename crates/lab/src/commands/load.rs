@@ -1,6 +1,6 @@
 //! `wirelap load`: requests as many, or as often, as the user says.
 
-use crate::cli::LoadArgs;
+use crate::cli::{Inconclusive, LoadArgs};
 use crate::console;
 use crate::error::{self, CliError};
 use crate::get::resolve;
@@ -8,6 +8,7 @@ use crate::get::trust::{self, Trusted};
 use crate::load::live::Live;
 use crate::load::outcome::RunFacts;
 use crate::load::run::{LoadRun, Threads, run as run_plan};
+use crate::load::slo_search::SloSearch;
 use crate::load::targets::{is_echo, targets};
 use crate::load::{hdr, outcome};
 use crate::race::report::OutputFormat;
@@ -21,7 +22,7 @@ use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
-use study::load::{LoadResult, Search, Slo, SloResult};
+use study::load::{LoadResult, Slo, SloAnswer};
 
 /// How long requests are made where nothing else is said: for each run, and for each rate of a search.
 const DURATION: Duration = Duration::from_secs(10);
@@ -59,10 +60,26 @@ pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
             .and_then(|()| Ok(out.flush()?))
             .map_err(|error| CliError::failed(format!("writing {name}: {error}")))?;
     }
-    let is_kept = result.slo.as_ref().is_none_or(|slo| slo.rate.is_some());
-    let was_connected = result.connects.opened > 0;
-    Ok(if is_kept && was_connected { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let answer = result.slo.as_ref().map(|slo| slo.answer);
+    Ok(match result.connects.opened {
+        0 => ExitCode::FAILURE,
+        _ => exit_code(answer, args.inconclusive),
+    })
 }
+
+/// The exit code of a run, or of a search with this answer.
+fn exit_code(answer: Option<SloAnswer>, inconclusive: Inconclusive) -> ExitCode {
+    match (answer, inconclusive) {
+        (Some(SloAnswer::Nowhere), _) => ExitCode::FAILURE,
+        (Some(SloAnswer::Undecided | SloAnswer::ClientBound), Inconclusive::Fail) => {
+            ExitCode::from(INCONCLUSIVE)
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// The exit code of a search without an answer, where that is to fail.
+const INCONCLUSIVE: u8 = 4;
 
 struct Bench<'a> {
     args: &'a LoadArgs,
@@ -83,40 +100,26 @@ impl Bench<'_> {
         Ok((outcome::result(&self.plan, &ran, facts), ran))
     }
 
-    /// Looks for the highest rate that holds `slo`; the run that is told is that of the rate found.
+    /// Looks for the highest rate that holds `slo`; the run that is told is that of the highest rate that held.
     fn search(
         &mut self,
         slo: &Slo,
         is_stopped: impl Fn() -> bool,
     ) -> Result<(LoadResult, LoadRun), CliError> {
-        let mut search = Search::new(self.first_rate());
-        let mut best: Option<(LoadResult, LoadRun)> = None;
+        let probe_time = self.plan.duration.unwrap_or(DURATION) + self.plan.warm_up;
+        let mut search = SloSearch::new(slo, self.first_rate(), probe_time);
+        console::note(&search.introduction());
         while let Some(rate) = search.next() {
             self.pace(rate);
-            self.live.entitle(format!("{slo} at {rate:.0} requests/s\n"));
-            let (mut result, ran) = self.run()?;
-            let checked =
-                slo.check(ran.tally.whole().latency.histogram(), result.whole.error_share());
-            let held = checked.iter().all(|condition| condition.holds);
-            let is_last = is_stopped() || result.connects.opened == 0;
-            if !is_last {
-                search.heard(held);
-            }
-            let (objective, probes) = (slo.to_string(), Vec::new());
-            result.slo = Some(SloResult { objective, rate: None, probes, conditions: checked });
-            if best.is_none() || held && !is_last || search.best().is_none() {
-                best = Some((result, ran));
-            }
-            if is_last {
-                break;
+            self.live.entitle(search.title());
+            let (result, ran) = self.run()?;
+            if is_stopped() || result.connects.opened == 0 {
+                search.stop(result, ran);
+            } else {
+                self.live.leave(&search.note(result, ran));
             }
         }
-        let (mut result, ran) = best.ok_or_else(|| CliError::failed("no rate was tried"))?;
-        if let Some(slo) = &mut result.slo {
-            slo.rate = search.best();
-            slo.probes = search.probes().to_vec();
-        }
-        Ok((result, ran))
+        search.finish().ok_or_else(|| CliError::failed("no rate was tried"))
     }
 
     fn first_rate(&self) -> f64 {
@@ -239,4 +242,22 @@ fn access(args: &LoadArgs, urls: &[Url], is_echo: bool) -> Result<Access, CliErr
     access.connect_timeout = args.connect_timeout;
     access.keep_alive = if args.close { KeepAlive::Off } else { KeepAlive::On };
     Ok(access)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_without_a_limit_fails_where_that_was_asked_for_alone() {
+        use SloAnswer::{ClientBound, Found, Nowhere, Undecided};
+        let codes = |answer| [Inconclusive::Pass, Inconclusive::Fail].map(|i| exit_code(answer, i));
+        let (done, failed, inconclusive) =
+            (ExitCode::SUCCESS, ExitCode::FAILURE, ExitCode::from(INCONCLUSIVE));
+        assert_eq!(codes(None), [done, done]);
+        assert_eq!(codes(Some(Found)), [done, done]);
+        assert_eq!(codes(Some(Nowhere)), [failed, failed]);
+        assert_eq!(codes(Some(Undecided)), [done, inconclusive]);
+        assert_eq!(codes(Some(ClientBound)), [done, inconclusive]);
+    }
 }

@@ -5,27 +5,30 @@ use crate::cli::RaceArgs;
 use crate::console;
 use crate::environment;
 use crate::error::{self, CliError};
+use crate::inputs::har;
 use crate::inputs::links;
 use crate::inputs::servers;
 use crate::inputs::subjects;
 use crate::machine;
 use crate::race::again;
 use crate::race::experiments::{self, Selected};
+use crate::race::planned::{Planned, plan};
 use crate::race::progress::Progress;
+use crate::race::quiet::{self, Patience};
 use crate::race::report::{OutputFormat, report_results};
 use crate::race::run_folder::RunFolder;
-use crate::race::runner::{RunContext, RunOutputs, Runner, SIDE_BY_SIDE};
+use crate::race::runner::{RunContext, RunOutputs, Runner};
 use crate::race::schedule::{Concurrency, Schedule};
 use crate::race::store::Store;
 use os::signal::Interrupts;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 use study::calibration::Calibration;
 use study::carried::carried;
-use study::experiment::{Experiment, LinkChoice, WorkloadKind};
-use study::plan::{Surroundings, TrialPlan, WorkFacts};
+use study::estimate::in_words;
+use study::experiment::{Experiment, LinkChoice};
+use study::plan::TrialPlan;
 use study::record::{HostFacts, ROWS_SCHEMA, RunHeader};
 
 /// Runs every experiment named, one after another.
@@ -35,8 +38,8 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
         let store = Store::open_whole(&folder.rows())?;
         let _lock = folder.lock()?;
         let header = store.header()?;
-        race(args, &folder, store, &header, &interrupts()?)?;
-        return Ok(ExitCode::SUCCESS);
+        let interrupts = interrupts()?;
+        return ended_with(race(args, &folder, store, &header, &interrupts)?);
     }
     // All of them are read before the first one runs: a slip in the last one shows at once.
     let names = args.experiments.iter().flat_map(|name| experiments::expand(name));
@@ -52,33 +55,59 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
         .remedy("leave --out away, or race one experiment at a time"));
     }
     if args.dry_run {
-        let plans: String = chosen.iter().map(describe).collect::<Result<_, _>>()?;
+        let plans: String =
+            chosen.iter().map(|one| describe(one, args)).collect::<Result<_, _>>()?;
         crate::console::print(&plans)?;
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(key) = &args.capture {
         // Before a folder is made, too.
-        chosen.iter().try_for_each(|one| check_key(&one.experiment, &planned(one)?, key))?;
+        chosen.iter().try_for_each(|one| check_key(&one.experiment, &planned(one)?.trials, key))?;
     }
     os::net::probe()?;
     // Before a folder is made: from then on, Ctrl-C says how to go on.
     let interrupts = interrupts()?;
+    let mut unmeasured = None;
     for chosen in chosen {
-        start(args, chosen, &interrupts)?;
+        // The others race all the same.
+        let told = start(args, chosen, &interrupts)?;
+        unmeasured = unmeasured.or(told);
     }
-    Ok(ExitCode::SUCCESS)
+    ended_with(unmeasured)
+}
+
+/// A race of which no trial was measured has not done what was asked for.
+fn ended_with(unmeasured: Option<String>) -> Result<ExitCode, CliError> {
+    match unmeasured {
+        Some(why) => Err(CliError::failed(why)),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn concurrency(args: &RaceArgs) -> Concurrency {
+    if args.serial { Concurrency::Serial } else { Concurrency::SideBySide }
+}
+
+fn patience(args: &RaceArgs) -> Patience {
+    if args.no_wait { Patience::GoOn } else { Patience::Wait }
 }
 
 fn interrupts() -> Result<Interrupts, CliError> {
     Interrupts::take().map_err(|error| CliError::failed(format!("taking over Ctrl-C: {error}")))
 }
 
-fn start(args: &RaceArgs, chosen: Selected, interrupts: &Interrupts) -> Result<(), CliError> {
+/// Why no trial was measured; None where one was.
+fn start(
+    args: &RaceArgs,
+    chosen: Selected,
+    interrupts: &Interrupts,
+) -> Result<Option<String>, CliError> {
     // What A/A compares it takes by the handful.
     let judged = chosen.experiment.same.is_none();
     for short in carried(&chosen.experiment).iter().filter(|one| judged && !one.is_all()) {
         console::note(&short.to_string());
     }
+    quiet::wait(patience(args), interrupts)?;
     let calibration = match args.no_calibration {
         true => None,
         false => Some(calibrated(&chosen)?),
@@ -100,6 +129,14 @@ fn calibrated(chosen: &Selected) -> Result<Calibration, CliError> {
             own.map_or_else(|| PathBuf::from(name), |(file, _)| file.clone())
         };
         check_link(&calibration, &choice.name, &links::link_spec(choice, file)?)?;
+    }
+    let beyond = calibration.beyond_limits();
+    if !beyond.is_empty() {
+        let cause = calibration.cause_in_words();
+        console::note(&format!(
+            "calibration outside limits: {}; {cause}. Each trial is audited by itself",
+            beyond.join("; ")
+        ));
     }
     Ok(calibration)
 }
@@ -129,27 +166,32 @@ fn lay_out(
     Ok((store, header))
 }
 
-/// Runs what is not yet in the store, then judges all that is.
+/// Runs what is not yet in the store, then judges all that is. Why no trial was measured; None where one was.
 fn race(
     args: &RaceArgs,
     folder: &RunFolder,
     mut store: Store,
     header: &RunHeader,
     interrupts: &Interrupts,
-) -> Result<(), CliError> {
-    let mut plan = plan(&header.experiment, |name| folder.inputs().join(name))?;
+) -> Result<Option<String>, CliError> {
+    let mut planned = plan(&header.experiment, |name| folder.inputs().join(name))?;
     if let Some(key) = &args.capture {
-        check_key(&header.experiment, &plan, key)?;
-        let chosen = plan.iter_mut().filter(|trial| trial.key.starts_with(key));
+        check_key(&header.experiment, &planned.trials, key)?;
+        let chosen = planned.trials.iter_mut().filter(|trial| trial.key.starts_with(key));
         chosen.for_each(|trial| trial.capture = true);
         let captures = folder.captures();
         std::fs::create_dir_all(&captures)
             .map_err(|error| error::file(format!("making {}", captures.display()), &error))?;
     }
-    let concurrency = if args.serial { Concurrency::Serial } else { Concurrency::SideBySide };
-    let schedule = Schedule::new(&header.experiment, &plan, &store.records()?.records, concurrency);
+    let concurrency = concurrency(args);
+    let kept = store.records()?.records;
+    let schedule = Schedule::new(&header.experiment, &planned.trials, &kept, concurrency);
     if schedule.waiting().next().is_some() {
         os::net::probe()?;
+        // A new run waited before its calibration.
+        if args.resume.is_some() {
+            quiet::wait(patience(args), interrupts)?;
+        }
     }
     let context = RunContext {
         program: std::env::current_exe().map_err(|error| {
@@ -161,8 +203,13 @@ fn race(
         scratch: std::path::absolute(folder.scratch()).unwrap_or_else(|_| folder.scratch()),
         concurrency,
     };
-    let side_by_side = if args.serial { 1 } else { SIDE_BY_SIDE };
-    let mut progress = Progress::new(schedule.waiting(), side_by_side, args.verbose);
+    let estimate = planned.estimate(schedule.waiting(), concurrency);
+    let waiting = schedule.waiting().count();
+    if waiting > 0 {
+        let (name, span) = (&header.experiment.name, in_words(estimate.left()));
+        console::note(&format!("{name}: {waiting} trials, {span}"));
+    }
+    let mut progress = Progress::new(schedule.waiting(), estimate, args.verbose);
     let outputs = RunOutputs { header, store: &mut store, progress: &mut progress };
     let whole = Runner::new(context, schedule, outputs, interrupts).run();
     progress.clear();
@@ -196,50 +243,23 @@ fn how_to_go_on(folder: &RunFolder) -> String {
     format!("go on with: wirelap race --resume {dir}\njudge what is there: wirelap report {dir}")
 }
 
-/// The trials of an experiment on this machine; `file` tells where a file that a workload names is.
-fn plan(
-    experiment: &Experiment,
-    file: impl Fn(&str) -> PathBuf,
-) -> Result<Vec<TrialPlan>, CliError> {
-    let mut surroundings = Surroundings { cores: machine::cores(), ..Surroundings::default() };
-    let mut least = Duration::MAX;
-    for choice in &experiment.links {
-        let spec = links::link_spec(choice, &file)?;
-        least = least.min(spec.rtt());
-        let rates = [&spec.up, &spec.down].map(|path| path.bottleneck.mean_rate());
-        if let [Some(up), Some(down)] = rates {
-            surroundings.rates.insert(choice.name.clone(), up.max(down));
-        }
-    }
-    for workload in &experiment.workloads {
-        let facts = match &workload.kind {
-            WorkloadKind::Har(har) => {
-                let page = crate::inputs::har::read(&file(&har.file), har)?.page;
-                WorkFacts { bytes: page.total_bytes(), waiting: page.least_time() }
-            }
-            WorkloadKind::Calls(calls) => crate::trial::task::call_facts(calls),
-            WorkloadKind::Echo(echo) => crate::trial::echo::echo_facts(echo, least),
-            WorkloadKind::Page(_) | WorkloadKind::Download(_) => continue,
-        };
-        surroundings.works.insert(workload.name.clone(), facts);
-    }
-    Ok(study::plan::trials(experiment, &surroundings))
-}
-
 /// The trials of an experiment that has no folder yet.
-fn planned(chosen: &Selected) -> Result<Vec<TrialPlan>, CliError> {
-    let here = |name: &str| {
-        let called = chosen.files.iter().find(|(_, called)| called == name);
-        called.map_or_else(|| PathBuf::from(name), |(path, _)| path.clone())
-    };
-    plan(&chosen.experiment, here)
+fn planned(chosen: &Selected) -> Result<Planned, CliError> {
+    plan(&chosen.experiment, |name| place(chosen, name))
 }
 
-fn describe(chosen: &Selected) -> Result<String, CliError> {
+/// Where a file is that a workload names, before there is a folder.
+fn place(chosen: &Selected, name: &str) -> PathBuf {
+    let called = chosen.files.iter().find(|(_, called)| called == name);
+    called.map_or_else(|| PathBuf::from(name), |(path, _)| path.clone())
+}
+
+fn describe(chosen: &Selected, args: &RaceArgs) -> Result<String, CliError> {
     let experiment = &chosen.experiment;
     let mut text =
         format!("{}: {}\n{}\n\n", experiment.name, experiment.title, experiment.question);
-    let plan = planned(chosen)?;
+    let planned = planned(chosen)?;
+    let plan = &planned.trials;
     for (place, trial) in plan.iter().enumerate() {
         let concurrency = if trial.is_light() { "side by side" } else { "alone" };
         let warmup = if trial.warmup { ", warm-up" } else { "" };
@@ -252,13 +272,17 @@ fn describe(chosen: &Selected) -> Result<String, CliError> {
         );
     }
     text.push('\n');
+    for sentence in har::assumptions(experiment, |name| place(chosen, name)) {
+        let _ = writeln!(text, "{sentence}");
+    }
     for carried in carried(experiment) {
         let _ = writeln!(text, "{carried}");
     }
     let _ = writeln!(
         text,
-        "{} trials; baseline {}, margin {} %, seed {}",
+        "{} trials, {}; baseline {}, margin {} %, seed {}",
         plan.len(),
+        in_words(planned.time(concurrency(args))),
         experiment.baseline,
         experiment.margin * 100.0,
         experiment.seed

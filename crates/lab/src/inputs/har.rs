@@ -1,15 +1,16 @@
 //! The user's recorded pages: reading them, and telling what reading them took.
 
 use crate::error::{self, CliError};
+use crate::inputs::regular::{self, LONGEST_RECORDING};
 use page::har::{self, HarError, HarOptions, Recording};
-use std::fs;
-use std::path::Path;
-use study::experiment::{Dependencies, HarWorkload, Think};
+use std::path::{Path, PathBuf};
+use study::experiment::{Dependencies, Experiment, HarWorkload, Think, WorkloadKind};
 
 /// Reads the recording at `path` as `workload` wants it.
 pub(crate) fn read(path: &Path, workload: &HarWorkload) -> Result<Recording, CliError> {
     let name = path.display();
-    let file = fs::read(path).map_err(|error| error::file(format!("reading {name}"), &error))?;
+    let file = regular::read(path, LONGEST_RECORDING)
+        .map_err(|error| error::file(format!("reading {name}"), &error))?;
     let options = HarOptions {
         dependencies: match workload.dependencies {
             Dependencies::Inferred => har::Dependencies::Inferred,
@@ -33,7 +34,22 @@ pub(crate) fn read(path: &Path, workload: &HarWorkload) -> Result<Recording, Cli
     })
 }
 
-/// What was assumed, one sentence each, for the report.
-pub(crate) fn sentences(name: &str, recording: &Recording) -> Vec<String> {
-    recording.assumptions.to_string().lines().map(|line| format!("{name}: {line}")).collect()
+/// What the recorded pages of `experiment` needed assuming, one sentence each; `place` tells where a file is that a
+/// workload names.
+pub(crate) fn assumptions(experiment: &Experiment, place: impl Fn(&str) -> PathBuf) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for workload in experiment.workloads.iter().filter(|workload| workload.check_of.is_none()) {
+        let WorkloadKind::Har(har) = &workload.kind else { continue };
+        let name = &har.file;
+        match read(&place(name), har) {
+            Ok(recording) => {
+                let told = recording.assumptions.sentences();
+                sentences.extend(told.into_iter().map(|line| format!("{name}: {line}")));
+            }
+            Err(error) => {
+                sentences.push(format!("what {name} needed assuming is not known: {error}"));
+            }
+        }
+    }
+    sentences
 }

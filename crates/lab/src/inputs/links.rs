@@ -1,8 +1,8 @@
 //! Links by name, by figures, or with the trace files that they name.
 
 use crate::error::CliError;
+use crate::inputs::regular::{self, LONGEST_TEXT};
 use link::{LinkSpec, SpecError};
-use std::fs;
 use std::path::PathBuf;
 use study::experiment::LinkChoice;
 
@@ -27,7 +27,9 @@ pub(crate) fn is_loopback(choice: &LinkChoice) -> bool {
 
 /// Reads a link, with its trace files.
 pub(crate) fn read_link(text: &str, place: impl Fn(&str) -> PathBuf) -> Result<LinkSpec, CliError> {
-    let load = |file: &str| fs::read_to_string(place(file)).map_err(|error| error.to_string());
+    let load = |file: &str| {
+        regular::read_text(&place(file), LONGEST_TEXT).map_err(|error| error.to_string())
+    };
     LinkSpec::parse(text, load).map_err(|error| {
         let known: Vec<&str> = link::profiles().iter().map(|profile| profile.name).collect();
         let remedy = match &error {

@@ -6,5 +6,6 @@ pub(crate) mod files;
 pub(crate) mod har;
 pub(crate) mod links;
 pub(crate) mod policy;
+pub(crate) mod regular;
 pub(crate) mod servers;
 pub(crate) mod subjects;

@@ -34,6 +34,13 @@ impl Live {
         }
     }
 
+    /// Leaves a line behind, above those that change.
+    pub(crate) fn leave(&self, line: &str) {
+        if let Some(bar) = &self.bar {
+            bar.println(line);
+        }
+    }
+
     /// A second is over.
     pub(crate) fn show(&mut self, snapshot: Option<&Snapshot>) {
         if let (Some(bar), Some(snapshot)) = (&self.bar, snapshot) {

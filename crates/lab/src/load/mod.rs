@@ -6,4 +6,5 @@ pub(crate) mod hdr;
 pub(crate) mod live;
 pub(crate) mod outcome;
 pub(crate) mod run;
+pub(crate) mod slo_search;
 pub(crate) mod targets;

@@ -7,13 +7,10 @@ use client::load::{Exchange, Fault, Faults, LoadPlan, Pace, Part, Spacing, Stage
 use std::collections::BTreeMap;
 use std::time::Duration;
 use study::load::{
-    ClientCpu, ConnectsResult, LOAD_SCHEMA, LoadResult, LoadSetting, LoopKind, PartResult, Second,
-    SpacingKind, StageResult, TargetResult, TimesSummary,
+    BUSY, ClientCpu, ConnectsResult, LOAD_SCHEMA, LoadResult, LoadSetting, LoopKind, PartResult,
+    Second, SpacingKind, StageResult, TargetResult, TimesSummary,
 };
 use trace::{Protocol, SpokenProtocol};
-
-/// A busy share from which a thread is said to be the bottleneck.
-const BUSY: f64 = 0.9;
 
 /// What a result says of its run beside what was counted.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +50,8 @@ pub(crate) fn result(plan: &LoadPlan, ran: &LoadRun, facts: RunFacts) -> LoadRes
             .collect(),
         first_byte: TimesSummary::of(tally.first_byte.histogram()),
         lateness: TimesSummary::of(tally.lateness.histogram()).filter(|_| is_open),
+        latency_without_client: TimesSummary::of(tally.latency_since_seen.histogram())
+            .filter(|_| is_open),
         connects: ConnectsResult {
             opened: tally.connects.opened,
             errors: faults(&tally.connects.faults),
@@ -188,6 +187,8 @@ fn warnings(plan: &LoadPlan, result: &LoadResult) -> Vec<String> {
     if is_single && plan.streams > 1 && !plan.targets.iter().any(is_echo) {
         warnings.push("the server speaks HTTP/1.1, which has one request at a time".to_owned());
     }
+    warnings.extend(unanswered(result));
+    warnings.extend(behind(plan, result));
     let waited = result.course.iter().filter(|second| second.waiting > 0).count();
     if waited * 2 > result.course.len() {
         warnings.push(format!(
@@ -198,6 +199,49 @@ fn warnings(plan: &LoadPlan, result: &LoadResult) -> Vec<String> {
     }
     warnings
 }
+
+/// What the percentiles leave out, and what they hold that users would not call an answer.
+fn unanswered(result: &LoadResult) -> impl Iterator<Item = String> {
+    let whole = &result.whole;
+    let share = |count: u64| count as f64 / whole.requests.max(1) as f64;
+    let failed = (share(whole.failed()) >= TOLD_SHARE).then(|| {
+        format!(
+            "{} of {} requests came to no answer; the percentiles are of answers alone, and would be longer",
+            whole.failed(),
+            whole.requests
+        )
+    });
+    let refused = (share(whole.refused) >= TOLD_SHARE).then(|| {
+        format!(
+            "{} of {} answers have a status of 400 or more; their times count in the percentiles, and \
+             they in the rate",
+            whole.refused, whole.answers
+        )
+    });
+    failed.into_iter().chain(refused)
+}
+
+/// That an open loop at one rate was not answered at that rate.
+fn behind(plan: &LoadPlan, result: &LoadResult) -> Option<String> {
+    let Pace::Open { stages, .. } = &plan.pace else { return None };
+    let [Stage { from, to, .. }] = stages[..] else { return None };
+    let (asked, answered) = (from, result.answers_per_second);
+    let is_behind = from == to && asked * result.seconds >= FEW && answered < asked * KEPT_UP;
+    is_behind.then(|| {
+        format!(
+            "{asked:.0} requests/s were due and {answered:.0} answered; the times grow with the length of such a run"
+        )
+    })
+}
+
+/// A share of requests without an answer from which percentiles up to the 99th mislead.
+const TOLD_SHARE: f64 = 0.01;
+
+/// In a run of fewer requests the answers that come after its end are a large share.
+const FEW: f64 = 100.0;
+
+/// The share of the due requests whose answers keep up with the rate.
+const KEPT_UP: f64 = 0.95;
 
 /// Lateness that a machine may have without a word.
 const LATE_MS: f64 = 1.0;

@@ -5,6 +5,7 @@ use crate::cli::RaceArgs;
 use crate::error::{self, CliError};
 use crate::inputs::files;
 use crate::inputs::links::link_spec;
+use crate::inputs::regular::{self, LONGEST_TEXT};
 use crate::inputs::servers::{Servers, Source};
 use crate::inputs::subjects;
 use std::fs;
@@ -64,7 +65,7 @@ fn read(name: &str) -> Result<Experiment, CliError> {
 }
 
 fn read_toml(name: &str) -> Result<String, CliError> {
-    let bytes = fs::read(name)
+    let bytes = regular::read(Path::new(name), LONGEST_TEXT)
         .map_err(|error| error::file(format!("reading the experiment {name}"), &error))?;
     String::from_utf8(bytes).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];

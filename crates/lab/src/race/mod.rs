@@ -1,12 +1,15 @@
 //! A run of an experiment. [`experiments`] reads what the user named (or [`again`] an earlier run); the run has a
-//! [`run_folder`] with a [`store`] of rows. The [`runner`] starts a worker process for each trial that the [`schedule`]
-//! lets start, stores its row, and shows the [`progress`]. [`report`] makes rows a verdict and prints it.
+//! [`run_folder`] with a [`store`] of rows. What is [`planned`] tells how long it takes. The [`runner`] starts a worker process for each trial that the [`schedule`]
+//! lets start, stores its row, and shows the [`progress`] and who [leads](leader). [`quiet`] waits for a machine that is not busy. [`report`] makes rows a verdict and prints it.
 //!
 //! Nothing of a run is in memory alone: a run that is resumed makes the same schedule from its rows.
 
 pub(crate) mod again;
 pub(crate) mod experiments;
+mod leader;
+pub(crate) mod planned;
 pub(crate) mod progress;
+pub(crate) mod quiet;
 pub(crate) mod report;
 pub(crate) mod run_folder;
 pub(crate) mod runner;

@@ -1,59 +1,48 @@
-//! What the user sees while trials run: how far it is and how long it will take.
+//! What the user sees while trials run: how far it is, how long it will take, and who leads so far.
 
+use crate::race::leader::Leaders;
+use crate::race::schedule::FEWEST_REFUSED;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::collections::BTreeMap;
 use std::time::Duration;
+use study::estimate::{Estimate, in_words};
 use study::outcome::Outcome;
-use study::plan::{CellId, TrialPlan};
+use study::plan::TrialPlan;
 use study::record::TrialRecord;
 
 /// The progress of a run, on standard error.
 pub(crate) struct Progress {
     bar: ProgressBar,
     verbose: bool,
-    /// Trials left and mean duration of those done, by cell.
-    cells: BTreeMap<CellId, CellProgress>,
+    estimate: Estimate,
+    leaders: Leaders,
     failed: u32,
     invalid: u32,
-    side_by_side: f64,
-}
-
-#[derive(Default)]
-struct CellProgress {
-    left: u32,
-    done: u32,
-    total_ms: f64,
-    light: bool,
 }
 
 impl Progress {
-    /// The progress of `plan`, of which light trials run `side_by_side` at once.
+    /// The progress of `plan`, which `estimate` is of.
     pub(crate) fn new<'p>(
         plan: impl Iterator<Item = &'p TrialPlan>,
-        side_by_side: usize,
+        estimate: Estimate,
         verbose: bool,
     ) -> Self {
-        let mut cells: BTreeMap<CellId, CellProgress> = BTreeMap::new();
+        let mut leaders = Leaders::default();
         let mut all = 0;
         for trial in plan {
-            let cell = cells.entry(trial.cell.id()).or_default();
-            cell.left += 1;
-            cell.light = trial.is_light();
+            leaders.expect(trial);
             all += 1;
         }
         let bar = ProgressBar::with_draw_target(Some(all), ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template("{pos}/{len} trials {bar:24} {wide_msg}") {
             bar.set_style(style.progress_chars("━╸ "));
         }
-        Self { bar, verbose, cells, failed: 0, invalid: 0, side_by_side: side_by_side as f64 }
+        Self { bar, verbose, estimate, leaders, failed: 0, invalid: 0 }
     }
 
     /// The trials of a block with an invalid one are to run once more.
     pub(crate) fn again(&mut self, plan: &[TrialPlan]) {
         let Some(first) = plan.first() else { return };
-        for trial in plan {
-            self.cells.entry(trial.cell.id()).or_default().left += 1;
-        }
+        plan.iter().for_each(|trial| self.estimate.add(trial));
         self.bar.inc_length(plan.len() as u64);
         if self.verbose {
             let names = (&first.cell.workload.name, &first.cell.link.name);
@@ -62,17 +51,31 @@ impl Progress {
     }
 
     /// All pairs of a workload on a link are decided: its other trials need not run.
-    pub(crate) fn stopped(&mut self, (workload, link): &(String, String), plan: &[TrialPlan]) {
-        for trial in plan {
-            let cell = self.cells.entry(trial.cell.id()).or_default();
-            cell.left = cell.left.saturating_sub(1);
-        }
-        let length = self.bar.length().unwrap_or(0);
-        self.bar.set_length(length.saturating_sub(plan.len() as u64));
-        if self.verbose && !plan.is_empty() {
-            let count = plan.len();
+    pub(crate) fn decided(&mut self, group: &(String, String), plan: &[TrialPlan]) {
+        self.leave_out(plan);
+        let count = plan.len();
+        if self.verbose && count > 0 {
+            let (workload, link) = group;
             self.bar.println(format!("decided {workload}/{link}: {count} trials need not run"));
         }
+    }
+
+    /// The machine was too busy for every block of a workload on a link so far: its other trials would be refused too.
+    pub(crate) fn too_busy(&mut self, (workload, link): &(String, String), plan: &[TrialPlan]) {
+        self.leave_out(plan);
+        let text = format!(
+            "{workload} on {link}: the machine was too busy for each of the first {FEWEST_REFUSED} blocks; the other {} \
+             trials would be refused too and do not run, counts are judged",
+            plan.len()
+        );
+        // A bar that is not drawn swallows its lines.
+        self.bar.suspend(|| crate::console::note(&text));
+    }
+
+    fn leave_out(&mut self, plan: &[TrialPlan]) {
+        plan.iter().for_each(|trial| self.estimate.leave_out(trial));
+        let length = self.bar.length().unwrap_or(0);
+        self.bar.set_length(length.saturating_sub(plan.len() as u64));
     }
 
     /// A trial begins.
@@ -84,10 +87,9 @@ impl Progress {
 
     /// A trial is done.
     pub(crate) fn done(&mut self, record: &TrialRecord) {
-        let cell = self.cells.entry(record.plan.cell.id()).or_default();
-        cell.left = cell.left.saturating_sub(1);
-        cell.done += 1;
-        cell.total_ms += record.duration_ms;
+        self.estimate
+            .done(&record.plan, Duration::from_secs_f64(record.duration_ms.max(0.0) / 1e3));
+        self.leaders.done(record);
         match &record.outcome {
             Outcome::Failed { .. } => self.failed += 1,
             Outcome::Invalid { .. } => self.invalid += 1,
@@ -107,10 +109,10 @@ impl Progress {
 
     /// Draws the line anew.
     pub(crate) fn tick(&mut self) {
-        let mut message = match self.time_left() {
-            Some(left) => format!("about {} left", whole_seconds(left)),
-            None => "measuring".to_owned(),
-        };
+        let mut message = format!("{} left", in_words(self.estimate.left()));
+        if let Some(leader) = self.leaders.in_words() {
+            message.push_str(&format!("; {leader}"));
+        }
         for (count, word) in [(self.failed, "failed"), (self.invalid, "invalid")] {
             if count > 0 {
                 message.push_str(&format!(", {count} {word}"));
@@ -123,19 +125,6 @@ impl Progress {
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
-
-    /// Mean duration times trials left, over all cells; None until each cell has been seen once.
-    fn time_left(&self) -> Option<Duration> {
-        let mut ms = 0.0;
-        for cell in self.cells.values().filter(|cell| cell.left > 0) {
-            if cell.done == 0 {
-                return None;
-            }
-            let share = if cell.light { self.side_by_side } else { 1.0 };
-            ms += cell.total_ms / f64::from(cell.done) * f64::from(cell.left) / share;
-        }
-        Some(Duration::from_secs_f64(ms / 1e3))
-    }
 }
 
 fn word(outcome: &Outcome) -> &'static str {
@@ -144,12 +133,5 @@ fn word(outcome: &Outcome) -> &'static str {
         Outcome::Invalid { .. } => "invalid",
         Outcome::Failed { .. } => "failed",
         Outcome::Unsupported { .. } => "unsupported",
-    }
-}
-
-fn whole_seconds(span: Duration) -> String {
-    match span.as_secs() {
-        seconds @ 0..120 => format!("{seconds} s"),
-        seconds => format!("{} min", seconds.div_ceil(60)),
     }
 }

@@ -1,13 +1,19 @@
 //! From rows to verdict, report and text: the end of a run, and all of `wirelap report`.
 
 use crate::error::CliError;
+use crate::inputs::har;
 use crate::inputs::links;
+use crate::race::planned;
 use crate::race::run_folder::RunFolder;
+use crate::race::schedule::Concurrency;
 use crate::race::store::Rows;
 use report::{Colour, LinkText, Report, Style};
 use std::collections::BTreeMap;
-use study::experiment::WorkloadKind;
+use std::path::PathBuf;
+use study::estimate::in_words;
+use study::experiment::{Experiment, WorkloadKind, builtin};
 use study::record::RunHeader;
+use study::result::RunResult;
 
 /// In which form the result is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,21 +37,22 @@ impl OutputFormat {
     }
 }
 
-/// Judges the rows, writes result.json and report.html, and prints.
+/// Judges the rows, writes result.json and report.html, and prints. Gives why no trial was measured; None where one was.
 pub(crate) fn report_results(
     folder: &RunFolder,
     header: &RunHeader,
     rows: &Rows,
     format: OutputFormat,
-) -> Result<(), CliError> {
+) -> Result<Option<String>, CliError> {
     for damaged in &rows.damaged {
         crate::console::note(&format!("a row is damaged and left out: {damaged}"));
     }
     let result = study::analyse(header, &rows.records);
     let name = folder.path().display().to_string();
     let links = link_texts(folder, header);
-    let assumptions = assumptions(folder, header);
+    let assumptions = har::assumptions(&header.experiment, |file| folder.inputs().join(file));
     let next = next_command(header);
+    let full_run = full_run(&header.experiment);
     let report = Report {
         result: &result,
         rows: &rows.records,
@@ -53,6 +60,7 @@ pub(crate) fn report_results(
         links: &links,
         assumptions: &assumptions,
         next: Some(&next),
+        full_run: full_run.as_deref(),
     };
     let json = report::json(&result);
     let wrote = folder
@@ -64,7 +72,25 @@ pub(crate) fn report_results(
         OutputFormat::Csv => crate::console::print(&report::csv(&rows.records)),
         OutputFormat::Text => crate::console::print(&report::terminal(&report, style())),
     }?;
-    wrote
+    wrote?;
+    Ok(unmeasured(&result))
+}
+
+/// Why nothing of a race was measured, by its most frequent reason.
+fn unmeasured(result: &RunResult) -> Option<String> {
+    if result.trials.measured > 0 {
+        return None;
+    }
+    let mut reasons: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for failure in &result.failures {
+        *reasons.entry((&failure.outcome, &failure.reason)).or_default() += 1;
+    }
+    let most = reasons.into_iter().max_by_key(|(_, count)| *count);
+    let all = result.trials.all();
+    let why = most.map_or_else(String::new, |((outcome, reason), count)| {
+        format!(": {count} of {all} {outcome}: {reason}")
+    });
+    Some(format!("no trial of {} was measured{why}", result.experiment))
 }
 
 fn style() -> Style {
@@ -88,22 +114,18 @@ fn link_texts(folder: &RunFolder, header: &RunHeader) -> BTreeMap<String, LinkTe
     header.experiment.links.iter().map(text).collect()
 }
 
-/// What the recorded pages needed assuming, read from the run's own copies.
-fn assumptions(folder: &RunFolder, header: &RunHeader) -> Vec<String> {
-    let mut sentences = Vec::new();
-    for workload in &header.experiment.workloads {
-        let WorkloadKind::Har(har) = &workload.kind else { continue };
-        if workload.check_of.is_some() {
-            continue;
-        }
-        match crate::inputs::har::read(&folder.inputs().join(&har.file), har) {
-            Ok(recorded) => sentences.extend(crate::inputs::har::sentences(&har.file, &recorded)),
-            Err(error) => {
-                sentences.push(format!("what {} needed assuming is not known: {error}", har.file))
-            }
-        }
+/// The command that runs a published measurement whole, and how long it takes; None where this run was whole.
+fn full_run(experiment: &Experiment) -> Option<String> {
+    experiment.published?;
+    let builtin = builtin().iter().find(|one| one.name == experiment.name)?;
+    let whole: Experiment = builtin.toml.parse().ok()?;
+    let size = |one: &Experiment| (one.workloads.len(), one.contenders.len(), one.links.len());
+    if size(&whole) == size(experiment) {
+        return None;
     }
-    sentences
+    let span =
+        planned::plan(&whole, |file| PathBuf::from(file)).ok()?.time(Concurrency::SideBySide);
+    Some(format!("wirelap race {}, {}", builtin.name, in_words(span)))
 }
 
 fn next_command(header: &RunHeader) -> String {

@@ -25,7 +25,7 @@ use unit::Instant;
 pub(crate) const SIDE_BY_SIDE: usize = 8;
 
 /// Share of one core that all trials side by side may need together.
-const SHARED_CPU: f64 = 0.4;
+pub(crate) const SHARED_CPU: f64 = 0.4;
 
 /// What a worker may take beyond its trial's own time-out, to set up and clear away.
 const WORKER_GRACE: Duration = Duration::from_secs(20);
@@ -141,7 +141,7 @@ impl<'a> Runner<'a> {
             let rows = self.outputs.store.records()?;
             if study::is_settled(self.outputs.header, &rows.records, &group.0, &group.1) {
                 let stopped = self.schedule.stop(&group);
-                self.outputs.progress.stopped(&group, &stopped);
+                self.outputs.progress.decided(&group, &stopped);
             } else {
                 self.schedule.go_on(&group);
             }
@@ -227,6 +227,12 @@ impl<'a> Runner<'a> {
         self.outputs.store.put(&record)?;
         let again = self.schedule.finished(&record, self.context.concurrency);
         self.outputs.progress.again(&again);
+        while let Some(group) = self.schedule.refused_throughout() {
+            let stopped = self.schedule.stop(&group);
+            if !stopped.is_empty() {
+                self.outputs.progress.too_busy(&group, &stopped);
+            }
+        }
         Ok(())
     }
 

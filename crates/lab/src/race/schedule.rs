@@ -26,6 +26,8 @@ struct OpenBlock {
     trials: Vec<TrialPlan>,
     left: usize,
     has_invalid: bool,
+    /// Whether the machine was too busy for one of them.
+    was_busy: bool,
 }
 
 /// What a workload on a link may still do.
@@ -34,7 +36,21 @@ struct GroupState {
     reruns_left: u32,
     /// Looks before the end that are still to be taken, by their numbers of blocks.
     looks: VecDeque<u32>,
+    busy: Busy,
 }
+
+/// Whether the machine is too busy for a workload on a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Busy {
+    /// So many blocks ran, and the machine was too busy for each of them.
+    Throughout(u32),
+    /// Not for all of them: those that are left run.
+    Sometimes,
+}
+
+/// So many blocks, each refused because the machine was busy, and no other, end a workload on a link. They are as many as
+/// counts need to be judged.
+pub(crate) const FEWEST_REFUSED: u32 = 4;
 
 /// How trials are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +86,7 @@ impl Schedule {
             {
                 // Of an attempt that was interrupted.
                 open.has_invalid |= is_invalid(record);
+                open.was_busy |= was_busy(record);
                 open.trials.push(record.plan.clone());
             }
         }
@@ -108,12 +125,18 @@ impl Schedule {
         let Some(open) = self.open.get_mut(&block) else { return Vec::new() };
         open.left = open.left.saturating_sub(1);
         open.has_invalid |= is_invalid(record);
+        open.was_busy |= was_busy(record);
         if open.left > 0 {
             return Vec::new();
         }
         let Some(open) = self.open.remove(&block) else { return Vec::new() };
         let group = (block.workload.clone(), block.link.clone());
         let Some(runs) = self.groups.get_mut(&group) else { return Vec::new() };
+        runs.busy = match runs.busy {
+            busy if block.warmup => busy,
+            Busy::Throughout(blocks) if open.was_busy => Busy::Throughout(blocks + 1),
+            _ => Busy::Sometimes,
+        };
         if !open.has_invalid || !runs_again(&open.trials[0]) || runs.reruns_left == 0 {
             return Vec::new();
         }
@@ -136,6 +159,17 @@ impl Schedule {
             !self.open.keys().any(before)
         };
         self.groups.iter().find(is_due).map(|(group, _)| group.clone())
+    }
+
+    /// A workload on a link with trials that wait, of which the machine was too busy for every block so far.
+    pub(crate) fn refused_throughout(&self) -> Option<CellGroup> {
+        let refused = |runs: &GroupState| matches!(runs.busy, Busy::Throughout(blocks) if blocks >= FEWEST_REFUSED);
+        let waits = |group: &CellGroup| {
+            let id = (group.0.as_str(), group.1.as_str());
+            self.open.keys().any(|block| block.workload_and_link() == id)
+        };
+        let mut groups = self.groups.iter().filter(|(group, runs)| refused(runs) && waits(group));
+        groups.next().map(|(group, _)| group.clone())
     }
 
     /// The look was taken and not all is decided.
@@ -163,7 +197,12 @@ impl Schedule {
 
     fn admit(&mut self, trial: TrialPlan, concurrency: Concurrency) {
         let open = self.open.entry(BlockId::of(&trial));
-        let open = open.or_insert(OpenBlock { trials: Vec::new(), left: 0, has_invalid: false });
+        let open = open.or_insert(OpenBlock {
+            trials: Vec::new(),
+            left: 0,
+            has_invalid: false,
+            was_busy: false,
+        });
         open.trials.push(trial.clone());
         open.left += 1;
         match concurrency {
@@ -194,7 +233,7 @@ fn groups(experiment: &Experiment, records: &[TrialRecord]) -> BTreeMap<CellGrou
                 looks.pop_back();
             }
             let reruns_left = most_anew(link.trials).saturating_sub(spent);
-            groups.insert(group, GroupState { reruns_left, looks });
+            groups.insert(group, GroupState { reruns_left, looks, busy: Busy::Throughout(0) });
         }
     }
     groups
@@ -202,6 +241,10 @@ fn groups(experiment: &Experiment, records: &[TrialRecord]) -> BTreeMap<CellGrou
 
 fn is_invalid(record: &TrialRecord) -> bool {
     matches!(record.outcome, Outcome::Invalid { .. })
+}
+
+fn was_busy(record: &TrialRecord) -> bool {
+    is_invalid(record) && record.outcome.reason().is_some_and(study::audit::is_busy)
 }
 
 #[cfg(test)]
@@ -244,6 +287,32 @@ mod tests {
         assert_eq!(ran.len(), 15);
         let again: Vec<_> = plan[3..6].iter().map(|trial| format!("{}~1", trial.key)).collect();
         assert_eq!(ran[12..], again);
+    }
+
+    #[test]
+    fn a_machine_that_is_too_busy_for_the_first_blocks_ends_a_workload_on_its_link() {
+        let experiment = experiment(20);
+        let plan = trials(&experiment, &Surroundings::default());
+        let ran = |reason: &str, spoils: &dyn Fn(&TrialPlan) -> bool| {
+            let mut schedule = Schedule::new(&experiment, &plan, &[], Concurrency::Serial);
+            let mut ran = 0;
+            while let Some(trial) = schedule.next_alone() {
+                ran += 1;
+                let invalid = Outcome::Invalid { reason: reason.to_owned() };
+                let outcome = if spoils(&trial) { invalid } else { Outcome::Measured };
+                schedule.finished(&without_figures(trial, outcome, 0), Concurrency::Serial);
+                if let Some(group) = schedule.refused_throughout() {
+                    schedule.stop(&group);
+                }
+            }
+            ran
+        };
+        let busy = "the machine was busy: the link let a packet out too late";
+        let one_a_block = |trial: &TrialPlan| trial.order == 0;
+        assert_eq!(ran(busy, &one_a_block), 3 * FEWEST_REFUSED);
+        // A block that passes shows that the machine can do it; a contender's own fault is not the machine's.
+        assert!(ran(busy, &|trial| one_a_block(trial) && trial.block != 2) > 60);
+        assert!(ran("h2 was asked for", &one_a_block) > 60);
     }
 
     #[test]

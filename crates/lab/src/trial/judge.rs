@@ -1,5 +1,6 @@
 //! The last part of a trial: from what was observed to its row. Nothing here starts, reads or waits.
 
+use super::assets::assets;
 use super::audit;
 use super::observed::{Ends, Observed};
 use super::outcome::unsaved_capture;
@@ -10,9 +11,9 @@ use std::collections::BTreeMap;
 use study::audit::{Audit, Trial as AuditedTrial};
 use study::metric;
 use study::outcome::Outcome;
-use study::reconcile::{Finding, LinkFacts, call_metrics, echo_metrics};
+use study::reconcile::{Finding, LinkFacts, asset_metrics, call_metrics, echo_metrics};
 use study::record::{self, TrialRecord, without_figures};
-use trace::PacketRecord;
+use trace::{FetchRecord, PacketRecord};
 
 impl Trial<'_> {
     /// The row. When it was run, and for how long, the worker fills in.
@@ -41,10 +42,19 @@ impl Trial<'_> {
         let (mut finding, evidence) =
             ends.find(&self.order.plan.cell.contender, log, self.link_facts());
         let told = ends.near();
-        match self.setup.task {
+        match &self.setup.task {
             Task::Calls { .. } => finding.metrics.extend(call_metrics(&told.fetches)),
             Task::Echo(_) => finding.metrics.extend(echo_metrics(&told.fetches, &told.connections)),
-            Task::Page { .. } | Task::Download { .. } => {}
+            Task::Page { page, .. } => {
+                let assets = assets(page);
+                let asset = |fetch: &FetchRecord| assets.get(&fetch.url).copied();
+                finding.metrics.extend(asset_metrics(&told.fetches, asset));
+            }
+            Task::Download { .. } => {}
+        }
+        if log.is_some() {
+            let again = finding.packets.up.retransmitted + finding.packets.down.retransmitted;
+            finding.metrics.insert(metric::RETRANSMITTED.to_owned(), again as f64);
         }
         let outcome = self.outcome(&finding, log, &mut settings);
         let outcome = self.audit(&ends, &finding, outcome, &mut audit);

@@ -11,6 +11,7 @@
 //! The runner starts one [`worker`] process for each trial. It starts `wirelap far` and `wirelap near` in turn; what
 //! the processes say to each other is in [`job`].
 
+mod assets;
 pub(crate) mod audit;
 pub(crate) mod capture;
 mod client_config;
@@ -25,6 +26,7 @@ mod observed;
 mod origin_config;
 mod outcome;
 mod prepare;
+mod recorded_site;
 mod run;
 mod server_process;
 mod setup;

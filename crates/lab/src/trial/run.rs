@@ -5,7 +5,8 @@ use super::audit::MachineWatch;
 use super::job::{FarJob, FarReady, IdentityPem, NearJob, NearReport};
 use super::observed::{ClientReport, Ends, Observed, end_use};
 use super::outcome::{failed, unsaved_capture, unsupported};
-use super::server_process::{ServerProcess, ServerReport, ServerSpec};
+use super::recorded_site::RecordedSite;
+use super::server_process::{ServedHost, ServerProcess, ServerReport, ServerSpec, Upstream};
 use super::setup::{DeclaredServer, address};
 use super::subject_client::{ProcessRun, SubjectClient};
 use super::task::Task;
@@ -18,7 +19,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::process::{ChildStdout, Command, Stdio};
 use std::time::Duration;
-use study::experiment::Tls;
+use study::experiment::{Contender, Settings, Tls, Transport};
 use study::outcome::Outcome;
 use study::plan::TrialPlan;
 use study::record::{CpuUse, EndUse, Resources};
@@ -170,26 +171,54 @@ impl BothEnds<'_> {
             let (ready, stdout) = await_ready(&mut far, path)?;
             return Ok(ServerProcess::Origin { child: far, stdout, settings: ready.settings });
         };
-        // A task without a record asks one host on one port.
-        let (Some(host), Some(address)) = (setup.hosts.first(), setup.listeners().pop()) else {
-            return Err(failed("the workload names no host"));
-        };
         let contender = &self.trial.order.plan.cell.contender;
-        let identity = match contender.tls {
-            Tls::None => None,
-            Tls::V1_2 | Tls::V1_3 => Some(self.identity(host)?),
+        let host = |(name, address)| {
+            let identity = match contender.tls {
+                Tls::None => None,
+                Tls::V1_2 | Tls::V1_3 => Some(self.identity(name)?),
+            };
+            Ok(ServedHost { name, address, identity })
         };
+        let upstream = server.recorded.as_ref().map(|site| self.start_upstream(site, path));
         let spec = ServerSpec {
             declaration: &server.declaration,
             contender,
             files: &server.files,
-            address,
-            host,
-            identity,
+            recorded: server.recorded.as_ref(),
+            hosts: setup.listening_hosts().map(host).collect::<Result<_, Outcome>>()?,
+            upstream: upstream.transpose()?,
             cpus: self.cpus(Side::Far),
             inputs: &self.trial.order.inputs,
         };
         ServerProcess::start(spec, self.topology)
+    }
+
+    /// Starts our origin behind a server that is not ours, which asks it for what is no file.
+    fn start_upstream(
+        &self,
+        site: &RecordedSite,
+        path: &mut NetworkPath<'_>,
+    ) -> Result<Upstream, Outcome> {
+        let address = self.trial.setup.upstream();
+        let mut child = self.start("far", Side::Far)?;
+        let asked = &self.trial.order.plan.cell.contender;
+        let job = FarJob {
+            listen: vec![address],
+            listen_tls: Vec::new(),
+            identities: Vec::new(),
+            table: Some(site.table.clone()),
+            root: None,
+            key_log: None,
+            contender: Contender {
+                transport: Transport::Http1,
+                tls: Tls::None,
+                settings: Settings::usual(Transport::Http1),
+                ..asked.clone()
+            },
+        };
+        hand_over(&mut child, &job)?;
+        let (_, stdout) = await_ready(&mut child, path)?;
+        Ok(Upstream { child, address, stdout })
     }
 
     fn start(&self, role: &str, side: Side) -> Result<Child, Outcome> {

@@ -3,6 +3,7 @@
 use crate::link::path::NetworkPath;
 use crate::trial::job::{FarReport, IdentityPem};
 use crate::trial::outcome::{failed, server_failed};
+use crate::trial::recorded_site::RecordedSite;
 use crate::trial::static_files::{self, StaticFile, StaticFiles};
 use os::net::{Stop, Topology};
 use os::process::{Child, Usage};
@@ -18,7 +19,9 @@ use std::time::Duration;
 use study::experiment::Contender;
 use study::outcome::Outcome;
 use study::reconcile::{self, ServerConnection};
-use subject::server::{RunningServer, ServerDeclaration, ServerEnvironment, ServerLog, ServerSite};
+use subject::server::{
+    HostSite, RunningServer, ServerDeclaration, ServerEnvironment, ServerLog, ServerSite,
+};
 use trace::{TlsRecord, TlsVersion};
 use unit::ByteSize;
 
@@ -50,8 +53,17 @@ pub(crate) enum ServerProcess<'d> {
         /// What it said of its sockets.
         settings: BTreeMap<String, String>,
     },
-    /// Somebody else's server.
-    Server(Box<RunningServer<'d>>),
+    /// Somebody else's server, and an upstream of ours behind it where files are not enough.
+    Server(Box<RunningServer<'d>>, Option<Upstream>),
+}
+
+/// Our origin behind somebody else's server.
+#[derive(Debug)]
+pub(crate) struct Upstream {
+    pub(crate) child: Child,
+    pub(crate) address: SocketAddr,
+    /// Held open: its last line goes there.
+    pub(crate) stdout: ChildStdout,
 }
 
 /// What a far side leaves behind.
@@ -73,13 +85,26 @@ pub(crate) struct ServerSpec<'a> {
     pub(crate) declaration: &'a ServerDeclaration,
     pub(crate) contender: &'a Contender,
     pub(crate) files: &'a StaticFiles,
-    /// Where it listens, and the name that it is asked for by.
-    pub(crate) address: SocketAddr,
-    pub(crate) host: &'a str,
-    pub(crate) identity: Option<IdentityPem>,
+    /// Where the page is a recorded one.
+    pub(crate) recorded: Option<&'a RecordedSite>,
+    /// What it serves, of which there is something.
+    pub(crate) hosts: Vec<ServedHost<'a>>,
+    /// Who answers what is no file.
+    pub(crate) upstream: Option<Upstream>,
     pub(crate) cpus: Vec<usize>,
     /// The run's inputs, beside which large files are kept.
     pub(crate) inputs: &'a Path,
+}
+
+/// A host that is served.
+#[derive(Debug)]
+pub(crate) struct ServedHost<'a> {
+    /// The name that it is asked for by.
+    pub(crate) name: &'a str,
+    /// Where it is.
+    pub(crate) address: SocketAddr,
+    /// What it shows, where TLS is spoken.
+    pub(crate) identity: Option<IdentityPem>,
 }
 
 impl<'d> ServerProcess<'d> {
@@ -92,7 +117,7 @@ impl<'d> ServerProcess<'d> {
             RunningServer::start(spec.declaration, spec.contender, &site, environment)
                 .map_err(server_failed)?;
         running.await_ready(topology).map_err(server_failed)?;
-        Ok(Self::Server(Box::new(running)))
+        Ok(Self::Server(Box::new(running), spec.upstream))
     }
 
     /// What became of it, where it has ended too early.
@@ -102,7 +127,10 @@ impl<'d> ServerProcess<'d> {
                 let exit = child.wait(Some(Duration::ZERO)).ok()??;
                 Some(format!("the far side died ({})", exit.status))
             }
-            Self::Server(running) => running.ended_early(),
+            Self::Server(running, upstream) => running.ended_early().or_else(|| {
+                let exit = upstream.as_mut()?.child.wait(Some(Duration::ZERO)).ok()??;
+                Some(format!("the upstream behind the server died ({})", exit.status))
+            }),
         }
     }
 
@@ -116,7 +144,11 @@ impl<'d> ServerProcess<'d> {
                 let log = report.map(|report| report.log);
                 Ok(ServerReport { usage: exit.usage, settings, log, times })
             }
-            Self::Server(running) => {
+            Self::Server(running, upstream) => {
+                if let Some(Upstream { mut child, stdout, .. }) = upstream {
+                    drop(stdout);
+                    child.end(ORIGIN_END).map_err(failed)?;
+                }
                 let stopped = running.stop().map_err(server_failed)?;
                 let mut settings = stopped.log.as_ref().map_or_else(BTreeMap::new, facts);
                 let peak = ByteSize(stopped.peak_resident).to_string();
@@ -133,7 +165,7 @@ impl AsFd for ServerProcess<'_> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Origin { child, .. } => child.as_fd(),
-            Self::Server(running) => running.as_fd(),
+            Self::Server(running, _) => running.as_fd(),
         }
     }
 }
@@ -206,31 +238,43 @@ fn lay_out(spec: &ServerSpec<'_>, topology: &Topology) -> Result<ServerSite, Out
         remedy: "race against wirelap's own origin".to_owned(),
     })?;
     let memory = Path::new(MEMORY).join("wirelap");
-    let site = ServerSite {
-        address: spec.address,
-        host: spec.host.to_owned(),
-        root: memory.join("root"),
-        chain: memory.join("chain.pem"),
-        key: memory.join("key.pem"),
-        folder: memory.join("server"),
-    };
     let made = |what: &'static str| {
         move |error: std::io::Error| failed(format!("{what} could not be made: {error}"))
     };
-    for folder in [&site.root, &site.folder] {
+    let (root, folder) = (memory.join("root"), memory.join("server"));
+    for folder in [&root, &folder] {
         fs::create_dir_all(folder).map_err(made("a server's folder"))?;
     }
-    if let Some(identity) = &spec.identity {
-        fs::write(&site.chain, &identity.chain).map_err(made("a server's chain"))?;
-        fs::write(&site.key, &identity.key).map_err(made("a server's key"))?;
+    let mut hosts = Vec::new();
+    for (number, host) in spec.hosts.iter().enumerate() {
+        let chain = memory.join(format!("chain-{number}.pem"));
+        let key = memory.join(format!("key-{number}.pem"));
+        if let Some(identity) = &host.identity {
+            fs::write(&chain, &identity.chain).map_err(made("a server's chain"))?;
+            fs::write(&key, &identity.key).map_err(made("a server's key"))?;
+        }
+        let own = spec.recorded.and_then(|recorded| recorded.host(host.name));
+        hosts.push(HostSite {
+            name: host.name.to_owned(),
+            address: host.address,
+            root: own.map_or_else(|| root.clone(), |own| root.join(&own.folder)),
+            chain,
+            key,
+            files: own.map(|own| own.files.clone()).unwrap_or_default(),
+        });
     }
+    if hosts.is_empty() {
+        return Err(failed("the workload names no host"));
+    }
+    let upstream = spec.upstream.as_ref().map(|upstream| upstream.address);
+    let site = ServerSite { host: hosts.remove(0), other_hosts: hosts, upstream, folder };
     let total: u64 = spec.files.values().map(StaticFile::bytes).sum();
     let kept = (ByteSize(total) > MOST_IN_MEMORY).then(|| kept(spec.inputs));
-    let folder = kept.as_ref().unwrap_or(&site.root);
+    let folder = kept.as_ref().unwrap_or(&root);
     fs::create_dir_all(folder).map_err(made("the folder of files"))?;
     static_files::write_all(spec.files, folder).map_err(made("the files to be served"))?;
     if let Some(kept) = &kept {
-        topology.show(kept, &site.root).map_err(failed)?;
+        topology.show(kept, &root).map_err(failed)?;
     }
     Ok(site)
 }

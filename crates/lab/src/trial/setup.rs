@@ -4,13 +4,14 @@ use crate::environment;
 use crate::inputs::servers::Servers;
 use crate::trial::job::TrialOrder;
 use crate::trial::outcome::{failed, server_failed};
+use crate::trial::recorded_site::RecordedSite;
 use crate::trial::server_process::low_ports;
 use crate::trial::static_files::{self, StaticFiles};
 use crate::trial::task::Task;
 use crate::trial::tcp_settings;
 use os::net::{NamesFor, Topology, TopologySpec};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use study::experiment::{Contender, ORIGIN, Tls};
 use study::outcome::Outcome;
 use subject::server::ServerDeclaration;
@@ -38,9 +39,22 @@ impl Setup {
 
     /// Every address that far listens on: each host has its own.
     pub(crate) fn listeners(&self) -> Vec<SocketAddr> {
-        let pairs =
-            (0..self.hosts.len()).flat_map(|host| self.ports.iter().map(move |port| (host, *port)));
-        pairs.map(|(host, port)| SocketAddr::new(address(host), port)).collect()
+        self.listening_hosts().map(|(_, address)| address).collect()
+    }
+
+    /// Every host with each address that it is served at.
+    pub(crate) fn listening_hosts(&self) -> impl Iterator<Item = (&str, SocketAddr)> {
+        self.hosts.iter().enumerate().flat_map(|(host, name)| {
+            let at = move |port: &u16| (name.as_str(), SocketAddr::new(address(host), *port));
+            self.ports.iter().map(at)
+        })
+    }
+
+    /// Where an upstream behind a declared server listens: on the far side's loopback device, at a port that no host
+    /// has.
+    pub(crate) fn upstream(&self) -> SocketAddr {
+        let port = (8080..).find(|port| !self.ports.contains(port)).unwrap_or(8080);
+        SocketAddr::from((Ipv4Addr::LOCALHOST, port))
     }
 
     /// The namespaces that it is done in.
@@ -64,6 +78,8 @@ impl Setup {
 pub(crate) struct DeclaredServer {
     pub(crate) declaration: ServerDeclaration,
     pub(crate) files: StaticFiles,
+    /// Where the page is a recorded one.
+    pub(crate) recorded: Option<RecordedSite>,
     version: String,
 }
 
@@ -76,13 +92,24 @@ impl DeclaredServer {
             return Err(failed(format!("no server is called `{name}`")));
         };
         declaration.supports(contender).map_err(server_failed)?;
+        let recorded = task.table().map(|table| RecordedSite::of(table).0);
+        if recorded.is_some() && !declaration.serves_recordings() {
+            return Err(Outcome::Unsupported {
+                reason: format!(
+                    "{name} cannot serve this: its declaration has no `[[each]]` of hosts, and a recorded page has several"
+                ),
+                remedy: format!(
+                    "see docs/servers.md, or set the contender's server to \"{ORIGIN}\" for this workload"
+                ),
+            });
+        }
         let files = static_files::of(task).map_err(|reason| Outcome::Unsupported {
             reason: format!("{name} cannot serve this: {reason}"),
             remedy: format!("set the contender's server to \"{ORIGIN}\" for this workload"),
         })?;
         let programs = environment::program_folders();
         let version = declaration.version(&programs).unwrap_or_else(|| "unknown".to_owned());
-        Ok(Some(Self { declaration, files, version }))
+        Ok(Some(Self { declaration, files, recorded, version }))
     }
 
     /// Who it is, for the row.

@@ -2,6 +2,7 @@
 //! while it answers.
 
 use crate::trial::download_files;
+use crate::trial::recorded_site::RecordedSite;
 use crate::trial::task::{Asset, Call, Task};
 use page::{Synthetic, SyntheticImage};
 use std::collections::BTreeMap;
@@ -64,10 +65,8 @@ impl StaticFile {
 /// The files that a task asks for; else why files are not enough.
 pub(crate) fn of(task: &Task) -> Result<StaticFiles, String> {
     match task {
-        Task::Page { recorded: true, .. } => {
-            Err("a recorded page is answered from its record, and a file server has files alone"
-                .to_owned())
-        }
+        // What of it is no file is an upstream's: see `recorded_site`.
+        Task::Page { page, recorded: true } => Ok(RecordedSite::of(page.table()).1),
         Task::Page { page, recorded: false } => {
             let targets = page.resources().iter().map(|resource| resource.url.path.as_str());
             targets.map(of_page).collect()

@@ -4,7 +4,7 @@ use crate::error::CliError;
 use crate::trial::download_files;
 use crate::trial::echo::EchoTask;
 use client::Pattern;
-use page::{Page, Table, Url};
+use page::{Method, Page, Table, Url};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -133,11 +133,12 @@ impl Task {
         })
     }
 
-    /// What it asks for, in order, and the bytes of each body.
+    /// What it asks for with GET, in order, and the bytes of each body.
     pub(crate) fn bodies(&self) -> Vec<(Url, u64)> {
         match self {
             Self::Page { page, .. } => {
-                page.resources().iter().map(|one| (one.url.clone(), one.body.0)).collect()
+                let with_body = page.resources().iter().filter(|one| one.method == Method::Get);
+                with_body.map(|one| (one.url.clone(), one.body.0)).collect()
             }
             Self::Calls { calls, .. } => {
                 calls.iter().map(|call| (call.url.clone(), call.bytes)).collect()

@@ -34,7 +34,7 @@ fn every_figure_of_the_audit_stands_in_the_row_and_in_every_form_of_the_result()
     let bench = Bench::new();
     bench.write("slow.toml", experiment(SLOW, 1));
     let ran = bench.run(&["race", "slow.toml", "--serial", "--out", "run", "--json"]);
-    ran.said(0, &[]);
+    ran.raced();
     for (key, figures) in figures(&bench.path("run")) {
         for name in [
             "packet_lateness_ms",
@@ -81,7 +81,7 @@ fn the_load_of_calls_is_open_and_how_late_they_were_made_is_told() {
         [[contenders]]\nname = \"h2\"\ntransport = \"h2\"\n\
         [[links]]\nname = \"rtt=50ms\"\n";
     bench.write("open.toml", calls);
-    bench.run(&["race", "open.toml", "--out", "run"]).said(0, &[]);
+    bench.run(&["race", "open.toml", "--out", "run"]).raced();
     for (key, figures) in figures(&bench.path("run")) {
         let (late, share) = (figures["schedule_lag_ms"], figures["schedule_lag"]);
         assert!(late >= 0.0 && share >= 0.0, "{key}: {figures:?}");
@@ -112,7 +112,7 @@ fn a_server_that_falls_back_to_another_protocol_makes_trials_invalid_and_forbids
          [contenders.settings]\nnegotiation = \"alpn\"\n";
     bench.write("down.toml", experiment("rtt=20ms,down=20mbit,up=20mbit", 8) + contenders);
     let ran = bench.run(&["race", "down.toml", "--out", "run", "--json"]);
-    ran.said(0, &[]);
+    ran.raced();
     let fallen: Vec<_> = all_outcomes(&bench.path("run"))
         .into_iter()
         .filter(|(key, ..)| key.contains("/fallen/"))
@@ -156,7 +156,7 @@ fn programs_on_every_core_are_seen_and_spoil_the_trials_beside_them() {
     let found_out = [2, 8, 16].into_iter().any(|each| {
         let run = format!("beside-{each}");
         let load: Vec<Load> = (0..each).map(|_| Load::begin(&bench)).collect();
-        bench.run(&["race", "slow.toml", "--serial", "--out", &run]).said(0, &[]);
+        bench.run(&["race", "slow.toml", "--serial", "--out", &run]).raced();
         drop(load);
         spoilt_beside_load(&bench.path(&run)) > 0
     });
@@ -203,7 +203,7 @@ fn a_program_on_a_core_of_the_trials_spoils_quick_loads_though_nothing_is_very_l
                 hog.args(["-c", core, "sh", "-c", "while :; do :; done"]).spawn().unwrap()
             })
             .collect();
-        bench.run(&["race", "quick.toml", "--out", &run]).said(0, &[]);
+        bench.run(&["race", "quick.toml", "--out", &run]).raced();
         for mut hog in hogs {
             hog.kill().unwrap();
             hog.wait().unwrap();

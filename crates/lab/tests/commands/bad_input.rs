@@ -4,7 +4,7 @@ use crate::bench::{Bench, experiment};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 fn refused(bench: &Bench, args: &[&str], words: &[&str]) {
     let before = fs::read_dir(&bench.folder).unwrap().count();
@@ -117,6 +117,23 @@ fn a_bad_har_is_pointed_at_by_entry() {
         bench.write("bad.har", content);
         refused(&bench, &["race", "bad.har"], words);
     }
+}
+
+#[test]
+fn what_has_no_end_is_not_read() {
+    let bench = Bench::new();
+    for name in ["fifo.har", "fifo.toml"] {
+        assert!(Command::new("mkfifo").arg(bench.path(name)).status().unwrap().success());
+    }
+    for name in ["zero.har", "zero.toml"] {
+        std::os::unix::fs::symlink("/dev/zero", bench.path(name)).unwrap();
+    }
+    for name in ["fifo.har", "fifo.toml", "zero.har", "zero.toml"] {
+        refused(&bench, &["race", name], &[name, "no regular file"]);
+    }
+    // Sparse: it takes no room on the disk.
+    fs::File::create(bench.path("huge.har")).unwrap().set_len((512 << 20) + 1).unwrap();
+    refused(&bench, &["race", "huge.har"], &["huge.har", "more than 512 MiB"]);
 }
 
 #[test]

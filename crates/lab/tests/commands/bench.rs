@@ -117,11 +117,14 @@ impl Bench {
         command
     }
 
-    /// Races leave their calibration out: tests share the machine with each other, and a second is long to them.
+    /// Races leave their calibration out and wait for nobody: tests share the machine with each other, and a second is long
+    /// to them.
     pub(crate) fn wirelap(&self, args: &[&str]) -> Command {
         let mut command = self.command(wirelap());
         match args {
-            ["race", rest @ ..] => command.args(["race", "--no-calibration"]).args(rest),
+            ["race", rest @ ..] => {
+                command.args(["race", "--no-calibration", "--no-wait"]).args(rest)
+            }
             _ => command.args(args),
         };
         command
@@ -158,7 +161,7 @@ impl Bench {
     ) -> Value {
         for _ in 0..PATIENCE {
             let ran = self.run(&[&["race", what, "--out", out, "--json"], more].concat());
-            ran.said(0, &[]);
+            ran.raced();
             let result = serde_json::from_str(&ran.out).unwrap();
             if is_good(&result) {
                 return result;
@@ -186,7 +189,7 @@ impl Bench {
             running.await_role("near");
             std::thread::sleep(Duration::from_millis(300));
             disturb(&mut running);
-            running.end().said(0, &[]);
+            running.end().raced();
             let rows = all_outcomes(&self.path(&run));
             let spoilt = rows
                 .iter()
@@ -309,6 +312,15 @@ impl Running {
 }
 
 impl Ran {
+    /// It was a race that came to its end. Where no trial of it was measured it ended with 1 and said why: a busy machine may
+    /// refuse them all.
+    pub(crate) fn raced(&self) -> &Self {
+        match self.code {
+            1 => self.said(1, &["error: no trial of ", " was measured"]),
+            _ => self.said(0, &[]),
+        }
+    }
+
     /// It ended with `code` and said all of `words` on standard error, and never panicked.
     pub(crate) fn said(&self, code: i32, words: &[&str]) -> &Self {
         assert_eq!(self.code, code, "{self:?}");

@@ -65,7 +65,7 @@ fn tshark_decrypts_the_requests_of_every_trial_and_sees_what_was_lost() {
     }
     let bench = Bench::new();
     bench.write("tiny.toml", EXPERIMENT);
-    bench.run(&["race", "tiny.toml", "--capture", "--out", "run"]).said(0, &[]);
+    bench.run(&["race", "tiny.toml", "--capture", "--out", "run"]).raced();
     let mut marked = 0;
     for (contender, uris, whole) in [
         ("h1-tls", ("http.request", "http.request.uri"), ("http.response", "http.response.code")),

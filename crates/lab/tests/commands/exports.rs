@@ -62,7 +62,7 @@ fn parquet_is_written_by_a_build_that_can_and_another_says_how_to_get_it() {
     }
     let bench = Bench::new();
     plan(&bench);
-    bench.run(&["race", "tiny.toml", "--out", "run"]).said(0, &[]);
+    bench.run(&["race", "tiny.toml", "--out", "run"]).raced();
     export(&bench);
     let wrote = bench.run(&["report", "run", "--parquet", "rows.parquet"]);
     if !cfg!(feature = "parquet") {

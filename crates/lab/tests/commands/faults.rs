@@ -21,7 +21,7 @@ fn a_killed_process_fails_its_trial_and_the_run_goes_on() {
         // A trial's far is told from the others by its near: with both, it is under way.
         running.await_role("near");
         signal(running.await_role(role), "KILL");
-        running.end().said(0, &[]);
+        running.end().raced();
         let rows = outcomes(&bench.path(&folder));
         let failed: Vec<_> = rows.iter().filter(|(_, outcome, _)| outcome == "failed").collect();
         assert_eq!((rows.len(), failed.len()), (4, 1), "{rows:?}");
@@ -99,7 +99,7 @@ fn a_full_disk_keeps_finished_rows_and_tells_how_to_go_on() {
     );
     let kept = outcomes(&bench.path("kept-100k")).len();
     assert!((1..12).contains(&kept), "{kept}");
-    bench.run(&["race", "--resume", "kept-100k"]).said(0, &[]);
+    bench.run(&["race", "--resume", "kept-100k"]).raced();
     assert_eq!(outcomes(&bench.path("kept-100k")).len(), 12);
 }
 
@@ -135,7 +135,7 @@ fn a_damaged_folder_is_told_as_such_and_left_alone() {
     }
     let bench = Bench::new();
     bench.write("tiny.toml", experiment("lan", 1));
-    bench.run(&["race", "tiny.toml", "--out", "whole"]).said(0, &[]);
+    bench.run(&["race", "tiny.toml", "--out", "whole"]).raced();
     let rows = fs::read(bench.path("whole/rows.sqlite")).unwrap();
     let damages: [(&str, Vec<u8>); 4] = [
         ("truncated", rows[..6000].to_vec()),
@@ -168,7 +168,7 @@ fn a_folder_with_a_damaged_place_names_it_and_gives_the_rest() {
     }
     let bench = Bench::new();
     bench.write("tiny.toml", experiment("lan", 8));
-    bench.run(&["race", "tiny.toml", "--out", "run"]).said(0, &[]);
+    bench.run(&["race", "tiny.toml", "--out", "run"]).raced();
     let file = bench.path("run/rows.sqlite");
     let pages = |sql: &str| -> usize {
         let rows = rusqlite::Connection::open(&file).unwrap();

@@ -43,7 +43,7 @@ fn stopped(ran: &Ran, folder: &str) {
 }
 
 fn resumed_whole(bench: &Bench, folder: &str) {
-    bench.run(&["race", "--resume", folder]).said(0, &[]);
+    bench.run(&["race", "--resume", folder]).raced();
     let rows = outcomes(&bench.path(folder));
     let keys: BTreeSet<String> = rows.iter().map(|(key, _, _)| key.clone()).collect();
     assert_eq!((rows.len(), &keys), (keys.len(), &planned(bench)));
@@ -136,6 +136,6 @@ fn a_folder_takes_one_run_at_a_time() {
     stopped(&running.end(), "busy");
     resumed_whole(&bench, "busy");
     let before = outcomes(&bench.path("busy"));
-    bench.run(&["race", "--resume", "busy"]).said(0, &[]);
+    bench.run(&["race", "--resume", "busy"]).raced();
     assert_eq!(outcomes(&bench.path("busy")), before, "a finished run has nothing to go on with");
 }

@@ -13,7 +13,7 @@ fn a_report_written_again_is_the_same_to_the_byte() {
     let bench = Bench::new();
     bench.write("tiny.toml", experiment("lan", 2));
     let raced = bench.run(&["race", "tiny.toml", "--out", "run", "--json"]);
-    raced.said(0, &[]);
+    raced.raced();
     let result = fs::read_to_string(bench.path("run/result.json")).unwrap();
     assert_eq!(raced.out, result);
     let value: Value = serde_json::from_str(&result).unwrap();
@@ -61,7 +61,7 @@ fn a_recorded_page_runs_in_little_memory_and_is_reported_without_its_file() {
         peak = peak.max(bench.alive().iter().map(resident).sum());
         std::thread::sleep(Duration::from_millis(10));
     }
-    running.end().said(0, &[]);
+    running.end().raced();
     assert!(peak > 1_000_000, "nothing was seen running");
     assert!(peak < MOST, "runner, workers and their sides took {peak} bytes together");
     fs::remove_file(bench.path("page.har")).unwrap();
@@ -92,7 +92,7 @@ fn other_seeds_never_reverse_a_pair() {
     let (mut verdicts, mut invalid) = (Vec::new(), 0);
     for seed in ["11", "12"] {
         let ran = bench.run(&["race", "pair.toml", "--seed", seed, "--out", seed, "--json"]);
-        ran.said(0, &[]);
+        ran.raced();
         let result: Value = serde_json::from_str(&ran.out).unwrap();
         assert_eq!(result["seed"].to_string(), seed);
         let pair = &result["verdicts"][0]["pairs"][0];
@@ -125,7 +125,7 @@ fn a_run_with_trace_files_goes_on_and_is_reported_without_them() {
     bench.write("lab/trace.toml", experiment("rtt=10ms,trace=lte.trace", 1));
     bench.write("here.trace", "2\n4\n");
     let links = ["--links", "rtt=10ms,trace=lte.trace", "--links", "rtt=20ms,trace_up=here.trace"];
-    bench.run(&[&["race", "lab/trace.toml", "--out", "run"][..], &links].concat()).said(0, &[]);
+    bench.run(&[&["race", "lab/trace.toml", "--out", "run"][..], &links].concat()).raced();
     assert!(outcomes(&bench.path("run")).iter().all(|(_, outcome, _)| outcome != "failed"));
     for file in ["lab/lte.trace", "here.trace"] {
         fs::remove_file(bench.path(file)).unwrap();
@@ -137,7 +137,7 @@ fn a_run_with_trace_files_goes_on_and_is_reported_without_them() {
     let mut command = bench.wirelap(&["race", "--resume", "../run"]);
     command.current_dir(bench.path("elsewhere"));
     let ran = bench.start(command).end();
-    ran.said(0, &[]);
+    ran.raced();
     assert!(
         ran.out.contains("mean 12.000 Mbit/s") && ran.out.contains(" of 4 trials measured"),
         "{ran:?}"
@@ -154,6 +154,6 @@ fn a_link_that_no_packet_passes_fails_its_trials_in_time() {
     let dead = experiment("rtt=1ms,down=1mbit,up=1mbit,loss=100%", 1);
     bench.write("dead.toml", dead.replace("warmup = 0", "warmup = 0\ntimeout = \"1s\""));
     let ran = bench.run(&["race", "dead.toml", "--out", "run"]);
-    ran.said(0, &[]);
+    ran.raced();
     assert!(ran.out.contains("0 of 2 trials measured") || ran.out.contains("2 failed"), "{ran:?}");
 }

@@ -109,7 +109,7 @@ fn rows_say_who_counted_what_both_ends_used_of_the_machine() {
         return;
     }
     let bench = bench(HELPED, FILES);
-    bench.run(&["race", "mine.toml", "--out", "run", "--links", "none"]).said(0, &[]);
+    bench.run(&["race", "mine.toml", "--out", "run", "--links", "none"]).raced();
     let row = row(&bench);
     assert_eq!(row["outcome"]["kind"], "measured", "{row:#}");
     let (client, server) = (&row["resources"]["client"], &row["resources"]["server"]);
@@ -215,7 +215,7 @@ fn a_subject_that_burns_its_core_beside_its_calls_is_refused_with_the_reason_and
     let found_out = (0..5).any(|attempt| {
         let run = format!("run-{attempt}");
         let ran = bench.run(&["race", "mine.toml", "--out", &run, "--json"]);
-        ran.said(0, &[]);
+        ran.raced();
         let rows = records(&bench.path(&run));
         let told = rows.iter().filter(|row| is_told_to_burn(row)).count();
         let result: Value = serde_json::from_str(&ran.out).unwrap();
@@ -287,6 +287,39 @@ fn a_subject_that_cannot_be_asked_for_this_is_not_even_started() {
     );
 }
 
+#[test]
+fn a_race_of_which_no_trial_was_measured_exits_1_with_the_reason() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = bench(HONEST, FILES);
+    let text = std::fs::read_to_string(bench.path("mine.toml")).unwrap();
+    bench.write("mine.toml", text.replace("http/1.1", "h2"));
+    let ran = bench.run(&["race", "mine.toml", "--out", "run", "--links", "none"]);
+    ran.said(
+        1,
+        &["error: no trial of ", " was measured: ", " unsupported: ", "not declared to speak h2"],
+    );
+    // How long it was to take was said before, and the report is there all the same.
+    ran.said(1, &[" trials, about "]);
+    assert!(bench.path("run/report.html").exists());
+    bench.run(&["report", "run"]).said(0, &[]);
+}
+
+#[test]
+fn a_plan_tells_how_long_it_takes_and_a_busy_machine_is_told_before_anything_runs() {
+    let bench = bench(HONEST, FILES);
+    let planned = bench.run(&["race", "quick", "--dry-run"]);
+    assert!(planned.out.contains(" trials, about "), "{}", planned.out);
+    if !trials_run_here() {
+        return;
+    }
+    let _load = crate::load::Load::begin(&bench);
+    let ran = bench.run(&["race", "mine.toml", "--out", "run", "--links", "none"]);
+    // The bench says --no-wait.
+    ran.raced().said(ran.code, &["busy: ", "; going on: counts"]);
+}
+
 /// The code blocks of `docs/subjects.md` of this language, as they stand there.
 fn blocks(language: &str) -> Vec<String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/subjects.md");
@@ -342,7 +375,7 @@ fn without_a_link_there_is_a_packet_log_all_the_same() {
     let idle = "ready()\nfor f in job['fetches']: say(event='fetch', id=f['id'], status=200, started_ms=0, \
                 ended_ms=1, bytes=80000)\nsay(event='done')";
     bench.write("subjects/mine.py", format!("{PREAMBLE}{idle}"));
-    bench.run(&["race", "mine.toml", "--out", "idle", "--links", "none"]).said(0, &[]);
+    bench.run(&["race", "mine.toml", "--out", "idle", "--links", "none"]).raced();
     let reason = outcomes(&bench.path("idle")).remove(0).2.unwrap();
     assert!(reason.contains("only 0 came out"), "{reason}");
 }

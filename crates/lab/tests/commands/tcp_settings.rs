@@ -95,9 +95,9 @@ fn each_setting_of_tcp_is_seen_on_the_wire_and_again_when_the_run_is_made_again(
     }
     let bench = Bench::new();
     bench.write("tcp.toml", EXPERIMENT);
-    bench.run(&["race", "tcp.toml", "--capture", "--out", "run"]).said(0, &[]);
+    bench.run(&["race", "tcp.toml", "--capture", "--out", "run"]).raced();
     has_what_it_asked_for(&Kept { bench: &bench, run: "run" });
-    bench.run(&["race", "--again", "run", "--capture", "--out", "second"]).said(0, &[]);
+    bench.run(&["race", "--again", "run", "--capture", "--out", "second"]).raced();
     has_what_it_asked_for(&Kept { bench: &bench, run: "second" });
 }
 

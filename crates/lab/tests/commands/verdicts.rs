@@ -26,7 +26,7 @@ fn race(bench: &Bench, name: &str, toml: &str, more: &[&str]) -> Value {
     let file = format!("{name}.toml");
     bench.write(&file, toml);
     let ran = bench.run(&[&["race", &file, "--out", name, "--json"], more].concat());
-    ran.said(0, &[]);
+    ran.raced();
     serde_json::from_str(&ran.out).unwrap()
 }
 
@@ -84,7 +84,7 @@ fn a_run_that_may_stop_early_does_so_where_the_difference_is_clear() {
     let ran = outcomes(&bench.path("early")).len();
     assert!(ran < 60, "{ran} of 80 trials");
     // Resumed, it knows that all is decided.
-    bench.run(&["race", "--resume", "early"]).said(0, &[]);
+    bench.run(&["race", "--resume", "early"]).raced();
     assert_eq!(outcomes(&bench.path("early")).len(), ran);
 }
 
@@ -96,7 +96,7 @@ fn a_run_is_made_again_from_its_folder_alone() {
     let bench = Bench::new();
     race(&bench, "first", &planted(3, 2), &["--seed", "77"]);
     std::fs::remove_file(bench.path("first.toml")).unwrap();
-    bench.run(&["race", "--again", "first", "--out", "second"]).said(0, &[]);
+    bench.run(&["race", "--again", "first", "--out", "second"]).raced();
     let plans = |folder: &str| -> Vec<(String, String)> {
         let rows = rusqlite::Connection::open(bench.path(folder).join("rows.sqlite")).unwrap();
         let mut query = rows
@@ -163,7 +163,7 @@ fn the_a_a_experiment_tells_its_share_of_false_differences() {
         let link = ["--links", "rtt=20ms,down=20mbit,up=20mbit", "--trials", "20"];
         let more = ["--seed", seed, "--out", out, "--json"];
         let ran = bench.run(&[&["race", "aa"][..], &link, &more].concat());
-        ran.said(0, &[]);
+        ran.raced();
         let result: Value = serde_json::from_str(&ran.out).unwrap();
         result["same"].clone()
     };

@@ -9,6 +9,7 @@ mod faults;
 #[allow(dead_code, reason = "the attacks on a server use the rest")]
 #[path = "../hostile/frames.rs"]
 mod frames;
+mod limits;
 mod output;
 mod peers;
 mod rubbish;

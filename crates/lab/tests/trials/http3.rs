@@ -30,7 +30,7 @@ fn http3_is_carried_and_vouched_for_where_both_ends_have_it() {
     }
     let bench = Bench::new();
     bench.write("http3.toml", RACE);
-    bench.run(&["race", "http3.toml", "--out", "out"]).said(0, &[]);
+    bench.run(&["race", "http3.toml", "--out", "out"]).raced();
     let of = |contender: &str| {
         let rows = outcomes(&bench.path("out")).into_iter();
         let mark = format!("/{contender}/");

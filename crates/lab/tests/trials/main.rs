@@ -10,4 +10,5 @@ mod calls;
 mod echo;
 mod http3;
 mod near_side;
+mod recorded;
 mod servers;

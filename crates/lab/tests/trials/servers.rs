@@ -162,7 +162,7 @@ fn the_files_have_the_bytes_that_the_origin_answers_with() {
         "look.toml",
         HEAD.to_owned() + PAGE + &contender("look", "look", "http/1.1", "none"),
     );
-    bench.run(&["race", "look.toml", "--out", "run"]).said(0, &[]);
+    bench.run(&["race", "look.toml", "--out", "run"]).raced();
     let (_, words) = outcome(&bench, "run", "look");
     let fetches = record(&bench, "run", "origin")["fetches"].clone();
     let target = |path: &str| {
@@ -219,7 +219,7 @@ fn a_user_s_own_server_races_from_a_file_beside_the_experiment() {
     // The run's folder is whole by itself, and a folder of subjects may stand anywhere.
     fs::rename(bench.path("subjects"), bench.path("elsewhere")).unwrap();
     bench.run(&["race", "mine.toml", "--out", "no"]).said(2, &["no server is called `python`"]);
-    bench.run(&["race", "mine.toml", "--subjects", "elsewhere", "--out", "yes"]).said(0, &[]);
+    bench.run(&["race", "mine.toml", "--subjects", "elsewhere", "--out", "yes"]).raced();
     assert_eq!(bench.alive(), []);
 }
 
@@ -252,7 +252,7 @@ fn what_is_wrong_with_a_server_is_told_in_its_own_words() {
     }
     text += &contender("clear h2", "nginx", "h2", "none");
     bench.write("bad.toml", text);
-    bench.run(&["race", "bad.toml", "--out", "run"]).said(0, &[]);
+    bench.run(&["race", "bad.toml", "--out", "run"]).raced();
     for (name, kind, words) in [
         ("ghost", "unsupported", "ghost is not on this machine"),
         ("broken", "failed", "line 3: unknown directive frobnicate"),
@@ -277,7 +277,7 @@ fn workloads_that_need_a_program_are_unsupported_by_a_file_server() {
         "calls.toml",
         HEAD.to_owned() + calls + &contender("nginx", "nginx", "http/1.1", "none"),
     );
-    bench.run(&["race", "calls.toml", "--out", "run"]).said(0, &[]);
+    bench.run(&["race", "calls.toml", "--out", "run"]).raced();
     let (kind, reason) = outcome(&bench, "run", "nginx");
     assert_eq!(kind, "unsupported");
     assert!(reason.contains("calls with a server time are answered by a program"), "{reason}");
@@ -327,7 +327,7 @@ fn nothing_of_a_server_is_left_whoever_is_killed() {
             "the clan is there"
         );
         signal(running.await_role(role), "KILL");
-        running.end().said(0, &[]);
+        running.end().raced();
         let (kind, reason) = outcome(&bench, &folder, "clan");
         assert!(kind == "failed" && reason.contains(killed), "{kind}: {reason}");
         assert_eq!(bench.alive(), [], "after the {role} was killed");
@@ -346,7 +346,7 @@ fn nothing_of_a_server_is_left_whoever_is_killed() {
     running.await_role("near");
     let server = bench.alive().into_iter().find(|(_, line)| line.contains("http.server")).unwrap();
     signal(server.0, "KILL");
-    running.end().said(0, &[]);
+    running.end().raced();
     let (kind, reason) = outcome(&bench, "without-server", "clan");
     assert!(
         kind == "failed" && reason.contains("clan died") && reason.contains("SIGKILL"),

@@ -27,6 +27,10 @@ pub struct Assumptions {
     pub unanswered: u32,
     /// Entries skipped because the browser redirected itself (HSTS, an extension).
     pub answered_inside: u32,
+    /// Entries left out because their URLs cannot be asked for.
+    pub urls_unusable: u32,
+    /// The first of those, each with its place in the file and what is wrong.
+    pub unusable: Vec<String>,
     /// Requests that are replayed.
     pub replayed: u32,
     /// Sizes taken from `_transferSize`.
@@ -39,6 +43,16 @@ pub struct Assumptions {
     pub size_from_content: u32,
     /// Requests without any size, taken as empty.
     pub size_unknown: u32,
+    /// HEAD requests, replayed as such.
+    pub heads: u32,
+    /// Requests answered 304, replayed in full.
+    pub not_modified_whole: u32,
+    /// Requests answered 304 without any size, replayed as 304 without a body.
+    pub not_modified_bare: u32,
+    /// Requests that the browser's cache answered, replayed in full.
+    pub from_cache: u32,
+    /// Requests answered with an error, replayed with status 200.
+    pub errors: u32,
     /// How initiators were used.
     pub dependencies: Dependencies,
     /// How gaps were used.
@@ -68,12 +82,19 @@ pub struct Assumptions {
     pub waits_clamped: u32,
     /// Requests without a wait, for which the server time is 0.
     pub waits_missing: u32,
-    /// Requests that began after onLoad and do not count into the load.
+    /// Waits that went on after the load's end, which end with it.
+    pub waits_cut: u32,
+    /// Requests that began after the load's end, left out.
     pub after_load: u32,
-    /// Whether the recording lacks a usable onLoad, so that every request counts.
+    /// Whether the recording lacks a usable onLoad, so that the load's end is inferred.
     pub no_on_load: bool,
+    /// From the first request to the load's end, as recorded.
+    #[serde(with = "number::nanos::option")]
+    pub load_span: Option<Duration>,
     /// Requests without a start, placed with the entry before them.
     pub starts_missing: u32,
+    /// Requests whose start cannot be, placed likewise.
+    pub starts_absurd: u32,
     /// Requests without a duration, taken as instant.
     pub durations_missing: u32,
     /// Requests of other methods, replayed as GET.
@@ -92,36 +113,58 @@ impl Assumptions {
     /// One sentence for each thing assumed.
     pub fn sentences(&self) -> Vec<String> {
         let mut told = vec![format!(
-            "{} of {} entries are replayed ({} hosts in the file).",
-            self.replayed, self.entries, self.hosts
+            "Replayed: {} of {} ({} in the file).",
+            self.replayed,
+            several(self.entries, "entry", "entries"),
+            several(self.hosts, "host", "hosts"),
         )];
-        let others = self.pages.saturating_sub(1);
-        told.extend(some(
-            self.of_other_pages,
-            format!("belong to the file's {others} other page loads"),
-        ));
+        let others = several(self.pages.saturating_sub(1), "other page load", "other page loads");
+        told.extend(some(self.of_other_pages, format!("left out: of the file's {others}")));
         told.extend(some(self.not_http, "skipped: not http or https"));
         told.extend(some(self.websockets, "skipped: they open a WebSocket"));
         told.extend(some(self.unanswered, "skipped: no answer was recorded"));
         told.extend(some(self.answered_inside, "skipped: the browser redirected itself"));
+        told.extend(some(self.urls_unusable, "left out: their URL cannot be asked for"));
+        told.extend(self.unusable.iter().map(|unusable| format!("Left out: {unusable}.")));
+        self.tell_answers(&mut told);
+        self.tell_initiators(&mut told);
+        self.tell_times(&mut told);
+        told.extend(some(self.paths_mended, "with an illegal path: percent-encoded"));
+        told.extend(some_hosts(self.hosts_renamed, "with an address for a name: given a name"));
+        told.extend(some(
+            self.repeats_renamed,
+            "for a URL that answered differently before: told apart by a query parameter",
+        ));
+        told
+    }
+
+    fn tell_answers(&self, told: &mut Vec<String>) {
         told.extend(some(self.size_from_transfer, "sized by _transferSize (head included)"));
         told.extend(some(self.size_from_body, "sized by bodySize"));
         told.extend(some(self.size_from_length, "sized by Content-Length"));
         told.extend(some(self.size_from_content, "sized by content.size (decoded)"));
         told.extend(some(self.size_unknown, "without any size: taken as empty"));
-        self.tell_initiators(&mut told);
-        self.tell_times(&mut told);
+        told.extend(some(self.heads, "HEAD: replayed as HEAD, with the recorded Content-Length"));
         told.extend(some(
             self.not_get,
-            format!("not GET: replayed as GET without their {} B of body", self.upload_bytes),
+            format!(
+                "another method: replayed as GET without their {} B of body",
+                self.upload_bytes
+            ),
         ));
-        told.extend(some(self.paths_mended, "with an illegal path: percent-encoded"));
-        told.extend(some(self.hosts_renamed, "to address literals: given a host name"));
         told.extend(some(
-            self.repeats_renamed,
-            "ask again for a URL that answered differently before: told apart by a query parameter",
+            self.not_modified_whole,
+            "answered 304 in the recording: replayed in full with status 200, as on a first visit",
         ));
-        told
+        told.extend(some(
+            self.not_modified_bare,
+            "answered 304, of unknown size: replayed as 304 without a body",
+        ));
+        told.extend(some(
+            self.from_cache,
+            "answered by the browser's cache: replayed in full, as on a first visit",
+        ));
+        told.extend(some(self.errors, "answered with an error: replayed with status 200"));
     }
 
     fn tell_initiators(&self, told: &mut Vec<String>) {
@@ -167,9 +210,9 @@ impl Assumptions {
     fn tell_times(&self, told: &mut Vec<String>) {
         match self.rtt_median {
             Some(median) => told.push(format!(
-                "Round trips: {} hosts by their least TCP connect, {} by the median of those, {}.",
-                self.rtt_measured,
-                self.rtt_assumed,
+                "Round trips: {} by the least TCP connect, {} by the median of those, {}.",
+                several(self.rtt_measured, "host", "hosts"),
+                several(self.rtt_assumed, "host", "hosts"),
                 format_duration(median)
             )),
             None => told.push(
@@ -180,16 +223,26 @@ impl Assumptions {
         told.extend(some(self.connect_without_tls, "with a connect that excludes TLS"));
         told.extend(some(self.waits_clamped, "waited less than a round trip: server time 0"));
         told.extend(some(self.waits_missing, "without a wait: server time 0"));
+        if let Some(span) = self.load_span {
+            let end = match self.no_on_load {
+                false => "until onLoad",
+                true => "until nothing was under way for 5 s (no usable onLoad is recorded)",
+            };
+            told.push(format!("The recorded load took {}, {end}.", format_duration(span)));
+        }
         told.extend(some(
             self.after_load,
-            "began after onLoad: fetched after the load, not counted into it",
+            "began after that: left out, a trial ends with the load",
         ));
-        if self.no_on_load {
-            told.push(
-                "No usable onLoad is recorded: every request counts into the load.".to_owned(),
-            );
-        }
+        told.extend(some(
+            self.waits_cut,
+            "waited until after that: server time cut to end with it",
+        ));
         told.extend(some(self.starts_missing, "without a start: placed with the entry before"));
+        told.extend(some(
+            self.starts_absurd,
+            "with a start that cannot be: placed with the entry before",
+        ));
         told.extend(some(self.durations_missing, "without a duration: taken as instant"));
     }
 }
@@ -201,9 +254,13 @@ impl fmt::Display for Assumptions {
 }
 
 fn some(count: u32, what: impl fmt::Display) -> Option<String> {
-    match count {
-        0 => None,
-        1 => Some(format!("1 request: {what}.")),
-        n => Some(format!("{n} requests: {what}.")),
-    }
+    (count > 0).then(|| format!("{}: {what}.", several(count, "request", "requests")))
+}
+
+fn some_hosts(count: u32, what: &str) -> Option<String> {
+    (count > 0).then(|| format!("{}: {what}.", several(count, "host", "hosts")))
+}
+
+fn several(count: u32, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }

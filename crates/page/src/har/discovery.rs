@@ -17,7 +17,8 @@ use super::Assumptions;
 use super::entry::Entry;
 use crate::resource::{Kind, Release, ResourceId};
 use crate::url::Url;
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use std::time::Duration;
 use unit::ByteSize;
 
@@ -25,6 +26,10 @@ use unit::ByteSize;
 const ROUNDING: i64 = 1_000_000;
 /// How long after a document's end its parser may still be what finds things.
 const PARSING: i64 = 20_000_000;
+
+/// Earlier requests for the same URL, or redirects to it, that are looked at, the latest first. A page polls one
+/// URL thousands of times.
+const LOOKED_AT: usize = 64;
 
 /// A request that is replayed, with its times in nanoseconds since 1970.
 #[derive(Debug)]
@@ -53,6 +58,8 @@ pub(super) struct Detective<'a> {
     by_url: HashMap<String, Vec<usize>>,
     /// Places of the redirects to a URL, in order.
     redirects_to: HashMap<String, Vec<usize>>,
+    /// For each request, by its place.
+    last_ended: Vec<LastEnded>,
 }
 
 impl<'a> Detective<'a> {
@@ -65,7 +72,8 @@ impl<'a> Detective<'a> {
                 redirects_to.entry(target.to_string()).or_default().push(place);
             }
         }
-        Self { requests, document, by_url, redirects_to }
+        let last_ended = LastEnded::of_each(requests);
+        Self { requests, document, by_url, redirects_to, last_ended }
     }
 
     /// How the request at `place` was found.
@@ -130,7 +138,7 @@ impl<'a> Detective<'a> {
     fn redirect_to(&self, place: usize) -> Option<usize> {
         let request = &self.requests[place];
         let ended = |&by: &usize| self.requests[by].end <= request.start + PARSING;
-        latest(self.redirects_to.get(&request.url.to_string())?, place).find(ended)
+        latest(self.redirects_to.get(&request.url.to_string())?, place).take(LOOKED_AT).find(ended)
     }
 
     fn recorded(&self, place: usize) -> Option<usize> {
@@ -146,24 +154,56 @@ impl<'a> Detective<'a> {
     fn request_for(&self, url: &str, place: usize) -> Option<usize> {
         let url: Url = url.parse().ok()?;
         let places = self.by_url.get(&url.to_string())?;
-        latest(places, place).find(|&by| self.requests[by].entry.redirect.is_none())
+        latest(places, place).take(LOOKED_AT).find(|&by| self.requests[by].entry.redirect.is_none())
     }
 
     fn by_kind_and_time(&self, place: usize, document: usize) -> usize {
         let request = &self.requests[place];
         let parsing = request.start <= self.requests[document].end + PARSING;
-        let plausible: &[Kind] = match request.kind {
-            Kind::Font => &[Kind::Stylesheet],
-            Kind::Xhr => &[Kind::Script],
-            _ if parsing => &[],
-            Kind::Image | Kind::Stylesheet => &[Kind::Stylesheet, Kind::Script],
-            Kind::Document | Kind::Script | Kind::Media | Kind::Other => &[Kind::Script],
+        let LastEnded { stylesheet, script } = self.last_ended[place];
+        let plausible = match request.kind {
+            Kind::Font => stylesheet,
+            Kind::Xhr => script,
+            _ if parsing => None,
+            Kind::Image | Kind::Stylesheet => stylesheet.max(script),
+            Kind::Document | Kind::Script | Kind::Media | Kind::Other => script,
         };
-        let before = self.requests[..place].iter().enumerate();
-        before
-            .filter(|(_, by)| plausible.contains(&by.kind) && by.end <= request.start + ROUNDING)
-            .max_by_key(|(by, request)| (request.end, *by))
-            .map_or(document, |(by, _)| by)
+        plausible.map_or(document, |(_, by)| by)
+    }
+}
+
+/// The style sheet and the script that ended last before a request began, each with its end and its place.
+#[derive(Debug, Clone, Copy, Default)]
+struct LastEnded {
+    stylesheet: Option<(i64, usize)>,
+    script: Option<(i64, usize)>,
+}
+
+impl LastEnded {
+    /// That of each request. Requests stand in the order of their starts: what has ended before one began has
+    /// ended before the next ones did, so that each end is looked at once.
+    fn of_each(requests: &[Request]) -> Vec<Self> {
+        let mut under_way: BinaryHeap<Reverse<(i64, usize)>> = BinaryHeap::new();
+        let mut last = Self::default();
+        let mut of_each = Vec::with_capacity(requests.len());
+        for (place, request) in requests.iter().enumerate() {
+            while let Some(&Reverse((end, by))) = under_way.peek() {
+                if end > request.start.saturating_add(ROUNDING) {
+                    break;
+                }
+                under_way.pop();
+                let one = match requests[by].kind {
+                    Kind::Stylesheet => &mut last.stylesheet,
+                    _ => &mut last.script,
+                };
+                *one = (*one).max(Some((end, by)));
+            }
+            of_each.push(last);
+            if matches!(request.kind, Kind::Stylesheet | Kind::Script) {
+                under_way.push(Reverse((request.end, place)));
+            }
+        }
+        of_each
     }
 }
 

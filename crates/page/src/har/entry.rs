@@ -25,6 +25,8 @@ pub(super) struct Entry {
     pub(super) status: Option<i64>,
     /// Whether the browser made up the answer itself.
     pub(super) answered_inside: bool,
+    /// Whether the browser's cache answered, and nobody was asked.
+    pub(super) from_cache: bool,
     pub(super) mime: String,
     pub(super) resource_type: String,
     pub(super) rank: String,
@@ -62,6 +64,16 @@ impl Timings {
 }
 
 impl Entry {
+    /// Whether it asks for the head alone.
+    pub(super) fn is_head(&self) -> bool {
+        self.method.eq_ignore_ascii_case("HEAD")
+    }
+
+    /// Whether it got what its sender had already (RFC 9110 §15.4.5).
+    pub(super) fn is_not_modified(&self) -> bool {
+        self.status == Some(304)
+    }
+
     /// Reads entry `index` of a file.
     pub(super) fn read(index: usize, json: &str) -> Result<Self, HarError> {
         let mut reader = Reader { index, url: String::new() };
@@ -88,6 +100,9 @@ impl Entry {
             status,
             answered_inside: status_text == "Internal Redirect"
                 || header(response, "non-authoritative-reason").is_some(),
+            from_cache: value
+                .get("_fromCache")
+                .is_some_and(|kept| !matches!(kept, Value::Null | Value::Bool(false))),
             mime: mime_of(
                 reader
                     .text(content, "response.content.mimeType")?
@@ -115,7 +130,7 @@ struct Reader {
 }
 
 /// The fields of an entry that are looked at.
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; 9] = [
     "request",
     "response",
     "timings",
@@ -124,6 +139,7 @@ const FIELDS: [&str; 8] = [
     "pageref",
     "_resourceType",
     "_priority",
+    "_fromCache",
 ];
 
 impl Reader {

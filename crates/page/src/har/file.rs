@@ -6,7 +6,7 @@ use super::time;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 /// The frame of the file. Entries stay text until each is read, so that the bodies in them are never
@@ -61,11 +61,14 @@ pub(super) fn read(file: &[u8]) -> Result<File<'_>, HarError> {
 impl PageLoad {
     /// The page loads that have entries; one without a name where the file lists none.
     pub(super) fn read_all(pages: Option<&Value>, entries: &[Entry]) -> Vec<Self> {
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for name in entries.iter().filter_map(|entry| entry.pageref.as_deref()) {
+            *counts.entry(name).or_default() += 1;
+        }
         let listed = pages.and_then(Value::as_array).into_iter().flatten();
         let mut loads: Vec<Self> = listed.map(Self::read).collect();
         for load in &mut loads {
-            let own = entries.iter().filter(|entry| entry.pageref.as_ref() == Some(&load.id));
-            load.entries = own.count();
+            load.entries = counts.get(load.id.as_str()).copied().unwrap_or_default();
         }
         let with_entries: Vec<Self> =
             loads.iter().filter(|load| load.entries > 0).cloned().collect();

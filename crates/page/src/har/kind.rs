@@ -6,6 +6,11 @@ use crate::url::Url;
 
 /// What a request was for.
 pub(super) fn of(entry: &Entry, url: &Url) -> Kind {
+    without_url(entry).or_else(|| kind_by_name(url)).unwrap_or(Kind::Other)
+}
+
+/// The same, for an entry whose URL cannot be read.
+pub(super) fn without_url(entry: &Entry) -> Option<Kind> {
     let by_type = match entry.resource_type.as_str() {
         "document" => Some(Kind::Document),
         "stylesheet" => Some(Kind::Stylesheet),
@@ -16,10 +21,7 @@ pub(super) fn of(entry: &Entry, url: &Url) -> Kind {
         "media" | "texttrack" => Some(Kind::Media),
         _ => None,
     };
-    by_type
-        .or_else(|| kind_by_mime(&entry.mime))
-        .or_else(|| kind_by_name(url))
-        .unwrap_or(Kind::Other)
+    by_type.or_else(|| kind_by_mime(&entry.mime))
 }
 
 fn kind_by_mime(mime: &str) -> Option<Kind> {

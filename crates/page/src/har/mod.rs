@@ -4,16 +4,21 @@
 //! rule is counted in [`Assumptions`]:
 //! - size: `_transferSize`, else `bodySize`, else Content-Length, else `content.size`; the first that
 //!   is above 0, so that what came from a cache has its size too;
+//! - a HEAD stays one, and its Content-Length is that of its response; other methods become GET;
+//! - a replay is a first visit, as a trial has no cache: what was answered 304 is answered 200 with the size of its
+//!   Content-Length, else `content.size`, and stays a 304 where neither is known;
 //! - round trip of a host: its least TCP connect (without TLS), else the median of the hosts;
 //! - server time: `wait` less the round trip, never below 0;
 //! - initiators and gaps: see `discovery.rs`;
-//! - requests that began after onLoad do not count into the load.
+//! - requests that began after the load are left out: see `extent.rs`;
+//! - an entry whose URL cannot be asked for is left out, unless it is the document.
 //!
 //! The one rule: what cannot be read is an error that names the entry; what is merely missing is not.
 
 mod assumptions;
 mod discovery;
 mod entry;
+mod extent;
 mod file;
 mod kind;
 mod time;
@@ -26,15 +31,15 @@ pub use assumptions::Assumptions;
 
 use crate::graph::{GraphError, Page};
 use crate::priority::{Hint, Rank};
-use crate::resource::{Counts, Kind, Resource, ResourceId};
+use crate::resource::{Counts, Kind, Method, Resource, ResourceId};
 use crate::table::Answer;
 use crate::url::{Url, UrlError, path_was_mended};
 use discovery::{Detective, Request};
 use entry::Entry;
+use extent::Extent;
 use file::{Chosen, PageLoad};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 use thiserror::Error;
 use times::RoundTrips;
@@ -152,6 +157,7 @@ pub fn parse(file: &[u8], options: HarOptions) -> Result<Recording, HarError> {
             think: options.think,
             ..Assumptions::default()
         },
+        unusable: Vec::new(),
     };
     builder.build(chosen, entries)
 }
@@ -159,30 +165,45 @@ pub fn parse(file: &[u8], options: HarOptions) -> Result<Recording, HarError> {
 struct Builder {
     options: HarOptions,
     assumptions: Assumptions,
+    unusable: Vec<Unusable>,
 }
 
+/// An entry that is left out because its URL cannot be asked for.
+struct Unusable {
+    start: Option<i64>,
+    is_document: bool,
+    error: HarError,
+}
+
+/// Entries left out for their URLs that are told one by one.
+const UNUSABLE_TOLD: usize = 5;
+
 impl Builder {
-    fn build(mut self, chosen: Chosen, entries: Vec<Entry>) -> Result<Recording, HarError> {
+    fn build(mut self, mut chosen: Chosen, entries: Vec<Entry>) -> Result<Recording, HarError> {
         let count = entries.len();
         let hosts = entries.iter().filter_map(|entry| Some(entry.url.parse::<Url>().ok()?.host));
         self.assumptions.hosts = hosts.collect::<BTreeSet<_>>().len() as u32;
-        let mut requests = self.requests(&chosen, entries)?;
+        let mut requests = self.requests(&mut chosen, entries);
         if requests.is_empty() {
-            return Err(HarError::Nothing(count));
+            let unusable = self.unusable.into_iter().next();
+            return Err(unusable.map_or(HarError::Nothing(count), |unusable| unusable.error));
         }
         requests.sort_by_key(|request| (request.start, request.entry.index));
-        self.assumptions.replayed = requests.len() as u32;
         let document = document_of(&requests);
+        self.tell_unusable(&requests[document])?;
         requests[document].kind = Kind::Document;
-        let rtts = RoundTrips::measure(&requests, &mut self.assumptions);
-        let on_load = self.on_load(&chosen.load, &requests, document);
-        let mut resources = self.resources(&requests, document, &rtts);
-        for (resource, request) in resources.iter_mut().zip(&requests) {
-            if on_load.is_some_and(|on_load| request.start > on_load) {
-                resource.counts = Counts::AfterLoad;
-                self.assumptions.after_load += 1;
-            }
+        let extent = Extent::of(&chosen.load, &requests, document);
+        self.assumptions.after_load = (requests.len() - extent.requests) as u32;
+        self.assumptions.no_on_load = !extent.by_on_load;
+        self.assumptions.load_span = Some(span(extent.end - requests[0].start));
+        requests.truncate(extent.requests);
+        self.assumptions.replayed = requests.len() as u32;
+        for request in &mut requests {
+            request.size = self.size(&request.entry);
         }
+        let rtts = RoundTrips::measure(&requests, &mut self.assumptions);
+        let mut resources = self.resources(&requests, document, &rtts);
+        self.end_with_the_load(&mut resources, &requests, &extent);
         self.rename(&mut resources, &requests);
         let page = Page::new(ResourceId(document as u32), resources)?;
         let by_host = rtts.by_host().iter();
@@ -196,20 +217,25 @@ impl Builder {
     }
 
     /// The entries that are replayed, with what is known of their times.
-    fn requests(&mut self, chosen: &Chosen, entries: Vec<Entry>) -> Result<Vec<Request>, HarError> {
+    fn requests(&mut self, chosen: &mut Chosen, entries: Vec<Entry>) -> Vec<Request> {
+        let is_other =
+            |entry: &Entry| entry.pageref.as_ref().is_some_and(|page| chosen.others.contains(page));
+        let (others, entries): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_other);
+        self.assumptions.of_other_pages = others.len() as u32;
+        let plausible = extent::plausible_starts(&mut chosen.load, &entries);
         let mut requests = Vec::new();
-        let first = entries.iter().find_map(|entry| entry.started);
+        let first =
+            entries.iter().filter_map(|entry| entry.started).find(|at| plausible.contains(at));
         let mut last_start = chosen.load.started.or(first).unwrap_or(0);
         for entry in entries {
-            if entry.pageref.as_ref().is_some_and(|page| chosen.others.contains(page)) {
-                self.assumptions.of_other_pages += 1;
-                continue;
+            let started = entry.started.filter(|at| plausible.contains(at));
+            let Some(url) = self.fetchable(&entry, started) else { continue };
+            let start = started.unwrap_or(last_start);
+            match entry.started {
+                None => self.assumptions.starts_missing += 1,
+                Some(_) if started.is_none() => self.assumptions.starts_absurd += 1,
+                Some(_) => {}
             }
-            let Some(url) = self.fetchable(&entry)? else { continue };
-            let start = entry.started.unwrap_or_else(|| {
-                self.assumptions.starts_missing += 1;
-                last_start
-            });
             last_start = start;
             let taken = entry.time.filter(|time| !time.is_zero()).unwrap_or(entry.timings.sum());
             if taken.is_zero() && entry.time.is_none() {
@@ -220,18 +246,49 @@ impl Builder {
             requests.push(Request {
                 body_start: end.saturating_sub(receiving).max(start),
                 kind: kind::of(&entry, &url),
-                size: self.size(&entry),
+                size: ByteSize::ZERO,
                 url,
                 start,
                 end,
                 entry,
             });
         }
-        Ok(requests)
+        requests
+    }
+
+    /// Tells which entries are left out for their URLs; an error where one of them may be the document.
+    fn tell_unusable(&mut self, document: &Request) -> Result<(), HarError> {
+        self.assumptions.urls_unusable = self.unusable.len() as u32;
+        for unusable in std::mem::take(&mut self.unusable) {
+            let comes_first = unusable.start.is_none_or(|start| start <= document.start);
+            if unusable.is_document && comes_first {
+                return Err(unusable.error);
+            }
+            if self.assumptions.unusable.len() < UNUSABLE_TOLD {
+                self.assumptions.unusable.push(unusable.error.to_string());
+            }
+        }
+        Ok(())
+    }
+
+    /// No server thinks longer than the recorded load took: a stream or a long poll was under way at its end.
+    fn end_with_the_load(
+        &mut self,
+        resources: &mut [Resource],
+        requests: &[Request],
+        extent: &Extent,
+    ) {
+        for (resource, request) in resources.iter_mut().zip(requests) {
+            let left = span(extent.end - request.start);
+            if resource.server_time > left {
+                resource.server_time = left;
+                self.assumptions.waits_cut += 1;
+            }
+        }
     }
 
     /// The URL of an entry that went over the network by HTTP; others are counted.
-    fn fetchable(&mut self, entry: &Entry) -> Result<Option<Url>, HarError> {
+    fn fetchable(&mut self, entry: &Entry, start: Option<i64>) -> Option<Url> {
         let url = match entry.url.parse::<Url>() {
             Ok(url) => url,
             Err(UrlError::Scheme(scheme)) => {
@@ -239,15 +296,18 @@ impl Builder {
                     "ws" | "wss" => self.assumptions.websockets += 1,
                     _ => self.assumptions.not_http += 1,
                 }
-                return Ok(None);
+                return None;
             }
             Err(error) => {
-                return Err(HarError::Entry {
+                let error = HarError::Entry {
                     index: entry.index,
                     url: entry.url.clone(),
                     field: "request.url".to_owned(),
                     problem: error.to_string(),
-                });
+                };
+                let is_document = kind::without_url(entry) == Some(Kind::Document);
+                self.unusable.push(Unusable { start, is_document, error });
+                return None;
             }
         };
         let empty =
@@ -260,14 +320,29 @@ impl Builder {
             _ if entry.answered_inside => &mut self.assumptions.answered_inside,
             // 0 and below: blocked, cancelled, or pushed and never used.
             Some(status) if status < 100 && empty => &mut self.assumptions.unanswered,
-            _ => return Ok(Some(url)),
+            _ => return Some(url),
         };
         *skipped += 1;
-        Ok(None)
+        None
     }
 
     fn size(&mut self, entry: &Entry) -> ByteSize {
         let told = &mut self.assumptions;
+        told.from_cache += u32::from(entry.from_cache);
+        if entry.is_head() {
+            told.heads += 1;
+            return ByteSize(entry.content_length.unwrap_or(0));
+        }
+        if entry.is_not_modified() {
+            // What the other sizes count is the head.
+            let sizes = [entry.content_length, entry.content_size];
+            let size = sizes.into_iter().flatten().find(|&size| size > 0);
+            match size {
+                Some(_) => told.not_modified_whole += 1,
+                None => told.not_modified_bare += 1,
+            }
+            return ByteSize(size.unwrap_or(0));
+        }
         let sources = [
             (entry.transfer_size, &mut told.size_from_transfer),
             (entry.body_size, &mut told.size_from_body),
@@ -282,15 +357,6 @@ impl Builder {
         }
         told.size_unknown += 1;
         ByteSize::ZERO
-    }
-
-    /// When onLoad was; None where it is not known or was before the document began.
-    fn on_load(&mut self, load: &PageLoad, requests: &[Request], document: usize) -> Option<i64> {
-        let started = load.started.unwrap_or(requests[0].start);
-        let on_load = load.on_load.map(|span| started.saturating_add(nanos(span)));
-        let usable = on_load.filter(|&at| at >= requests[document].start);
-        self.assumptions.no_on_load = usable.is_none();
-        usable
     }
 
     fn resources(
@@ -310,13 +376,13 @@ impl Builder {
                 Think::Recorded => discovery.think,
                 Think::None => Duration::ZERO,
             };
-            if !matches!(request.entry.method.as_str(), "GET" | "") {
-                self.assumptions.not_get += 1;
-                self.assumptions.upload_bytes += request.entry.upload;
-            }
+            let method = self.method(&request.entry);
+            let status = self.status(&request.entry, request.size);
             resources.push(Resource {
                 url: request.url.clone(),
                 kind: request.kind,
+                method,
+                status,
                 content_type: request.entry.mime.clone(),
                 body: request.size,
                 server_time: rtts.server_time(request, &mut self.assumptions),
@@ -329,10 +395,31 @@ impl Builder {
         resources
     }
 
+    fn method(&mut self, entry: &Entry) -> Method {
+        if entry.is_head() {
+            return Method::Head;
+        }
+        if !matches!(entry.method.as_str(), "GET" | "") {
+            self.assumptions.not_get += 1;
+            self.assumptions.upload_bytes += entry.upload;
+        }
+        Method::Get
+    }
+
+    /// Redirects and errors are answered 200, for the browser's next step is in the recording.
+    fn status(&mut self, entry: &Entry, size: ByteSize) -> u16 {
+        if entry.is_not_modified() && !entry.is_head() && size == ByteSize::ZERO {
+            return 304;
+        }
+        let is_error = entry.status.is_some_and(|status| status >= 400);
+        self.assumptions.errors += u32::from(is_error);
+        200
+    }
+
     /// Gives address literals a name, and repeats with another answer a path of their own.
     fn rename(&mut self, resources: &mut [Resource], requests: &[Request]) {
         let mut renamed = BTreeSet::new();
-        let mut answers: BTreeMap<(String, String), Answer> = BTreeMap::new();
+        let mut paths = Paths::default();
         for (resource, request) in resources.iter_mut().zip(requests) {
             if path_was_mended(&request.entry.url, &resource.url) {
                 self.assumptions.paths_mended += 1;
@@ -340,20 +427,45 @@ impl Builder {
             if let Some(name) = name_for_literal(&resource.url.host) {
                 renamed.insert(std::mem::replace(&mut resource.url.host, name));
             }
-            let (path, answer) = (resource.url.path.clone(), Answer::of(resource));
-            let mut repeat = 1;
-            loop {
-                let key = (resource.url.host.clone(), resource.url.path.clone());
-                if *answers.entry(key).or_insert_with(|| answer.clone()) == answer {
-                    break;
-                }
-                repeat += 1;
-                let joint = if path.contains('?') { '&' } else { '?' };
-                resource.url.path = format!("{path}{joint}wirelap-repeat={repeat}");
-            }
-            self.assumptions.repeats_renamed += u32::from(repeat > 1);
+            let path = paths.path_for(resource);
+            self.assumptions.repeats_renamed += u32::from(path != resource.url.path);
+            resource.url.path = path;
         }
         self.assumptions.hosts_renamed = renamed.len() as u32;
+    }
+}
+
+/// The paths given out: one for each answer of a URL.
+#[derive(Default)]
+struct Paths {
+    /// By URL and answer.
+    given: HashMap<(String, String, Answer), String>,
+    taken: HashSet<(String, String)>,
+    /// How many answers a URL has had.
+    answers: HashMap<(String, String), u32>,
+}
+
+impl Paths {
+    fn path_for(&mut self, resource: &Resource) -> String {
+        let (host, path) = (resource.url.host.clone(), resource.url.path.clone());
+        let key = (host.clone(), path.clone(), Answer::of(resource));
+        if let Some(known) = self.given.get(&key) {
+            return known.clone();
+        }
+        let answers = self.answers.entry((host.clone(), path.clone())).or_default();
+        let joint = if path.contains('?') { '&' } else { '?' };
+        let chosen = loop {
+            *answers += 1;
+            let candidate = match *answers {
+                1 => path.clone(),
+                repeat => format!("{path}{joint}wirelap-repeat={repeat}"),
+            };
+            if self.taken.insert((host.clone(), candidate.clone())) {
+                break candidate;
+            }
+        };
+        self.given.insert(key, chosen.clone());
+        chosen
     }
 }
 
@@ -368,13 +480,19 @@ fn document_of(requests: &[Request]) -> usize {
 /// A name that stands for an address literal: at the far side every host has an address of the lab's
 /// own choice. RFC 6761 keeps `invalid` free of real hosts.
 fn name_for_literal(host: &str) -> Option<String> {
-    let is_literal = host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok();
+    // What ends in a number is an IPv4 address to browsers and to TLS, well written or not.
+    let ends_in_number = |last: &str| last.bytes().all(|byte| byte.is_ascii_digit());
+    let is_literal = host.starts_with('[') || host.rsplit('.').next().is_some_and(ends_in_number);
     let plain = host.trim_matches(['[', ']']).replace(['.', ':'], "-");
     is_literal.then(|| format!("ip-{plain}.invalid"))
 }
 
 fn nanos(span: Duration) -> i64 {
     i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
+}
+
+fn span(nanos: i64) -> Duration {
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
 }
 
 fn of_url(url: &str) -> String {

@@ -11,6 +11,8 @@ fn resource(path: &str, release: Release) -> Resource {
     Resource {
         url: format!("http://a/{path}").parse().unwrap(),
         kind: Kind::Image,
+        method: Method::Get,
+        status: 200,
         content_type: String::new(),
         body: ByteSize(1000),
         server_time: Duration::ZERO,

@@ -1,11 +1,12 @@
 //! One resource in a load: where it stands, and what waits for it.
 
+use super::ExpectedResponse;
 use crate::priority::Hint;
-use crate::resource::{Counts, Kind, ResourceId};
+use crate::resource::{Counts, Kind, Method, ResourceId};
 use crate::scan::Scanner;
 use crate::url::Url;
 use std::time::Duration;
-use unit::{ByteSize, Instant};
+use unit::Instant;
 
 /// One resource of a page in a load.
 #[derive(Debug)]
@@ -15,7 +16,8 @@ pub(super) struct Track {
     pub(super) hint: Hint,
     pub(super) think: Duration,
     pub(super) counts: Counts,
-    pub(super) expected: Option<ByteSize>,
+    pub(super) method: Method,
+    pub(super) expected: Option<ExpectedResponse>,
     pub(super) state: State,
     pub(super) history: History,
     pub(super) received: u64,
@@ -62,6 +64,7 @@ impl Track {
             hint: Hint::None,
             think: Duration::ZERO,
             counts: Counts::IntoLoad,
+            method: Method::Get,
             expected: None,
             state: State::Unknown,
             history: History::default(),

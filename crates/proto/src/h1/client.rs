@@ -5,7 +5,7 @@ mod plan;
 mod repeated;
 
 use super::body::{self, Incoming};
-use super::connection::{HeadReader, trace_closed, violation};
+use super::connection::{HeadReader, Log, violation};
 use super::head::{self, CLIENT_CODE};
 use super::outgoing::{Hold, Outgoing};
 use super::settings::{ClientSettings, KeepAlive};
@@ -29,7 +29,7 @@ use wire::h1::BodyLength;
 #[derive(Debug)]
 pub struct Client {
     settings: ClientSettings,
-    tracer: Tracer,
+    log: Log,
     reader: HeadReader,
     exchange: Option<Exchange>,
     /// The exchange's request; between exchanges nothing.
@@ -49,7 +49,6 @@ pub struct Client {
     /// When a body stops waiting for 100.
     continue_by: Option<Instant>,
     events: VecDeque<Event<'static>>,
-    headers: HeaderBytes,
 }
 
 /// A request and what has come of its response.
@@ -88,11 +87,10 @@ enum Input {
 impl Client {
     /// A connection that is ready for its first request.
     pub fn new(now: Instant, settings: ClientSettings, tracer: Tracer) -> Self {
-        tracer.emit(now, || trace::Event::ConnectionReady { protocol: "http/1.1" });
         Self {
             reader: HeadReader::new(settings.limits),
             settings,
-            tracer,
+            log: Log::new(now, tracer),
             exchange: None,
             out: Outgoing::default(),
             spare_fields: Fields::new(),
@@ -104,7 +102,6 @@ impl Client {
             input: Input::Open,
             continue_by: None,
             events: VecDeque::new(),
-            headers: HeaderBytes::default(),
         }
     }
 
@@ -168,13 +165,8 @@ impl Client {
         input: &mut &'i [u8],
     ) -> Result<Option<Event<'i>>, Error> {
         let Some((length, response)) = self.next_head(input)? else { return Ok(None) };
-        self.headers.received.count(length, length);
         let stream = self.stream();
-        self.tracer.emit(now, || trace::Event::FrameParsed {
-            stream: stream.0,
-            frame: "HEADERS",
-            length: length as u64,
-        });
+        self.log.head_received(now, stream, length);
         let Some(exchange) = &mut self.exchange else { return Ok(None) };
         let status = response.head.status;
         if status.is_informational() && status.code() != 101 {
@@ -269,12 +261,7 @@ impl Client {
         };
         if let Event::Data { data, .. } = &event {
             self.unconsumed += data.len();
-            let length = data.len() as u64;
-            self.tracer.emit(now, || trace::Event::FrameParsed {
-                stream: stream.0,
-                frame: "DATA",
-                length,
-            });
+            self.log.body_received(now, stream, data.len() as u64);
         }
         if body::is_last(&event) {
             self.end_response();
@@ -331,7 +318,7 @@ impl Client {
 impl Connection for Client {
     fn handle_bytes<'i>(&mut self, now: Instant, input: &mut &'i [u8]) -> Option<Event<'i>> {
         if let Some(event) = self.events.pop_front() {
-            trace_closed(&self.tracer, now, &event);
+            self.log.closed(now, &event);
             return Some(event);
         }
         if self.state == ConnectionState::Closed {
@@ -356,7 +343,7 @@ impl Connection for Client {
             }
         }
         let event = self.events.pop_front()?;
-        trace_closed(&self.tracer, now, &event);
+        self.log.closed(now, &event);
         Some(event)
     }
 
@@ -381,16 +368,7 @@ impl Connection for Client {
             return;
         }
         let moved = self.out.transmit(out, limit);
-        self.headers.sent.count(moved.head, moved.head);
-        for (frame, length) in [("HEADERS", moved.head), ("DATA", moved.body)] {
-            if length > 0 {
-                self.tracer.emit(now, || trace::Event::FrameCreated {
-                    stream: stream.0,
-                    frame,
-                    length: length as u64,
-                });
-            }
-        }
+        self.log.sent(now, stream, moved);
         if self.out.hold() == Hold::AfterHead(0) && self.continue_by.is_none() {
             self.continue_by = Some(now + self.settings.continue_timeout);
         }
@@ -446,7 +424,7 @@ impl Connection for Client {
     }
 
     fn header_bytes(&self) -> HeaderBytes {
-        self.headers
+        self.log.headers()
     }
 
     fn state(&self) -> ConnectionState {
@@ -513,7 +491,7 @@ impl DirectReceive for Client {
     }
 
     fn body_received(&mut self, now: Instant, bytes: u64) -> Fin {
-        let stream = self.stream().0;
+        let stream = self.stream();
         let Some(Exchange { response: Response::Body(Incoming::Exactly(left)), .. }) =
             &mut self.exchange
         else {
@@ -521,11 +499,7 @@ impl DirectReceive for Client {
         };
         *left = left.saturating_sub(bytes);
         let is_whole = *left == 0;
-        self.tracer.emit(now, || trace::Event::FrameParsed {
-            stream,
-            frame: "DATA",
-            length: bytes,
-        });
+        self.log.body_received(now, stream, bytes);
         if is_whole {
             self.end_response();
         }

@@ -1,8 +1,11 @@
-//! What client and server share: the bytes of a head that is still arriving, and the words of an end.
+//! What client and server share: the bytes of a head that is still arriving, what is told to the trace, and the words
+//! of an end.
 
+use super::outgoing::Moved;
 use crate::connection::Event;
 use crate::error::{Error, Scope};
-use trace::Tracer;
+use crate::stream_id::StreamId;
+use trace::{HeaderBytes, Tracer};
 use unit::Instant;
 use wire::h1::{HeadScanner, Limits};
 
@@ -76,9 +79,50 @@ pub(super) fn violation(code: u16, rule: &'static str) -> Error {
     Error::PeerViolation { scope: Scope::Connection, code: u64::from(code), rule }
 }
 
-/// Tells the tracer where `event` is the last one.
-pub(super) fn trace_closed(tracer: &Tracer, now: Instant, event: &Event<'_>) {
-    let Event::Closed { error } = event else { return };
-    let reason = error.as_ref().map(Error::to_string).unwrap_or_default();
-    tracer.emit(now, || trace::Event::ConnectionClosed { reason: &reason });
+/// What a connection tells its trace, and the bytes of its heads.
+#[derive(Debug)]
+pub(super) struct Log {
+    tracer: Tracer,
+    headers: HeaderBytes,
+}
+
+impl Log {
+    /// The log of a connection that is ready.
+    pub(super) fn new(now: Instant, tracer: Tracer) -> Self {
+        tracer.emit(now, || trace::Event::ConnectionReady { protocol: "http/1.1" });
+        Self { tracer, headers: HeaderBytes::default() }
+    }
+
+    /// Bytes of heads so far.
+    pub(super) fn headers(&self) -> HeaderBytes {
+        self.headers
+    }
+
+    pub(super) fn head_received(&mut self, now: Instant, stream: StreamId, bytes: usize) {
+        self.headers.received.count(bytes, bytes);
+        let (stream, length) = (stream.0, bytes as u64);
+        self.tracer.emit(now, || trace::Event::FrameParsed { stream, frame: "HEADERS", length });
+    }
+
+    pub(super) fn body_received(&self, now: Instant, stream: StreamId, length: u64) {
+        let stream = stream.0;
+        self.tracer.emit(now, || trace::Event::FrameParsed { stream, frame: "DATA", length });
+    }
+
+    pub(super) fn sent(&mut self, now: Instant, stream: StreamId, moved: Moved) {
+        self.headers.sent.count(moved.head, moved.head);
+        for (frame, length) in [("HEADERS", moved.head), ("DATA", moved.body)] {
+            if length > 0 {
+                let (stream, length) = (stream.0, length as u64);
+                self.tracer.emit(now, || trace::Event::FrameCreated { stream, frame, length });
+            }
+        }
+    }
+
+    /// Tells the trace where `event` is the last one.
+    pub(super) fn closed(&self, now: Instant, event: &Event<'_>) {
+        let Event::Closed { error } = event else { return };
+        let reason = error.as_ref().map(Error::to_string).unwrap_or_default();
+        self.tracer.emit(now, || trace::Event::ConnectionClosed { reason: &reason });
+    }
 }

@@ -7,7 +7,7 @@ mod header_cache;
 mod life;
 
 use super::body::{self, Incoming};
-use super::connection::{HeadReader, trace_closed, violation};
+use super::connection::{HeadReader, Log, violation};
 use super::head::{self, Request};
 use super::settings::{Expect, KeepAlive, ServerSettings};
 use crate::connection::{Connection, ConnectionState, Event, Fin, ServerConnection};
@@ -30,7 +30,7 @@ use wire::Fields;
 #[derive(Debug)]
 pub struct Server {
     settings: ServerSettings,
-    tracer: Tracer,
+    log: Log,
     reader: HeadReader,
     receiving: Receiving,
     /// Exchanges whose answers are not all sent, oldest first, and the number of the first.
@@ -46,7 +46,6 @@ pub struct Server {
     phase: Phase,
     timer: Timer,
     events: VecDeque<Event<'static>>,
-    headers: HeaderBytes,
 }
 
 /// What the next bytes are.
@@ -74,11 +73,10 @@ enum Input {
 impl Server {
     /// A connection that was just accepted.
     pub fn new(now: Instant, settings: ServerSettings, tracer: Tracer) -> Self {
-        tracer.emit(now, || trace::Event::ConnectionReady { protocol: "http/1.1" });
         let mut server = Self {
             reader: HeadReader::new(settings.limits),
             settings,
-            tracer,
+            log: Log::new(now, tracer),
             receiving: Receiving::Head,
             exchanges: VecDeque::new(),
             first: 0,
@@ -89,7 +87,6 @@ impl Server {
             phase: Phase::Open,
             timer: Timer::default(),
             events: VecDeque::new(),
-            headers: HeaderBytes::default(),
         };
         server.retime(now);
         server
@@ -194,16 +191,11 @@ impl Server {
                 return None;
             }
         };
-        self.headers.received.count(length, length);
         let persists = request.persists && self.settings.keep_alive == KeepAlive::On;
         let out = std::mem::take(&mut self.buffers().out);
         self.exchanges.push_back(Exchange::new(&request, persists, out));
         let stream = self.newest();
-        self.tracer.emit(now, || trace::Event::FrameParsed {
-            stream: stream.0,
-            frame: "HEADERS",
-            length: length as u64,
-        });
+        self.log.head_received(now, stream, length);
         if !persists {
             self.finish(None);
         }
@@ -299,8 +291,7 @@ impl Server {
 
     /// Counts bytes of the newest request's body that the application gets.
     fn give(&mut self, now: Instant, bytes: usize) {
-        let (stream, length) = (self.newest().0, bytes as u64);
-        self.tracer.emit(now, || trace::Event::FrameParsed { stream, frame: "DATA", length });
+        self.log.body_received(now, self.newest(), bytes as u64);
         self.unconsumed += bytes;
         if let Some(newest) = self.exchanges.back_mut() {
             newest.give(bytes);
@@ -318,7 +309,7 @@ impl Connection for Server {
         }
         loop {
             if let Some(event) = self.events.pop_front() {
-                trace_closed(&self.tracer, now, &event);
+                self.log.closed(now, &event);
                 return Some(event);
             }
             if !self.backlog.is_empty() || (self.is_blocked() && !input.is_empty()) {
@@ -379,19 +370,10 @@ impl Connection for Server {
             }
             let moved = exchange.out.transmit(out, left);
             left -= moved.head + moved.body;
-            self.headers.sent.count(moved.head, moved.head);
-            let stream = self.first;
-            for (frame, length) in [("HEADERS", moved.head), ("DATA", moved.body)] {
-                if length > 0 {
-                    self.tracer.emit(now, || trace::Event::FrameCreated {
-                        stream,
-                        frame,
-                        length: length as u64,
-                    });
-                }
-            }
+            let stream = StreamId(self.first);
+            self.log.sent(now, stream, moved);
             if exchange.out.take_ask() && exchange.is_applications() {
-                self.events.push_back(Event::Writable { stream: StreamId(stream) });
+                self.events.push_back(Event::Writable { stream });
             }
             if !exchange.out.is_over() {
                 break;
@@ -454,7 +436,7 @@ impl Connection for Server {
     }
 
     fn header_bytes(&self) -> HeaderBytes {
-        self.headers
+        self.log.headers()
     }
 
     fn state(&self) -> ConnectionState {

@@ -2,83 +2,56 @@
 //! head is the same block, and the other way round: neither coding nor checking it again would find
 //! anything new.
 
-use super::codec::EncodedBlock;
-use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
+use super::codec::{Decoded, EncodedBlock};
+use crate::message::{RequestHead, ResponseHead};
 use crate::multiplex::session::Received;
 use std::sync::Arc;
-use wire::ValidatedFields;
 use wire::hpack::TableVersion;
+use wire::{Fields, ValidatedFields};
 
-/// The blocks of one connection.
-#[derive(Debug, Default)]
-pub(super) struct HeaderBlockCache {
-    sent: Ring<SentHead>,
-    /// Blocks of requests that came once. Most requests of browsers never come again, and a copy of
-    /// their heads would cost more than it saves.
+/// The blocks of a connection's requests, or of its responses.
+#[derive(Debug)]
+pub(super) struct HeaderBlockCache<H> {
+    /// Heads without their fields, which are the same where they were validated as one list.
+    sent: Ring<(H, Arc<ValidatedFields>)>,
+    /// Blocks that came once. Most heads of browsers never come again, and a copy of them would cost
+    /// more than it saves.
     seen_once: Ring<()>,
-    requests: Ring<Received<RequestHead>>,
-    responses: Ring<Received<ResponseHead>>,
+    received: Ring<Received<H>>,
 }
 
-/// A head that was sent. Its fields are the same where they were validated as one list.
-#[derive(Debug)]
-enum SentHead {
-    Request {
-        method: Method,
-        scheme: Scheme,
-        authority: String,
-        path: String,
-        fields: Arc<ValidatedFields>,
-    },
-    Response {
-        status: Status,
-        fields: Arc<ValidatedFields>,
-    },
+/// A head whose blocks can be kept.
+pub(super) trait CachedHead: Clone {
+    fn fields(&self) -> &Fields;
+    /// The same without fields.
+    fn start(&self) -> Self;
+    /// Whether all but the fields is the same.
+    fn starts_like(&self, other: &Self) -> bool;
 }
 
 /// Where a block stands that was sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SentAt(usize);
 
-impl HeaderBlockCache {
+impl<H> Default for HeaderBlockCache<H> {
+    fn default() -> Self {
+        Self { sent: Ring::default(), seen_once: Ring::default(), received: Ring::default() }
+    }
+}
+
+/// A version of None stands for a table that has changed, or is about to: nothing is found or kept.
+impl<H: CachedHead> HeaderBlockCache<H> {
     /// The peer's limits have changed: what was sent under the old ones may be too large.
     pub(super) fn forget_sent(&mut self) {
         self.sent = Ring::default();
     }
 
-    /// The block of a request, where it was sent before.
-    pub(super) fn find_request(
-        &self,
-        version: Option<TableVersion>,
-        head: &RequestHead,
-    ) -> Option<SentAt> {
-        let validated = head.fields.validated()?;
-        self.sent.position(version?, |sent| match sent {
-            SentHead::Request { method, scheme, authority, path, fields } => {
-                Arc::ptr_eq(fields, validated)
-                    && *method == head.method
-                    && *scheme == head.scheme
-                    && *path == head.path
-                    && *authority == head.authority
-                    && head.protocol.is_none()
-            }
-            SentHead::Response { .. } => false,
-        })
-    }
-
-    /// The block of a response, where it was sent before.
-    pub(super) fn find_response(
-        &self,
-        version: Option<TableVersion>,
-        head: &ResponseHead,
-    ) -> Option<SentAt> {
-        let validated = head.fields.validated()?;
-        self.sent.position(version?, |sent| match sent {
-            SentHead::Response { status, fields } => {
-                *status == head.status && Arc::ptr_eq(fields, validated)
-            }
-            SentHead::Request { .. } => false,
-        })
+    /// The block of a head, where it was sent before.
+    pub(super) fn find_sent(&self, version: Option<TableVersion>, head: &H) -> Option<SentAt> {
+        let validated = head.fields().validated()?;
+        let is_it =
+            |(start, fields): &(H, _)| Arc::ptr_eq(fields, validated) && start.starts_like(head);
+        self.sent.position(version?, is_it)
     }
 
     /// A block that was found.
@@ -87,80 +60,79 @@ impl HeaderBlockCache {
         EncodedBlock { bytes: block, plain: *plain }
     }
 
-    /// Keeps a request whose block left the table as it was, where its fields were validated.
-    pub(super) fn keep_request(
+    /// Keeps a head that was sent, where its fields were validated.
+    pub(super) fn keep_sent(
         &mut self,
         version: Option<TableVersion>,
-        head: &RequestHead,
+        head: &H,
         block: EncodedBlock<'_>,
     ) {
-        if let (None, Some(fields)) = (&head.protocol, head.fields.validated()) {
-            let sent = SentHead::Request {
-                method: head.method.clone(),
-                scheme: head.scheme,
-                authority: head.authority.clone(),
-                path: head.path.clone(),
-                fields: Arc::clone(fields),
-            };
-            self.sent.keep(version, block, sent);
+        if let (Some(version), Some(fields)) = (version, head.fields().validated()) {
+            self.sent.keep(version, block, || (head.start(), Arc::clone(fields)));
         }
     }
 
-    /// Keeps a response whose block left the table as it was, where its fields were validated.
-    pub(super) fn keep_response(
-        &mut self,
-        version: Option<TableVersion>,
-        head: &ResponseHead,
-        block: EncodedBlock<'_>,
-    ) {
-        if let Some(fields) = head.fields.validated() {
-            let sent = SentHead::Response { status: head.status, fields: Arc::clone(fields) };
-            self.sent.keep(version, block, sent);
-        }
-    }
-
-    /// The request of a block that came before, and the size of its fields.
-    pub(super) fn received_request(
+    /// The head of a block that came before, and the size of its fields.
+    pub(super) fn find_received(
         &self,
         version: Option<TableVersion>,
         block: &[u8],
-    ) -> Option<(usize, &Received<RequestHead>)> {
-        self.requests.find(version, block)
+    ) -> Option<(usize, &Received<H>)> {
+        self.received.find(version?, block)
     }
 
-    /// The response of a block that came before, and the size of its fields.
-    pub(super) fn received_response(
-        &self,
+    /// A block came; it is kept the second time.
+    pub(super) fn note_received(
+        &mut self,
         version: Option<TableVersion>,
         block: &[u8],
-    ) -> Option<(usize, &Received<ResponseHead>)> {
-        self.responses.find(version, block)
-    }
-
-    /// A request came whose block left the table as it was; it is kept the second time.
-    pub(super) fn note_request(
-        &mut self,
-        version: Option<TableVersion>,
-        block: EncodedBlock<'_>,
-        read: &Received<RequestHead>,
+        decoded: &Decoded<Received<H>>,
     ) {
-        if self.seen_once.find(version, block.bytes).is_none() {
-            self.seen_once.keep(version, block, ());
-            return;
+        let (Some(version), Ok(read)) = (version, &decoded.head) else { return };
+        let encoded = EncodedBlock { bytes: block, plain: decoded.plain };
+        match self.seen_once.find(version, block) {
+            None => self.seen_once.keep(version, encoded, || ()),
+            Some(_) => self.received.keep(version, encoded, || read.clone()),
         }
-        let (head, content_length) = (read.head.clone(), read.content_length);
-        self.requests.keep(version, block, Received { head, content_length });
+    }
+}
+
+impl CachedHead for RequestHead {
+    fn fields(&self) -> &Fields {
+        &self.fields
     }
 
-    /// A response came whose block left the table as it was.
-    pub(super) fn note_response(
-        &mut self,
-        version: Option<TableVersion>,
-        block: EncodedBlock<'_>,
-        read: &Received<ResponseHead>,
-    ) {
-        let (head, content_length) = (read.head.clone(), read.content_length);
-        self.responses.keep(version, block, Received { head, content_length });
+    fn start(&self) -> Self {
+        Self {
+            method: self.method.clone(),
+            scheme: self.scheme,
+            authority: self.authority.clone(),
+            path: self.path.clone(),
+            protocol: self.protocol.clone(),
+            fields: Fields::new(),
+        }
+    }
+
+    fn starts_like(&self, other: &Self) -> bool {
+        self.method == other.method
+            && self.scheme == other.scheme
+            && self.path == other.path
+            && self.authority == other.authority
+            && self.protocol == other.protocol
+    }
+}
+
+impl CachedHead for ResponseHead {
+    fn fields(&self) -> &Fields {
+        &self.fields
+    }
+
+    fn start(&self) -> Self {
+        Self::new(self.status)
+    }
+
+    fn starts_like(&self, other: &Self) -> bool {
+        self.status == other.status
     }
 }
 
@@ -194,23 +166,29 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T> Ring<T> {
-    fn keep(&mut self, version: Option<TableVersion>, encoded: EncodedBlock<'_>, value: T) {
+    fn keep(
+        &mut self,
+        version: TableVersion,
+        encoded: EncodedBlock<'_>,
+        value: impl FnOnce() -> T,
+    ) {
         let EncodedBlock { bytes, plain } = encoded;
-        let Some(version) = version.filter(|_| bytes.len() <= LONGEST) else { return };
+        if bytes.len() > LONGEST {
+            return;
+        }
         if self.entries.len() < KEPT {
-            self.entries.push(Entry { version, block: bytes.to_vec(), plain, value });
+            self.entries.push(Entry { version, block: bytes.to_vec(), plain, value: value() });
             return;
         }
         let entry = &mut self.entries[self.oldest];
         entry.block.clear();
         entry.block.extend_from_slice(bytes);
-        (entry.version, entry.plain, entry.value) = (version, plain, value);
+        (entry.version, entry.plain, entry.value) = (version, plain, value());
         self.oldest = (self.oldest + 1) % KEPT;
     }
 
     /// What a block means, and the size of its fields.
-    fn find(&self, version: Option<TableVersion>, block: &[u8]) -> Option<(usize, &T)> {
-        let version = version?;
+    fn find(&self, version: TableVersion, block: &[u8]) -> Option<(usize, &T)> {
         let is_it = |entry: &&Entry<T>| entry.version == version && entry.block == block;
         self.entries.iter().find(is_it).map(|entry| (entry.plain, &entry.value))
     }

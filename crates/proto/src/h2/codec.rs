@@ -2,13 +2,13 @@
 //! not coded twice: see [`HeaderBlockCache`].
 
 use super::cache::{HeaderBlockCache, SentAt};
-use super::head::{ExtendedConnect, HeadReader, Kind, Malformed};
+use super::head::{ExtendedConnect, HeadReader, Kind};
 use super::head_out;
 use crate::message::{RequestHead, ResponseHead};
 use crate::multiplex::framing::{Rule, rule};
 use crate::multiplex::session::Received;
 use wire::h2::ErrorCode;
-use wire::hpack::{self, Decoder, Encoder, Fault};
+use wire::hpack::{self, Decoder, Encoder, Fault, TableVersion};
 use wire::{Field, Fields};
 
 #[derive(Debug)]
@@ -19,7 +19,8 @@ pub(super) struct HeaderCodec {
     list_limit: usize,
     /// The block that was encoded last.
     block: Vec<u8>,
-    cache: HeaderBlockCache,
+    requests: HeaderBlockCache<RequestHead>,
+    responses: HeaderBlockCache<ResponseHead>,
     /// Heads that are done with: the next ones take their buffers.
     spare: Vec<RequestHead>,
     /// Fields of a response that are done with.
@@ -49,7 +50,8 @@ pub(super) struct Decoded<T> {
 pub(super) enum BadHead {
     /// It is larger than we take.
     TooLarge,
-    Malformed(Malformed),
+    /// It breaks this rule.
+    Malformed(&'static str),
 }
 
 /// Heads kept for their buffers: as many as are under way at once.
@@ -66,7 +68,8 @@ impl HeaderCodec {
             decoder: Decoder::new(table),
             list_limit: list_limit as usize,
             block: Vec::new(),
-            cache: HeaderBlockCache::default(),
+            requests: HeaderBlockCache::default(),
+            responses: HeaderBlockCache::default(),
             spare: Vec::new(),
             spare_fields: Fields::new(),
             found: None,
@@ -76,7 +79,8 @@ impl HeaderCodec {
     /// The peer's settings have come, with what they allow our encoder. Requests are checked anew.
     pub(super) fn set_encoder_capacity(&mut self, bytes: usize) {
         self.encoder.set_capacity(bytes);
-        self.cache.forget_sent();
+        self.requests.forget_sent();
+        self.responses.forget_sent();
     }
 
     /// What the peer's encoder may use, once it has acknowledged that.
@@ -98,37 +102,33 @@ impl HeaderCodec {
 
     /// Whether the same request was sent before and would be the same block: it needs no other check.
     pub(super) fn has_sent(&mut self, head: &RequestHead) -> bool {
-        self.found = self.cache.find_request(self.encoder.table_version(), head);
+        self.found = self.requests.find_sent(self.encoder.table_version(), head);
         self.found.is_some()
     }
 
     /// `has_sent` has been asked about this request.
     pub(super) fn encode_request(&mut self, head: &RequestHead) -> EncodedBlock<'_> {
         if let Some(at) = self.found.take() {
-            return self.cache.sent(at);
+            return self.requests.sent(at);
         }
         let before = self.encoder.table_version();
         self.block.clear();
         head_out::encode_request(&mut self.encoder, head, &mut self.block);
-        let plain = self.encoder.plain_size();
-        if before.is_some() && before == self.encoder.table_version() {
-            self.cache.keep_request(before, head, EncodedBlock { bytes: &self.block, plain });
-        }
-        EncodedBlock { bytes: &self.block, plain }
+        let block = EncodedBlock { bytes: &self.block, plain: self.encoder.plain_size() };
+        self.requests.keep_sent(unchanged(before, self.encoder.table_version()), head, block);
+        block
     }
 
     pub(super) fn encode_response(&mut self, head: &ResponseHead) -> EncodedBlock<'_> {
         let before = self.encoder.table_version();
-        if let Some(at) = self.cache.find_response(before, head) {
-            return self.cache.sent(at);
+        if let Some(at) = self.responses.find_sent(before, head) {
+            return self.responses.sent(at);
         }
         self.block.clear();
         head_out::encode_response(&mut self.encoder, head, &mut self.block);
-        let plain = self.encoder.plain_size();
-        if before.is_some() && before == self.encoder.table_version() {
-            self.cache.keep_response(before, head, EncodedBlock { bytes: &self.block, plain });
-        }
-        EncodedBlock { bytes: &self.block, plain }
+        let block = EncodedBlock { bytes: &self.block, plain: self.encoder.plain_size() };
+        self.responses.keep_sent(unchanged(before, self.encoder.table_version()), head, block);
+        block
     }
 
     pub(super) fn encode_trailers(&mut self, fields: &Fields) -> EncodedBlock<'_> {
@@ -148,20 +148,16 @@ impl HeaderCodec {
     ) -> Result<Decoded<Received<RequestHead>>, Rule<ErrorCode>> {
         let before = self.decoder.table_version();
         let mut spare = self.spare.pop().unwrap_or_default();
-        if let Some((plain, known)) = self.cache.received_request(before, block) {
+        if let Some((plain, known)) = self.requests.find_received(before, block) {
             spare.copy_from(&known.head);
             let head = Received { head: spare, content_length: known.content_length };
             return Ok(Decoded { plain, head: Ok(head) });
         }
-        let decoded = self.read(block, HeadReader::with_buffers(spare, Kind::Request))?;
-        let plain = decoded.plain;
-        let head = decoded.head.and_then(|reader| malformed(reader.request(extended)));
-        if let Ok(read) = &head
-            && before == self.decoder.table_version()
-        {
-            self.cache.note_request(before, EncodedBlock { bytes: block, plain }, read);
-        }
-        Ok(Decoded { plain, head })
+        let reader = HeadReader::with_buffers(spare, Kind::Request);
+        let decoded = self.read(block, reader, |reader| reader.request(extended))?;
+        let version = unchanged(before, self.decoder.table_version());
+        self.requests.note_received(version, block, &decoded);
+        Ok(decoded)
     }
 
     /// The request that a promise makes up.
@@ -169,9 +165,8 @@ impl HeaderCodec {
         &mut self,
         block: &[u8],
     ) -> Result<Decoded<Received<RequestHead>>, Rule<ErrorCode>> {
-        let Decoded { plain, head } = self.read(block, HeadReader::new(Kind::Request))?;
-        let head = head.and_then(|reader| malformed(reader.request(ExtendedConnect::NotOffered)));
-        Ok(Decoded { plain, head })
+        let extended = ExtendedConnect::NotOffered;
+        self.read(block, HeadReader::new(Kind::Request), |reader| reader.request(extended))
     }
 
     #[inline]
@@ -180,30 +175,24 @@ impl HeaderCodec {
         block: &[u8],
     ) -> Result<Decoded<Received<ResponseHead>>, Rule<ErrorCode>> {
         let before = self.decoder.table_version();
-        if let Some((plain, known)) = self.cache.received_response(before, block) {
+        if let Some((plain, known)) = self.responses.find_received(before, block) {
             let mut fields = std::mem::take(&mut self.spare_fields);
             fields.copy_from(&known.head.fields);
             let head = ResponseHead { status: known.head.status, fields };
             let head = Received { head, content_length: known.content_length };
             return Ok(Decoded { plain, head: Ok(head) });
         }
-        let decoded = self.read(block, HeadReader::new(Kind::Response))?;
-        let plain = decoded.plain;
-        let head = decoded.head.and_then(|reader| malformed(reader.response()));
-        if let Ok(read) = &head
-            && before == self.decoder.table_version()
-        {
-            self.cache.note_response(before, EncodedBlock { bytes: block, plain }, read);
-        }
-        Ok(Decoded { plain, head })
+        let decoded = self.read(block, HeadReader::new(Kind::Response), HeadReader::response)?;
+        let version = unchanged(before, self.decoder.table_version());
+        self.responses.note_received(version, block, &decoded);
+        Ok(decoded)
     }
 
     pub(super) fn decode_trailers(
         &mut self,
         block: &[u8],
     ) -> Result<Decoded<Fields>, Rule<ErrorCode>> {
-        let Decoded { plain, head } = self.read(block, HeadReader::new(Kind::Trailers))?;
-        Ok(Decoded { plain, head: head.and_then(|reader| malformed(reader.trailers())) })
+        self.read(block, HeadReader::new(Kind::Trailers), HeadReader::trailers)
     }
 
     /// Keeps the table in step with a block that nobody reads.
@@ -212,14 +201,18 @@ impl HeaderCodec {
         Ok(Decoded { plain, head: Ok(()) })
     }
 
-    /// Hands a block's fields to `reader`.
-    fn read(
+    /// Hands a block's fields to `reader`, of which `finish` makes the head.
+    fn read<T>(
         &mut self,
         block: &[u8],
         mut reader: HeadReader,
-    ) -> Result<Decoded<HeadReader>, Rule<ErrorCode>> {
+        finish: impl FnOnce(HeadReader) -> Result<T, &'static str>,
+    ) -> Result<Decoded<T>, Rule<ErrorCode>> {
         let (plain, size) = self.decode(block, |field| reader.field(field))?;
-        let head = if size > self.list_limit { Err(BadHead::TooLarge) } else { Ok(reader) };
+        let head = match size > self.list_limit {
+            true => Err(BadHead::TooLarge),
+            false => finish(reader).map_err(BadHead::Malformed),
+        };
         Ok(Decoded { plain, head })
     }
 
@@ -248,6 +241,7 @@ impl HeaderCodec {
     }
 }
 
-fn malformed<T>(read: Result<T, Malformed>) -> Result<T, BadHead> {
-    read.map_err(BadHead::Malformed)
+/// The version of a table that a block has left as it was.
+fn unchanged(before: Option<TableVersion>, after: Option<TableVersion>) -> Option<TableVersion> {
+    before.filter(|_| before == after)
 }

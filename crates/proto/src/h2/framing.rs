@@ -1,7 +1,7 @@
 //! What HTTP/2 brings to a session: its frames, codes and rules, and how messages become frames.
 
 use super::codec::{EncodedBlock, HeaderCodec};
-use super::head_out::{self, Unsendable};
+use super::head_out;
 use super::headers::PartialBlock;
 use super::priority;
 use super::settings::{DEFAULT_TABLE, DEFAULT_WINDOW, PeerSettings, PrioritySignal, Settings};
@@ -38,8 +38,6 @@ pub(super) struct Http2 {
     pub(super) codec: HeaderCodec,
     /// A header block that goes on in CONTINUATION.
     pub(super) partial: Option<PartialBlock>,
-    /// Whether the peer's first SETTINGS have come.
-    pub(super) greeted: bool,
 }
 
 impl Http2 {
@@ -59,8 +57,7 @@ impl Http2 {
         };
         let windows = ConnectionWindows::counted(DEFAULT_WINDOW, settings.connection_window);
         let codec = HeaderCodec::new(DEFAULT_TABLE as usize, settings.max_header_list_size);
-        let framing =
-            Self { peer: PeerSettings::default(), codec, partial: None, greeted: false, settings };
+        let framing = Self { peer: PeerSettings::default(), codec, partial: None, settings };
         Session::new(endowment, framing, common, windows)
     }
 
@@ -138,13 +135,10 @@ impl Framing for Http2 {
         let role = session.role();
         let (framing, mut out) = session.writer();
         let settings = &framing.settings;
-        let list = match role {
-            Role::Client => {
-                out.put_preface(PREFACE);
-                settings.of_client()
-            }
-            Role::Server => settings.of_server(),
-        };
+        if role == Role::Client {
+            out.put_preface(PREFACE);
+        }
+        let list = settings.first(role);
         out.log().frame_created(0, "SETTINGS", list.len() * 6);
         Setting::encode_all(&list, out.buffer());
         if settings.connection_window > DEFAULT_WINDOW {
@@ -213,12 +207,11 @@ impl Framing for Http2 {
         if head.protocol.is_some() && !self.peer.enable_connect_protocol {
             return Err(Refused::NotAllowed);
         }
-        head_out::check_request(head, limit).map_err(|Unsendable(why)| Refused::Unsendable(why))
+        head_out::check_request(head, limit).map_err(Refused::Unsendable)
     }
 
     fn check_fields(&self, fields: &Fields) -> Result<(), Misuse> {
-        head_out::check_response(fields, self.peer.max_header_list_size)
-            .map_err(|Unsendable(why)| Misuse::Unsendable(why))
+        head_out::check_response(fields, self.peer.max_header_list_size).map_err(Misuse::Unsendable)
     }
 
     fn put_request(&mut self, out: &mut FrameWriter<'_>, id: u32, head: &RequestHead, fin: Fin) {

@@ -2,12 +2,9 @@
 //! which ends the stream and not the connection (§8.1.1).
 
 use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
+use crate::multiplex::head::{self, RegularFields};
 use crate::multiplex::session::Received;
 use wire::{Field, Fields, is_lower_name};
-
-/// The rule that a head breaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Malformed(pub(super) &'static str);
 
 /// What kind of head is being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,13 +32,11 @@ pub(super) struct HeadReader {
     protocol: Option<Box<str>>,
     status: Option<Status>,
     host: Option<String>,
-    cookie: Vec<u8>,
-    content_length: Option<u64>,
-    fields: Fields,
+    fields: RegularFields,
     /// Buffers of an earlier request, for the authority and path of this one.
     buffers: [String; 2],
     regular: bool,
-    malformed: Option<Malformed>,
+    malformed: Option<&'static str>,
 }
 
 impl HeadReader {
@@ -51,8 +46,7 @@ impl HeadReader {
 
     /// The same, in the buffers of an earlier head.
     pub(super) fn with_buffers(head: RequestHead, kind: Kind) -> Self {
-        let RequestHead { authority, path, mut fields, .. } = head;
-        fields.clear();
+        let RequestHead { authority, path, fields, .. } = head;
         Self {
             kind,
             method: None,
@@ -62,9 +56,7 @@ impl HeadReader {
             protocol: None,
             status: None,
             host: None,
-            cookie: Vec::new(),
-            content_length: None,
-            fields,
+            fields: RegularFields::in_buffers(fields),
             buffers: [authority, path],
             regular: false,
             malformed: None,
@@ -83,14 +75,14 @@ impl HeadReader {
         self.malformed = taken.err();
     }
 
-    fn pseudo(&mut self, name: &[u8], value: &[u8]) -> Result<(), Malformed> {
+    fn pseudo(&mut self, name: &[u8], value: &[u8]) -> Result<(), &'static str> {
         if self.regular {
-            return Err(Malformed("RFC 9113 §8.3: a pseudo-header field after a regular one"));
+            return Err("RFC 9113 §8.3: a pseudo-header field after a regular one");
         }
         match (self.kind, name) {
             (Kind::Request, b":method") => {
                 let method = Method::parse(value);
-                once(&mut self.method, method.ok_or(Malformed("RFC 9110 §9.1: not a method"))?)
+                once(&mut self.method, method.ok_or("RFC 9110 §9.1: not a method")?)
             }
             (Kind::Request, b":scheme") => once(&mut self.scheme, scheme(value)?),
             (Kind::Request, b":authority") => {
@@ -105,159 +97,123 @@ impl HeadReader {
                 once(&mut self.protocol, visible(value, "RFC 8441 §4: :protocol")?.into())
             }
             (Kind::Response, b":status") => once(&mut self.status, status(value)?),
-            (Kind::Trailers, _) => {
-                Err(Malformed("RFC 9113 §8.1: a pseudo-header field among trailers"))
-            }
-            _ => Err(Malformed("RFC 9113 §8.3: a pseudo-header field that is not defined here")),
+            (Kind::Trailers, _) => Err("RFC 9113 §8.1: a pseudo-header field among trailers"),
+            _ => Err("RFC 9113 §8.3: a pseudo-header field that is not defined here"),
         }
     }
 
-    fn regular(&mut self, field: Field<'_>) -> Result<(), Malformed> {
+    fn regular(&mut self, field: Field<'_>) -> Result<(), &'static str> {
         self.regular = true;
         check_name(field.name)?;
         check_value(field.value)?;
         match field.name {
             b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding"
             | b"upgrade" => {
-                return Err(Malformed("RFC 9113 §8.2.2: a connection-specific field"));
+                return Err("RFC 9113 §8.2.2: a connection-specific field");
             }
             b"te" if !field.value.eq_ignore_ascii_case(b"trailers") => {
-                return Err(Malformed("RFC 9113 §8.2.2: TE is `trailers` or nothing"));
+                return Err("RFC 9113 §8.2.2: TE is `trailers` or nothing");
             }
             b"host" if self.kind == Kind::Request => {
                 return once(&mut self.host, authority(field.value)?.to_owned());
             }
-            b"content-length" => self.content_length(field.value)?,
-            // RFC 9113 §8.2.3: the crumbs are put together again.
-            b"cookie" if self.kind == Kind::Request => {
-                if !self.cookie.is_empty() {
-                    self.cookie.extend_from_slice(b"; ");
-                }
-                self.cookie.extend_from_slice(field.value);
-                return Ok(());
-            }
-            _ => {}
+            b"cookie" if self.kind == Kind::Request => self.fields.push_cookie(field.value),
+            _ => self.fields.push(field)?,
         }
-        self.fields.push_field(field);
         Ok(())
-    }
-
-    fn content_length(&mut self, value: &[u8]) -> Result<(), Malformed> {
-        const RULE: Malformed = Malformed("RFC 9110 §8.6: Content-Length is one number");
-        let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
-        let text = std::str::from_utf8(value).ok().filter(|_| digits).ok_or(RULE)?;
-        let length = text.parse().map_err(|_| RULE)?;
-        match self.content_length.replace(length) {
-            Some(other) if other != length => Err(RULE),
-            _ => Ok(()),
-        }
     }
 
     /// The request that the fields make.
     pub(super) fn request(
         mut self,
         extended: ExtendedConnect,
-    ) -> Result<Received<RequestHead>, Malformed> {
+    ) -> Result<Received<RequestHead>, &'static str> {
         self.check()?;
-        let method = self.method.take().ok_or(Malformed("RFC 9113 §8.3.1: :method is missing"))?;
+        let method = self.method.take().ok_or("RFC 9113 §8.3.1: :method is missing")?;
         let scheme_and_path = match (&method, &self.protocol) {
             (Method::Connect, None) => {
                 if self.scheme.is_some() || self.path.is_some() || self.authority.is_none() {
-                    return Err(Malformed("RFC 9113 §8.5: CONNECT has :authority alone"));
+                    return Err("RFC 9113 §8.5: CONNECT has :authority alone");
                 }
                 (Scheme::Http, String::new())
             }
             (Method::Connect, Some(_)) if extended == ExtendedConnect::NotOffered => {
-                return Err(Malformed("RFC 8441 §3: extended CONNECT was not offered"));
+                return Err("RFC 8441 §3: extended CONNECT was not offered");
             }
             (Method::Connect, Some(_)) | (_, None) => self.target(&method)?,
-            (_, Some(_)) => return Err(Malformed("RFC 8441 §4: :protocol belongs to CONNECT")),
+            (_, Some(_)) => return Err("RFC 8441 §4: :protocol belongs to CONNECT"),
         };
         let authority = match (self.authority.take(), self.host.take()) {
             (Some(authority), Some(host)) if !authority.eq_ignore_ascii_case(&host) => {
-                return Err(Malformed("RFC 9113 §8.3.1: Host and :authority differ"));
+                return Err("RFC 9113 §8.3.1: Host and :authority differ");
             }
             (Some(authority), _) | (None, Some(authority)) => authority,
             (None, None) => String::new(),
         };
-        if !self.cookie.is_empty() {
-            self.fields.push(b"cookie", &self.cookie);
-        }
         let (scheme, path) = scheme_and_path;
-        let (protocol, fields) = (self.protocol, self.fields);
+        let content_length = self.fields.content_length();
+        let (protocol, fields) = (self.protocol, self.fields.into_fields());
         let head = RequestHead { method, scheme, authority, path, protocol, fields };
-        Ok(Received { head, content_length: self.content_length })
+        Ok(Received { head, content_length })
     }
 
-    fn target(&mut self, method: &Method) -> Result<(Scheme, String), Malformed> {
-        let scheme = self.scheme.ok_or(Malformed("RFC 9113 §8.3.1: :scheme is missing"))?;
-        let path = self.path.take().ok_or(Malformed("RFC 9113 §8.3.1: :path is missing"))?;
+    fn target(&mut self, method: &Method) -> Result<(Scheme, String), &'static str> {
+        let scheme = self.scheme.ok_or("RFC 9113 §8.3.1: :scheme is missing")?;
+        let path = self.path.take().ok_or("RFC 9113 §8.3.1: :path is missing")?;
         let asterisk = path == "*" && *method == Method::Options;
         if !path.starts_with('/') && !asterisk {
-            return Err(Malformed("RFC 9113 §8.3.1: :path begins with a slash"));
+            return Err("RFC 9113 §8.3.1: :path begins with a slash");
         }
         Ok((scheme, path))
     }
 
     /// The response that the fields make.
-    pub(super) fn response(self) -> Result<Received<ResponseHead>, Malformed> {
+    pub(super) fn response(self) -> Result<Received<ResponseHead>, &'static str> {
         self.check()?;
-        let status = self.status.ok_or(Malformed("RFC 9113 §8.3.2: :status is missing"))?;
+        let status = self.status.ok_or("RFC 9113 §8.3.2: :status is missing")?;
         if status.code() == 101 {
-            return Err(Malformed("RFC 9113 §8.6: there is no 101 in HTTP/2"));
+            return Err("RFC 9113 §8.6: there is no 101 in HTTP/2");
         }
-        let head = ResponseHead { status, fields: self.fields };
-        Ok(Received { head, content_length: self.content_length })
+        let content_length = self.fields.content_length();
+        let head = ResponseHead { status, fields: self.fields.into_fields() };
+        Ok(Received { head, content_length })
     }
 
     /// The trailers that the fields make.
-    pub(super) fn trailers(self) -> Result<Fields, Malformed> {
-        self.check().map(|()| self.fields)
+    pub(super) fn trailers(self) -> Result<Fields, &'static str> {
+        self.check().map(|()| self.fields.into_fields())
     }
 
-    fn check(&self) -> Result<(), Malformed> {
+    fn check(&self) -> Result<(), &'static str> {
         self.malformed.map_or(Ok(()), Err)
     }
 }
 
-fn once<T>(slot: &mut Option<T>, value: T) -> Result<(), Malformed> {
-    match slot.replace(value) {
-        None => Ok(()),
-        Some(_) => Err(Malformed("RFC 9113 §8.3: a field that stands once stands twice")),
-    }
+fn once<T>(slot: &mut Option<T>, value: T) -> Result<(), &'static str> {
+    head::once(slot, value, "RFC 9113 §8.3: a field that stands once stands twice")
 }
 
-fn scheme(value: &[u8]) -> Result<Scheme, Malformed> {
-    match value {
-        b"http" => Ok(Scheme::Http),
-        b"https" => Ok(Scheme::Https),
-        _ => Err(Malformed("RFC 9113 §8.3.1: a scheme that is not served here")),
-    }
+fn scheme(value: &[u8]) -> Result<Scheme, &'static str> {
+    head::scheme(value).ok_or("RFC 9113 §8.3.1: a scheme that is not served here")
 }
 
-fn authority(value: &[u8]) -> Result<&str, Malformed> {
+fn authority(value: &[u8]) -> Result<&str, &'static str> {
     // RFC 9113 §8.3.1: no user information.
     if value.contains(&b'@') {
-        return Err(Malformed("RFC 9113 §8.3.1: user information in :authority"));
+        return Err("RFC 9113 §8.3.1: user information in :authority");
     }
     visible(value, "RFC 9113 §8.3.1: an authority has visible characters only")
 }
 
-fn path(value: &[u8]) -> Result<&str, Malformed> {
+fn path(value: &[u8]) -> Result<&str, &'static str> {
     if value.is_empty() {
-        return Err(Malformed("RFC 9113 §8.3.1: :path is empty"));
+        return Err("RFC 9113 §8.3.1: :path is empty");
     }
     visible(value, "RFC 9113 §8.3.1: a path has visible characters only")
 }
 
-fn status(value: &[u8]) -> Result<Status, Malformed> {
-    let rule = Malformed("RFC 9113 §8.3.2: a status has three digits");
-    let &[a, b, c] = value else { return Err(rule) };
-    if !value.iter().all(u8::is_ascii_digit) {
-        return Err(rule);
-    }
-    let code = u16::from(a - b'0') * 100 + u16::from(b - b'0') * 10 + u16::from(c - b'0');
-    Status::new(code).ok_or(rule)
+fn status(value: &[u8]) -> Result<Status, &'static str> {
+    head::status(value).ok_or("RFC 9113 §8.3.2: a status has three digits")
 }
 
 /// A copy of `text` in `buffer`.
@@ -268,24 +224,21 @@ fn copied(buffer: &mut String, text: &str) -> String {
     copy
 }
 
-/// ASCII without controls and spaces, as text.
-fn visible<'v>(value: &'v [u8], rule: &'static str) -> Result<&'v str, Malformed> {
-    let text = std::str::from_utf8(value).ok().filter(|_| value.iter().all(u8::is_ascii_graphic));
-    text.ok_or(Malformed(rule))
+fn visible<'v>(value: &'v [u8], rule: &'static str) -> Result<&'v str, &'static str> {
+    head::visible(value).ok_or(rule)
 }
 
 /// RFC 9113 §8.2.1: no upper case, no controls, no colon, and a token besides (RFC 9110 §5.1).
-pub(super) fn check_name(name: &[u8]) -> Result<(), Malformed> {
+pub(super) fn check_name(name: &[u8]) -> Result<(), &'static str> {
     match is_lower_name(name) {
         true => Ok(()),
-        false => Err(Malformed("RFC 9113 §8.2.1: a field name with characters it cannot have")),
+        false => Err("RFC 9113 §8.2.1: a field name with characters it cannot have"),
     }
 }
 
 /// RFC 9113 §8.2.1: no NUL, CR, LF; no white space at the ends.
-pub(super) fn check_value(value: &[u8]) -> Result<(), Malformed> {
-    const RULE: Malformed =
-        Malformed("RFC 9113 §8.2.1: a field value with characters it cannot have");
+pub(super) fn check_value(value: &[u8]) -> Result<(), &'static str> {
+    const RULE: &str = "RFC 9113 §8.2.1: a field value with characters it cannot have";
     let space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let control = value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n'));
     if control || space(value.first()) || space(value.last()) { Err(RULE) } else { Ok(()) }
@@ -306,7 +259,7 @@ mod tests {
         reader
     }
 
-    fn request(extra: Pairs<'_>) -> Result<RequestHead, Malformed> {
+    fn request(extra: Pairs<'_>) -> Result<RequestHead, &'static str> {
         let fields = [&[(":method", "GET"), (":scheme", "http"), (":path", "/")], extra].concat();
         read(Kind::Request, &fields).request(ExtendedConnect::NotOffered).map(|read| read.head)
     }

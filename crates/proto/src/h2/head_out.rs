@@ -6,25 +6,21 @@ use crate::message::{Method, RequestHead, ResponseHead};
 use wire::hpack::Encoder;
 use wire::{Field, Fields};
 
-/// Why a head cannot be sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Unsendable(pub(super) &'static str);
-
 /// Checks that a request can be sent to a peer that takes header lists up to `limit`.
-pub(super) fn check_request(head: &RequestHead, limit: u32) -> Result<(), Unsendable> {
+pub(super) fn check_request(head: &RequestHead, limit: u32) -> Result<(), &'static str> {
     let connect = head.method == Method::Connect && head.protocol.is_none();
     if head.protocol.is_some() && head.method != Method::Connect {
-        return Err(Unsendable("only CONNECT has a :protocol"));
+        return Err("only CONNECT has a :protocol");
     }
     if connect && head.authority.is_empty() {
-        return Err(Unsendable("CONNECT needs an authority"));
+        return Err("CONNECT needs an authority");
     }
     let visible = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
     if !connect && (head.path.is_empty() || !visible(&head.path)) {
-        return Err(Unsendable("a path is visible ASCII"));
+        return Err("a path is visible ASCII");
     }
     if !visible(&head.authority) {
-        return Err(Unsendable("an authority is visible ASCII"));
+        return Err("an authority is visible ASCII");
     }
     let target = head.method.as_str().len() + head.authority.len() + head.path.len() + 150;
     check_size(head.fields.list_size() + target, limit)?;
@@ -32,19 +28,19 @@ pub(super) fn check_request(head: &RequestHead, limit: u32) -> Result<(), Unsend
 }
 
 /// Checks that a response or trailers can be sent.
-pub(super) fn check_response(fields: &Fields, limit: u32) -> Result<(), Unsendable> {
+pub(super) fn check_response(fields: &Fields, limit: u32) -> Result<(), &'static str> {
     check_size(fields.list_size() + 42, limit)?;
     check_fields(fields)
 }
 
-fn check_size(size: usize, limit: u32) -> Result<(), Unsendable> {
+fn check_size(size: usize, limit: u32) -> Result<(), &'static str> {
     match u32::try_from(size) {
         Ok(size) if size <= limit => Ok(()),
-        _ => Err(Unsendable("the header list is larger than the peer takes")),
+        _ => Err("the header list is larger than the peer takes"),
     }
 }
 
-fn check_fields(fields: &Fields) -> Result<(), Unsendable> {
+fn check_fields(fields: &Fields) -> Result<(), &'static str> {
     if fields.validated().is_some() {
         return Ok(());
     }
@@ -55,7 +51,7 @@ fn check_fields(fields: &Fields) -> Result<(), Unsendable> {
             check_name(field.name)
         };
         if name.and_then(|()| check_value(field.value)).is_err() {
-            return Err(Unsendable("a field with characters it cannot have"));
+            return Err("a field with characters it cannot have");
         }
     }
     Ok(())

@@ -3,8 +3,9 @@
 
 use super::codec::{BadHead, Decoded};
 use super::framing::{Http2, protocol};
-use super::head::{ExtendedConnect, Kind, Malformed};
+use super::head::{ExtendedConnect, Kind};
 use super::priority;
+use super::settings::Settings;
 use crate::connection::Fin;
 use crate::message::{Method, RequestHead, ResponseHead, Status};
 use crate::multiplex::framing::{Rule, rule};
@@ -21,8 +22,16 @@ use wire::h2::{Dependency, ErrorCode};
 /// The frame that began a header block.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Begun {
-    Headers { id: u32, fin: Fin, dependency: Option<Dependency> },
+    Headers(Headers),
     Promise { parent: u32, promised: u32 },
+}
+
+/// A HEADERS frame but for its block.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Headers {
+    pub(super) id: u32,
+    pub(super) fin: Fin,
+    pub(super) dependency: Option<Dependency>,
 }
 
 /// A header block that goes on in CONTINUATION.
@@ -37,18 +46,22 @@ impl PartialBlock {
     /// The stream that its CONTINUATION frames name.
     pub(super) fn stream(&self) -> u32 {
         match self.begun {
-            Begun::Headers { id, .. } => id,
+            Begun::Headers(headers) => headers.id,
             Begun::Promise { parent, .. } => parent,
         }
     }
-}
 
-/// A HEADERS frame whose block is whole.
-#[derive(Debug, Clone, Copy)]
-struct Headers {
-    id: u32,
-    fin: Fin,
-    dependency: Option<Dependency>,
+    /// Takes the payload of a CONTINUATION, unless there are too many.
+    fn append(&mut self, fragment: &[u8], settings: &Settings) -> Result<(), Rule<ErrorCode>> {
+        self.bytes.extend_from_slice(fragment);
+        self.continuations += 1;
+        let is_too_long = self.bytes.len() > settings.max_header_list_size as usize;
+        if is_too_long || self.continuations > settings.limits.continuations {
+            let text = "RFC 9113 §10.5.1: a header block without end";
+            return Err(rule(ErrorCode::ENHANCE_YOUR_CALM, text));
+        }
+        Ok(())
+    }
 }
 
 /// What a HEADERS frame is for its stream.
@@ -85,28 +98,22 @@ impl Session<Http2> {
         fragment: &[u8],
         end_headers: bool,
     ) -> Result<(), Over> {
-        let Some(mut partial) = self.framing_mut().partial.take() else { return Ok(()) };
-        partial.bytes.extend_from_slice(fragment);
-        partial.continuations += 1;
-        let settings = &self.framing().settings;
-        let too_long = partial.bytes.len() > settings.max_header_list_size as usize;
-        if too_long || partial.continuations > settings.limits.continuations {
-            let text = "RFC 9113 §10.5.1: a header block without end";
-            return Err(self.fail(rule(ErrorCode::ENHANCE_YOUR_CALM, text)));
+        let Http2 { partial, settings, .. } = self.framing_mut();
+        let Some(mut block) = partial.take() else { return Ok(()) };
+        if let Err(rule) = block.append(fragment, settings) {
+            return Err(self.fail(rule));
         }
         if end_headers {
             self.timers().cancel(Timer::HeaderBlock);
-            return self.on_whole_block(partial.begun, &partial.bytes);
+            return self.on_whole_block(block.begun, &block.bytes);
         }
-        self.framing_mut().partial = Some(partial);
+        self.framing_mut().partial = Some(block);
         Ok(())
     }
 
     fn on_whole_block(&mut self, begun: Begun, block: &[u8]) -> Result<(), Over> {
         match begun {
-            Begun::Headers { id, fin, dependency } => {
-                self.on_headers(Headers { id, fin, dependency }, block)
-            }
+            Begun::Headers(headers) => self.on_headers(headers, block),
             Begun::Promise { parent, promised } => self.on_promise(parent, promised, block),
         }
     }
@@ -195,7 +202,7 @@ impl Session<Http2> {
         let id = headers.id;
         let text = "RFC 9113 §10.5.1: a header list larger than we take";
         match (bad, kind) {
-            (BadHead::Malformed(Malformed(text)), _) => self.malformed(id, text),
+            (BadHead::Malformed(text), _) => self.malformed(id, text),
             (BadHead::TooLarge, Kind::Request) => {
                 if let Some(status) = Status::new(431) {
                     self.answer_unheard(id, &ResponseHead::new(status));

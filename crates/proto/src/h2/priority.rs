@@ -27,13 +27,22 @@ pub(super) fn to_dependency(
     })
 }
 
-/// The `priority` field of a head (RFC 9218 §5). Several lines are one list (RFC 9110 §5.3).
+/// The `priority` field of a head (RFC 9218 §5).
+#[inline]
 pub(super) fn of_fields(fields: &Fields) -> Option<PriorityField> {
-    let mut lines = fields.iter().filter(|field| field.name.eq_ignore_ascii_case(b"priority"));
-    let first = lines.next()?.value;
+    match fields.validated() {
+        Some(validated) if !validated.has_priority() => None,
+        _ if fields.is_empty() => None,
+        _ => find_field(fields),
+    }
+}
+
+/// Several lines are one list (RFC 9110 §5.3).
+fn find_field(fields: &Fields) -> Option<PriorityField> {
+    let mut lines = fields.all(b"priority");
+    let first = lines.next()?;
     let Some(second) = lines.next() else { return Some(PriorityField::parse(first)) };
-    let rest = lines.map(|field| field.value);
-    let all: Vec<&[u8]> = [first, second.value].into_iter().chain(rest).collect();
+    let all: Vec<&[u8]> = [first, second].into_iter().chain(lines).collect();
     Some(PriorityField::parse(&all.join(&b", "[..])))
 }
 

@@ -2,7 +2,7 @@
 //! is the session's.
 
 use super::framing::{DRAIN_PING, Http2, KEEP_ALIVE_PING, protocol};
-use super::headers::Begun;
+use super::headers::{Begun, Headers};
 use super::priority;
 use crate::connection::Fin;
 use crate::multiplex::framing::{Next, Rule, rule};
@@ -12,7 +12,7 @@ use crate::multiplex::stream::Opener;
 use crate::multiplex::timers::Timer;
 use wire::h2::{
     Dependency, ErrorCode, FLAG_ACK, FLAG_END_STREAM, FLAG_PADDED, Frame, FrameError, FrameHeader,
-    FrameKind, Reach, Setting, SettingId, SettingsList,
+    FrameKind, Reach, SettingsList,
 };
 
 impl Session<Http2> {
@@ -54,7 +54,7 @@ impl Session<Http2> {
             Some(partial) => continues && partial.stream() == header.stream,
         };
         let settings = header.kind == FrameKind::SETTINGS && !header.has(FLAG_ACK);
-        if !self.framing().greeted && !settings {
+        if !self.framing().peer.have_come() && !settings {
             Some(protocol("RFC 9113 §3.4: SETTINGS come first"))
         } else if header.length > self.framing().settings.max_frame_size {
             let text = "RFC 9113 §4.2: the frame is larger than we take";
@@ -102,8 +102,8 @@ impl Session<Http2> {
         match frame {
             Frame::Headers { stream, block, end_stream, end_headers, dependency, .. } => {
                 let fin = if end_stream { Fin::Last } else { Fin::More };
-                let begun = Begun::Headers { id: stream, fin, dependency };
-                self.on_block(begun, block, end_headers)
+                let headers = Headers { id: stream, fin, dependency };
+                self.on_block(Begun::Headers(headers), block, end_headers)
             }
             Frame::PushPromise { stream, promised, block, end_headers, .. } => {
                 let begun = Begun::Promise { parent: stream, promised };
@@ -165,33 +165,22 @@ impl Session<Http2> {
 
     fn on_settings(&mut self, list: SettingsList<'_>) -> Result<(), Over> {
         self.count_reply()?;
-        let is_first = !std::mem::replace(&mut self.framing_mut().greeted, true);
-        if is_first {
-            // RFC 9113 §6.5.2: without a word, there is no limit.
-            self.framing_mut().peer.max_concurrent_streams = u32::MAX;
-            self.log().connection_ready("h2");
-        }
-        let before = self.framing().peer.initial_window;
-        if let Err(bad) = self.framing_mut().peer.apply(list) {
-            return Err(self.fail(rule(bad.code, bad.rule)));
-        }
-        if self.role() == Role::Client
-            && list.iter().any(|s| s.id == SettingId::ENABLE_PUSH && s.value == 1)
-        {
-            return Err(self.fail(protocol("RFC 9113 §6.5.2: a server cannot enable push")));
-        }
-        // RFC 9218 §2.1: the value cannot change after the first SETTINGS.
-        let rules_out =
-            |setting: Setting| setting.id == SettingId::NO_RFC7540_PRIORITIES && setting.value == 1;
-        if is_first && list.iter().any(rules_out) {
-            self.rule_out_dependencies();
-        }
+        let role = self.role();
         let Http2 { settings, peer, codec, .. } = self.framing_mut();
+        let applied = match peer.apply(role, list) {
+            Ok(applied) => applied,
+            Err(rule) => return Err(self.fail(rule)),
+        };
         let table = peer.header_table_size.min(settings.encoder_table_size);
         codec.set_encoder_capacity(table as usize);
-        let by = i64::from(peer.initial_window) - i64::from(before);
+        if applied.is_first {
+            self.log().connection_ready("h2");
+        }
+        if applied.rules_out_dependencies {
+            self.rule_out_dependencies();
+        }
         self.queue(&Frame::SettingsAck);
-        self.shift_send_windows(by)
+        self.shift_send_windows(applied.window_shift)
     }
 
     /// Ours are in force now (RFC 9113 §6.5.3).

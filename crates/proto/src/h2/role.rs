@@ -19,10 +19,3 @@ pub struct Server {
 }
 
 impl_roles!(Http2, Settings);
-
-impl Client {
-    /// Whether the server has said that it takes extended CONNECT (RFC 8441 §3).
-    pub fn takes_extended_connect(&self) -> bool {
-        self.session.framing().peer.enable_connect_protocol
-    }
-}

@@ -1,6 +1,9 @@
 //! What a connection is set to, and what the peer said that it takes.
 
+use super::framing::protocol;
+use crate::multiplex::framing::{Rule, rule};
 use crate::multiplex::guard::Limits;
+use crate::multiplex::status::Role;
 use crate::multiplex::timers::KeepAlive;
 use std::time::Duration;
 use wire::h2::{ErrorCode, LARGEST_WINDOW, Setting, SettingId, SettingsList};
@@ -103,30 +106,8 @@ impl Settings {
         }
     }
 
-    /// The parameters of a client's first SETTINGS.
-    pub(super) fn of_client(&self) -> Vec<Setting> {
-        let mut list = self.of_both();
-        list.push(setting(SettingId::ENABLE_PUSH, u32::from(self.enable_push)));
-        if self.enable_push {
-            list.push(setting(SettingId::MAX_CONCURRENT_STREAMS, self.max_concurrent_streams));
-        }
-        list.sort_by_key(|setting| setting.id.0);
-        list
-    }
-
-    /// The parameters of a server's first SETTINGS.
-    pub(super) fn of_server(&self) -> Vec<Setting> {
-        let mut list = self.of_both();
-        list.push(setting(SettingId::MAX_CONCURRENT_STREAMS, self.max_concurrent_streams));
-        list.sort_by_key(|setting| setting.id.0);
-        if self.enable_connect_protocol {
-            // Apache HttpClient 5.0.0 to 5.0.3 refuses the connection where a setting that it does not know stands last.
-            list.insert(0, setting(SettingId::ENABLE_CONNECT_PROTOCOL, 1));
-        }
-        list
-    }
-
-    fn of_both(&self) -> Vec<Setting> {
+    /// The parameters of the first SETTINGS of this role.
+    pub(super) fn first(&self, role: Role) -> Vec<Setting> {
         let defaults = [
             (SettingId::HEADER_TABLE_SIZE, self.header_table_size, DEFAULT_TABLE),
             (SettingId::INITIAL_WINDOW_SIZE, self.stream_window, DEFAULT_WINDOW),
@@ -134,8 +115,20 @@ impl Settings {
             (SettingId::NO_RFC7540_PRIORITIES, u32::from(self.no_rfc7540_priorities), 0),
         ];
         let changed = defaults.into_iter().filter(|(_, value, default)| value != default);
-        let mut list: Vec<_> = changed.map(|(id, value, _)| setting(id, value)).collect();
-        list.push(setting(SettingId::MAX_HEADER_LIST_SIZE, self.max_header_list_size));
+        let mut list: Vec<_> = changed.map(|(id, value, _)| Setting { id, value }).collect();
+        let mut push = |id, value| list.push(Setting { id, value });
+        push(SettingId::MAX_HEADER_LIST_SIZE, self.max_header_list_size);
+        if role == Role::Client {
+            push(SettingId::ENABLE_PUSH, u32::from(self.enable_push));
+        }
+        if role == Role::Server || self.enable_push {
+            push(SettingId::MAX_CONCURRENT_STREAMS, self.max_concurrent_streams);
+        }
+        list.sort_by_key(|setting| setting.id.0);
+        if role == Role::Server && self.enable_connect_protocol {
+            // Apache HttpClient 5.0.0 to 5.0.3 refuses the connection where a setting that it does not know stands last.
+            list.insert(0, Setting { id: SettingId::ENABLE_CONNECT_PROTOCOL, value: 1 });
+        }
         list
     }
 
@@ -149,10 +142,6 @@ impl Settings {
     }
 }
 
-fn setting(id: SettingId, value: u32) -> Setting {
-    Setting { id, value }
-}
-
 /// What the peer said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PeerSettings {
@@ -163,6 +152,7 @@ pub(super) struct PeerSettings {
     pub(super) max_frame_size: u32,
     pub(super) max_header_list_size: u32,
     pub(super) enable_connect_protocol: bool,
+    have_come: bool,
 }
 
 impl Default for PeerSettings {
@@ -177,62 +167,87 @@ impl Default for PeerSettings {
             max_frame_size: DEFAULT_FRAME,
             max_header_list_size: u32::MAX,
             enable_connect_protocol: false,
+            have_come: false,
         }
     }
 }
 
-/// A parameter out of its bounds.
+/// What new settings of the peer change beside its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct BadSetting {
-    pub(super) code: ErrorCode,
-    pub(super) rule: &'static str,
+pub(super) struct Applied {
+    pub(super) is_first: bool,
+    /// How far the initial window has moved.
+    pub(super) window_shift: i64,
+    /// Its dependencies mean nothing (RFC 9218 §2.1).
+    pub(super) rules_out_dependencies: bool,
 }
 
 impl PeerSettings {
-    /// Takes the parameters over, in order (RFC 9113 §6.5.3).
-    pub(super) fn apply(&mut self, list: SettingsList<'_>) -> Result<(), BadSetting> {
+    /// Whether its first SETTINGS have come.
+    pub(super) fn have_come(&self) -> bool {
+        self.have_come
+    }
+
+    /// Takes the parameters of a peer over, in order (RFC 9113 §6.5.3). `role` is ours.
+    pub(super) fn apply(
+        &mut self,
+        role: Role,
+        list: SettingsList<'_>,
+    ) -> Result<Applied, Rule<ErrorCode>> {
+        let is_first = !std::mem::replace(&mut self.have_come, true);
+        if is_first {
+            // RFC 9113 §6.5.2: without a word, there is no limit.
+            self.max_concurrent_streams = u32::MAX;
+        }
+        let before = i64::from(self.initial_window);
+        let mut rules_out_dependencies = false;
         for Setting { id, value } in list.iter() {
             match id {
                 SettingId::HEADER_TABLE_SIZE => self.header_table_size = value,
                 SettingId::ENABLE_PUSH => {
-                    let rule = "RFC 9113 §6.5.2: ENABLE_PUSH is 0 or 1";
-                    self.enable_push = switch(value, rule)?;
+                    self.enable_push = switch(value, "RFC 9113 §6.5.2: ENABLE_PUSH is 0 or 1")?;
+                    if self.enable_push && role == Role::Client {
+                        return Err(protocol("RFC 9113 §6.5.2: a server cannot enable push"));
+                    }
                 }
                 SettingId::MAX_CONCURRENT_STREAMS => self.max_concurrent_streams = value,
                 SettingId::INITIAL_WINDOW_SIZE if value > LARGEST_WINDOW => {
-                    let rule = "RFC 9113 §6.5.2: a window is below 2^31";
-                    return Err(BadSetting { code: ErrorCode::FLOW_CONTROL_ERROR, rule });
+                    let text = "RFC 9113 §6.5.2: a window is below 2^31";
+                    return Err(rule(ErrorCode::FLOW_CONTROL_ERROR, text));
                 }
                 SettingId::INITIAL_WINDOW_SIZE => self.initial_window = value,
                 SettingId::MAX_FRAME_SIZE if !(DEFAULT_FRAME..1 << 24).contains(&value) => {
-                    let rule = "RFC 9113 §6.5.2: MAX_FRAME_SIZE is 2^14 to 2^24 - 1";
-                    return Err(BadSetting { code: ErrorCode::PROTOCOL_ERROR, rule });
+                    let text = "RFC 9113 §6.5.2: MAX_FRAME_SIZE is 2^14 to 2^24 - 1";
+                    return Err(protocol(text));
                 }
                 SettingId::MAX_FRAME_SIZE => self.max_frame_size = value,
                 SettingId::MAX_HEADER_LIST_SIZE => self.max_header_list_size = value,
                 SettingId::ENABLE_CONNECT_PROTOCOL => {
-                    let rule = "RFC 8441 §3: ENABLE_CONNECT_PROTOCOL is 0 or 1, and stays 1";
-                    let enabled = switch(value, rule)?;
+                    let text = "RFC 8441 §3: ENABLE_CONNECT_PROTOCOL is 0 or 1, and stays 1";
+                    let enabled = switch(value, text)?;
                     if self.enable_connect_protocol && !enabled {
-                        return Err(BadSetting { code: ErrorCode::PROTOCOL_ERROR, rule });
+                        return Err(protocol(text));
                     }
                     self.enable_connect_protocol = enabled;
                 }
                 SettingId::NO_RFC7540_PRIORITIES => {
-                    switch(value, "RFC 9218 §2.1: NO_RFC7540_PRIORITIES is 0 or 1")?;
+                    let text = "RFC 9218 §2.1: NO_RFC7540_PRIORITIES is 0 or 1";
+                    // The value cannot change after the first SETTINGS.
+                    rules_out_dependencies |= switch(value, text)? && is_first;
                 }
                 // RFC 9113 §6.5.2: what is not known is ignored.
                 SettingId(_) => {}
             }
         }
-        Ok(())
+        let window_shift = i64::from(self.initial_window) - before;
+        Ok(Applied { is_first, window_shift, rules_out_dependencies })
     }
 }
 
-fn switch(value: u32, rule: &'static str) -> Result<bool, BadSetting> {
+fn switch(value: u32, text: &'static str) -> Result<bool, Rule<ErrorCode>> {
     match value {
         0 => Ok(false),
         1 => Ok(true),
-        _ => Err(BadSetting { code: ErrorCode::PROTOCOL_ERROR, rule }),
+        _ => Err(protocol(text)),
     }
 }

@@ -8,7 +8,8 @@ mod rules;
 mod times;
 
 use super::{Client, Server, Settings};
-use crate::connection::{Connection, Event};
+use crate::connection::Connection;
+use crate::multiplex::tests::{Owned, events};
 use crate::schedule::RoundRobin;
 use endpoint::SendBuf;
 use trace::Tracer;
@@ -88,28 +89,6 @@ impl ByHand {
         let (_, _, payload) = frames.iter().find(|(kind, ..)| *kind == "GOAWAY")?;
         Some(u32::from_be_bytes([payload[4], payload[5], payload[6], payload[7]]))
     }
-}
-
-/// An event without its borrow.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Owned {
-    Data(u64, Vec<u8>, bool),
-    Other(String),
-}
-
-fn events(connection: &mut impl Connection, now: Instant, bytes: &[u8]) -> Vec<Owned> {
-    let mut input = bytes;
-    let mut seen = Vec::new();
-    while let Some(event) = connection.handle_bytes(now, &mut input) {
-        seen.push(match event {
-            Event::Data { stream, data, fin } => {
-                Owned::Data(stream.0, data.to_vec(), fin == crate::Fin::Last)
-            }
-            other => Owned::Other(format!("{other:?}")),
-        });
-    }
-    assert!(input.is_empty(), "all bytes are taken");
-    seen
 }
 
 fn split(mut bytes: &[u8]) -> Vec<(&'static str, u32, Vec<u8>)> {

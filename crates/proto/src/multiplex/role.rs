@@ -4,109 +4,110 @@
 /// Implements the two public types of a framing. `Framing::session` makes their sessions.
 macro_rules! impl_roles {
     ($framing:ty, $settings:ty) => {
-        crate::multiplex::role::impl_connection!(Client, $framing, $settings);
-        crate::multiplex::role::impl_connection!(Server, $framing, $settings);
+        const _: () = {
+            use crate::connection::{
+                ClientConnection, Connection, ConnectionState, Event, Fin, ServerConnection,
+            };
+            use crate::error::{Misuse, Refused};
+            use crate::message::{RequestHead, ResponseHead};
+            use crate::multiplex::framing::Framing;
+            use crate::multiplex::session::Endowment;
+            use crate::multiplex::status::Role;
+            use crate::schedule::{Priority, Scheduler};
+            use crate::stream_id::StreamId;
+            use unit::Instant;
 
-        impl crate::connection::ClientConnection for Client {
-            fn request(
-                &mut self,
-                now: unit::Instant,
-                head: &crate::message::RequestHead,
-                fin: crate::connection::Fin,
-            ) -> Result<crate::stream_id::StreamId, crate::error::Refused> {
-                self.session.request(now, head, fin)
+            crate::multiplex::role::impl_role!(Client, $framing, $settings);
+            crate::multiplex::role::impl_role!(Server, $framing, $settings);
+
+            impl ClientConnection for Client {
+                fn request(
+                    &mut self,
+                    now: Instant,
+                    head: &RequestHead,
+                    fin: Fin,
+                ) -> Result<StreamId, Refused> {
+                    self.session.request(now, head, fin)
+                }
+
+                fn available_streams(&self) -> usize {
+                    self.session.available_streams()
+                }
+
+                fn recycle(&mut self, head: ResponseHead) {
+                    self.session.framing_mut().recycle_response(head);
+                }
             }
 
-            fn available_streams(&self) -> usize {
-                self.session.available_streams()
-            }
+            impl ServerConnection for Server {
+                fn inform(&mut self, stream: StreamId, head: &ResponseHead) -> Result<(), Misuse> {
+                    self.session.inform(stream, head)
+                }
 
-            fn recycle(&mut self, head: crate::message::ResponseHead) {
-                use crate::multiplex::framing::Framing as _;
-                self.session.framing_mut().recycle_response(head);
-            }
-        }
+                fn respond(
+                    &mut self,
+                    stream: StreamId,
+                    head: &ResponseHead,
+                    fin: Fin,
+                ) -> Result<(), Misuse> {
+                    self.session.respond(stream, head, fin)
+                }
 
-        impl crate::connection::ServerConnection for Server {
-            fn inform(
-                &mut self,
-                stream: crate::stream_id::StreamId,
-                head: &crate::message::ResponseHead,
-            ) -> Result<(), crate::error::Misuse> {
-                self.session.inform(stream, head)
-            }
+                fn promise(
+                    &mut self,
+                    parent: StreamId,
+                    head: &RequestHead,
+                ) -> Result<StreamId, Refused> {
+                    self.session.promise(parent, head)
+                }
 
-            fn respond(
-                &mut self,
-                stream: crate::stream_id::StreamId,
-                head: &crate::message::ResponseHead,
-                fin: crate::connection::Fin,
-            ) -> Result<(), crate::error::Misuse> {
-                self.session.respond(stream, head, fin)
+                fn recycle(&mut self, head: RequestHead) {
+                    self.session.framing_mut().recycle_request(head);
+                }
             }
-
-            fn promise(
-                &mut self,
-                parent: crate::stream_id::StreamId,
-                head: &crate::message::RequestHead,
-            ) -> Result<crate::stream_id::StreamId, crate::error::Refused> {
-                self.session.promise(parent, head)
-            }
-
-            fn recycle(&mut self, head: crate::message::RequestHead) {
-                use crate::multiplex::framing::Framing as _;
-                self.session.framing_mut().recycle_request(head);
-            }
-        }
+        };
     };
 }
 pub(crate) use impl_roles;
 
 /// Implements what both roles share.
-macro_rules! impl_connection {
+macro_rules! impl_role {
     ($role:ident, $framing:ty, $settings:ty) => {
         impl $role {
             /// A connection that has queued its greeting. `scheduler` ranks the bodies that it sends.
             pub fn new(
-                now: unit::Instant,
+                now: Instant,
                 settings: $settings,
-                scheduler: Box<dyn crate::schedule::Scheduler>,
+                scheduler: Box<dyn Scheduler>,
                 tracer: trace::Tracer,
             ) -> Self {
-                let role = crate::multiplex::status::Role::$role;
-                let endowment =
-                    crate::multiplex::session::Endowment { role, now, scheduler, tracer };
+                let endowment = Endowment { role: Role::$role, now, scheduler, tracer };
                 Self { session: <$framing>::session(endowment, settings) }
             }
         }
 
-        impl crate::connection::Connection for $role {
+        impl Connection for $role {
             fn handle_bytes<'i>(
                 &mut self,
-                now: unit::Instant,
+                now: Instant,
                 input: &mut &'i [u8],
-            ) -> Option<crate::connection::Event<'i>> {
+            ) -> Option<Event<'i>> {
                 self.session.handle_bytes(now, input)
             }
 
-            fn handle_eof(&mut self, now: unit::Instant) {
+            fn handle_eof(&mut self, now: Instant) {
                 self.session.handle_eof(now);
             }
 
-            fn handle_timeout(&mut self, now: unit::Instant) {
+            fn handle_timeout(&mut self, now: Instant) {
                 self.session.handle_timeout(now);
             }
 
-            fn poll_timeout(&self) -> Option<unit::Instant> {
+            fn poll_timeout(&self) -> Option<Instant> {
                 self.session.poll_timeout()
             }
 
-            fn poll_transmit(
-                &mut self,
-                now: unit::Instant,
-                out: &mut endpoint::SendBuf,
-                limit: usize,
-            ) {
+            fn poll_transmit(&mut self, now: Instant, out: &mut endpoint::SendBuf, limit: usize) {
                 self.session.poll_transmit(now, out, limit);
             }
 
@@ -114,44 +115,40 @@ macro_rules! impl_connection {
                 self.session.wants_transmit()
             }
 
-            fn consume(&mut self, stream: crate::stream_id::StreamId, bytes: usize) {
+            fn consume(&mut self, stream: StreamId, bytes: usize) {
                 self.session.consume(stream, bytes);
             }
 
             fn send(
                 &mut self,
-                stream: crate::stream_id::StreamId,
+                stream: StreamId,
                 data: bytes::Bytes,
-                fin: crate::connection::Fin,
-            ) -> Result<(), crate::error::Misuse> {
+                fin: Fin,
+            ) -> Result<(), Misuse> {
                 self.session.send(stream, data, fin)
             }
 
             fn send_trailers(
                 &mut self,
-                stream: crate::stream_id::StreamId,
+                stream: StreamId,
                 fields: &wire::Fields,
-            ) -> Result<(), crate::error::Misuse> {
+            ) -> Result<(), Misuse> {
                 self.session.send_trailers(stream, fields)
             }
 
-            fn unsent(&self, stream: crate::stream_id::StreamId) -> usize {
+            fn unsent(&self, stream: StreamId) -> usize {
                 self.session.unsent(stream)
             }
 
-            fn reset(&mut self, now: unit::Instant, stream: crate::stream_id::StreamId) {
+            fn reset(&mut self, now: Instant, stream: StreamId) {
                 self.session.reset(now, stream);
             }
 
-            fn prioritise(
-                &mut self,
-                stream: crate::stream_id::StreamId,
-                priority: crate::schedule::Priority,
-            ) {
+            fn prioritise(&mut self, stream: StreamId, priority: Priority) {
                 self.session.prioritise(stream, priority);
             }
 
-            fn shutdown(&mut self, now: unit::Instant) {
+            fn shutdown(&mut self, now: Instant) {
                 self.session.shut_down(now);
             }
 
@@ -159,10 +156,10 @@ macro_rules! impl_connection {
                 self.session.header_bytes()
             }
 
-            fn state(&self) -> crate::connection::ConnectionState {
+            fn state(&self) -> ConnectionState {
                 self.session.state()
             }
         }
     };
 }
-pub(crate) use impl_connection;
+pub(crate) use impl_role;

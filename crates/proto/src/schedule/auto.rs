@@ -22,12 +22,10 @@ use super::rfc9218::Rfc9218;
 use super::round_robin::RoundRobin;
 use super::spdy_levels::SpdyLevels;
 use super::{Priority, PriorityField, Scheduler};
-use crate::id_map::IdMap;
 use crate::stream_id::StreamId;
 
 /// Chooses among the other policies. An operation costs what it costs in the policy chosen; a stream
-/// with signals of both kinds is opened and closed twice. A peer without signals costs a stream one entry in a
-/// map more than [`RoundRobin`].
+/// with signals of both kinds is opened and closed twice.
 #[derive(Debug, Default)]
 pub struct Auto {
     decides: Decides,
@@ -36,8 +34,6 @@ pub struct Auto {
     /// was an urgency.
     holds_urgencies: bool,
     turns: RoundRobin,
-    /// The open streams while `turns` decides.
-    open: IdMap<StreamId, ()>,
     tree: DependencyTree,
     urgencies: Rfc9218,
     levels: SpdyLevels,
@@ -114,7 +110,7 @@ impl Auto {
     fn decide_by(&mut self, policy: Decides) {
         let streams = self.streams();
         match self.decides {
-            Decides::Turns => (self.turns, self.open) = Default::default(),
+            Decides::Turns => self.turns = RoundRobin::new(),
             Decides::Tree => self.tree = DependencyTree::new(),
             Decides::Urgencies => {
                 streams.iter().for_each(|&(stream, _)| self.urgencies.blocked(stream));
@@ -135,12 +131,7 @@ impl Auto {
     /// The open streams, and whether each is ready, in order. SPDY's are never asked for.
     fn streams(&self) -> Vec<(StreamId, bool)> {
         match self.decides {
-            Decides::Turns => {
-                let open = self.open.keys().map(|&stream| (stream, self.turns.is_ready(stream)));
-                let mut streams: Vec<_> = open.collect();
-                streams.sort_unstable();
-                streams
-            }
+            Decides::Turns => self.turns.streams(),
             Decides::Tree => self.tree.streams(),
             Decides::Urgencies => self.urgencies.streams(),
             Decides::Levels => Vec::new(),
@@ -151,9 +142,6 @@ impl Auto {
 impl Scheduler for Auto {
     fn insert(&mut self, stream: StreamId, priority: Priority) {
         self.hear(priority);
-        if self.decides == Decides::Turns {
-            self.open.insert(stream, ());
-        }
         self.active().insert(stream, priority);
         if let Some(kept) = self.kept() {
             kept.insert(stream, priority);
@@ -162,9 +150,6 @@ impl Scheduler for Auto {
 
     fn insert_promised(&mut self, stream: StreamId, parent: StreamId) {
         // Not a signal of the peer's: it does not choose the policy.
-        if self.decides == Decides::Turns {
-            self.open.insert(stream, ());
-        }
         self.active().insert_promised(stream, parent);
         if let Some(kept) = self.kept() {
             kept.insert(stream, Priority::Unset);
@@ -194,9 +179,6 @@ impl Scheduler for Auto {
     }
 
     fn remove(&mut self, stream: StreamId) {
-        if self.decides == Decides::Turns {
-            self.open.remove(&stream);
-        }
         self.active().remove(stream);
         if let Some(kept) = self.kept() {
             kept.remove(stream);
@@ -204,9 +186,7 @@ impl Scheduler for Auto {
     }
 
     fn ready(&mut self, stream: StreamId) {
-        if self.decides != Decides::Turns || self.open.contains_key(&stream) {
-            self.active().ready(stream);
-        }
+        self.active().ready(stream);
     }
 
     fn blocked(&mut self, stream: StreamId) {

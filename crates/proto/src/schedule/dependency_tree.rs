@@ -18,7 +18,7 @@ use super::fair_queue::{FairQueue, Members};
 use super::slots::{Slot, Slots};
 use super::{Exclusive, Priority, Scheduler};
 use crate::stream_id::StreamId;
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 
 /// Streams and how they depend on each other.
 #[derive(Debug)]
@@ -26,10 +26,11 @@ pub struct DependencyTree {
     nodes: Slots<Node>,
     root: Slot,
     members: Members,
-    idle: Retained,
-    closed: Retained,
-    /// The last one given.
-    stamp: Stamp,
+    /// Streams that are not open, in the order in which they came to be here.
+    idle: BTreeSet<(u64, Slot)>,
+    closed: BTreeSet<(u64, Slot)>,
+    /// How many streams have been retained so far.
+    retentions: u64,
     /// How many idle streams, and how many closed ones, are kept.
     limit: usize,
     /// The peer's SETTINGS rule dependencies out (RFC 9218 §2.1).
@@ -53,7 +54,8 @@ struct Node {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
-    Retained(Kind, Stamp),
+    /// Since this retention.
+    Retained(Kind, u64),
 }
 
 /// Why a stream that is not open is in the tree.
@@ -62,18 +64,6 @@ enum Kind {
     /// A PRIORITY frame named it before it was opened.
     Idle,
     Closed,
-}
-
-/// Tells two retentions apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Stamp(u64);
-
-/// Retained streams of one kind, oldest first. Entries of streams that have been opened since are stale.
-#[derive(Debug, Default)]
-struct Retained {
-    entries: VecDeque<(Slot, Stamp)>,
-    /// Entries that are not stale.
-    count: usize,
 }
 
 impl Default for DependencyTree {
@@ -91,12 +81,11 @@ impl DependencyTree {
     /// A root without streams that keeps at most `limit` idle streams, and as many closed ones.
     pub fn with_retained(limit: usize) -> Self {
         let mut nodes = Slots::default();
-        let root = nodes.insert(ROOT, Node::new(ROOT, State::Open));
+        let root = nodes.find_or_insert(ROOT, Node::new(ROOT, State::Open));
         let mut members = Members::default();
         members.insert(root, DEFAULT_WEIGHT);
-        let (idle, closed) = <(Retained, Retained)>::default();
-        let (stamp, ruled_out) = (Stamp::default(), false);
-        Self { nodes, root, members, idle, closed, stamp, limit, ruled_out }
+        let (idle, closed) = (BTreeSet::new(), BTreeSet::new());
+        Self { nodes, root, members, idle, closed, retentions: 0, limit, ruled_out: false }
     }
 
     /// What a stream in the tree depends on (0 for the root), and its weight in 1/256.
@@ -196,10 +185,9 @@ impl DependencyTree {
 
     /// A retained stream is opened, or opened again by a caller that reuses names.
     fn reopen(&mut self, slot: Slot) -> Slot {
-        if let State::Retained(kind, _) =
-            std::mem::replace(&mut self.nodes[slot].state, State::Open)
-        {
-            self.retained(kind).count -= 1;
+        let before = std::mem::replace(&mut self.nodes[slot].state, State::Open);
+        if let State::Retained(kind, since) = before {
+            self.retained(kind).remove(&(since, slot));
         }
         slot
     }
@@ -223,34 +211,18 @@ impl DependencyTree {
 
     /// Keeps a stream that is not open. The oldest of its kind beyond the limit goes.
     fn retain(&mut self, slot: Slot, kind: Kind) {
-        self.stamp.0 += 1;
-        let stamp = self.stamp;
-        self.nodes[slot].state = State::Retained(kind, stamp);
-        let limit = self.limit;
-        let retained = self.retained(kind);
-        retained.entries.push_back((slot, stamp));
-        retained.count += 1;
-        while self.retained(kind).count > limit {
-            let Some((oldest, stamp)) = self.retained(kind).entries.pop_front() else { return };
-            if self.nodes[oldest].state == State::Retained(kind, stamp) {
-                self.retained(kind).count -= 1;
-                self.dissolve(oldest);
-            }
+        self.retentions += 1;
+        let since = self.retentions;
+        self.nodes[slot].state = State::Retained(kind, since);
+        self.retained(kind).insert((since, slot));
+        if self.retained(kind).len() > self.limit
+            && let Some((_, oldest)) = self.retained(kind).pop_first()
+        {
+            self.dissolve(oldest);
         }
-        self.forget_stale(kind);
     }
 
-    /// Keeps the stale entries fewer than the others may be.
-    fn forget_stale(&mut self, kind: Kind) {
-        if self.retained(kind).entries.len() <= 2 * self.limit.max(16) {
-            return;
-        }
-        let mut entries = std::mem::take(&mut self.retained(kind).entries);
-        entries.retain(|&(slot, stamp)| self.nodes[slot].state == State::Retained(kind, stamp));
-        self.retained(kind).entries = entries;
-    }
-
-    fn retained(&mut self, kind: Kind) -> &mut Retained {
+    fn retained(&mut self, kind: Kind) -> &mut BTreeSet<(u64, Slot)> {
         match kind {
             Kind::Idle => &mut self.idle,
             Kind::Closed => &mut self.closed,

@@ -1,7 +1,7 @@
 //! A parser of structured-field dictionaries (RFC 9651 §4.2.2). It checks everything and keeps only what
 //! a caller can use: integers and booleans. Parameters and other values are checked and skipped.
 //!
-//! It takes one pass, allocates nothing and never recurses (inner lists do not nest).
+//! It takes one pass, allocates for display strings alone and never recurses (inner lists do not nest).
 
 /// A member's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,42 +197,15 @@ impl<'i> Parser<'i> {
     fn display_string(&mut self) -> Result<Value, Malformed> {
         self.expect(b'%')?;
         self.expect(b'"')?;
-        let mut utf8 = Utf8::default();
+        let mut text = Vec::new();
         loop {
             match self.take()? {
-                b'"' if utf8.is_whole() => return Ok(Value::Other),
-                b'%' => {
-                    let byte = hex(self.take()?)? << 4 | hex(self.take()?)?;
-                    utf8.take(byte)?;
-                }
-                byte @ (0x20..=0x21 | 0x23..=0x7e) => utf8.take(byte)?,
+                b'"' if std::str::from_utf8(&text).is_ok() => return Ok(Value::Other),
+                b'%' => text.push(hex(self.take()?)? << 4 | hex(self.take()?)?),
+                byte @ (0x20..=0x21 | 0x23..=0x7e) => text.push(byte),
                 _ => return Err(Malformed),
             }
         }
-    }
-}
-
-/// The bytes of a character that has begun.
-#[derive(Debug, Default)]
-struct Utf8 {
-    bytes: [u8; 4],
-    length: usize,
-}
-
-impl Utf8 {
-    fn is_whole(&self) -> bool {
-        self.length == 0
-    }
-
-    fn take(&mut self, byte: u8) -> Result<(), Malformed> {
-        self.bytes[self.length] = byte;
-        self.length += 1;
-        match std::str::from_utf8(&self.bytes[..self.length]) {
-            Ok(_) => self.length = 0,
-            Err(error) if error.error_len().is_some() => return Err(Malformed),
-            Err(_) => {}
-        }
-        Ok(())
     }
 }
 

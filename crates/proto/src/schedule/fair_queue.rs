@@ -11,16 +11,16 @@
 //! A member that leaves keeps its start: one that had more than its share waits when it comes back, one that had
 //! less gets nothing for it. An operation takes logarithmic time, and constant time on the only member.
 
-use super::heap::{Heap, Positions};
 use super::slots::Slot;
+use std::collections::BTreeSet;
 
 /// The members that have something to send.
 #[derive(Debug, Default)]
 pub(super) struct FairQueue {
     /// Those that may be served: by due time, then by turn.
-    eligible: Heap<(u64, u64)>,
+    eligible: BTreeSet<(u64, u64, Slot)>,
     /// Those that have had more than their share: by start, then by turn.
-    waiting: Heap<(u64, u64)>,
+    waiting: BTreeSet<(u64, u64, Slot)>,
     weights: u64,
     /// The weighted mean of the members' starts, rounded down.
     time: u64,
@@ -36,7 +36,7 @@ impl FairQueue {
 
     /// Whom to serve.
     pub(super) fn first(&self) -> Option<Slot> {
-        self.eligible.first().map(|(_, slot)| slot)
+        self.eligible.first().map(|&(_, _, slot)| slot)
     }
 
     /// Adds a member. What it had beyond its share when it left, it waits for now.
@@ -55,12 +55,10 @@ impl FairQueue {
     /// Takes a member out. No effect on one that is in no queue.
     pub(super) fn leave(&mut self, slot: Slot, members: &mut Members) {
         let share = &mut members.shares[slot.index()];
-        match share.membership {
-            Membership::Out => return,
-            Membership::Eligible => self.eligible.remove(slot, &mut members.positions),
-            Membership::Waiting => self.waiting.remove(slot, &mut members.positions),
+        if !share.is_queued() {
+            return;
         }
-        share.membership = Membership::Out;
+        self.take_out(slot, share);
         self.weights -= u64::from(share.weight);
         self.rest -= i64::from(share.weight) * share.start.wrapping_sub(self.time) as i64;
         self.advance(members);
@@ -70,28 +68,33 @@ impl FairQueue {
     pub(super) fn charge(&mut self, slot: Slot, bytes: usize, members: &mut Members) {
         let share = &mut members.shares[slot.index()];
         let weight = u64::from(share.weight);
+        debug_assert!(share.is_queued(), "only a member is served");
         if self.weights == weight {
             return;
         }
+        self.take_out(slot, share);
         let service = bytes as u64 * SCALE + u64::from(share.remainder);
         let served = service / weight;
         share.remainder = (service % weight) as u32;
         share.start += served;
         self.rest += (weight * served) as i64;
-        match share.membership {
-            Membership::Eligible => self.eligible.remove(slot, &mut members.positions),
-            Membership::Waiting => self.waiting.remove(slot, &mut members.positions),
-            Membership::Out => debug_assert!(false, "only a member is served"),
-        }
         self.wait(slot, members);
         self.advance(members);
     }
 
+    fn take_out(&mut self, slot: Slot, share: &mut Share) {
+        match std::mem::replace(&mut share.membership, Membership::Out) {
+            Membership::Eligible => self.eligible.remove(&(share.due(), share.turn, slot)),
+            Membership::Waiting => self.waiting.remove(&(share.start, share.turn, slot)),
+            Membership::Out => false,
+        };
+    }
+
     fn wait(&mut self, slot: Slot, members: &mut Members) {
         let share = &mut members.shares[slot.index()];
-        share.membership = Membership::Waiting;
         self.turns += 1;
-        self.waiting.push((share.start, self.turns), slot, &mut members.positions);
+        (share.membership, share.turn) = (Membership::Waiting, self.turns);
+        self.waiting.insert((share.start, share.turn, slot));
     }
 
     /// Brings the virtual time to the mean of the starts. Who waited for it may be served again.
@@ -102,14 +105,13 @@ impl FairQueue {
         let weights = self.weights as i64;
         self.time = self.time.wrapping_add_signed(self.rest.div_euclid(weights));
         self.rest = self.rest.rem_euclid(weights);
-        while let Some(((start, turn), slot)) = self.waiting.first() {
-            if start > self.time {
-                return;
-            }
-            self.waiting.remove(slot, &mut members.positions);
+        while let Some(&(start, turn, slot)) = self.waiting.first()
+            && start <= self.time
+        {
+            self.waiting.pop_first();
             let share = &mut members.shares[slot.index()];
             share.membership = Membership::Eligible;
-            self.eligible.push((start + share.stride, turn), slot, &mut members.positions);
+            self.eligible.insert((share.due(), turn, slot));
         }
     }
 }
@@ -118,7 +120,6 @@ impl FairQueue {
 #[derive(Debug, Default)]
 pub(super) struct Members {
     shares: Vec<Share>,
-    positions: Positions,
 }
 
 impl Members {
@@ -130,7 +131,6 @@ impl Members {
             None => self.shares.push(share),
         }
         debug_assert!(slot.index() < self.shares.len());
-        self.positions.grow(self.shares.len());
     }
 
     /// Gives a member in no queue this weight and forgets what it has had.
@@ -160,6 +160,8 @@ struct Share {
     /// What the last division left over.
     remainder: u32,
     membership: Membership,
+    /// Tells members of the same time apart: the one that has waited longer goes first.
+    turn: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,7 +178,12 @@ impl Share {
     fn new(weight: u32) -> Self {
         let weight = weight.max(1);
         let stride = FRAME * SCALE / u64::from(weight);
-        Self { weight, stride, start: 0, remainder: 0, membership: Membership::Out }
+        Self { weight, stride, start: 0, remainder: 0, membership: Membership::Out, turn: 0 }
+    }
+
+    /// When its next frame is due.
+    fn due(&self) -> u64 {
+        self.start + self.stride
     }
 
     fn is_queued(&self) -> bool {

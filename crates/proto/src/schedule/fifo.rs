@@ -5,27 +5,20 @@
 //! no credit for a while keeps its place. This is what a server does that knows of no priorities and
 //! no fairness: the policy that others are measured against.
 
-use super::heap::{Heap, Positions};
-use super::slots::Slots;
 use super::{Priority, Scheduler};
+use crate::id_map::IdMap;
 use crate::stream_id::StreamId;
+use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
 
 /// Streams in order of opening. An operation takes logarithmic time; `next` and `sent` constant time.
 #[derive(Debug, Default)]
 pub struct Fifo {
-    streams: Slots<Stream>,
-    ready: Heap<Opened>,
-    positions: Positions,
+    /// When each stream was opened, counted in streams.
+    streams: IdMap<StreamId, u64>,
+    /// The ready ones, by that.
+    ready: BTreeSet<(u64, StreamId)>,
     opened: u64,
-}
-
-/// When a stream was opened, counted in streams; then its name.
-type Opened = (u64, StreamId);
-
-#[derive(Debug, Clone, Copy)]
-struct Stream {
-    opened: u64,
-    ready: bool,
 }
 
 impl Fifo {
@@ -37,38 +30,33 @@ impl Fifo {
 
 impl Scheduler for Fifo {
     fn insert(&mut self, stream: StreamId, _priority: Priority) {
-        if self.streams.find(stream).is_some() {
-            return;
+        if let Entry::Vacant(entry) = self.streams.entry(stream) {
+            self.opened += 1;
+            entry.insert(self.opened);
         }
-        self.opened += 1;
-        self.streams.insert(stream, Stream { opened: self.opened, ready: false });
-        self.positions.grow(self.streams.capacity());
     }
 
     fn reprioritise(&mut self, _stream: StreamId, _priority: Priority) {}
 
     fn remove(&mut self, stream: StreamId) {
         self.blocked(stream);
-        self.streams.remove(stream);
+        self.streams.remove(&stream);
     }
 
     fn ready(&mut self, stream: StreamId) {
-        let Some(slot) = self.streams.find(stream) else { return };
-        let opened = self.streams[slot].opened;
-        if !std::mem::replace(&mut self.streams[slot].ready, true) {
-            self.ready.push((opened, stream), slot, &mut self.positions);
+        if let Some(&opened) = self.streams.get(&stream) {
+            self.ready.insert((opened, stream));
         }
     }
 
     fn blocked(&mut self, stream: StreamId) {
-        let Some(slot) = self.streams.find(stream) else { return };
-        if std::mem::take(&mut self.streams[slot].ready) {
-            self.ready.remove(slot, &mut self.positions);
+        if let Some(&opened) = self.streams.get(&stream) {
+            self.ready.remove(&(opened, stream));
         }
     }
 
     fn next(&mut self) -> Option<StreamId> {
-        self.ready.first().map(|((_, stream), _)| stream)
+        self.ready.first().map(|&(_, stream)| stream)
     }
 
     fn sent(&mut self, _stream: StreamId, _bytes: usize) {}

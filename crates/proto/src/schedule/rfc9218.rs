@@ -13,10 +13,10 @@
 //! Dependencies are ignored (§2.1). SPDY's levels count as urgencies of incremental streams.
 
 use super::fair_queue::{FairQueue, Members};
-use super::heap::{Heap, Positions};
 use super::slots::{Slot, Slots};
 use super::{Incremental, Priority, PriorityField, Scheduler};
 use crate::stream_id::StreamId;
+use std::collections::BTreeSet;
 
 /// Eight urgencies. An operation takes logarithmic time; on the only stream of an urgency, constant
 /// time.
@@ -26,7 +26,6 @@ pub struct Rfc9218 {
     urgencies: [Urgency; 8],
     /// Bit n is set while urgency n has a ready stream.
     occupied: u8,
-    positions: Positions,
     members: Members,
 }
 
@@ -46,7 +45,7 @@ struct Stream {
 #[derive(Debug, Default)]
 struct Urgency {
     /// The non-incremental ones, in stream order (§10).
-    whole: Heap<StreamId>,
+    whole: BTreeSet<StreamId>,
     /// The incremental ones.
     parts: FairQueue,
     /// Bytes that the non-incremental ones have had more than the incremental ones.
@@ -76,8 +75,7 @@ impl Scheduler for Rfc9218 {
         let answered = PriorityField::default();
         let rank = asked.or_defaults();
         let known = Stream { name: stream, asked, answered, rank, ready: false };
-        let slot = self.streams.insert(stream, known);
-        self.positions.grow(self.streams.capacity());
+        let slot = self.streams.find_or_insert(stream, known);
         self.members.insert(slot, WEIGHT);
     }
 
@@ -114,7 +112,7 @@ impl Scheduler for Rfc9218 {
 
     fn next(&mut self) -> Option<StreamId> {
         let urgency = self.urgencies.get(self.occupied.trailing_zeros() as usize)?;
-        let whole = urgency.whole.first().map(|(stream, _)| stream);
+        let whole = urgency.whole.first().copied();
         if whole.is_some() && (urgency.ahead <= 0 || urgency.parts.is_empty()) {
             return whole;
         }
@@ -164,17 +162,22 @@ impl Rfc9218 {
         let (level, incremental) = stream.rank;
         let urgency = &mut self.urgencies[level as usize];
         match incremental {
-            Incremental::Whole => urgency.whole.push(stream.name, slot, &mut self.positions),
+            Incremental::Whole => {
+                urgency.whole.insert(stream.name);
+            }
             Incremental::Parts => urgency.parts.join(slot, &mut self.members),
         }
         self.occupied |= 1 << level;
     }
 
     fn leave(&mut self, slot: Slot) {
-        let (level, incremental) = self.streams[slot].rank;
+        let stream = &self.streams[slot];
+        let (level, incremental) = stream.rank;
         let urgency = &mut self.urgencies[level as usize];
         match incremental {
-            Incremental::Whole => urgency.whole.remove(slot, &mut self.positions),
+            Incremental::Whole => {
+                urgency.whole.remove(&stream.name);
+            }
             Incremental::Parts => urgency.parts.leave(slot, &mut self.members),
         }
         if urgency.whole.is_empty() && urgency.parts.is_empty() {

@@ -1,22 +1,29 @@
 //! Every ready stream in turn, a frame each, whatever its rank.
 
+use super::slots::{Slot, Slots};
 use super::{Priority, Scheduler};
-use crate::id_map::IdMap;
 use crate::stream_id::StreamId;
 
 /// Equal turns for all ready streams. Every operation takes constant time: the ready streams are a
-/// ring whose links stand in a map.
+/// ring, linked by slot.
 #[derive(Debug, Default)]
 pub struct RoundRobin {
-    ring: IdMap<StreamId, Neighbours>,
-    /// Whose turn it is; None where the ring is empty.
-    turn: Option<StreamId>,
+    streams: Slots<Stream>,
+    /// Whose turn it is; None where no stream is ready.
+    turn: Option<Slot>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Stream {
+    name: StreamId,
+    /// Its place in the ring; None while it is not ready.
+    neighbours: Option<Neighbours>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Neighbours {
-    before: StreamId,
-    after: StreamId,
+    before: Slot,
+    after: Slot,
 }
 
 impl RoundRobin {
@@ -25,56 +32,76 @@ impl RoundRobin {
         Self::default()
     }
 
-    pub(super) fn is_ready(&self, stream: StreamId) -> bool {
-        self.ring.contains_key(&stream)
+    /// The open streams, and whether each is ready, in order.
+    pub(super) fn streams(&self) -> Vec<(StreamId, bool)> {
+        let streams = self.streams.iter();
+        let mut streams: Vec<_> = streams.map(|(name, s)| (name, s.neighbours.is_some())).collect();
+        streams.sort_unstable();
+        streams
     }
 
-    fn link(&mut self, before: StreamId, after: StreamId) {
-        if let Some(neighbours) = self.ring.get_mut(&before) {
+    /// Takes a stream out of the ring, where it is in it.
+    fn leave(&mut self, slot: Slot) {
+        let Some(Neighbours { before, after }) = self.streams[slot].neighbours.take() else {
+            return;
+        };
+        self.link(before, after);
+        if self.turn == Some(slot) {
+            self.turn = (after != slot).then_some(after);
+        }
+    }
+
+    fn link(&mut self, before: Slot, after: Slot) {
+        if let Some(neighbours) = &mut self.streams[before].neighbours {
             neighbours.after = after;
         }
-        if let Some(neighbours) = self.ring.get_mut(&after) {
+        if let Some(neighbours) = &mut self.streams[after].neighbours {
             neighbours.before = before;
         }
     }
 }
 
 impl Scheduler for RoundRobin {
-    fn insert(&mut self, _stream: StreamId, _priority: Priority) {}
+    fn insert(&mut self, stream: StreamId, _priority: Priority) {
+        self.streams.find_or_insert(stream, Stream { name: stream, neighbours: None });
+    }
 
     fn reprioritise(&mut self, _stream: StreamId, _priority: Priority) {}
 
     fn remove(&mut self, stream: StreamId) {
-        self.blocked(stream);
+        if let Some(slot) = self.streams.remove(stream) {
+            self.leave(slot);
+        }
     }
 
     fn ready(&mut self, stream: StreamId) {
-        if self.ring.contains_key(&stream) {
+        let Some(slot) = self.streams.find(stream) else { return };
+        if self.streams[slot].neighbours.is_some() {
             return;
         }
         // The end of the round is just before whose turn it is.
-        let turn = *self.turn.get_or_insert(stream);
-        let last = self.ring.get(&turn).map_or(stream, |neighbours| neighbours.before);
-        self.ring.insert(stream, Neighbours { before: stream, after: stream });
-        self.link(last, stream);
-        self.link(stream, turn);
+        let turn = *self.turn.get_or_insert(slot);
+        let last = self.streams[turn].neighbours.map_or(slot, |neighbours| neighbours.before);
+        self.streams[slot].neighbours = Some(Neighbours { before: last, after: turn });
+        self.link(last, slot);
+        self.link(slot, turn);
     }
 
     fn blocked(&mut self, stream: StreamId) {
-        let Some(Neighbours { before, after }) = self.ring.remove(&stream) else { return };
-        self.link(before, after);
-        if self.turn == Some(stream) {
-            self.turn = (after != stream).then_some(after);
+        if let Some(slot) = self.streams.find(stream) {
+            self.leave(slot);
         }
     }
 
     fn next(&mut self) -> Option<StreamId> {
-        self.turn
+        self.turn.map(|slot| self.streams[slot].name)
     }
 
     fn sent(&mut self, stream: StreamId, _bytes: usize) {
-        if self.turn == Some(stream) {
-            self.turn = self.ring.get(&stream).map(|neighbours| neighbours.after);
+        if let Some(turn) = self.turn.map(|slot| self.streams[slot])
+            && turn.name == stream
+        {
+            self.turn = turn.neighbours.map(|neighbours| neighbours.after);
         }
     }
 }
@@ -104,6 +131,7 @@ mod tests {
     #[test]
     fn the_ring_agrees_with_a_plain_queue_whatever_is_done_to_it() {
         let mut scheduler = RoundRobin::new();
+        (0..8).for_each(|id| scheduler.insert(StreamId(id), Priority::Unset));
         let mut queue = std::collections::VecDeque::new();
         let mut random = unit::Seed(1).child("ring").random();
         for _ in 0..20_000 {

@@ -3,6 +3,7 @@
 
 use crate::id_map::IdMap;
 use crate::stream_id::StreamId;
+use std::collections::hash_map::Entry;
 
 /// The place of a stream in the vectors of a policy. It is reused after the stream is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,11 +34,15 @@ impl<T> Slots<T> {
         self.slots.get(&stream).copied()
     }
 
-    /// Adds a stream that is not there.
-    pub(super) fn insert(&mut self, stream: StreamId, value: T) -> Slot {
+    /// The slot of a stream, which is added with this value where it is not there.
+    pub(super) fn find_or_insert(&mut self, stream: StreamId, value: T) -> Slot {
+        let entry = match self.slots.entry(stream) {
+            Entry::Occupied(entry) => return *entry.get(),
+            Entry::Vacant(entry) => entry,
+        };
         let slot = match self.free.pop() {
             Some(slot) => {
-                self[slot] = value;
+                self.values[slot.index()] = value;
                 slot
             }
             None => {
@@ -45,8 +50,7 @@ impl<T> Slots<T> {
                 Slot(self.values.len() as u32 - 1)
             }
         };
-        self.slots.insert(stream, slot);
-        slot
+        *entry.insert(slot)
     }
 
     /// Forgets a stream. Its slot may name another one from now on.
@@ -57,6 +61,7 @@ impl<T> Slots<T> {
     }
 
     /// Slots in use and free.
+    #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
         self.values.len()
     }

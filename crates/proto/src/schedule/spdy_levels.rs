@@ -5,24 +5,26 @@
 //! says nothing about equals; here they take turns. Priorities of other protocols count as the nearest
 //! level ([`Priority::level`]).
 
-use super::round_robin::RoundRobin;
 use super::{Priority, Scheduler};
 use crate::id_map::IdMap;
 use crate::stream_id::StreamId;
+use std::collections::BTreeSet;
 
-/// Eight rings. Every operation takes constant time.
+/// Streams by level. An operation takes logarithmic time.
 #[derive(Debug, Default)]
 pub struct SpdyLevels {
-    levels: [RoundRobin; 8],
-    /// Bit n is set while level n has a ready stream.
-    occupied: u8,
     streams: IdMap<StreamId, Stream>,
+    /// The ready ones, by level, then by turn.
+    ready: BTreeSet<(u8, u64, StreamId)>,
+    /// The last turn given.
+    turns: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Stream {
     level: u8,
-    ready: bool,
+    /// Its turn, while it is ready.
+    turn: Option<u64>,
 }
 
 impl SpdyLevels {
@@ -38,17 +40,20 @@ impl Scheduler for SpdyLevels {
             return self.reprioritise(stream, priority);
         }
         let level = priority.level().unwrap_or(DEFAULT_LEVEL);
-        self.streams.insert(stream, Stream { level, ready: false });
+        self.streams.insert(stream, Stream { level, turn: None });
     }
 
     fn reprioritise(&mut self, stream: StreamId, priority: Priority) {
-        let (Some(level), Some(known)) = (priority.level(), self.streams.get_mut(&stream)) else {
+        let (Some(level), Some(known)) = (priority.level(), self.streams.get(&stream).copied())
+        else {
             return;
         };
-        let before = std::mem::replace(known, Stream { level, ready: known.ready });
-        if before.ready && before.level != level {
-            self.leave(before.level, stream);
-            self.join(level, stream);
+        if level != known.level {
+            self.blocked(stream);
+            self.streams.insert(stream, Stream { level, turn: None });
+            if known.turn.is_some() {
+                self.ready(stream);
+            }
         }
     }
 
@@ -59,42 +64,29 @@ impl Scheduler for SpdyLevels {
 
     fn ready(&mut self, stream: StreamId) {
         let Some(known) = self.streams.get_mut(&stream) else { return };
-        let level = known.level;
-        if !std::mem::replace(&mut known.ready, true) {
-            self.join(level, stream);
+        if known.turn.is_none() {
+            self.turns += 1;
+            known.turn = Some(self.turns);
+            self.ready.insert((known.level, self.turns, stream));
         }
     }
 
     fn blocked(&mut self, stream: StreamId) {
         let Some(known) = self.streams.get_mut(&stream) else { return };
-        let level = known.level;
-        if std::mem::take(&mut known.ready) {
-            self.leave(level, stream);
+        if let Some(turn) = known.turn.take() {
+            self.ready.remove(&(known.level, turn, stream));
         }
     }
 
     fn next(&mut self) -> Option<StreamId> {
-        self.levels.get_mut(self.occupied.trailing_zeros() as usize)?.next()
+        self.ready.first().map(|&(_, _, stream)| stream)
     }
 
-    fn sent(&mut self, stream: StreamId, bytes: usize) {
-        if let Some(known) = self.streams.get(&stream) {
-            self.levels[known.level as usize].sent(stream, bytes);
-        }
-    }
-}
-
-impl SpdyLevels {
-    fn join(&mut self, level: u8, stream: StreamId) {
-        self.levels[level as usize].ready(stream);
-        self.occupied |= 1 << level;
-    }
-
-    fn leave(&mut self, level: u8, stream: StreamId) {
-        let ring = &mut self.levels[level as usize];
-        ring.blocked(stream);
-        if ring.next().is_none() {
-            self.occupied &= !(1 << level);
+    fn sent(&mut self, stream: StreamId, _bytes: usize) {
+        if self.streams.get(&stream).is_some_and(|known| known.turn.is_some()) {
+            // It takes the last turn of its level.
+            self.blocked(stream);
+            self.ready(stream);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! What SPDY brings to a session: its frames, codes and rules, and how messages become frames.
 
-use super::head_out::{self, Unsendable};
-use super::priority;
+use super::head_out;
 use super::pushes::{Answer, Pushes};
 use super::settings::{DEFAULT_WINDOW, PeerSettings, Settings, Version};
 use crate::connection::Fin;
@@ -37,9 +36,7 @@ pub(super) struct Spdy {
     /// Pushes that wait for their answers' heads.
     pushes: Pushes,
     /// The next PING that we send.
-    pub(super) next_ping: u32,
-    /// Whether the peer's SETTINGS have come.
-    pub(super) greeted: bool,
+    next_ping: u32,
 }
 
 impl Spdy {
@@ -68,10 +65,14 @@ impl Spdy {
             pushes: Pushes::new(settings.default_priority),
             // SPDY §2.6.5: the client's identifiers are odd, the server's even.
             next_ping: endowment.role.first_stream(),
-            greeted: false,
             settings,
         };
         Session::new(endowment, framing, common, windows)
+    }
+
+    /// Whether a PING of ours had this identifier, or a later one.
+    pub(super) fn has_pinged(&self, id: u32) -> bool {
+        id < self.next_ping
     }
 }
 
@@ -99,10 +100,7 @@ impl Framing for Spdy {
         let (framing, mut out) = session.writer();
         let settings = &framing.settings;
         out.log().connection_ready(settings.version.alpn());
-        let list = match role {
-            Role::Client => settings.of_client(),
-            Role::Server => settings.of_server(),
-        };
+        let list = settings.first(role);
         out.log().frame_created(0, "SETTINGS", 4 + list.len() * 8);
         Setting::encode_all(&list, out.buffer());
         let increment = settings.session_window - DEFAULT_WINDOW;
@@ -164,11 +162,11 @@ impl Framing for Spdy {
     }
 
     fn check_request(&mut self, head: &RequestHead) -> Result<(), Refused> {
-        head_out::check_request(head).map_err(|Unsendable(why)| Refused::Unsendable(why))
+        head_out::check_request(head).map_err(Refused::Unsendable)
     }
 
     fn check_fields(&self, fields: &Fields) -> Result<(), Misuse> {
-        head_out::check_fields(fields).map_err(|Unsendable(why)| Misuse::Unsendable(why))
+        head_out::check_fields(fields).map_err(Misuse::Unsendable)
     }
 
     fn put_request(&mut self, out: &mut FrameWriter<'_>, id: u32, head: &RequestHead, fin: Fin) {
@@ -215,7 +213,7 @@ impl Framing for Spdy {
         if of.opener != Opener::We || !matches!(of.status, StreamStatus::Live(_)) {
             return;
         }
-        let level = priority::to_level(priority, self.settings.default_priority);
+        let level = priority.level().unwrap_or(self.settings.default_priority);
         let bytes = out.buffer();
         let mut at = 0;
         while let Some(length) = Self::frame_length(&bytes[at..]) {

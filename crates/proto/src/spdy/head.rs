@@ -3,6 +3,7 @@
 //! ends the stream and not the session.
 
 use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
+use crate::multiplex::head::{self, RegularFields};
 use crate::multiplex::session::Received;
 use wire::h1::is_field_value;
 use wire::{Field, Fields, is_lower_name};
@@ -36,9 +37,7 @@ pub(super) struct HeadReader {
     path: Option<String>,
     has_version: bool,
     status: Option<Status>,
-    cookie: Vec<u8>,
-    content_length: Option<u64>,
-    fields: Fields,
+    fields: RegularFields,
     wrong: Option<&'static str>,
 }
 
@@ -53,9 +52,7 @@ impl HeadReader {
             path: None,
             has_version: false,
             status: None,
-            cookie: Vec::new(),
-            content_length: None,
-            fields: Fields::with_capacity(fields, bytes),
+            fields: RegularFields::in_buffers(Fields::with_capacity(fields, bytes)),
             wrong: None,
         }
     }
@@ -102,32 +99,11 @@ impl HeadReader {
         match field.name {
             // SPDY §3.2.1: not valid here, and sent by nobody who means it.
             b"connection" | b"host" | b"keep-alive" | b"proxy-connection"
-            | b"transfer-encoding" => {
-                return Ok(());
-            }
-            b"content-length" => self.content_length(value)?,
-            b"cookie" if matches!(self.kind, Kind::Request) => {
-                if !self.cookie.is_empty() {
-                    self.cookie.extend_from_slice(b"; ");
-                }
-                self.cookie.extend_from_slice(value);
-                return Ok(());
-            }
-            _ => {}
+            | b"transfer-encoding" => {}
+            b"cookie" if matches!(self.kind, Kind::Request) => self.fields.push_cookie(value),
+            _ => self.fields.push(Field { value, ..field })?,
         }
-        self.fields.push_field(Field { value, ..field });
         Ok(())
-    }
-
-    fn content_length(&mut self, value: &[u8]) -> Result<(), &'static str> {
-        const RULE: &str = "RFC 9110 §8.6: Content-Length is one number";
-        let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
-        let text = std::str::from_utf8(value).ok().filter(|_| digits).ok_or(RULE)?;
-        let length = text.parse().map_err(|_| RULE)?;
-        match self.content_length.replace(length) {
-            Some(other) if other != length => Err(RULE),
-            _ => Ok(()),
-        }
     }
 
     /// The request that the fields make: SPDY §3.2.1 demands five names.
@@ -138,7 +114,7 @@ impl HeadReader {
         }
         let method = self.method.take();
         let method = method.ok_or(Malformed::Incomplete("SPDY §3.2.1: :method is missing"))?;
-        let content_length = self.content_length;
+        let content_length = self.fields.content_length();
         let head = self.asked(method)?;
         Ok(Received { head, content_length })
     }
@@ -150,9 +126,9 @@ impl HeadReader {
     ) -> Result<(RequestHead, Option<Received<ResponseHead>>), Malformed> {
         self.check()?;
         let method = self.method.take().unwrap_or_default();
-        let (status, content_length) = (self.status, self.content_length);
+        let (status, content_length) = (self.status, self.fields.content_length());
         // The fields are the answer's; before it, there is nobody else to say them.
-        let fields = std::mem::take(&mut self.fields);
+        let fields = std::mem::take(&mut self.fields).into_fields();
         let mut request = self.asked(method)?;
         let response = match status {
             Some(status) => {
@@ -180,10 +156,8 @@ impl HeadReader {
             _ if path.starts_with('/') || asterisk => (host, path),
             _ => return Err(Malformed::Wrong("SPDY §3.2.1: :path begins with a slash")),
         };
-        if !self.cookie.is_empty() {
-            self.fields.push(b"cookie", &self.cookie);
-        }
-        Ok(RequestHead { method, scheme, authority, path, protocol: None, fields: self.fields })
+        let fields = self.fields.into_fields();
+        Ok(RequestHead { method, scheme, authority, path, protocol: None, fields })
     }
 
     /// The response that the fields make.
@@ -193,13 +167,14 @@ impl HeadReader {
         if !self.has_version {
             return Err(Malformed::Incomplete("SPDY §3.2.2: :version is missing"));
         }
-        let head = ResponseHead { status, fields: self.fields };
-        Ok(Received { head, content_length: self.content_length })
+        let content_length = self.fields.content_length();
+        let head = ResponseHead { status, fields: self.fields.into_fields() };
+        Ok(Received { head, content_length })
     }
 
     /// The trailers that the fields make.
     pub(super) fn trailers(self) -> Result<Fields, Malformed> {
-        self.check().map(|()| self.fields)
+        self.check().map(|()| self.fields.into_fields())
     }
 
     fn check(&self) -> Result<(), Malformed> {
@@ -208,37 +183,27 @@ impl HeadReader {
 }
 
 fn once<T>(slot: &mut Option<T>, value: T) -> Result<(), &'static str> {
-    match slot.replace(value) {
-        None => Ok(()),
-        Some(_) => Err("SPDY §3.2: a name with a colon has one value"),
-    }
+    head::once(slot, value, "SPDY §3.2: a name with a colon has one value")
 }
 
 fn scheme(value: &[u8]) -> Result<Scheme, &'static str> {
-    match value {
-        b"http" => Ok(Scheme::Http),
-        b"https" => Ok(Scheme::Https),
-        _ => Err("SPDY §3.2.1: a scheme that is not served here"),
-    }
+    head::scheme(value).ok_or("SPDY §3.2.1: a scheme that is not served here")
 }
 
 /// Three digits, and words behind a space that say the same.
 fn status(value: &[u8]) -> Result<Status, &'static str> {
     const RULE: &str = "SPDY §3.2.2: a status has three digits";
-    let (digits, rest) = value.split_first_chunk::<3>().ok_or(RULE)?;
-    if !digits.iter().all(u8::is_ascii_digit) || !matches!(rest, [] | [b' ', ..]) {
+    let (digits, rest) = value.split_at_checked(3).ok_or(RULE)?;
+    if !matches!(rest, [] | [b' ', ..]) {
         return Err(RULE);
     }
-    let code = digits.iter().fold(0, |code, digit| code * 10 + u16::from(digit - b'0'));
-    let status = Status::new(code).ok_or(RULE)?;
+    let status = head::status(digits).ok_or(RULE)?;
     // A stream is answered once.
     if status.is_informational() { Err("SPDY §2.6.2: an answer is final") } else { Ok(status) }
 }
 
-/// ASCII without controls and spaces, as text.
 fn visible(value: &[u8], rule: &'static str) -> Result<String, &'static str> {
-    let fits = !value.is_empty() && value.iter().all(u8::is_ascii_graphic);
-    std::str::from_utf8(value).ok().filter(|_| fits).map(str::to_owned).ok_or(rule)
+    head::visible(value).filter(|text| !text.is_empty()).map(str::to_owned).ok_or(rule)
 }
 
 #[cfg(test)]

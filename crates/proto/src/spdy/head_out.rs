@@ -5,37 +5,33 @@ use wire::Fields;
 use wire::h1::{is_field_name, is_field_value, reason};
 use wire::spdy::Encoder;
 
-/// Why a head cannot be sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Unsendable(pub(super) &'static str);
-
 /// A frame's length has 24 bits; no peer takes a list of a hundredth of that.
 const LARGEST_LIST: usize = 1 << 20;
 
 /// Checks that a request can be sent.
-pub(super) fn check_request(head: &RequestHead) -> Result<(), Unsendable> {
+pub(super) fn check_request(head: &RequestHead) -> Result<(), &'static str> {
     if head.protocol.is_some() {
-        return Err(Unsendable("SPDY has no extended CONNECT"));
+        return Err("SPDY has no extended CONNECT");
     }
     let visible = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
     if head.method != Method::Connect && !visible(&head.path) {
-        return Err(Unsendable("a path is visible ASCII"));
+        return Err("a path is visible ASCII");
     }
     if !visible(&head.authority) {
-        return Err(Unsendable("SPDY §3.2.1: a request names its host"));
+        return Err("SPDY §3.2.1: a request names its host");
     }
     check_fields(&head.fields)
 }
 
 /// Checks that fields can be sent.
-pub(super) fn check_fields(fields: &Fields) -> Result<(), Unsendable> {
+pub(super) fn check_fields(fields: &Fields) -> Result<(), &'static str> {
     if fields.list_size() > LARGEST_LIST {
-        return Err(Unsendable("the header list is larger than any peer takes"));
+        return Err("the header list is larger than any peer takes");
     }
     let sendable = |name: &[u8], value: &[u8]| is_field_name(name) && is_field_value(value);
     match fields.iter().all(|field| sendable(field.name, field.value)) {
         true => Ok(()),
-        false => Err(Unsendable("a field with characters it cannot have")),
+        false => Err("a field with characters it cannot have"),
     }
 }
 

@@ -92,18 +92,10 @@ impl Session<Spdy> {
 
     fn on_settings(&mut self, clear: bool, list: SettingsList<'_>) -> Result<(), Over> {
         self.count_reply()?;
-        let Spdy { peer, greeted, .. } = self.framing_mut();
-        if !*greeted {
-            *greeted = true;
-            // SPDY §2.6.4: without a word, there is no limit.
-            peer.max_concurrent_streams = u32::MAX;
+        match self.framing_mut().peer.apply(clear, list) {
+            Ok(window_shift) => self.shift_send_windows(window_shift),
+            Err(rule) => Err(self.fail(broken(rule))),
         }
-        let before = i64::from(peer.initial_window);
-        if let Err(rule) = peer.apply(clear, list) {
-            return Err(self.fail(broken(rule)));
-        }
-        let by = i64::from(peer.initial_window) - before;
-        self.shift_send_windows(by)
     }
 
     /// SPDY §2.6.5: the identifier's parity tells whose PING it is.
@@ -114,7 +106,7 @@ impl Session<Spdy> {
             return Ok(());
         }
         // An echo of what was never asked is ignored.
-        if id < self.framing().next_ping {
+        if self.framing().has_pinged(id) {
             self.timers().cancel(Timer::KeepAliveAck);
         }
         self.count_chatter()

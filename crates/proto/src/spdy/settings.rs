@@ -1,6 +1,7 @@
 //! What a session is set to, and what the peer said that it takes.
 
 use crate::multiplex::guard::Limits;
+use crate::multiplex::status::Role;
 use crate::multiplex::timers::KeepAlive;
 use std::time::Duration;
 use wire::spdy::{Effort, LARGEST_WINDOW, Persistence, Setting, SettingId, SettingsList};
@@ -104,33 +105,27 @@ impl Settings {
         }
     }
 
-    /// The parameters of a client's first SETTINGS.
-    pub(super) fn of_client(&self) -> Vec<Setting> {
-        // A client that takes no pushes lets the server open no streams.
-        let pushes = if self.enable_push { self.max_concurrent_streams } else { 0 };
-        let persisted = self
-            .persisted
-            .iter()
-            .map(|setting| Setting { persistence: Persistence::Persisted, ..*setting });
-        let own = self.of_both(pushes, Persistence::Session);
-        // SPDY §2.6.4: of two entries with one identifier the first counts, so ours come first and
-        // what is told back follows where we say nothing ourselves.
-        let told_back: Vec<_> =
-            persisted.filter(|back| own.iter().all(|setting| setting.id != back.id)).collect();
-        own.into_iter().chain(told_back).collect()
-    }
-
-    /// The parameters of a server's first SETTINGS.
-    pub(super) fn of_server(&self) -> Vec<Setting> {
-        self.of_both(self.max_concurrent_streams, self.persistence)
-    }
-
-    fn of_both(&self, streams: u32, persistence: Persistence) -> Vec<Setting> {
-        let mut list =
-            vec![Setting { id: SettingId::MAX_CONCURRENT_STREAMS, value: streams, persistence }];
+    /// The parameters of the first SETTINGS of this role.
+    pub(super) fn first(&self, role: Role) -> Vec<Setting> {
+        let (streams, persistence) = match role {
+            // A client that takes no pushes lets the server open no streams.
+            Role::Client if !self.enable_push => (0, Persistence::Session),
+            Role::Client => (self.max_concurrent_streams, Persistence::Session),
+            Role::Server => (self.max_concurrent_streams, self.persistence),
+        };
+        let own = |id, value| Setting { id, value, persistence };
+        let mut list = vec![own(SettingId::MAX_CONCURRENT_STREAMS, streams)];
         if self.stream_window != DEFAULT_WINDOW {
-            let (id, value) = (SettingId::INITIAL_WINDOW_SIZE, self.stream_window);
-            list.push(Setting { id, value, persistence });
+            list.push(own(SettingId::INITIAL_WINDOW_SIZE, self.stream_window));
+        }
+        if role == Role::Client {
+            // SPDY §2.6.4: of two entries with one identifier the first counts, so ours come first and
+            // what is told back follows where we say nothing ourselves.
+            let ours = list.len();
+            let is_new = |back: &&Setting| list[..ours].iter().all(|own| own.id != back.id);
+            let told_back: Vec<_> = self.persisted.iter().filter(is_new).copied().collect();
+            let persistence = Persistence::Persisted;
+            list.extend(told_back.into_iter().map(|setting| Setting { persistence, ..setting }));
         }
         list
     }
@@ -153,21 +148,29 @@ pub(super) struct PeerSettings {
     pub(super) initial_window: u32,
     /// What a server asked to keep.
     pub(super) persisted: Vec<Setting>,
+    have_come: bool,
 }
 
 impl PeerSettings {
     pub(super) fn new(persisted: Vec<Setting>) -> Self {
         // SPDY §2.6.4: no limit at first, and 100 is the least recommended; more would only be refused
         // by most servers.
-        Self { max_concurrent_streams: 100, initial_window: DEFAULT_WINDOW, persisted }
+        let initial_window = DEFAULT_WINDOW;
+        Self { max_concurrent_streams: 100, initial_window, persisted, have_come: false }
     }
 
-    /// Takes the parameters over (SPDY §2.6.4); an error names the rule broken.
+    /// Takes the parameters over (SPDY §2.6.4); gives how far the initial window has moved. An error
+    /// names the rule broken.
     pub(super) fn apply(
         &mut self,
         clear: bool,
         list: SettingsList<'_>,
-    ) -> Result<(), &'static str> {
+    ) -> Result<i64, &'static str> {
+        if !std::mem::replace(&mut self.have_come, true) {
+            // SPDY §2.6.4: without a word, there is no limit.
+            self.max_concurrent_streams = u32::MAX;
+        }
+        let before = i64::from(self.initial_window);
         if clear {
             self.persisted.clear();
         }
@@ -197,6 +200,6 @@ impl PeerSettings {
                 _ => {}
             }
         }
-        Ok(())
+        Ok(i64::from(self.initial_window) - before)
     }
 }

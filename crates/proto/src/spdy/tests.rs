@@ -6,7 +6,8 @@ mod push;
 mod rules;
 
 use super::{Client, Effort, Server, Settings, Version};
-use crate::connection::{Connection, Event};
+use crate::connection::Connection;
+use crate::multiplex::tests::{Owned, events};
 use crate::schedule::RoundRobin;
 use endpoint::SendBuf;
 use trace::Tracer;
@@ -122,28 +123,6 @@ impl<C: Connection> ByHand<C> {
 
 fn word(bytes: &[u8], at: usize) -> u32 {
     bytes[at..at + 4].iter().fold(0, |word, &byte| word << 8 | u32::from(byte))
-}
-
-/// An event without its borrow.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Owned {
-    Data(u64, Vec<u8>, bool),
-    Other(String),
-}
-
-fn events(connection: &mut impl Connection, now: Instant, bytes: &[u8]) -> Vec<Owned> {
-    let mut input = bytes;
-    let mut seen = Vec::new();
-    while let Some(event) = connection.handle_bytes(now, &mut input) {
-        seen.push(match event {
-            Event::Data { stream, data, fin } => {
-                Owned::Data(stream.0, data.to_vec(), fin == crate::Fin::Last)
-            }
-            other => Owned::Other(format!("{other:?}")),
-        });
-    }
-    assert!(input.is_empty(), "all bytes are taken");
-    seen
 }
 
 fn split(mut bytes: &[u8]) -> Vec<(&'static str, Vec<u8>)> {

@@ -7,7 +7,7 @@ use crate::hue::Hue;
 use crate::markup::Markup;
 use crate::number::{self, Percent};
 use crate::overview::{Group, load, measure};
-use crate::{Report, words};
+use crate::{Report, metrics, words};
 use std::collections::BTreeSet;
 use study::comparison::Verdict;
 use study::result::{CellResult, Ranked};
@@ -91,7 +91,7 @@ fn row(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, forest: &Forest) 
                     Some(ranked) => compared(m, group, ranked, forest),
                     None => m.line("b", &[("class", &"verdict")], "baseline"),
                 }
-                figures(m, report, cell);
+                figures(m, report, group, cell);
             });
         }
     });
@@ -119,7 +119,7 @@ fn compared(m: &mut Markup, group: &Group<'_>, ranked: &Ranked, forest: &Forest)
     words::remarks(&ranked.comparison).iter().for_each(|remark| m.line("small", &[], remark));
 }
 
-fn figures(m: &mut Markup, report: &Report<'_>, cell: &CellResult) {
+fn figures(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, cell: &CellResult) {
     if let Some(load) = load(cell) {
         let text = number::duration_with_interval(load.median, load.ci95);
         m.line("span", &[("class", &"time")], text);
@@ -127,8 +127,14 @@ fn figures(m: &mut Markup, report: &Report<'_>, cell: &CellResult) {
     if let Some(evidence) = words::evidence(cell) {
         m.line("small", &[], evidence);
     }
+    for later in metrics::later_assets(group, cell) {
+        m.line("small", &[("class", &"trouble")], later);
+    }
     for reason in words::not_measured(report, cell) {
         m.line("small", &[("class", &"trouble")], reason);
+    }
+    if let Some(counted) = metrics::counted_without_times(group, cell) {
+        m.line("small", &[], counted);
     }
 }
 

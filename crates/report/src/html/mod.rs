@@ -11,6 +11,7 @@ mod facts;
 mod forest;
 mod instrument;
 mod matrix;
+mod metrics;
 mod parts;
 mod picture;
 mod published;
@@ -53,6 +54,7 @@ fn body(m: &mut Markup, report: &Report<'_>) {
     let groups = report.groups();
     m.element("main", &[], |m| {
         summary::masthead(m, report);
+        summary::banner(m, report);
         summary::answer(m, report);
         matrix::matrix(m, report, &groups);
         published::published(m, report);
@@ -64,7 +66,9 @@ fn body(m: &mut Markup, report: &Report<'_>) {
         m.element("section", &[("id", &"facts")], |m| {
             m.line("h2", &[], "What ran");
             cells::protocols(m, report, &groups);
+            metrics::assets(m, &groups);
             cells::moved(m, report, &groups);
+            metrics::counts(m, report, &groups);
             cells::cost(m, report, &groups);
             instrument::instrument(m, report);
             audited::audited(m, report, &groups);

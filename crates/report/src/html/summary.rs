@@ -16,6 +16,23 @@ pub(super) fn masthead(m: &mut Markup, report: &Report<'_>) {
     });
 }
 
+/// What a reader must know of the instrument before any figure; nothing where it kept its limits.
+pub(super) fn banner(m: &mut Markup, report: &Report<'_>) {
+    let warnings = &report.result.warnings;
+    if warnings.is_empty() {
+        return;
+    }
+    m.element("aside", &[("class", &"banner"), ("aria-label", &"Warning")], |m| {
+        for warning in warnings {
+            m.element("p", &[], |m| {
+                m.line("b", &[], "Warning.");
+                m.text(" ");
+                m.text(warning);
+            });
+        }
+    });
+}
+
 pub(super) fn answer(m: &mut Markup, report: &Report<'_>) {
     let answers = answer::answers(report);
     m.element("section", &[("class", &"answer")], |m| {

@@ -338,3 +338,14 @@ fn where_every_trial_failed_nothing_is_said_to_be_undecided_and_no_empty_table_s
     assert!(content(picture).contains('✕'));
     assert!(!content(picture).contains("ms"));
 }
+
+#[test]
+fn a_banner_warns_above_every_figure_and_tables_tell_counts_and_when_files_were_there() {
+    let page = report::html(&crate::simulated::Run::warned().report());
+    let banner = page.find("class=\"banner\"").unwrap();
+    assert!(banner < page.find("class=\"answer\"").unwrap());
+    assert!(page.contains("last render-blocking script") && page.contains("▲ later: "));
+    assert!(page.contains("What was counted, beside the baseline"));
+    let clean = report::html(&crate::simulated::Run::of(crate::quick(), |_| None).report());
+    assert!(!clean.contains("class=\"banner\""));
+}

@@ -1,7 +1,7 @@
 //! Compares contenders pair by pair: their blocks, why a pair has no verdict, and what is reported.
 
 use super::families::{self, Joint, Looked, Table, even_error, joints};
-use super::{Rows, deciding_metric, too_many};
+use super::{Rows, deciding_metric, metrics, too_many};
 use crate::blocks::Audited;
 use crate::comparison::Verdict;
 use crate::experiment::{Contender, Experiment, LinkChoice, Stopping, Workload, WorkloadKind};
@@ -35,7 +35,7 @@ pub(super) fn verdicts(
 ) -> (Family, Vec<Verdicts>) {
     let tables = families::tables(experiment, rows);
     let tables: Vec<Verdicts> =
-        tables.into_iter().map(|table| one_verdict(experiment, table, cells)).collect();
+        tables.into_iter().map(|table| one_verdict(experiment, table, rows, cells)).collect();
     let all = || tables.iter().flat_map(|table| &table.families);
     let family = Family {
         confidence: CONFIDENCE,
@@ -308,7 +308,12 @@ fn score_by(row: &TrialRecord, metric: &str) -> Option<Score> {
     }
 }
 
-fn one_verdict(experiment: &Experiment, table: Table<'_>, cells: &[CellResult]) -> Verdicts {
+fn one_verdict(
+    experiment: &Experiment,
+    table: Table<'_>,
+    rows: &Rows<'_>,
+    cells: &[CellResult],
+) -> Verdicts {
     let Table { found, families } = table;
     let Versus { workload, link, .. } = found[0].0;
     let metric = deciding_metric(workload);
@@ -349,6 +354,7 @@ fn one_verdict(experiment: &Experiment, table: Table<'_>, cells: &[CellResult]) 
         families,
         ranking,
         pairs: found.iter().map(pair).collect(),
+        metrics: metrics::compared(experiment, workload, link, rows),
     }
 }
 

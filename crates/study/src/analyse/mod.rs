@@ -4,9 +4,11 @@ mod compare;
 mod families;
 #[cfg(test)]
 mod family_tests;
+mod metrics;
 mod same;
 #[cfg(test)]
 mod tests;
+mod warnings;
 
 pub use compare::{is_settled, planned_looks};
 
@@ -48,6 +50,7 @@ pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
         command_line: header.command_line.clone(),
         baseline: experiment.baseline.clone(),
         margin: experiment.margin,
+        warnings: warnings::warnings(header, &cells),
         family,
         trials: count(rows.cells.values().flatten().copied()),
         cells,

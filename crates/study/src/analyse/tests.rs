@@ -1,9 +1,10 @@
 use super::*;
+use crate::calibration::{Calibration, RoundTripGauge, Spread};
 use crate::comparison::Verdict;
 use crate::experiment::builtin;
 use crate::plan::{Surroundings, TrialPlan, trials};
 use crate::record::{HostFacts, ROWS_SCHEMA, without_figures};
-use crate::result::{Verdicts, result_schema};
+use crate::result::{MetricVerdict, Verdicts, result_schema};
 use crate::schema_file;
 use unit::Random;
 
@@ -422,4 +423,75 @@ fn what_a_run_covered_is_not_said_to_be_uncovered() {
     assert_eq!(not_covered(&experiment, &rows), all[1..]);
     experiment.contenders[0].transport = Transport::H3;
     assert_eq!(not_covered(&experiment, &rows), all[2..]);
+}
+
+#[test]
+fn a_machine_too_busy_for_times_still_gives_counts_and_says_so_first() {
+    let mut rows = measured(&quick(), load_ms);
+    for row in &mut rows {
+        let h2 = row.plan.cell.contender.name == "h2";
+        row.metrics.insert("round_trips".to_owned(), if h2 { 4.0 } else { 11.0 });
+        row.metrics.insert("retransmitted_bytes".to_owned(), 0.0);
+        if row.plan.cell.link.name == "3g" {
+            let reason = "the machine was busy: the link let a packet out too late".to_owned();
+            row.outcome = Outcome::Invalid { reason };
+        }
+    }
+    let result = analyse(&header(quick()), &rows);
+    let table = verdict_on(&result, "3g");
+    assert!(table.ranking.iter().all(|one| one.comparison.verdict == Verdict::Undecided));
+    let found = |result: &RunResult, contender: &str, metric: &str| {
+        let all = verdict_on(result, "3g").metrics.clone();
+        let one = all.into_iter().find(|one| one.contender == contender && one.metric == metric);
+        one.map(|one| one.verdict)
+    };
+    assert_eq!(found(&result, "h2", "round_trips"), Some(MetricVerdict::Less));
+    assert_eq!(found(&result, "h1", "round_trips"), Some(MetricVerdict::Same));
+    assert_eq!(found(&result, "h2", "retransmitted_bytes"), Some(MetricVerdict::Same));
+    let warning = &result.warnings[0];
+    assert!(
+        warning.starts_with("The audit refused 24 of 24 trials of 3 of 9 cells (on 3g)"),
+        "{warning}"
+    );
+    // A trial that is invalid for what it did tells nothing of its counts either.
+    for row in rows.iter_mut().filter(is_of("3g", "h2")) {
+        let reason = "h2 was asked for, and client and server came to speak http/1.1".to_owned();
+        row.outcome = Outcome::Invalid { reason };
+    }
+    assert_eq!(found(&analyse(&header(quick()), &rows), "h2", "round_trips"), None);
+}
+
+#[test]
+fn scripts_that_come_later_are_found_beside_a_load_that_is_sooner() {
+    let mut rows = measured(&quick(), load_ms);
+    for row in &mut rows {
+        let scripts = if row.plan.cell.contender.name == "h2" { 2_200.0 } else { 1_100.0 };
+        row.metrics.insert("scripts_ms".to_owned(), scripts + f64::from(row.plan.block));
+    }
+    let result = analyse(&header(quick()), &rows);
+    let table = verdict_on(&result, "3g");
+    let sooner = table.ranking.iter().find(|one| one.contender == "h2").unwrap();
+    assert_eq!(sooner.comparison.verdict, Verdict::Faster);
+    let later = table.metrics.iter().find(|one| one.contender == "h2").unwrap();
+    assert_eq!((later.metric.as_str(), later.verdict), ("scripts_ms", MetricVerdict::More));
+    assert_eq!(result.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn an_instrument_beyond_its_limits_is_told_before_any_figure() {
+    let mut header = header(quick());
+    let error = Spread { p50_us: 20.0, p99_us: 400.0 };
+    let trip = RoundTripGauge { rtt_ms: 10.0, pings: 300, unanswered: 0, error };
+    let calibration =
+        Calibration { spare_cpu: 0.97, round_trips: vec![trip], ..Calibration::default() };
+    header.host.calibration = Some(calibration);
+    let result = analyse(&header, &measured(&quick(), load_ms));
+    assert_eq!(
+        result.warnings,
+        [
+            "The instrument was beyond its limits before the run: error of a round trip of 10 ms: median 20 µs, limit 15 µs, \
+          p99 400 µs, limit 50 µs; is the machine busy? One round trip in a hundred is off by 400 µs or more; each \
+          trial was audited by itself."
+        ]
+    );
 }

@@ -165,3 +165,18 @@ fn the_documentation_has_every_figure_with_its_words_and_its_limit() {
         }
     }
 }
+
+#[test]
+fn reasons_that_speak_of_times_alone_are_told_from_those_that_spoil_counts_too() {
+    let late = [(PacketLatenessMs, 40.0)];
+    let own = [(ClientLagMs, 40.0), (ClientLagCpuMs, 40.0)];
+    let origin = [(OriginLagMs, 40.0), (OriginLagCpuMs, 40.0)];
+    for figures in [&late[..], &own, &origin, &[(ClientBusy, 0.99)], &[(ClientCpu, 0.9)]] {
+        let reason = reason(figures).unwrap();
+        assert!(is_about_time(&reason), "{reason}");
+        assert_eq!(is_busy(&reason), figures[0].0 == PacketLatenessMs, "{reason}");
+    }
+    let dropped = reason(&[(UnplannedDrops, 3.0)]).unwrap();
+    assert!(!is_about_time(&dropped) && !is_busy(&dropped));
+    assert!(!is_about_time("h2 was asked for, and client and server came to speak http/1.1"));
+}

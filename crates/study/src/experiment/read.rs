@@ -12,7 +12,7 @@ use super::file::{
     ContenderFile, ExperimentFile, KindFile, LinkFile, SettingsFile, TlsFile, WorkloadFile,
 };
 use super::quantity::{SizeField, SpanField};
-use super::{Experiment, ExperimentError, LinkChoice, MOST_TRIALS};
+use super::{Experiment, ExperimentError, LinkChoice, MOST_TRIALS, Workload};
 use crate::family::{FamilySizes, blocks_for_all};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -46,10 +46,12 @@ impl Reader<'_> {
         let warmup = self.warmup(&file.warmup)?.unwrap_or(DEFAULT_WARMUP);
         let timeout =
             file.timeout.as_ref().map_or(Ok(DEFAULT_TIMEOUT), |field| self.timeout(field))?;
+        let fast_field = file.fast.clone();
         let fast = file.fast.as_ref().map(|fast| self.fast(fast, &file)).transpose()?;
         let links = file.links.into_inner();
         self.servers_that_think(file.contenders.get_ref(), &file.workloads)?;
         let workloads = self.workloads(file.workloads.into_inner())?;
+        self.fast_workloads(fast_field.as_ref(), &workloads)?;
         for contender in file.contenders.get_ref() {
             self.carries(contender, &workloads)?;
         }
@@ -73,6 +75,23 @@ impl Reader<'_> {
             links: each(links, |one| self.link(one, trials, warmup))?,
             fast,
         })
+    }
+
+    /// Workloads have their names once they are read.
+    fn fast_workloads(
+        &self,
+        field: Option<&Spanned<Fast>>,
+        workloads: &[Workload],
+    ) -> Result<(), ExperimentError> {
+        let Some(field) = field else { return Ok(()) };
+        let is_there = |name: &String| workloads.iter().any(|workload| workload.name == *name);
+        match field.get_ref().workloads.iter().find(|name| !is_there(name)) {
+            Some(name) => {
+                let words = format!("`fast` names the workload `{name}`, and there is none");
+                Err(self.fault(field.span(), words))
+            }
+            None => Ok(()),
+        }
     }
 
     /// What is left out has to be there, and what the others are set against has to stay.

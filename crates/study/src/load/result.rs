@@ -1,7 +1,6 @@
 //! The result of a load run: what `--json` prints. `docs/load.md` explains each field.
 
-use super::search::Probe;
-use super::slo::Checked;
+use super::slo_result::SloResult;
 use super::times::TimesSummary;
 use crate::record::HostFacts;
 use schemars::{JsonSchema, schema_for};
@@ -47,6 +46,8 @@ pub struct LoadResult {
     pub first_byte: Option<TimesSummary>,
     /// Open loop: how much later than it was due a request was begun for this client's own fault.
     pub lateness: Option<TimesSummary>,
+    /// Open loop: `whole.latency` without this client's own lateness in beginning requests.
+    pub latency_without_client: Option<TimesSummary>,
     /// Connections, those before anything counts too.
     pub connects: ConnectsResult,
     /// Requests of the warm-up, which count nowhere else.
@@ -216,19 +217,6 @@ pub struct Second {
     pub p99_ms: Option<f64>,
     /// The longest.
     pub max_ms: Option<f64>,
-}
-
-/// An objective, and how it stands.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SloResult {
-    /// The objective.
-    pub objective: String,
-    /// The highest rate that holds it, in requests a second; None where none does.
-    pub rate: Option<f64>,
-    /// Every rate that was tried, in this order.
-    pub probes: Vec<Probe>,
-    /// How the conditions stand in the run that is told: that of the rate found, or else the last.
-    pub conditions: Vec<Checked>,
 }
 
 /// The schema of what `--json` prints.

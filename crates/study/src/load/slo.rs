@@ -1,8 +1,5 @@
 //! Service level objectives (latency percentiles and error rate), parsed from one line.
 
-use hdrhistogram::Histogram;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use unit::{format_duration, parse_duration};
@@ -14,14 +11,14 @@ pub struct Slo {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Condition {
-    measure: Measure,
+pub(super) struct Condition {
+    pub(super) measure: Measure,
     /// Nanoseconds, or a share.
-    below: f64,
+    pub(super) below: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Measure {
+pub(super) enum Measure {
     /// A share of the times, such as 0.99.
     Quantile(f64),
     Mean,
@@ -30,38 +27,22 @@ enum Measure {
     Errors,
 }
 
-/// How a condition stands.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Checked {
-    /// The condition, as it can be written.
-    pub condition: String,
-    /// What was measured: milliseconds, or a share of the requests for `errors`.
-    pub measured: f64,
-    /// Whether it holds.
-    pub holds: bool,
-}
-
 /// Errors that an objective bears which says nothing of them: one in a thousand.
 const ERRORS: f64 = 0.001;
 
 impl Slo {
-    /// How each condition stands for these times in nanoseconds and this share of errors. Where nothing was answered,
-    /// no time is kept.
-    pub fn check(&self, times: &Histogram<u64>, errors: f64) -> Vec<Checked> {
-        let check = |condition: &Condition| {
-            let nanos = match condition.measure {
-                Measure::Quantile(share) => times.value_at_quantile(share) as f64,
-                Measure::Mean => times.mean(),
-                Measure::Max => times.max() as f64,
-                Measure::Errors => {
-                    let holds = errors < condition.below;
-                    return Checked { condition: condition.to_string(), measured: errors, holds };
-                }
-            };
-            let holds = !times.is_empty() && nanos < condition.below;
-            Checked { condition: condition.to_string(), measured: nanos / 1e6, holds }
+    pub(super) fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+
+    /// How many requests are needed before "all of them were too slow" cannot be chance: of a median five.
+    pub fn least_requests(&self) -> f64 {
+        let needed = |condition: &Condition| match condition.measure {
+            Measure::Quantile(share) => (0.05f64.ln() / (1.0 - share).ln()).ceil(),
+            Measure::Errors => (0.05f64.ln() / condition.below.min(0.99).ln()).ceil(),
+            Measure::Mean | Measure::Max => 1.0,
         };
-        self.conditions.iter().map(check).collect()
+        self.conditions.iter().map(needed).fold(1.0, f64::max)
     }
 }
 
@@ -123,16 +104,24 @@ impl fmt::Display for Slo {
 
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let time = std::time::Duration::from_nanos(self.below as u64);
         match self.measure {
-            Measure::Quantile(share) => {
-                // To a ten-thousandth of a percent: 0.999 times 100 is not 99.9.
-                let percent = (share * 1e8).round() / 1e6;
-                write!(f, "p{percent}<{}", format_duration(time))
-            }
-            Measure::Mean => write!(f, "mean<{}", format_duration(time)),
-            Measure::Max => write!(f, "max<{}", format_duration(time)),
             Measure::Errors => write!(f, "errors<{}%", (self.below * 1e8).round() / 1e6),
+            measure => {
+                let time = std::time::Duration::from_nanos(self.below as u64);
+                write!(f, "{measure}<{}", format_duration(time))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // To a ten-thousandth of a percent: 0.999 times 100 is not 99.9.
+            Self::Quantile(share) => write!(f, "p{}", (share * 1e8).round() / 1e6),
+            Self::Mean => f.write_str("mean"),
+            Self::Max => f.write_str("max"),
+            Self::Errors => f.write_str("errors"),
         }
     }
 }

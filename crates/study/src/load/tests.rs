@@ -1,3 +1,6 @@
+mod judging;
+mod search;
+
 use super::*;
 use crate::schema_file;
 use hdrhistogram::Histogram;
@@ -34,59 +37,6 @@ fn an_objective_is_read_as_it_is_written_and_has_a_bound_on_errors() {
     {
         assert!(wrong.parse::<Slo>().is_err(), "{wrong}");
     }
-}
-
-#[test]
-fn an_objective_holds_where_every_condition_does() {
-    let slo: Slo = "p90<95ms,mean<60ms,errors<1%".parse().unwrap();
-    let holds = |times: &Histogram<u64>, errors| {
-        slo.check(times, errors).iter().map(|checked| checked.holds).collect::<Vec<_>>()
-    };
-    assert_eq!(holds(&times(1..=100), 0.0), [true, true, true]);
-    assert_eq!(holds(&times(1..=100), 0.01), [true, true, false]);
-    assert_eq!(holds(&times(20..=119), 0.0), [false, false, true]);
-    assert_eq!(holds(&times([]), 0.0), [false, false, true], "no answer keeps no time");
-}
-
-/// Runs a search against a service that holds up to `capacity`, and fails now and then for no reason of its own.
-fn found(
-    first: f64,
-    capacity: f64,
-    mut bad_moment: impl FnMut(usize) -> bool,
-) -> (Option<f64>, usize) {
-    let mut search = Search::new(first);
-    while let Some(rate) = search.next() {
-        let held = rate <= capacity && !bad_moment(search.probes().len());
-        search.heard(held);
-    }
-    (search.best(), search.probes().len())
-}
-
-#[test]
-fn a_search_comes_within_five_percent_from_below() {
-    for first in [1.0, 100.0, 1e6] {
-        for capacity in [3.0, 777.0, 12_345.0, 9e5] {
-            let (best, probes) = found(first, capacity, |_| false);
-            let best = best.unwrap();
-            assert!(best <= capacity && best * 1.05 >= capacity, "{first} {capacity}: {best}");
-            assert!(probes <= 60, "{probes}");
-        }
-    }
-}
-
-#[test]
-fn one_bad_moment_does_not_end_a_search() {
-    let (best, _) = found(100.0, 12_345.0, |probe| probe == 3);
-    assert!(best.unwrap() * 1.05 >= 12_345.0);
-}
-
-#[test]
-fn where_nothing_holds_nothing_is_found_and_the_search_ends() {
-    let (best, probes) = found(1_000.0, 0.0, |_| false);
-    assert_eq!(best, None);
-    assert!(probes <= 22, "{probes}");
-    // One that always holds is ended too.
-    assert!(found(1.0, f64::INFINITY, |_| false).1 <= 60);
 }
 
 #[test]

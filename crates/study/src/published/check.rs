@@ -116,7 +116,8 @@ pub(super) fn finding(finding: &str, checks: &[Check], differs: &str) -> Publish
         let gap = if reason.is_empty() { "" } else { ". " };
         reason.push_str(&format!("{gap}{differs}"));
     }
-    PublishedFinding { finding: finding.to_owned(), verdict, reason }
+    let not_run = verdict == Agreement::CannotTell && checks.iter().any(|check| !check.ran);
+    PublishedFinding { finding: finding.to_owned(), verdict, reason, not_run }
 }
 
 /// The checks' texts, one after another. Of many checks that did not run, only their number.

@@ -59,6 +59,9 @@ pub struct PublishedFinding {
     pub verdict: Agreement,
     /// The figures that decide, and where ours differ, why.
     pub reason: String,
+    /// Whether comparisons that it rests on were not run: the full run can tell.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_run: bool,
 }
 
 /// Whether our run confirms a published finding.

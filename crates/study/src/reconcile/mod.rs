@@ -3,6 +3,7 @@
 //! does not count.
 
 mod asked;
+mod assets;
 mod calls;
 mod causes;
 mod echo;
@@ -18,6 +19,7 @@ mod subject;
 mod tests;
 
 pub use asked::departure;
+pub use assets::{Asset, asset_metrics};
 pub use calls::call_metrics;
 pub use echo::echo_metrics;
 pub(crate) use evidence::weakest;

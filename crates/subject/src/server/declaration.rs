@@ -56,6 +56,9 @@ pub struct ServerDeclaration {
     /// Pieces of text that depend on what is asked for.
     #[serde(default)]
     pub(super) values: Vec<ValueTemplate>,
+    /// Pieces of text that are repeated, for each host or for each file of a host.
+    #[serde(default)]
+    pub(super) each: Vec<EachTemplate>,
     /// Where it says what it did.
     pub(super) log: Option<LogFile>,
     /// The folder of its file; empty for one that is part of wirelap.
@@ -111,6 +114,26 @@ pub(super) struct ValueTemplate {
     pub(super) text: String,
 }
 
+/// A placeholder that stands for its text once for each host, or once for each file of the host at hand.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EachTemplate {
+    pub(super) name: Spanned<String>,
+    pub(super) of: EachOf,
+    /// What stands between two.
+    #[serde(default)]
+    pub(super) between: String,
+    pub(super) text: String,
+}
+
+/// What a text is repeated for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum EachOf {
+    Host,
+    File,
+}
+
 /// What is left out holds always.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -118,6 +141,7 @@ pub(super) struct Conditions {
     transport: Option<Vec<Transport>>,
     tls: Option<Vec<Tls>>,
     resumption: Option<bool>,
+    recorded: Option<bool>,
 }
 
 /// The server's own log.
@@ -138,6 +162,8 @@ pub(super) struct Way {
     pub(super) transport: Transport,
     pub(super) tls: Tls,
     pub(super) resumption: bool,
+    /// Whether a recorded page is served: several hosts, and an upstream behind them.
+    pub(super) recorded: bool,
 }
 
 /// What is wrong with a declaration, and where.
@@ -221,6 +247,11 @@ impl ServerDeclaration {
         })
     }
 
+    /// Whether it says how the hosts of a recorded page are served.
+    pub fn serves_recordings(&self) -> bool {
+        self.each.iter().any(|each| each.of == EachOf::Host)
+    }
+
     pub(super) fn command(&self) -> &[String] {
         self.command.get_ref()
     }
@@ -254,16 +285,22 @@ impl ServerDeclaration {
     }
 
     /// Every way of speaking that it claims.
-    fn all_ways(&self) -> Vec<Way> {
+    pub(super) fn all_ways(&self) -> Vec<Way> {
         let clear = self.clear.iter().map(|transport| (*transport, Tls::None));
         let tls = self
             .transports
             .iter()
             .flat_map(|transport| self.tls.iter().map(move |version| (*transport, *version)));
         let tls = tls.filter(|(transport, tls)| is_possible(*transport, *tls));
-        let both =
-            |(transport, tls)| [true, false].map(|resumption| Way { transport, tls, resumption });
-        clear.chain(tls).flat_map(both).collect()
+        let recorded: &[bool] = if self.serves_recordings() { &[false, true] } else { &[false] };
+        let each = |(transport, tls)| {
+            let both = [true, false].into_iter();
+            both.flat_map(move |resumption| {
+                let way = move |&recorded: &bool| Way { transport, tls, resumption, recorded };
+                recorded.iter().map(way)
+            })
+        };
+        clear.chain(tls).flat_map(each).collect()
     }
 
     /// What is wrong with it, if anything is, and where.
@@ -296,18 +333,20 @@ impl ServerDeclaration {
             }
         }
         self.all_ways().into_iter().find_map(|way| {
-            let error = template::expand_all(self, way, &ServerSite::example()).err()?;
+            let error =
+                template::expand_all(self, way, &ServerSite::example(way.recorded)).err()?;
             Some((self.name.span(), error))
         })
     }
 }
 
 impl Way {
-    pub(super) fn of(contender: &Contender) -> Self {
+    pub(super) fn of(contender: &Contender, recorded: bool) -> Self {
         Self {
             transport: contender.transport,
             tls: contender.tls,
             resumption: contender.settings.resumption,
+            recorded,
         }
     }
 }
@@ -317,6 +356,7 @@ impl Conditions {
         self.transport.as_ref().is_none_or(|these| these.contains(&way.transport))
             && self.tls.as_ref().is_none_or(|these| these.contains(&way.tls))
             && self.resumption.is_none_or(|wanted| wanted == way.resumption)
+            && self.recorded.is_none_or(|wanted| wanted == way.recorded)
     }
 }
 

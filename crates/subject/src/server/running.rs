@@ -65,7 +65,7 @@ pub struct ServerEnvironment<'a> {
 pub struct RunningServer<'d> {
     declaration: &'d ServerDeclaration,
     child: Child,
-    address: SocketAddr,
+    addresses: Vec<SocketAddr>,
     listening: Listening,
     folder: PathBuf,
 }
@@ -124,17 +124,20 @@ impl<'d> RunningServer<'d> {
             Transport::H3 => Listening::Udp,
             _ => Listening::Tcp,
         };
-        let (address, folder) = (site.address, site.folder.clone());
-        Ok(Self { declaration, child, address, listening, folder })
+        let addresses = site.hosts().map(|host| host.address).collect();
+        Ok(Self { declaration, child, addresses, listening, folder: site.folder.clone() })
     }
 
     /// Waits until it listens.
     pub fn await_ready(&mut self, topology: &Topology) -> Result<(), ServerFailure> {
         let limit = self.declaration.ready_within();
         let deadline = os::clock::now() + limit;
-        loop {
-            if topology.listens(Side::Far, self.listening, self.address).map_err(failed)? {
-                return Ok(());
+        let mut awaited = self.addresses.iter().copied();
+        let mut next = awaited.next();
+        while let Some(address) = next {
+            if topology.listens(Side::Far, self.listening, address).map_err(failed)? {
+                next = awaited.next();
+                continue;
             }
             if let Some(exit) = self.child.wait(Some(POLL_INTERVAL)).map_err(failed)? {
                 if exit.status.code() == Some(UNSUPPORTED) {
@@ -146,10 +149,11 @@ impl<'d> RunningServer<'d> {
                 return Err(failed(self.with_output(&what)));
             }
             if os::clock::now() >= deadline {
-                let what = format!("did not listen on {} within {limit:?}", self.address);
+                let what = format!("did not listen on {address} within {limit:?}");
                 return Err(failed(self.with_output(&what)));
             }
         }
+        Ok(())
     }
 
     /// Whether it has ended by itself, and what it said.

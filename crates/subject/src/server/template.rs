@@ -1,7 +1,7 @@
 //! Templates: `{name}` stands for a value, `{{name}}` for itself in single braces, and every other brace for
 //! itself, because configurations are full of them. The one rule: a name that nobody knows is an error.
 
-use super::declaration::{FileTemplate, ServerDeclaration, Way};
+use super::declaration::{EachOf, EachTemplate, FileTemplate, ServerDeclaration, Way};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -10,18 +10,42 @@ use study::experiment::{Contender, Tls};
 /// Addresses and files that a server is started with: what the names in its templates stand for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSite {
+    /// What it serves first, which is all but where a page was recorded.
+    pub host: HostSite,
+    /// Its other hosts.
+    pub other_hosts: Vec<HostSite>,
+    /// Who answers what files cannot, by HTTP/1.1 without TLS; None where files are enough.
+    pub upstream: Option<SocketAddr>,
+    /// A folder of its own, for configuration, logs and what else it keeps.
+    pub folder: PathBuf,
+}
+
+/// One host at one of its ports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostSite {
+    /// The name that it is asked for by.
+    pub name: String,
     /// Where it listens.
     pub address: SocketAddr,
-    /// The name that it is asked for by.
-    pub host: String,
     /// The folder of the files that it serves.
     pub root: PathBuf,
     /// The certificate chain in PEM, leaf first.
     pub chain: PathBuf,
     /// The private key in PEM.
     pub key: PathBuf,
-    /// A folder of its own, for configuration, logs and what else it keeps.
-    pub folder: PathBuf,
+    /// Those of its files that stand at a path of their own; none: all of `root`, by their names.
+    pub files: Vec<RecordedFile>,
+}
+
+/// A file that answers a recorded path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedFile {
+    /// What is asked for, without a query: letters, digits and `-._~/` alone.
+    pub path: String,
+    /// Its media type.
+    pub content_type: String,
+    /// Its name in the host's `root`.
+    pub name: String,
 }
 
 /// A server ready to be started.
@@ -41,14 +65,30 @@ pub struct Launch {
 const DEEPEST: u32 = 8;
 
 impl ServerSite {
+    /// All hosts.
+    pub fn hosts(&self) -> impl Iterator<Item = &HostSite> {
+        std::iter::once(&self.host).chain(&self.other_hosts)
+    }
+
     /// For trying templates out.
-    pub(super) fn example() -> Self {
-        Self {
+    pub(super) fn example(recorded: bool) -> Self {
+        let file = RecordedFile {
+            path: "/a.png".to_owned(),
+            content_type: "image/png".to_owned(),
+            name: "0".to_owned(),
+        };
+        let host = HostSite {
+            name: "origin.test".to_owned(),
             address: SocketAddr::from(([127, 0, 0, 1], 80)),
-            host: "origin.test".to_owned(),
             root: "/root".into(),
             chain: "/chain.pem".into(),
             key: "/key.pem".into(),
+            files: if recorded { vec![file] } else { Vec::new() },
+        };
+        Self {
+            host,
+            other_hosts: Vec::new(),
+            upstream: recorded.then(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
             folder: "/folder".into(),
         }
     }
@@ -57,7 +97,7 @@ impl ServerSite {
 impl ServerDeclaration {
     /// Its templates, expanded for a contender at a site.
     pub fn launch(&self, contender: &Contender, site: &ServerSite) -> Result<Launch, String> {
-        expand_all(self, Way::of(contender), site)
+        expand_all(self, Way::of(contender, site.upstream.is_some()), site)
     }
 }
 
@@ -82,7 +122,10 @@ pub(super) fn expand_all(
     }
     // A value that nothing asks for today may be asked for in another way.
     for value in &declaration.values {
-        values.expand(&value.text)?;
+        values.expand_somewhere(&value.text)?;
+    }
+    for each in &declaration.each {
+        values.expand_somewhere(&format!("{{{}}}", each.name.get_ref()))?;
     }
     Ok(Launch {
         command: command.collect::<Result<_, _>>()?,
@@ -93,53 +136,67 @@ pub(super) fn expand_all(
 }
 
 /// What placeholders stand for.
-struct Values {
+struct Values<'a> {
+    site: &'a ServerSite,
     /// Taken as they are.
     fixed: BTreeMap<&'static str, String>,
     /// Templates themselves.
-    own: BTreeMap<String, String>,
+    own: BTreeMap<&'a str, Own<'a>>,
 }
 
-impl Values {
-    fn of(declaration: &ServerDeclaration, way: Way, site: &ServerSite) -> Self {
-        let path = |path: &Path| path.display().to_string();
+/// A placeholder of a declaration's own.
+#[derive(Clone, Copy)]
+enum Own<'a> {
+    Text(&'a str),
+    Each(&'a EachTemplate),
+}
+
+/// What a template is expanded for: within an `[[each]]`, one host and one of its files.
+#[derive(Clone, Copy)]
+struct Scope<'a> {
+    host: &'a HostSite,
+    number: usize,
+    file: Option<&'a RecordedFile>,
+    depth: u32,
+}
+
+impl<'a> Values<'a> {
+    fn of(declaration: &'a ServerDeclaration, way: Way, site: &'a ServerSite) -> Self {
         let tls = match way.tls {
             Tls::None => "none",
             Tls::V1_2 => "1.2",
             Tls::V1_3 => "1.3",
         };
-        let address = match site.address {
-            SocketAddr::V4(address) => address.ip().to_string(),
-            SocketAddr::V6(address) => format!("[{}]", address.ip()),
-        };
         let fixed = [
-            ("address", address),
-            ("port", site.address.port().to_string()),
-            ("host", site.host.clone()),
-            ("root", path(&site.root)),
-            ("chain", path(&site.chain)),
-            ("key", path(&site.key)),
-            ("folder", path(&site.folder)),
-            ("here", path(declaration.home())),
+            ("folder", shown(&site.folder)),
+            ("here", shown(declaration.home())),
             ("transport", way.transport.name().to_owned()),
             ("tls", tls.to_owned()),
+            ("upstream", site.upstream.map_or_else(String::new, |address| address.to_string())),
         ];
-        let mut own: BTreeMap<String, String> = BTreeMap::new();
+        let mut own: BTreeMap<&str, Own<'_>> = BTreeMap::new();
         for value in &declaration.values {
-            let chosen = own.entry(value.name.get_ref().clone()).or_default();
-            if chosen.is_empty() && value.when.hold(way) {
-                chosen.clone_from(&value.text);
+            let chosen = own.entry(value.name.get_ref()).or_insert(Own::Text(""));
+            if matches!(chosen, Own::Text("")) && value.when.hold(way) {
+                *chosen = Own::Text(&value.text);
             }
         }
-        Self { fixed: fixed.into(), own }
+        own.extend(declaration.each.iter().map(|each| (&**each.name.get_ref(), Own::Each(each))));
+        Self { site, fixed: fixed.into(), own }
     }
 
     fn expand(&self, template: &str) -> Result<String, String> {
-        self.expand_at(template, 0)
+        self.expand_in(template, Scope { host: &self.site.host, number: 0, file: None, depth: 0 })
     }
 
-    fn expand_at(&self, template: &str, depth: u32) -> Result<String, String> {
-        if depth > DEEPEST {
+    /// Expands what may stand within an `[[each]]` alone.
+    fn expand_somewhere(&self, template: &str) -> Result<String, String> {
+        let file = self.site.host.files.first();
+        self.expand_in(template, Scope { host: &self.site.host, number: 0, file, depth: 0 })
+    }
+
+    fn expand_in(&self, template: &str, scope: Scope<'_>) -> Result<String, String> {
+        if scope.depth > DEEPEST {
             return Err("a value stands within itself".to_owned());
         }
         let mut out = String::with_capacity(template.len());
@@ -151,11 +208,7 @@ impl Values {
                 out.push_str(&rest[1..name.len() + 3]);
                 rest = &rest[name.len() + 4..];
             } else if let Some(name) = name_within(rest, "{", "}") {
-                match (self.fixed.get(name), self.own.get(name)) {
-                    (Some(text), _) => out.push_str(text),
-                    (None, Some(text)) => out.push_str(&self.expand_at(text, depth + 1)?),
-                    (None, None) => return Err(self.unknown(name)),
-                }
+                out.push_str(&self.value(name, scope)?);
                 rest = &rest[name.len() + 2..];
             } else {
                 out.push('{');
@@ -166,14 +219,77 @@ impl Values {
         Ok(out)
     }
 
+    fn value(&self, name: &str, scope: Scope<'_>) -> Result<String, String> {
+        if let Some(text) = scope.value(name) {
+            return Ok(text);
+        }
+        if let Some(text) = self.fixed.get(name) {
+            return Ok(text.clone());
+        }
+        let within = Scope { depth: scope.depth + 1, ..scope };
+        match self.own.get(name) {
+            Some(Own::Text(text)) => self.expand_in(text, within),
+            Some(Own::Each(each)) => {
+                let pieces: Result<Vec<String>, String> = match each.of {
+                    EachOf::Host => (0..)
+                        .zip(self.site.hosts())
+                        .map(|(number, host)| {
+                            self.expand_in(&each.text, Scope { host, number, file: None, ..within })
+                        })
+                        .collect(),
+                    EachOf::File => {
+                        let files = scope.host.files.iter();
+                        files
+                            .map(|file| {
+                                self.expand_in(&each.text, Scope { file: Some(file), ..within })
+                            })
+                            .collect()
+                    }
+                };
+                Ok(pieces?.join(&each.between))
+            }
+            None => Err(self.unknown(name)),
+        }
+    }
+
     fn unknown(&self, name: &str) -> String {
-        let known = self.fixed.keys().copied().chain(self.own.keys().map(String::as_str));
-        let known: Vec<&str> = known.collect();
+        let known = OF_A_HOST.into_iter().chain(self.fixed.keys().copied());
+        let mut known: Vec<&str> = known.chain(self.own.keys().copied()).collect();
+        known.sort_unstable();
         format!(
             "nothing is known as `{{{name}}}`; known are {}; write `{{{{{name}}}}}` for the text itself",
             known.join(", ")
         )
     }
+}
+
+/// The placeholders of a host, known everywhere.
+const OF_A_HOST: [&str; 7] = ["address", "chain", "host", "key", "number", "port", "root"];
+
+impl Scope<'_> {
+    fn value(&self, name: &str) -> Option<String> {
+        let address = self.host.address;
+        Some(match name {
+            "address" => match address {
+                SocketAddr::V4(address) => address.ip().to_string(),
+                SocketAddr::V6(address) => format!("[{}]", address.ip()),
+            },
+            "port" => address.port().to_string(),
+            "host" => self.host.name.clone(),
+            "root" => shown(&self.host.root),
+            "chain" => shown(&self.host.chain),
+            "key" => shown(&self.host.key),
+            "number" => self.number.to_string(),
+            "path" => self.file?.path.clone(),
+            "type" => self.file?.content_type.clone(),
+            "file" => self.file?.name.clone(),
+            _ => return None,
+        })
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
 }
 
 /// The name that `text` begins with, between these.
@@ -187,18 +303,29 @@ fn name_within<'t>(text: &'t str, open: &str, close: &str) -> Option<&'t str> {
 mod tests {
     use super::*;
 
-    fn values() -> Values {
-        let own = [("listen", "listen {port};"), ("round", "{round}"), ("none", "")];
-        Values {
-            fixed: [("port", "443".to_owned()), ("root", "/a {port}".to_owned())].into(),
-            own: own.map(|(name, text)| (name.to_owned(), text.to_owned())).into(),
-        }
+    /// Expands `template` for the example, with these values of the declaration's own.
+    fn expand(template: &str) -> Result<String, String> {
+        let declaration = ServerDeclaration::read(
+            "name = \"t\"\nrole = \"server\"\ncommand = [\"t\"]\nclear = [\"http/1.1\"]\n\
+             [[values]]\nname = \"listen\"\ntext = \"listen {port};\"\n\
+             [[values]]\nname = \"none\"\ntext = \"\"\n\
+             [[each]]\nname = \"sites\"\nof = \"host\"\nbetween = \" | \"\ntext = \"{number} {host}: {listen} {files}\"\n\
+             [[each]]\nname = \"files\"\nof = \"file\"\ntext = \"{path} is {root}/{file}, {type};\"\n",
+            Path::new(""),
+        )
+        .unwrap();
+        let mut site = ServerSite::example(true);
+        site.host.root = "/a {port}".into();
+        let other =
+            HostSite { name: "other.test".to_owned(), files: Vec::new(), ..site.host.clone() };
+        site.other_hosts.push(other);
+        let way = declaration.all_ways()[0];
+        Values::of(&declaration, way, &site).expand(template)
     }
 
     #[test]
     fn names_are_replaced_and_other_braces_stay() {
-        let expand = |text: &str| values().expand(text);
-        assert_eq!(expand("server { {listen} }").as_deref(), Ok("server { listen 443; }"));
+        assert_eq!(expand("server { {listen} }").as_deref(), Ok("server { listen 80; }"));
         assert_eq!(
             expand("%{ssl}x").unwrap_err().split(';').next(),
             Some("nothing is known as `{ssl}`")
@@ -210,7 +337,21 @@ mod tests {
     }
 
     #[test]
+    fn each_host_and_each_of_its_files_has_its_text() {
+        assert_eq!(
+            expand("{sites}").as_deref(),
+            Ok(
+                "0 origin.test: listen 80; /a.png is /a {port}/0, image/png; | 1 other.test: listen 80; "
+            )
+        );
+        assert!(expand("{path}").unwrap_err().contains("`{path}`"), "there is no file here");
+    }
+
+    #[test]
     fn a_value_within_itself_ends() {
-        assert!(values().expand("{round}").unwrap_err().contains("within itself"));
+        let text = "name = \"t\"\nrole = \"server\"\ncommand = [\"{round}\"]\nclear = [\"http/1.1\"]\n\
+                    [[values]]\nname = \"round\"\ntext = \"{round}\"\n";
+        let error = ServerDeclaration::read(text, Path::new("")).unwrap_err();
+        assert!(error.message.contains("within itself"), "{error}");
     }
 }

@@ -151,7 +151,7 @@ impl Decoder {
 }
 
 /// Appends the string at the front of `rest` (RFC 7541 §5.2).
-#[inline]
+#[inline(always)]
 fn string(rest: &mut &[u8], text: &mut Vec<u8>) -> Result<(), Fault> {
     let huffman = rest.first().is_some_and(|&first| first & 0x80 != 0);
     let length = integer::decode(rest, 7)?;

@@ -123,11 +123,8 @@ pub(super) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
     // The next bits, left-aligned; `bits` of them count.
     let (mut window, mut bits) = (0_u64, 0_u32);
     loop {
-        while bits <= 56 {
-            let Some((&byte, tail)) = rest.split_first() else { break };
-            window |= u64::from(byte) << (56 - bits);
-            bits += 8;
-            rest = tail;
+        if bits < LONGEST as u32 {
+            refill(&mut window, &mut bits, &mut rest);
         }
         let (symbol, length) = TABLES.quick[(window >> (64 - QUICK_BITS)) as usize];
         if length != 0 && u32::from(length) <= bits {
@@ -147,6 +144,25 @@ pub(super) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
         out.push(symbol as u8);
         window <<= length;
         bits -= length;
+    }
+}
+
+/// Fills the window with whole bytes, as many as fit.
+fn refill(window: &mut u64, bits: &mut u32, rest: &mut &[u8]) {
+    if let Some(next) = rest.first_chunk::<8>() {
+        // The part of a byte that does not fit is put there again by the next call: it is the same.
+        *window |= u64::from_be_bytes(*next) >> *bits;
+        let bytes = (64 - *bits) / 8;
+        *bits += 8 * bytes;
+        *rest = &rest[bytes as usize..];
+        return;
+    }
+    while *bits <= 56
+        && let Some((&byte, tail)) = rest.split_first()
+    {
+        *window |= u64::from(byte) << (56 - *bits);
+        *bits += 8;
+        *rest = tail;
     }
 }
 

@@ -54,6 +54,9 @@ impl EndPoint for Load {
             return;
         }
         self.ledger.tally.received += bytes.len() as u64;
+        if let Some(arrivals) = &self.arrivals {
+            self.ledger.note_overdue(now, arrivals.next());
+        }
         let taken = self
             .drive(now, socket.0, |transport, events| transport.handle_bytes(now, bytes, events));
         if let Err(loss) = taken {

@@ -1,6 +1,7 @@
 //! Open loops: what a schedule promises, and what a stall of the server does to the figures.
 
 use super::*;
+use endpoint::{Action, EndPoint, SendBuf};
 use unit::Seed;
 
 /// The plan's clock begins a millisecond after the engine, when the last connection is open.
@@ -115,4 +116,48 @@ fn what_waits_for_a_dead_server_is_given_up_in_time() {
     let whole = tally.whole();
     assert_eq!((whole.answers, whole.faults.total()), (0, 2_000));
     assert_eq!(whole.faults.of(Fault::TimedOut), 2_000);
+}
+
+/// The engine sleeps twice: before it begins requests, and before it reads an answer.
+#[test]
+fn what_the_engine_is_late_itself_is_told_apart_from_what_the_server_takes() {
+    let mut load = Load::new(open("1000", 1));
+    let start = Instant::from_nanos(1_000_000_000);
+    let at = |micros: u64| start + Duration::from_micros(micros);
+    load.handle_start(at(0));
+    let Some(Action::Connect { socket, .. }) = load.poll_action() else { panic!("no connect") };
+    load.handle_connected(at(0), socket, "10.0.0.1:50000".parse().unwrap());
+    let send = |load: &mut Load, micros| {
+        load.poll_transmit(at(micros), socket, &mut SendBuf::new(), 65_536);
+    };
+    load.handle_timeout(at(0));
+    send(&mut load, 0);
+    load.handle_bytes(at(200), socket, OK);
+    // Those due from 1 to 10 ms are seen at 10 ms; the first is answered half a millisecond later.
+    load.handle_timeout(at(10_000));
+    send(&mut load, 10_000);
+    load.handle_bytes(at(10_500), socket, OK);
+    send(&mut load, 10_500);
+    // Nothing is done from 11 ms, when the next is due, to 20 ms, when an answer is read.
+    load.handle_bytes(at(20_000), socket, OK);
+    load.handle_stop(at(20_000));
+    let tally = load.into_tally();
+    let whole = tally.whole();
+    let longest = |times: &Times| times.histogram().max() as f64 / 1e6;
+    let near = |told: f64, is: f64| assert!((told / is - 1.0).abs() < 0.002, "{told} for {is}");
+    near(longest(&whole.latency), 18.0);
+    near(longest(&tally.lateness), 9.0);
+    near(longest(&tally.latency_since_seen), 10.0);
+    near(longest(&tally.latency_floor), 1.0);
+    assert_eq!((whole.answers, tally.latency_floor.histogram().len()), (3, 3));
+}
+
+#[test]
+fn an_engine_in_time_has_the_same_times_with_and_without_its_lateness() {
+    let stall = (BEGIN + ms(200), BEGIN + ms(300));
+    let (tally, _) = World::run(open("500:1s", 8), Queue::new(ms(1), stall));
+    let whole = tally.whole();
+    for other in [&tally.latency_since_seen, &tally.latency_floor] {
+        assert_eq!(whole.latency.histogram(), other.histogram(), "the stall is the server's");
+    }
 }

@@ -28,17 +28,10 @@ impl CountOnly for Client {
             BodyLength::Chunked | BodyLength::UntilClose => return None,
         };
         *input = rest.get(body..)?;
-        self.headers.received.count(head, head);
         let stream = self.stream();
-        for (frame, length) in [("HEADERS", head), ("DATA", body)] {
-            if length > 0 {
-                let length = length as u64;
-                self.tracer.emit(now, || trace::Event::FrameParsed {
-                    stream: stream.0,
-                    frame,
-                    length,
-                });
-            }
+        self.log.head_received(now, stream, head);
+        if body > 0 {
+            self.log.body_received(now, stream, body as u64);
         }
         self.end_response();
         Some(Repeated { stream, status, body })

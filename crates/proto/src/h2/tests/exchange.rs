@@ -1,7 +1,7 @@
 //! Whole exchanges between our own two sides: tunnels, promises, heads of all sizes.
 
 use super::*;
-use crate::connection::{ClientConnection, ServerConnection};
+use crate::connection::{ClientConnection, Event, ServerConnection};
 use crate::error::Refused;
 use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
 use crate::{Fin, StreamId};

@@ -37,7 +37,12 @@ impl<F: Framing> Session<F> {
         if fin == Fin::Last {
             stream.end_with_head();
         }
-        let id = self.open(stream);
+        let id = self.streams.take_identifier();
+        self.streams.insert(id, stream);
+        if fin == Fin::More {
+            // Without a body there is nothing to schedule.
+            self.order.open(id, OpeningPriority::default());
+        }
         let (framing, mut writer) = self.writer();
         framing.put_request(&mut writer, id, head, fin);
         Ok(StreamId(u64::from(id)))
@@ -134,14 +139,6 @@ impl<F: Framing> Session<F> {
             true => Ok(()),
             false => Err(Refused::Draining),
         }
-    }
-
-    /// Opens a stream of ours.
-    fn open(&mut self, stream: Stream) -> u32 {
-        let id = self.streams.take_identifier();
-        self.streams.insert(id, stream);
-        self.order.open(id, OpeningPriority::default());
-        id
     }
 
     pub(crate) fn consume(&mut self, stream: StreamId, bytes: usize) {

@@ -14,7 +14,7 @@ use crate::stream_id::StreamId;
 use wire::Fields;
 
 /// A head, and the length that it announces for its body.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Received<H> {
     pub(crate) head: H,
     pub(crate) content_length: Option<u64>,

@@ -9,7 +9,7 @@ use crate::stream_id::StreamId;
 impl DependencyTree {
     /// A new node with the default priority (RFC 7540 §5.3.5).
     pub(super) fn add(&mut self, stream: StreamId, state: State) -> Slot {
-        let slot = self.nodes.insert(stream, Node::new(stream, state));
+        let slot = self.nodes.find_or_insert(stream, Node::new(stream, state));
         self.members.insert(slot, DEFAULT_WEIGHT);
         self.attach(slot, self.root);
         slot

@@ -4,6 +4,20 @@ use crate::schedule::{Exclusive, Fifo, Incremental, Priority, Scheduler, SpdyLev
 use crate::stream_id::StreamId;
 use proptest::prelude::*;
 
+#[test]
+fn every_kind_of_priority_but_none_has_a_level() {
+    let weight = |weight| {
+        let (parent, exclusive) = (StreamId(0), Exclusive::Shared);
+        Priority::Dependency { parent, weight, exclusive }.level()
+    };
+    let weights = [256, 16, 1, 0].map(weight);
+    assert_eq!(weights, [Some(0), Some(7), Some(7), Some(7)]);
+    assert_eq!(Priority::Unset.level(), None);
+    assert_eq!(Priority::Level(9).level(), Some(7));
+    let urgency = Priority::Urgency { urgency: 1, incremental: Incremental::Whole };
+    assert_eq!(urgency.level(), Some(1));
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Insert(u64, Option<u8>),

@@ -1,9 +1,10 @@
 //! Single rules of the draft, by hand-made frames.
 
 use super::*;
-use crate::connection::{ClientConnection, ConnectionState, ServerConnection};
+use crate::connection::{ClientConnection, ConnectionState, Event, ServerConnection};
 use crate::error::{Error, Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead, Scheme, Status};
+use crate::multiplex::status::Role;
 use crate::multiplex::timers::KeepAlive;
 use crate::schedule::Priority;
 use crate::{Fin, StreamId};
@@ -330,7 +331,7 @@ fn what_is_told_back_is_marked_and_not_taken_for_the_clients_own() {
     let id = SettingId::MAX_CONCURRENT_STREAMS;
     let kept = |id, value| Setting { id, value, persistence: Persistence::Persist };
     let persisted = vec![kept(SettingId::CURRENT_CWND, 42), kept(id, 7)];
-    let list = Settings { persisted, ..Settings::client(Version::V3_1) }.of_client();
+    let list = Settings { persisted, ..Settings::client(Version::V3_1) }.first(Role::Client);
     let cwnd = list.iter().find(|setting| setting.id == SettingId::CURRENT_CWND).unwrap();
     assert_eq!((cwnd.value, cwnd.persistence), (42, Persistence::Persisted));
     assert_eq!(list.iter().filter(|setting| setting.id == id).count(), 1);

@@ -1,0 +1,71 @@
+//! The trials of an experiment on this machine, and how long they will take.
+
+use crate::error::CliError;
+use crate::inputs::{har, links};
+use crate::machine;
+use crate::race::runner::{SHARED_CPU, SIDE_BY_SIDE};
+use crate::race::schedule::Concurrency;
+use std::path::PathBuf;
+use std::time::Duration;
+use study::estimate::{Estimate, SideBySide};
+use study::experiment::{Experiment, WorkloadKind};
+use study::plan::{Surroundings, TrialPlan, WorkFacts};
+
+/// A plan, and what it was made with.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    /// The trials, in the order of running.
+    pub(crate) trials: Vec<TrialPlan>,
+    surroundings: Surroundings,
+}
+
+impl Planned {
+    /// How long `trials` of it take.
+    pub(crate) fn estimate<'p>(
+        &self,
+        trials: impl Iterator<Item = &'p TrialPlan>,
+        concurrency: Concurrency,
+    ) -> Estimate {
+        let most = match concurrency {
+            Concurrency::Serial => 1,
+            Concurrency::SideBySide => SIDE_BY_SIDE,
+        };
+        Estimate::of(trials, &self.surroundings, SideBySide { most, cpu_share: SHARED_CPU })
+    }
+
+    /// How long all of it takes.
+    pub(crate) fn time(&self, concurrency: Concurrency) -> Duration {
+        self.estimate(self.trials.iter(), concurrency).left()
+    }
+}
+
+/// The trials of an experiment on this machine; `file` tells where a file that a workload names is.
+pub(crate) fn plan(
+    experiment: &Experiment,
+    file: impl Fn(&str) -> PathBuf,
+) -> Result<Planned, CliError> {
+    let mut surroundings = Surroundings { cores: machine::cores(), ..Surroundings::default() };
+    let mut least = Duration::MAX;
+    for choice in &experiment.links {
+        let spec = links::link_spec(choice, &file)?;
+        least = least.min(spec.rtt());
+        surroundings.round_trips.insert(choice.name.clone(), spec.rtt());
+        let rates = [&spec.up, &spec.down].map(|path| path.bottleneck.mean_rate());
+        if let [Some(up), Some(down)] = rates {
+            surroundings.rates.insert(choice.name.clone(), up.max(down));
+        }
+    }
+    for workload in &experiment.workloads {
+        let facts = match &workload.kind {
+            WorkloadKind::Har(har) => {
+                let page = har::read(&file(&har.file), har)?.page;
+                WorkFacts { bytes: page.total_bytes(), waiting: page.least_time() }
+            }
+            WorkloadKind::Calls(calls) => crate::trial::task::call_facts(calls),
+            WorkloadKind::Echo(echo) => crate::trial::echo::echo_facts(echo, least),
+            WorkloadKind::Page(_) | WorkloadKind::Download(_) => continue,
+        };
+        surroundings.works.insert(workload.name.clone(), facts);
+    }
+    Ok(Planned { trials: study::plan::trials(experiment, &surroundings), surroundings })
+}

@@ -1,0 +1,165 @@
+//! The answer of a search for the highest rate that holds an objective, and its probes, for a terminal and as CSV.
+
+use super::grouped;
+use crate::csv::Table;
+use crate::number::duration;
+use crate::terminal::{Lines, padded};
+use study::load::{Checked, Probe, SloAnswer, SloResult};
+
+/// The answer in words, then a line for each probe.
+pub(super) fn objective(out: &mut Lines, slo: &SloResult) {
+    let answer = out.bold(&answer(slo));
+    out.line(&format!("  {}: {answer}", slo.objective));
+    let Some(first) = slo.probes.first() else { return };
+    let mut head = format!("{:>RATE$}{:>RATE$}", "offered/s", "answered/s");
+    for checked in &first.conditions {
+        head.push_str(&format!("{:>FIGURE$}", name(checked)));
+    }
+    if timed(first).is_some() {
+        head.push_str(&format!("{:>FIGURE$}", "w/o client"));
+    }
+    out.line(&format!("{head}  verdict"));
+    for probe in &slo.probes {
+        out.line(&line(probe));
+    }
+    if timed(first).is_some() {
+        out.wrapped(
+            "  w/o client: without this client's own lateness in beginning requests; verdicts go by it where \
+             the client kept up with the rate",
+            4,
+        );
+    }
+    let others = slo.probes.iter().filter(|probe| probe.reason.is_some());
+    let mut told: Vec<&str> = Vec::new();
+    for probe in others.filter(|probe| probe.verdict != study::load::Verdict::Missed) {
+        if !told.contains(&probe.verdict.name()) {
+            told.push(probe.verdict.name());
+            let reason = probe.reason.as_deref().unwrap_or_default();
+            out.wrapped(
+                &format!("  {}, as at {}: {reason}", probe.verdict.name(), grouped(probe.rate)),
+                4,
+            );
+        }
+    }
+}
+
+/// A probe as one line, as the table and the progress of a search show it.
+pub fn load_probe(probe: &Probe) -> String {
+    let reason = probe.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
+    format!("{} requests/s: {}{reason}", grouped(probe.rate), probe.verdict.name())
+}
+
+fn line(probe: &Probe) -> String {
+    let mut line = format!("{:>RATE$}{:>RATE$}", grouped(probe.rate), grouped(probe.achieved));
+    for checked in &probe.conditions {
+        line.push_str(&format!("{:>FIGURE$}", figure(checked, checked.measured)));
+    }
+    if let Some(checked) = timed(probe) {
+        line.push_str(&format!("{:>FIGURE$}", figure(checked, checked.without_client)));
+    }
+    format!("{}  {}", padded(&line, 0), probe.verdict.name())
+}
+
+/// What the search came to.
+fn answer(slo: &SloResult) -> String {
+    let between = |low: f64, high: f64| format!("[{}, {}]", grouped(low), grouped(high));
+    match (slo.answer, slo.rate, slo.holds_at, slo.fails_at) {
+        (SloAnswer::Found, Some(rate), Some(low), Some(high)) => {
+            format!("holds up to {} requests/s {}", grouped(rate), between(low, high))
+        }
+        (SloAnswer::ClientBound, Some(rate), ..) => format!(
+            "holds at {} requests/s at least: the client could not send more in time",
+            grouped(rate)
+        ),
+        (SloAnswer::Nowhere, ..) => {
+            let least = slo.probes.iter().map(|probe| probe.rate).fold(f64::INFINITY, f64::min);
+            format!("holds at no rate, down to {} requests/s", grouped(least))
+        }
+        (_, _, Some(low), Some(high)) => {
+            format!("undecided: the limit lies in {} requests/s", between(low, high))
+        }
+        _ => {
+            let held = slo.probes.iter().filter(|probe| probe.held).map(|probe| probe.rate);
+            match held.max_by(f64::total_cmp) {
+                Some(rate) => format!(
+                    "undecided: the probes do not agree; the highest rate that held was {} requests/s",
+                    grouped(rate)
+                ),
+                None => "undecided: no probe held, and not for the server's fault alone".to_owned(),
+            }
+        }
+    }
+}
+
+/// What a condition is on: `p99` of `p99<5 ms`.
+fn name(checked: &Checked) -> &str {
+    checked.condition.split('<').next().unwrap_or_default()
+}
+
+fn is_share(checked: &Checked) -> bool {
+    name(checked) == "errors"
+}
+
+/// The first condition on times.
+fn timed(probe: &Probe) -> Option<&Checked> {
+    probe.conditions.iter().find(|checked| !is_share(checked))
+}
+
+fn figure(checked: &Checked, value: f64) -> String {
+    match is_share(checked) {
+        true => share(value),
+        false => duration(value),
+    }
+}
+
+/// A share in percent. What is not nothing never reads as 0 %.
+pub(super) fn share(value: f64) -> String {
+    match value * 100.0 {
+        percent if percent <= 0.0 => "0 %".to_owned(),
+        percent if percent < 0.01 => "<0.01 %".to_owned(),
+        percent if percent < 1.0 => format!("{percent:.2} %"),
+        percent if percent < 10.0 => format!("{percent:.1} %"),
+        percent if percent < 100.0 => format!("{:.0} %", percent.min(99.0)),
+        _ => "100 %".to_owned(),
+    }
+}
+
+const RATE: usize = 12;
+const FIGURE: usize = 12;
+
+/// The probes as CSV: a line each.
+///
+/// | column | holds |
+/// |---|---|
+/// | `rate`, `achieved` | requests a second that were due, and answers a second |
+/// | `requests`, `errors` | requests that ended, and those without an answer or with a status of 400 or more |
+/// | `client_busy` | the share of its time that the client's busiest thread was busy |
+/// | `NAME`, `NAME_without_client` | each condition's figure: milliseconds, or a share for `errors` |
+/// | `verdict`, `reason` | what it came to |
+pub(super) fn csv(slo: &SloResult) -> String {
+    let mut table = Table::default();
+    for name in ["rate", "achieved", "requests", "errors", "client_busy"] {
+        table.text(name);
+    }
+    for checked in slo.probes.iter().take(1).flat_map(|probe| &probe.conditions) {
+        let unit = if is_share(checked) { "share" } else { "ms" };
+        table.text(&format!("{}_{unit}", name(checked)));
+        table.text(&format!("{}_without_client_{unit}", name(checked)));
+    }
+    table.text("verdict");
+    table.text("reason");
+    table.end_line();
+    for probe in &slo.probes {
+        [probe.rate, probe.achieved].into_iter().for_each(|value| table.number(value));
+        [probe.requests, probe.errors].into_iter().for_each(|value| table.number(value));
+        table.number(probe.busiest_share);
+        for checked in &probe.conditions {
+            table.number(checked.measured);
+            table.number(checked.without_client);
+        }
+        table.text(probe.verdict.name());
+        table.text(probe.reason.as_deref().unwrap_or_default());
+        table.end_line();
+    }
+    table.out
+}

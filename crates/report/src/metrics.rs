@@ -1,0 +1,76 @@
+//! Metrics beside the one that decides, in words: where a contender that is no slower has a page's files later, and what
+//! was counted where times could not be judged.
+
+use crate::number;
+use crate::overview::Group;
+use study::comparison::Verdict;
+use study::metric;
+use study::result::{CellResult, MetricComparison, MetricVerdict};
+
+/// The comparisons of `cell` with the baseline, by other metrics than the deciding one.
+fn of<'g>(group: &Group<'g>, cell: &CellResult) -> Vec<&'g MetricComparison> {
+    let all = group.verdicts.map_or(&[][..], |verdicts| &verdicts.metrics);
+    all.iter().filter(|one| one.contender == cell.contender.name).collect()
+}
+
+/// Files that a page needs before it can be painted, and that were there later than with the baseline although the load
+/// is not slower.
+pub(crate) fn later_assets(group: &Group<'_>, cell: &CellResult) -> Vec<String> {
+    let ranked = group.ranked(&cell.contender.name);
+    if ranked.is_none_or(|ranked| ranked.comparison.verdict == Verdict::Slower) {
+        return Vec::new();
+    }
+    let baseline = group.verdicts.map_or("", |verdicts| &verdicts.baseline);
+    let later = of(group, cell).into_iter().filter(|one| {
+        metric::ASSET_TIMES.contains(&one.metric.as_str()) && one.verdict == MetricVerdict::More
+    });
+    let told = |one: &MetricComparison| {
+        let later = number::difference(one.own.median - one.baseline.median, one.own.median);
+        format!(
+            "but its {} is complete {later} later: {} instead of {baseline}'s {}",
+            metric::words(&one.metric),
+            number::duration(one.own.median),
+            number::duration(one.baseline.median),
+        )
+    };
+    later.map(told).collect()
+}
+
+/// What was counted, where the times of `cell` could not be compared. None where they could, and where nothing was.
+pub(crate) fn counted_without_times(group: &Group<'_>, cell: &CellResult) -> Option<String> {
+    let ranked = group.ranked(&cell.contender.name)?;
+    if ranked.comparison.n > 0 && cell.refused.is_none() {
+        return None;
+    }
+    let counts = of(group, cell);
+    let counts = counts.into_iter().filter(|one| metric::COUNTS.contains(&one.metric.as_str()));
+    let told: Vec<String> = counts.map(count).collect();
+    (!told.is_empty()).then(|| {
+        let baseline = group.verdicts.map_or("", |verdicts| &verdicts.baseline);
+        format!("counted, against {baseline}: {}", told.join(", "))
+    })
+}
+
+/// `3 round trips against 9 (fewer)`.
+fn count(one: &MetricComparison) -> String {
+    let what = match (one.metric.as_str(), one.own.median == 1.0) {
+        (metric::CONNECTIONS, true) => "connection",
+        (other, _) => metric::words(other),
+    };
+    format!(
+        "{} {what} against {} ({})",
+        number::count(one.own.median),
+        number::count(one.baseline.median),
+        verdict(one.verdict)
+    )
+}
+
+/// The word in tables.
+pub(crate) fn verdict(verdict: MetricVerdict) -> &'static str {
+    match verdict {
+        MetricVerdict::Less => "fewer",
+        MetricVerdict::More => "more",
+        MetricVerdict::Same => "same",
+        MetricVerdict::Undecided => "undecided",
+    }
+}

@@ -1,0 +1,198 @@
+//! Metrics beside the one that decides, each contender against the baseline. Counts hardly vary from trial to trial, and a
+//! busy machine does not change them: they are judged from every trial that did its work, also where the audit
+//! refused its times. When a page's files were there is a time, and is judged from trials that count. Each comparison
+//! stands by itself, at 95 %.
+
+use super::Rows;
+use super::compare::alone;
+use crate::audit;
+use crate::comparison::{Comparison, Ratio, Verdict};
+use crate::experiment::{Experiment, LinkChoice, Workload};
+use crate::metric;
+use crate::outcome::Outcome;
+use crate::record::TrialRecord;
+use crate::result::{MetricComparison, MetricFigures, MetricVerdict};
+use crate::stats::{CONFIDENCE, Detectable, WalshAverages, median};
+use crate::verdict::{Paired, Score};
+use std::collections::BTreeMap;
+
+/// Every such comparison of a workload on a link, in the order of contenders.
+pub(super) fn compared(
+    experiment: &Experiment,
+    workload: &Workload,
+    link: &LinkChoice,
+    rows: &Rows<'_>,
+) -> Vec<MetricComparison> {
+    let Some(baseline) = experiment.contender(&experiment.baseline) else { return Vec::new() };
+    let base_rows = rows.cell(workload, link, baseline);
+    let others = experiment.contenders.iter().filter(|other| other.name != baseline.name);
+    let of = |name: &str, metric: &str, kind: Kind, own: &[&TrialRecord]| {
+        let pair = Pair { own: kind.figures(metric, own), base: kind.figures(metric, base_rows) };
+        pair.compared(name, metric, kind, experiment.margin)
+    };
+    let mut all = Vec::new();
+    for contender in others {
+        let own = rows.cell(workload, link, contender);
+        let counts = metric::COUNTS.iter().map(|metric| (*metric, Kind::Count));
+        let times = metric::ASSET_TIMES.iter().map(|metric| (*metric, Kind::Time));
+        all.extend(
+            times.chain(counts).filter_map(|(metric, kind)| of(&contender.name, metric, kind, own)),
+        );
+    }
+    all
+}
+
+/// What a metric is, which says whose trials speak and how they are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Count,
+    Time,
+}
+
+impl Kind {
+    /// The figures of a contender's trials, by block.
+    fn figures(self, metric: &str, rows: &[&TrialRecord]) -> BTreeMap<u32, f64> {
+        let speaks = |row: &&&TrialRecord| match (&row.outcome, self) {
+            (Outcome::Measured, _) => true,
+            (Outcome::Invalid { reason }, Self::Count) => audit::is_about_time(reason),
+            _ => false,
+        };
+        let figure = |row: &&TrialRecord| Some((row.plan.block, row.metrics.get(metric).copied()?));
+        rows.iter().filter(speaks).filter_map(figure).collect()
+    }
+}
+
+/// A contender's figures and the baseline's, by block.
+struct Pair {
+    own: BTreeMap<u32, f64>,
+    base: BTreeMap<u32, f64>,
+}
+
+impl Pair {
+    /// None where either has no figure.
+    fn compared(
+        &self,
+        contender: &str,
+        metric: &str,
+        kind: Kind,
+        margin: f64,
+    ) -> Option<MetricComparison> {
+        let by_ratio = self.by_ratio(margin);
+        let verdict = match kind {
+            Kind::Time => by_ratio.as_ref().map_or(MetricVerdict::Undecided, told),
+            Kind::Count => self.of_counts(by_ratio.as_ref()),
+        };
+        Some(MetricComparison {
+            contender: contender.to_owned(),
+            metric: metric.to_owned(),
+            own: figures(&self.own)?,
+            baseline: figures(&self.base)?,
+            ratio: by_ratio.as_ref().and_then(|comparison| comparison.ratio),
+            ci95: by_ratio.as_ref().and_then(|comparison| finite(comparison.ci95?)),
+            verdict,
+        })
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.own.iter().filter_map(|(block, own)| Some((*own, *self.base.get(block)?)))
+    }
+
+    /// None where a figure is zero: no ratio can be made of it.
+    fn by_ratio(&self, margin: f64) -> Option<Comparison> {
+        if self.blocks().next().is_none() || self.blocks().any(|(own, base)| own * base <= 0.0) {
+            return None;
+        }
+        let scores = self.blocks().map(|(own, base)| (Score::Figure(own), Score::Figure(base)));
+        Some(alone(margin, Paired::of(scores), &mut Detectable::default()).comparison())
+    }
+
+    fn of_counts(&self, by_ratio: Option<&Comparison>) -> MetricVerdict {
+        let all = || self.own.values().chain(self.base.values());
+        let is_one = all().all(|figure| Some(figure) == all().next());
+        let repeated = self.own.len() >= 2 && self.base.len() >= 2;
+        if (is_one && repeated) || by_ratio.is_some_and(|by| by.verdict == Verdict::Tie) {
+            return MetricVerdict::Same;
+        }
+        let differences: Vec<f64> = self.blocks().map(|(own, base)| own - base).collect();
+        let averages = WalshAverages::of(&differences);
+        let interval = averages.interval(averages.distribution().rank_within(1.0 - CONFIDENCE));
+        let (least, most) = (fewest as fn(&_) -> f64, greatest as fn(&_) -> f64);
+        let apart = self.own.len() >= SEPARATED && self.base.len() >= SEPARATED;
+        if interval.low > 0.0 || (apart && least(&self.own) > most(&self.base)) {
+            MetricVerdict::More
+        } else if interval.high < 0.0 || (apart && most(&self.own) < least(&self.base)) {
+            MetricVerdict::Less
+        } else {
+            MetricVerdict::Undecided
+        }
+    }
+}
+
+/// Of so many trials of each, all of one below all of the other is an accident in 2 of 70 orders (the exact rank-sum
+/// test): rarer than 5 %.
+const SEPARATED: usize = 4;
+
+fn told(comparison: &Comparison) -> MetricVerdict {
+    match comparison.verdict {
+        Verdict::Tie => MetricVerdict::Same,
+        Verdict::Faster => MetricVerdict::Less,
+        Verdict::Slower => MetricVerdict::More,
+        Verdict::Undecided | Verdict::Unsupported => MetricVerdict::Undecided,
+    }
+}
+
+fn finite(ci95: [Ratio; 2]) -> Option<[Ratio; 2]> {
+    (ci95[0].0 > 0.0 && ci95[1].0.is_finite()).then_some(ci95)
+}
+
+fn figures(by_block: &BTreeMap<u32, f64>) -> Option<MetricFigures> {
+    let values: Vec<f64> = by_block.values().copied().collect();
+    Some(MetricFigures {
+        n: u32::try_from(values.len()).unwrap_or(u32::MAX),
+        median: median(&values)?,
+        least: fewest(by_block),
+        most: greatest(by_block),
+    })
+}
+
+fn fewest(by_block: &BTreeMap<u32, f64>) -> f64 {
+    by_block.values().copied().fold(f64::INFINITY, f64::min)
+}
+
+fn greatest(by_block: &BTreeMap<u32, f64>) -> f64 {
+    by_block.values().copied().fold(f64::NEG_INFINITY, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(own: &[f64], base: &[f64], kind: Kind) -> MetricVerdict {
+        let by_block = |values: &[f64]| (0..).zip(values.iter().copied()).collect();
+        let pair = Pair { own: by_block(own), base: by_block(base) };
+        pair.compared("h2", "m", kind, 0.05).unwrap().verdict
+    }
+
+    #[test]
+    fn counts_that_never_vary_are_judged_from_few_trials() {
+        use MetricVerdict::{Less, More, Same, Undecided};
+        let counts = |own: &[f64], base: &[f64]| verdict(own, base, Kind::Count);
+        assert_eq!(counts(&[3.0; 4], &[9.0; 4]), Less);
+        assert_eq!(counts(&[9.0; 4], &[3.0; 4]), More);
+        assert_eq!(counts(&[1.0; 2], &[1.0; 2]), Same);
+        // Nothing was ever sent again.
+        assert_eq!(counts(&[0.0; 4], &[0.0; 4]), Same);
+        assert_eq!(counts(&[0.0; 4], &[1_448.0, 2_896.0, 1_448.0, 1_448.0]), Less);
+        assert_eq!(counts(&[3.0; 3], &[9.0; 3]), Undecided, "three may be an accident");
+        assert_eq!(counts(&[3.0, 9.0, 3.0, 9.0], &[3.0, 9.0, 9.0, 3.0]), Undecided);
+        // A hundredth more bytes in each trial is no difference that matters.
+        assert_eq!(counts(&[101.0; 8], &[100.0; 8]), Same);
+    }
+
+    #[test]
+    fn times_are_judged_as_the_deciding_one_is() {
+        let times = |own: &[f64], base: &[f64]| verdict(own, base, Kind::Time);
+        assert_eq!(times(&[2_200.0; 8], &[1_100.0; 8]), MetricVerdict::More);
+        assert_eq!(times(&[2_200.0; 4], &[1_100.0; 4]), MetricVerdict::Undecided);
+    }
+}

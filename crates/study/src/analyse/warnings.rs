@@ -1,0 +1,50 @@
+//! What a reader must know of the instrument before any figure.
+
+use crate::calibration::{Calibration, micros};
+use crate::record::RunHeader;
+use crate::result::CellResult;
+use std::collections::BTreeSet;
+
+/// A sentence each; none where the instrument kept its limits and the audit let the trials pass.
+pub(super) fn warnings(header: &RunHeader, cells: &[CellResult]) -> Vec<String> {
+    let calibration = header.host.calibration.as_ref().and_then(calibrated);
+    calibration.into_iter().chain(refused(cells)).collect()
+}
+
+fn calibrated(calibration: &Calibration) -> Option<String> {
+    let beyond = calibration.beyond_limits();
+    if beyond.is_empty() {
+        return None;
+    }
+    let cause = calibration.cause_in_words();
+    let finest = calibration.finest_us();
+    let end = if cause.ends_with('?') { "" } else { "." };
+    let mut text = format!(
+        "The instrument was beyond its limits before the run: {}; {cause}{end}",
+        beyond.join("; ")
+    );
+    if finest > 0.0 {
+        text.push_str(&format!(
+            " One round trip in a hundred is off by {} or more; each trial was audited by itself.",
+            micros(finest)
+        ));
+    }
+    Some(text)
+}
+
+/// Cells without figures, because the audit refused too many of their trials.
+fn refused(cells: &[CellResult]) -> Option<String> {
+    let without: Vec<&CellResult> = cells.iter().filter(|cell| cell.refused.is_some()).collect();
+    without.first()?;
+    let heard: u32 = without.iter().map(|cell| cell.audited.trials).sum();
+    let invalid: u32 = without.iter().map(|cell| cell.audited.invalid).sum();
+    let links: BTreeSet<&str> = without.iter().map(|cell| cell.link.name.as_str()).collect();
+    let links: Vec<&str> = links.into_iter().collect();
+    Some(format!(
+        "The audit refused {invalid} of {heard} trials of {} of {} cells (on {}): these have no times. What was \
+         counted there (round trips, connections, bytes) is judged all the same.",
+        without.len(),
+        cells.len(),
+        links.join(", "),
+    ))
+}

@@ -1,0 +1,229 @@
+//! How a probe stands against an objective: each condition with its figure, and a verdict with its reason. The one
+//! rule: the server is blamed only for what is left without the load generator's own lateness and errors.
+//!
+//! A request's time has three figures, each at most the one before it: from when it was due; from when the load generator
+//! saw that it was due; and that without any time in which answers may have been read late. Where the second keeps the
+//! limit, the server does. Where the third breaks it, the server does that. Between them nobody knows.
+
+use super::search::Verdict;
+use super::slo::{Condition, Measure, Slo};
+use crate::stats::{binomial_cdf, normal_cdf};
+use hdrhistogram::Histogram;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use unit::format_duration;
+
+/// What a probe measured. Times are in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct ProbeFacts<'a> {
+    /// From when each request was due to its answer.
+    pub latency: &'a Histogram<u64>,
+    /// From when the load generator saw that a request was due to its answer.
+    pub latency_since_seen: &'a Histogram<u64>,
+    /// The same without any time in which the load generator may have been late to read the answer.
+    pub latency_floor: &'a Histogram<u64>,
+    /// How much later than due the load generator saw requests.
+    pub lateness: &'a Histogram<u64>,
+    /// Answers a second as a share of the requests a second that were due.
+    pub achieved_share: f64,
+    /// Requests that ended.
+    pub requests: u64,
+    /// Of those, the ones without an answer or with a status of 400 or more.
+    pub errors: u64,
+    /// Of those, the ones that the client's own machine caused: no descriptors, no ports.
+    pub client_errors: u64,
+    /// The share of its time that the client's busiest thread was busy.
+    pub busiest_share: f64,
+}
+
+/// How a probe stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// What it came to.
+    pub verdict: Verdict,
+    /// Why it did not hold; None where it did.
+    pub reason: Option<String>,
+    /// Each condition.
+    pub conditions: Vec<Checked>,
+}
+
+/// How a condition stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Checked {
+    /// The condition, as it can be written.
+    pub condition: String,
+    /// What was measured: milliseconds, or a share of the requests for `errors`.
+    pub measured: f64,
+    /// The same without the load generator's own lateness in beginning requests, and its own errors.
+    pub without_client: f64,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+/// A busy share from which a thread of the client is its bottleneck.
+pub const BUSY: f64 = 0.9;
+
+/// A client that sent this share of the requests that were due has kept up.
+const KEPT_UP: f64 = 0.97;
+
+/// A client whose median lateness is this share of the limit has not.
+const MOSTLY_LATE: f64 = 0.2;
+
+/// What is beyond the limit by chance more often than this does not tell that the objective fails.
+const CHANCE: f64 = 0.05;
+
+impl Slo {
+    /// Judges a probe.
+    pub fn judge(&self, facts: &ProbeFacts<'_>) -> Judgement {
+        let judged: Vec<(Checked, Verdict, Option<String>)> =
+            self.conditions().iter().map(|condition| condition.judge(facts)).collect();
+        // A condition that the server broke says more than one that only chance or the client may have broken.
+        let of = |verdict| judged.iter().find(|(_, own, _)| *own == verdict);
+        let worst = of(Verdict::Missed).or(of(Verdict::ClientBound)).or(of(Verdict::Undecided));
+        let (mut verdict, mut reason) = match worst {
+            Some((_, verdict, reason)) => (*verdict, reason.clone()),
+            None => (Verdict::Held, None),
+        };
+        if verdict != Verdict::Held && facts.busiest_share >= BUSY {
+            verdict = Verdict::ClientBound;
+            let busy = format!(
+                "the client's busiest thread was busy for {:.0} %",
+                facts.busiest_share * 100.0
+            );
+            reason = Some(reason.map_or(busy.clone(), |reason| format!("{reason}; {busy}")));
+        }
+        let conditions = judged.into_iter().map(|(checked, ..)| checked).collect();
+        Judgement { verdict, reason, conditions }
+    }
+}
+
+impl Condition {
+    fn judge(&self, facts: &ProbeFacts<'_>) -> (Checked, Verdict, Option<String>) {
+        let (measured, without_client) = (self.figure(facts), self.figure_without_client(facts));
+        let holds = measured < self.below;
+        let (verdict, reason) = match () {
+            () if facts.requests == 0 => (Verdict::Undecided, Some("no request ended".to_owned())),
+            () if facts.latency.is_empty() && self.measure != Measure::Errors => {
+                (Verdict::Missed, Some("nothing was answered".to_owned()))
+            }
+            () if holds => (Verdict::Held, None),
+            () if without_client < self.below && self.kept_up(facts) => (Verdict::Held, None),
+            () if self.floor(facts) < self.below => (
+                Verdict::ClientBound,
+                Some(format!(
+                    "{}, {} without the client's own {}",
+                    self.told(measured),
+                    self.shown(self.floor(facts)),
+                    if self.measure == Measure::Errors { "errors" } else { "lateness" }
+                )),
+            ),
+            () if self.may_be_chance(facts) => (
+                Verdict::Undecided,
+                Some(format!(
+                    "{} of {} requests: too close to tell",
+                    self.told(measured),
+                    facts.requests
+                )),
+            ),
+            () => (Verdict::Missed, Some(self.told(measured))),
+        };
+        let scale = if self.measure == Measure::Errors { 1.0 } else { 1e6 };
+        let checked = Checked {
+            condition: self.to_string(),
+            measured: measured / scale,
+            without_client: without_client / scale,
+            holds: verdict == Verdict::Held,
+        };
+        (checked, verdict, reason)
+    }
+
+    /// Nanoseconds, or a share.
+    fn figure(&self, facts: &ProbeFacts<'_>) -> f64 {
+        match self.measure {
+            Measure::Errors => facts.errors as f64 / facts.requests.max(1) as f64,
+            _ => self.time(facts.latency),
+        }
+    }
+
+    fn figure_without_client(&self, facts: &ProbeFacts<'_>) -> f64 {
+        match self.measure {
+            Measure::Errors => {
+                facts.errors.saturating_sub(facts.client_errors) as f64
+                    / facts.requests.max(1) as f64
+            }
+            _ => self.time(facts.latency_since_seen),
+        }
+    }
+
+    /// The least that is the server's.
+    fn floor(&self, facts: &ProbeFacts<'_>) -> f64 {
+        match self.measure {
+            Measure::Errors => self.figure_without_client(facts),
+            _ => self.time(facts.latency_floor),
+        }
+    }
+
+    /// Whether the client was late now and then only: it sent all requests, and most of them when they were due.
+    fn kept_up(&self, facts: &ProbeFacts<'_>) -> bool {
+        self.measure != Measure::Errors
+            && facts.achieved_share >= KEPT_UP
+            && (facts.lateness.value_at_quantile(0.5) as f64) < self.below * MOSTLY_LATE
+            && facts.busiest_share < BUSY
+    }
+
+    fn time(&self, times: &Histogram<u64>) -> f64 {
+        match self.measure {
+            Measure::Quantile(share) => times.value_at_quantile(share) as f64,
+            Measure::Mean => times.mean(),
+            Measure::Max | Measure::Errors => times.max() as f64,
+        }
+    }
+
+    /// Whether so many requests beyond the limit could come by chance from a service that just keeps the condition.
+    fn may_be_chance(&self, facts: &ProbeFacts<'_>) -> bool {
+        let (beyond, of, share) = match self.measure {
+            Measure::Quantile(share) => {
+                let times = facts.latency_floor;
+                let beyond = times.count_between(self.below as u64, u64::MAX);
+                (beyond, times.len(), 1.0 - share)
+            }
+            Measure::Errors => {
+                let own = facts.errors.saturating_sub(facts.client_errors);
+                (own, facts.requests, self.below)
+            }
+            Measure::Mean | Measure::Max => return false,
+        };
+        at_least(beyond, of, share) > CHANCE
+    }
+
+    /// The figure with its name.
+    fn told(&self, figure: f64) -> String {
+        format!("{} {}", self.measure, self.shown(figure))
+    }
+
+    fn shown(&self, figure: f64) -> String {
+        match self.measure {
+            Measure::Errors if figure > 0.0 && figure < 0.0001 => "< 0.01 %".to_owned(),
+            Measure::Errors => format!("{} %", (figure * 1e4).round() / 1e2),
+            _ => format_duration(Duration::from_nanos(figure as u64)),
+        }
+    }
+}
+
+/// The chance of `count` or more of `of`, each with `chance`.
+fn at_least(count: u64, of: u64, chance: f64) -> f64 {
+    if count == 0 {
+        return 1.0;
+    }
+    let expected = of as f64 * chance;
+    // The exact sum has as many terms as the count; far above the mean it is 0 for our purpose.
+    if of <= EXACT {
+        return 1.0 - binomial_cdf(count as u32 - 1, of as u32, chance);
+    }
+    let deviation = (expected * (1.0 - chance)).sqrt();
+    1.0 - normal_cdf((count as f64 - 0.5 - expected) / deviation)
+}
+
+/// Up to so many requests the exact binomial distribution is summed.
+const EXACT: u64 = 2_000;

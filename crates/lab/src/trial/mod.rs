@@ -31,6 +31,7 @@ mod run;
 mod server_process;
 mod setup;
 mod static_files;
+pub(crate) mod stream;
 mod subject_client;
 mod subject_process;
 mod synthetic;

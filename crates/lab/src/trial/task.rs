@@ -3,6 +3,7 @@
 use crate::error::CliError;
 use crate::trial::download_files;
 use crate::trial::echo::EchoTask;
+use crate::trial::stream::StreamTask;
 use client::Pattern;
 use page::{Method, Page, Table, Url};
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,8 @@ pub(crate) enum Task {
     },
     /// Send messages and have them back.
     Echo(EchoTask),
+    /// Receive streams of tokens.
+    Stream(StreamTask),
     /// Fetch files to disk.
     Download {
         /// The files, in order.
@@ -97,6 +100,9 @@ impl Task {
             WorkloadKind::Echo(echo) => {
                 EchoTask::of(echo, SYNTHETIC_HOST, seed).map(Self::Echo).map_err(CliError::failed)
             }
+            WorkloadKind::Stream(stream) => StreamTask::of(stream, SYNTHETIC_HOST, seed)
+                .map(Self::Stream)
+                .map_err(CliError::failed),
         }
     }
 
@@ -147,7 +153,7 @@ impl Task {
                 files.iter().map(|file| (file.url.clone(), file.bytes)).collect()
             }
             // Messages have no URLs of their own.
-            Self::Echo(_) => Vec::new(),
+            Self::Echo(_) | Self::Stream(_) => Vec::new(),
         }
     }
 
@@ -155,7 +161,7 @@ impl Task {
     pub(crate) fn hosts(&self) -> Vec<String> {
         match self {
             Self::Page { page, .. } => page.hosts().iter().map(|host| host.name.clone()).collect(),
-            Self::Calls { .. } | Self::Download { .. } | Self::Echo(_) => {
+            Self::Calls { .. } | Self::Download { .. } | Self::Echo(_) | Self::Stream(_) => {
                 vec![SYNTHETIC_HOST.to_owned()]
             }
         }
@@ -167,7 +173,9 @@ impl Task {
             Self::Page { page, .. } => {
                 page.resources().iter().map(|resource| resource.url.port.unwrap_or(usual)).collect()
             }
-            Self::Calls { .. } | Self::Download { .. } | Self::Echo(_) => BTreeSet::from([usual]),
+            Self::Calls { .. } | Self::Download { .. } | Self::Echo(_) | Self::Stream(_) => {
+                BTreeSet::from([usual])
+            }
         }
     }
 
@@ -175,7 +183,11 @@ impl Task {
     pub(crate) fn table(&self) -> Option<Table> {
         match self {
             Self::Page { page, recorded: true } => Some(page.table()),
-            Self::Page { .. } | Self::Calls { .. } | Self::Download { .. } | Self::Echo(_) => None,
+            Self::Page { .. }
+            | Self::Calls { .. }
+            | Self::Download { .. }
+            | Self::Echo(_)
+            | Self::Stream(_) => None,
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use super::quantity::size;
 use super::side::Side;
+use super::stream::Delivery;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -129,7 +130,7 @@ impl Transport {
                 protocol: Protocol::WebSocket,
                 tls: Tls::None,
                 connections: 1,
-                ways: "clear or TLS (wss), by HTTP/1.1's Upgrade; carries echo alone",
+                ways: "clear or TLS (wss), by HTTP/1.1's Upgrade; carries echo and stream alone",
             },
         }
     }
@@ -234,6 +235,9 @@ pub struct Settings {
     /// Who sends next where responses share a connection: wirelap's own origin over HTTP/2 and SPDY.
     #[serde(default, skip_serializing_if = "Priorities::is_default")]
     pub priorities: Priorities,
+    /// How tokens of a stream come.
+    #[serde(default, skip_serializing_if = "Delivery::is_default")]
+    pub delivery: Delivery,
     /// What the client's side does.
     #[serde(default)]
     pub client: Side,
@@ -262,6 +266,10 @@ impl Settings {
             slow_start_after_idle: true,
             fast_open: false,
             priorities: Priorities::Auto,
+            delivery: match transport {
+                Transport::WebSocket => Delivery::WebSocket,
+                _ => Delivery::Sse,
+            },
             client: Side::default(),
             server: Side::default(),
             server_time: Duration::ZERO,

@@ -16,6 +16,7 @@ mod read;
 mod side;
 mod source;
 mod stopping;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod workload;
@@ -34,6 +35,7 @@ pub use overrides::{Extent, OverrideError, Overrides};
 pub use side::Side;
 pub use source::Source;
 pub use stopping::Stopping;
+pub use stream::{Delivery, StreamWorkload};
 pub use workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload, WorkloadKind};
 
 use schemars::JsonSchema;
@@ -180,6 +182,7 @@ pub fn builtin() -> &'static [Builtin] {
             name: "jvm-downloads",
             toml: include_str!("../../../../experiments/jvm-downloads.toml"),
         },
+        Builtin { name: "stream", toml: include_str!("../../../../experiments/stream.toml") },
         Builtin { name: "aa", toml: include_str!("../../../../experiments/aa.toml") },
     ]
 }

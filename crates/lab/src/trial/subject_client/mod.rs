@@ -92,7 +92,10 @@ impl SubjectClient {
         let (workload, transport) = (jobs::workload(task), jobs::transport(contender.transport));
         let (Some(workload), Some(transport)) = (workload, transport) else {
             return Err(subject_lacking(Lacking {
-                reason: format!("{} is asked for fetches alone, and not for messages", client.name),
+                reason: format!(
+                    "{} is asked for fetches alone, and not for messages or streams",
+                    client.name
+                ),
                 remedy: "leave the contender's client away for this workload".to_owned(),
             }));
         };
@@ -100,7 +103,7 @@ impl SubjectClient {
         let places = subjects::places().map_err(failed)?;
         let files = match task {
             Task::Download { files, .. } => Some(make_files(files, &order.served).map_err(failed)?),
-            Task::Page { .. } | Task::Calls { .. } | Task::Echo(_) => None,
+            Task::Page { .. } | Task::Calls { .. } | Task::Echo(_) | Task::Stream(_) => None,
         };
         let asked = jobs::Asked { workload, transport, warmup: client.warmup };
         Ok(Some(Self {

@@ -12,3 +12,4 @@ mod http3;
 mod near_side;
 mod recorded;
 mod servers;
+mod stream;

@@ -1,5 +1,6 @@
 //! Why a fetch failed: messages that name the host and, where there is one, a remedy.
 
+use crate::fetch::ExpectedStatus;
 use endpoint::SocketError;
 use secure::TlsError;
 use std::net::SocketAddr;
@@ -51,8 +52,8 @@ pub(crate) enum Failure {
     BadRedirect { to: String, reason: String },
     #[error("the body has {got} bytes where {expected} were expected")]
     WrongLength { expected: u64, got: u64 },
-    #[error("the status is {got} where {expected} was expected")]
-    WrongStatus { expected: u16, got: u16 },
+    #[error("{method} {path} was answered with status {status}, and {expected} was expected")]
+    WrongStatus { method: String, path: String, status: u16, expected: ExpectedStatus },
     #[error("the body is longer than the {limit} bytes allowed")]
     TooLong { limit: u64 },
     #[error("the client was stopped")]

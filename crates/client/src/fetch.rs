@@ -6,6 +6,7 @@ use bytes::Bytes;
 use endpoint::ConnectionId;
 use page::{Kind, Priority, Url};
 use proto::{Fields, Method, ResponseHead, StreamId};
+use std::fmt;
 use trace::{FetchOutcome, FetchRecord, Phases, SpokenProtocol};
 use transport::{Protocol, Timings};
 use unit::{ByteSize, Instant};
@@ -34,7 +35,7 @@ pub struct FetchSpec {
     /// The length that the response's body must have.
     pub expected: Option<ByteSize>,
     /// The status that the response must have.
-    pub expected_status: Option<u16>,
+    pub status: ExpectedStatus,
     /// When it was due, where that was before it could be made. Its times count from then.
     pub wanted: Option<Instant>,
 }
@@ -51,8 +52,41 @@ impl FetchSpec {
             referrer: None,
             priority: Priority::default(),
             expected: None,
-            expected_status: None,
+            status: ExpectedStatus::Any,
             wanted: None,
+        }
+    }
+}
+
+/// The status that a response must have; with another one its fetch has failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ExpectedStatus {
+    /// Any at all.
+    #[default]
+    Any,
+    /// One from 200 to 299.
+    Successful,
+    /// This one.
+    Exactly(u16),
+}
+
+impl ExpectedStatus {
+    /// Whether a response of `status` is what was expected.
+    pub fn allows(self, status: u16) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Successful => (200..300).contains(&status),
+            Self::Exactly(expected) => status == expected,
+        }
+    }
+}
+
+impl fmt::Display for ExpectedStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str("any status"),
+            Self::Successful => f.write_str("2xx"),
+            Self::Exactly(status) => status.fmt(f),
         }
     }
 }
@@ -205,10 +239,14 @@ impl Fetch {
 
     /// Whether the complete response has the expected length.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        if let (Some(expected), Some(got)) = (self.spec.expected_status, self.record.status)
-            && expected != got
-        {
-            return Err(Failure::WrongStatus { expected, got });
+        let expected = self.spec.status;
+        if let Some(status) = self.record.status.filter(|status| !expected.allows(*status)) {
+            return Err(Failure::WrongStatus {
+                method: self.spec.method.as_str().to_owned(),
+                path: self.spec.url.path.clone(),
+                status,
+                expected,
+            });
         }
         match self.spec.expected {
             Some(expected) if expected.0 != self.record.body_bytes => {

@@ -55,7 +55,7 @@ pub use download::{
 };
 pub use echo::{EchoRequests, EchoSocket, Message};
 pub use failure::Hope;
-pub use fetch::{FetchId, FetchSpec};
+pub use fetch::{ExpectedStatus, FetchId, FetchSpec};
 pub use fetch_list::{Answer, Bodies, FetchList};
 pub use hosts::{HostAddress, Hosts, Resolver};
 pub use page_load::PageLoad;

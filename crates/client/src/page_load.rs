@@ -1,6 +1,6 @@
 //! The workload `page`: fetches what the page model asks for, and gives it the responses.
 
-use crate::fetch::{FetchId, FetchSpec};
+use crate::fetch::{ExpectedStatus, FetchId, FetchSpec};
 use crate::work::Work;
 use page::{FetchStart, Kind, Load, Milestones, ResourceId, Url};
 use proto::{Method, ResponseHead};
@@ -102,7 +102,9 @@ impl PageLoad {
             referrer,
             priority: start.priority,
             expected: start.expected.map(|expected| expected.body),
-            expected_status: start.expected.map(|expected| expected.status),
+            status: start
+                .expected
+                .map_or(ExpectedStatus::Any, |expected| ExpectedStatus::Exactly(expected.status)),
             ..FetchSpec::get(start.url)
         }
     }

@@ -9,30 +9,30 @@ use unit::Instant;
 
 /// A workload, driven by its client.
 pub trait Work {
-    /// The next fetch to begin; it will have this number. None where there is none to begin now.
+    /// The next fetch to begin, which gets this number. None where there is none to begin now.
     fn poll_fetch(&mut self, now: Instant, id: FetchId) -> Option<FetchSpec>;
 
-    /// A fetch that is not wanted any more; it ends at once, as a failed one.
+    /// A fetch that is not wanted any more. It ends at once and counts as failed.
     fn poll_cancel(&mut self) -> Option<FetchId> {
         None
     }
 
-    /// The head of a final response came (not a redirect's that is followed).
+    /// The head of a final response arrived. The head of a followed redirect is not reported.
     fn handle_head(&mut self, now: Instant, id: FetchId, head: &ResponseHead);
 
-    /// Bytes of its body came. They are counted already; what is not copied here is gone.
+    /// Bytes of its body arrived. They are already counted. Bytes that are not copied here are lost.
     fn handle_body(&mut self, now: Instant, id: FetchId, bytes: &[u8]);
 
-    /// Direct receive: a buffer for the body bytes of a fetch that come next, `at_most` so many; None to see them in
+    /// Direct receive: a buffer of at most `at_most` bytes for the next body bytes of a fetch. None to get them by
     /// `handle_body`.
     fn poll_buffer(&mut self, _id: FetchId, _at_most: u64) -> Option<&mut [u8]> {
         None
     }
 
-    /// So many body bytes stand at the start of the buffer that `poll_buffer` gave.
+    /// This many body bytes are at the start of the buffer that `poll_buffer` gave.
     fn handle_filled(&mut self, _now: Instant, _id: FetchId, _bytes: usize) {}
 
-    /// A fetch is about to end without a whole response: whether another try may do better.
+    /// A fetch is about to end without a whole response. Returns whether to try again.
     fn handle_failure(&mut self, _now: Instant, _id: FetchId, _hope: Hope) {}
 
     /// A fetch is over.
@@ -41,12 +41,12 @@ pub trait Work {
     /// A connection is over.
     fn handle_connection_end(&mut self, record: ConnectionRecord);
 
-    /// The time that `poll_timeout` told has come.
+    /// The time that `poll_timeout` returned has come.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// When there may be a fetch to begin that no other event brings about.
+    /// When a fetch may have to begin although no other event happens.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// Whether nothing is left to do, once the fetches under way are over.
+    /// Whether nothing is left to do once the fetches in flight have ended.
     fn is_finished(&self) -> bool;
 }

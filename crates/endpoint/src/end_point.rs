@@ -158,7 +158,7 @@ pub trait EndPoint {
         true
     }
 
-    /// The time that `poll_timeout` told has come.
+    /// The time that `poll_timeout` returned has come.
     fn handle_timeout(&mut self, now: Instant);
 
     /// The driver is asked to stop; no more connections will be accepted. Take no new work, finish what was begun, then

@@ -1,5 +1,5 @@
-//! Bytes on their way down: small ones copied into one arena, large ones shared by reference, and those of files
-//! not shown at all where whoever sends can do without.
+//! Bytes on their way to the socket. Small ones are copied into one arena, large ones are shared by reference. A part
+//! of a file is not read at all if the driver can send it directly.
 
 use bytes::Bytes;
 use std::any::Any;

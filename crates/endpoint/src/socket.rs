@@ -44,7 +44,7 @@ impl Default for SocketSettings {
     }
 }
 
-/// What holds a socket back while the path is full, by the kernel's name for it.
+/// The congestion control, by the kernel's name for it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum CongestionControl {
     /// The route's choice, else the host's.
@@ -52,13 +52,13 @@ pub enum CongestionControl {
     Host,
     /// This one.
     Named(String),
-    /// This one on addresses of loopback, between which there is no path whose capacity were to be found; the host's
-    /// elsewhere.
+    /// This one for loopback addresses: between them there is no path whose capacity has to be found. The host's choice
+    /// for all others.
     OnLoopback(String),
 }
 
 impl CongestionControl {
-    /// What a socket is told that listens at `address` or connects to it; None leaves it as it is.
+    /// The setting of a socket that listens at `address` or connects to it. None leaves the default.
     pub fn at(&self, address: IpAddr) -> Option<&str> {
         match self {
             Self::Host => None,

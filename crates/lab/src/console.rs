@@ -34,8 +34,8 @@ pub(crate) fn colour() -> bool {
     std::io::stdout().is_terminal() && !crate::environment::no_color()
 }
 
-/// Reads the one JSON value that standard input holds; None where it ends without one, for then who was to
-/// give the job has been ended, and has nobody to complain to.
+/// Reads the JSON value on standard input. None where it ends without one: the process that would have sent the job was
+/// ended, and nobody is there to read an error.
 pub(crate) fn read_job<J: serde::de::DeserializeOwned>() -> Result<Option<J>, CliError> {
     let text = std::io::read_to_string(std::io::stdin().lock()).unwrap_or_default();
     if text.is_empty() {
@@ -60,7 +60,7 @@ pub(crate) fn stop_on_interrupt(stop: &Stop) -> Result<Arc<Interrupts>, CliError
         .map_err(|error| CliError::failed(format!("taking over Ctrl-C: {error}")))?;
     let interrupts = Arc::new(interrupts);
     let (seen, stop) = (Arc::clone(&interrupts), stop.clone());
-    // It waits for as long as the process lives, for it cannot be woken otherwise; it holds nothing.
+    // This thread waits as long as the process lives, because it cannot be woken. It holds nothing.
     std::thread::spawn(move || {
         if os::process::wait_readable(seen.as_fd(), None).is_ok() {
             stop.stop();

@@ -1,9 +1,9 @@
-//! The environment variables that wirelap heeds; nobody else reads one.
+//! The environment variables that wirelap uses. No other file reads one.
 #![allow(clippy::disallowed_methods)]
 
 use std::path::PathBuf;
 
-/// Whether output shall be without colour (<https://no-color.org>).
+/// Whether output must be without colour (<https://no-color.org>).
 pub(crate) fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
@@ -13,13 +13,13 @@ pub(crate) fn ssl_key_log_file() -> Option<PathBuf> {
     std::env::var_os("SSLKEYLOGFILE").filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// The file of authorities that the user names in place of the system's, as OpenSSL has it.
+/// The user's file of certificate authorities, used instead of the system's, as in OpenSSL.
 pub(crate) fn ssl_cert_file() -> Option<PathBuf> {
     std::env::var_os("SSL_CERT_FILE").filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// The folders that programs are looked for in, with the two that daemons live in and that an
-/// ordinary user's PATH leaves out.
+/// Folders in which programs are looked for: those of PATH, and two for daemons, which an ordinary user's PATH leaves
+/// out.
 pub(crate) fn program_folders() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -27,7 +27,7 @@ pub(crate) fn program_folders() -> Vec<PathBuf> {
     folders
 }
 
-/// What `./peers install` brings: the folder that the script itself chooses.
+/// The folder in which `./peers install` installs. The script chooses it.
 pub(crate) fn peers_folder() -> PathBuf {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let cache = set("XDG_CACHE_HOME").map(PathBuf::from);

@@ -1,4 +1,4 @@
-//! What ends a command early, said once and clearly: what is wrong, where, and the way out.
+//! An error that ends a command: what is wrong, where, and how to fix it.
 
 use os::error::Os;
 use std::fmt;
@@ -37,12 +37,12 @@ impl CliError {
         Self::new(Exit::Lacking, what)
     }
 
-    /// Nobody's fault that could be told beforehand.
+    /// A failure that could not be known beforehand.
     pub(crate) fn failed(what: impl fmt::Display) -> Self {
         Self::new(Exit::Failed, what)
     }
 
-    /// The user stopped it; `what` says what is kept and how to go on.
+    /// The user stopped the command. `what` says what is kept and how to resume.
     pub(crate) fn interrupted(what: impl fmt::Display) -> Self {
         Self::new(Exit::Interrupted, what)
     }
@@ -79,7 +79,7 @@ impl CliError {
 }
 
 impl From<Os> for CliError {
-    /// What the system refused, with its remedy: the machine lacks it.
+    /// The system refused something, because the machine lacks it. With the remedy.
     fn from(error: Os) -> Self {
         let lacking = Self::lacking(&error);
         match error.remedy() {
@@ -100,7 +100,7 @@ impl fmt::Display for CliError {
     }
 }
 
-/// An input or output error on a file of the user's, with the way out where the kind tells one.
+/// An I/O error on a file of the user's, with a remedy where its kind suggests one.
 pub(crate) fn file(attempted: impl fmt::Display, error: &std::io::Error) -> CliError {
     use std::io::ErrorKind;
     let what = format!("{attempted}: {error}");

@@ -1,5 +1,5 @@
-//! The file that SSLKEYLOGFILE names: a line a secret, appended whole, so that several processes can
-//! share it.
+//! The file that SSLKEYLOGFILE names. Each secret is a line, appended as a whole, so that several processes can share
+//! the file.
 
 use crate::error::{self, CliError};
 use std::fs::{File, OpenOptions};
@@ -12,7 +12,8 @@ struct KeyLogFile(File);
 
 impl secure::KeyLog for KeyLogFile {
     fn line(&self, line: &str) {
-        // One write(2) to a file open for appending is not torn by others. A full disk must not end a trial.
+        // One write(2) to a file opened for appending is not mixed with others' writes. A full disk must not end a
+        // trial.
         let _ = (&self.0).write_all(format!("{line}\n").as_bytes());
     }
 }

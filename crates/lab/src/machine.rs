@@ -1,4 +1,4 @@
-//! What the machine is: facts for the rows, read from where Linux tells them.
+//! Facts about the machine for the rows, read from Linux.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,7 +31,7 @@ pub(crate) fn facts() -> HostFacts {
 /// The fact that is never the same twice.
 pub(crate) const LOAD: &str = "load average at the start";
 
-/// Further facts, by the files that tell them. What the trials' own namespaces are set to, their rows say.
+/// Further facts, by the files that hold them. The settings of the trials' namespaces are in their rows.
 const FACTS: [(&str, &str); 15] = [
     ("congestion control of the host", "/proc/sys/net/ipv4/tcp_congestion_control"),
     ("congestion controls there are", "/proc/sys/net/ipv4/tcp_available_congestion_control"),
@@ -65,7 +65,7 @@ pub(crate) fn read(file: &str) -> Option<String> {
     Some(fs::read_to_string(file).ok()?.trim().to_owned())
 }
 
-/// What follows `name` on its line, without colon, equals sign and quotes.
+/// The text after `name` on its line, without colon, equals sign and quotes.
 fn field(file: &str, name: &str) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;

@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! commands     a file for each command: it calls the other folders and prints what they find
+//! bisect       commits that are raced against each other
 //! race         a run of an experiment: schedule, workers, rows, report
 //! trial        one trial, from its order to its row
 //! load         the parts of `wirelap load`
@@ -15,6 +16,7 @@
 //! console, error, environment, machine ...    printing, exit codes, what the machine is
 //! ```
 
+mod bisect;
 mod calibrate;
 mod cli;
 mod commands;
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Bisect(args) => commands::bisect::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man(args) => commands::man::run(&args),
         Command::Trial => trial::worker::run(),

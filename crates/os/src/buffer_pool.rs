@@ -1,7 +1,7 @@
-//! Spare buffers, used again. The one rule: the buffer used last comes first, because it is still in the processor's
-//! caches, and no more than a set number waits.
+//! Spare buffers, used again. The one rule: the buffer returned last is taken first, because it is still in the
+//! processor's caches. The pool keeps at most a set number.
 
-/// Buffers that nobody needs just now.
+/// Buffers that are not in use.
 ///
 /// It holds whatever owns memory: `Vec<u8>`, `SendBuf`. Who gives a buffer back empties it first.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
-//! Control groups (cgroups(7)). The kernel counts the processes of one end of a trial together, also those that nobody
-//! waited for, and their memory as one. The one rule: where no group can be made, or one fails, the work goes on and is
-//! counted by wait4(2).
+//! Control groups (cgroups(7)). They let the kernel count all processes of one end of a trial together, with their
+//! memory, also processes that were never waited for. The one rule: where no group can be made, or one fails, the work
+//! goes on and wait4(2) counts it.
 #![allow(unsafe_code)]
 
 mod figures;
@@ -20,14 +20,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often the removal of a group is tried whose processes were just killed, and how long between.
+/// How often we try to remove a group whose processes were just killed, and the pause between tries.
 const TRIES: u32 = 200;
 const BETWEEN: Duration = Duration::from_millis(1);
 
 /// A control group of our own. Dropping it kills the processes that are left in it and removes it.
 #[derive(Debug)]
 pub struct Group {
-    /// One in each hierarchy that counts something: version 1 has one for each kind of figure.
+    /// One folder in each hierarchy that counts something. In version 1 each kind of figure has its own hierarchy.
     folders: Vec<Folder>,
 }
 
@@ -47,7 +47,7 @@ struct Counts {
 }
 
 impl Group {
-    /// What its processes have used so far; without what cannot be read.
+    /// What its processes have used so far. Figures that cannot be read are left out.
     pub fn figures(&self) -> Figures {
         let mut figures = Figures::default();
         for folder in &self.folders {
@@ -63,7 +63,7 @@ impl Group {
         figures
     }
 
-    /// Readies what a child needs in order to enter it between fork and exec.
+    /// Prepares what a child needs in order to enter the group between fork and exec.
     pub(crate) fn entry(&self) -> io::Result<GroupEntry> {
         let file =
             |folder: &Folder| CString::new(folder.path.join("cgroup.procs").as_os_str().as_bytes());
@@ -81,7 +81,8 @@ impl Group {
             }
             let left = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
             for pid in left.lines().filter_map(|line| line.parse::<libc::pid_t>().ok()) {
-                // 0 is somebody of a PID namespace that we do not see into, and kill(2) takes it for our own group.
+                // 0 is a process of a PID namespace that we cannot see into. kill(2) would take it for our own process
+                // group.
                 if pid > 0 {
                     // SAFETY: takes numbers alone; one that has ended meanwhile is an error without effect.
                     unsafe { libc::kill(pid, libc::SIGKILL) };
@@ -116,7 +117,7 @@ pub(crate) struct GroupEntry {
 }
 
 impl GroupEntry {
-    /// Between fork and exec: enters the group, and tells the parent where it cannot. System calls only.
+    /// Runs between fork and exec, so it makes system calls only. Enters the group, and tells the parent if it cannot.
     pub(crate) fn enter(&self) {
         if !self.files.iter().all(|file| enter_by(file)) {
             // SAFETY: a descriptor that is open and one byte of a static string.
@@ -124,7 +125,7 @@ impl GroupEntry {
         }
     }
 
-    /// Once the child has become its program: whether it went in.
+    /// Called once the child has become its program: whether it entered the group.
     pub(crate) fn was_entered(&self) -> bool {
         matches!(descriptor::is_readable(self.reader.as_fd()), Ok(false))
     }
@@ -144,12 +145,12 @@ fn enter_by(file: &CStr) -> bool {
     }
 }
 
-/// Removes groups that earlier runs of ours left behind because they were killed.
+/// Removes groups that killed runs of wirelap left behind.
 pub fn sweep() {
     ParentGroups::of_this_process().sweep();
 }
 
-/// Whether a process of this number is there.
+/// Whether a process with this number exists.
 fn is_alive(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }

@@ -13,7 +13,7 @@ pub fn now() -> Instant {
     Instant::from_nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Now, on CLOCK_REALTIME, since its epoch: for stamps that the kernel gives and for dates in files.
+/// Now, on CLOCK_REALTIME, since its epoch: for the kernel's time stamps and for dates in files.
 pub fn realtime() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: as above.
@@ -29,8 +29,8 @@ pub fn thread_cpu() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Has the calling thread woken when it asked for: the kernel may else put a wake-up off by 50 µs to join it with
-/// another one.
+/// Makes the kernel wake the calling thread at the time it asked for. By default the kernel may delay a wake-up by 50
+/// µs to join it with another.
 pub fn wake_on_time() {
     // SAFETY: this option takes a number; a refusal leaves the default.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };

@@ -1,4 +1,4 @@
-//! Descriptors of any kind: pipes, and waiting until one can be read.
+//! Descriptors of any kind: pipes, and waiting until one is readable.
 #![allow(unsafe_code)]
 
 use crate::clock;
@@ -7,17 +7,17 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
-/// Whether something can be read at once: bytes, or the end.
+/// Whether a read would return at once, with bytes or at the end.
 pub fn is_readable(fd: BorrowedFd<'_>) -> Result<bool, Os> {
     wait_readable(fd, Some(Duration::ZERO))
 }
 
-/// Waits until something can be read, or the end; whether it can, when `timeout` came first.
+/// Waits until a read would return at once. False when `timeout` came first.
 pub fn wait_readable(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<bool, Os> {
     wait_for(fd, libc::POLLIN, timeout)
 }
 
-/// Waits for any of `events`, or the end; whether one came, when `timeout` came first.
+/// Waits for any of `events`, or for the end. False when `timeout` came first.
 pub(crate) fn wait_for(
     fd: BorrowedFd<'_>,
     events: libc::c_short,

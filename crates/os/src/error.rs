@@ -1,4 +1,4 @@
-//! An error of the system, in one sentence, with a remedy where one is known.
+//! An error of the system in one sentence, with a remedy where one is known.
 
 use std::fmt;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 /// The system refused something.
 #[derive(Debug)]
 pub struct Os {
-    /// What was attempted, to read after "cannot": `listen on 127.0.0.1:80`.
+    /// What was attempted; it is shown after "cannot": `listen on 127.0.0.1:80`.
     pub attempted: String,
     /// The system's answer.
     pub source: io::Error,
@@ -24,7 +24,7 @@ impl Os {
         Self::new(attempted, io::Error::last_os_error())
     }
 
-    /// States the remedy, where the caller knows it better than the error number does.
+    /// Sets the remedy, where the caller knows a better one than the error number gives.
     pub fn with_remedy(mut self, remedy: &'static str) -> Self {
         self.remedy = Some(remedy);
         self
@@ -50,7 +50,7 @@ impl Os {
     }
 }
 
-// The sentence holds the source, so `source()` stays None: a chain printed in full says nothing twice.
+// The sentence includes the source, so `source()` stays None. A chain printed in full would say it twice.
 impl fmt::Display for Os {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cannot {}: {}", self.attempted, self.source)

@@ -1,5 +1,5 @@
-//! Files below one directory, and none above or beside it. The one rule: the kernel keeps every lookup below the root; no
-//! path is judged by its text alone.
+//! Files below one directory, and none outside it. The one rule: the kernel keeps every lookup below the root; no path
+//! is judged by its text alone.
 //!
 //! A symbolic link is followed where all of it stays below the root. Only regular
 //! files and directories open: a FIFO or a device could make a read wait for ever.
@@ -44,12 +44,12 @@ pub enum Entry {
 /// Why a path gives nothing.
 #[derive(Debug)]
 pub enum LookupError {
-    /// There is nothing of this name that may be served: no such file, a way out of the root, a
-    /// link that leads out, a FIFO or a device. The reasons are one to the asker, who must not learn more.
+    /// No file of this name may be served: it does not exist, leads out of the root, or is a FIFO or a device. The
+    /// client must not learn which, so there is one answer for all.
     NotFound,
     /// The file may not be read.
     Denied,
-    /// The system lacks something just now (descriptors, memory).
+    /// The system is short of something just now (descriptors, memory).
     Busy(io::Error),
 }
 
@@ -71,7 +71,7 @@ enum Content {
     Pieces(Pieces),
 }
 
-/// What tells one version of a file from another.
+/// What distinguishes one version of a file from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileFacts {
     /// Bytes.
@@ -85,7 +85,7 @@ pub struct FileFacts {
 }
 
 impl Root {
-    /// Opens the directory. It is looked up once: what is later renamed over its path does not count.
+    /// Opens the directory. It is looked up once: a directory later renamed to this path is not used.
     pub fn open(path: &Path, settings: CacheSettings) -> Result<Self, Os> {
         let directory = std::fs::OpenOptions::new()
             .read(true)
@@ -102,7 +102,7 @@ impl Root {
             return Ok(Entry::File(file));
         }
         match self.look_up_anew(now, path) {
-            // Rather the file as it was a while ago than none.
+            // The old version is better than none.
             Err(LookupError::Busy(error)) => {
                 self.find_old(path).map(Entry::File).ok_or(LookupError::Busy(error))
             }
@@ -149,22 +149,23 @@ impl OpenFile {
         self.facts
     }
 
-    /// Its descriptor, for calls that send of it.
+    /// Its descriptor, for sendfile(2).
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 
-    /// Whether it is small enough to be kept whole, so that its bytes stand in memory.
+    /// Whether the file is small enough to be kept in memory as a whole.
     pub fn is_whole(&self) -> bool {
         matches!(self.content, Content::Whole(_))
     }
 
-    /// Until when it is taken for unchanged, where it is kept whole.
+    /// Until when it is assumed unchanged, where it is kept whole.
     pub fn fresh_until(&self) -> Option<Instant> {
         self.is_whole().then_some(self.fresh_until)
     }
 
-    /// Reads up to `length` bytes from `offset`: at least one, where the file does not end (or was cut) there.
+    /// Reads up to `length` bytes from `offset`. It returns at least one byte unless the file ends there or was
+    /// truncated.
     pub fn read(&self, offset: u64, length: usize) -> io::Result<Bytes> {
         match &self.content {
             Content::Whole(content) => {
@@ -180,7 +181,7 @@ impl OpenFile {
         }
     }
 
-    /// Bytes that it may hold; None where it holds none for others.
+    /// The memory that it may use, in bytes; None where nothing is cached.
     fn kept_bytes(&self) -> Option<usize> {
         match &self.content {
             Content::Whole(content) => Some(content.len()),
@@ -189,7 +190,7 @@ impl OpenFile {
         }
     }
 
-    /// Whether it was seen to be another file by now.
+    /// Whether the file was found to have changed.
     fn has_changed(&self) -> bool {
         matches!(&self.content, Content::Pieces(pieces) if pieces.have_changed())
     }
@@ -207,7 +208,7 @@ impl FileFacts {
     }
 }
 
-/// The content where it is as long as it was said to be; None where the file changes just now.
+/// The content, if its length is the expected one; None where the file is being changed.
 fn read_whole(file: &File, length: u64) -> io::Result<Option<Bytes>> {
     let mut buffer = vec![0; length as usize];
     match file.read_exact_at(&mut buffer, 0) {

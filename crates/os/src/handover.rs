@@ -1,5 +1,5 @@
-//! Hands open descriptors to another process over a Unix socket (unix(7), SCM_RIGHTS), with a few bytes that say what
-//! they are. The one rule: one message, so that bytes and descriptors cannot part.
+//! Hands open descriptors to another process over a Unix socket (unix(7), SCM_RIGHTS), with a few bytes that describe
+//! them. The one rule: bytes and descriptors travel in one message.
 #![allow(unsafe_code)]
 
 use crate::error::Os;
@@ -7,10 +7,10 @@ use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-/// Descriptors of one message, at most: the kernel takes no more (SCM_MAX_FD).
+/// The most descriptors of one message: the kernel's limit (SCM_MAX_FD).
 pub const MOST_DESCRIPTORS: usize = 253;
 
-/// Bytes of one message, at most: what a socket's buffer takes at once.
+/// The most bytes of one message: what a socket's buffer takes at once.
 const MOST_BYTES: usize = 64 * 1024;
 
 /// What was handed over.
@@ -68,7 +68,7 @@ pub fn send(
     }
 }
 
-/// Waits for one message, and gives its bytes and descriptors; None where the other end is closed before.
+/// Waits for one message and returns its bytes and descriptors. None where the other end was closed first.
 pub fn receive(socket: BorrowedFd<'_>) -> Result<Option<Message>, Os> {
     let mut bytes = vec![0_u8; MOST_BYTES];
     let mut control = ControlBuffer::new();
@@ -109,7 +109,7 @@ impl ControlBuffer {
         Self([0; Self::WORDS])
     }
 
-    /// A message of one part, with this buffer; both have to live as long as it is used.
+    /// A message of one part, with this buffer. Both have to live as long as it is used.
     fn message(&mut self, part: *mut libc::iovec) -> libc::msghdr {
         // SAFETY: the structure is plain data, and zero is a valid value of each field.
         let mut message: libc::msghdr = unsafe { mem::zeroed() };

@@ -1,4 +1,4 @@
-//! What all of the machine's processors did, for every program, as /proc tells it (proc(5), Documentation/accounting/psi).
+//! Processor time of the whole machine, for all programs, from /proc (proc(5), Documentation/accounting/psi).
 
 use std::fs;
 use std::time::Duration;
@@ -10,14 +10,14 @@ pub struct CpuTimes {
     pub busy: Duration,
     /// With nothing to do.
     pub idle: Duration,
-    /// In interrupts. No process is charged for them: packets of every program are handled there.
+    /// Time in interrupts. It is charged to no process: packets of every program are handled there.
     pub interrupts: Duration,
-    /// When a virtual machine's host gave its processors to others.
+    /// Time that the host of a virtual machine gave to other guests (steal).
     pub stolen: Duration,
 }
 
-/// How long tasks of this machine waited for a processor, each moment counted once however many waited; None where
-/// the kernel does not tell.
+/// How long at least one task waited for a processor. A moment counts once, however many tasks waited. None where the
+/// kernel does not tell.
 pub fn cpu_pressure() -> Option<Duration> {
     pressure(&fs::read_to_string("/proc/pressure/cpu").ok()?)
 }
@@ -26,7 +26,7 @@ impl CpuTimes {
     /// The unit of /proc/stat and of /proc/PID/stat: USER_HZ is 100 wherever wirelap runs.
     pub const TICK: Duration = Duration::from_millis(10);
 
-    /// So far; None where the kernel does not tell.
+    /// The values so far; None where the kernel does not tell.
     pub fn read() -> Option<Self> {
         Self::parse(&fs::read_to_string("/proc/stat").ok()?)
     }
@@ -50,7 +50,7 @@ impl CpuTimes {
     fn parse(text: &str) -> Option<Self> {
         let fields = text.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
         let ticks: Vec<u32> = fields.map(str::parse).collect::<Result<_, _>>().ok()?;
-        // Guests' time, from the ninth field on, is in user time already.
+        // Guests' time, from the ninth field on, is included in user time already.
         let [user, nice, system, idle, waiting, hard, soft, stolen] = *ticks.first_chunk()?;
         let time = |ticks: &[u32]| ticks.iter().map(|ticks| Self::TICK * *ticks).sum();
         Some(Self {

@@ -1,4 +1,4 @@
-//! Two ends and an emulated link between them, out of namespaces, veth pairs and a forwarding loop.
+//! Two ends and an emulated link between them, made of namespaces, veth pairs and a forwarding loop.
 //!
 //! `near` and `far` are network namespaces, each with one Ethernet device whose other end is in the
 //! caller's own namespace. A [`Forwarder`] carries frames from one to the other as a [`link::Link`]

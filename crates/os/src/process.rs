@@ -1,5 +1,5 @@
-//! Child processes that cannot outlive us. The one rule: the caller can wait for one with a time-out, end it with all that
-//! it started, and learn what it used.
+//! Child processes that cannot outlive us. The one rule: the caller can wait for a child with a time-out, end it with
+//! everything that it started, and learn what it used.
 #![allow(unsafe_code)]
 
 mod before_exec;
@@ -28,9 +28,9 @@ use std::time::Duration;
 /// The process group of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
-    /// A new one: Ctrl-C at the terminal does not reach it, and one signal ends all of it.
+    /// A new process group: Ctrl-C at the terminal does not reach it, and one signal ends all of it.
     Own,
-    /// Ours: it may read from the terminal, and Ctrl-C reaches it.
+    /// Our process group: it may read from the terminal, and Ctrl-C reaches it.
     Shared,
 }
 
@@ -39,8 +39,8 @@ pub enum Group {
 pub enum User {
     /// As we do.
     Ours,
-    /// As an ordinary user, in a user namespace below ours: for programs that refuse to work as root, which
-    /// is what we may be, or seem to be. What is ours stays its own.
+    /// As an ordinary user, in a user namespace below ours, for programs that refuse to run as root. We may be root, or
+    /// appear to be. Files that are ours remain ours.
     Ordinary,
 }
 
@@ -49,17 +49,17 @@ pub enum User {
 pub struct Setup<'a> {
     /// Its process group.
     pub group: Group,
-    /// The CPUs that it may run on; none given: any.
+    /// The CPUs that it may run on; empty: any.
     pub cpus: Vec<usize>,
-    /// The network namespace that it is to enter.
+    /// The network namespace that it enters.
     pub network: Option<BorrowedFd<'a>>,
-    /// Whether it needs a /proc of its own, because it is in another PID namespace than we are. Where
-    /// the system refuses that, it sees ours.
+    /// Whether it needs a /proc of its own, because it is in another PID namespace than we are. Where the system
+    /// refuses that, it sees ours.
     pub own_proc: bool,
     /// As whom it runs.
     pub user: User,
-    /// The control group that counts it and all that it starts. Where it cannot enter, it is counted by wait4(2) alone.
-    /// Dropping the child removes the group and kills what is left in it.
+    /// The control group that counts it and everything that it starts. Where it cannot enter the group, only wait4(2)
+    /// counts it. Dropping the child removes the group and kills what is left in it.
     pub account: Option<cgroup::Group>,
 }
 
@@ -123,7 +123,7 @@ pub fn spawn(mut command: Command, setup: Setup<'_>) -> Result<Child, Os> {
     // before the fork; the descriptor is open until spawn() returns.
     unsafe {
         command.pre_exec(move || {
-            // First: what comes later may take the rights for it away.
+            // This is first: a later step may take the rights for it away.
             if let Some(entry) = &entrance {
                 entry.enter();
             }
@@ -138,7 +138,7 @@ pub fn spawn(mut command: Command, setup: Setup<'_>) -> Result<Child, Os> {
         let error = Os::new(attempted(), source);
         match kind {
             io::ErrorKind::NotFound => error.with_remedy("install it, or give its full path"),
-            // What execvp(3) says, too, of a program that is nowhere when a folder of PATH is closed.
+            // execvp(3) gives the same error for a missing program when a folder of PATH cannot be read.
             io::ErrorKind::PermissionDenied => {
                 error.with_remedy("check that it is there and that you may run it")
             }
@@ -168,7 +168,7 @@ impl Child {
         self.pid as u32
     }
 
-    /// Processor time that it has used so far, with all that it started; None where the kernel does not tell.
+    /// Processor time that it and everything that it started have used so far; None where the kernel does not tell.
     pub fn cpu_time(&self) -> Option<Duration> {
         let counted = self.account.as_ref().filter(|account| account.counts);
         match counted.and_then(|account| account.group.figures().cpu) {
@@ -185,7 +185,7 @@ impl Child {
         Ok(self.exit)
     }
 
-    /// Asks it to end (SIGTERM), and after `grace` makes it (SIGKILL), with all of its own group.
+    /// Asks it and its own process group to end (SIGTERM), and kills them after `grace` (SIGKILL).
     pub fn end(&mut self, grace: Duration) -> Result<Exit, Os> {
         if let Some(exit) = self.exit {
             return Ok(exit);
@@ -194,8 +194,7 @@ impl Child {
         self.finish(grace)
     }
 
-    /// As [`Child::end`], but asks with `signal`, and asks the child alone: a server that has workers tells
-    /// them itself.
+    /// As [`Child::end`], but asks with `signal`, and asks the child only. A server with workers ends them itself.
     pub fn end_by(&mut self, signal: EndSignal, grace: Duration) -> Result<Exit, Os> {
         if let Some(exit) = self.exit {
             return Ok(exit);
@@ -211,13 +210,13 @@ impl Child {
         self.finish(grace)
     }
 
-    /// Waits for what was asked for, and makes it so.
+    /// Waits for the requested state, and enforces it.
     fn finish(&mut self, grace: Duration) -> Result<Exit, Os> {
         if !wait_readable(self.pidfd.as_fd(), Some(grace))? {
             self.signal(libc::SIGKILL);
             wait_readable(self.pidfd.as_fd(), None)?;
         }
-        // Before it is reaped, for until then its number is its group's and nobody else's.
+        // Done before it is reaped. Until then nobody else can have its process group's number.
         self.signal_group(libc::SIGKILL);
         let exit = self.reap()?;
         self.exit = Some(exit);
@@ -231,7 +230,7 @@ impl Child {
         }
     }
 
-    /// To it, and to its group where that is its own; only as long as it has not been reaped.
+    /// Signals it, and its process group where it has its own. Only as long as it has not been reaped.
     fn signal(&self, signal: libc::c_int) {
         // SAFETY: a child that was not waited for keeps its number. It may have ended; fine.
         unsafe { libc::kill(self.pid, signal) };
@@ -289,15 +288,15 @@ pub fn die_with_parent() {
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) };
 }
 
-/// Makes this process the parent of every descendant that outlives its own one, so that
-/// [`reap_orphans`] can wait for all of them.
+/// Makes this process the parent of every descendant whose own parent has ended, so that [`reap_orphans`] can wait for
+/// all of them.
 pub fn adopt_orphans() {
     // SAFETY: this option takes a number and cannot fail on the kernels that have pidfds.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong) };
 }
 
-/// Waits until no child is left, adopted ones too, but not longer than `limit`; whether none is. Only for
-/// a process that waits for none of them in another way any more.
+/// Waits until no child is left, adopted ones too, but not longer than `limit`. Returns whether none is left. Only for
+/// a process that no longer waits for its children in another way.
 pub fn reap_orphans(limit: Duration) -> bool {
     const LOOK: Duration = Duration::from_millis(1);
     let deadline = crate::clock::now() + limit;
@@ -312,7 +311,7 @@ pub fn reap_orphans(limit: Duration) -> bool {
     }
 }
 
-/// Lets this process have as many descriptors as it may without asking anybody; tells how many.
+/// Raises this process's limit of descriptors as far as it may (RLIMIT_NOFILE). Returns the limit.
 pub fn raise_descriptors() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: a valid structure to write to; the call cannot fail with these arguments.

@@ -1,12 +1,12 @@
-//! Processor time of a process and of all that it started, read from /proc while they run.
+//! Processor time and memory of a process and of everything that it started, read from /proc while they run.
 
 use crate::machine::CpuTimes;
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-/// Greatest resident sets of `root` and of all its descendants that live now, added up, in bytes. Each had its
-/// own at a time of its own, and pages that they share count for each: an upper bound of what they held together.
+/// The greatest resident sets of `root` and of all its living descendants, added up, in bytes. This is an upper bound:
+/// each had its greatest at a time of its own, and shared pages count for each process.
 pub fn peak_resident(root: u32) -> u64 {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     let processes = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
@@ -21,21 +21,21 @@ pub fn peak_resident(root: u32) -> u64 {
     let (mut sum, mut left) = (0, vec![root]);
     while let Some(pid) = left.pop() {
         sum += field(pid, "VmHWM:").unwrap_or(0) * 1024;
-        // Taken out, so that numbers used again meanwhile cannot make a circle.
+        // Taken out, so that a reused process number cannot make a circle.
         left.extend(children.remove(&pid).unwrap_or_default());
     }
     sum
 }
 
-/// Processor time of `root` and of all that it started: of those that live, and of those that were waited for. None
-/// where the kernel does not tell who started whom (CONFIG_PROC_CHILDREN).
+/// Processor time of `root` and of everything that it started: the living processes and those that were waited for.
+/// None where the kernel does not list children (CONFIG_PROC_CHILDREN).
 pub fn cpu_time(root: u32) -> Option<Duration> {
     const LOOKS: u32 = 10;
     let mut ticks = 0;
     for _ in 0..LOOKS {
         let before = Ticks::of(root)?.waited_for;
         ticks = tree_ticks(root)?;
-        // A child that was waited for meanwhile is in neither sum, or in both.
+        // A child that was reaped meanwhile is in neither sum, or in both.
         if Ticks::of(root)?.waited_for == before {
             break;
         }
@@ -57,7 +57,7 @@ fn tree_ticks(root: u32) -> Option<u32> {
     Some(sum)
 }
 
-/// Those that `pid` started, by whichever of its threads.
+/// The children of `pid`, started by any of its threads.
 fn children(pid: u32) -> Option<Vec<u32>> {
     let mut children = Vec::new();
     for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.filter_map(Result::ok) {
@@ -75,14 +75,14 @@ fn children(pid: u32) -> Option<Vec<u32>> {
 /// Processor time of a process, in ticks.
 struct Ticks {
     own: u32,
-    /// Of children that it has waited for, theirs included.
+    /// Of the children that it has waited for, with theirs.
     waited_for: u32,
 }
 
 impl Ticks {
     fn of(pid: u32) -> Option<Self> {
         let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name, in brackets, may hold anything. Fields are counted from the state on, which is the third.
+        // The name, in brackets, may contain anything. Fields are counted from the state, which is the third.
         let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
         let mut next = || fields.next()?.parse::<u32>().ok();
         Some(Self { own: next()? + next()?, waited_for: next()? + next()? })

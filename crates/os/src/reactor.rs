@@ -59,14 +59,14 @@ use std::time::Duration;
 use table::{Table, Token};
 use unit::Instant;
 
-/// Spare buffers for bytes on their way to the kernel, at most. A socket has one only while it owes bytes, so that idle
-/// connections hold none. Sockets that the kernel takes nothing from keep theirs.
+/// The most spare buffers for bytes on their way to the kernel. A socket has one only while it has bytes to send, so
+/// idle connections hold none. Sockets whose bytes the kernel does not take keep theirs.
 const SPARE_BUFFERS: usize = 16;
 
-/// The token of the stop signal; no socket has generation `u32::MAX` within a process's life.
+/// The token of the stop signal. No socket of a process ever reaches generation `u32::MAX`.
 const STOP: u64 = u64::MAX;
 
-/// At which point of a socket's life its facts were read.
+/// The point of a socket's life at which its facts were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketStage {
     /// It is connected or accepted.
@@ -75,7 +75,7 @@ pub enum SocketStage {
     Closing,
 }
 
-/// Takes what the kernel tells of each stream socket, to store it. Nothing is decided by it.
+/// Receives the kernel's facts of each stream socket, to store them. Nothing is decided by them.
 pub type SocketObserver = Box<dyn FnMut(SocketId, SocketStage, &TcpFacts)>;
 
 /// A thread's worth of sockets.
@@ -83,14 +83,14 @@ pub struct Reactor {
     settings: ReactorSettings,
     poller: Box<dyn Poller>,
     stop: Stop,
-    /// By their number; None where a listener is closed, or is a datagram socket.
+    /// By their number; None for a closed listener and for a datagram socket.
     listeners: Vec<Option<Listener>>,
-    /// Listeners that were silenced when the last run's end point had finished.
+    /// Listeners that were paused when the last run's end point had finished.
     silenced: Vec<Token>,
-    /// Datagram sockets that the end point of the next run is given, with their number.
+    /// Datagram sockets for the end point of the next run, with their numbers.
     unbound: Vec<(usize, DatagramSocket)>,
     table: Table,
-    /// Sockets that go on without a new event, because they had used up their turn.
+    /// Sockets that go on without a new event, because they used up their turn.
     again: Vec<Token>,
     alarms: BinaryHeap<Reverse<(Instant, Token)>>,
     send_buffers: BufferPool<SendBuf>,
@@ -103,7 +103,7 @@ pub struct Reactor {
 }
 
 impl Reactor {
-    /// A reactor without sockets, which heeds `stop`.
+    /// A reactor without sockets. `stop` ends its runs.
     pub fn new(settings: ReactorSettings, stop: Stop) -> Result<Self, Os> {
         let mut poller = settings.backend.open()?;
         poller.watch_stop(&stop).map_err(|source| Os::new("watch the stop signal", source))?;
@@ -148,17 +148,17 @@ impl Reactor {
         number
     }
 
-    /// What became of the datagrams of all runs so far.
+    /// The counts of datagrams of all runs so far.
     pub fn datagram_counters(&self) -> DatagramCounters {
         self.datagram_counters
     }
 
-    /// Has each stream socket's facts read and told when it opens and before it closes.
+    /// Passes each stream socket's facts to `facts` when it opens and before it closes.
     pub fn observe(&mut self, observer: SocketObserver) {
         self.observer = Some(observer);
     }
 
-    /// The signal that this reactor heeds.
+    /// The signal that stops this reactor.
     pub fn stop_handle(&self) -> Stop {
         self.stop.clone()
     }
@@ -188,7 +188,7 @@ impl Reactor {
         Ok(())
     }
 
-    /// What the turns of its last run took; None with [`Timing::Off`].
+    /// Figures about the turns of its last run; None with [`Timing::Off`].
     pub fn loop_times(&self) -> Option<LoopTimes> {
         self.lag.as_ref().map(LagWatch::times)
     }
@@ -206,8 +206,8 @@ impl Reactor {
         self.finishing && self.table.is_empty()
     }
 
-    /// The end point has finished: closes every socket that it still holds. Those that it let go of before still send
-    /// what they owe.
+    /// The end point has finished: closes every socket that it still holds. Sockets that it released before still send
+    /// their pending bytes.
     fn finish(&mut self) {
         self.finishing = true;
         for socket in self.table.take_attached() {
@@ -268,7 +268,7 @@ impl Reactor {
         }
     }
 
-    /// Sockets that had used up their turn have another.
+    /// Sockets that used up their turn get another.
     fn go_on<E: EndPoint + ?Sized>(&mut self, end_point: &mut E) {
         for token in std::mem::take(&mut self.again) {
             let Some(socket) = self.table.find(token) else {
@@ -295,7 +295,7 @@ impl Reactor {
         }
     }
 
-    /// Alarms of the reactor's own, then the end point's.
+    /// The reactor's own timers, then the end point's.
     fn handle_time<E: EndPoint + ?Sized>(&mut self, end_point: &mut E) {
         let now = clock::now();
         while let Some(&Reverse((at, token))) = self.alarms.peek()
@@ -323,13 +323,13 @@ impl Reactor {
         }
     }
 
-    /// The socket is gone. The end point is told, where it still holds it.
+    /// The socket is gone. The end point is told if it still holds it.
     fn fail<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token, error: SocketError) {
         self.fail_quietly(end_point, token, error);
         self.act(end_point);
     }
 
-    /// As `fail`, without the actions that follow. Actions use it.
+    /// As `fail`, without running the actions that follow. Actions use it.
     fn fail_quietly<E: EndPoint + ?Sized>(
         &mut self,
         end_point: &mut E,
@@ -361,7 +361,7 @@ impl std::fmt::Debug for Reactor {
     }
 }
 
-/// The end point's word for an error of the system.
+/// The end point's error for an error of the system.
 fn socket_error(error: &io::Error) -> SocketError {
     match error.raw_os_error() {
         Some(libc::ECONNREFUSED) => SocketError::Refused,

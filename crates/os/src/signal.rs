@@ -8,24 +8,24 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 static COUNT: AtomicU32 = AtomicU32::new(0);
 static WAKE: AtomicI32 = AtomicI32::new(-1);
 
-/// The process's interrupts from now on; they no longer end it by themselves.
+/// The process's interrupts from now on. They no longer end it.
 #[derive(Debug)]
 pub struct Interrupts {
     wake: OwnedFd,
 }
 
 impl Interrupts {
-    /// Takes SIGINT, SIGTERM and SIGHUP over. A second call's descriptor is woken instead of the first's.
+    /// Handles SIGINT, SIGTERM and SIGHUP. After a second call, its descriptor is woken instead of the first's.
     pub fn take() -> std::io::Result<Self> {
         Self::take_signals(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP])
     }
 
-    /// Takes over what the keyboard sends, Ctrl-C and Ctrl-\ (SIGINT, SIGQUIT), and leaves the others as they are.
+    /// Handles the keyboard's signals, Ctrl-C and Ctrl-\ (SIGINT, SIGQUIT), and leaves the others as they are.
     pub(crate) fn take_keyboard() -> std::io::Result<Self> {
         Self::take_signals(&[libc::SIGINT, libc::SIGQUIT])
     }
 
-    /// Takes over all that ask a process to end. Those that are ignored stay so: nohup(1) and shells, which start
+    /// Handles all signals that ask a process to end. Ignored signals stay ignored: nohup(1), and shells that start
     /// background jobs, rely on it.
     pub(crate) fn take_unignored() -> std::io::Result<Self> {
         let all = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
@@ -63,7 +63,7 @@ impl Interrupts {
         COUNT.load(Ordering::SeqCst)
     }
 
-    /// Readable again only when the next one comes.
+    /// It becomes readable again when the next signal comes.
     pub(crate) fn clear(&self) {
         let mut count = 0_u64;
         // SAFETY: eight bytes of a live local; an eventfd that nobody has written to is an error without effect.
@@ -81,7 +81,7 @@ impl AsFd for Interrupts {
 impl Drop for Interrupts {
     fn drop(&mut self) {
         let own: RawFd = self.wake.as_raw_fd();
-        // The handler must not write to a descriptor that somebody else may get.
+        // The handler must not write to a descriptor that may belong to something else by then.
         let _ = WAKE.compare_exchange(own, -1, Ordering::SeqCst, Ordering::SeqCst);
     }
 }

@@ -1,5 +1,5 @@
-//! TCP sockets: listeners, connects, options, and what the kernel made of them. The one rule: every
-//! option that is set can be read back ([`TcpFacts`]).
+//! TCP sockets: listeners, connects, options, and the values that the kernel uses. The one rule: every option that is
+//! set can be read back ([`TcpFacts`]).
 #![allow(unsafe_code)]
 
 pub(crate) mod address;
@@ -33,7 +33,7 @@ const LOW_PORT: &str = "ports below 1024 need a privilege: choose a higher port,
 /// Whether several listeners share one address, each with a share of the connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
-    /// The address is taken for this listener and for those that join it.
+    /// The address is for this listener, and for others that join it.
     Found,
     /// It joins listeners of this user at the same address (SO_REUSEPORT).
     Join,
@@ -130,7 +130,7 @@ impl Listener {
         let fd = stream::socket(address)?;
         set(fd.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, &1i32)?;
         if address.is_ipv6() {
-            // One address, one family: a listener on [::] leaves 0.0.0.0 to another.
+            // One family for each address: a listener on [::] leaves 0.0.0.0 to another.
             set(fd.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &1i32)?;
         }
         let share = || set(fd.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEPORT, &1i32);
@@ -139,7 +139,7 @@ impl Listener {
         }
         address::bind(fd.as_fd(), address)?;
         if sharing == Sharing::Found {
-            // Set after the bind, so that a port which another process shares counts as in use.
+            // Set after the bind, so that a port shared by another process counts as in use.
             share()?;
         }
         apply(fd.as_fd(), address, settings)?;

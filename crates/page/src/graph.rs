@@ -42,7 +42,7 @@ pub enum GraphError {
     /// A resource leads to itself.
     #[error("resource {} is found by itself, directly or through others", .0.0)]
     Cycle(ResourceId),
-    /// The load would wait for something that waits for the load.
+    /// The load would wait for a resource that itself waits for the load.
     #[error("resource {} counts into the load but is found by {}, which comes after it", .id.0, .by.0)]
     BehindTheLoad {
         /// The counted resource.
@@ -50,13 +50,13 @@ pub enum GraphError {
         /// Its uncounted initiator.
         by: ResourceId,
     },
-    /// The same host and path would have to give two different answers.
+    /// One host and path would need two different answers.
     #[error("resource {} has the URL of an earlier one but another status, size, type or server time", .0.0)]
     TwoAnswers(ResourceId),
 }
 
 impl Page {
-    /// The page of `resources`, numbered in their order; `document` is the main one.
+    /// The page of `resources`, numbered in their order. `document` is the main one.
     pub fn new(document: ResourceId, resources: Vec<Resource>) -> Result<Self, GraphError> {
         check_initiators(document, &resources)?;
         check_cycles(&resources)?;
@@ -65,7 +65,7 @@ impl Page {
         Ok(page)
     }
 
-    /// Notes the round trips that a recording showed, by host name.
+    /// Records the round trips of a recording, by host name.
     pub fn with_recorded_rtts(mut self, rtts: &BTreeMap<String, Duration>) -> Self {
         for host in &mut self.hosts {
             host.recorded_rtt = rtts.get(&host.name).copied();
@@ -102,8 +102,8 @@ impl Page {
         &self.hosts
     }
 
-    /// Server and client time on the longest chain of initiators that counts into the load: what a load
-    /// takes over a network that takes no time.
+    /// Server and client time on the longest chain of initiators that counts into the load. It is the load time over a
+    /// network that takes no time.
     pub fn least_time(&self) -> Duration {
         let times = self.chain_times();
         let ends = self.resources.iter().zip(times);
@@ -136,7 +136,7 @@ impl Page {
         self.resources.iter().map(Resource::received_body).sum()
     }
 
-    /// What an origin must know to answer for this page.
+    /// What an origin needs in order to answer for this page.
     pub fn table(&self) -> Table {
         Table::of(&self.resources)
     }
@@ -198,7 +198,7 @@ fn check_initiators(document: ResourceId, resources: &[Resource]) -> Result<(), 
     Ok(())
 }
 
-/// Each resource has one initiator, so walking up from every unvisited one finds any cycle.
+/// Each resource has one initiator, so walking up from every unvisited resource finds any cycle.
 fn check_cycles(resources: &[Resource]) -> Result<(), GraphError> {
     let mut walk_of = vec![None; resources.len()];
     for start in 0..resources.len() {

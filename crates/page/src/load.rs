@@ -29,7 +29,7 @@ pub struct Load {
     browser: Browser,
     resources: Vec<Track>,
     document: ResourceId,
-    /// What is ready, first by urgency and then in the order of discovery.
+    /// Resources that are ready, ordered by urgency and then by discovery.
     ready: BTreeSet<(u8, u64, ResourceId)>,
     released: u64,
     thinking: BinaryHeap<Reverse<(Instant, ResourceId)>>,
@@ -39,14 +39,14 @@ pub struct Load {
     /// Those of them that count into the load.
     counted_open: usize,
     load: LoadState,
-    /// What a page read from the wire has asked for already: a browser asks once.
+    /// The URLs that a page read from the wire has requested already. A browser requests each once.
     browsed: Option<HashMap<Url, ResourceId>>,
 }
 
 /// A fetch to start now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchStart {
-    /// The resource; every event about the fetch carries its number.
+    /// The resource. Every event about the fetch carries its number.
     pub id: ResourceId,
     /// What to ask for.
     pub url: Url,
@@ -70,7 +70,7 @@ pub struct ExpectedResponse {
 }
 
 impl Load {
-    /// Loads a page whose graph is known, as a recording or a model gave it.
+    /// Loads a page with a known graph, from a recording or a model.
     pub fn replay(page: &Page, browser: Browser, now: Instant) -> Self {
         let mut tracks: Vec<Track> = page
             .resources()
@@ -137,7 +137,7 @@ impl Load {
         }
     }
 
-    /// The next fetch to start, the most urgent first; None when there is nothing to start now.
+    /// The next fetch to start, the most urgent first. None when there is nothing to start now.
     pub fn poll_fetch(&mut self, now: Instant) -> Option<FetchStart> {
         self.handle_timeout(now);
         let (_, _, id) = self.ready.pop_first()?;
@@ -160,7 +160,7 @@ impl Load {
         self.thinking.peek().map(|Reverse((due, _))| *due)
     }
 
-    /// Lets the think gaps end that are over at `now`.
+    /// Ends the think gaps that are over at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         while self.poll_timeout().is_some_and(|due| due <= now) {
             if let Some(Reverse((_, id))) = self.thinking.pop() {
@@ -200,7 +200,7 @@ impl Load {
         self.settle(now);
     }
 
-    /// A fetch came to nothing, for a `reason` in words.
+    /// A fetch failed, for a `reason` in words.
     pub fn handle_failed(&mut self, id: ResourceId, reason: &str, now: Instant) {
         if self.in_flight(id).is_none() {
             return;
@@ -230,7 +230,7 @@ impl Load {
         }
     }
 
-    /// Something that the scanner met; what is no http URL or was met before is not fetched.
+    /// A reference that the scanner found. It is not fetched if it is not an http URL or was found before.
     fn discover(&mut self, by: ResourceId, found: Found, now: Instant) {
         let track = &self.resources[by.index()];
         let base = track.scanner.as_ref().and_then(Scanner::base);

@@ -1,5 +1,5 @@
-//! Bodies that no coding makes smaller, for the price of a slice: every body is a window that slides
-//! over one block of noise and begins again at its end.
+//! Bodies that no compression makes smaller, at the cost of a slice. Every body is a window on one block of noise, and
+//! begins again at the block's end.
 //!
 //! The block is longer than deflate's window of 32 KiB (RFC 1951), so that its repetition stays out of
 //! reach even of a server or proxy that compresses behind our back.
@@ -9,14 +9,14 @@ use unit::Seed;
 
 const BLOCK: usize = 64 * 1024;
 
-/// One block for the process: a body's own seed only chooses where in it to begin.
+/// One block for the whole process. A body's seed only chooses the offset at which it begins.
 static NOISE: LazyLock<Box<[u8]>> = LazyLock::new(|| {
     let mut random = Seed(0).child("noise").random();
     (0..BLOCK / 8).flat_map(|_| random.next_u64().to_le_bytes()).collect()
 });
 
-/// The bytes of the body of `seed` from `position` on: as many as lie in one piece, at most `limit`,
-/// never none unless `limit` is 0.
+/// The bytes of the body of `seed` from `position` on: as many as are contiguous, at most `limit`. Empty only if
+/// `limit` is 0.
 pub fn noise(seed: Seed, position: u64, limit: usize) -> &'static [u8] {
     let start = (seed.draw(0).wrapping_add(position) % BLOCK as u64) as usize;
     let rest = &NOISE[start..];

@@ -1,4 +1,4 @@
-//! Quantities in a file: sizes are bytes, spans whole nanoseconds.
+//! Quantities in a file: sizes are in bytes, durations in whole nanoseconds.
 
 use serde::{Deserialize, Deserializer, Serializer};
 

@@ -69,7 +69,7 @@ impl Rank {
     }
 }
 
-/// What the page's author (or the browser that recorded it) said about the importance of a fetch.
+/// What the page's author, or the browser that recorded it, said about the importance of a fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hint {
@@ -80,7 +80,7 @@ pub enum Hint {
     Raised,
     /// `fetchpriority=low`, `async`, `defer`.
     Lowered,
-    /// A browser ranked it so when it recorded the page.
+    /// The load priority that a browser recorded.
     Recorded(Rank),
 }
 

@@ -1,4 +1,4 @@
-//! What a page is made of: resources, what lets a browser know of each, and the hosts that serve them.
+//! The parts of a page: resources, what reveals each of them to the browser, and the hosts that serve them.
 
 use crate::number;
 use crate::priority::Hint;
@@ -52,13 +52,13 @@ pub enum Method {
     Head,
 }
 
-/// What lets the browser know that it needs a resource.
+/// What reveals to the browser that it needs a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Release {
     /// The load itself: known from the beginning.
     Navigation,
-    /// The parser met it when `offset` bytes of `by` had arrived (0: with the response's head).
+    /// The parser found it after `offset` bytes of `by` (0: it was in the response's head).
     Parsed {
         /// The document being parsed.
         by: ResourceId,
@@ -89,7 +89,7 @@ impl Release {
 pub enum Counts {
     /// The load is done only when this is.
     IntoLoad,
-    /// It began after onLoad: it is fetched once the load is done, and does not count into it.
+    /// It began after onLoad. It is fetched once the load is done, and does not count into it.
     AfterLoad,
 }
 
@@ -106,7 +106,7 @@ pub struct Resource {
     /// The status that the origin answers with and the client checks.
     #[serde(default = "ok")]
     pub status: u16,
-    /// Media type that the origin gives it; empty for none.
+    /// The media type in the origin's response; empty for none.
     pub content_type: String,
     /// The Content-Length that the origin gives: the bytes of the body, where the response has one.
     #[serde(with = "number::bytes")]
@@ -116,7 +116,7 @@ pub struct Resource {
     pub server_time: Duration,
     /// What makes it known.
     pub release: Release,
-    /// The gap between being known and being asked for.
+    /// The time between discovery and request.
     #[serde(with = "number::nanos")]
     pub think: Duration,
     /// What was said about its importance.
@@ -146,7 +146,7 @@ pub struct Host {
     pub name: String,
     /// Requests that go to it.
     pub requests: u32,
-    /// The round trip that the recording shows, for information: the replay's link has its own.
+    /// The round trip of the recording, for information only. A replay uses the round trip of its link.
     #[serde(with = "number::nanos::option", default)]
     pub recorded_rtt: Option<Duration>,
 }

@@ -21,13 +21,13 @@ const RAW_TEXT: [&str; 9] =
 /// Something that the document needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Its URL as written, entities decoded: resolve it against the base.
+    /// Its URL as written, with entities decoded. It has to be resolved against the base.
     pub reference: String,
     /// What it is to the page.
     pub kind: Kind,
     /// What the markup says about its importance.
     pub hint: Hint,
-    /// Bytes of the document that had to arrive before it could be found.
+    /// The number of bytes of the document that had to arrive before it could be found.
     pub offset: u64,
 }
 
@@ -73,12 +73,12 @@ impl Scanner {
         Self::default()
     }
 
-    /// The document's own base URL as written (`<base href>`), once it was met.
+    /// The document's own base URL as written (`<base href>`), once it was found.
     pub fn base(&self) -> Option<&str> {
         self.base.as_deref()
     }
 
-    /// Takes the next bytes and tells what they let a browser find.
+    /// Takes the next bytes and returns the resources found in them.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Found> {
         let mut found = Vec::new();
         let mut rest = bytes;
@@ -100,7 +100,7 @@ impl Scanner {
         found
     }
 
-    /// The state after `byte`. Byte `self.offset` is the one at hand.
+    /// The state after `byte`, which is at `self.offset`.
     fn step(&mut self, byte: u8, found: &mut Vec<Found>) -> State {
         match self.state {
             State::Text => State::Text,

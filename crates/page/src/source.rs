@@ -1,4 +1,4 @@
-//! Where the page of a workload comes from, as a stored trial names it.
+//! The source of a workload's page, as a stored trial names it.
 
 use crate::graph::Page;
 use crate::load::Load;
@@ -12,14 +12,14 @@ use unit::Instant;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PageSource {
-    /// Made from a seed; what it needs is found in the bytes of its HTML as they arrive.
+    /// Generated from a seed. Its resources are found in its HTML as the bytes arrive.
     Synthetic(Synthetic),
-    /// Read from a recording; its graph is known and its bodies are noise of the recorded size.
+    /// Read from a recording. Its graph is known, and its bodies are noise of the recorded size.
     Recorded(Page),
 }
 
 impl PageSource {
-    /// The page's graph; a synthetic one is served by `origin`, a recorded one names its own hosts.
+    /// The page's graph. A synthetic page is served by `origin`; a recorded one names its own hosts.
     pub fn page(&self, origin: &Url) -> Result<Page, SyntheticError> {
         match self {
             Self::Synthetic(synthetic) => synthetic.page(origin),

@@ -36,30 +36,30 @@ pub struct Synthetic {
     pub bytes: u64,
     /// What the images' bytes and queries flow from.
     pub seed: u64,
-    /// How long the origin thinks about the document, in ms.
+    /// The origin's think time for the document, in ms.
     pub delay_ms: u64,
-    /// How long the origin thinks about each image, in ms.
+    /// The origin's think time for each image, in ms.
     pub image_delay_ms: u64,
 }
 
-/// One image of a synthetic page, as its path and query tell it.
+/// One image of a synthetic page, described by its path and query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyntheticImage {
     /// Bytes of its body.
     pub body: ByteSize,
-    /// Where its bytes come from; see [`noise`](crate::noise()).
+    /// The seed of its bytes; see [`noise`](crate::noise()).
     pub seed: Seed,
     /// How long the origin thinks about it.
     pub server_time: Duration,
 }
 
 impl SyntheticImage {
-    /// What an image says that it is. Its bytes are noise: of a kind that Wireshark looks into, a capture would be
-    /// full of packets that it calls malformed.
+    /// The media type of an image. Its bytes are noise. With a type that Wireshark decodes, it would report packets as
+    /// malformed.
     pub const MEDIA_TYPE: &'static str = "image/avif";
 }
 
-/// Why a target names no synthetic page or image.
+/// Why a target is not a synthetic page or image.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum QueryError {
     /// The path is another one.
@@ -73,7 +73,7 @@ pub enum QueryError {
         /// Those that there are.
         known: &'static str,
     },
-    /// A value that is no number, or too large a one.
+    /// A value that is not a number, or too large.
     #[error("{name}={value}: a whole number from 0 to {most} is expected")]
     Value {
         /// The parameter.
@@ -95,7 +95,7 @@ impl Default for Synthetic {
 impl FromStr for Synthetic {
     type Err = QueryError;
 
-    /// Reads a request target such as `/page?images=100&bytes=5000`; what it leaves out is as in the default.
+    /// Reads a request target such as `/page?images=100&bytes=5000`. Missing parameters have their default values.
     fn from_str(target: &str) -> Result<Self, QueryError> {
         const KNOWN: &str = "images, bytes, seed, delay_ms, image_delay_ms";
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -221,7 +221,7 @@ impl FromStr for SyntheticImage {
         for (name, value) in parameters(query) {
             match name {
                 "bytes" => bytes = number("bytes", value, MOST_BYTES)?,
-                // Any text will do, so that a reader's own cache buster does.
+                // Any text is accepted, so that a reader's own cache buster works.
                 "v" => value_seed = Seed(0).child(value).0,
                 "delay_ms" => delay_ms = number("delay_ms", value, LONGEST_DELAY_MS)?,
                 _ => return Err(QueryError::Unknown { name: name.to_owned(), known: KNOWN }),

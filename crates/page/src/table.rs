@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use unit::ByteSize;
 
-/// What the origins of a page answer, by host and path. Looking up takes no account of who asked before:
-/// an answer is the same each time.
+/// What the origins of a page answer, by host and path. The answer to a request is always the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
     hosts: BTreeMap<String, BTreeMap<String, Answer>>,
@@ -47,6 +46,11 @@ impl Table {
     /// The answer for `path` (with its query) on `host` (without port, in lower case).
     pub fn answer(&self, host: &str, path: &str) -> Option<&Answer> {
         self.hosts.get(host)?.get(path)
+    }
+
+    /// Has `host` answer `path` (with its query) so, in place of what it answered before.
+    pub fn insert(&mut self, host: &str, path: &str, answer: Answer) {
+        self.hosts.entry(host.to_owned()).or_default().insert(path.to_owned(), answer);
     }
 
     /// The host names, sorted.

@@ -9,7 +9,7 @@ use std::net::Ipv6Addr;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// How an address is reached, as the page wrote it. Which transport serves it is not decided here.
+/// The URL's scheme, as in the page. It does not decide which transport serves the URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scheme {
@@ -48,7 +48,7 @@ pub struct Url {
     /// The port where it is not the scheme's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// Path and query, from its slash on: what stands in the request line.
+    /// Path and query, from the first slash: the target of the request line.
     pub path: String,
 }
 
@@ -70,7 +70,7 @@ pub enum UrlError {
 }
 
 impl Url {
-    /// Resolves `reference` as found on this URL's page (RFC 3986 §5.2).
+    /// Resolves `reference`, found on the page with this URL (RFC 3986 §5.2).
     pub fn join(&self, reference: &str) -> Result<Self, UrlError> {
         let reference = tidy(reference);
         let reference = without_fragment(&reference);
@@ -93,7 +93,7 @@ impl Url {
         Ok(Self { path: encode_path(&without_dot_segments(&joined)), ..self.clone() })
     }
 
-    /// Host and, where it is not the scheme's own, port: the Host field's value.
+    /// The value of the Host field: the host, and the port if it is not the scheme's default.
     pub fn authority(&self) -> String {
         match self.port {
             Some(port) => format!("{}:{port}", self.host),
@@ -148,7 +148,7 @@ pub(crate) fn path_was_mended(raw: &str, url: &Url) -> bool {
     !(kept.ends_with(&url.path) || bare && kept.ends_with(&url.path[1..]))
 }
 
-/// What browsers drop from a URL before they look at it: surrounding white space, tabs and newlines.
+/// What browsers remove from a URL first: surrounding white space, tabs and newlines.
 fn tidy(input: &str) -> String {
     let trimmed = input.trim_matches(|c: char| c <= ' ');
     trimmed.chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect()
@@ -214,8 +214,8 @@ fn is_label(label: &str) -> bool {
         && !label.ends_with('-')
 }
 
-/// Percent-encodes what RFC 3986 §3.3 and §3.4 do not let stand in a path or query. A `%` stays as it
-/// is, so that an already encoded path is sent verbatim.
+/// Percent-encodes what RFC 3986 §3.3 and §3.4 do not allow in a path or query. A `%` is kept, so that an already
+/// encoded path is sent unchanged.
 fn encode_path(path: &str) -> String {
     let mut encoded = String::with_capacity(path.len());
     for byte in path.bytes() {

@@ -1,5 +1,5 @@
-//! The answer to an experiment's question, in one sentence for each workload. Regressions come first, then who is
-//! fastest, then what is level or undecided. The one rule: a sentence says no more than the verdicts do.
+//! The answer to an experiment's question, in one sentence for each workload. Regressions come first, then the fastest,
+//! then what is level or undecided. The one rule: a sentence says no more than the verdicts do.
 
 use crate::Report;
 use crate::number::Percent;
@@ -15,7 +15,7 @@ use study::result::Ranked;
 pub(crate) struct Clause {
     /// What was found.
     pub(crate) text: String,
-    /// By which ratio: `0.56× [0.55, 0.57]`; None where there is no one ratio to name.
+    /// The ratio as text: `0.56× [0.55, 0.57]`; None where no single ratio describes the finding.
     pub(crate) ratio: Option<String>,
 }
 
@@ -30,7 +30,7 @@ impl Clause {
 pub(crate) struct Answer<'a> {
     /// The workload's name, where there are several.
     pub(crate) workload: Option<&'a str>,
-    /// The sentence; empty where nothing could be compared.
+    /// The sentence as markup; empty where nothing could be compared.
     pub(crate) clauses: Vec<Clause>,
     /// Its links.
     pub(crate) groups: Vec<Group<'a>>,
@@ -48,7 +48,7 @@ impl Answer<'_> {
     }
 }
 
-/// A sentence for each workload that has verdicts of its own.
+/// One sentence for each workload with verdicts.
 pub(crate) fn answers<'a>(report: &Report<'a>) -> Vec<Answer<'a>> {
     let groups: Vec<Group<'_>> =
         report.groups().into_iter().filter(|group| group.verdicts.is_some()).collect();
@@ -76,7 +76,7 @@ pub(crate) fn finding(group: &Group<'_>, margin: f64) -> String {
     clauses.into_iter().map(|clause| clause.text).collect::<Vec<_>>().join("; ")
 }
 
-/// The clauses over `groups`, which are links of one workload; the first begins with a capital letter.
+/// The clauses about `groups`, which are one workload's links. The first clause begins with a capital letter.
 fn sentence(groups: &[Group<'_>], margin: f64) -> Vec<Clause> {
     let mut clauses: Vec<Clause> = groups.iter().filter_map(regression).collect();
     let mut leads: Vec<Lead<'_>> = groups.iter().filter_map(Lead::of).collect();
@@ -94,7 +94,7 @@ fn sentence(groups: &[Group<'_>], margin: f64) -> Vec<Clause> {
     clauses
 }
 
-/// Who is slower than the baseline on a link, the slowest first.
+/// The contenders that are slower than the baseline on a link, the slowest first.
 fn regression(group: &Group<'_>) -> Option<Clause> {
     let baseline = &group.verdicts?.baseline;
     let mut slower = group.with_verdict(Verdict::Slower);
@@ -122,8 +122,8 @@ fn regression(group: &Group<'_>) -> Option<Clause> {
     }
 }
 
-/// A race for pages over TLS may have nobody but clear-text contenders beside the baseline: what they save is told as
-/// what it is, and not as advice.
+/// In a page race with TLS, every contender besides the baseline may be without TLS. The sentence then states what they
+/// save as a fact, not as advice.
 fn unencrypted(groups: &[Group<'_>]) -> Vec<Clause> {
     let clause = |group: &Group<'_>| {
         let all = &group.verdicts?.ranking;
@@ -141,7 +141,7 @@ fn unencrypted(groups: &[Group<'_>]) -> Vec<Clause> {
     groups.iter().filter_map(clause).collect()
 }
 
-/// What is level or undecided: links of which the same is to be said share a clause.
+/// What is level or undecided. Links with the same finding share a clause.
 fn without_difference(groups: &[Group<'_>], margin: f64) -> Vec<Clause> {
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     for group in groups {
@@ -158,13 +158,14 @@ fn without_difference(groups: &[Group<'_>], margin: f64) -> Vec<Clause> {
 
 fn level_or_undecided(group: &Group<'_>, margin: f64) -> Vec<String> {
     let all = group.verdicts.map_or(&[][..], |verdicts| &verdicts.ranking);
-    // Undecided means that more trials may tell; where no two ran in one block there is nothing yet to tell of.
+    // Undecided means that more trials may decide it. Where no two contenders ran in one block there is no finding at
+    // all.
     if all.iter().all(|ranked| ranked.comparison.n == 0) {
         return vec!["nothing could be compared".to_owned()];
     }
     let names = |verdict| -> Vec<String> {
         let found = group.with_verdict(verdict);
-        // What stands beside HTTPS for comparison alone is no part of the question.
+        // A contender that is there only for comparison with HTTPS is not part of the question.
         let told =
             found.into_iter().filter(|ranked| group.is_advisable(ranked) || group.none_advisable());
         told.map(|ranked| ranked.contender.clone()).collect()
@@ -187,7 +188,7 @@ fn level_or_undecided(group: &Group<'_>, margin: f64) -> Vec<String> {
     said
 }
 
-/// `a, b and c`; of more than three the first two and how many there are besides.
+/// `a, b and c`; of more than three, the first two and the number of the others.
 fn up_to_three(names: Vec<String>) -> String {
     match names.len() {
         0..=3 => listed(&names),
@@ -199,7 +200,7 @@ fn up_to_three(names: Vec<String>) -> String {
 pub(crate) struct Lead<'a> {
     group: &'a Group<'a>,
     leaders: Vec<&'a Ranked>,
-    /// The one among them that saves least: what is said of it holds for all.
+    /// The one that saves least: what is said of it holds for all of them.
     pub(crate) least: &'a Ranked,
 }
 
@@ -222,7 +223,7 @@ impl<'a> Lead<'a> {
         listed(&names)
     }
 
-    /// `before` names those who lead in the clause before.
+    /// `before` names the fastest contenders earlier in the clause.
     fn clause(&self, before: Option<&str>) -> Clause {
         let link = &self.group.link.name;
         let names = self.names();
@@ -256,7 +257,7 @@ impl<'a> Lead<'a> {
 pub(crate) enum Standing {
     /// Everyone is level with the baseline.
     Tie,
-    /// Nobody is faster than the baseline, and these are slower.
+    /// Nobody is faster than the baseline, and these contenders are slower.
     Slower(String),
     /// These are undecided.
     Undecided(String),

@@ -1,4 +1,4 @@
-//! A calibration in words, and the limits that the figures are held to.
+//! A calibration in words, with the limits of its figures.
 
 use crate::number::Percent;
 use study::calibration::{
@@ -13,7 +13,7 @@ pub(crate) struct Gauged {
     pub(crate) what: String,
     /// The median and the 99th percentile, in microseconds.
     pub(crate) spread: Spread,
-    /// What each may be on a quiet machine; None where there is no such demand.
+    /// The limit of each figure on a quiet machine; None where there is none.
     pub(crate) limit: Option<Spread>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn times(calibration: &Calibration) -> Vec<Gauged> {
         .collect()
 }
 
-/// Everything else, a sentence each, with whether it is as good as it should be.
+/// Everything else, one sentence each, and whether it is within its limit.
 pub(crate) fn facts(calibration: &Calibration) -> Vec<(bool, String)> {
     let mut facts = Vec::new();
     let unanswered: u32 = calibration.round_trips.iter().map(|gauge| gauge.unanswered).sum();
@@ -98,7 +98,7 @@ pub(crate) fn facts(calibration: &Calibration) -> Vec<(bool, String)> {
     facts
 }
 
-/// The calibration in one line: what is beyond its limit is named.
+/// The calibration in one line. Figures beyond their limits are named.
 pub(crate) fn line(calibration: &Calibration) -> String {
     let worst = calibration.round_trips.iter().map(|gauge| gauge.error);
     let worst = worst.max_by(|a, b| a.p50_us.total_cmp(&b.p50_us)).unwrap_or_default();
@@ -111,7 +111,7 @@ pub(crate) fn line(calibration: &Calibration) -> String {
     )
 }
 
-/// What is beyond its limit, and who may be to blame.
+/// What is beyond its limit, and what may have caused it.
 fn judged(calibration: &Calibration) -> String {
     let beyond = calibration.beyond_limits();
     match beyond.is_empty() {
@@ -122,7 +122,7 @@ fn judged(calibration: &Calibration) -> String {
     }
 }
 
-/// The calibration for a terminal, ending in a new line.
+/// The calibration for a terminal. It ends with a newline.
 pub fn calibration(calibration: &Calibration) -> String {
     let word = |good: bool| if good { "good" } else { "FAIR" };
     let mut text = String::from("\nCalibration (median and 99th percentile in µs)\n");

@@ -1,5 +1,5 @@
-//! Trials as Parquet (Apache Parquet format 2): the columns of CSV with their kinds, one row group, not compressed.
-//! A figure that a trial does not have is null.
+//! Trials as Parquet (Apache Parquet format 2): the columns of CSV with their types, one row group, not compressed. A
+//! figure that a trial does not have is null.
 
 use crate::rows::{Column, Values, columns};
 use ::parquet::basic::{LogicalType, Repetition, Type as Physical};
@@ -12,7 +12,7 @@ use ::parquet::schema::types::{Type, TypePtr};
 use std::sync::Arc;
 use study::record::TrialRecord;
 
-/// One row a trial, columns as [`csv`](crate::csv()) has them: the bytes of a file.
+/// One row a trial, with the columns of [`csv`](crate::csv()): the bytes of a file.
 pub fn parquet(trials: &[TrialRecord]) -> Result<Vec<u8>, ParquetError> {
     let columns = columns(trials);
     let fields = columns.iter().map(field).collect::<Result<Vec<TypePtr>, _>>()?;
@@ -54,7 +54,7 @@ fn write(writer: &mut ColumnWriter<'_>, values: &Values) -> Result<(), ParquetEr
             writer.write_batch(&values, None, None)?;
         }
         (ColumnWriter::Int64ColumnWriter(writer), Values::Whole(values)) => {
-            // The bytes of an unsigned number, as its logical type says.
+            // The bytes of an unsigned number, as its logical type defines them.
             let values: Vec<i64> = values.iter().map(|value| value.cast_signed()).collect();
             writer.write_batch(&values, None, None)?;
         }

@@ -1,5 +1,5 @@
-//! Commands that a reader can paste into a shell. The one rule: a name from outside is quoted for the
-//! language that reads it, SQL first and the shell around it.
+//! Commands that a reader can paste into a shell. The one rule: names are quoted first for SQL and then for the shell
+//! around it.
 
 use std::fmt::Write;
 

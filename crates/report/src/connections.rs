@@ -1,4 +1,4 @@
-//! What the connections of a trial spoke, so that a user can trust that it was what its contender is called.
+//! What the connections of a trial spoke. It shows that a contender really used the protocol that it is named for.
 
 use crate::number;
 use crate::words::counted;
@@ -65,7 +65,7 @@ impl ConnectionSummary {
         }
     }
 
-    /// How many of the secured connections took an earlier session up again: `5 of 6`.
+    /// How many of the TLS connections resumed a session: `5 of 6`.
     pub(crate) fn resumed(&self) -> String {
         match self.secured {
             0 => "–".to_owned(),
@@ -97,7 +97,7 @@ impl ConnectionSummary {
         size(self.headers.map(|headers| headers.received))
     }
 
-    /// All of it in a few words for a line: `1 connection, HTTP/2, headers compressed to 16 % of their size`.
+    /// All of these in a few words: `1 connection, HTTP/2, headers compressed to 16 % of their size`.
     pub(crate) fn in_short(&self) -> String {
         let mut parts = vec![self.protocols()];
         if self.resumed > 0 {
@@ -116,7 +116,7 @@ fn protocol_name(protocol: &SpokenProtocol) -> &str {
     protocol.known().map_or_else(|| protocol.name(), |known| known.title())
 }
 
-/// `18 231 → 2 904 (16 %)`; what was not compressed is one figure.
+/// `18 231 → 2 904 (16 %)`; a single figure without compression.
 fn size(size: Option<HeaderSize>) -> String {
     let Some(HeaderSize { plain, coded }) = size else { return "not known".to_owned() };
     let text = |bytes: u64| number::count(bytes as f64);
@@ -126,7 +126,7 @@ fn size(size: Option<HeaderSize>) -> String {
     }
 }
 
-/// What is left after compression, in whole per cent; None without any.
+/// The size after compression in whole per cent; None without any bytes.
 fn share(plain: u64, coded: u64) -> Option<String> {
     (plain != coded && plain > 0).then(|| format!("{:.0} %", coded as f64 / plain as f64 * 100.0))
 }

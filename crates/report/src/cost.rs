@@ -1,5 +1,5 @@
-//! What a client subject takes beside time: its start, processor time, memory, and a managed runtime's collections. The
-//! medians of a cell's measured trials; only what rows hold, for our own client's hold none of it.
+//! The cost of a client subject besides time: start-up, processor time, memory, and a managed runtime's garbage
+//! collections. The figures are the medians of a cell's measured trials. Rows of our own client have none.
 
 use crate::number;
 use study::metric;
@@ -37,8 +37,8 @@ impl<'a> Cost<'a> {
         parts.join(", ")
     }
 
-    /// Wall time aside, a row's figures: start-up, processor time, the same for a GiB, its interval, memory, heap,
-    /// collections.
+    /// The figures of a row without wall time: start-up, processor time, processor time a GiB with its interval,
+    /// memory, heap, collections.
     pub(crate) fn columns(self) -> [String; 7] {
         let told = |summary: Option<&Summary>, text: &dyn Fn(&Summary) -> String| {
             summary.map_or_else(String::new, text)
@@ -72,7 +72,7 @@ impl<'a> Cost<'a> {
     }
 
     fn heap(self) -> Option<&'a Summary> {
-        // A client without a managed heap tells of none, or of an empty one.
+        // A client without a managed heap reports none, or an empty one.
         self.cell.metrics.get(metric::HEAP_PEAK).filter(|heap| heap.median > 0.0)
     }
 
@@ -81,7 +81,7 @@ impl<'a> Cost<'a> {
     }
 }
 
-/// Three digits, and no more decimals than a clock of milliseconds has.
+/// Three digits, but no more decimals than a clock with milliseconds has.
 fn seconds(seconds: f64) -> String {
     digits(seconds, 3)
 }

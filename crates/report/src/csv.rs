@@ -1,10 +1,10 @@
-//! Trials as CSV (RFC 4180): a header, then one line a trial, in the order of the rows.
+//! Trials as CSV (RFC 4180): a header, then one line a trial in the order of the rows.
 
 use crate::rows::{Values, columns};
 use std::fmt::Display;
 use study::record::TrialRecord;
 
-/// One line a trial, failed and invalid ones and warm-ups too; lines end with CRLF.
+/// One line a trial, including failed and invalid ones and warm-ups. Lines end with CRLF.
 ///
 /// | column | holds |
 /// |---|---|
@@ -62,7 +62,7 @@ impl Table {
 
     pub(crate) fn text(&mut self, text: &str) {
         self.separate();
-        // What a spreadsheet would run as a formula (OWASP, "CSV Injection").
+        // A text that a spreadsheet would run as a formula (OWASP, "CSV Injection").
         let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
         // RFC 4180 §2.6, §2.7.
         if text.contains([',', '"', '\r', '\n']) {

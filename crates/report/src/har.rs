@@ -1,5 +1,5 @@
-//! A trial's fetches as a HAR 1.2 document (W3C draft "HTTP Archive (HAR) format"), as browsers and
-//! waterfall viewers import it. What the lab does not keep (headers, cookies) is empty, as the format allows.
+//! A trial's fetches as a HAR 1.2 document (W3C draft "HTTP Archive (HAR) format"), for browsers and waterfall viewers.
+//! What the lab does not record (headers, cookies) is empty, as the format allows.
 
 use crate::number::timestamp;
 use crate::timing::{self, Phase, Span};
@@ -9,7 +9,7 @@ use study::record::TrialRecord;
 use trace::{ConnectionRecord, FetchRecord, Protocol, SpokenProtocol};
 use unit::Instant;
 
-/// The HAR document of `trial`, which `version` of wirelap ran.
+/// The HAR document of `trial`, made by this `version` of wirelap.
 pub fn har(trial: &TrialRecord, version: &str) -> String {
     let origin = timing::origin(&trial.fetches);
     let entries: Vec<Value> = trial.fetches.iter().map(|f| entry(trial, f, origin)).collect();
@@ -52,7 +52,7 @@ fn entry(trial: &TrialRecord, fetch: &FetchRecord, origin: Instant) -> Value {
             "bodySize": 0,
         },
         "response": {
-            // Zero is what browsers write where no response came.
+            // Browsers write zero if no response came.
             "status": fetch.status.unwrap_or(0),
             "statusText": "",
             "httpVersion": version,
@@ -75,7 +75,7 @@ fn entry(trial: &TrialRecord, fetch: &FetchRecord, origin: Instant) -> Value {
     entry
 }
 
-/// `connect` contains `ssl`, and -1 says that a phase did not happen (HAR 1.2, "timings").
+/// `connect` includes `ssl`. -1 means that a phase did not happen (HAR 1.2, "timings").
 fn timings(spans: &[Span]) -> Value {
     let spent = |phase| timing::spent(spans, phase);
     let tls = spent(Phase::Tls);
@@ -92,7 +92,7 @@ fn timings(spans: &[Span]) -> Value {
     })
 }
 
-/// Milliseconds to the nanosecond: what was measured, without the noise of binary fractions.
+/// Milliseconds rounded to the nanosecond, without the error of binary fractions.
 fn round(millis: f64) -> f64 {
     (millis * 1e6).round() / 1e6
 }

@@ -15,13 +15,13 @@ pub(crate) enum Hue {
     H2Clear,
     /// HTTP/2 over TLS: blue, #0072B2.
     H2Tls,
-    /// HTTP/3: yellow, #F0E442; letters in it are olive.
+    /// HTTP/3: yellow, #F0E442; text in it is olive.
     H3,
-    /// SPDY by prior knowledge: the next one's lighter neighbour, #5CC3A4.
+    /// SPDY by prior knowledge: a lighter variant of the next, #5CC3A4.
     SpdyClear,
     /// SPDY over TLS: bluish green, #009E73.
     SpdyTls,
-    /// WebSocket in the clear: the next one's lighter neighbour, #E2A7CB.
+    /// WebSocket without TLS: a lighter variant of the next, #E2A7CB.
     WebSocketClear,
     /// WebSocket over TLS: reddish purple, #CC79A7.
     WebSocketTls,
@@ -43,7 +43,7 @@ impl Hue {
         }
     }
 
-    /// The class that carries the colour in the style sheet.
+    /// The style sheet's class for the colour.
     pub(crate) fn class(self) -> &'static str {
         match self {
             Self::Http1Clear => "http1-clear",
@@ -58,8 +58,7 @@ impl Hue {
         }
     }
 
-    /// The nearest of the 256 colours that terminals agree on, light enough for a dark ground and dark enough
-    /// for a light one.
+    /// The nearest of the 256 terminal colours, light enough on a dark background and dark enough on a light one.
     pub(crate) fn ansi(self) -> u8 {
         match self {
             Self::Http1Clear => 172,

@@ -1,10 +1,10 @@
-//! `result.json`: the study's value as it is, with its keys in the order of its fields.
+//! `result.json`: the study's result, with its keys in the order of its fields.
 
 use study::load::LoadResult;
 use study::result::RunResult;
 
-/// The text of `result.json`, with a new line at its end. Values that JSON cannot hold are the study's to avoid;
-/// should one be there, the text says so in place of a document.
+/// The text of `result.json`, with a newline at its end. The study must not produce values that JSON cannot represent.
+/// If it did, the text would be the error instead of a document.
 pub fn json(result: &RunResult) -> String {
     document(serde_json::to_string_pretty(result))
 }

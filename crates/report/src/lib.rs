@@ -32,6 +32,7 @@ mod comparison;
 mod connections;
 mod cost;
 mod csv;
+mod gates;
 mod har;
 mod html;
 mod hue;
@@ -41,6 +42,7 @@ mod markup;
 mod metrics;
 mod number;
 mod overview;
+mod race_gates;
 mod rows;
 mod scale;
 mod terminal;
@@ -52,10 +54,12 @@ pub use calibration::calibration;
 pub use columnar::{ParquetError, parquet};
 pub use comparison::{comparison_junit, comparison_markdown, comparison_terminal};
 pub use csv::csv;
+pub use gates::gate_finding;
 pub use har::har;
 pub use html::{comparison_html, html};
 pub use json::{json, load_json};
 pub use load::{load, load_csv, load_probe};
+pub use race_gates::{race_junit, race_markdown};
 pub use terminal::{Colour, Style, terminal};
 
 use std::collections::BTreeMap;
@@ -67,15 +71,15 @@ use study::result::RunResult;
 pub struct Report<'a> {
     /// What was found.
     pub result: &'a RunResult,
-    /// The rows that it was found from; pictures of single trials are drawn from these.
+    /// The rows of the result. Pictures of single trials are drawn from them.
     pub rows: &'a [TrialRecord],
     /// The run's folder, as the reader would name it.
     pub folder: &'a str,
     /// What the links were, by name.
     pub links: &'a BTreeMap<String, LinkText>,
-    /// What had to be assumed (of a recorded page, say), one sentence each, with its count.
+    /// What had to be assumed (about a recorded page, for example): one sentence each, with its count.
     pub assumptions: &'a [String],
-    /// The command to try next; None where there is none to propose.
+    /// The command to try next; None where there is none to suggest.
     pub next: Option<&'a str>,
     /// For a published measurement of which this run left something out: the command that runs all of it, and how long that
     /// takes.
@@ -87,6 +91,6 @@ pub struct Report<'a> {
 pub struct LinkText {
     /// Its figures: `1.6/0.768 Mbit/s, RTT 300 ms, queue 60 kB`.
     pub figures: String,
-    /// Where they are from, and what is assumed; empty where the experiment gave the figures itself.
+    /// The source of the figures, and what is assumed; empty where the experiment gave the figures itself.
     pub source: String,
 }

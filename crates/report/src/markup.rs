@@ -1,6 +1,6 @@
-//! A writer of HTML and SVG. The one rule: text and attribute values are escaped here and nowhere else,
-//! so that no name, URL or reason from outside can become markup. Every element is closed, also the
-//! empty ones, which makes a page well-formed XML as well.
+//! A writer of HTML and SVG. The one rule: text and attribute values are escaped here and nowhere else, so that no
+//! name, URL or reason can become markup. Every element is closed, also the empty ones, so that a page is well-formed
+//! XML too.
 
 use std::fmt::{Display, Write};
 
@@ -54,7 +54,7 @@ impl Markup {
         let _ = write!(Escaped(&mut self.out), "{text}");
     }
 
-    /// Markup of our own: the style sheet and the script, which are part of this crate.
+    /// Our own markup: the style sheet and the script of this crate.
     pub(crate) fn own(&mut self, markup: &'static str) {
         self.out.push_str(markup);
     }
@@ -88,7 +88,8 @@ impl Write for Escaped<'_> {
                 '"' => self.0.push_str("&quot;"),
                 '\'' => self.0.push_str("&#39;"),
                 '\t' | '\n' => self.0.push(c),
-                // What XML 1.0 has no way to write; bidirectional controls could make text read as another.
+                // Replaces what XML 1.0 cannot represent, and bidirectional controls, which could make a text read as
+                // another.
                 c if c.is_control() || is_invisible_control(c) => self.0.push('\u{fffd}'),
                 c => self.0.push(c),
             }
@@ -102,7 +103,7 @@ pub(crate) fn is_invisible_control(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
 }
 
-/// Elements after which a line may end without a visible change.
+/// Elements after which a newline makes no visible difference.
 fn is_block(tag: &str) -> bool {
     matches!(
         tag,

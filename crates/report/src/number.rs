@@ -1,9 +1,9 @@
-//! How figures are written, the same in the terminal and in the page. The one rule: a duration shows three
-//! significant digits, and what stands beside it (its interval, a difference) uses its unit and decimals.
+//! How figures are written, the same in the terminal and in the page. The one rule: a duration has three significant
+//! digits, and figures beside it (its interval, a difference) use its unit and decimals.
 
 use std::fmt;
 
-/// A unit of time and a number of decimals, chosen once for figures that stand together.
+/// A unit of time and a number of decimals, chosen once for figures shown together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TimeFormat {
     unit: TimeUnit,
@@ -36,7 +36,7 @@ impl TimeUnit {
 }
 
 impl TimeFormat {
-    /// Three significant digits for a value about as large as `millis`.
+    /// Three significant digits for values around `millis`.
     pub(crate) fn three_digits(millis: f64) -> Self {
         let size = millis.abs();
         // A value that would round up to 1000 of a unit belongs to the next one.
@@ -53,7 +53,7 @@ impl TimeFormat {
         Self { unit, decimals }
     }
 
-    /// The decimals and unit that tell ticks `step` milliseconds apart, the last at `max`.
+    /// The decimals and unit that distinguish axis ticks `step` milliseconds apart, the last one at `max`.
     pub(crate) fn for_ticks(step: f64, max: f64) -> Self {
         let unit = Self::three_digits(max).unit;
         let decimals = (-(step / unit.millis()).log10().floor()).clamp(0.0, 3.0) as usize;
@@ -64,7 +64,7 @@ impl TimeFormat {
     pub(crate) fn number(self, millis: f64) -> String {
         let value = millis / self.unit.millis();
         let text = format!("{value:.*}", self.decimals);
-        // A difference that rounds to nothing has no sign.
+        // A difference that rounds to zero has no sign.
         if text.bytes().all(|b| matches!(b, b'-' | b'0' | b'.')) {
             text.trim_start_matches('-').to_owned()
         } else {
@@ -77,12 +77,12 @@ impl TimeFormat {
         format!("{}{NO_BREAK}{}", self.number(millis), self.unit.symbol())
     }
 
-    /// `[low, high]` without the unit, which stands before it.
+    /// `[low, high]` without the unit, which the duration before it has.
     pub(crate) fn interval(self, ci: [f64; 2]) -> String {
         format!("[{}, {}]", self.number(ci[0]), self.number(ci[1]))
     }
 
-    /// A difference to a figure of this format: a decimal less, as it is known less well, but not nothing.
+    /// A difference in this format, with one decimal less because it is less precise, but never rounded to zero.
     fn difference(self, millis: f64) -> String {
         let coarse = Self { decimals: self.decimals.saturating_sub(1), ..self };
         let fits = coarse.number(millis.abs()).bytes().any(|b| b.is_ascii_digit() && b != b'0');
@@ -106,7 +106,7 @@ pub(crate) fn difference(millis: f64, baseline: f64) -> String {
     TimeFormat::three_digits(baseline).difference(millis)
 }
 
-/// A ratio with its interval, in as many decimals as tell the interval from 1.
+/// A ratio with its interval, with enough decimals to distinguish the interval from 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Ratio {
     /// The ratio.
@@ -121,7 +121,7 @@ impl Ratio {
         self.format(self.value)
     }
 
-    /// `[0.54, 0.56]`; in words where it says nothing.
+    /// `[0.54, 0.56]`; in words if it says nothing.
     pub(crate) fn interval(self) -> String {
         if self.is_anything() {
             return NO_INTERVAL.to_owned();
@@ -129,7 +129,7 @@ impl Ratio {
         format!("[{}, {}]", self.format(self.ci[0]), self.format(self.ci[1]))
     }
 
-    /// `[.54, .56]`: the zero before the point left out, as columns are narrow in a terminal.
+    /// `[.54, .56]`: without the zero before the point, for narrow columns in a terminal.
     pub(crate) fn short_interval(self) -> String {
         if self.is_anything() {
             return NO_INTERVAL.to_owned();
@@ -141,7 +141,7 @@ impl Ratio {
         format!("[{}, {}]", short(self.ci[0]), short(self.ci[1]))
     }
 
-    /// Whether the interval has every ratio in it: too few blocks give none.
+    /// Whether the interval contains every ratio, as it does with too few blocks.
     fn is_anything(self) -> bool {
         self.ci == [0.0, f64::INFINITY]
     }
@@ -158,22 +158,22 @@ impl Ratio {
         match self.value {
             v if v >= 99.5 => 0,
             v if v >= 9.95 => 1,
-            // A bound that is clear of 1 must not print as 1.00.
+            // A bound that differs from 1 must not print as 1.00.
             _ if self.ci.iter().any(|bound| touches_one(*bound)) => 3,
-            // A hundredth would hide what a large factor is.
+            // With a large factor, hundredths carry no information.
             v if v < 0.095 => 3,
             _ => 2,
         }
     }
 }
 
-/// What stands for an interval of everything: its ends would look like figures.
+/// Shown instead of an unlimited interval, whose ends would look like figures.
 const NO_INTERVAL: &str = "no interval";
 
-/// Between a figure and its unit: a line does not end there.
+/// A no-break space between a figure and its unit.
 const NO_BREAK: char = '\u{a0}';
 
-/// A count with thin groups of three, as a reader counts digits in longer ones.
+/// A count with narrow spaces between groups of three digits.
 pub(crate) fn count(value: f64) -> String {
     let whole = format!("{:.0}", value.abs());
     let mut text = String::from(if value < -0.5 { "-" } else { "" });

@@ -1,4 +1,4 @@
-//! Trials as a table: what CSV and Parquet hold, column by column. One line a trial, in the order of the rows.
+//! Trials as a table: the columns of CSV and Parquet. One line a trial, in the order of the rows.
 
 use crate::number::timestamp;
 use crate::words::tls_name;
@@ -22,8 +22,8 @@ pub(crate) enum Values {
     Number(Vec<Option<f64>>),
 }
 
-/// Every column, failed and invalid trials and warm-ups too. A metric that the columns at the end tell already stands
-/// there alone: names are distinct.
+/// Every column, for failed and invalid trials and warm-ups too. Names are distinct: a metric that one of the last
+/// columns holds is only there.
 pub(crate) fn columns(trials: &[TrialRecord]) -> Vec<Column> {
     let mut columns = Columns { trials, columns: Vec::new() };
     first(&mut columns);
@@ -99,6 +99,7 @@ fn first(columns: &mut Columns<'_>) {
     columns.whole("order", |trial| trial.plan.order.into());
     columns.whole("seed", |trial| trial.plan.seed);
     columns.truth("warmup", |trial| trial.plan.warmup);
+    columns.truth("added", |trial| trial.plan.added);
     columns.truth("counts", |trial| counted.contains(trial.plan.key.as_str()));
     columns.text("outcome", |trial| outcome_name(&trial.outcome));
     columns.text("reason", |trial| trial.outcome.reason().unwrap_or_default());

@@ -1,5 +1,5 @@
-//! A time axis: from zero to a little beyond the largest value, in percent of a picture's width, so that
-//! a picture fits a phone and a wide screen without being drawn again.
+//! A time axis from zero to a little beyond the largest value, in per cent of a picture's width. So a picture fits a
+//! phone and a wide screen without a second drawing.
 
 use crate::number::TimeFormat;
 use std::fmt;
@@ -59,14 +59,14 @@ pub(crate) struct Position(pub(crate) f64);
 
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A hundredth of a percent is a tenth of a pixel on a wide screen.
+        // A hundredth of a per cent is a tenth of a pixel on a wide screen.
         let text = format!("{:.2}", self.0);
         let short = text.trim_end_matches('0').trim_end_matches('.');
         write!(f, "{short}%")
     }
 }
 
-/// The least of 1, 2 and 5 times a power of ten that is not below `least`.
+/// The least value of 1, 2 and 5 times a power of ten that is at least `least`.
 fn round_step(least: f64) -> f64 {
     let power = 10_f64.powf(least.log10().floor());
     let factor = [1.0, 2.0, 5.0].into_iter().find(|f| f * power >= least * (1.0 - 1e-9));

@@ -7,7 +7,7 @@ use crate::hue::Hue;
 use crate::markup::is_invisible_control;
 use crate::number::{Percent, TimeFormat};
 use crate::overview::{Group, load, measure};
-use crate::{Report, answer, command, metrics, words};
+use crate::{Report, answer, command, gates, metrics, words};
 use study::comparison::Verdict;
 use study::experiment::WorkloadKind;
 use study::published::Published;
@@ -57,6 +57,15 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
         out.if_short("protocols", &protocols(report, groups));
     }
     summary(&mut out, report);
+    if let Some(words) = words::exploratory(report.result) {
+        out.labelled("exploratory", &words);
+    }
+    for line in gates::lines(&report.result.gates) {
+        match line.strip_prefix("  ") {
+            Some(place) => out.wrapped(&format!("  {}", place.replace('×', "x")), 4),
+            None => out.labelled("gate", &line),
+        }
+    }
     for line in words::confidence(report) {
         out.labelled("confidence", &line);
     }

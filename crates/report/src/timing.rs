@@ -1,5 +1,5 @@
-//! A fetch as spans one after another, from when it was queued to its end, without gaps: what a waterfall draws
-//! and what a HAR entry's timings are. Milliseconds count from when the trial's first fetch was queued.
+//! A fetch as consecutive spans, from when it was queued to its end: the bars of a waterfall and the timings of a HAR
+//! entry. Milliseconds count from when the trial's first fetch was queued.
 
 use std::borrow::Cow;
 use study::experiment::{Contender, Tls};
@@ -70,7 +70,7 @@ pub(crate) fn millis(origin: Instant, at: Instant) -> f64 {
 /// The spans of `fetch`; a phase that took no time has none.
 pub(crate) fn spans(fetch: &FetchRecord, origin: Instant) -> Vec<Span> {
     let p = &fetch.phases;
-    // An answer that broke off before its first byte was waited for, or never even asked for.
+    // A response that failed before its first byte: the time was spent waiting, or the request was never sent.
     let last_phase = match (p.first_byte, p.sent) {
         (Some(_), _) => Phase::Receive,
         (None, Some(_)) => Phase::Wait,
@@ -87,7 +87,7 @@ pub(crate) fn spans(fetch: &FetchRecord, origin: Instant) -> Vec<Span> {
     let mut spans = Vec::with_capacity(ends.len());
     let mut from = p.queued;
     for (phase, end) in ends {
-        // A connection that was begun before the wish has its earlier phases behind it.
+        // The connection may have been opened before the fetch was queued. Its earlier phases are then not the fetch's.
         let Some(to) = end.filter(|end| *end > from) else { continue };
         spans.push(Span { phase, from: millis(origin, from), to: millis(origin, to) });
         from = to;
@@ -95,7 +95,7 @@ pub(crate) fn spans(fetch: &FetchRecord, origin: Instant) -> Vec<Span> {
     spans
 }
 
-/// The URL of `fetch` as it went over the wire: a contender with TLS fetches an `http` URL as `https`.
+/// The URL of `fetch` as it was requested: a contender with TLS fetches an `http` URL as `https`.
 pub(crate) fn url<'f>(fetch: &'f FetchRecord, contender: &Contender) -> Cow<'f, str> {
     let (clear, secured) = match contender.tls {
         Tls::None => return Cow::Borrowed(&fetch.url),
@@ -106,7 +106,7 @@ pub(crate) fn url<'f>(fetch: &'f FetchRecord, contender: &Contender) -> Cow<'f, 
     secured.map_or(Cow::Borrowed(&fetch.url), Cow::Owned)
 }
 
-/// How long `spans` spent in `phase`, in milliseconds.
+/// The time of `spans` in `phase`, in milliseconds.
 pub(crate) fn spent(spans: &[Span], phase: Phase) -> f64 {
     // `+ 0.0`: the sum of nothing is -0.0.
     spans.iter().filter(|span| span.phase == phase).map(|span| span.to - span.from).sum::<f64>()

@@ -1,5 +1,5 @@
-//! Findings in words: the titles of pictures, and the lines that stand over and below a table. The one rule: a
-//! sentence says no more than a verdict does.
+//! Findings in words: the titles of pictures, and the lines above and below a table. The one rule: a sentence says no
+//! more than a verdict does.
 
 use crate::Report;
 use crate::number::{self, Percent, Ratio};
@@ -9,7 +9,7 @@ use study::experiment::{Contender, Settings, Tls};
 use study::family::blocks_for_all;
 use study::metric;
 use study::reconcile::Grade;
-use study::result::{CellResult, Pair, Ranked, TrialCounts};
+use study::result::{CellResult, Exploratory, Pair, Ranked, RunResult, TrialCounts};
 use study::stats::{Modes, Percentile};
 
 /// The TLS version as experiments name it.
@@ -21,7 +21,7 @@ pub(crate) fn tls_name(tls: Tls) -> &'static str {
     }
 }
 
-/// What ran and under which conditions, as far as they hold for every cell.
+/// What ran and under which conditions, if they were the same for every cell.
 pub(crate) fn conditions(report: &Report<'_>) -> String {
     let result = report.result;
     let mut parts = vec![result.title.clone()];
@@ -37,7 +37,7 @@ pub(crate) fn conditions(report: &Report<'_>) -> String {
     parts.join(", ")
 }
 
-/// How many trials there were, how they ended and how long all took.
+/// How many trials there were, how they ended and how long all of them took.
 pub(crate) fn trials_line(report: &Report<'_>) -> String {
     let TrialCounts { measured, invalid, failed, unsupported } = report.result.trials;
     let all = report.result.trials.all();
@@ -52,6 +52,16 @@ pub(crate) fn trials_line(report: &Report<'_>) -> String {
     line
 }
 
+/// What trials that were added later mean for the verdicts; None where there are none.
+pub(crate) fn exploratory(result: &RunResult) -> Option<String> {
+    let Exploratory { added, planned } = result.exploratory?;
+    let trials = if added == 1 { "trial was" } else { "trials were" };
+    let gates = if result.gates.is_empty() { "" } else { "; the gates are judged without them" };
+    Some(format!(
+        "{added} {trials} added after the {planned} planned for each contender had been judged: the confidence of          the intervals no longer holds{gates}. A new run confirms what this one shows"
+    ))
+}
+
 /// The ratio of a comparison with its interval; None where there was nothing to compare.
 pub(crate) fn ratio(comparison: &Comparison) -> Option<Ratio> {
     let (value, ci) = (comparison.ratio?, comparison.ci95?);
@@ -61,7 +71,7 @@ pub(crate) fn ratio(comparison: &Comparison) -> Option<Ratio> {
 /// What an undecided verdict still needs.
 fn still_needed(comparison: &Comparison) -> Option<String> {
     match (comparison.verdict, comparison.trials_needed) {
-        // Without a block in which both ran nothing says how many it would take.
+        // If no block ran both contenders, nothing shows how many would be needed.
         (Verdict::Undecided, Some(trials)) if comparison.n > 0 => {
             Some(format!("about {trials} trials per contender would decide"))
         }
@@ -69,14 +79,14 @@ fn still_needed(comparison: &Comparison) -> Option<String> {
     }
 }
 
-/// The least difference that would have been found beside a verdict that finds none.
+/// The smallest difference that would have been found, beside a verdict that finds none.
 pub(crate) fn detectable(comparison: &Comparison) -> Option<Percent> {
     let none_found = matches!(comparison.verdict, Verdict::Tie | Verdict::Undecided);
     let ratio = comparison.detectable.filter(|_| none_found)?;
     ratio.0.is_finite().then_some(Percent(ratio.0 - 1.0))
 }
 
-/// The same in short, for a line that has a verdict in it.
+/// The same in short, for a line with a verdict.
 pub(crate) fn would_show(comparison: &Comparison) -> Option<String> {
     detectable(comparison).map(|percent| format!("(detectable: {percent})"))
 }
@@ -87,15 +97,15 @@ pub(crate) fn would_have_shown(comparison: &Comparison) -> Option<String> {
     Some(format!("smallest detectable difference: {percent} (found in 4 runs of 5)"))
 }
 
-/// What is to be said beside a verdict: why there is no other, and what would decide it. Why something is
-/// unsupported is said of its trials already.
+/// The remark beside a verdict: why there is no other verdict, and what would decide it. Trials have their own reason
+/// for being unsupported.
 pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
     let reason = comparison.reason.clone().filter(|_| comparison.verdict != Verdict::Unsupported);
     reason.into_iter().chain(still_needed(comparison)).collect()
 }
 
-/// How sure the verdicts are together: over the comparisons with the baseline on one link, and over all comparisons of
-/// the run. Empty where nothing was compared.
+/// The joint confidence of the verdicts: over the comparisons with the baseline on one link, and over all comparisons
+/// of the run. Empty where nothing was compared.
 pub(crate) fn confidence(report: &Report<'_>) -> Vec<String> {
     let result = report.result;
     let level = result.family.confidence;
@@ -130,8 +140,8 @@ pub(crate) fn confidence(report: &Report<'_>) -> Vec<String> {
     lines
 }
 
-/// The time that `ranked` saves against the baseline, without a sign, where the verdict says that there is a
-/// difference; in the digits of the baseline's own time.
+/// The time that `ranked` saves against the baseline, without a sign and in the digits of the baseline's own time. None
+/// where the verdict finds no difference.
 pub(crate) fn saved(group: &Group<'_>, ranked: &Ranked) -> Option<String> {
     matches!(ranked.comparison.verdict, Verdict::Faster | Verdict::Slower).then_some(())?;
     let baseline = load(group.baseline()?)?;
@@ -143,7 +153,7 @@ pub(crate) fn signed_percent(share: f64) -> String {
     format!("{:+.0} %", share * 100.0)
 }
 
-/// Milliseconds with their sign, to hundredths: what is added to a single message.
+/// Milliseconds with their sign, to hundredths: the time added to a single message.
 pub(crate) fn signed_millis(millis: f64) -> String {
     format!("{millis:+.2} ms")
 }
@@ -159,8 +169,8 @@ pub(crate) fn sentence_case(words: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Why the winner wins, as far as round trips and connections tell: `h1-tls waits for 9 request round trips in a row, on
-/// 6 connections; h2 for 1, on 1 connection`. None where both wait for as many.
+/// Why the winner wins, as far as round trips and connections explain it: `h1-tls waits for 9 request round trips in a
+/// row, on 6 connections; h2 for 1, on 1 connection`. None where both wait for as many.
 pub(crate) fn round_trips(group: &Group<'_>) -> Option<String> {
     let slow = group.baseline()?;
     let fast = group.cell(&group.winner()?.contender)?;
@@ -178,7 +188,7 @@ pub(crate) fn round_trips(group: &Group<'_>) -> Option<String> {
     })
 }
 
-/// What became of the trials of `cell` that were not measured, and why, most frequent reason first.
+/// What happened to the trials of `cell` that were not measured, and why, the most frequent reason first.
 pub(crate) fn not_measured(report: &Report<'_>, cell: &CellResult) -> Vec<String> {
     let mut counted: Vec<(&str, String, u32)> = Vec::new();
     for trial in report.trials(cell) {
@@ -203,19 +213,19 @@ pub(crate) fn not_measured(report: &Report<'_>, cell: &CellResult) -> Vec<String
     cell.refused.clone().into_iter().chain(told).chain(ran_again(cell)).chain(modes(cell)).collect()
 }
 
-/// How often the audit refused trials of `cell`, where it did and their blocks ran again.
+/// How often the audit rejected trials of `cell` and their blocks ran again.
 fn ran_again(cell: &CellResult) -> Option<String> {
     let (refused, heard) = (cell.audited.invalid, cell.audited.trials);
     (refused > 0 && heard > cell.trials.all())
         .then(|| format!("{refused} of {heard} attempts were invalid; their blocks were run again"))
 }
 
-/// The two groups that the trials of a cell fall into, where they do.
+/// The two groups of the trials of a cell, if they form two.
 pub(crate) fn modes(cell: &CellResult) -> Option<String> {
     two_groups(cell.modes?)
 }
 
-/// None where the report would print the same time for both; the result file has them.
+/// None if the report would print the same time for both. The result file has them.
 fn two_groups(modes: Modes) -> Option<String> {
     let [low, high] = [modes.low, modes.high].map(|mode| number::duration(mode.centre));
     let [below, above] = [modes.low, modes.high].map(|mode| Percent(mode.share));
@@ -298,8 +308,8 @@ pub(crate) fn same(report: &Report<'_>) -> Vec<String> {
     lines
 }
 
-/// What confirms the claims of somebody else's client: `confirmed by packets (connections, bytes) and the server's log
-/// (protocol)`. None for wirelap's own.
+/// What confirms the claims of a foreign client: `confirmed by packets (connections, bytes) and the server's log
+/// (protocol)`. None for wirelap's own client.
 pub(crate) fn evidence(cell: &CellResult) -> Option<String> {
     let of = |grade: Grade| {
         let of_grade = cell.evidence.iter().filter(|one| one.grade == grade);
@@ -319,7 +329,7 @@ pub(crate) fn evidence(cell: &CellResult) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// What a cell is called in tables: its workload is named only where there are several.
+/// The name of a cell in tables. It includes the workload only where there are several.
 pub(crate) fn cell(groups: &[Group<'_>], cell: &CellResult) -> String {
     let several = groups.iter().any(|group| group.workload.name != cell.workload.name);
     let workload = if several { format!(", {}", cell.workload.name) } else { String::new() };
@@ -338,7 +348,7 @@ pub(crate) fn listed<S: AsRef<str>>(items: &[S]) -> String {
     }
 }
 
-/// The one value that all items share; None where they differ or there are none.
+/// The value that all items share; None where they differ or there are none.
 fn only<T: PartialEq>(mut items: impl Iterator<Item = T>) -> Option<T> {
     let first = items.next()?;
     items.all(|item| item == first).then_some(first)

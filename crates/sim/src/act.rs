@@ -9,7 +9,7 @@ use crate::world::World;
 use endpoint::{Action, SocketId};
 
 impl World {
-    /// Actions on a socket that is gone find nothing and have no effect: the end point was told.
+    /// Actions on a socket that is gone have no effect: the end point was told that it is gone.
     pub(crate) fn act(&mut self, host: HostId, action: Action) {
         if let Some(actions) = &mut self.hosts[host.0].actions {
             actions.push(action.clone());
@@ -76,7 +76,7 @@ impl World {
         }
     }
 
-    /// The end point holds this end no more. What arrives from now on is thrown away.
+    /// The end point has released this end. What arrives from now on is discarded.
     fn let_go(&mut self, end: EndId) {
         match self.end(end).phase {
             Phase::Open { .. } => {
@@ -98,7 +98,7 @@ impl World {
         }
     }
 
-    /// The end point's work is over: what it still holds is closed. Its tally keeps what it left open.
+    /// The end point has finished. What it still holds is closed. Its tally records what it left open.
     fn finish(&mut self, host: HostId) {
         let state = &mut self.hosts[host.0];
         state.is_finished = true;

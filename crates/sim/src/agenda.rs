@@ -1,4 +1,4 @@
-//! What happens when. The one rule: things planned for the same time happen in the order of their planning.
+//! Planned events by time. The one rule: events planned for the same time happen in the order of their planning.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

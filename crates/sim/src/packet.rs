@@ -39,7 +39,7 @@ pub(crate) enum Packet {
 pub(crate) enum StreamPart {
     Syn,
     SynAck,
-    /// What follows the handshake. A receiver takes these in the order of their numbers.
+    /// A packet after the handshake. A receiver takes these in the order of their numbers.
     Segment {
         number: u64,
         segment: Segment,

@@ -45,7 +45,7 @@ pub(crate) struct Route {
     pub(crate) queues: [TurnQueue; 2],
 }
 
-/// Who waits to put packets of streams on one direction of a path. Streams take turns, one packet each.
+/// The streams that wait to put packets on one direction of a path. They take turns, one packet each.
 #[derive(Debug, Default)]
 pub(crate) struct TurnQueue {
     pub(crate) waiting: VecDeque<Waiting>,

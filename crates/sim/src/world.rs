@@ -1,5 +1,5 @@
-//! The world: its hosts, its paths and its time. The one rule: whatever happened, the end point's actions follow before
-//! anything else happens.
+//! The world: its hosts, its paths and its time. The one rule: after every event the end point's actions are carried
+//! out before anything else happens.
 
 use crate::agenda::Agenda;
 use crate::fault::{Attempt, ConnectionPlan, Cutter, Pieces};

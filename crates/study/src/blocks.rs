@@ -9,8 +9,10 @@ use crate::audit::Audit;
 use crate::outcome::Outcome;
 use crate::plan::{CellId, TrialPlan};
 use crate::record::TrialRecord;
+use crate::stats::fisher;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Attempts at a block at most. A machine that makes three in a row invalid will not make a valid one.
@@ -67,6 +69,14 @@ pub fn counted(records: &[TrialRecord]) -> Vec<&TrialRecord> {
     rows
 }
 
+/// The rows without those of trials that were added after the run had been judged.
+pub fn planned(records: &[TrialRecord]) -> Cow<'_, [TrialRecord]> {
+    match records.iter().any(|record| record.plan.added) {
+        false => Cow::Borrowed(records),
+        true => records.iter().filter(|record| !record.plan.added).cloned().collect(),
+    }
+}
+
 /// How many trials of each cell the audit judged, and how many it refused, over all attempts: the rate among the
 /// attempts that count would hide those that had to be repeated. Warm-ups are left out.
 pub fn audited(records: &[TrialRecord]) -> BTreeMap<CellId, Audited> {
@@ -97,6 +107,28 @@ pub struct Audited {
     /// Trials that it refused.
     pub invalid: u32,
 }
+
+impl Audited {
+    /// Why a cell has no figures: where half of its trials are invalid, the valid ones are a selection whose bias is
+    /// unknown.
+    pub fn refusal(self) -> Option<String> {
+        let Self { trials, invalid } = self;
+        (2 * invalid >= trials && invalid >= FEWEST_REFUSED).then(|| {
+            format!("the audit refused {invalid} of {trials} trials: too many for a figure")
+        })
+    }
+
+    /// Whether trials of one were refused so much more often than of the other that it is no accident (Fisher's exact
+    /// test): one of the two disturbs what is measured.
+    pub fn is_unlike(self, other: Self) -> bool {
+        fisher(self.invalid, self.trials, other.invalid, other.trials) < UNEQUAL
+    }
+}
+
+/// Fewer say nothing of a cell.
+const FEWEST_REFUSED: u32 = 3;
+/// Rates of invalid trials that differ so surely are taken for no accident.
+const UNEQUAL: f64 = 0.05;
 
 /// What of `plan` is still to run, given the rows: trials without a row, trials that the machine could not run, and
 /// the next attempt at every block with a refused trial. Repeats come last.

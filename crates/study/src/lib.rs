@@ -18,6 +18,7 @@
 
 mod analyse;
 pub mod audit;
+pub mod bisect;
 pub mod blocks;
 pub mod calendar;
 pub mod calibration;
@@ -27,6 +28,7 @@ pub mod comparison;
 pub mod estimate;
 pub mod experiment;
 pub mod family;
+pub mod gate;
 pub mod load;
 pub mod metric;
 mod nearest;
@@ -35,11 +37,12 @@ pub mod plan;
 pub mod published;
 pub mod reconcile;
 pub mod record;
+pub mod requests;
 pub mod result;
 #[cfg(test)]
 mod schema_file;
 pub mod stats;
 pub mod verdict;
 
-pub use analyse::{analyse, deciding_metric, is_settled, planned_looks};
+pub use analyse::{analyse, check_gates, deciding_metric, is_settled, planned_looks};
 pub use nearest::nearest;

@@ -4,7 +4,6 @@
 mod judge;
 mod posterior;
 mod result;
-mod script;
 mod search;
 mod slo;
 mod slo_result;
@@ -15,7 +14,6 @@ pub use result::{
     ClientCpu, ConnectsResult, LOAD_SCHEMA, LoadResult, LoadSetting, LoopKind, PartResult, Second,
     SpacingKind, StageResult, TargetResult, load_schema,
 };
-pub use script::{Script, ScriptRequest};
 pub use search::{Found, Search, Verdict};
 pub use slo::Slo;
 pub use slo_result::{Probe, SloAnswer, SloResult};

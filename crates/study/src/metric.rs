@@ -1,5 +1,7 @@
 //! Names of the metrics that trials have.
 
+use crate::experiment::WorkloadKind;
+
 /// What is counted, and does not depend on how busy the machine is.
 pub const COUNTS: [&str; 4] = [ROUND_TRIPS, CONNECTIONS, BYTES, RETRANSMITTED];
 /// When the files that a page needs before it can be painted were there.
@@ -110,3 +112,56 @@ pub const CONNECTIONS: &str = "connections";
 pub const ROUNDS: &str = "rounds";
 /// All round trips on the critical path: connects, handshakes and requests.
 pub const ROUND_TRIPS: &str = "round_trips";
+
+/// The metrics that trials of a workload can have; those by protocol ([`connections_by`]) are left out.
+pub fn names(kind: &WorkloadKind) -> Vec<&'static str> {
+    let own: &[&[&'static str]] = match kind {
+        WorkloadKind::Page(_) | WorkloadKind::Har(_) => &[OF_ALL, &[LOAD_MS]],
+        WorkloadKind::Calls(_) => &[OF_ALL, OF_CALLS],
+        WorkloadKind::Echo(_) => &[OF_ALL, OF_CALLS, &[OPEN_MS]],
+        WorkloadKind::Stream(_) => &[OF_ALL, OF_STREAMS],
+        WorkloadKind::Download(_) => &[OF_ALL, OF_DOWNLOADS],
+    };
+    own.concat()
+}
+
+/// Whether trials of a workload can have the metric `name`.
+pub fn is_of(name: &str, kind: &WorkloadKind) -> bool {
+    let by_protocol = name.strip_prefix(CONNECTIONS).is_some_and(|rest| rest.starts_with(':'));
+    by_protocol || names(kind).contains(&name)
+}
+
+const OF_STREAMS: &[&str] = &[
+    FIRST_TOKEN_MS,
+    GAP_P50_MS,
+    GAP_P99_MS,
+    LATENCY_P50_MS,
+    LATENCY_P99_MS,
+    LATENCY_BEYOND_LINK_P99_MS,
+    STALLS,
+    TOTAL_MS,
+    OPEN_MS,
+];
+
+const OF_ALL: &[&str] = &[
+    FIRST_BYTE_MS,
+    BYTES,
+    CONNECTIONS,
+    ROUNDS,
+    ROUND_TRIPS,
+    RESUMED,
+    PUSHED,
+    STREAMS_PER_CONNECTION,
+    HEADERS_SENT,
+    HEADERS_SENT_PLAIN,
+    HEADERS_RECEIVED,
+    HEADERS_RECEIVED_PLAIN,
+    CPU_MS,
+    CLIENT_CPU_MS,
+    SERVER_CPU_MS,
+    PEAK_MEMORY,
+    GROUP_MEMORY,
+];
+const OF_CALLS: &[&str] = &[MEAN_MS, MAX_MS, TOTAL_MS];
+const OF_DOWNLOADS: &[&str] =
+    &[WALL_MS, STARTUP_MS, TRANSFER_MS, CPU_PER_GIB, SHA256_OK, GC_COUNT, GC_MS, HEAP_PEAK];

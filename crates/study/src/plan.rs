@@ -43,6 +43,9 @@ pub struct TrialPlan {
     pub cpu_share: f64,
     /// Whether the link's packets are recorded as pcapng.
     pub capture: bool,
+    /// Whether it was added after the run had been judged.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub added: bool,
 }
 
 impl TrialPlan {
@@ -180,11 +183,15 @@ pub fn cpu_share(rate: BitRate) -> f64 {
 }
 
 /// Whether the trials of this workload must run alone: foreign programs run, whose needs are not known beforehand, or
-/// files go to disk. One heavy contender makes the whole block heavy, so that the contenders of a block stay
-/// neighbours.
+/// files go to disk. A service that already runs is one for all trials, and two at a time would load it for each other.
+/// One heavy contender makes the whole block heavy, so that the contenders of a block stay neighbours.
 fn is_heavy(experiment: &Experiment, workload: &Workload) -> bool {
     let files = matches!(workload.kind, WorkloadKind::Download(_));
-    files || experiment.contenders.iter().any(|contender| contender.client.is_some())
+    files
+        || experiment
+            .contenders
+            .iter()
+            .any(|contender| contender.client.is_some() || contender.service().is_some())
 }
 
 /// Ten such trials fill a core. With two or three at once, waiting for the core takes less than a hundredth of the
@@ -260,6 +267,7 @@ impl Slot<'_> {
                 placement: Placement::on(surroundings.cores),
                 cpu_share: share,
                 capture: false,
+                added: !self.warmup && self.block >= self.link.planned(),
             })
             .collect()
     }

@@ -6,6 +6,7 @@ use crate::blocks::Audited;
 use crate::comparison::{Comparison, Ratio};
 use crate::experiment::{Contender, Workload};
 use crate::family::FamilyKind;
+use crate::gate::GateResult;
 use crate::plan::CellId;
 use crate::published::Published;
 use crate::reconcile::{GradedClaim, Parts};
@@ -64,6 +65,12 @@ pub struct RunResult {
     /// The comparison with the published measurement that the run repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Published>,
+    /// What the gates say, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<GateResult>,
+    /// Present where trials were added after the run had been judged: the intervals no longer hold with their confidence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exploratory: Option<Exploratory>,
     /// Every trial that does not count, with the reason.
     pub failures: Vec<Failure>,
 }
@@ -323,6 +330,17 @@ pub struct SamePlace {
     pub false_verdicts: u32,
     /// The median, over the comparisons, of the least ratio that would be detected in four runs of five.
     pub detectable: Option<Ratio>,
+}
+
+/// Trials that were added after the run had been judged. Whoever adds trials until a result pleases finds a difference in
+/// more than 5 % of the runs where there is none: what comes of them is for exploring, and a new run confirms it. Gates are
+/// judged without them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Exploratory {
+    /// How many of them count, over all cells.
+    pub added: u32,
+    /// How many each cell was planned with.
+    pub planned: u32,
 }
 
 /// A trial that does not count.

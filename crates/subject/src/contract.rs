@@ -1,5 +1,5 @@
-//! The subject contract, version 1: a JSON job in, JSON lines out. `docs/subjects.md` is its text for those who
-//! write a subject; what stands here says the same in types. Nothing here starts a program.
+//! The subject contract, versions 1 and 2: a JSON job in, JSON lines out. `docs/subjects.md` describes it for authors of
+//! subjects. This module has the same as types. Nothing here starts a program.
 
 mod job;
 mod line;
@@ -11,10 +11,14 @@ pub use job::{Fetch, Job, Negotiation, Pattern, Tls, Transport, Workload};
 pub use line::{DoneLine, FetchLine, OutputLine, ReadyLine, UnsupportedLine};
 pub use transcript::{ContractViolation, Timed, Transcript, TranscriptReader};
 
-/// The version of the contract that this wirelap speaks.
+/// The version of a job whose fetches are plain GETs.
 pub const CONTRACT: u32 = 1;
 
-/// The exit code of a subject that cannot do its job here (as quic-interop-runner has it).
+/// The version of a job in which a fetch has a method, header fields or a body. A subject that knows only version 1 would
+/// make a GET of it.
+pub const CONTRACT_WITH_REQUESTS: u32 = 2;
+
+/// The exit code of a subject that cannot do its job (the same as quic-interop-runner's).
 pub const UNSUPPORTED: i32 = 127;
 
 /// The JSON Schema of a job, as published in `docs/schema/subject-job.schema.json`.

@@ -1,7 +1,7 @@
-//! Declarations: which client subjects there are, how each is started, and what it can be asked for. They are TOML
-//! files, some of them built in, so that a user adds one without rebuilding. Nothing here starts a program.
+//! Declarations of client subjects: how each is started, and what it supports. They are TOML files. Some are built in;
+//! a user can add one without a rebuild. Nothing here starts a program.
 
-use crate::contract::{Transport, Workload};
+use crate::contract::{CONTRACT, CONTRACT_WITH_REQUESTS, Transport, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -18,26 +18,31 @@ pub struct ClientDeclaration {
     pub name: String,
     /// Which side it takes: `client`.
     pub role: ClientRole,
-    /// The program and its arguments. `{here}` is the folder of this file, `{peers}` that of what `./peers install`
-    /// brings, `{wirelap}` wirelap itself, and a name of `places` the files that stand there.
+    /// The program and its arguments. `{here}` is the folder of this file. `{peers}` is the folder of what `./peers
+    /// install` installs. `{wirelap}` is wirelap itself. A name of `places` stands for that place's files.
     #[schemars(length(min = 1))]
     pub command: Vec<String>,
-    /// What it can be asked for; anything else is unsupported without starting it.
+    /// What it supports. Anything else is unsupported, and it is not started.
     #[schemars(length(min = 1))]
     pub transports: Vec<Transport>,
-    /// The workloads that it can do (default: download and calls).
+    /// The workloads that it supports (default: download and calls).
     #[serde(default = "usual_workloads")]
     pub workloads: Vec<Workload>,
-    /// A command that prints its version, run after it was measured where it has told none.
+    /// The version of the contract that it knows (default 1). With 2, its fetches may have methods, header fields and
+    /// bodies.
+    #[serde(default = "first_contract", skip_serializing_if = "is_first_contract")]
+    #[schemars(range(min = 1, max = 2))]
+    pub contract: u32,
+    /// A command that prints its version. It runs after the measurement, if the subject did not report a version itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub version: Vec<String>,
-    /// Further programs that it starts itself, looked for before it is started.
+    /// Further programs that it starts itself. They must exist before it is started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
     /// What to do where it is not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
-    /// Names for files that `command` needs, such as `jar = "{peers}/jvm/all.jar"`.
+    /// Names for files that `command` uses, such as `jar = "{peers}/jvm/all.jar"`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub places: BTreeMap<String, String>,
 }
@@ -80,14 +85,14 @@ pub struct Lacking {
     pub remedy: String,
 }
 
-/// Where the things that a declaration's words stand for are, on this machine.
+/// What the placeholders of a declaration stand for on this machine.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
     /// wirelap's own program.
     pub wirelap: PathBuf,
     /// What `./peers install` brings.
     pub peers: PathBuf,
-    /// Folders that programs are looked for in, in order.
+    /// Folders in which programs are looked for, in order.
     pub programs: Vec<PathBuf>,
 }
 
@@ -107,7 +112,7 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// With those of a folder, which go before others of the same name.
+    /// With the declarations of a folder. They replace others of the same name.
     pub fn add_folder(&mut self, folder: &Path) -> Result<(), DeclarationError> {
         let unreadable =
             |path: &Path, source| DeclarationError::Unreadable { path: path.to_owned(), source };
@@ -141,7 +146,7 @@ impl Catalogue {
     fn add(&mut self, file: &str, text: &str, here: &Path) -> Result<(), DeclarationError> {
         let wrong = |reason: String| DeclarationError::Wrong { file: file.to_owned(), reason };
         let table: toml::Table = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
-        // Servers are declared beside the clients, and are another reader's.
+        // Declarations of servers are in the same folders and have their own reader.
         if table.get("role").and_then(toml::Value::as_str) == Some("server") {
             return Ok(());
         }
@@ -157,13 +162,13 @@ impl Catalogue {
 }
 
 impl ClientDeclaration {
-    /// As TOML, for a run's folder: whole by itself.
+    /// As TOML for a run's folder. It needs no other file.
     pub fn to_toml(&self) -> String {
-        // Strings, lists and tables of strings alone: there is nothing that TOML could not hold.
+        // It holds only strings, lists and tables of strings, which TOML can always represent.
         toml::to_string(self).unwrap_or_default()
     }
 
-    /// Whether it can be asked for this; else why not.
+    /// Whether it supports this. The error says why not.
     pub fn supports(&self, transport: Transport, workload: Workload) -> Result<(), Lacking> {
         let name = &self.name;
         let reason = if !self.transports.contains(&transport) {
@@ -176,7 +181,21 @@ impl ClientDeclaration {
         Err(Lacking { reason, remedy: "take the contender out, or give it another client".into() })
     }
 
-    /// Its program and arguments on this machine; what is not there is told before anything is started.
+    /// Whether it understands a job of this version. The error says why not.
+    pub fn knows(&self, contract: u32) -> Result<(), Lacking> {
+        if self.contract >= contract {
+            return Ok(());
+        }
+        let (name, known) = (&self.name, self.contract);
+        Err(Lacking {
+            reason: format!(
+                "{name} makes plain GETs (contract {known}); methods, header fields and bodies are contract {contract}"
+            ),
+            remedy: "give the contender another client, such as curl, or wirelap's own".into(),
+        })
+    }
+
+    /// Its program and arguments on this machine. A missing file is an error before anything is started.
     pub fn command_line(&self, places: &Places) -> Result<Vec<String>, Lacking> {
         let words: Vec<String> =
             self.command.iter().map(|word| self.placed(word, places)).collect();
@@ -194,7 +213,7 @@ impl ClientDeclaration {
         Ok(std::iter::once(program).chain(words).collect())
     }
 
-    /// The command that prints its version, on this machine; None where there is none.
+    /// The command that prints its version on this machine; None where there is none.
     pub fn version_command(&self, places: &Places) -> Option<Vec<String>> {
         let mut words = self.version.iter().map(|word| self.placed(word, places));
         let program = find(&words.next()?, &places.programs)?;
@@ -215,7 +234,7 @@ impl ClientDeclaration {
         Lacking { reason: format!("{} needs {what}, which is not here", self.name), remedy }
     }
 
-    /// Fixes `{here}`, which only the file's own folder tells; a file from a run's folder has it fixed already.
+    /// Replaces `{here}`, which depends on the folder of the file. In a run's folder it was replaced already.
     fn settle(&mut self, here: &str) {
         self.places.values_mut().for_each(|place| *place = place.replace("{here}", here));
         if self.command.iter().chain(&self.version).any(|word| word.contains("{here}")) {
@@ -231,11 +250,14 @@ impl ClientDeclaration {
         if self.command.first().is_none_or(String::is_empty) {
             return Some("`command` needs a program");
         }
+        if !(CONTRACT..=CONTRACT_WITH_REQUESTS).contains(&self.contract) {
+            return Some("`contract` is 1 or 2");
+        }
         self.transports.is_empty().then_some("`transports` needs at least one entry")
     }
 }
 
-/// A file that a word names by a place and that is not there. A class path names several.
+/// A missing file that an argument names by a place. A class path names several.
 fn missing(word: &str, placed: &str) -> Option<String> {
     if !word.contains('{') {
         return None;
@@ -245,13 +267,21 @@ fn missing(word: &str, placed: &str) -> Option<String> {
     paths.into_iter().find(there).map(str::to_owned)
 }
 
-/// Where a program is: a path stands for itself, a name is looked for.
+/// The path of a program. A path stands for itself; a name is looked up.
 fn find(program: &str, folders: &[PathBuf]) -> Option<String> {
     if program.contains('/') {
         return Path::new(program).exists().then(|| program.to_owned());
     }
     let path = folders.iter().map(|folder| folder.join(program)).find(|path| path.is_file())?;
     Some(path.to_string_lossy().into_owned())
+}
+
+fn first_contract() -> u32 {
+    CONTRACT
+}
+
+fn is_first_contract(contract: &u32) -> bool {
+    *contract == CONTRACT
 }
 
 fn usual_workloads() -> Vec<Workload> {

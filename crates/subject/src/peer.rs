@@ -1,4 +1,4 @@
-//! The peers: real programs that wirelap is tested against and will race.
+//! The peers: other people's programs that wirelap is tested against and races.
 
 use std::path::{Path, PathBuf};
 
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 pub struct Peer {
     /// Its file name.
     pub program: &'static str,
-    /// The Debian package that brings it; empty where `./peers install` builds it.
+    /// The Debian package of the program; empty where `./peers install` builds it.
     pub package: &'static str,
     /// Which side it takes.
     pub role: Role,
-    /// Arguments that make it print its version.
+    /// Arguments that print its version.
     pub version: &'static [&'static str],
     /// What the tests need it for.
     pub used_for: &'static str,
@@ -96,12 +96,12 @@ pub const PEERS: &[Peer] = &[
 ];
 
 impl Peer {
-    /// Where it is, looking through `folders` in order.
+    /// Its path: the first match in `folders`.
     pub fn find(&self, folders: &[PathBuf]) -> Option<PathBuf> {
         folders.iter().map(|folder| folder.join(self.program)).find(|path| is_program(path))
     }
 
-    /// The first line that it prints of its version; None where it does not run or prints none.
+    /// The first line of its version output; None where it does not run or prints none.
     pub fn version_of(&self, path: &Path) -> Option<String> {
         crate::version::first_line(path, self.version).map(|(_, line)| line)
     }

@@ -1,6 +1,6 @@
-//! Server subjects: other people's servers, each a command with configuration templates, a readiness check and
-//! a stop, declared in TOML. The one rule: what a declaration says is taken to the letter, and whatever a server
-//! says about itself is kept and not judged.
+//! Server subjects: other people's servers. Each is declared in TOML as a command with configuration templates, a
+//! readiness check and a way to stop it. The one rule: a declaration is followed to the letter, and what a server says
+//! about itself is recorded, not judged.
 
 mod builtin;
 mod declaration;

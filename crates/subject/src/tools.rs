@@ -1,6 +1,6 @@
-//! Command-line clients behind the subject contract: each tool's file turns a job into the tool's arguments and what
-//! the tool prints into lines. What a tool does not tell is left out, and what it cannot do is unsupported, so that
-//! no figure stands for work that was not done. Nothing here prints; lines go to whoever asked.
+//! Command-line clients behind the subject contract. Each tool's file turns a job into the tool's arguments, and the
+//! tool's output into lines. What a tool does not report is left out, and what it cannot do is unsupported, so that no
+//! figure stands for work that was not done. Nothing here prints; the caller gets the lines.
 
 mod curl;
 mod drive;
@@ -80,13 +80,13 @@ fn target(job: &Job, file: Option<&str>) -> String {
     }
 }
 
-/// Gives each file its name where a tool has named all of them by their URLs.
+/// Renames files to their final names, for tools that name all of them by their URLs.
 fn rename(job: &Job) -> io::Result<()> {
     let Some(folder) = &job.output else { return Ok(()) };
     for fetch in &job.fetches {
         if let (Some(file), Some(name)) = (&fetch.file, fetch.url.rsplit('/').next()) {
             let from = folder.join(name);
-            // What did not come has been told of already.
+            // Missing files have been reported already.
             if from.exists() {
                 std::fs::rename(from, folder.join(file))?;
             }
@@ -95,7 +95,7 @@ fn rename(job: &Job) -> io::Result<()> {
     Ok(())
 }
 
-/// The name of a TLS version as lines have it; None in the clear.
+/// The name of a TLS version in lines; None without TLS.
 fn tls_name(tls: Tls) -> Option<&'static str> {
     match tls {
         Tls::None => None,

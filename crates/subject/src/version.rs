@@ -1,5 +1,5 @@
-//! The version that a program prints, asked one way of clients, servers and peers. The one rule: a program that hangs,
-//! or leaves somebody behind who holds its output open, is not waited for.
+//! The version that a program prints, asked the same way of clients, servers and peers. The one rule: nothing waits for
+//! a program that hangs, or for a child of it that keeps its output open.
 
 use os::process::{Group, Setup, User, spawn};
 use std::io::Read;
@@ -11,13 +11,13 @@ use std::time::Duration;
 /// A runtime may take its time to start.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The first line that `program` prints when it is asked like this; None where it fails or prints none in time.
+/// The first line that `program` prints with these arguments; None where it fails or prints none in time.
 pub fn version<S: AsRef<str>>(program: &Path, arguments: &[S]) -> Option<String> {
     let (status, line) = first_line(program, arguments)?;
     status.success().then_some(line)
 }
 
-/// The same whatever its exit code: there are programs that print their version and call that a failure.
+/// The same for any exit code: some programs print their version and exit with a failure.
 pub(crate) fn first_line<S: AsRef<str>>(
     program: &Path,
     arguments: &[S],

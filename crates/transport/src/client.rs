@@ -12,7 +12,7 @@ use std::time::Duration;
 use trace::Tracer;
 use unit::Instant;
 
-/// What a client's connections offer and are set to. One value serves all connections of a client.
+/// The offer and the settings of a client's connections. One value serves all connections of a client.
 #[derive(Debug, Clone)]
 pub struct ClientSettings {
     /// What is offered.
@@ -49,7 +49,7 @@ pub enum ClientSecurity<'a> {
     Tls {
         /// TLS settings and the store of sessions. The names in its ALPN list must be those of the offer.
         settings: &'a ClientTls,
-        /// Whom the certificate must be valid for: a host name or an IP address, without a port.
+        /// The name that the certificate must be valid for: a host name or an IP address, without a port.
         server_name: &'a str,
     },
 }

@@ -48,7 +48,7 @@ enum End {
     Open,
     /// The peer was told that nothing more will be sent.
     OutputOver,
-    /// Nothing that comes is heeded.
+    /// Everything that arrives is ignored.
     Over,
     /// As `Over`; TLS says by itself why.
     Failed,
@@ -129,7 +129,7 @@ impl<R: Role> Connection<R> {
         Ok(())
     }
 
-    /// Hands over the events that commands, `poll_transmit` and time-outs have left behind.
+    /// Passes on the events that commands, `poll_transmit` and time-outs have caused.
     pub fn drain_events(&mut self, now: Instant, handler: &mut impl Handler<R>) {
         if let Stage::Ready(_, machine) = &mut self.stage {
             hand_over::<R>(now, machine, &[], handler);
@@ -216,7 +216,7 @@ impl<R: Role> Connection<R> {
         self.is_transmitting
     }
 
-    /// Tells the peer, where TLS can, that nothing more will be sent. What it sends is still heeded.
+    /// Tells the peer, where TLS can, that nothing more will be sent. What it sends is still processed.
     pub fn close_output(&mut self) {
         let is_spoken = !matches!(self.stage, Stage::Connecting) && !self.layer.is_handshaking();
         if self.end == End::Open && is_spoken {
@@ -225,8 +225,8 @@ impl<R: Role> Connection<R> {
         }
     }
 
-    /// Ends the connection: nothing that comes is heeded any more, and it is closed once the bytes are sent that it owes
-    /// the peer. A machine that has last words (GOAWAY) is to be told by `shutdown` first.
+    /// Ends the connection. What arrives is ignored, and the connection is closed once all bytes are sent that it owes
+    /// the peer. Call `shutdown` first on a machine that ends with a message (GOAWAY).
     pub fn close(&mut self) {
         self.close_output();
         if self.end != End::Failed {
@@ -252,7 +252,7 @@ impl<R: Role> Connection<R> {
         }
     }
 
-    /// Whether nothing that comes is heeded any more: the phase is `Closing` or `Closed`.
+    /// Whether everything that arrives is ignored: the phase is `Closing` or `Closed`.
     #[inline]
     pub fn is_over(&self) -> bool {
         matches!(self.end, End::Over | End::Failed)

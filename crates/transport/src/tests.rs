@@ -345,7 +345,7 @@ fn close_sends_the_last_words_and_close_notify() {
     assert_eq!(pair.near.phase(), Phase::Closed);
     assert!(pair.far.peer_closed());
     pair.near.handle_bytes(NOW, b"anything", &mut pair.asker).unwrap();
-    assert_eq!(pair.near.phase(), Phase::Closed, "what still comes is not heeded");
+    assert_eq!(pair.near.phase(), Phase::Closed, "what still arrives is ignored");
 }
 
 #[test]

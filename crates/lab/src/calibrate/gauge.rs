@@ -1,5 +1,5 @@
-//! `wirelap gauge` (hidden): one measurement of a calibration. Builds the ends, starts a probe at each, carries
-//! their packets where there is a link, and hands on what the probes say.
+//! `wirelap gauge` (hidden): one measurement of a calibration. It makes the two ends, starts a probe at each, carries
+//! their packets where there is a link, and passes on what the probes report.
 
 use super::probe::{ProbeJob, ProbeReport};
 use crate::error::CliError;
@@ -15,7 +15,7 @@ use std::process::{ChildStdout, Command, ExitCode, Stdio};
 use std::time::Duration;
 use unit::Seed;
 
-/// The seed of every gauge, so that loss can be held against its plan.
+/// The seed of every gauge, so that losses can be compared with the plan.
 pub(super) const SEED: u64 = 1;
 
 /// What a measurement is of.
@@ -35,7 +35,7 @@ pub(super) enum Path {
     /// A veth pair.
     #[serde(with = "super_packets")]
     Bare(SuperPackets),
-    /// A link by its text; `split` has super-packets split where they need not be.
+    /// A link as text. With `split`, super-packets are split even where the link does not need it.
     Link { text: String, split: bool },
 }
 
@@ -45,7 +45,7 @@ impl Path {
         Self::Link { text: text.to_owned(), split: false }
     }
 
-    /// What a link is to do, and where its ends receive, as in a trial that runs alone; None without a link.
+    /// The link's spec, and where its ends receive, as in a trial that runs alone; None without a link.
     fn forward(
         &self,
         cores: &study::plan::Placement,
@@ -89,7 +89,7 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
         Path::Bare(super_packets) => Wiring::Bare(*super_packets),
         Path::Link { .. } => Wiring::Link,
     };
-    // As trials are placed: the link has a core of its own where there are two.
+    // CPUs as in trials: the link has a core of its own if there are two.
     let cores = study::plan::Placement::on(crate::machine::cores());
     os::process::pin(&[cores.link as usize])?;
     let forward = job.path.forward(&cores)?;
@@ -128,7 +128,7 @@ impl Forwarding {
 
     /// Carries until there is something to read.
     fn await_readable(&mut self, pipe: &ChildStdout) -> Result<(), CliError> {
-        // A read from the pipe waits by itself; only a link needs us meanwhile.
+        // A read from the pipe blocks. Only a link needs us meanwhile.
         let Self::Link(forwarder) = self else { return Ok(()) };
         let stop = Stop { readable: &[pipe.as_fd()], deadline: Some(os::clock::now() + LIMIT) };
         forwarder.run(stop)?;

@@ -1,5 +1,5 @@
-//! Calibration: how exact emulated links are on this machine. It is measured through the same code that trials use.
-//! Each measurement is a process of its own ([`gauge`]), and so is each of its two ends ([`probe`]).
+//! Calibration: how exact emulated links are on this machine. It is measured with the code that trials use. Each
+//! measurement is a process of its own ([`gauge`]), and so is each of its two ends ([`probe`]).
 
 pub(crate) mod gauge;
 pub(crate) mod probe;
@@ -29,7 +29,7 @@ pub(crate) enum CalibrationKind {
     Full,
 }
 
-/// Measures. An error names what could not be measured; the machine lacks something then.
+/// Measures. The error names what could not be measured, because the machine lacks something.
 pub(crate) fn calibrate(kind: CalibrationKind) -> Result<Calibration, CliError> {
     let before = CpuTimes::read();
     let (began, spent_before) = (os::clock::now(), spent());
@@ -64,10 +64,10 @@ pub(crate) fn check_link(
     }
 }
 
-/// Whether a link asks for more than every machine on which trials run is known to hold: only then is one that
-/// starts two programs kept waiting for a calibration.
+/// Whether a link needs more than every machine that runs trials is known to achieve. Only then does starting two
+/// programs wait for a calibration.
 pub(crate) fn needs_calibration(spec: &LinkSpec) -> bool {
-    /// The fastest rate that the full calibration holds its 0.02 % at.
+    /// The fastest rate that the full calibration keeps within its 0.02 %.
     const RATE: u64 = 1_000_000_000;
     /// Half of the shortest round trip of a named link.
     const ROUND_TRIP: Duration = Duration::from_micros(200);
@@ -88,7 +88,8 @@ fn far() -> std::net::Ipv4Addr {
     Topology::addresses(Side::Far).v4
 }
 
-/// How pings are asked, and how often in turn: the floor and each link meet the machine in the same mood.
+/// How pings are sent, and how many in turn. The baseline and each link take turns, so that they meet the same
+/// conditions.
 struct PingPlan {
     rounds: usize,
     spec: PingSpec,
@@ -97,7 +98,7 @@ struct PingPlan {
 
 impl PingPlan {
     fn of(kind: CalibrationKind) -> Self {
-        // A spacing that no timer's grain divides shows what whole milliseconds would hide.
+        // This spacing is no multiple of a timer's resolution. Whole milliseconds would hide errors.
         let (rounds, count, spacing, round_trips): (_, _, _, &[u64]) = match kind {
             CalibrationKind::Full => (4, 150, Duration::from_micros(4_370), &[10, 50, 100]),
             CalibrationKind::Short => (2, 150, Duration::from_micros(1_370), &[10]),
@@ -153,17 +154,18 @@ fn rates(kind: CalibrationKind) -> Result<Vec<RateGauge>, CliError> {
 
 fn rate_gauge(text: &str, packets: u32) -> Result<RateGauge, CliError> {
     let rate: BitRate = text.parse().map_err(CliError::failed)?;
-    // A quarter faster than the bottleneck keeps its queue filled; what finds it full is dropped.
+    // A quarter faster than the bottleneck, which keeps its queue filled. Packets that find it full are dropped.
     let each = rate.time_for(ByteSize(PACKET));
     let spacing = each.mul_f64(0.8);
     let to = SocketAddr::from((far(), PORT));
-    // Enough waits that the bottleneck has work while the sender is held up, which is not the link's fault.
+    // Enough packets wait for the bottleneck to have work even while the sender is delayed, which is not the link's
+    // fault.
     let queued = ((QUEUE.as_nanos() / each.as_nanos().max(1)) as u32).max(10);
     // The kernel takes some 5 µs for a packet that is sent alone.
     let burst = if each < Duration::from_micros(20) { 16 } else { 1 };
     let (count, head_start) = (packets, queued / 2);
     let stream = StreamSpec { to, count, payload: PAYLOAD, spacing, head_start, burst };
-    // The queue's length, and what a busy machine may keep us waiting.
+    // The queue's length, and how long a busy machine may delay us.
     let quiet = each * queued + Duration::from_millis(300);
     let queue = u64::from(queued) * PACKET;
     let report = measure(GaugeJob {
@@ -178,7 +180,7 @@ fn rate_gauge(text: &str, packets: u32) -> Result<RateGauge, CliError> {
     })
 }
 
-/// Loss against the plan that the link's own machine makes of the same seed in virtual time.
+/// Loss compared with the plan: the link's own machine with the same seed in virtual time.
 fn loss() -> Result<LossGauge, CliError> {
     const PACKETS: u32 = 20_000;
     const LINK: &str = "rtt=2ms,loss_up=2%";
@@ -211,7 +213,7 @@ fn throughput(kind: CalibrationKind) -> Result<Throughput, CliError> {
             ..Throughput::default()
         });
     }
-    // In turn, so that both halves of a ratio meet the machine in the same mood; the better of three counts.
+    // In turn, so that both parts of a ratio meet the same conditions. The best of three counts.
     let paths = [
         Path::Bare(SuperPackets::Kept),
         Path::link("rtt=0ms"),
@@ -228,7 +230,7 @@ fn throughput(kind: CalibrationKind) -> Result<Throughput, CliError> {
     Ok(Throughput { bare, link, bare_segments, link_segments })
 }
 
-/// Bits a second that one TCP connection carries from near to far.
+/// The rate of one TCP connection from near to far, in bits a second.
 fn push(path: &Path, span: Duration) -> Result<f64, CliError> {
     let to = SocketAddr::from((far(), PORT));
     let report = measure(GaugeJob {
@@ -256,7 +258,7 @@ fn timer_lateness(kind: CalibrationKind) -> Spread {
     Spread::of_nanos(&(0..count).map(late).collect::<Vec<u64>>())
 }
 
-/// How late a thread that never sleeps finds a moment: what the machine itself takes from every core.
+/// How late a thread that never sleeps reaches a given time: what the machine takes from every core.
 fn polling_lateness(kind: CalibrationKind) -> Result<Spread, CliError> {
     let span = Duration::from_millis(if kind == CalibrationKind::Full { 2_000 } else { 200 });
     let path = Path::Bare(SuperPackets::Kept);
@@ -266,7 +268,7 @@ fn polling_lateness(kind: CalibrationKind) -> Result<Spread, CliError> {
     }
 }
 
-/// One measurement in a process of its own, for it moves into namespaces and never comes back.
+/// One measurement in a process of its own, because it moves into namespaces for good.
 fn measure(job: GaugeJob) -> Result<GaugeReport, CliError> {
     let what = job.path.to_string();
     let failed =
@@ -306,7 +308,7 @@ fn spent() -> Duration {
     usage.user + usage.system
 }
 
-/// The share of all cores that was idle since `before`, or ours.
+/// The share of all cores' time since `before` that was idle or ours.
 fn spare_since(before: Option<CpuTimes>, own: Duration, elapsed: Duration) -> f64 {
     let Some((before, now)) = before.zip(CpuTimes::read()) else { return 1.0 };
     let times = now.since(before);

@@ -1,5 +1,5 @@
-//! `wirelap probe` (hidden): one end of a calibration's measurement. Takes its job, says that it is ready, does it,
-//! and tells what came.
+//! `wirelap probe` (hidden): one end of a calibration's measurement. It reads its job, says that it is ready, does the
+//! job, and reports what arrived.
 
 use crate::error::CliError;
 use os::net::probe::{Arrival, PingSpec, Receiver, StreamSpec, core_delays, ping, send_stream};
@@ -43,7 +43,7 @@ pub(super) enum ProbeReport {
 
 /// How long the other end may take to begin.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// From one moment that is polled for to the next; no multiple of a timer's tick.
+/// From one polled time to the next. It is no multiple of a timer's tick.
 const MOMENTS: Duration = Duration::from_micros(97);
 const BUFFER: usize = 256 * 1024;
 

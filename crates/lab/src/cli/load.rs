@@ -120,7 +120,7 @@ pub(crate) struct LoadArgs {
     pub(crate) latency: bool,
 }
 
-/// What an inconclusive search does to the exit code.
+/// What an inconclusive search or gate does to the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Inconclusive {
     /// The code is 0

@@ -1,10 +1,14 @@
 //! The command line: every command and flag has its one home here, with its help.
 
+mod bisect;
+mod gates;
 mod get;
 mod link;
 mod load;
 mod serve;
 
+pub(crate) use bisect::BisectArgs;
+pub(crate) use gates::GateArgs;
 pub(crate) use get::GetArgs;
 pub(crate) use link::{Expose, FarPort, Forward, Host, LinkArgs, Service};
 pub(crate) use load::{Inconclusive, LoadArgs, TargetUrl, parse_target};
@@ -15,7 +19,7 @@ use os::reactor::Backend;
 use proto::schedule::Policy;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use study::compare::Gate;
+use std::time::Duration;
 use study::experiment::MOST_TRIALS;
 use unit::Seed;
 
@@ -36,7 +40,8 @@ use unit::Seed;
   wirelap doctor                        what this machine lacks, and the command that mends it
 
 Environment: NO_COLOR leaves colours out; SSLKEYLOGFILE takes TLS secrets, for Wireshark.
-Exit codes: 0 done, 1 a gate failed, 2 misuse, 3 the machine lacks something, 130 interrupted."
+Exit codes: 0 done, 1 a gate failed, 2 misuse, 3 the machine lacks something, 4 a gate is inconclusive under
+--inconclusive fail, 130 interrupted."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -54,6 +59,7 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     Report(ReportArgs),
     Compare(CompareArgs),
+    Bisect(Box<BisectArgs>),
     Completions(CompletionsArgs),
     Man(ManArgs),
     /// One trial, as JSON on standard input; its row, as JSON on standard output.
@@ -93,18 +99,25 @@ pub(crate) struct SubjectArgs {
   wirelap race quick
   wirelap race quick --links 3g,'rtt=60ms,down=10mbit,up=2mbit,loss=0.5%' --trials 20
   wirelap race published --fast         what others measured, again: their findings, confirmed or not
+  wirelap race http://127.0.0.1:3000/api/items --contenders h1,h2 --links 4g    an API that runs here
   wirelap race my.har                   a page load that any browser's developer tools saved as HAR
   wirelap race experiment.toml --out results --seed 7
   wirelap race aa                       how often is a difference found where there is none, here and now?
+  wirelap race mine.toml --gate 'new/old load_ms<1.05' --junit gates.xml    two builds in one run, for CI
+  wirelap race mine.toml --gate 'load_ms<1.05' --until-decided 10m    as many trials as decide it
+  wirelap race --resume wirelap-mine-1 --add 20     more trials for a finished run, to explore
   wirelap race quick --capture=page/3g/     keep what went over the wire, for Wireshark
   wirelap race --resume wirelap-quick-1     go on where an interrupted run stopped
   wirelap race --again wirelap-quick-1      the same once more, from all that the folder holds
 
 Writes result.json, report.html and rows.sqlite to the output folder.
+Exit codes: 0 done, 1 a gate failed, 2 misuse, 3 the machine lacks something, 4 a gate is inconclusive under
+--inconclusive fail, 130 interrupted.
 What a link can be given: wirelap link --help.")]
 pub(crate) struct RaceArgs {
-    /// Built-in experiments (see `wirelap list`), experiment files (.toml) or page loads (.har)
-    #[arg(value_name = "NAME|FILE", required_unless_present_any = ["resume", "again"], value_hint = ValueHint::FilePath)]
+    /// Built-in experiments (see `wirelap list`), experiment files (.toml), page loads (.har), or URLs of a service that runs
+    /// on this machine
+    #[arg(value_name = "NAME|FILE|URL", required_unless_present_any = ["resume", "again"], value_hint = ValueHint::FilePath)]
     pub(crate) experiments: Vec<String>,
     /// Folder for the results, made new [default: wirelap-NAME-N]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -127,6 +140,25 @@ pub(crate) struct RaceArgs {
     /// Folder of further subjects, NAME.toml each, beside the built-in ones and those in `subjects/` beside the experiment (repeatable)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) subjects: Vec<PathBuf>,
+    /// With a URL: requests of several kinds, with methods, headers, bodies, weights and expected statuses: a TOML file in
+    /// the format of `load --requests-from` (docs/load.md)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) requests_from: Option<PathBuf>,
+    /// With a URL: requests of a trial [default: 20]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) requests: Option<u32>,
+    /// With a URL: what the service is called, in Host and in its certificate [default: the URL's host and port]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server_name: Option<String>,
+    /// With a URL: the authorities believed, in PEM [default: the system's, or SSL_CERT_FILE's]
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure", value_hint = ValueHint::FilePath)]
+    pub(crate) cacert: Option<PathBuf>,
+    /// With a URL: the TLS version of its contenders, 1.2 or 1.3, exactly [default: 1.3]
+    #[arg(long, value_name = "VERSION", value_parser = ["1.2", "1.3"])]
+    pub(crate) tls_max: Option<String>,
+    /// With a URL: believe any certificate
+    #[arg(short = 'k', long)]
+    pub(crate) insecure: bool,
     /// What counts as a tie, as a percentage or a fraction [default: the experiment's, else 5%]
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, allow_negative_numbers = true)]
     pub(crate) margin: Option<f64>,
@@ -137,6 +169,10 @@ pub(crate) struct RaceArgs {
     /// is then the most that run. False verdicts stay as rare
     #[arg(long)]
     pub(crate) sequential: bool,
+    /// As many trials as decide every gate, or without gates every pair, and at most so long: 10m, 90s. The first blocks warm
+    /// up and show how many trials fit; the looks and the error that each may spend are fixed then
+    #[arg(long, value_name = "TIME", value_parser = parse_limit, conflicts_with_all = ["trials", "sequential"])]
+    pub(crate) until_decided: Option<Duration>,
     /// Print the plan and how long it will take, run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -144,10 +180,14 @@ pub(crate) struct RaceArgs {
     #[arg(long)]
     pub(crate) no_wait: bool,
     /// Go on with the interrupted run in this folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential", "subjects"], value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential", "until_decided", "gate", "gate_error", "subjects", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
     pub(crate) resume: Option<PathBuf>,
+    /// Add so many trials to each cell of the run that --resume names. What comes of them is labelled exploratory: the
+    /// confidence of the intervals no longer holds, and the gates are judged without them
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_TRIALS)))]
+    pub(crate) add: Option<u32>,
     /// Run the experiment of this folder once more, into a new one: same settings, seeds and files
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "resume", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential"], value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "resume", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential", "until_decided", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
     pub(crate) again: Option<PathBuf>,
     /// Run every trial alone, even those that need little CPU
     #[arg(long)]
@@ -165,9 +205,26 @@ pub(crate) struct RaceArgs {
     /// Print every trial's figures as CSV instead of text
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
+    #[command(flatten)]
+    pub(crate) gates: GateArgs,
     /// Say what each trial does
     #[arg(short, long)]
     pub(crate) verbose: bool,
+}
+
+impl RaceArgs {
+    /// A flag that counts for URLs alone, where one is given.
+    pub(crate) fn flag_of_url(&self) -> Option<&'static str> {
+        let flags = [
+            ("--requests-from", self.requests_from.is_some()),
+            ("--requests", self.requests.is_some()),
+            ("--server-name", self.server_name.is_some()),
+            ("--cacert", self.cacert.is_some()),
+            ("--tls-max", self.tls_max.is_some()),
+            ("--insecure", self.insecure),
+        ];
+        flags.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
+    }
 }
 
 /// Serve a folder, and synthetic pages, over HTTP/1.1 and HTTP/2, clear and TLS.
@@ -325,9 +382,6 @@ pub(crate) struct CompareArgs {
     /// The later run's folder
     #[arg(value_name = "RUN_B", value_hint = ValueHint::DirPath)]
     pub(crate) b: PathBuf,
-    /// What must hold, as in `load_ms<1.05` (repeatable)
-    #[arg(long, value_name = "GATE")]
-    pub(crate) gate: Vec<Gate>,
     /// Compare this metric too (repeatable)
     #[arg(long, value_name = "METRIC")]
     pub(crate) metric: Vec<String>,
@@ -340,12 +394,8 @@ pub(crate) struct CompareArgs {
     /// Where the page is written [default: compare.html in RUN_B]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) html: Option<PathBuf>,
-    /// Write the gates as JUnit XML
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) junit: Option<PathBuf>,
-    /// Write a summary as Markdown
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) markdown: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) gates: GateArgs,
 }
 
 /// Print a completion script for a shell.
@@ -394,6 +444,17 @@ fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
+/// A time limit: `10m`, `90s`, `1h`, or seconds.
+fn parse_limit(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let units = [("min", 60.0), ("ms", 1e-3), ("m", 60.0), ("h", 3600.0), ("s", 1.0), ("", 1.0)];
+    let parsed = units.into_iter().find_map(|(unit, seconds)| {
+        let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+        (number > 0.0 && number * seconds <= 1e6).then(|| Duration::from_secs_f64(number * seconds))
+    });
+    parsed.ok_or_else(|| format!("`{text}` is no time such as 10m, 90s or 1h"))
+}
+
 /// A host's name, as it stands in certificates and in /etc/hosts.
 fn parse_name(text: &str) -> Result<String, String> {
     // RFC 1123 §2.1, and underscores, which local set-ups use.
@@ -426,6 +487,17 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_time_limit_has_a_unit_or_is_seconds() {
+        for (text, seconds) in [("10m", 600), ("2min", 120), ("90s", 90), ("90", 90), ("1h", 3600)]
+        {
+            assert_eq!(parse_limit(text), Ok(Duration::from_secs(seconds)));
+        }
+        for text in ["", "0s", "-1m", "ten", "10d"] {
+            assert!(parse_limit(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -12,11 +12,15 @@ use std::process::ExitCode;
 use study::compare::{Run, RunComparison, Wanted, compare};
 use study::record::RunHeader;
 
-/// Compares, writes what was asked for, prints; 1 where a gate is broken.
+/// Compares, writes what was asked for, prints. The exit code tells what the gates say.
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, CliError> {
     let (a, b) = (Folder::read(&args.a)?, Folder::read(&args.b)?);
     let wanted =
-        Wanted { gates: args.gate.clone(), metrics: args.metric.clone(), margin: args.margin };
+        Wanted { gates: args.gates.gates(), metrics: args.metric.clone(), margin: args.margin };
+    if let Some(gate) = wanted.gates.gates.iter().find(|gate| gate.names_contenders()) {
+        return Err(CliError::misuse(format!("`{gate}` names contenders, and here the later run is set over the earlier"))
+            .remedy("leave the names away; contenders of one run are held to a gate by `wirelap race --gate`"));
+    }
     check_metrics(&wanted, &[&a, &b])?;
     let comparison = compare(a.run(), b.run(), &wanted);
     if comparison.changes.is_empty() {
@@ -24,7 +28,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, CliError> {
             .remedy("compare runs of one experiment: workload, link and contender go by name"));
     }
     write(args, &b, &comparison)?;
-    Ok(if comparison.is_broken() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(ExitCode::from(args.gates.exit_code(comparison.outcome())))
 }
 
 fn write(args: &CompareArgs, b: &Folder, comparison: &RunComparison) -> Result<(), CliError> {
@@ -34,10 +38,10 @@ fn write(args: &CompareArgs, b: &Folder, comparison: &RunComparison) -> Result<(
         Some(_) => error,
         None => error.and("or name another place for the page by --html"),
     })?;
-    if let Some(path) = &args.junit {
+    if let Some(path) = &args.gates.junit {
         b.folder.write(path, &report::comparison_junit(comparison))?;
     }
-    if let Some(path) = &args.markdown {
+    if let Some(path) = &args.gates.markdown {
         b.folder.write(path, &report::comparison_markdown(comparison))?;
     }
     if args.json {
@@ -83,7 +87,7 @@ fn check_metrics(wanted: &Wanted, folders: &[&Folder]) -> Result<(), CliError> {
     let rows = || folders.iter().flat_map(|folder| &folder.rows.records);
     let known: BTreeSet<&str> =
         rows().flat_map(|row| row.metrics.keys().map(String::as_str)).collect();
-    let mut asked = wanted.gates.iter().map(|gate| &gate.metric).chain(&wanted.metrics);
+    let mut asked = wanted.gates.gates.iter().map(|gate| &gate.metric).chain(&wanted.metrics);
     let Some(metric) = asked.find(|metric| !known.contains(metric.as_str())) else {
         return Ok(());
     };

@@ -1,4 +1,4 @@
-//! `wirelap doctor`: what is missing on this machine, and the one command that mends it.
+//! `wirelap doctor`: what is missing on this machine, and the one command that fixes it.
 
 use crate::calibrate::{CalibrationKind, calibrate};
 use crate::cli::DoctorArgs;
@@ -14,7 +14,7 @@ use study::calibration::Calibration;
 use subject::PEERS;
 use subject::server::ServerDeclaration;
 
-/// Looks, and prints what it finds. Exit code 3 where a race cannot run.
+/// Checks and prints the results. Exit code 3 if a race cannot run.
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, CliError> {
     let findings = [trials(), holding(), cores(), clock(), accounts(), servers(), peers()];
     let lacking = findings.iter().any(|finding| finding.state == State::Lacking);
@@ -37,7 +37,7 @@ struct Finding {
     name: &'static str,
     state: State,
     what: String,
-    /// The command that mends it; empty where nothing needs mending.
+    /// The command that fixes it; empty where there is nothing to fix.
     remedy: String,
 }
 
@@ -112,7 +112,7 @@ fn cores() -> Finding {
 fn clock() -> Finding {
     let file = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let source = std::fs::read_to_string(file).unwrap_or_default().trim().to_owned();
-    // Reading these takes a trap into the hypervisor or the chipset, microseconds each time.
+    // Reading these traps into the hypervisor or the chipset, which takes microseconds each time.
     let slow = ["hpet", "acpi_pm", "jiffies"].contains(&source.as_str());
     Finding {
         name: "clock",

@@ -133,7 +133,7 @@ fn wanted(args: &GetArgs, url: &page::Url, target: &Target) -> Wanted {
     for (name, value) in &args.header {
         fields.push(name.as_bytes(), value.as_bytes());
     }
-    // Bytes are kept as they come; a coded body would be another file than its URL names.
+    // The bytes are stored as they arrive. A coded body would be another file than the URL names.
     for (name, value) in
         [("user-agent", crate::VERSION_FIELD), ("accept", "*/*"), ("accept-encoding", "identity")]
     {
@@ -167,7 +167,8 @@ fn download_settings(args: &GetArgs) -> DownloadSettings {
         parallel: usize::from(args.parallel_max),
         retry: Retry { times: args.retry, span: args.retry_max_time, ..Retry::default() },
         max_time: args.max_time,
-        // Clients that failed together rest for different times: their process numbers differ.
+        // The seed of the pauses between retries. Clients that failed together have different process numbers, so they
+        // pause for different times.
         seed: Seed(u64::from(std::process::id())),
         ..DownloadSettings::default()
     }
@@ -196,11 +197,11 @@ fn config(args: &GetArgs) -> Result<ClientConfig, CliError> {
     Ok(config)
 }
 
-/// Does the work to its end, or to an interrupt; tells how many came.
+/// Does the work to its end, or to an interrupt. Returns how many files arrived.
 fn drive(mut client: Client<Download<Outputs>>) -> Result<(Download<Outputs>, u32), CliError> {
     let stop = Stop::new()?;
     let interrupts = console::stop_on_interrupt(&stop)?;
-    // A socket is closed at once: what the server still says is of no use, and the process wants to end.
+    // Sockets are closed at once: what the server still sends is of no use, and the process should end.
     let settings = ReactorSettings { linger: Duration::ZERO, ..ReactorSettings::default() };
     let mut reactor = Reactor::new(settings, stop)?;
     reactor.run(&mut client)?;

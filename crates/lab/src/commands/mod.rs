@@ -1,6 +1,7 @@
 //! The entry point of each command, a file each. It takes the flags from `cli`, lets the other folders do the work, and
 //! prints what they found. The flags are not here because the folders below read them too.
 
+pub(crate) mod bisect;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;

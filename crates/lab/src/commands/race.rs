@@ -15,11 +15,13 @@ use crate::race::experiments::{self, Selected};
 use crate::race::planned::{Planned, plan};
 use crate::race::progress::Progress;
 use crate::race::quiet::{self, Patience};
-use crate::race::report::{OutputFormat, report_results};
+use crate::race::report::{OutputFormat, report_results, unmeasured};
 use crate::race::run_folder::RunFolder;
 use crate::race::runner::{RunContext, RunOutputs, Runner};
 use crate::race::schedule::{Concurrency, Schedule};
+use crate::race::service;
 use crate::race::store::Store;
+use crate::race::until_decided::{self, TimePlan};
 use os::signal::Interrupts;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -28,8 +30,10 @@ use study::calibration::Calibration;
 use study::carried::carried;
 use study::estimate::in_words;
 use study::experiment::{Experiment, LinkChoice};
+use study::gate::{GateOutcome, outcome_of};
 use study::plan::TrialPlan;
 use study::record::{HostFacts, ROWS_SCHEMA, RunHeader};
+use unit::Instant;
 
 /// Runs every experiment named, one after another.
 pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
@@ -37,29 +41,33 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
         let folder = RunFolder::open(dir);
         let store = Store::open_whole(&folder.rows())?;
         let _lock = folder.lock()?;
-        let header = store.header()?;
-        let interrupts = interrupts()?;
-        return ended_with(race(args, &folder, store, &header, &interrupts)?);
+        let mut header = store.header()?;
+        if let Some(trials) = args.add {
+            add(&mut header, trials)?;
+        }
+        let end = race(args, &folder, store, &mut header, &interrupts()?)?;
+        return exit_code(args, &[end]);
+    }
+    if args.add.is_some() {
+        // Clap asks for nothing that is in conflict with what is there.
+        return Err(CliError::misuse("--add adds trials to a run that is there")
+            .remedy("name its folder: wirelap race --resume DIR --add N"));
     }
     // All of them are read before the first one runs: a slip in the last one shows at once.
     let names = args.experiments.iter().flat_map(|name| experiments::expand(name));
     let mut chosen: Vec<Selected> =
         names.map(|name| experiments::select(name, args)).collect::<Result<_, _>>()?;
     if let Some(dir) = &args.again {
-        chosen.push(again::select(dir)?);
+        chosen.push(again::select(dir, args.gates.gates())?);
     }
-    if args.out.is_some() && chosen.len() > 1 {
-        return Err(CliError::misuse(
-            "--out names one folder, and each experiment needs one of its own",
-        )
-        .remedy("leave --out away, or race one experiment at a time"));
-    }
+    one_experiment_for_one_file(args, chosen.len())?;
     if args.dry_run {
         let plans: String =
             chosen.iter().map(|one| describe(one, args)).collect::<Result<_, _>>()?;
         crate::console::print(&plans)?;
         return Ok(ExitCode::SUCCESS);
     }
+    chosen.iter().try_for_each(service::check)?;
     if let Some(key) = &args.capture {
         // Before a folder is made, too.
         chosen.iter().try_for_each(|one| check_key(&one.experiment, &planned(one)?.trials, key))?;
@@ -67,21 +75,29 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
     os::net::probe()?;
     // Before a folder is made: from then on, Ctrl-C says how to go on.
     let interrupts = interrupts()?;
-    let mut unmeasured = None;
+    let mut ends = Vec::new();
     for chosen in chosen {
-        // The others race all the same.
-        let told = start(args, chosen, &interrupts)?;
-        unmeasured = unmeasured.or(told);
+        // Where nothing of one is measured, the others race all the same.
+        ends.push(start(args, chosen, &interrupts)?);
     }
-    ended_with(unmeasured)
+    exit_code(args, &ends)
 }
 
-/// A race of which no trial was measured has not done what was asked for.
-fn ended_with(unmeasured: Option<String>) -> Result<ExitCode, CliError> {
-    match unmeasured {
-        Some(why) => Err(CliError::failed(why)),
-        None => Ok(ExitCode::SUCCESS),
+/// What a race came to.
+struct RaceEnd {
+    gates: GateOutcome,
+    /// Why no trial was measured; None where one was.
+    unmeasured: Option<String>,
+}
+
+/// A race of which no trial was measured has not done what was asked for. A gate that failed goes before one that is
+/// inconclusive.
+fn exit_code(args: &RaceArgs, ends: &[RaceEnd]) -> Result<ExitCode, CliError> {
+    if let Some(why) = ends.iter().find_map(|end| end.unmeasured.as_ref()) {
+        return Err(CliError::failed(why));
     }
+    let codes = ends.iter().map(|end| args.gates.exit_code(end.gates));
+    Ok(ExitCode::from(codes.fold(0, |code, next| if next == 1 || code == 0 { next } else { code })))
 }
 
 fn concurrency(args: &RaceArgs) -> Concurrency {
@@ -92,18 +108,42 @@ fn patience(args: &RaceArgs) -> Patience {
     if args.no_wait { Patience::GoOn } else { Patience::Wait }
 }
 
+/// What is written to a file that the user names is of one experiment.
+fn one_experiment_for_one_file(args: &RaceArgs, experiments: usize) -> Result<(), CliError> {
+    let files = [
+        ("--out", args.out.is_some(), "folder"),
+        ("--junit", args.gates.junit.is_some(), "file"),
+        ("--markdown", args.gates.markdown.is_some(), "file"),
+    ];
+    match files.into_iter().find(|(_, is_given, _)| *is_given && experiments > 1) {
+        Some((flag, _, what)) => Err(CliError::misuse(format!(
+            "{flag} names one {what}, and each experiment needs one of its own"
+        ))
+        .remedy(format!("leave {flag} away, or race one experiment at a time"))),
+        None => Ok(()),
+    }
+}
+
+/// Adds trials to a run; what comes of them is labelled.
+fn add(header: &mut RunHeader, trials: u32) -> Result<(), CliError> {
+    if until_decided::is_open(&header.experiment) {
+        return Err(CliError::misuse("the run has not yet planned its own trials")
+            .remedy("let it come to its end first: --resume without --add"));
+    }
+    for link in &mut header.experiment.links {
+        link.added += trials;
+        link.trials += trials;
+    }
+    Ok(())
+}
+
 fn interrupts() -> Result<Interrupts, CliError> {
     Interrupts::take().map_err(|error| CliError::failed(format!("taking over Ctrl-C: {error}")))
 }
 
-/// Why no trial was measured; None where one was.
-fn start(
-    args: &RaceArgs,
-    chosen: Selected,
-    interrupts: &Interrupts,
-) -> Result<Option<String>, CliError> {
+fn start(args: &RaceArgs, chosen: Selected, interrupts: &Interrupts) -> Result<RaceEnd, CliError> {
     // What A/A compares it takes by the handful.
-    let judged = chosen.experiment.same.is_none();
+    let judged = chosen.experiment.same.is_none() && !until_decided::is_open(&chosen.experiment);
     for short in carried(&chosen.experiment).iter().filter(|one| judged && !one.is_all()) {
         console::note(&short.to_string());
     }
@@ -115,8 +155,9 @@ fn start(
     let folder = RunFolder::create(args.out.as_deref(), &chosen.experiment.name)?;
     let _lock = folder.lock()?;
     // A folder without a header is no run that could be gone on with.
-    let (store, header) = lay_out(&folder, chosen, calibration).inspect_err(|_| folder.remove())?;
-    race(args, &folder, store, &header, interrupts)
+    let (store, mut header) =
+        lay_out(&folder, chosen, calibration).inspect_err(|_| folder.remove())?;
+    race(args, &folder, store, &mut header, interrupts)
 }
 
 /// What links are worth here now. A link that this machine cannot hold is refused before anything runs.
@@ -166,14 +207,54 @@ fn lay_out(
     Ok((store, header))
 }
 
-/// Runs what is not yet in the store, then judges all that is. Why no trial was measured; None where one was.
+/// Runs what is not yet in the store, then judges all that is.
 fn race(
     args: &RaceArgs,
     folder: &RunFolder,
     mut store: Store,
+    header: &mut RunHeader,
+    interrupts: &Interrupts,
+) -> Result<RaceEnd, CliError> {
+    let ended = |error: CliError| error.and(how_to_go_on(folder));
+    let began = os::clock::now();
+    let mut deadline = None;
+    if let Some(limit) = header.experiment.time_limit {
+        if until_decided::is_open(&header.experiment) {
+            run_trials(args, folder, &mut store, header, interrupts, None)?;
+        }
+        let took = os::clock::now().since(began);
+        let timed = TimePlan::of(1, took, limit.saturating_sub(took));
+        if until_decided::is_open(&header.experiment) {
+            timed.fix(&mut header.experiment);
+            console::note(&timed.sentence(&header.experiment));
+        }
+        // The last block that begins still ends in time.
+        deadline = Some(began + limit.saturating_sub(timed.round));
+    }
+    store.set_header(header)?;
+    // Trials that were added were asked for by their number.
+    let deadline = deadline.filter(|_| header.experiment.links.iter().all(|link| link.added == 0));
+    run_trials(args, folder, &mut store, header, interrupts, deadline)?;
+    let format = OutputFormat::of(args.json, args.csv);
+    let result = report_results(folder, header, &store.records()?, format).map_err(ended)?;
+    if let Some(path) = &args.gates.junit {
+        folder.write(path, &::report::race_junit(&result))?;
+    }
+    if let Some(path) = &args.gates.markdown {
+        folder.write(path, &::report::race_markdown(&result))?;
+    }
+    Ok(RaceEnd { gates: outcome_of(&result.gates), unmeasured: unmeasured(&result) })
+}
+
+/// Runs what the plan of `header` has and the store has not, until `deadline` at the latest.
+fn run_trials(
+    args: &RaceArgs,
+    folder: &RunFolder,
+    store: &mut Store,
     header: &RunHeader,
     interrupts: &Interrupts,
-) -> Result<Option<String>, CliError> {
+    deadline: Option<Instant>,
+) -> Result<(), CliError> {
     let mut planned = plan(&header.experiment, |name| folder.inputs().join(name))?;
     if let Some(key) = &args.capture {
         check_key(&header.experiment, &planned.trials, key)?;
@@ -202,6 +283,7 @@ fn race(
         captures: std::path::absolute(folder.captures()).unwrap_or_else(|_| folder.captures()),
         scratch: std::path::absolute(folder.scratch()).unwrap_or_else(|_| folder.scratch()),
         concurrency,
+        deadline,
     };
     let estimate = planned.estimate(schedule.waiting(), concurrency);
     let waiting = schedule.waiting().count();
@@ -210,20 +292,19 @@ fn race(
         console::note(&format!("{name}: {waiting} trials, {span}"));
     }
     let mut progress = Progress::new(schedule.waiting(), estimate, args.verbose);
-    let outputs = RunOutputs { header, store: &mut store, progress: &mut progress };
+    let outputs = RunOutputs { header, store, progress: &mut progress };
     let whole = Runner::new(context, schedule, outputs, interrupts).run();
     progress.clear();
     // A trial that was killed removed nothing.
     os::cgroup::sweep();
     let ended = |error: CliError| error.and(how_to_go_on(folder));
-    if !whole.map_err(ended)? {
-        let kept = store.records().map_or(0, |rows| rows.records.len());
-        let trials = if kept == 1 { "trial is" } else { "trials are" };
-        let what = format!("{kept} {trials} kept in {}", folder.path().display());
-        return Err(ended(CliError::interrupted(what)));
+    if whole.map_err(ended)? {
+        return Ok(());
     }
-    report_results(folder, header, &store.records()?, OutputFormat::of(args.json, args.csv))
-        .map_err(ended)
+    let kept = store.records().map_or(0, |rows| rows.records.len());
+    let trials = if kept == 1 { "trial is" } else { "trials are" };
+    let what = format!("{kept} {trials} kept in {}", folder.path().display());
+    Err(ended(CliError::interrupted(what)))
 }
 
 /// A slip in `--capture=KEY` would keep nothing.
@@ -272,7 +353,8 @@ fn describe(chosen: &Selected, args: &RaceArgs) -> Result<String, CliError> {
         );
     }
     text.push('\n');
-    for sentence in har::assumptions(experiment, |name| place(chosen, name)) {
+    let recorded = har::assumptions(experiment, |name| place(chosen, name));
+    for sentence in service::assumptions(experiment).into_iter().chain(recorded) {
         let _ = writeln!(text, "{sentence}");
     }
     for carried in carried(experiment) {

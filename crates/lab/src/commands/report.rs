@@ -16,8 +16,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, CliError> {
     if let Some(file) = &args.parquet {
         write_parquet(&rows, file)?;
     }
-    report_results(&folder, &header, &rows, OutputFormat::of(args.json, args.csv))?;
-    Ok(ExitCode::SUCCESS)
+    let format = OutputFormat::of(args.json, args.csv);
+    report_results(&folder, &header, &rows, format).map(|_| ExitCode::SUCCESS)
 }
 
 #[cfg(feature = "parquet")]

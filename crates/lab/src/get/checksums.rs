@@ -1,4 +1,4 @@
-//! Files of checksums, as sha256sum writes them and reads them with `-c`.
+//! Files of checksums, in the format that sha256sum writes and reads with `-c`.
 
 use crate::error::{self, CliError};
 use secure::Digest;
@@ -48,7 +48,7 @@ impl Checksums {
                 .ok_or_else(|| wrong("there is no name".to_owned()))?;
             let digest =
                 digest.parse().map_err(|error: secure::BadDigest| wrong(error.to_string()))?;
-            // The second character of the gap tells text from binary, which are one here.
+            // The second character of the gap distinguishes text from binary files. Here they are the same.
             let name = name.strip_prefix(['*', ' ']).unwrap_or(name);
             if digests.insert(name.to_owned(), digest).is_some_and(|before| before != digest) {
                 return Err(wrong(format!("`{name}` is listed above with another digest")));

@@ -14,7 +14,7 @@ pub(crate) fn label(url: &str, version: &Version) -> String {
     format!("url {url}\nlength {length}\nvalidator {validator}")
 }
 
-/// What there is of `target` to go on from. `half`: whether the file itself may be half a download.
+/// What is left of an earlier download of `target`. `half`: whether the file itself may be incomplete.
 pub(crate) fn find(url: &Url, target: &Target, half: bool) -> Option<Kept> {
     let Target::File(path) = target else { return None };
     if let Some(left) = writer::inspect(path)
@@ -31,7 +31,7 @@ pub(crate) fn find(url: &Url, target: &Target, half: bool) -> Option<Kept> {
     Some(Kept { ranges, version: Version::default() })
 }
 
-/// The version that a label names, where it is of this URL and its bytes can be told to fit.
+/// The version that a label names; None if it is another URL's or has no validator.
 fn version(label: &str, url: &str) -> Option<Version> {
     let mut lines = label.lines();
     let mut value = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ');

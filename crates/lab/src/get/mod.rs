@@ -1,5 +1,5 @@
-//! The policy of `wirelap get`: which file a URL becomes, checksums, trusted certificates, DNS, where bytes go, and what
-//! is printed. The download itself is `client::Download`; `os::files::writer` writes the files.
+//! The rules of `wirelap get`: which file a URL becomes, checksums, trusted certificates, DNS, where bytes go, and what
+//! is printed. `client::Download` does the download, and `os::files::writer` writes the files.
 
 pub(crate) mod checksums;
 pub(crate) mod leftover;

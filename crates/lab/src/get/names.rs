@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub(crate) enum Target {
     /// To this file, under its name when it is whole.
     File(PathBuf),
-    /// To something that cannot be renamed (a device, a pipe): as it comes.
+    /// To something that cannot be renamed (a device, a pipe): bytes are written as they arrive.
     Stream(PathBuf),
     /// To standard output, as it comes.
     Stdout,
@@ -61,8 +61,8 @@ pub(crate) fn targets(args: &GetArgs) -> Result<Vec<Target>, CliError> {
     Ok(targets)
 }
 
-/// The last part of the path, as it is written in the URL: what is percent-encoded there stays so, and no name
-/// has a slash, a control character or dots alone.
+/// The last part of the path, as written in the URL. Percent-encoding is kept, so that no name has a slash or a control
+/// character. A name of dots only is refused.
 fn remote_name(url: &Url) -> Result<String, CliError> {
     let path = url.path.split('?').next().unwrap_or_default();
     let name = path.rsplit('/').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What is told of each file when it is over: a line for people, a line of JSON for programs.
+//! The report on each finished file: a line for people, or a line of JSON for programs.
 
 use super::sink::Wish;
 use client::Report;

@@ -1,4 +1,4 @@
-//! What the user sees while files come: bytes, rate and time left, on standard error, where that is a terminal.
+//! The progress of downloads: bytes, rate and time left, on standard error if that is a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -31,7 +31,7 @@ impl Meter {
         Self { bar: None, files: 0, done: 0, total: 0 }
     }
 
-    /// A file begins: its length where it is known, and what of it is there.
+    /// A file begins: its length if known, and how much of it is already there.
     pub(crate) fn begin(&mut self, length: Option<u64>, kept: u64) {
         let Some(bar) = &self.bar else { return };
         self.total += length.unwrap_or(0);

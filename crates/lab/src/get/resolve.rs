@@ -48,8 +48,8 @@ fn ask(name: &str) -> Vec<IpAddr> {
     in_turns(addresses)
 }
 
-/// The families in turns, beginning with the one that the system puts first (RFC 8305 §4): where one family's
-/// network is broken, the second attempt is of the other.
+/// The address families in turn, beginning with the one that the system puts first (RFC 8305 §4). If one family's
+/// network is broken, the second attempt uses the other.
 fn in_turns(addresses: Vec<IpAddr>) -> Vec<IpAddr> {
     let first_is_v6 = addresses.first().is_some_and(IpAddr::is_ipv6);
     let (one, other): (Vec<_>, Vec<_>) =

@@ -1,4 +1,4 @@
-//! Where the bytes of `wirelap get` go: files by way of their parts, streams as they come.
+//! Where the bytes of `wirelap get` go: into files by way of their partial files, or out as a stream.
 
 use super::leftover;
 use super::names::Target;
@@ -69,7 +69,7 @@ impl Outputs {
         Self { settings, writer: None, entries, meter, voice }
     }
 
-    /// Waits for the disk, and tells what became of each file: None for one that never was whole.
+    /// Waits for the disk and returns what became of each file: None for one that was never whole.
     pub(crate) fn close(self) -> Vec<(Wish, Option<Result<WrittenFile, String>>)> {
         self.meter.clear();
         let closed = self.writer.map(Writer::close).unwrap_or_default();
@@ -114,7 +114,7 @@ impl Sink for Outputs {
             self.meter.say(&format!("* {name}: {kept} bytes are there, going on from them"));
         }
         if let Target::File(path) = &entry.wish.target {
-            // Kept, but not in a part of ours: it is the file itself, and the server has it so.
+            // The kept bytes are in the file itself, not in our partial file. The server has the same version.
             if kept > 0 && inspect(path).is_none() {
                 take_over(path).map_err(|error| {
                     Refusal(format!("cannot rename {}: {error}", path.display()))
@@ -250,7 +250,7 @@ impl Stream {
     }
 }
 
-/// A stream is written before its digest is known; it is told at least.
+/// A stream is written before its digest is known. A wrong digest is at least reported.
 fn judge(wish: &Wish, digest: Option<Digest>) -> Result<(), Refusal> {
     match (wish.digest, digest) {
         (DigestWish::Must(expected), Some(got)) if expected != got => Err(Refusal(format!(

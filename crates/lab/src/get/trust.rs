@@ -1,5 +1,5 @@
-//! The authorities that the system believes. They are read when a certificate is to be judged and not before:
-//! most of what a short download costs is its start.
+//! The system's certificate authorities. They are read only when a certificate has to be checked, because most of a
+//! short download's cost is its start-up.
 
 use crate::environment;
 use crate::error::{self, CliError};
@@ -7,7 +7,7 @@ use crate::key_log;
 use secure::{ClientTls, ClientTlsOptions, Pem, Resumption, RootsLater, Trust};
 use std::path::{Path, PathBuf};
 
-/// Where distributions keep them all in one file: Debian and Arch, Fedora and RHEL, openSUSE, Alpine.
+/// Where distributions keep all of them in one file: Debian and Arch, Fedora and RHEL, openSUSE, Alpine.
 const BUNDLES: [&str; 5] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
@@ -38,7 +38,7 @@ pub(crate) fn client_tls(
     let options = ClientTlsOptions {
         trust: if trusted.insecure { Trust::Anyone } else { Trust::Roots },
         roots: trusted.cacert.map(read).transpose()?.into_iter().collect(),
-        roots_later: Some(RootsLater::new(system)),
+        roots_later: Some(system_authorities()),
         alpn,
         resumption,
         key_log: key_log::open(environment::ssl_key_log_file().as_deref())?,
@@ -47,7 +47,12 @@ pub(crate) fn client_tls(
     ClientTls::new(options).map_err(CliError::misuse)
 }
 
-/// The system's authorities; the error says what is missing and the way out.
+/// The system's authorities, to be read when they are needed.
+pub(crate) fn system_authorities() -> RootsLater {
+    RootsLater::new(system)
+}
+
+/// The system's authorities. The error says what is missing and how to fix it.
 fn system() -> Result<Vec<Pem>, String> {
     let own = environment::ssl_cert_file();
     let files: Vec<PathBuf> = match own {

@@ -2,6 +2,7 @@
 //! whole by itself. Recorded pages and links' trace files.
 
 use crate::error::CliError;
+use crate::inputs::requests;
 use std::path::{Path, PathBuf};
 use study::experiment::{Experiment, WorkloadKind};
 
@@ -13,6 +14,7 @@ pub(crate) fn rebase(experiment: &mut Experiment, folder: &Path) {
             har.file = beside(&har.file);
         }
     }
+    requests::rebase(experiment, folder);
     for link in &mut experiment.links {
         if traces(link.text()).next().is_some() {
             link.figures = Some(with_traces(link.text(), beside));
@@ -32,6 +34,7 @@ pub(crate) fn gather(experiment: &mut Experiment) -> Result<Vec<(PathBuf, String
         }
         har.file = call(&mut files, &har.file)?;
     }
+    requests::gather(experiment, |file| call(&mut files, file))?;
     for link in &mut experiment.links {
         let named: Vec<String> = traces(link.text()).map(str::to_owned).collect();
         for file in &named {

@@ -7,5 +7,6 @@ pub(crate) mod har;
 pub(crate) mod links;
 pub(crate) mod policy;
 pub(crate) mod regular;
+pub(crate) mod requests;
 pub(crate) mod servers;
 pub(crate) mod subjects;

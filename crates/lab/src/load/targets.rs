@@ -1,12 +1,13 @@
 //! The command line and its files as targets.
 
 use crate::cli::{LoadArgs, TargetUrl, parse_target};
+use crate::console;
 use crate::error::{self, CliError};
 use bytes::Bytes;
 use client::load::{Exchange, Target};
 use proto::{Fields, Method};
 use std::path::Path;
-use study::load::{Script, ScriptRequest};
+use study::requests::{Request, RequestFile};
 
 /// What is asked for: the URLs as the flags say, then the file's requests.
 pub(crate) fn targets(args: &LoadArgs) -> Result<Vec<Target>, CliError> {
@@ -36,17 +37,26 @@ fn script(file: &Path, args: &LoadArgs) -> Result<Vec<Target>, CliError> {
     let name = file.display();
     let text = std::fs::read_to_string(file)
         .map_err(|error| error::file(format!("reading {name}"), &error))?;
-    let script: Script =
+    let script: RequestFile =
         text.parse().map_err(|error| CliError::misuse(format!("{name}: {error}")))?;
     let folder = file.parent().unwrap_or(Path::new("."));
-    let target = |request: &ScriptRequest| {
+    let target = |request: &Request| {
+        let Some(url) = &request.url else {
+            return Err(CliError::misuse(format!("{name}: {} has no server", request.target()))
+                .remedy("give a request of load a `url`; `path` alone is for races"));
+        };
+        if request.status.is_some() {
+            console::note(&format!(
+                "note: {name}: load does not look at `status`; it counts 400 and above as refused"
+            ));
+        }
         let body = match (&request.body, &request.body_file) {
             (Some(text), _) => Some(Bytes::from(text.clone())),
             (None, Some(file)) => Some(bytes(&folder.join(file))?),
             (None, None) => None,
         };
-        let url = parse_target(&request.url)
-            .map_err(|error| CliError::misuse(format!("{name}: `{}`: {error}", request.url)))?;
+        let url = parse_target(url)
+            .map_err(|error| CliError::misuse(format!("{name}: `{url}`: {error}")))?;
         let wish = Wish { url, method: request.method.as_deref(), body };
         let own = request.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
         let fields: Vec<(String, String)> = args.header.iter().cloned().chain(own).collect();

@@ -10,10 +10,12 @@ use crate::race::run_folder::RunFolder;
 use crate::race::store::Store;
 use std::fs;
 use std::path::Path;
+use study::gate::Gates;
 use study::record::{HostFacts, RunHeader};
 
 /// The experiment of the run in `dir`. Notes on standard error tell what differs here and now.
-pub(crate) fn select(dir: &Path) -> Result<Selected, CliError> {
+/// Gates that are asked for go before the earlier run's.
+pub(crate) fn select(dir: &Path, gates: Gates) -> Result<Selected, CliError> {
     let folder = RunFolder::open(dir);
     let header = Store::open(&folder.rows())?.header()?;
     for difference in differences(&header, &machine::facts()) {
@@ -22,7 +24,14 @@ pub(crate) fn select(dir: &Path) -> Result<Selected, CliError> {
     // The declarations of the user's servers are among the files.
     let servers = Vec::new();
     let subjects = subjects::of_run(&folder.inputs())?;
-    Ok(Selected { experiment: header.experiment, files: inputs(&folder)?, subjects, servers })
+    let mut experiment = header.experiment;
+    // What was added there is planned here.
+    experiment.links.iter_mut().for_each(|link| link.added = 0);
+    if !gates.is_empty() {
+        experiment.gates = gates;
+        study::check_gates(&experiment).map_err(CliError::misuse)?;
+    }
+    Ok(Selected { experiment, files: inputs(&folder)?, subjects, servers })
 }
 
 /// The folder's copies of the files that the experiment reads, by their names there.

@@ -8,6 +8,7 @@ use crate::inputs::links::link_spec;
 use crate::inputs::regular::{self, LONGEST_TEXT};
 use crate::inputs::servers::{Servers, Source};
 use crate::inputs::subjects;
+use crate::race::service;
 use std::fs;
 use std::path::{Path, PathBuf};
 use study::experiment::{
@@ -31,7 +32,7 @@ pub(crate) struct Selected {
 
 /// Reads what `name` stands for and applies the flags.
 pub(crate) fn select(name: &str, args: &RaceArgs) -> Result<Selected, CliError> {
-    let mut experiment = read(name)?;
+    let mut experiment = read(name, args)?;
     let beside = if name.ends_with(".toml") { Path::new(name).parent() } else { None };
     if let Some(folder) = beside {
         files::rebase(&mut experiment, folder);
@@ -42,6 +43,9 @@ pub(crate) fn select(name: &str, args: &RaceArgs) -> Result<Selected, CliError> 
         let here = |file: &str| PathBuf::from(file);
         link_spec(link, here).map_err(|error| error.within(named_at(name, link.text())))?;
     }
+    study::check_gates(&experiment).map_err(|error| {
+        CliError::misuse(error).remedy("docs/gates.md tells how a gate is written")
+    })?;
     let servers = Servers::of_experiment(beside, &args.subjects)?.used_by(&experiment)?;
     let files = files::gather(&mut experiment)?;
     let subjects = subjects::known(beside, &args.subjects)?;
@@ -49,10 +53,16 @@ pub(crate) fn select(name: &str, args: &RaceArgs) -> Result<Selected, CliError> 
     Ok(Selected { experiment, files, subjects, servers })
 }
 
-fn read(name: &str) -> Result<Experiment, CliError> {
+fn read(name: &str, args: &RaceArgs) -> Result<Experiment, CliError> {
     let scheme = name.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     if matches!(scheme.as_deref(), Some("http" | "https")) {
-        return Err(how_to_record(name));
+        let found = service::of_url(name, quick()?, args)?;
+        return found.ok_or_else(|| how_to_record(name));
+    }
+    if let Some(flag) = args.flag_of_url() {
+        return Err(CliError::misuse(format!("{flag} is for URLs, and {name} is none")).remedy(
+            "in an experiment's file the workload and its server say it (docs/experiment.md)",
+        ));
     }
     if let Some(builtin) = builtin().iter().find(|builtin| builtin.name == name) {
         return parse(name, builtin.toml);
@@ -90,16 +100,19 @@ fn named_at(name: &str, link: &str) -> Option<String> {
     Some(format!("{name}, line {line}, column {column}"))
 }
 
+fn quick() -> Result<Experiment, CliError> {
+    let quick = builtin().iter().find(|builtin| builtin.name == "quick");
+    parse("quick", quick.map_or("", |builtin| builtin.toml))
+}
+
 /// The contenders and links of `quick`, loading the recorded page.
 fn recorded(name: &str) -> Result<Experiment, CliError> {
-    let quick = builtin().iter().find(|builtin| builtin.name == "quick");
-    let quick = parse("quick", quick.map_or("", |builtin| builtin.toml))?;
     let page = HarWorkload {
         file: name.to_owned(),
         think: Think::Recorded,
         dependencies: Dependencies::Inferred,
     };
-    let mut experiment = quick.over_pages(vec![page]);
+    let mut experiment = quick()?.over_pages(vec![page]);
     experiment.timeout = RECORDED_TIMEOUT;
     for link in &mut experiment.links {
         // Each trial takes long, and warms up what the next one needs by itself.
@@ -139,6 +152,8 @@ fn overrides(args: &RaceArgs) -> Result<Overrides, CliError> {
         links,
         extent: if args.fast { Extent::Fast } else { Extent::Whole },
         stopping: args.sequential.then_some(Stopping::Sequential),
+        time_limit: args.until_decided,
+        gates: args.gates.gates(),
     })
 }
 
@@ -162,7 +177,7 @@ fn split_links(asked: &[String]) -> Vec<String> {
 }
 
 fn how_to_record(url: &str) -> CliError {
-    CliError::misuse(format!("`{url}` is a URL, and wirelap sends nothing into the internet")).remedy(
+    CliError::misuse(format!("`{url}` is not of this machine, and wirelap sends nothing into the internet")).remedy(
         "record the page once, then race the recording:\n\
          1. open the page in a browser with the developer tools' Network panel open (F12), and reload it\n\
          2. save the recording: \"Save all as HAR\" (Chrome, Edge, Firefox) or \"Export\" (Safari)\n\
@@ -196,6 +211,38 @@ fn unknown_experiment(name: &str) -> CliError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use study::experiment::Tls;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: RaceArgs,
+    }
+
+    fn args(words: &[&str]) -> RaceArgs {
+        let line: Line = clap::Parser::parse_from(["race"].iter().chain(words));
+        line.args
+    }
+
+    #[test]
+    fn a_url_of_this_machine_is_raced_over_the_contenders_that_are_asked_for() {
+        let url = "http://127.0.0.1:3000/api/items";
+        let found = read(url, &args(&[url])).unwrap();
+        let names: Vec<&str> = found.workloads.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["serial-20xGET-api-items", "parallel-20xGET-api-items"]);
+        let ways: Vec<_> =
+            found.contenders.iter().map(|one| (one.name.as_str(), one.tls)).collect();
+        assert_eq!(ways, [("h1", Tls::None), ("h2", Tls::None)]);
+        let url = "https://localhost:3443/";
+        let words = [url, "--contenders", "h2,spdy", "--server-name", "shop.test", "-k", "-n", "3"];
+        let found = read(url, &args(&words)).unwrap();
+        assert_eq!(found.baseline, "h2");
+        assert!(found.contenders.iter().all(|one| one.tls == Tls::V1_3));
+        let service = found.contenders[0].service().unwrap();
+        assert_eq!((service.host(), service.port(), service.insecure), ("shop.test", None, true));
+        let error = read("quick", &args(&["quick", "--server-name", "a"])).unwrap_err();
+        assert!(error.to_string().contains("--server-name is for URLs"), "{error}");
+    }
 
     #[test]
     fn a_piece_with_an_equals_sign_belongs_to_the_link_before_it() {
@@ -205,13 +252,13 @@ mod tests {
 
     #[test]
     fn a_url_is_told_how_to_become_a_recording() {
-        let error = read("https://example.org/").unwrap_err();
+        let error = read("https://example.org/", &args(&["quick"])).unwrap_err();
         assert!(error.to_string().contains("wirelap race FILE.har"), "{error}");
     }
 
     #[test]
     fn an_unknown_experiment_suggests_the_nearest() {
-        let error = read("qiuck").unwrap_err();
+        let error = read("qiuck", &args(&["quick"])).unwrap_err();
         assert!(error.to_string().contains("did you mean `quick`?"), "{error}");
     }
 
@@ -225,7 +272,7 @@ mod tests {
     #[test]
     fn every_built_in_experiment_can_be_selected() {
         for builtin in builtin() {
-            let experiment = read(builtin.name).unwrap();
+            let experiment = read(builtin.name, &args(&["quick"])).unwrap();
             experiment
                 .links
                 .iter()

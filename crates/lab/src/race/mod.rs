@@ -14,4 +14,6 @@ pub(crate) mod report;
 pub(crate) mod run_folder;
 pub(crate) mod runner;
 pub(crate) mod schedule;
+pub(crate) mod service;
 pub(crate) mod store;
+pub(crate) mod until_decided;

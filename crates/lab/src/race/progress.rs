@@ -78,6 +78,15 @@ impl Progress {
         self.bar.set_length(length.saturating_sub(plan.len() as u64));
     }
 
+    /// The time is up: these trials do not run.
+    pub(crate) fn time_is_up(&mut self, plan: &[TrialPlan]) {
+        self.leave_out(plan);
+        if !plan.is_empty() {
+            let text = format!("the time is up: {} trials do not run", plan.len());
+            self.bar.suspend(|| crate::console::note(&text));
+        }
+    }
+
     /// A trial begins.
     pub(crate) fn begin(&mut self, plan: &TrialPlan) {
         if self.verbose {

@@ -6,6 +6,7 @@ use crate::inputs::links;
 use crate::race::planned;
 use crate::race::run_folder::RunFolder;
 use crate::race::schedule::Concurrency;
+use crate::race::service;
 use crate::race::store::Rows;
 use report::{Colour, LinkText, Report, Style};
 use std::collections::BTreeMap;
@@ -37,20 +38,21 @@ impl OutputFormat {
     }
 }
 
-/// Judges the rows, writes result.json and report.html, and prints. Gives why no trial was measured; None where one was.
+/// Judges the rows, writes result.json and report.html, prints, and gives the result.
 pub(crate) fn report_results(
     folder: &RunFolder,
     header: &RunHeader,
     rows: &Rows,
     format: OutputFormat,
-) -> Result<Option<String>, CliError> {
+) -> Result<RunResult, CliError> {
     for damaged in &rows.damaged {
         crate::console::note(&format!("a row is damaged and left out: {damaged}"));
     }
     let result = study::analyse(header, &rows.records);
     let name = folder.path().display().to_string();
     let links = link_texts(folder, header);
-    let assumptions = har::assumptions(&header.experiment, |file| folder.inputs().join(file));
+    let mut assumptions = service::assumptions(&header.experiment);
+    assumptions.extend(har::assumptions(&header.experiment, |file| folder.inputs().join(file)));
     let next = next_command(header);
     let full_run = full_run(&header.experiment);
     let report = Report {
@@ -72,12 +74,11 @@ pub(crate) fn report_results(
         OutputFormat::Csv => crate::console::print(&report::csv(&rows.records)),
         OutputFormat::Text => crate::console::print(&report::terminal(&report, style())),
     }?;
-    wrote?;
-    Ok(unmeasured(&result))
+    wrote.map(|()| result)
 }
 
 /// Why nothing of a race was measured, by its most frequent reason.
-fn unmeasured(result: &RunResult) -> Option<String> {
+pub(crate) fn unmeasured(result: &RunResult) -> Option<String> {
     if result.trials.measured > 0 {
         return None;
     }

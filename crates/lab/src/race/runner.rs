@@ -51,6 +51,8 @@ pub(crate) struct RunContext {
     pub(crate) scratch: PathBuf,
     /// How the trials run.
     pub(crate) concurrency: Concurrency,
+    /// When no further block may begin.
+    pub(crate) deadline: Option<Instant>,
 }
 
 /// The trials still to run and those that run.
@@ -118,6 +120,7 @@ impl<'a> Runner<'a> {
                 return Ok(false);
             }
             self.take_looks()?;
+            self.heed_deadline();
             while let Some(plan) = self.next_plan() {
                 self.start(plan, &sender)?;
             }
@@ -147,6 +150,13 @@ impl<'a> Runner<'a> {
             }
         }
         Ok(())
+    }
+
+    fn heed_deadline(&mut self) {
+        if self.context.deadline.is_some_and(|deadline| os::clock::now() >= deadline) {
+            let stopped = self.schedule.stop_new_blocks();
+            self.outputs.progress.time_is_up(&stopped);
+        }
     }
 
     fn next_plan(&mut self) -> Option<TrialPlan> {

@@ -2,7 +2,7 @@
 //! stop early, blocks beyond a look wait until it has been taken. Nothing is known here that rows and plan do not
 //! tell: a resumed run makes the same schedule.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use study::blocks::{BlockId, attempts_anew, most_anew, outstanding, runs_again};
 use study::experiment::Experiment;
 use study::outcome::Outcome;
@@ -195,6 +195,30 @@ impl Schedule {
         stopped
     }
 
+    /// The time is up: blocks that have not begun need not run. They are given back.
+    pub(crate) fn stop_new_blocks(&mut self) -> Vec<TrialPlan> {
+        let mut waiting: BTreeMap<BlockId, usize> = BTreeMap::new();
+        for trial in self.waiting() {
+            *waiting.entry(BlockId::of(trial)).or_default() += 1;
+        }
+        let is_new = |block: &BlockId| {
+            self.open.get(block).is_some_and(|open| waiting.get(block) == Some(&open.trials.len()))
+        };
+        let new: BTreeSet<BlockId> =
+            waiting.keys().filter(|block| is_new(block)).cloned().collect();
+        let stopped: Vec<TrialPlan> =
+            self.waiting().filter(|trial| new.contains(&BlockId::of(trial))).cloned().collect();
+        let is_left = |trial: &TrialPlan| !new.contains(&BlockId::of(trial));
+        self.alone.retain(is_left);
+        self.light.retain(is_left);
+        self.open.retain(|block, _| !new.contains(block));
+        self.groups.values_mut().for_each(|group| {
+            group.looks.clear();
+            group.reruns_left = 0;
+        });
+        stopped
+    }
+
     fn admit(&mut self, trial: TrialPlan, concurrency: Concurrency) {
         let open = self.open.entry(BlockId::of(&trial));
         let open = open.or_insert(OpenBlock {
@@ -226,7 +250,8 @@ fn groups(experiment: &Experiment, records: &[TrialRecord]) -> BTreeMap<CellGrou
             let group = (workload.name.clone(), link.name.clone());
             let spent = spent.get(&group).copied().unwrap_or(0);
             let mut looks: VecDeque<u32> = VecDeque::new();
-            if workload.check_of.is_none() {
+            // Trials that were added run whatever is decided.
+            if workload.check_of.is_none() && link.added == 0 {
                 let planned = study::planned_looks(experiment, link);
                 looks.extend(planned.iter().map(|look| look.blocks));
                 // The last one is the end.
@@ -328,6 +353,18 @@ mod tests {
         // The rest of the second attempt, which is invalid already, and then the third.
         assert_eq!(ran.len(), 2 + 3);
         assert!(ran[2..].iter().all(|key| key.ends_with("~2")), "{ran:?}");
+    }
+
+    #[test]
+    fn when_the_time_is_up_a_block_that_has_begun_is_finished() {
+        let experiment = experiment(4);
+        let plan = trials(&experiment, &Surroundings::default());
+        let mut schedule = Schedule::new(&experiment, &plan, &[], Concurrency::Serial);
+        let first = schedule.next_alone().unwrap();
+        schedule.finished(&row(&first, true), Concurrency::Serial);
+        assert_eq!(schedule.stop_new_blocks().len(), 9);
+        assert_eq!(run(&mut schedule, |_| true).len(), 2);
+        assert_eq!(schedule.waiting().count(), 0);
     }
 
     #[test]

@@ -72,6 +72,14 @@ impl Store {
         }
     }
 
+    /// Writes down what the run has become.
+    pub(crate) fn set_header(&mut self, header: &RunHeader) -> Result<(), CliError> {
+        self.connection
+            .execute("UPDATE run SET header = ?1", params![json(header)?])
+            .map(|_| ())
+            .map_err(|error| self.error("writing to", &error))
+    }
+
     /// Adds a row, in place of an earlier one of the same trial.
     pub(crate) fn put(&mut self, record: &TrialRecord) -> Result<(), CliError> {
         let (outcome, reason) = match &record.outcome {

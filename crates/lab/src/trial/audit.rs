@@ -2,7 +2,7 @@
 //! judges; `study::audit` does.
 
 use crate::trial::job::TrialOrder;
-use crate::trial::observed::{ClientReport, Ends};
+use crate::trial::observed::{ClientReport, Ends, ServerCpu};
 use os::error::Os;
 use os::machine::{CpuTimes, cpu_pressure};
 use os::net::{LinkCounters, Topology};
@@ -102,8 +102,11 @@ pub(crate) fn note_ends(audit: &mut Audit, ends: &Ends, call_ms: Option<f64>) {
     if let Some(times) = &near.times {
         audit.set(AuditFigure::ClientLagMs, millis(times.late));
         audit.set(AuditFigure::ClientLagCpuMs, millis(times.late_cpu));
-        audit
-            .set(AuditFigure::ClientKept, kept(times, ends.far_times.as_ref(), ends.cpu.origin_ms));
+        // A service that already runs may have been what the client waited for, and its time is not known.
+        if ends.server_cpu == ServerCpu::Counted {
+            let kept = kept(times, ends.far_times.as_ref(), ends.cpu.origin_ms);
+            audit.set(AuditFigure::ClientKept, kept);
+        }
         audit.set(AuditFigure::ClientBusy, ratio(times.working, times));
         audit.set(AuditFigure::ClientCpu, ratio(times.cpu, times));
     }

@@ -1,13 +1,15 @@
 //! Our client, as a contender asks for it. Nothing here does IO.
 
 use super::contender::{protocol_of, resumption, socket_settings, versions};
+use super::job::ServerTrust;
 use crate::error::CliError;
+use crate::get::trust::system_authorities;
 use client::{
     ClientConfig, HostAddress, Hosts, KeepAlive, Offer, PoolLimits, Protocol, Security, Timeouts,
     Transport,
 };
 use proto::h2;
-use secure::{ClientTls, ClientTlsOptions, KeyLog, Pem};
+use secure::{ClientTls, ClientTlsOptions, KeyLog, Pem, Trust};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,25 +17,33 @@ use std::time::Duration;
 use study::experiment::{Contender, Negotiation, Tls, Transport as Asked};
 
 /// What the client has to know of a trial, beside its contender.
-pub(super) struct ClientSpec<'a> {
+pub(crate) struct ClientSpec<'a> {
     /// Where each host is.
-    pub(super) hosts: &'a BTreeMap<String, IpAddr>,
+    pub(crate) hosts: &'a BTreeMap<String, IpAddr>,
     /// The root certificate to trust, in PEM.
-    pub(super) root: &'a str,
+    pub(crate) root: &'a str,
+    /// Who is believed.
+    pub(crate) trust: ServerTrust,
     /// When a connection or a fetch has taken too long.
-    pub(super) timeout: Duration,
+    pub(crate) timeout: Duration,
     /// Who is told TLS secrets.
-    pub(super) key_log: Option<Arc<dyn KeyLog>>,
+    pub(crate) key_log: Option<Arc<dyn KeyLog>>,
 }
 
 /// The configuration of our client for a contender. An error says which of its settings our client does not have.
-pub(super) fn client_config(
+pub(crate) fn client_config(
     contender: &Contender,
     trial: ClientSpec<'_>,
 ) -> Result<ClientConfig, CliError> {
     let transport = transport(contender)?;
+    let roots = match trial.trust {
+        ServerTrust::Root => vec![Pem::new("the trial's root certificate", trial.root.as_bytes())],
+        ServerTrust::System | ServerTrust::Anyone => Vec::new(),
+    };
     let tls = ClientTls::new(ClientTlsOptions {
-        roots: vec![Pem::new("the trial's root certificate", trial.root.as_bytes())],
+        trust: if trial.trust == ServerTrust::Anyone { Trust::Anyone } else { Trust::Roots },
+        roots,
+        roots_later: (trial.trust == ServerTrust::System).then(system_authorities),
         alpn: transport.alpn(),
         versions: versions(contender),
         resumption: resumption(contender),
@@ -97,7 +107,8 @@ mod tests {
         let address = IpAddr::from([10, 0, 0, 1]);
         let hosts = BTreeMap::from([("origin.test".to_owned(), address)]);
         let timeout = Duration::from_secs(7);
-        let spec = ClientSpec { hosts: &hosts, root: &root, timeout, key_log: None };
+        let trust = ServerTrust::Root;
+        let spec = ClientSpec { hosts: &hosts, root: &root, trust, timeout, key_log: None };
         client_config(&order.plan.cell.contender, spec)
     }
 

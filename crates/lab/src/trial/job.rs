@@ -89,10 +89,25 @@ pub(crate) struct NearJob {
     pub(crate) hosts: BTreeMap<String, IpAddr>,
     /// The root certificate to trust, in PEM.
     pub(crate) root: String,
+    /// Who is believed.
+    #[serde(default)]
+    pub(crate) trust: ServerTrust,
     /// When a fetch has taken too long.
     pub(crate) timeout: Duration,
     /// Where TLS secrets are appended to.
     pub(crate) key_log: Option<PathBuf>,
+}
+
+/// How a client judges the server's certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) enum ServerTrust {
+    /// By the root that it is given.
+    #[default]
+    Root,
+    /// By the system's authorities.
+    System,
+    /// Not at all.
+    Anyone,
 }
 
 /// Near to worker: what happened.

@@ -6,17 +6,18 @@ use crate::key_log;
 use crate::trial::client_config::{ClientSpec, client_config};
 use crate::trial::echo::EchoTask;
 use crate::trial::job::{NearJob, NearReport};
+use crate::trial::own_calls;
 use crate::trial::stream::StreamTask;
 use crate::trial::task::{Call, Task};
 use crate::trial::tcp_settings;
 use client::{
-    Calls, Client, ClientConfig, EchoRequests, EchoSocket, FetchSpec, PageLoad, StreamRequests,
-    StreamSocket, WebSocketClient, Work,
+    Calls, Client, ClientConfig, EchoRequests, EchoSocket, PageLoad, StreamRequests, StreamSocket,
+    WebSocketClient, Work,
 };
 use endpoint::EndPoint;
 use os::reactor::{LoopTimes, Reactor, ReactorSettings, SocketStage, Stop, Timing};
 use os::tcp::TcpFacts;
-use page::{Browser, Counts, Kind, Load, Page, ResourceId};
+use page::{Browser, Counts, Load, Page, ResourceId};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -24,7 +25,6 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use study::experiment::{Contender, Tls, Transport as Asked};
 use trace::{ConnectionRecord, FetchRecord};
-use unit::ByteSize;
 
 /// Does the job.
 pub(crate) fn run() -> Result<ExitCode, CliError> {
@@ -32,6 +32,7 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
     let spec = ClientSpec {
         hosts: &job.hosts,
         root: &job.root,
+        trust: job.trust,
         timeout: job.timeout,
         key_log: key_log::open(job.key_log.as_deref())?,
     };
@@ -45,8 +46,11 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
             page_report(&page, &load, said)
         }
         Task::Calls { pattern, calls } => {
-            let work = Calls::new(calls.iter().map(request), pattern.into());
-            let (done, said) = drive(config, work)?;
+            let work = Calls::new(own_calls::fetches(&calls)?, pattern.into());
+            // An answer that leads elsewhere is an answer: its status is what the user expects, or not.
+            let redirects =
+                if calls.iter().any(|call| call.own.is_some()) { 0 } else { config.redirects };
+            let (done, said) = drive(ClientConfig { redirects, ..config }, work)?;
             calls_report(&calls, &done, said)
         }
         Task::Download { .. } => {
@@ -108,7 +112,7 @@ fn stream(
 }
 
 /// What is told of a client's run beside its work.
-struct Said {
+pub(crate) struct Said {
     /// By its sockets.
     settings: BTreeMap<String, String>,
     /// By its reactor.
@@ -116,7 +120,7 @@ struct Said {
 }
 
 /// Does `work` to its end; gives it back, with what was said beside it.
-fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, Said), CliError> {
+pub(crate) fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, Said), CliError> {
     let mut client = Client::new(config, work);
     let said = run_client(&mut client)?;
     Ok((client.into_work(), said))
@@ -139,14 +143,6 @@ fn run_client<E: EndPoint>(client: &mut E) -> Result<Said, CliError> {
 /// A reactor of a trial keeps its own time, for the audit.
 pub(crate) fn timed() -> ReactorSettings {
     ReactorSettings { timing: Timing::On, ..ReactorSettings::default() }
-}
-
-fn request(call: &Call) -> FetchSpec {
-    FetchSpec {
-        kind: Kind::Xhr,
-        expected: Some(ByteSize(call.bytes)),
-        ..FetchSpec::get(call.url.clone())
-    }
 }
 
 /// What the kernel says of a connection: the same for all of them, so the last one's word is kept. A connection that

@@ -48,6 +48,15 @@ pub(crate) struct Ends {
     pub(crate) far_settings: BTreeMap<String, String>,
     pub(crate) cpu: CpuUse,
     pub(crate) resources: Resources,
+    pub(crate) server_cpu: ServerCpu,
+}
+
+/// Whether the server's processor time is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ServerCpu {
+    Counted,
+    /// The server is a service that already runs.
+    Unknown,
 }
 
 /// Who did the work, and what it says.
@@ -106,10 +115,12 @@ impl Ends {
         let (client, server) = (self.resources.client, self.resources.server);
         let mut metrics = BTreeMap::from([
             (metric::CLIENT_CPU_MS.to_owned(), client.cpu_ms()),
-            (metric::SERVER_CPU_MS.to_owned(), server.cpu_ms()),
-            (metric::CPU_MS.to_owned(), client.cpu_ms() + server.cpu_ms()),
             (metric::PEAK_MEMORY.to_owned(), client.peak_memory_bytes as f64),
         ]);
+        if self.server_cpu == ServerCpu::Counted {
+            metrics.insert(metric::SERVER_CPU_MS.to_owned(), server.cpu_ms());
+            metrics.insert(metric::CPU_MS.to_owned(), client.cpu_ms() + server.cpu_ms());
+        }
         if let Some(group) = client.group_memory {
             metrics.insert(metric::GROUP_MEMORY.to_owned(), group.peak_bytes as f64);
         }

@@ -1,7 +1,9 @@
 //! The first part of a trial: everything that can be settled before a process starts.
 
 use super::contender::lacks_machine;
+use super::job::ServerTrust;
 use super::outcome::failed;
+use super::service;
 use super::setup::Setup;
 use super::subject_client::SubjectClient;
 use super::task::Task;
@@ -11,7 +13,7 @@ use crate::link::path;
 use crate::trial::job::TrialOrder;
 use os::net::{Core, ForwardSpec, Segmentation, TopologySpec};
 use secure::{Authority, AuthoritySpec};
-use study::experiment::Contender;
+use study::experiment::{Contender, RunningService, Tls};
 use study::outcome::Outcome;
 use unit::Seed;
 
@@ -22,9 +24,45 @@ impl<'o> Trial<'o> {
         let network = Network::of(order, &setup)?;
         speaks_own_transports(&order.plan.cell.contender, &setup.task)?;
         let authority = Authority::new(AuthoritySpec::default()).map_err(failed)?;
-        let root = authority.root_pem().text.to_vec();
+        let root = match order.plan.cell.contender.service() {
+            Some(service) => subject_trusts(order, service, &setup.task)?,
+            None => authority.root_pem().text.to_vec(),
+        };
         let subject = SubjectClient::prepare(order, &setup.task, root)?;
         Ok(Self { order, setup, network, authority, subject })
+    }
+}
+
+/// The authorities in PEM by which another's client judges the certificate of a service that already runs. Refuses what
+/// such a client cannot be told.
+fn subject_trusts(
+    order: &TrialOrder,
+    service: &RunningService,
+    task: &Task,
+) -> Result<Vec<u8>, Outcome> {
+    let contender = &order.plan.cell.contender;
+    let Some(client) = SubjectClient::of_contender(contender, task) else { return Ok(Vec::new()) };
+    let unable = |reason: String, remedy: &str| {
+        Err(Outcome::Unsupported { reason, remedy: remedy.to_owned() })
+    };
+    let client = client.name;
+    if service.is_called_by_address() {
+        return unable(
+            format!("{client} would ask {} on its own side of the link", service.host()),
+            "give the server a `name`, such as \"shop.test\"",
+        );
+    }
+    if contender.tls == Tls::None {
+        return Ok(Vec::new());
+    }
+    match service::trust(service, &order.inputs)? {
+        (ServerTrust::Root, text) => Ok(text.into_bytes()),
+        (ServerTrust::System | ServerTrust::Anyone, _) => unable(
+            format!(
+                "{client} is told one file of authorities to believe, and the server names none"
+            ),
+            "give the server `ca`, the PEM file of its authority",
+        ),
     }
 }
 
@@ -53,7 +91,8 @@ impl Network {
 /// Refuses a contender whose client or server is wirelap's own where that does not speak the transport.
 fn speaks_own_transports(contender: &Contender, task: &Task) -> Result<(), Outcome> {
     let has_own_client = SubjectClient::of_contender(contender, task).is_none();
-    let own = match (has_own_client, contender.foreign_server().is_none()) {
+    let has_own_server = contender.server.is_origin();
+    let own = match (has_own_client, has_own_server) {
         (true, _) => "client",
         (false, true) => "server",
         (false, false) => return Ok(()),

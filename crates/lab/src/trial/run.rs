@@ -2,11 +2,12 @@
 //! packets on meanwhile, and both are ended.
 
 use super::audit::MachineWatch;
-use super::job::{FarJob, FarReady, IdentityPem, NearJob, NearReport};
-use super::observed::{ClientReport, Ends, Observed, end_use};
+use super::job::{FarJob, FarReady, IdentityPem, NearJob, NearReport, ServerTrust};
+use super::observed::{ClientReport, Ends, Observed, ServerCpu, end_use};
 use super::outcome::{failed, unsaved_capture, unsupported};
 use super::recorded_site::RecordedSite;
 use super::server_process::{ServedHost, ServerProcess, ServerReport, ServerSpec, Upstream};
+use super::service::{self, ServiceBridge};
 use super::setup::{DeclaredServer, address};
 use super::subject_client::{ProcessRun, SubjectClient};
 use super::task::Task;
@@ -19,7 +20,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::process::{ChildStdout, Command, Stdio};
 use std::time::Duration;
-use study::experiment::{Contender, Settings, Tls, Transport};
+use study::experiment::{Contender, RunningService, Settings, Tls, Transport};
 use study::outcome::Outcome;
 use study::plan::TrialPlan;
 use study::record::{CpuUse, EndUse, Resources};
@@ -43,6 +44,11 @@ impl Trial<'_> {
             os::process::pin(&[plan.placement.link as usize]).map_err(failed)?;
         }
         let link = &plan.cell.link;
+        let bridge = self.service().map(|service| {
+            let cpus = cpus(plan, Side::Far);
+            ServiceBridge::start(service, cpus)
+        });
+        let bridge = bridge.transpose()?;
         let topology = NetworkPath::topology(link, &self.network.topology).map_err(unsupported)?;
         let mut packets = Vec::new();
         let mut record = |packet| packets.push(packet);
@@ -54,7 +60,7 @@ impl Trial<'_> {
         let observers = PathObservers { record: &mut record, frames };
         let mut path = NetworkPath::open(spec, &topology, observers).map_err(unsupported)?;
         let machine = MachineWatch::begin(self.order, &topology).map_err(unsupported)?;
-        let ends = BothEnds { trial: self, topology: &topology }.run(&mut path);
+        let ends = BothEnds { trial: self, topology: &topology }.run(bridge, &mut path);
         let machine = machine.end(&topology).map_err(failed)?;
         let (counters, missed, link_settings) = (path.counters(), path.missed(), path.settings());
         drop(path);
@@ -73,6 +79,11 @@ impl Trial<'_> {
         })
     }
 
+    /// The service that answers and that runs already.
+    pub(super) fn service(&self) -> Option<&RunningService> {
+        self.order.plan.cell.contender.service()
+    }
+
     /// Which cores each has, for the row.
     pub(super) fn cores(&self) -> String {
         let places = &self.order.plan.placement;
@@ -89,6 +100,15 @@ impl Trial<'_> {
 /// beforehand. Without a link there is nobody who needs a core of his own.
 pub(super) fn is_pinned(plan: &TrialPlan) -> bool {
     !plan.is_light() && !links::is_loopback(&plan.cell.link)
+}
+
+/// The cores of a side; none: any.
+fn cpus(plan: &TrialPlan, side: Side) -> Vec<usize> {
+    let core = match side {
+        Side::Near => plan.placement.client,
+        Side::Far => plan.placement.origin,
+    };
+    if is_pinned(plan) { vec![core as usize] } else { Vec::new() }
 }
 
 /// The client and the server of a trial while they run.
@@ -119,8 +139,15 @@ impl FinishedClient<'_> {
 
 impl BothEnds<'_> {
     /// Runs them to their end.
-    fn run(&self, path: &mut NetworkPath<'_>) -> Result<Ends, Outcome> {
-        let mut server = self.start_server(path)?;
+    fn run(
+        &self,
+        bridge: Option<ServiceBridge>,
+        path: &mut NetworkPath<'_>,
+    ) -> Result<Ends, Outcome> {
+        let mut server = match bridge {
+            Some(bridge) => self.start_bridge(bridge)?,
+            None => self.start_server(path)?,
+        };
         let client = match &self.trial.subject {
             None => self.run_own_client(&mut server, path)?,
             Some(subject) => {
@@ -135,6 +162,7 @@ impl BothEnds<'_> {
         let ServerReport { usage, settings: mut far_settings, log: server, times: far_times } =
             server.end(path)?;
         far_settings.extend(self.trial.setup.server.iter().flat_map(DeclaredServer::facts));
+        far_settings.extend(self.trial.service().into_iter().flat_map(service::facts));
         let server_use = end_use(usage);
         let own = end_use(os::process::own_usage());
         let (client, client_use) = client.report()?;
@@ -144,7 +172,11 @@ impl BothEnds<'_> {
             link_ms: own.cpu_ms(),
         };
         let resources = Resources { client: client_use, server: server_use };
-        Ok(Ends { client, server, far_times, far_settings, cpu, resources })
+        let server_cpu = match self.trial.service() {
+            Some(_) => ServerCpu::Unknown,
+            None => ServerCpu::Counted,
+        };
+        Ok(Ends { client, server, far_times, far_settings, cpu, resources, server_cpu })
     }
 
     fn run_own_client(
@@ -154,7 +186,7 @@ impl BothEnds<'_> {
     ) -> Result<FinishedClient<'_>, Outcome> {
         let mut near = self.start("near", Side::Near)?;
         let deadline = os::clock::now() + self.trial.order.plan.timeout + NEAR_GRACE;
-        hand_over(&mut near, &self.near_job())?;
+        hand_over(&mut near, &self.near_job()?)?;
         let report = await_report(&mut near, server, path, deadline);
         capture::share_keys(self.trial.order);
         let report = report?;
@@ -229,14 +261,16 @@ impl BothEnds<'_> {
         self.topology.spawn(command, placement).map_err(failed)
     }
 
-    /// The cores of a side; none: any.
+    /// Has the service that already runs answer at far's address.
+    fn start_bridge(&self, bridge: ServiceBridge) -> Result<ServerProcess<'_>, Outcome> {
+        for address in self.trial.setup.listeners() {
+            bridge.listen(self.topology, address)?;
+        }
+        Ok(ServerProcess::Service(bridge))
+    }
+
     fn cpus(&self, side: Side) -> Vec<usize> {
-        let plan = &self.trial.order.plan;
-        let core = match side {
-            Side::Near => plan.placement.client,
-            Side::Far => plan.placement.origin,
-        };
-        if is_pinned(plan) { vec![core as usize] } else { Vec::new() }
+        cpus(&self.trial.order.plan, side)
     }
 
     fn identity(&self, host: &str) -> Result<IdentityPem, Outcome> {
@@ -267,19 +301,24 @@ impl BothEnds<'_> {
         Ok(FarJob { listen, listen_tls, identities, table, root, key_log, contender })
     }
 
-    fn near_job(&self) -> NearJob {
+    fn near_job(&self) -> Result<NearJob, Outcome> {
         let Trial { order, setup, authority, .. } = self.trial;
         let hosts = setup.hosts.iter().enumerate();
-        NearJob {
+        let job = NearJob {
             contender: order.plan.cell.contender.clone(),
             task: setup.task.clone(),
             hosts: hosts.map(|(index, name)| (name.clone(), address(index))).collect(),
             root: String::from_utf8_lossy(&authority.root_pem().text).into_owned(),
+            trust: ServerTrust::Root,
             timeout: order.plan.timeout,
             key_log: match order.capture {
                 Some(_) => Some(capture::near_keys(order)),
                 None => order.key_log.clone(),
             },
+        };
+        match self.trial.service() {
+            Some(service) => service::ask(job, service, &order.inputs),
+            None => Ok(job),
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::link::path::NetworkPath;
 use crate::trial::job::{FarReport, IdentityPem};
 use crate::trial::outcome::{failed, server_failed};
 use crate::trial::recorded_site::RecordedSite;
+use crate::trial::service::ServiceBridge;
 use crate::trial::static_files::{self, StaticFile, StaticFiles};
 use os::net::{Stop, Topology};
 use os::process::{Child, Usage};
@@ -55,6 +56,8 @@ pub(crate) enum ServerProcess<'d> {
     },
     /// Somebody else's server, and an upstream of ours behind it where files are not enough.
     Server(Box<RunningServer<'d>>, Option<Upstream>),
+    /// The relay to a service that already runs.
+    Service(ServiceBridge),
 }
 
 /// Our origin behind somebody else's server.
@@ -131,6 +134,7 @@ impl<'d> ServerProcess<'d> {
                 let exit = upstream.as_mut()?.child.wait(Some(Duration::ZERO)).ok()??;
                 Some(format!("the upstream behind the server died ({})", exit.status))
             }),
+            Self::Service(bridge) => bridge.died(),
         }
     }
 
@@ -143,6 +147,10 @@ impl<'d> ServerProcess<'d> {
                 let times = report.as_ref().and_then(|report| report.times);
                 let log = report.map(|report| report.log);
                 Ok(ServerReport { usage: exit.usage, settings, log, times })
+            }
+            Self::Service(bridge) => {
+                bridge.end().map_err(failed)?;
+                Ok(ServerReport::default())
             }
             Self::Server(running, upstream) => {
                 if let Some(Upstream { mut child, stdout, .. }) = upstream {
@@ -166,6 +174,7 @@ impl AsFd for ServerProcess<'_> {
         match self {
             Self::Origin { child, .. } => child.as_fd(),
             Self::Server(running, _) => running.as_fd(),
+            Self::Service(bridge) => bridge.as_fd(),
         }
     }
 }

@@ -75,6 +75,7 @@ pub(crate) fn of(task: &Task) -> Result<StaticFiles, String> {
             "calls with a server time are answered by a program, and a file server has files alone"
                 .to_owned(),
         ),
+        Task::Calls { calls, .. } => calls.iter().map(of_call).collect(),
         Task::Download { files, .. } => {
             let file = |asset: &Asset| {
                 let file = StaticFile::Download { name: asset.name.clone(), bytes: asset.bytes };
@@ -88,15 +89,23 @@ pub(crate) fn of(task: &Task) -> Result<StaticFiles, String> {
         Task::Echo(_) => {
             Err("echoes are answered by a program, and a file server has files alone".to_owned())
         }
-        Task::Calls { calls, .. } => {
-            // All calls have one path, and one size.
-            let file = |call: &Call| {
-                let seed = Seed(0).child(&call.url.path);
-                (path_of(&call.url.path), StaticFile::Noise { seed, bytes: call.bytes })
-            };
-            Ok(calls.iter().map(file).collect())
-        }
     }
+}
+
+/// What a call asks for. All calls with one path have one size.
+fn of_call(call: &Call) -> Result<(String, StaticFile), String> {
+    let (path, seed) = (path_of(&call.url.path), Seed(0).child(&call.url.path));
+    let method = call.own.as_ref().map_or("GET", |own| &own.method);
+    if method != "GET" {
+        return Err(format!(
+            "{method} {} is answered by a program, and a file server has files alone",
+            call.url.path
+        ));
+    }
+    if path.split('/').any(|part| part.is_empty() || part.starts_with('.')) || path.contains('%') {
+        return Err(format!("{} is no name that a file can have", call.url.path));
+    }
+    Ok((path, StaticFile::Noise { seed, bytes: call.bytes.unwrap_or(0) }))
 }
 
 /// The document or an image of a synthetic page.
@@ -186,6 +195,7 @@ mod tests {
                 count: 3,
                 bytes: ByteSize(2_000),
                 server_time,
+                requests: None,
             })
         };
         let thinking = task(&calls(ServerTime::Fixed(Duration::from_millis(1))));

@@ -3,6 +3,7 @@
 use crate::error::CliError;
 use crate::trial::download_files;
 use crate::trial::echo::EchoTask;
+use crate::trial::own_calls::{self, OwnCall};
 use crate::trial::stream::StreamTask;
 use client::Pattern;
 use page::{Method, Page, Table, Url};
@@ -15,7 +16,7 @@ use study::plan::{Cell, WorkFacts};
 use unit::{ByteSize, Seed};
 
 /// The host of workloads that have none of their own; `.test` is reserved for such names (RFC 6761 §6.2).
-const SYNTHETIC_HOST: &str = "origin.test";
+pub(super) const SYNTHETIC_HOST: &str = "origin.test";
 
 /// What is to be done.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -73,10 +74,13 @@ pub(crate) enum CallPattern {
 pub(crate) struct Call {
     /// What is asked for.
     pub(crate) url: Url,
-    /// Bytes of the answer.
-    pub(crate) bytes: u64,
+    /// Bytes of the answer; None where only the service knows.
+    pub(crate) bytes: Option<u64>,
     /// How long the server thinks.
     pub(crate) server_time: Duration,
+    /// What a plain GET does not say; None for a plain GET.
+    #[serde(default)]
+    pub(crate) own: Option<OwnCall>,
 }
 
 impl Task {
@@ -93,8 +97,15 @@ impl Task {
                 Ok(Self::Page { page, recorded: true })
             }
             WorkloadKind::Calls(calls) => {
-                let longer = cell.contender.settings.server_time;
-                Self::calls(calls, longer, seed).map_err(CliError::failed)
+                let (pattern, calls) = match &calls.requests {
+                    Some(_) => (calls.pattern, own_calls::drawn(cell, calls, inputs, seed)?),
+                    None => {
+                        let longer = cell.contender.settings.server_time;
+                        let made = Self::calls(calls, longer, seed).map_err(CliError::failed)?;
+                        (calls.pattern, made)
+                    }
+                };
+                Ok(Self::Calls { pattern: pattern.into(), calls })
             }
             WorkloadKind::Download(download) => Self::download(download).map_err(CliError::failed),
             WorkloadKind::Echo(echo) => {
@@ -110,20 +121,15 @@ impl Task {
         workload: &CallsWorkload,
         longer: Duration,
         seed: Seed,
-    ) -> Result<Self, page::UrlError> {
+    ) -> Result<Vec<Call>, page::UrlError> {
         let call = |nth: u32| {
             let server_time = workload.server_time.of(seed, u64::from(nth)) + longer;
             let (bytes, millis) = (workload.bytes.0, server_time.as_millis());
             let url =
                 format!("http://{SYNTHETIC_HOST}/api?call={nth}&bytes={bytes}&delay_ms={millis}");
-            Ok(Call { url: url.parse()?, bytes, server_time })
+            Ok(Call { url: url.parse()?, bytes: Some(bytes), server_time, own: None })
         };
-        let pattern = match workload.pattern {
-            experiment::Pattern::Serial => CallPattern::Serial,
-            experiment::Pattern::Parallel => CallPattern::Parallel,
-            experiment::Pattern::Staggered { every } => CallPattern::Staggered(every),
-        };
-        Ok(Self::Calls { pattern, calls: (0..workload.count).map(call).collect::<Result<_, _>>()? })
+        (0..workload.count).map(call).collect()
     }
 
     fn download(workload: &DownloadWorkload) -> Result<Self, page::UrlError> {
@@ -139,18 +145,18 @@ impl Task {
         })
     }
 
-    /// What it asks for with GET, in order, and the bytes of each body.
-    pub(crate) fn bodies(&self) -> Vec<(Url, u64)> {
+    /// What it asks for with GET, in order, and the bytes of each body where they are known.
+    pub(crate) fn bodies(&self) -> Vec<(Url, Option<u64>)> {
         match self {
             Self::Page { page, .. } => {
                 let with_body = page.resources().iter().filter(|one| one.method == Method::Get);
-                with_body.map(|one| (one.url.clone(), one.body.0)).collect()
+                with_body.map(|one| (one.url.clone(), Some(one.body.0))).collect()
             }
             Self::Calls { calls, .. } => {
                 calls.iter().map(|call| (call.url.clone(), call.bytes)).collect()
             }
             Self::Download { files, .. } => {
-                files.iter().map(|file| (file.url.clone(), file.bytes)).collect()
+                files.iter().map(|file| (file.url.clone(), Some(file.bytes))).collect()
             }
             // Messages have no URLs of their own.
             Self::Echo(_) | Self::Stream(_) => Vec::new(),
@@ -161,7 +167,11 @@ impl Task {
     pub(crate) fn hosts(&self) -> Vec<String> {
         match self {
             Self::Page { page, .. } => page.hosts().iter().map(|host| host.name.clone()).collect(),
-            Self::Calls { .. } | Self::Download { .. } | Self::Echo(_) | Self::Stream(_) => {
+            Self::Calls { calls, .. } => {
+                let host = calls.first().map_or(SYNTHETIC_HOST, |call| call.url.host.as_str());
+                vec![host.trim_matches(['[', ']']).to_owned()]
+            }
+            Self::Download { .. } | Self::Echo(_) | Self::Stream(_) => {
                 vec![SYNTHETIC_HOST.to_owned()]
             }
         }
@@ -173,9 +183,11 @@ impl Task {
             Self::Page { page, .. } => {
                 page.resources().iter().map(|resource| resource.url.port.unwrap_or(usual)).collect()
             }
-            Self::Calls { .. } | Self::Download { .. } | Self::Echo(_) | Self::Stream(_) => {
-                BTreeSet::from([usual])
+            Self::Calls { calls, .. } => {
+                let port = calls.first().and_then(|call| call.url.port);
+                BTreeSet::from([port.unwrap_or(usual)])
             }
+            Self::Download { .. } | Self::Echo(_) | Self::Stream(_) => BTreeSet::from([usual]),
         }
     }
 
@@ -183,11 +195,18 @@ impl Task {
     pub(crate) fn table(&self) -> Option<Table> {
         match self {
             Self::Page { page, recorded: true } => Some(page.table()),
-            Self::Page { .. }
-            | Self::Calls { .. }
-            | Self::Download { .. }
-            | Self::Echo(_)
-            | Self::Stream(_) => None,
+            Self::Calls { calls, .. } => own_calls::table(calls),
+            Self::Page { .. } | Self::Download { .. } | Self::Echo(_) | Self::Stream(_) => None,
+        }
+    }
+}
+
+impl From<experiment::Pattern> for CallPattern {
+    fn from(pattern: experiment::Pattern) -> Self {
+        match pattern {
+            experiment::Pattern::Serial => Self::Serial,
+            experiment::Pattern::Parallel => Self::Parallel,
+            experiment::Pattern::Staggered { every } => Self::Staggered(every),
         }
     }
 }

@@ -359,7 +359,7 @@ pub(crate) fn trials_run_here() -> bool {
 }
 
 /// Waits until others leave a part of the machine, for two minutes at most: what they take all of spoils every trial.
-fn await_idle_cores() {
+pub(crate) fn await_idle_cores() {
     for _ in 0..240 {
         let before = CpuTimes::read();
         std::thread::sleep(Duration::from_millis(500));
@@ -372,7 +372,7 @@ fn await_idle_cores() {
 }
 
 /// Whether others kept a trial's link from its core.
-fn is_spoilt(outcome: &str, reason: Option<&str>) -> bool {
+pub(crate) fn is_spoilt(outcome: &str, reason: Option<&str>) -> bool {
     outcome == "invalid" && reason.is_some_and(|why| why.starts_with("the machine was busy"))
 }
 

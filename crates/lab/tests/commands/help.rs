@@ -3,7 +3,7 @@
 use crate::bench::Bench;
 use std::fs;
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "race",
     "get",
     "load",
@@ -12,6 +12,7 @@ const COMMANDS: [&str; 11] = [
     "list",
     "doctor",
     "report",
+    "bisect",
     "compare",
     "completions",
     "man",

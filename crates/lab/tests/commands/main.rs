@@ -6,6 +6,7 @@ mod audits;
 mod bad_input;
 #[allow(dead_code, reason = "the other tests of the program use the rest")]
 mod bench;
+mod bisecting;
 mod calibration;
 mod capture;
 mod comparing;
@@ -14,6 +15,7 @@ mod damage;
 mod downloads;
 mod exports;
 mod faults;
+mod gates;
 mod help;
 mod interrupts;
 mod link_interrupts;

@@ -6,7 +6,7 @@ use serde_json::json;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::thread::JoinHandle;
-use study::experiment::{Contender, ORIGIN, Settings, Tls, Transport};
+use study::experiment::{Contender, Server, Settings, Tls, Transport};
 use study::outcome::Outcome;
 use wire::spdy::{Effort, Encoder, Frame};
 
@@ -36,7 +36,7 @@ fn far(answer: Vec<u8>, frame: [u8; 4]) -> (SocketAddr, JoinHandle<bool>) {
 /// fails, and a client that is done just leaves.
 fn outcome(transport: Transport, address: SocketAddr) -> Outcome {
     let settings = Settings::usual(transport);
-    let server = ORIGIN.to_owned();
+    let server = Server::default();
     let contender = Contender {
         name: "x".to_owned(),
         transport,

@@ -12,4 +12,8 @@ mod http3;
 mod near_side;
 mod recorded;
 mod servers;
+mod services;
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../get/started.rs"]
+mod started;
 mod stream;

@@ -11,12 +11,12 @@ use std::time::Duration;
 pub struct Figures {
     /// Processor time.
     pub cpu: Option<(CpuTime, Version)>,
-    /// The most bytes of memory that they held at one time, pages of files that they were the first to touch
-    /// among them.
+    /// The most memory that they held at one time, in bytes. It includes pages of files that they were the first to
+    /// touch.
     pub peak_memory: Option<(u64, Version)>,
 }
 
-/// Processor time of all of a group's processes, those that have ended too.
+/// Processor time of all of a group's processes, including those that have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuTime {
     /// In user mode.
@@ -28,7 +28,7 @@ pub struct CpuTime {
 pub(super) fn cpu(folder: &Path, version: Version) -> Option<CpuTime> {
     match version {
         Version::V2 => cpu_stat(&read(folder, "cpu.stat")?),
-        // cpuacct.stat says the same in hundredths of a second, which is too coarse for a fetch.
+        // cpuacct.stat gives the same in hundredths of a second, which is too coarse for a fetch.
         Version::V1 => Some(CpuTime {
             user: Duration::from_nanos(number(&read(folder, "cpuacct.usage_user")?)?),
             system: Duration::from_nanos(number(&read(folder, "cpuacct.usage_sys")?)?),
@@ -47,7 +47,7 @@ fn peak_file(version: Version) -> &'static str {
     }
 }
 
-/// `cpu.stat`: a key and a number a line, in microseconds.
+/// `cpu.stat`: one key and one number a line, in microseconds.
 fn cpu_stat(text: &str) -> Option<CpuTime> {
     let micros = |key: &str| {
         let mut lines = text.lines().filter_map(|line| line.split_once(' '));

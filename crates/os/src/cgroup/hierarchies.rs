@@ -1,5 +1,5 @@
 //! Where groups can be made: beside or below the group that this process is in, in the hierarchies that count processor
-//! time and memory. Version 2 goes before version 1; on a machine with both, each figure has its own.
+//! time and memory. Version 2 is preferred to version 1. On a machine with both, each figure has its own hierarchy.
 
 use super::{Counts, Folder, Group, is_alive};
 use std::fs;
@@ -7,10 +7,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What groups of ours are called, before the number of the process that made them and their own.
+/// The start of our groups' names. The number of the process that made the group follows, then the group's own.
 const NAME: &str = "wirelap";
 
-/// The two ways in which Linux has had control groups.
+/// The two versions of Linux's control groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     /// A hierarchy for each kind of figure.
@@ -19,7 +19,7 @@ pub enum Version {
     V2,
 }
 
-/// The groups below which others can be made; none where the system has none, or lets us make none.
+/// The groups below which we can make others. Empty where the system has none or allows none.
 #[derive(Debug, Default)]
 pub struct ParentGroups {
     groups: Vec<ParentGroup>,
@@ -35,7 +35,7 @@ struct ParentGroup {
     counts: Counts,
 }
 
-/// A hierarchy that is mounted, and this process's group in it.
+/// A mounted hierarchy, and this process's group in it.
 #[derive(Debug, PartialEq, Eq)]
 struct Hierarchy {
     /// Where it is mounted.
@@ -54,7 +54,7 @@ impl ParentGroups {
         Self::of(Path::new("/"), &read("/proc/self/cgroup"), &read("/proc/self/mountinfo"))
     }
 
-    /// Of a process with these files of /proc, whose mounts are below `root`.
+    /// For a process with these files of /proc, whose mounts are below `root`.
     pub(super) fn of(root: &Path, membership: &str, mounts: &str) -> Self {
         let mut parents = Self::default();
         let hierarchies = hierarchies(membership, mounts);
@@ -91,19 +91,19 @@ impl ParentGroups {
         let mut group = Group { folders: Vec::new() };
         for ParentGroup { folder, version, counts } in &self.groups {
             let path = folder.join(&name);
-            // What was made so far is removed with the group.
+            // Dropping the group removes what was made so far.
             fs::create_dir(&path).ok()?;
             group.folders.push(Folder { path, version: *version, counts: *counts });
         }
         (!group.folders.is_empty()).then_some(group)
     }
 
-    /// Why neither processor time nor memory can be counted by groups; None where one can.
+    /// Why groups can count neither processor time nor memory; None where they can count one of them.
     pub fn refused(&self) -> Option<&str> {
         self.refused.as_deref().filter(|_| self.groups.is_empty())
     }
 
-    /// Removes groups of our name whose makers have ended. The kernel removes none that is in use.
+    /// Removes our groups whose makers have ended. The kernel does not remove a group that is in use.
     pub(super) fn sweep(&self) {
         for parent in &self.groups {
             for entry in fs::read_dir(&parent.folder).into_iter().flatten().filter_map(Result::ok) {
@@ -122,13 +122,13 @@ impl ParentGroups {
         Counts { cpu: any(|counts| counts.cpu), memory: any(|counts| counts.memory) }
     }
 
-    /// Whether some of what `counts` says is not counted by any group so far.
+    /// Whether `counts` holds a figure that no group counts so far.
     fn lacks(&self, counts: Counts) -> bool {
         let had = self.counts();
         (counts.cpu && !had.cpu) || (counts.memory && !had.memory)
     }
 
-    /// Adds a parent, for what is not counted so far.
+    /// Adds a parent for the figures that are not counted so far.
     fn add(&mut self, parent: ParentGroup) {
         let had = self.counts();
         let counts = Counts {
@@ -149,8 +149,8 @@ impl Hierarchy {
             let counts = Counts { cpu: has("cpuacct"), memory: has("memory") };
             return vec![ParentGroup { folder: own, version: Version::V1, counts }];
         }
-        // A group that holds processes hands out no controllers ("no internal processes"), so that memory is counted beside
-        // our own group and not below it; processor time is counted everywhere.
+        // A version 2 group that holds processes cannot enable controllers below it ("no internal processes"). So
+        // memory is counted beside our own group, not below it. Processor time is counted everywhere.
         let enclosing =
             own.parent().filter(|parent| parent.starts_with(&top)).map(Path::to_path_buf);
         let parent = |folder: PathBuf| {
@@ -162,7 +162,7 @@ impl Hierarchy {
         let usable = |parent: &ParentGroup| try_out(&parent.folder).is_ok();
         let mut groups: Vec<ParentGroup> =
             std::iter::once(own).chain(enclosing).map(parent).collect();
-        // The sort keeps their order otherwise; one that lets us in goes before one that does not.
+        // The sort is stable. A group that lets us in goes before one that does not.
         groups.sort_by_key(|parent| (!usable(parent), !parent.counts.memory));
         groups
     }
@@ -175,12 +175,12 @@ fn try_out(folder: &Path) -> io::Result<()> {
     fs::remove_dir(&path)
 }
 
-/// The process that made a group of this name, where that is one of ours.
+/// The process that made the group with this name; None where the group is not ours.
 fn maker(name: &str) -> Option<u32> {
     name.strip_prefix(NAME)?.strip_prefix('-')?.split_once('-')?.0.parse().ok()
 }
 
-/// The hierarchies that `mounts` (proc_pid_mountinfo(5)) tells of, with the group that `membership` (cgroups(7)) names.
+/// The hierarchies that `mounts` (proc_pid_mountinfo(5)) lists, with the group that `membership` (cgroups(7)) names.
 fn hierarchies(membership: &str, mounts: &str) -> Vec<Hierarchy> {
     let mounted = mounts.lines().filter_map(|line| hierarchy(membership, line));
     mounted.collect()
@@ -196,7 +196,7 @@ fn hierarchy(membership: &str, line: &str) -> Option<Hierarchy> {
         "cgroup" => Version::V1,
         _ => return None,
     };
-    // Of version 1, the options name the controllers.
+    // In version 1 the mount options name the controllers.
     let options: Vec<&str> = kind.nth(1)?.split(',').collect();
     let path = membership.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;
@@ -212,7 +212,7 @@ fn hierarchy(membership: &str, line: &str) -> Option<Hierarchy> {
     });
     let (controllers, path) = path?;
     let mount = PathBuf::from(mount);
-    // A container sees a part of the tree mounted; a path from outside of it says nothing here.
+    // A container sees only a part of the tree mounted. A path from outside of that part does not exist here.
     let below = Path::new(path).strip_prefix(inside).unwrap_or(Path::new(""));
     let own = mount.join(below);
     let controllers = controllers.split(',').map(str::to_owned).collect();

@@ -1,5 +1,5 @@
-//! Files kept after they were asked for, bounded in bytes and in age. A file that changes is served in its old
-//! version for at most that age, or for as long as the system cannot open it anew.
+//! A cache of files, bounded in bytes and in age. A changed file is served in its old version for at most that age, or
+//! for as long as the system cannot open it again.
 
 use super::OpenFile;
 use std::cell::RefCell;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use unit::Instant;
 
-/// Bytes counted for an entry beside its content: names, facts and the descriptor's own.
+/// Bytes counted for an entry besides its content: names, metadata and the descriptor.
 const ENTRY_COST: usize = 512;
 
 /// Descriptors that the cache holds at most.
@@ -17,15 +17,15 @@ const ENTRIES: usize = 1024;
 /// What is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheSettings {
-    /// Files up to this size are read and kept whole.
+    /// Files up to this size are read at once and kept whole.
     pub file_limit: usize,
     /// Bytes of them kept in all.
     pub total_limit: usize,
-    /// Larger files up to this size are kept in pieces, each read when it is first asked for.
+    /// Larger files up to this size are kept in pieces. Each piece is read on first use.
     pub large_file_limit: usize,
     /// Bytes of them kept in all.
     pub large_total_limit: usize,
-    /// How long a file is taken for unchanged. Zero keeps nothing.
+    /// How long a file is assumed unchanged. Zero disables the cache.
     pub age: Duration,
 }
 
@@ -41,7 +41,7 @@ impl Default for CacheSettings {
     }
 }
 
-/// Files of one kind: the large ones stand apart, so that they never push the small ones out.
+/// Files of one kind. Large files have a cache of their own, so that they never evict the small ones.
 #[derive(Debug)]
 pub(super) struct Cache {
     file_limit: usize,
@@ -79,7 +79,7 @@ impl Cache {
         !self.age.is_zero() && length <= self.file_limit.min(self.total_limit) as u64
     }
 
-    /// The file, where it was looked up not long ago.
+    /// The file, if it was looked up within the age limit.
     pub(super) fn find(&self, now: Instant, path: &str) -> Option<Arc<OpenFile>> {
         let kept = self.kept.borrow();
         let (since, file) = kept.files.get(path)?;
@@ -87,7 +87,7 @@ impl Cache {
         is_current.then(|| Arc::clone(file))
     }
 
-    /// The file, however long ago it was looked up.
+    /// The file, at any age.
     pub(super) fn find_old(&self, path: &str) -> Option<Arc<OpenFile>> {
         let kept = self.kept.borrow();
         let (_, file) = kept.files.get(path)?;
@@ -106,8 +106,8 @@ impl Cache {
         }
         let mut kept = self.kept.borrow_mut();
         kept.remove(path);
-        // Everything goes at once: what is asked for often comes back with the next request, and no
-        // order of use has to be kept on every hit.
+        // The whole cache is emptied at once. Popular files come back with the next request, and a hit need not record
+        // an order of use.
         if kept.total + cost > self.total_limit || kept.files.len() >= ENTRIES {
             *kept = Kept::default();
         }

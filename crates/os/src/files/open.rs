@@ -1,5 +1,4 @@
-//! Opening below a directory: openat2 where the kernel has it (5.6), else one part of the path after
-//! another.
+//! Opening below a directory: by openat2 where the kernel has it (5.6), otherwise one path component after another.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -11,10 +10,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 /// O_NONBLOCK: opening a FIFO must not wait for its writer.
 const FLAGS: libc::c_int = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
 
-/// Opens `path` below `directory` for reading; ways out are errors.
+/// Opens `path` below `directory` for reading. A path that leads out of it is an error.
 pub(super) fn below(directory: &OwnedFd, path: &str) -> io::Result<OwnedFd> {
     match with_openat2(directory.as_fd(), path) {
-        // ENOSYS: an old kernel; EPERM: a container's seccomp filter that does not know the call.
+        // ENOSYS: an old kernel. EPERM: a container's seccomp filter that does not know the call.
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
             part_by_part(directory.as_fd(), path)
         }
@@ -27,7 +26,7 @@ fn with_openat2(directory: BorrowedFd<'_>, path: &str) -> io::Result<OwnedFd> {
     // SAFETY: open_how is plain integers, for which all zeros is a value.
     let mut how: libc::open_how = unsafe { mem::zeroed() };
     how.flags = FLAGS as u64;
-    // The kernel follows a symbolic link where every step of it stays below.
+    // The kernel follows a symbolic link if every step of it stays below the directory.
     how.resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_MAGICLINKS;
     // SAFETY: the path and `how` live through the call, and the size is that of `how`.
     let fd = unsafe {
@@ -42,7 +41,7 @@ fn with_openat2(directory: BorrowedFd<'_>, path: &str) -> io::Result<OwnedFd> {
     owned(fd as libc::c_int)
 }
 
-/// Reads up to `most` bytes from `offset` into the spare capacity of the buffer, which need not be cleared first.
+/// Reads up to `most` bytes from `offset` into the spare capacity of the buffer, which need not be zeroed first.
 pub(super) fn read_into_spare(
     file: &File,
     buffer: &mut Vec<u8>,
@@ -60,8 +59,8 @@ pub(super) fn read_into_spare(
     Ok(count)
 }
 
-/// The same without openat2: each part is opened below the one before, and none may be a link (where it
-/// leads cannot be told without a race) or `..`.
+/// The same without openat2. Each component is opened below the one before. None may be `..` or a symbolic link,
+/// because checking a link's target would be a race.
 pub(super) fn part_by_part(directory: BorrowedFd<'_>, path: &str) -> io::Result<OwnedFd> {
     let mut parts = path.split('/').filter(|part| !part.is_empty() && *part != ".").peekable();
     let mut current = open_part(directory, ".", libc::O_DIRECTORY)?;

@@ -1,5 +1,5 @@
-//! A large file's bytes in pieces: read once for all who ask while the file is taken for unchanged, into buffers that
-//! are used again. The one rule: what is kept is whole pieces of the version that was looked up, nothing else.
+//! A large file's bytes in pieces. A piece is read once for all requests while the file is assumed unchanged, into
+//! reused buffers. The one rule: only whole pieces of the version that was looked up are kept.
 
 use super::{FileFacts, open};
 use crate::buffer_pool::BufferPool;
@@ -15,7 +15,7 @@ const PIECE: usize = 64 * 1024;
 /// Spare buffers for pieces, at most.
 const SPARE: usize = 32;
 
-/// Whether what is read stays for the next who asks.
+/// Whether pieces are kept for later requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keep {
     /// It does.
@@ -28,7 +28,7 @@ pub(super) enum Keep {
 #[derive(Debug)]
 pub(super) struct Pieces {
     buffers: PieceBuffers,
-    /// One for each piece; none at all where nothing is kept.
+    /// One for each piece; empty where nothing is kept.
     kept: Box<[OnceLock<Bytes>]>,
     changed: AtomicBool,
 }
@@ -48,12 +48,12 @@ impl Pieces {
         !self.kept.is_empty()
     }
 
-    /// Whether the file was found to be another by now.
+    /// Whether the file was found to have changed.
     pub(super) fn have_changed(&self) -> bool {
         self.changed.load(Ordering::Relaxed)
     }
 
-    /// Up to `length` bytes from `offset`, and no further than to the end of a piece that is kept.
+    /// Up to `length` bytes from `offset`, ending at the latest with the piece where pieces are kept.
     pub(super) fn read(
         &self,
         file: &File,
@@ -84,9 +84,9 @@ impl Pieces {
         let start = index as u64 * PIECE as u64;
         let expected = PIECE.min(usize::try_from(facts.length - start).unwrap_or(PIECE));
         let piece = self.buffers.read(file, start, expected)?;
-        // Looked at after the bytes were read: had they been another version's, its time would show by now.
+        // Checked after the read: if the bytes were another version's, the modification time shows it by now.
         if piece.len() == expected && FileFacts::of(&file.metadata()?) == *facts {
-            // Where another was quicker, its piece is the same.
+            // If another thread was faster, its piece is the same.
             let _kept = place.set(piece.clone());
         } else {
             self.changed.store(true, Ordering::Relaxed);
@@ -95,8 +95,8 @@ impl Pieces {
     }
 }
 
-/// Buffers for pieces, shared by the files below a root. One that nobody holds any more is used again, so that the
-/// system need not clear fresh memory for each.
+/// Buffers for pieces, shared by the files below a root. A buffer is used again once nobody holds it, so that the
+/// system need not zero fresh memory.
 #[derive(Debug, Clone)]
 pub(super) struct PieceBuffers(Arc<Mutex<BufferPool<Vec<u8>>>>);
 
@@ -107,7 +107,7 @@ impl Default for PieceBuffers {
 }
 
 impl PieceBuffers {
-    /// Up to `length` bytes from `offset`; fewer where the file ends (or was cut) there.
+    /// Up to `length` bytes from `offset`; fewer where the file ends or was truncated.
     fn read(&self, file: &File, offset: u64, length: usize) -> io::Result<Bytes> {
         let length = length.min(PIECE);
         let mut bytes = self.take(length);
@@ -125,7 +125,7 @@ impl PieceBuffers {
 
     fn take(&self, length: usize) -> Vec<u8> {
         if length <= PIECE / 2 {
-            // A whole buffer would hold much more memory than this needs.
+            // A whole buffer would use much more memory than this needs.
             return Vec::with_capacity(length);
         }
         let spare = self.pool().take();
@@ -137,7 +137,7 @@ impl PieceBuffers {
     }
 }
 
-/// Bytes that somebody holds, and where their buffer goes afterwards.
+/// Bytes in use, and the pool that their buffer returns to.
 struct Piece {
     bytes: Vec<u8>,
     home: PieceBuffers,

@@ -1,5 +1,5 @@
-//! Writes downloads, on a thread of its own, so that receiving goes on meanwhile. The one rule: a file's final
-//! name is given to what is whole, checked and on the disk, and to nothing else.
+//! Writes downloads on a thread of its own, so that receiving goes on meanwhile. The one rule: a file gets its final
+//! name only when it is whole, checked and on the disk.
 //!
 //! Until then the bytes lie in a part beside it (`.NAME.wirelap-part`), with a file that says which of them are there
 //! (`.NAME.wirelap-note`), so that a later run goes on where this one ended. Large files are written
@@ -45,20 +45,20 @@ pub enum Cache {
     /// Past it from [`DIRECT_FROM`] bytes on.
     #[default]
     Auto,
-    /// Always: what is read again soon is in memory.
+    /// Always: a file that is read again soon stays in memory.
     Through,
-    /// Never, where the file system can.
+    /// Never, where the file system supports that.
     Past,
 }
 
-/// From which length on a file is written past the page cache. Below it the cache takes the whole file at
-/// once, and the disk's own time hides behind the fsync.
+/// Files of at least this length are written past the page cache. A shorter file fits into the cache at once, and its
+/// disk time overlaps with the fsync.
 pub const DIRECT_FROM: u64 = 16 << 20;
 
 /// Bytes written at once, past the cache.
 pub const LARGEST_UNIT: usize = 1 << 20;
 
-/// What is done with the part of a file that did not become whole.
+/// What to do with the partial file of an incomplete download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UnfinishedPart {
     /// It stays, for a later run.
@@ -73,9 +73,9 @@ pub enum UnfinishedPart {
 pub struct WriterSettings {
     /// Whether files go through the page cache.
     pub cache: Cache,
-    /// What is done with parts of files that did not become whole.
+    /// What to do with the partial files of incomplete downloads.
     pub unfinished: UnfinishedPart,
-    /// Bytes gathered before they are written; a power of two from 64 KiB on.
+    /// Bytes gathered before they are written: a power of two, at least 64 KiB.
     pub unit: usize,
 }
 
@@ -86,7 +86,7 @@ impl Default for WriterSettings {
 }
 
 impl WriterSettings {
-    /// The unit for so many places written at a time: all buffers together stay below 8 MiB.
+    /// The unit for this many simultaneous writes. All buffers together stay below 8 MiB.
     pub fn unit_for(places: usize) -> usize {
         const BUDGET: usize = 6 << 20;
         let share = BUDGET / (places + 2);
@@ -106,9 +106,9 @@ pub struct PartSpec {
     pub target: PathBuf,
     /// Its length, where it is known.
     pub length: Option<u64>,
-    /// What of the part is there already and stays; empty begins anew.
+    /// The ranges of the partial file that are kept; empty starts from nothing.
     pub kept: Ranges,
-    /// What the progress file says beside the ranges: the caller's own lines.
+    /// The caller's own lines in the progress file, besides the ranges.
     pub label: String,
     /// What is to be known of its SHA-256.
     pub digest: DigestWish,
@@ -124,12 +124,12 @@ impl PartSpec {
 /// What is to be known of a file's SHA-256.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DigestWish {
-    /// Nothing.
+    /// No digest.
     #[default]
     None,
-    /// What it is.
+    /// Compute it and report it.
     Tell,
-    /// That it is this one; a file with another is removed.
+    /// The expected digest. A file with another digest is removed.
     Must(Digest),
 }
 
@@ -148,12 +148,12 @@ pub struct Writer {
     settings: WriterSettings,
     parts: Vec<OpenPart>,
     orders: SyncSender<Order>,
-    /// Buffers that were written and may be filled again.
+    /// Written buffers that may be filled again.
     written: Receiver<Buffer>,
     thread: JoinHandle<Vec<(PartId, Result<WrittenFile, WriteError>)>>,
 }
 
-/// A part, as this side of the thread knows it.
+/// A partial file, as the calling thread knows it.
 #[derive(Debug)]
 struct OpenPart {
     length: Option<u64>,
@@ -168,7 +168,7 @@ struct Stream {
     /// Where the buffer's first byte goes.
     at: u64,
     buffer: Buffer,
-    /// How many bytes the buffer takes: its end is on a boundary of the unit, so that the next is aligned.
+    /// How many bytes the buffer takes. It ends at a multiple of the unit, so that the next write is aligned.
     limit: usize,
 }
 
@@ -181,7 +181,7 @@ impl Stream {
 impl Writer {
     /// Starts the thread.
     pub fn start(settings: WriterSettings) -> Result<Self, Os> {
-        // One order waits while one is carried out and the next is gathered.
+        // One order waits, one is carried out and the next is gathered.
         let (orders, todo) = sync_channel(1);
         let (give_back, written) = channel();
         let disk = Disk::new(settings, give_back);
@@ -192,7 +192,7 @@ impl Writer {
         Ok(Self { settings, parts: Vec::new(), orders, written, thread })
     }
 
-    /// Begins a file. What the system says to it comes with the next `write`, or at the end.
+    /// Begins a file. An error of the system is reported by the next `write`, or at the end.
     pub fn open(&mut self, spec: PartSpec) -> PartId {
         let id = PartId(self.parts.len());
         let broken = Broken::default();
@@ -214,8 +214,8 @@ impl Writer {
         self.order(Order::Open { id, spec, broken });
     }
 
-    /// Takes bytes of a file that go at `at`. Waits while the disk is behind: who calls receives nothing
-    /// meanwhile, and so the sender is slowed down in its turn.
+    /// Takes bytes of a file for the offset `at`. Blocks while the disk is behind. The caller receives nothing
+    /// meanwhile, and so TCP slows the sender down.
     pub fn write(&mut self, id: PartId, mut at: u64, mut bytes: &[u8]) -> Result<(), WriteError> {
         while !bytes.is_empty() {
             let Some(part) = self.parts.get(id.0) else { return Ok(()) };
@@ -239,8 +239,8 @@ impl Writer {
         Ok(())
     }
 
-    /// A buffer for bytes of a file that go at `at`, at most so many: receiving into it saves a copy. None where the file
-    /// is broken, as `write` tells.
+    /// A buffer for at most this many bytes of a file at the offset `at`. Receiving into it saves a copy. None where
+    /// the file has failed, as `write` reports.
     pub fn receive_buffer(&mut self, id: PartId, at: u64, at_most: u64) -> Option<&mut [u8]> {
         let part = self.parts.get(id.0).filter(|part| part.broken.get().is_none())?;
         let index = match part.streams.iter().position(|stream| stream.next() == at) {
@@ -253,7 +253,7 @@ impl Writer {
         Some(stream.buffer.spare(limit))
     }
 
-    /// So many bytes stand in the buffer that `receive_buffer` gave for `at`.
+    /// This many bytes are now in the buffer that `receive_buffer` gave for `at`.
     pub fn filled(&mut self, id: PartId, at: u64, bytes: usize) -> Result<(), WriteError> {
         let Some(part) = self.parts.get_mut(id.0) else { return Ok(()) };
         let Some(index) = part.streams.iter().position(|stream| stream.next() == at) else {
@@ -271,7 +271,7 @@ impl Writer {
         }
     }
 
-    /// The file is whole: it gets its name, if the digest is right.
+    /// The file is whole. It gets its final name if the digest is right.
     pub fn finish(&mut self, id: PartId, length: u64) {
         self.flush(id);
         self.order(Order::Finish { id, length });
@@ -283,7 +283,7 @@ impl Writer {
         self.order(Order::Abandon { id });
     }
 
-    /// Waits for all that was begun; tells what became of each file. Files neither finished nor abandoned are abandoned.
+    /// Waits for all files and returns the outcome of each. Files neither finished nor abandoned are abandoned.
     pub fn close(self) -> Vec<(PartId, Result<WrittenFile, WriteError>)> {
         drop(self.orders);
         self.thread.join().unwrap_or_default()
@@ -294,7 +294,7 @@ impl Writer {
         let unit = self.settings.unit as u64;
         let to_boundary = unit - at % unit;
         let left = self.parts[id.0].length.map_or(u64::MAX, |length| length.saturating_sub(at));
-        // A body that is longer than it said is the caller's to notice; here it still goes somewhere.
+        // The caller has to notice a body longer than announced. Here its bytes are written all the same.
         let limit = if left == 0 { to_boundary } else { to_boundary.min(left) } as usize;
         let buffer = self.written.try_iter().find(|buffer| buffer.capacity() >= limit);
         let buffer = buffer.unwrap_or_else(|| Buffer::new(limit));
@@ -311,7 +311,7 @@ impl Writer {
     }
 
     fn order(&self, order: Order) {
-        // The thread ends with this end, or by a bug that `close` shows as missing outcomes.
+        // The thread ends when this sender is dropped. If it panicked, `close` finds outcomes missing.
         let _ended = self.orders.send(order);
     }
 }

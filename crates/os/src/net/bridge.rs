@@ -1,5 +1,5 @@
-//! Two devices bridged in the kernel, which queues each IP packet until it gets a verdict for it. The one rule: the
-//! ports join last, when all that could be refused is in place, so that a refusal leaves the devices as they were.
+//! Two devices bridged in the kernel, which queues each IP packet until it gets a verdict. The one rule: the ports join
+//! last, when nothing can be refused any more. A refusal therefore leaves the devices as they were.
 
 use crate::error::Os;
 use crate::net::namespace::{in_child, isolate};
@@ -10,7 +10,7 @@ use crate::net::settings::{mute_device, rule_bridged};
 use std::io::ErrorKind;
 use std::sync::OnceLock;
 
-/// Whether this kernel can queue the packets of a link for us (nfnetlink_queue). Tried in a child, once.
+/// Whether this kernel can queue a link's packets for us (nfnetlink_queue). Tried in a child, once.
 pub fn can_queue_packets() -> bool {
     static CAN: OnceLock<bool> = OnceLock::new();
     *CAN.get_or_init(|| {
@@ -22,7 +22,7 @@ pub fn can_queue_packets() -> bool {
 
 const NAME: &str = "link";
 
-/// Bridges `devices`, which are up, in this thread's namespace; what passes between them waits in the queue.
+/// Bridges `devices`, which are up, in this thread's namespace. Packets between them wait in the queue.
 pub(super) fn queue_packets(devices: &[u32]) -> Result<PacketQueue, Os> {
     let refused = |source| Os::new("have the kernel queue packets", source);
     let queue = PacketQueue::open().map_err(refused)?;

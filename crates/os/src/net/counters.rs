@@ -1,4 +1,4 @@
-//! What a forwarder counts: enough to tell whether the link did what its model says.
+//! What a forwarder counts: enough to tell whether the link behaved as its model says.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -10,11 +10,11 @@ pub struct LinkCounters {
     pub up: WayCounters,
     /// From far to near.
     pub down: WayCounters,
-    /// Packets that were still in queues or on their way at the end.
+    /// Packets that were still in queues or on their way when it stopped.
     pub under_way: u64,
-    /// How late packets left, against the model.
+    /// How much later than in the model packets left.
     pub lateness: Lateness,
-    /// How often the wall clock was set meanwhile; arrival stamps across that are wrong.
+    /// How often the wall clock was set meanwhile. Arrival stamps are wrong across such a step.
     pub clock_steps: u64,
 }
 
@@ -29,15 +29,15 @@ pub struct WayCounters {
     pub delivered: u64,
     /// Their IP bytes.
     pub delivered_bytes: u64,
-    /// Packets that the seeded loss took: planned.
+    /// Packets dropped by the seeded loss: planned.
     pub lost: u64,
-    /// Packets that found the queue full: planned.
+    /// Packets dropped by a full queue: planned.
     pub queue_full: u64,
     /// Frames that the kernel dropped before we read them: unplanned.
     pub missed: u64,
     /// Packets that the kernel would not send: unplanned.
     pub unsent: u64,
-    /// Frames that passed beside the link: ARP, multicast, not IP.
+    /// Frames that bypassed the link: ARP, multicast, not IP.
     pub beside: u64,
 }
 
@@ -48,7 +48,7 @@ impl LinkCounters {
     }
 }
 
-/// A histogram of how late packets left: bucket k holds those below 2^k nanoseconds.
+/// A histogram of how late packets left. Bucket k holds latenesses below 2^k nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Lateness {
     buckets: Vec<u64>,
@@ -85,7 +85,7 @@ impl Lateness {
         Duration::from_nanos(self.max)
     }
 
-    /// A bound that at least this fraction of the packets kept, within a factor of two.
+    /// An upper bound of this quantile of the lateness, within a factor of two.
     pub fn quantile_bound(&self, fraction: f64) -> Duration {
         let wanted = (self.count as f64 * fraction).ceil() as u64;
         let mut seen = 0;

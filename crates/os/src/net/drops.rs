@@ -1,5 +1,5 @@
-//! Frames that a device had to drop on their way out. Between two ends of a veth pair that is where a full backlog
-//! of the receiving core shows (`netif_rx`, which /proc/net/softnet_stat counts for all of the machine alone).
+//! Frames that a device dropped on their way out. On a veth pair this shows a full backlog of the receiving core
+//! (`netif_rx`); /proc/net/softnet_stat counts it only for the whole machine.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ pub(super) fn dropped_frames() -> u64 {
 }
 
 fn dropped(text: &str) -> u64 {
-    // Eight columns of what was received stand before those of what was sent: bytes, packets, errors, drops.
+    // The eight columns of received frames come before those of sent ones: bytes, packets, errors, drops.
     const SENT_DROPS: usize = 8 + 3;
     let devices = text.lines().filter_map(|line| line.split_once(':'));
     devices

@@ -1,5 +1,5 @@
-//! The loop that carries frames between the two ends as the link says. The one rule: a packet's time is
-//! its arrival stamp, not the time at which we came to read it, so that our own lateness never adds up.
+//! The loop that carries frames between the two ends as the link says. The one rule: a packet's time is its arrival
+//! stamp, not the time at which we read it. So our own lateness never adds up.
 
 use crate::clock;
 use crate::error::Os;
@@ -39,16 +39,16 @@ pub struct ForwardSpec {
     pub core: Core,
 }
 
-/// What becomes of the super-packets that kernels hand to devices with segmentation offload.
+/// How to handle the super-packets that kernels hand to devices with segmentation offload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Segmentation {
     /// They are split into the packets that a wire would carry, each of which the link treats alone.
     #[default]
     Split,
-    /// They pass whole where the link has neither rate nor loss, which costs less; else they are split. Where the link's
-    /// delay is short too, they wait in a queue of the kernel (nfnetlink_queue) and are not copied.
+    /// They pass whole where the link has neither rate nor loss, which costs less. Otherwise they are split. Where the
+    /// link's delay is short too, they wait in a queue of the kernel (nfnetlink_queue) and are not copied.
     KeepWhereUnlimited,
-    /// The same, but always copied to us and back, as on a kernel without such a queue.
+    /// The same, but always copied to us and back. A kernel without such a queue has no other way.
     CopyWhereUnlimited,
 }
 
@@ -60,8 +60,9 @@ impl Segmentation {
         unlimited && self != Self::Split
     }
 
-    /// Whether packets of `link` may wait in the kernel's queue instead of being copied to us. What waits for long is
-    /// copied: its bytes a second are bounded by windows anyway, and copies leave the link closer to their time.
+    /// Whether packets of `link` may wait in the kernel's queue instead of being copied to us. On a link with a long
+    /// delay they are copied: the TCP windows limit the rate there anyway, and copied packets leave closer to their
+    /// time.
     pub(crate) fn may_queue(self, link: &LinkSpec) -> bool {
         self.keeps_whole(link) && self == Self::KeepWhereUnlimited && link.rtt() < NEARBY
     }
@@ -70,16 +71,16 @@ impl Segmentation {
 /// Who looks on.
 #[derive(Default)]
 pub struct Observers<'a> {
-    /// Is given each packet's record, as it enters the link.
+    /// Receives each packet's record as the packet enters the link.
     pub records: Option<&'a mut dyn FnMut(PacketRecord)>,
-    /// Is shown each packet, as it enters the link and as it leaves.
+    /// Receives each packet as it enters the link and as it leaves.
     pub frames: Option<Frames<'a>>,
 }
 
 /// When a run ends.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Stop<'a> {
-    /// When one of these is readable: a pidfd, an eventfd.
+    /// Stops when one of these is readable: a pidfd, an eventfd.
     pub readable: &'a [BorrowedFd<'a>],
     /// At this time.
     pub deadline: Option<Instant>,
@@ -88,7 +89,7 @@ pub struct Stop<'a> {
 /// Why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
-    /// This one of the descriptors was readable.
+    /// This one of the descriptors became readable.
     Readable(usize),
     /// The deadline came.
     Deadline,
@@ -106,7 +107,7 @@ pub struct Forwarder<'a> {
     counters: LinkCounters,
     record: Option<&'a mut dyn FnMut(PacketRecord)>,
     frames: Option<Frames<'a>>,
-    /// A segment as a wire would carry it, written out for whoever is told of it or receives it.
+    /// A segment as a real wire would carry it, for observers and receivers.
     segment: Vec<u8>,
 }
 
@@ -115,7 +116,8 @@ const FAR: u64 = 1;
 const STOP: u64 = 2;
 
 impl<'a> Forwarder<'a> {
-    /// Opens the link's two devices; frames wait from now on. Where whole frames are shown they are copied to us.
+    /// Opens the link's two devices; frames wait from now on. They are copied to us where an observer needs whole
+    /// frames.
     pub fn new(
         topology: &Topology,
         spec: &ForwardSpec,
@@ -144,7 +146,7 @@ impl<'a> Forwarder<'a> {
         })
     }
 
-    /// How the forwarder gets packets, and the receive buffer for them as the kernel granted it.
+    /// How the forwarder gets packets, and the receive buffer that the kernel granted for them.
     pub fn settings(&self) -> Settings {
         let packets = if self.queues_packets() { "held by the kernel" } else { "copied" };
         let buffer = self.ports.receive_buffer().to_string();
@@ -156,7 +158,7 @@ impl<'a> Forwarder<'a> {
         matches!(self.ports, Ports::Queued { .. })
     }
 
-    /// Carries frames until `stop`; may be called again and goes on where it was.
+    /// Carries frames until `stop`. It may be called again and resumes where it was.
     pub fn run(&mut self, stop: Stop<'_>) -> Result<Stopped, Os> {
         let fds = stop.readable.iter().map(AsRawFd::as_raw_fd);
         let watched: Result<(), Os> =
@@ -207,7 +209,7 @@ impl<'a> Forwarder<'a> {
         let count = self.ports.receive(direction, &mut self.received);
         self.wall.observe();
         let now = clock::now();
-        // Taken out so that its frames may be borrowed while the link is worked on.
+        // Taken out of `self`, so that its frames can be borrowed while the link is changed.
         let received = std::mem::replace(&mut self.received, Batch::none());
         for index in 0..count {
             if self.queues_packets() {
@@ -216,7 +218,7 @@ impl<'a> Forwarder<'a> {
                 let arrival = self.wall.arrival(received.stamp(index), now);
                 self.handle_frame(arrival, direction, received.frame(index));
             }
-            // A long batch must not delay what is due. Queued packets are let go below, in one call.
+            // A long batch must not delay packets that are due. Queued packets are released below, in one call.
             if !self.queues_packets() {
                 self.deliver();
             }
@@ -245,7 +247,7 @@ impl<'a> Forwarder<'a> {
         self.tell(arrival, direction, fate, frame);
     }
 
-    /// Lets each segment of a super-packet enter by itself. It is cut out when it leaves.
+    /// Each segment of a super-packet enters the link by itself. It is cut out when it leaves.
     fn enter_batch(&mut self, arrival: Instant, direction: Direction, batch: GsoBatch) {
         let batch = Rc::new(batch);
         let is_told = self.record.is_some() || self.frames.is_some();
@@ -281,7 +283,7 @@ impl<'a> Forwarder<'a> {
         fate
     }
 
-    /// Tells who wants to know of a packet that has just entered.
+    /// Notifies the observers of a packet that has just entered.
     fn tell(&mut self, at: Instant, direction: Direction, fate: Fate, frame: &[u8]) {
         if let Some(frames) = &mut self.frames {
             frames(Frame::new(at, direction, FrameEvent::Entered(fate), frame));
@@ -322,8 +324,8 @@ impl<'a> Forwarder<'a> {
     }
 }
 
-/// Whether a frame belongs on the link. Multicast (neighbour discovery, listener reports) does not: it
-/// comes when the kernel likes, and would shift the index that loss and jitter are drawn by.
+/// Whether a frame belongs on the link. Multicast (neighbour discovery, listener reports) does not: the kernel sends it
+/// at times of its own, which would shift the packet index from which loss and jitter are drawn.
 fn is_unicast_ip(frame: &[u8]) -> bool {
     const GROUP: u8 = 1;
     let kind = frame.get(12..ETHERNET);

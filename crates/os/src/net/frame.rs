@@ -1,5 +1,5 @@
-//! A frame as it passed an end of the link, for captures. The one rule: what is written is what a wire would have
-//! carried, with the checksum that one kernel left to the other.
+//! A frame as it passed an end of the link, for captures. The one rule: a capture holds what a real wire would have
+//! carried, including the checksum that the sending kernel left to its device.
 
 use crate::net::packet_socket::{ETHERNET, OFFLOAD};
 use trace::{Direction, Fate};
@@ -9,7 +9,7 @@ use wire::ip::Sum;
 /// Which end of the link a frame passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameEvent {
-    /// It came to the link, which gave it this fate.
+    /// It entered the link, which gave it this fate.
     Entered(Fate),
     /// The link let it out, at the other end.
     Left,
@@ -41,7 +41,7 @@ impl<'a> Frame<'a> {
         Self { at, direction, event, bytes }
     }
 
-    /// Appends the Ethernet frame, its checksum complete.
+    /// Appends the Ethernet frame with its checksum completed.
     pub fn write_to(&self, out: &mut Vec<u8>) {
         let begin = out.len();
         let (offload, frame) = self.bytes.split_at(OFFLOAD.min(self.bytes.len()));
@@ -50,8 +50,8 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Does what the offload header (virtio 1.2 §5.1.6) leaves to the receiver: the field holds the sum of the
-/// pseudo-header already.
+/// Completes the checksum that the offload header (virtio 1.2 §5.1.6) leaves to the receiver. The field already holds
+/// the sum of the pseudo-header.
 fn complete(offload: &[u8], frame: &mut [u8]) {
     const NEEDS_CSUM: u8 = 1;
     let number = |at: usize| usize::from(u16::from_ne_bytes([offload[at], offload[at + 1]]));
@@ -60,7 +60,7 @@ fn complete(offload: &[u8], frame: &mut [u8]) {
     }
     let (start, offset) = (number(6), number(8));
     let Some(covered) = frame.get_mut(start..) else { return };
-    // UDP writes 0 as its complement (RFC 768).
+    // UDP writes a checksum of 0 as its complement (RFC 768).
     let sum = match Sum::ZERO.bytes(covered).checksum() {
         0 => u16::MAX,
         sum => sum,

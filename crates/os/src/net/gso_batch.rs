@@ -1,6 +1,6 @@
-//! Super-packets (GSO) on the link. Their segments enter, wait, are lost and leave one by one, and are cut out of the
-//! whole only when they leave. The one rule: what leaves is what a wire would carry. Segments that leave together are
-//! handed to the kernel in one call, and the device, which has its segmentation offloads off, cuts them.
+//! Super-packets (GSO) on the link. Their segments enter, wait, are lost and leave one by one. A segment is cut out of
+//! the whole only when it leaves. The one rule: what leaves is what a real wire would carry. Segments that leave
+//! together are handed to the kernel in one call. The device has its segmentation offloads off, so it cuts them.
 
 use crate::net::packet_socket::{ETHERNET, OFFLOAD};
 use std::ops::Range;
@@ -40,13 +40,13 @@ pub(super) struct GsoLayout {
     headers: usize,
     /// Bytes of payload of each segment but the last one.
     size: usize,
-    /// Whether several segments may be handed to the kernel at once. Devices can be told to cut TCP; UDP not on
-    /// all kernels.
+    /// Whether several segments may be handed to the kernel at once. Devices can be told to cut TCP. For UDP not all
+    /// kernels can.
     pub(super) is_mergeable: bool,
 }
 
 impl GsoLayout {
-    /// Of a super-packet; None for another frame, and for a kind that cannot be split.
+    /// For a super-packet; None for another frame, and for a kind that cannot be split.
     pub(super) fn of(frame: &[u8]) -> Option<Self> {
         let size = usize::from(u16::from_ne_bytes([frame[4], frame[5]]));
         if frame[GSO_TYPE] == 0 || size == 0 {
@@ -88,8 +88,8 @@ impl GsoBatch {
     }
 }
 
-/// Where struct virtio_net_hdr (virtio 1.2 §5.1.6) has its gso_type, two of its values, and the bit that may stand
-/// beside them.
+/// The offset of gso_type in struct virtio_net_hdr (virtio 1.2 §5.1.6), two of its values, and the flag that may be
+/// combined with them.
 const GSO_TYPE: usize = 1;
 const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;

@@ -1,10 +1,9 @@
-//! The fields that a packet's headers hold, also where the rest of it is missing. The one rule: they are the same as of
-//! the whole packet.
+//! A packet's header fields, also of a truncated packet. The one rule: they are the same as those of the whole packet.
 
 use trace::{Flow, TcpMark, UdpMark};
 use wire::ip::Packet;
 
-/// Bytes of the longest headers of IPv4 or IPv6 with TCP, and extension headers.
+/// The most bytes of IPv4 or IPv6 headers with extension headers and TCP.
 pub(super) const HEADERS: usize = 176;
 
 /// Fields of a packet's headers.
@@ -27,10 +26,10 @@ impl HeaderFields {
     }
 }
 
-/// Reads the headers of a packet of which the rest may be missing.
+/// Reads the headers of a packet that may be truncated.
 pub(super) fn header_fields(bytes: &[u8]) -> Option<HeaderFields> {
     let field = |at: usize| Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]));
-    // Where the length stands, and what it does not count (RFC 791 §3.1, RFC 8200 §3).
+    // The offset of the length field, and how many bytes the field does not count (RFC 791 §3.1, RFC 8200 §3).
     let (at, uncounted) = match bytes.first()? >> 4 {
         4 => (2, 0),
         6 => (4, 40),
@@ -38,7 +37,7 @@ pub(super) fn header_fields(bytes: &[u8]) -> Option<HeaderFields> {
     };
     let length = usize::from(field(at)?) + uncounted;
     let taken = length.min(bytes.len());
-    // A copy that says its own length reads like any packet.
+    // In a copy the length field is corrected, so that the copy reads like a whole packet.
     let mut copy = bytes[..taken].to_vec();
     let own = u16::try_from(taken.checked_sub(uncounted)?).ok()?;
     copy.get_mut(at..at + 2)?.copy_from_slice(&own.to_be_bytes());

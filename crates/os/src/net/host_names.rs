@@ -1,5 +1,5 @@
-//! An /etc/hosts of our own, seen by our children alone. The one rule: nothing of the machine's file
-//! system is written; the files live on a tmpfs that only our mount namespace has.
+//! An /etc/hosts of our own that only our children see. The one rule: nothing of the machine's file system is written.
+//! The files are on a tmpfs in our own mount namespace.
 #![allow(unsafe_code)]
 
 use crate::error::Os;
@@ -10,18 +10,18 @@ use std::fs;
 use std::io;
 use std::net::IpAddr;
 
-/// Where a tmpfs may stand for a moment: any folder that exists will do.
+/// Where the tmpfs is mounted for a moment: any existing folder will do.
 const FOLDERS: [&str; 3] = ["/tmp", "/run", "/mnt"];
 
-/// RFC 6724's table, which ranks IPv4 above unique local addresses, as most resolvers do; glibc's own is
-/// that of RFC 3484. A program that knows only a name then tries IPv4 first, and a server that has
-/// only IPv4 costs it no round trip.
+/// RFC 6724's table, which ranks IPv4 above unique local addresses, as most resolvers do. glibc's default is that of
+/// RFC 3484. With this table a program that knows only a name tries IPv4 first, and a server that has only IPv4 costs
+/// it no round trip.
 const PRECEDENCE: &str = "precedence ::1/128 50\nprecedence ::/0 40\nprecedence ::ffff:0:0/96 35\n\
     precedence 2002::/16 30\nprecedence 2001::/32 5\nprecedence fc00::/7 3\n\
     label ::1/128 0\nlabel ::/0 1\nlabel 2002::/16 2\nlabel ::/96 3\nlabel ::ffff:0:0/96 4\n\
     label fc00::/7 13\n";
 
-/// Replaces /etc/hosts for this mount namespace, and the order in which glibc ranks addresses.
+/// Replaces /etc/hosts for this mount namespace, and glibc's order of addresses.
 pub(crate) fn install(names: &[(IpAddr, Vec<String>)]) -> Result<(), Os> {
     let failed = |source: io::Error| {
         let missing = source.kind() == io::ErrorKind::NotFound;
@@ -30,10 +30,10 @@ pub(crate) fn install(names: &[(IpAddr, Vec<String>)]) -> Result<(), Os> {
     };
     let folder = FOLDERS.iter().find(|folder| fs::metadata(folder).is_ok()).unwrap_or(&"/tmp");
     mount("tmpfs", folder, "tmpfs", 0).map_err(failed)?;
-    // A file that is not there cannot be mounted on: without gai.conf, names stand for IPv4 alone.
+    // A file that does not exist cannot be mounted over. Without gai.conf, names resolve to IPv4 only.
     let ranked = cover(folder, "gai.conf", PRECEDENCE).is_ok();
     let bound = cover(folder, "hosts", &text(names, ranked));
-    // The files outlive their tmpfs's place: the bind mounts keep it.
+    // The bind mounts keep the files alive after the tmpfs is unmounted.
     unmount(folder).map_err(failed)?;
     bound.map_err(failed)
 }

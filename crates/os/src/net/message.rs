@@ -1,5 +1,5 @@
-//! Netlink messages (RFC 3549 §2.3) as bytes: requests under construction, and what replies say. The one rule: nothing
-//! here knows a socket, nor what a message is about.
+//! Netlink messages (RFC 3549 §2.3) as bytes: building requests and reading replies. The one rule: nothing here knows a
+//! socket or the meaning of a message.
 
 use std::io;
 
@@ -26,7 +26,7 @@ impl Request {
         Self { bytes }
     }
 
-    /// One that the kernel answers only where it fails.
+    /// A request that the kernel answers only if it fails.
     pub(super) fn unacknowledged(kind: u16) -> Self {
         let mut request = Self::new(kind, 0);
         request.bytes[6..8].copy_from_slice(&NLM_F_REQUEST.to_ne_bytes());

@@ -1,5 +1,5 @@
-//! Namespaces of our own, with root's rights or a user's. The one rule: a refusal names the switch that
-//! refuses and the command that turns it.
+//! Creates namespaces, with root's rights or a user's. The one rule: a refusal names the setting that refuses, and the
+//! command that changes it.
 #![allow(unsafe_code)]
 
 use crate::error::Os;
@@ -10,12 +10,12 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// With whose rights the namespaces were made.
+/// The rights with which the namespaces were made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Privilege {
     /// The process was privileged; no user namespace was needed.
     Root,
-    /// In a user namespace, where the user is mapped to root.
+    /// In a user namespace that maps the user to root.
     UserNamespace,
 }
 
@@ -43,7 +43,7 @@ impl Network {
         Ok(Self { fd: file.into() })
     }
 
-    /// A new one, which this thread is in from now on.
+    /// A new one. This thread is in it from now on.
     pub(crate) fn fresh() -> Result<Self, Os> {
         // SAFETY: unshare takes flags alone.
         check(unsafe { libc::unshare(libc::CLONE_NEWNET) })
@@ -58,7 +58,7 @@ impl Network {
             .map_err(|source| Os::new("enter a network namespace", source))
     }
 
-    /// Does `work` there and comes back to `home`.
+    /// Runs `work` in this namespace and returns to `home`.
     pub(crate) fn within<T>(
         &self,
         home: &Self,
@@ -94,13 +94,14 @@ pub(crate) fn isolate() -> Result<Privilege, Os> {
     Ok(privilege)
 }
 
-/// Tries in a child whether namespaces can be made here, and leaves nothing behind.
+/// Tries in a child whether namespaces can be made here. It leaves nothing behind.
 pub fn probe() -> Result<Privilege, Os> {
     let tried = in_child(|| isolate().and_then(|privilege| Network::fresh().map(|_| privilege)))?;
     tried.map_err(|code| refusal("make namespaces", io::Error::from_raw_os_error(code)))
 }
 
-/// What `work`, which makes namespaces and more, comes to in a child: with which rights, or the system's error number.
+/// Runs `work`, which makes namespaces and more, in a child. Returns the rights that it had, or the system's error
+/// number.
 pub(super) fn in_child(
     work: impl FnOnce() -> Result<Privilege, Os>,
 ) -> Result<Result<Privilege, i32>, Os> {
@@ -158,7 +159,7 @@ pub(crate) fn bind(folder: &Path, place: &Path) -> io::Result<()> {
     check(unsafe { libc::mount(folder.as_ptr(), place.as_ptr(), none, flags, std::ptr::null()) })
 }
 
-/// mount(2) of a file system of its own, of a kind and with options.
+/// Mounts a file system of a kind, with options (mount(2)).
 pub(crate) fn mount_with(source: &str, target: &Path, kind: &str, options: &str) -> io::Result<()> {
     let target = CString::new(target.as_os_str().as_bytes())?;
     let (source, kind, options) =
@@ -192,7 +193,7 @@ fn ids() -> (u32, u32) {
 
 fn map_to_root(uid: u32, gid: u32) -> Result<(), Os> {
     let maps = [
-        // user_namespaces(7): without this an unprivileged gid_map is refused.
+        // user_namespaces(7): without this the kernel refuses an unprivileged gid_map.
         ("/proc/self/setgroups", "deny".to_owned()),
         ("/proc/self/uid_map", format!("0 {uid} 1")),
         ("/proc/self/gid_map", format!("0 {gid} 1")),
@@ -205,7 +206,7 @@ fn map_to_root(uid: u32, gid: u32) -> Result<(), Os> {
 
 fn refusal(attempted: &str, source: io::Error) -> Os {
     let code = source.raw_os_error();
-    // The system's words for these, "no space left on device", speak of disks.
+    // The system's text for these, "no space left on device", is about disks.
     let error = match code {
         Some(libc::ENOSPC | libc::EUSERS) => {
             Os::new(format!("{attempted} within the limit on their number"), source)
@@ -218,7 +219,7 @@ fn refusal(attempted: &str, source: io::Error) -> Os {
     }
 }
 
-/// What turns the switch that refused; `read` gives a file of /proc/sys.
+/// The command that changes the setting that refused. `read` gives a file of /proc/sys.
 fn remedy(code: Option<i32>, read: &dyn Fn(&str) -> Option<String>) -> Option<&'static str> {
     let is = |file: &str, value: &str| read(file).is_some_and(|text| text.trim() == value);
     let refused = matches!(code, Some(libc::EPERM | libc::EACCES | libc::ENOSPC | libc::EUSERS));

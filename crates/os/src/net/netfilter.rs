@@ -1,5 +1,5 @@
-//! Rules that have the kernel queue packets that it is about to pass on (nf_tables over nfnetlink). The one rule: a packet
-//! that gets no verdict is dropped, since a link without a forwarder carries nothing.
+//! Rules that make the kernel queue the packets that it forwards (nf_tables over nfnetlink). The one rule: a packet
+//! without a verdict is dropped, since a link without a forwarder carries nothing.
 #![allow(unsafe_code)]
 
 use crate::net::message::{NLM_F_CREATE, Request, acknowledged, kind};
@@ -7,7 +7,7 @@ use crate::net::namespace::{check, new_fd};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Has queue 0 take whatever IP packet is about to pass through this thread's namespace, or changes nothing.
+/// Makes queue 0 take every IP packet forwarded through this thread's namespace. After an error nothing is changed.
 pub(super) fn queue_forwarded() -> io::Result<()> {
     install(queue_expression).or_else(|_| install(queue_target))
 }
@@ -19,37 +19,37 @@ pub(super) fn socket() -> io::Result<OwnedFd> {
     new_fd(unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_NETFILTER) }.into())
 }
 
-/// Sends requests in one piece, and hears what became of each.
+/// Sends requests in one piece and reads the outcome of each.
 pub(super) fn transact(socket: &OwnedFd, requests: Vec<Request>) -> io::Result<()> {
     let bytes: Vec<u8> =
         (1..).zip(requests).flat_map(|(number, request)| request.finish(number)).collect();
-    // The kernel acknowledges each message of its own and bounds a batch by none.
-    let asked = messages(&bytes).filter(|message| wants_word(message)).count();
+    // The kernel acknowledges each message of a batch, but not the batch's own begin and end.
+    let asked = messages(&bytes).filter(|message| is_acknowledged(message)).count();
     // SAFETY: the buffer is valid for its length; the kernel copies it.
     let sent = unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
     check(sent as libc::c_int)?;
-    let mut heard = 0;
+    let mut answered = 0;
     let mut reply = vec![0_u8; 8192];
-    while heard < asked {
+    while answered < asked {
         // SAFETY: the buffer is valid for its length.
         let length =
             unsafe { libc::recv(socket.as_raw_fd(), reply.as_mut_ptr().cast(), reply.len(), 0) };
         check(length as libc::c_int)?;
         for message in messages(&reply[..length as usize]) {
             acknowledged(message)?;
-            heard += 1;
+            answered += 1;
         }
     }
     Ok(())
 }
 
-/// What stands in front of a message's attributes: struct nfgenmsg.
+/// The header before a message's attributes: struct nfgenmsg.
 pub(super) fn family(family: libc::c_int, resource: u16) -> [u8; 4] {
     let [high, low] = resource.to_be_bytes();
     [family as u8, 0, high, low]
 }
 
-/// The messages that stand one behind the other in `bytes`.
+/// The consecutive messages in `bytes`.
 fn messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let length = bytes.get(..4)?.try_into().map_or(0, u32::from_ne_bytes) as usize;
@@ -59,8 +59,8 @@ fn messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The ends of a batch are not acknowledged.
-fn wants_word(message: &[u8]) -> bool {
+/// The begin and end of a batch are not acknowledged.
+fn is_acknowledged(message: &[u8]) -> bool {
     !kind(message).is_some_and(|kind| [BATCH_BEGIN, BATCH_END].contains(&kind))
 }
 
@@ -99,7 +99,7 @@ fn table() -> Request {
     request
 }
 
-/// A chain that sees what is passed on from device to device, and drops what no rule of it takes.
+/// A chain that sees packets forwarded from device to device. It drops those that no rule takes.
 fn chain() -> Request {
     const NFT_MSG_NEWCHAIN: u16 = 3;
     const NFTA_CHAIN_TABLE: u16 = 1;
@@ -123,7 +123,7 @@ fn chain() -> Request {
     request
 }
 
-/// A rule that does `action` with everything.
+/// A rule that applies `action` to every packet.
 fn rule(action: fn(&mut Request)) -> Request {
     const NFT_MSG_NEWRULE: u16 = 6;
     const NFTA_RULE_TABLE: u16 = 1;
@@ -156,7 +156,8 @@ fn queue_expression(list: &mut Request) {
     });
 }
 
-/// As x_tables have it (CONFIG_NETFILTER_XT_TARGET_NFQUEUE), where nf_tables take their targets (CONFIG_NFT_COMPAT).
+/// The same as an x_tables target (CONFIG_NETFILTER_XT_TARGET_NFQUEUE), for kernels whose nf_tables take these
+/// (CONFIG_NFT_COMPAT).
 fn queue_target(list: &mut Request) {
     const NFTA_TARGET_NAME: u16 = 1;
     const NFTA_TARGET_REV: u16 = 2;

@@ -1,5 +1,5 @@
-//! Devices, addresses, routes and neighbours over rtnetlink (rtnetlink(7)). The one rule: each request
-//! is acknowledged before the next, so that an error belongs to the one that caused it.
+//! Devices, addresses, routes and neighbours over rtnetlink (rtnetlink(7)). The one rule: each request is acknowledged
+//! before the next is sent, so that an error belongs to its request.
 #![allow(unsafe_code)]
 
 use crate::error::Os;
@@ -19,17 +19,17 @@ const RTAX_INITCWND: u16 = 11;
 const RTAX_INITRWND: u16 = 14;
 const RTAX_CC_ALGO: u16 = 16;
 
-/// What linux/if_link.h has within IFLA_LINKINFO.
+/// Attributes within IFLA_LINKINFO (linux/if_link.h).
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 
-/// RFC 2863's ifOperStatus, as linux/if.h counts it.
+/// RFC 2863's ifOperStatus, by linux/if.h's numbers.
 const IF_OPER_UP: u8 = 6;
-/// Far longer than a busy machine has been seen to take.
+/// Far longer than we have seen a busy machine take.
 const UP_WAIT: Duration = Duration::from_secs(10);
 const UP_POLL: Duration = Duration::from_micros(500);
 
-/// An rtnetlink socket; it speaks of the namespace in which it was opened.
+/// An rtnetlink socket. It acts on the namespace in which it was opened.
 #[derive(Debug)]
 pub(crate) struct Netlink {
     fd: OwnedFd,
@@ -40,7 +40,7 @@ pub(crate) struct Netlink {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Veth<'a> {
     pub(crate) name: &'a str,
-    /// Its hardware address, where that matters; the kernel draws one else.
+    /// Its hardware address; None lets the kernel choose one.
     pub(crate) address: Option<[u8; 6]>,
     pub(crate) peer: &'a str,
     pub(crate) peer_namespace: &'a OwnedFd,
@@ -96,7 +96,7 @@ impl Netlink {
         })
     }
 
-    /// Makes a bridge that passes frames on and wants nothing for itself.
+    /// Makes a bridge that forwards frames and sends none of its own.
     pub(crate) fn add_bridge(&mut self, name: &str) -> Result<(), Os> {
         const IFLA_BR_MCAST_SNOOPING: u16 = 23;
         let mut request = Request::new(libc::RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
@@ -130,9 +130,9 @@ impl Netlink {
         self.transact(request).map_err(|source| Os::new("bring a device up", source))
     }
 
-    /// Waits until a device whose peer is up too lets packets through. The kernel makes the first end of a
-    /// pair ready in a work item of its own, behind everybody else's changes of devices on the machine;
-    /// until then it drops what is sent without a word, and a lost SYN costs its trial a whole second.
+    /// Waits until a device with an up peer lets packets through. The kernel makes the first end of a pair ready in a
+    /// deferred work item, after all other changes of devices on the machine. Until then it silently drops what is
+    /// sent, and a lost SYN costs its trial a whole second.
     pub(crate) fn await_up(&mut self, device: u32) -> Result<(), Os> {
         let attempted = || format!("wait for device {device} to come up");
         let deadline = crate::clock::now() + UP_WAIT;
@@ -202,7 +202,7 @@ impl Netlink {
         })
     }
 
-    /// States where a neighbour is, for good: no ARP, no neighbour discovery.
+    /// Sets a neighbour's hardware address for good: no ARP, no neighbour discovery.
     pub(crate) fn add_neighbour(
         &mut self,
         device: u32,
@@ -224,7 +224,7 @@ impl Netlink {
             .map_err(|source| Os::new(format!("state the neighbour {address}"), source))
     }
 
-    /// The metrics of the route to `destination`, as the kernel tells them.
+    /// The metrics of the route to `destination`, as the kernel reports them.
     pub(crate) fn route_metrics(&mut self, destination: IpAddr) -> Result<String, Os> {
         let mut request = Request::new(libc::RTM_GETROUTE, 0);
         let bytes = bytes(destination);
@@ -247,7 +247,7 @@ impl Netlink {
         state.and_then(|(_, value)| value.first().copied()).ok_or(io::ErrorKind::InvalidData.into())
     }
 
-    /// Puts a question, which is answered in place of an acknowledgement.
+    /// Sends a query. The kernel answers it in place of an acknowledgement.
     fn ask(&mut self, mut request: Request, answer: u16) -> io::Result<Vec<u8>> {
         request.bytes[6..8].copy_from_slice(&NLM_F_REQUEST.to_ne_bytes());
         let reply = self.exchange(request)?;

@@ -17,7 +17,7 @@ struct Value {
     data: u32,
 }
 
-/// ETHTOOL_STSO, SGSO, SGRO: what makes super-packets of segments, and keeps them.
+/// ETHTOOL_STSO, SGSO, SGRO: offloads that join segments into super-packets and keep them joined.
 const SUPER_PACKETS: [u32; 3] = [0x1f, 0x24, 0x2c];
 
 /// `tx-checksum on, sg on, …` of a device of this thread's network namespace.
@@ -32,7 +32,7 @@ pub(crate) fn of(device: &str) -> Result<String, Os> {
     Ok(told?.join(", "))
 }
 
-/// Makes a device of this thread's network namespace carry segments as a wire would.
+/// Makes a device of this thread's network namespace carry single segments, as a real wire does.
 pub(crate) fn turn_off_super_packets(device: &str) -> Result<(), Os> {
     SUPER_PACKETS.iter().try_for_each(|&command| ask(device, Value { command, data: 0 }).map(drop))
 }

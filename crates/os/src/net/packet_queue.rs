@@ -1,5 +1,5 @@
-//! Packets that wait in the kernel until we decide about them (nfnetlink_queue). We see their headers, and send a verdict
-//! when they go on. The one rule: nothing is dropped uncounted.
+//! Packets that wait in the kernel for our verdict (nfnetlink_queue). We see their headers and release them by a
+//! verdict. The one rule: nothing is dropped uncounted.
 #![allow(unsafe_code)]
 
 use crate::net::headers::HEADERS;
@@ -17,7 +17,7 @@ use std::time::Duration;
 pub(super) struct PacketQueue {
     fd: OwnedFd,
     verdicts: Vec<u8>,
-    /// What the kernel had dropped when it was last asked.
+    /// The kernel's count of drops when it was last read.
     dropped: u64,
 }
 
@@ -28,9 +28,9 @@ pub(super) struct QueuedPacket<'a> {
     pub(super) id: u32,
     /// The index of the device that it came by.
     pub(super) device: u32,
-    /// When it arrived, on CLOCK_REALTIME, in whole microseconds and never less.
+    /// When the packet arrived, on CLOCK_REALTIME, rounded up to whole microseconds.
     pub(super) stamp: Option<Duration>,
-    /// From the IP header on, the headers and little more.
+    /// The first bytes from the IP header on: the headers and little more.
     pub(super) bytes: &'a [u8],
     /// How many bytes it has.
     pub(super) length: usize,
@@ -44,17 +44,17 @@ pub(super) enum Verdict {
 }
 
 const NUMBER: u16 = 0;
-/// Bytes of an announcement beside what it shows of the packet.
+/// Bytes of an announcement besides the packet's own.
 const ANNOUNCEMENT: usize = 256;
 /// linux/netfilter/nfnetlink.h's number of nfnetlink_queue.
 const QUEUE: u16 = 3;
 const MSG_PACKET: u16 = QUEUE << 8;
 const MSG_VERDICT: u16 = QUEUE << 8 | 1;
 const MSG_CONFIG: u16 = QUEUE << 8 | 2;
-/// As many as a link of 100 ms holds at 600,000 packets a second: more is a fault, not a link.
+/// As many as a link of 100 ms holds at 600,000 packets a second. More would be a fault.
 const MOST: u32 = 1 << 16;
-/// Bytes of verdicts that are sent together at most. Sending takes some 4 µs a packet, and by so much the last packet is
-/// later than its record says.
+/// The most bytes of verdicts sent together. Sending takes about 4 µs a packet, and by so much the last packet is later
+/// than its record says.
 const DECIDED: usize = 16 * VERDICT;
 /// Bytes of a verdict.
 const VERDICT: usize = HEADER + 4 + 12;
@@ -72,10 +72,10 @@ impl PacketQueue {
         /// Super-packets are not cut.
         const NFQA_CFG_F_GSO: u32 = 1 << 2;
         let fd = socket()?;
-        // One that was not taken in is dropped and counted; being told besides is of no use.
+        // The kernel drops and counts packets that do not fit. An error on the socket would add nothing.
         option::set(fd.as_fd(), libc::SOL_NETLINK, libc::NETLINK_NO_ENOBUFS, &1)?;
         widen(fd.as_fd())?;
-        // The kernel stamps what arrives as long as anybody on the machine wants stamps.
+        // The kernel stamps arriving packets as long as any program on the machine asks for stamps.
         option::set(fd.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1)?;
         let queue = Self { fd, verdicts: Vec::new(), dropped: 0 };
         queue.configure(|request| request.attribute(NFQA_CFG_CMD, &[BIND, 0, 0, 0]))?;
@@ -101,12 +101,13 @@ impl PacketQueue {
         Batch::of(ANNOUNCEMENT + HEADERS)
     }
 
-    /// Fills `batch` with announcements; how many.
+    /// Fills `batch` with announcements. Returns how many.
     pub(super) fn receive(&self, batch: &mut Batch) -> usize {
         batch.receive(self.fd.as_fd())
     }
 
-    /// Decides about a packet. [`PacketQueue::send_verdicts`] tells the kernel, and this does where many wait.
+    /// Decides about a packet. [`PacketQueue::send_verdicts`] tells the kernel. So does this call, where many verdicts
+    /// wait.
     pub(super) fn decide(&mut self, id: u32, verdict: Verdict) {
         const NFQA_VERDICT_HDR: u16 = 2;
         const NLM_F_REQUEST: u16 = 1;
@@ -125,7 +126,7 @@ impl PacketQueue {
         }
     }
 
-    /// Sends the verdicts: packets that go on do so within this call.
+    /// Sends the verdicts. The kernel forwards the released packets within this call.
     pub(super) fn send_verdicts(&mut self) {
         if self.verdicts.is_empty() {
             return;
@@ -153,7 +154,7 @@ impl PacketQueue {
 }
 
 impl<'a> QueuedPacket<'a> {
-    /// Reads an announcement; None where it is none.
+    /// Reads an announcement; None for another message.
     pub(super) fn of(message: &'a [u8]) -> Option<Self> {
         const NFQA_PACKET_HDR: u16 = 1;
         const NFQA_TIMESTAMP: u16 = 4;
@@ -178,7 +179,7 @@ impl<'a> QueuedPacket<'a> {
             }
         }
         let length = whole.map_or(packet.bytes.len(), |length| length as usize);
-        // Kernels that show bridged packets to the rules for routed ones call the bridge the device.
+        // Kernels that apply the rules for routed packets to bridged ones report the bridge as the device.
         Some(Self { id: id?, device: port.or(device)?, length, ..packet })
     }
 }
@@ -187,8 +188,8 @@ fn number(value: &[u8]) -> Option<u32> {
     value.first_chunk().copied().map(u32::from_be_bytes)
 }
 
-/// struct nfqnl_msg_packet_timestamp: seconds and microseconds, which the kernel rounds down. Rounded up, no packet
-/// leaves the link before its time.
+/// struct nfqnl_msg_packet_timestamp: seconds and microseconds, which the kernel rounds down. We round up, so that no
+/// packet leaves the link before its time.
 fn stamp(value: &[u8]) -> Option<Duration> {
     let (seconds, rest) = value.split_first_chunk()?;
     let micros = u64::from_be_bytes(*rest.first_chunk()?);
@@ -196,9 +197,9 @@ fn stamp(value: &[u8]) -> Option<Duration> {
     Some(whole + Duration::from_micros(micros + 1))
 }
 
-/// What the queue has dropped, for its length and for the length of its socket's buffer.
+/// What the kernel dropped because the queue was full, and because the socket's buffer was full.
 fn dropped(text: &str) -> u64 {
-    // Number, port, waiting, copy mode and range, then drops of the two kinds.
+    // Number, port, waiting, copy mode and range, then the two counts of drops.
     let lines = text.lines().map(|line| line.split_whitespace().map(str::parse::<u64>));
     let mut rows = lines.map(|columns| columns.flatten().collect::<Vec<u64>>());
     let row = rows.find(|row| row.first() == Some(&NUMBER.into()));

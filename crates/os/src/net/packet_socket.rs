@@ -1,5 +1,5 @@
-//! An AF_PACKET socket on one device (packet(7)): frames with their offload header and arrival stamp. The
-//! one rule: what the kernel dropped because we were late is asked for and counted, never guessed.
+//! An AF_PACKET socket on one device (packet(7)): frames with their offload header and arrival stamp. The one rule: the
+//! kernel's count of frames that it dropped because we were late is read, never guessed.
 #![allow(unsafe_code)]
 
 use crate::error::Os;
@@ -17,7 +17,7 @@ pub(crate) const ETHERNET: usize = 14;
 /// A super-packet is at most 64 KiB of IP.
 const FRAME: usize = OFFLOAD + ETHERNET + 65_536;
 const BATCH: usize = 32;
-/// A second of 250 Mbit/s. The kernel doubles it, and counts a small packet as 768 bytes or more.
+/// One second at 250 Mbit/s. The kernel doubles it, and counts a small packet as 768 bytes or more.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
 
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl PacketSocket {
         if result < 0 { 0 } else { u64::from(statistics.tp_drops) }
     }
 
-    /// Sends a frame with its offload header; false where the device would not have it.
+    /// Sends a frame with its offload header; false where the device refused it.
     pub(crate) fn send(&self, frame: &[u8]) -> bool {
         // SAFETY: the buffer is valid for its length.
         let sent = unsafe {
@@ -89,7 +89,7 @@ impl PacketSocket {
         sent >= 0
     }
 
-    /// Fills `batch` with what is there; how many frames.
+    /// Fills `batch` with the frames that wait. Returns how many.
     pub(crate) fn receive(&self, batch: &mut Batch) -> usize {
         batch.receive(self.fd.as_fd())
     }
@@ -105,10 +105,10 @@ impl AsFd for PacketSocket {
     }
 }
 
-/// Asks for buffers that hold what comes while we are late.
+/// Asks for a receive buffer that holds what arrives while we are late.
 pub(super) fn widen(socket: BorrowedFd<'_>) -> io::Result<()> {
     let set = |name| option::set(socket, libc::SOL_SOCKET, name, &RECEIVE_BUFFER);
-    // Without CAP_NET_ADMIN in the first user namespace net.core.rmem_max bounds the buffer.
+    // Without CAP_NET_ADMIN in the initial user namespace, net.core.rmem_max limits the buffer.
     set(libc::SO_RCVBUFFORCE).or_else(|_| set(libc::SO_RCVBUF))?;
     set(libc::SO_SNDBUFFORCE).or_else(|_| set(libc::SO_SNDBUF))
 }
@@ -152,12 +152,12 @@ impl Batch {
         }
     }
 
-    /// No buffers: a stand-in while the true batch is borrowed.
+    /// No buffers: a stand-in while the real batch is borrowed.
     pub(crate) fn none() -> Self {
         Self { snap_length: 0, frames: vec![], controls: vec![], parts: vec![], headers: vec![] }
     }
 
-    /// Takes in what is there on `socket`; how many frames.
+    /// Receives what waits on `socket`. Returns how many frames.
     pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>) -> usize {
         self.prepare();
         // SAFETY: `prepare` has pointed each header at live buffers of ours, and we are borrowed for the whole call.

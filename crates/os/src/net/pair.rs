@@ -1,4 +1,4 @@
-//! Two programs of the user, at the two ends of a link. The one rule: when the near program ends, all ends.
+//! Two programs of the user, at the two ends of a link. The one rule: when the near program ends, everything ends.
 
 use crate::clock;
 use crate::error::Os;
@@ -23,11 +23,11 @@ pub struct PairSpec {
     pub topology: TopologySpec,
     /// The link between them.
     pub forward: ForwardSpec,
-    /// The far program, a command line for `sh`; without one, near is alone.
+    /// The far program, a command line for `sh`; None where only near runs.
     pub far: Option<String>,
-    /// The near program and its arguments; none given: the link is there until it is interrupted.
+    /// The near program and its arguments. Where empty, the link stays until it is interrupted.
     pub near: Vec<OsString>,
-    /// On which CPUs the two programs run; none given: where we run.
+    /// The CPUs that the two programs run on; empty: those that we run on.
     pub cpus: Vec<usize>,
     /// What to wait for between the two.
     pub ready: WaitFor,
@@ -35,8 +35,8 @@ pub struct PairSpec {
     pub timeout: Option<Duration>,
 }
 
-/// Starts what else has to run while the near program does. Called once, when far is ready. The link cannot do without
-/// them: where one ends by itself, the run fails.
+/// Starts helper processes that must run as long as the near program. Called once, when far is ready. If a helper ends
+/// by itself, the run fails.
 pub type StartHelpers<'a> = &'a mut dyn FnMut(&Topology) -> Result<Vec<Child>, Os>;
 
 /// How it went.
@@ -57,21 +57,21 @@ pub struct PairReport {
 pub enum PairEnd {
     /// The near program ended, in this way.
     Near(Exit),
-    /// Ctrl-C before the near program had started, or where there is none.
+    /// Ctrl-C before the near program started, or where there is none.
     Interrupted,
     /// The time was up.
     TimedOut,
 }
 
-/// How soon far is looked at, then twice as late each time up to the second one: a look costs the kernel
-/// a walk over its socket tables, which are large on large machines.
+/// How soon far is first polled. Each pause is twice the one before, up to the second value. A poll walks the kernel's
+/// socket tables, which are large on large machines.
 const LOOK: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(32)];
-/// No packet for so long, and a round trip more: nothing is under way any more. Below TCP's least
-/// retransmission time-out (200 ms) would miss a tail that was lost.
+/// After this time without a packet, and one round trip more, nothing is on its way. A shorter time than TCP's least
+/// retransmission time-out (200 ms) would miss a lost last segment.
 const QUIET: Duration = Duration::from_millis(250);
-/// How long what near has left behind may take to arrive.
+/// How long the bytes that near left unsent may take to arrive.
 const LINGER: Duration = Duration::from_secs(30);
-/// How long far may take to end when asked to.
+/// How long far may take to end after it was asked to.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs the two programs. The process must have one thread; it is moved into namespaces for good, so it
@@ -128,8 +128,8 @@ struct Run<'a, 'o> {
 }
 
 impl Run<'_, '_> {
-    /// Waits until far is ready or somebody interrupts, the link already carrying: far may need near's namespace to
-    /// answer.
+    /// Waits until far is ready or somebody interrupts. The link already carries packets: far may need near's namespace
+    /// to answer.
     fn await_far(&mut self, far: &mut Child) -> Result<(), Os> {
         let ready = self.spec.ready;
         let end = clock::now() + ready.limit();
@@ -158,7 +158,7 @@ impl Run<'_, '_> {
     fn run_near(&mut self, helpers: &[Child]) -> Result<PairEnd, Os> {
         let mut near = start_near(self.topology, self.spec)?;
         if self.interrupts.count() > 0 {
-            // It came while the program was being started, and may not have reached it.
+            // The interrupt came while the program was being started, and may not have reached it.
             near.end_by(EndSignal::Interrupt, GRACE)?;
             return Ok(PairEnd::Interrupted);
         }
@@ -195,8 +195,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Lets what near has sent arrive: a program may close its connection and end while most of its bytes are still in
-    /// its kernel. Ctrl-C ends the wait.
+    /// Lets the bytes that near has sent arrive. A program may close its connection and end while most of its bytes are
+    /// still in its kernel. Ctrl-C ends the wait.
     fn settle(&mut self, far: Option<&Child>) -> Result<(), Os> {
         // What came before was the near program's.
         self.interrupts.clear();
@@ -216,15 +216,15 @@ impl Run<'_, '_> {
     }
 }
 
-/// Ends far; how it ended where it did so by itself.
+/// Ends far. Returns its exit status where it ended by itself.
 fn end_far(mut far: Child) -> Result<Option<Exit>, Os> {
     let ended = far.wait(Some(Duration::ZERO))?;
     far.end(GRACE)?;
     Ok(ended)
 }
 
-/// Far has ended: a failure ends the run. A far that ends well may have started a daemon; None, for there is nothing to
-/// wait for any more.
+/// Far has ended. A failure ends the run. After success it may have left a daemon behind: None, for there is no process
+/// to wait for.
 fn far_goes_on(far: &mut Child) -> Result<Option<&mut Child>, Os> {
     match far.wait(None)? {
         Some(exit) if !exit.status.success() => Err(Os::new(

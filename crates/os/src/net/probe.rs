@@ -1,5 +1,5 @@
-//! Instruments for what stands between two ends: round trips that the kernel answers, and streams of numbered
-//! packets. The one rule: arrivals are the kernel's stamps, so that the instrument's own waking up is in no figure.
+//! Measures what is between two ends: by round trips that the kernel answers, and by streams of numbered packets. The
+//! one rule: arrivals are the kernel's stamps, so that the probe's own wake-up time is in no figure.
 #![allow(unsafe_code)]
 
 use crate::clock;
@@ -22,7 +22,7 @@ pub struct PingSpec {
     pub to: Ipv4Addr,
     /// How many.
     pub count: u16,
-    /// From one to the next. A multiple of a millisecond would hide what is rounded to one.
+    /// The spacing of packets. A multiple of a millisecond would hide rounding to milliseconds.
     pub spacing: Duration,
     /// How long the last answers may take.
     pub patience: Duration,
@@ -39,9 +39,9 @@ pub struct StreamSpec {
     pub payload: usize,
     /// From one to the next.
     pub spacing: Duration,
-    /// How many go at once before the first wait, to fill a queue.
+    /// How many packets are sent at once at the start, to fill a queue.
     pub head_start: u32,
-    /// How many are handed to the kernel in one call, which splits them; one by one where it is 1.
+    /// How many packets are handed to the kernel in one call, which splits them; 1 sends them one by one.
     pub burst: u32,
 }
 
@@ -54,9 +54,10 @@ pub struct Arrival {
     pub at: u64,
 }
 
-/// The round trip of each echo request (RFC 792) in nanoseconds, from before the sending until the kernel's
-/// stamp of the answer; None for one that was not answered in time. It is awake when it sends, for a core that has just
-/// slept is slow, and asleep else: in a virtual machine a core that never sleeps takes time from the link's.
+/// The round trip of each echo request (RFC 792) in nanoseconds, from before the send until the kernel's stamp of the
+/// answer. None for one that was not answered in time. The sender is awake before each send, because a core that has
+/// just slept is slow. It sleeps otherwise: in a virtual machine a core that never sleeps takes time from the link's
+/// core.
 pub fn ping(spec: &PingSpec) -> Result<Vec<Option<u64>>, Os> {
     let socket = icmp_socket(spec).map_err(|source| Os::new("open a socket for pings", source))?;
     let began = clock::now();
@@ -83,7 +84,7 @@ pub fn ping(spec: &PingSpec) -> Result<Vec<Option<u64>>, Os> {
     Ok(trips)
 }
 
-/// How long before its time a ping's sender is awake: longer than most wake-ups take.
+/// How long before its time a ping's sender wakes: longer than most wake-ups take.
 const AWAKE: Duration = Duration::from_micros(300);
 
 /// Sleeps until there is an answer, or until shortly before `due`.
@@ -98,8 +99,8 @@ fn nap(socket: &OwnedFd, due: Instant) {
     unsafe { libc::ppoll(&raw mut poll, 1, &raw const left, std::ptr::null()) };
 }
 
-/// By how many nanoseconds a thread that only polls the clock misses each of the times `spacing` apart. Interrupts, other
-/// programs and, in a virtual machine, the host delay it; nothing that runs here can be more punctual.
+/// By how many nanoseconds a thread that only polls the clock misses each of the times `spacing` apart. Interrupts,
+/// other programs and a virtual machine's host delay it. Nothing on this machine can be more punctual.
 pub fn core_delays(span: Duration, spacing: Duration) -> Vec<u64> {
     let began = clock::now();
     let mut due = began + spacing;
@@ -133,7 +134,7 @@ fn take_answers(socket: &OwnedFd, sent: &[Duration], trips: &mut [Option<u64>]) 
     }
 }
 
-/// Sends the stream at its mean pace: packets that a late wake-up delayed go at once.
+/// Sends the stream at its mean rate. Packets delayed by a late wake-up go at once.
 pub fn send_stream(spec: &StreamSpec) -> Result<(), Os> {
     let attempted = || format!("send to {}", spec.to);
     let failed = |source| Os::new(attempted(), source);
@@ -153,7 +154,7 @@ pub fn send_stream(spec: &StreamSpec) -> Result<(), Os> {
         for (packet, number) in bytes.chunks_exact_mut(payload).zip(numbers) {
             packet[..8].copy_from_slice(&u64::from(number).to_be_bytes());
         }
-        // A full buffer on our side is packets that the link never saw: the next ones go on.
+        // A full buffer on our side: these packets never reached the link. The next ones are sent.
         match socket.send_to(bytes, spec.to) {
             Err(error) if error.raw_os_error() != Some(libc::ENOBUFS) => return Err(failed(error)),
             _ => {}
@@ -180,7 +181,7 @@ impl Receiver {
         Ok(Self { socket })
     }
 
-    /// Every packet until none came for `quiet`, the first one being given `patience`.
+    /// All packets until none came for `quiet`. The first one may take `patience`.
     pub fn receive(self, patience: Duration, quiet: Duration) -> Result<Vec<Arrival>, Os> {
         let mut arrivals = Vec::new();
         let mut batch = Batch::of(NUMBER);
@@ -202,9 +203,9 @@ impl Receiver {
 /// Bytes of a packet's number.
 const NUMBER: usize = 8;
 
-/// A second of 250 Mbit/s, small packets counting as 768 bytes or more.
+/// One second at 250 Mbit/s, small packets counting as 768 bytes or more.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
-/// RFC 792: type 8 asks, type 0 answers; eight bytes of header, then ours.
+/// RFC 792: type 8 is a request, type 0 a reply. Eight bytes of header come before our bytes.
 const ECHO_REQUEST: u8 = 8;
 const ECHO_ANSWER: u8 = 0;
 const ECHO_LENGTH: usize = 32;
@@ -230,7 +231,7 @@ fn set(socket: BorrowedFd<'_>, name: libc::c_int, value: libc::c_int) -> io::Res
 
 /// Which request an IP packet answers.
 fn answered_number(packet: &[u8]) -> Option<u16> {
-    // A raw socket gives the IP header too; the low half of its first byte is its length in words.
+    // A raw socket gives the IP header too. The low half of its first byte is its length in words.
     let header = usize::from(packet.first()? & 0x0f) * 4;
     let echo = packet.get(header..).filter(|echo| echo.len() >= 8 && echo[0] == ECHO_ANSWER)?;
     Some(u16::from_be_bytes([echo[6], echo[7]]))

@@ -1,4 +1,4 @@
-//! When a server is ready: asked of the kernel's socket tables, so that no probing connection is made.
+//! When a server is ready, read from the kernel's socket tables. No probing connection is made.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
@@ -9,9 +9,9 @@ use std::time::Duration;
 pub enum WaitFor {
     /// Nothing.
     Nothing,
-    /// Until far listens anywhere, or has a UDP socket bound. After this time it goes on without.
+    /// Until far listens anywhere, or has a UDP socket bound. After this time the run goes on anyway.
     Listening(Duration),
-    /// Until far listens on this TCP or UDP port. After this time it gives up.
+    /// Until far listens on this TCP or UDP port. After this time the run fails.
     Port(u16, Duration),
 }
 
@@ -24,7 +24,7 @@ impl WaitFor {
     }
 }
 
-/// The ports that somebody listens on in this thread's network namespace, or has bound with UDP.
+/// The ports with a listener or a bound UDP socket in this thread's network namespace.
 pub(crate) fn bound_ports() -> Vec<u16> {
     let mut ports = Vec::new();
     for (table, states) in [("tcp", TCP), ("tcp6", TCP), ("udp", UDP), ("udp6", UDP)] {
@@ -46,7 +46,7 @@ pub enum Listening {
 }
 
 impl Listening {
-    /// The kernel's tables of such sockets, and the state that they are in there.
+    /// The kernel's tables of such sockets, and the state of a listening one in each.
     fn tables(self) -> ([&'static str; 2], &'static str) {
         match self {
             Self::Tcp => (["tcp", "tcp6"], TCP),
@@ -55,13 +55,13 @@ impl Listening {
     }
 }
 
-/// Whether somebody listens for TCP on this address in this thread's network namespace, by itself or with all. No
-/// connection is made.
+/// Whether a TCP socket listens on this address, or on all addresses, in this thread's network namespace. No connection
+/// is made.
 pub fn is_listened_on(address: SocketAddr) -> bool {
     listens(Listening::Tcp, address)
 }
 
-/// Whether somebody listens on this address in this thread's network namespace, by itself or with all.
+/// Whether a socket listens on this address, or on all addresses, in this thread's network namespace.
 pub(crate) fn listens(listening: Listening, address: SocketAddr) -> bool {
     let (tables, state) = listening.tables();
     tables.iter().any(|table| {
@@ -79,8 +79,8 @@ pub(crate) fn listens(listening: Listening, address: SocketAddr) -> bool {
     })
 }
 
-/// The local address of a row in `state`. proc_net_tcp: the address in words of 32 bits, each in the
-/// machine's own order.
+/// The local address of a row in `state`. proc_net_tcp: the address is in words of 32 bits, each in the machine's byte
+/// order.
 fn listener_of(line: &str, state: &str) -> Option<(IpAddr, u16)> {
     let port = port_of(line, state)?;
     let digits = line.split_whitespace().nth(1)?.split(':').next()?;
@@ -99,7 +99,7 @@ fn listener_of(line: &str, state: &str) -> Option<(IpAddr, u16)> {
 
 /// TCP_LISTEN (include/net/tcp_states.h).
 const TCP: &str = "0A";
-/// A UDP socket without a peer is told as TCP_CLOSE.
+/// A UDP socket without a peer is shown as TCP_CLOSE.
 const UDP: &str = "07";
 
 /// A row of proc_net_tcp: number, local address and port, remote, state.

@@ -1,22 +1,21 @@
-//! Kernel settings of a namespace: set, and read back, because a write has been seen to succeed
-//! without effect.
+//! Kernel settings of a namespace. Each is set and read back, because a write can succeed without effect.
 
 use std::collections::BTreeMap;
 use std::fs;
 
-/// Settings by name (`near net.ipv4.tcp_rmem`), as the kernel told them after they were set.
+/// Settings by name (`near net.ipv4.tcp_rmem`), as read back after they were set.
 pub type Settings = BTreeMap<String, String>;
 
 /// What TCP does at both ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TcpSettings {
-    /// Congestion control, by route: the sysctl is refused for restricted algorithms, even to root.
+    /// Congestion control, set by route: the kernel refuses the sysctl for restricted algorithms, even to root.
     pub congestion: String,
     /// Initial congestion window in segments.
     pub initial_window: u32,
-    /// Initial receive window in segments; None for the kernel's own, 64 kB.
+    /// Initial receive window in segments; None for the kernel's default, 64 kB.
     pub initial_receive_window: Option<u32>,
-    /// Greatest receive and send buffer. The kernel's 4 MB bound a 50 ms path to 450 Mbit/s.
+    /// The largest receive and send buffer. The kernel's default of 4 MB limits a 50 ms path to 450 Mbit/s.
     pub greatest_buffer: u32,
     /// Further sysctls, by name below /proc/sys (`net.ipv4.tcp_slow_start_after_idle`), set last.
     pub further: Vec<(String, String)>,
@@ -35,8 +34,8 @@ impl Default for TcpSettings {
 }
 
 impl TcpSettings {
-    /// The sysctls that say so. Those that merely repeat the kernel's default are here because
-    /// distributions and later kernels may say otherwise.
+    /// The sysctls for these settings. Some repeat the kernel's default, because distributions and later kernels may
+    /// have another.
     fn sysctls(&self) -> Vec<(String, String)> {
         let buffer = self.greatest_buffer;
         let fixed = [
@@ -50,7 +49,8 @@ impl TcpSettings {
             ("net.ipv4.tcp_timestamps", "1".to_owned()),
             ("net.ipv4.tcp_sack", "1".to_owned()),
             ("net.ipv4.tcp_mtu_probing", "0".to_owned()),
-            // Many short connections of one trial: the default 28 k ports would do, but for TIME_WAIT.
+            // One trial may open many short connections. The default of 28,000 ports would do, were it not for
+            // TIME_WAIT.
             ("net.ipv4.ip_local_port_range", "10240 65535".to_owned()),
             ("net.ipv4.ping_group_range", "0 0".to_owned()),
         ];
@@ -58,7 +58,7 @@ impl TcpSettings {
         fixed.chain(self.further.iter().cloned()).collect()
     }
 
-    /// Sets them in this thread's namespace and stores what the kernel then says, under `place`.
+    /// Sets them in this thread's namespace and stores the values read back, under `place`.
     pub(crate) fn apply(&self, place: &str, settings: &mut Settings) {
         for (name, value) in self.sysctls() {
             settings.insert(format!("{place} {name}"), set(&name, &value));
@@ -66,7 +66,7 @@ impl TcpSettings {
     }
 }
 
-/// Settings of a device that keep the kernel from sending what no program asked for.
+/// Settings of a device that stop the kernel from sending packets of its own.
 pub(crate) fn quiet_device(device: &str) {
     for (name, value) in [("accept_dad", "0"), ("accept_ra", "0"), ("router_solicitations", "0")] {
         set(&format!("net.ipv6.conf.{device}.{name}"), value);
@@ -76,25 +76,25 @@ pub(crate) fn quiet_device(device: &str) {
     set(&format!("net.ipv6.conf.{device}.disable_ipv6"), "0");
 }
 
-/// No IPv6 of its own on a device that only carries frames.
+/// No IPv6 on a device that only carries frames.
 pub(crate) fn mute_device(device: &str) {
     set(&format!("net.ipv6.conf.{device}.disable_ipv6"), "1");
 }
 
-/// Lets rules for packets that are passed on see those that a bridge passes on; whether they do.
+/// Applies the rules for forwarded packets to bridged ones too. Returns whether this worked.
 pub(crate) fn rule_bridged() -> bool {
     let names = ["iptables", "ip6tables"].map(|kind| format!("net.bridge.bridge-nf-call-{kind}"));
     names.iter().all(|name| set(name, "1") == "1")
 }
 
-/// Lets `cpu` do the receiving for devices that are made in this thread's namespace from now on (Linux 6.3; an older
-/// kernel says that it does not know the setting).
+/// Makes `cpu` do the receiving for devices created in this thread's namespace from now on (Linux 6.3). An older kernel
+/// reports an unknown setting.
 pub(crate) fn receive_on(place: &str, cpu: usize, settings: &mut Settings) {
     const NAME: &str = "net.core.rps_default_mask";
     settings.insert(format!("{place} {NAME}"), set(NAME, &cpu_mask(cpu)));
 }
 
-/// One CPU as the kernel prints sets of them: groups of 32 bits, the highest first.
+/// One CPU in the kernel's notation for sets: groups of 32 bits, the highest first.
 fn cpu_mask(cpu: usize) -> String {
     let lower = ",00000000".repeat(cpu / 32);
     format!("{:x}{lower}", 1_u32 << (cpu % 32))
@@ -105,7 +105,7 @@ pub(crate) fn has_ipv6() -> bool {
     fs::exists("/proc/sys/net/ipv6/conf").unwrap_or(false)
 }
 
-/// Sets one and gives what the kernel says afterwards; what it refuses is told in brackets.
+/// Sets one and returns the value read back. A refusal is shown in brackets.
 fn set(name: &str, value: &str) -> String {
     let file = format!("/proc/sys/{}", name.replace('.', "/"));
     let written = fs::write(&file, value);

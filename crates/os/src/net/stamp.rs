@@ -1,12 +1,12 @@
-//! Arrival stamps of the kernel (CLOCK_REALTIME) on our clock (CLOCK_MONOTONIC). The one rule: a step of
-//! the wall clock is noticed and counted, because stamps across it are wrong.
+//! Converts the kernel's arrival stamps (CLOCK_REALTIME) to our clock (CLOCK_MONOTONIC). The one rule: a step of the
+//! wall clock is noticed and counted, because stamps across it are wrong.
 
 use crate::clock;
 use std::time::Duration;
 use unit::Instant;
 
-/// Reading both clocks takes below a microsecond; a larger change of their distance is a step. Slewing
-/// moves both clocks alike.
+/// Reading both clocks takes less than a microsecond. A larger change of their difference is a step. Slewing moves both
+/// clocks alike.
 const STEP: i64 = 200_000;
 
 /// The distance of the two clocks.
@@ -22,16 +22,16 @@ impl WallClock {
         Self { offset: narrowest_offset(), steps: 0 }
     }
 
-    /// A stamp on our clock, not later than `now`: nothing arrives after it is read.
+    /// A stamp on our clock. It is never later than `now`, since nothing arrives after it is read.
     pub(crate) fn arrival(&self, stamp: Option<Duration>, now: Instant) -> Instant {
         let Some(stamp) = stamp else { return now };
         let nanos = stamp.as_nanos() as i64 - self.offset;
         Instant::from_nanos(u64::try_from(nanos).unwrap_or(0)).min(now)
     }
 
-    /// Looks whether the wall clock was set, and follows it.
+    /// Checks whether the wall clock was set, and adopts the new difference.
     pub(crate) fn observe(&mut self) {
-        // One reading may be torn by preemption; only the narrowest of several counts.
+        // One reading may be interrupted by preemption. Only the shortest of several counts.
         if (sample().1 - self.offset).abs() < STEP {
             return;
         }

@@ -1,5 +1,6 @@
-//! Three network namespaces (near, far, and the link's own between them) and two veth pairs. The one rule: all of it is
-//! held by descriptors and children of this process, so that its end, however it comes, removes all.
+//! Three network namespaces (near, far, and one between them for the link) and two veth pairs. The one rule:
+//! descriptors and children of this process keep all of it alive. When the process ends, in whatever way, all of it
+//! goes.
 //!
 //! Far carries any number of addresses; near reaches all of them over far's first one, so that one
 //! neighbour entry an address family is enough and no packet ever waits for ARP.
@@ -32,24 +33,24 @@ use std::path::Path;
 use std::process::Command;
 use unit::ByteSize;
 
-/// The namespaces, as long as it lives: dropping it kills every process of both ends, however they hid.
-/// Those that are in a [`Child`] are dropped before, for an unreaped one keeps the namespace waiting.
+/// The namespaces live as long as this value. Dropping it kills every process of both ends, also daemons. Processes in
+/// a [`Child`] are dropped before, because an unreaped one keeps its namespace alive.
 #[derive(Debug)]
 pub struct Topology {
     near: Network,
     far: Network,
     home: Network,
-    /// Of each side, the end that stands here; none where the ends are wired to each other.
+    /// For each side, the end of its veth pair in the link's namespace; none where the ends are wired to each other.
     devices: Vec<u32>,
     settings: Settings,
     hosts: usize,
     /// Where children are counted.
     parents: ParentGroups,
-    /// Last, so that the children's PID namespace ends when nothing else is needed.
+    /// The last field, so that the children's PID namespace ends when nothing else needs it.
     _init: Init,
 }
 
-/// As many as [`Topology::host`] has addresses for.
+/// One for each address of [`Topology::host`].
 const MOST_HOSTS: usize = 250 * 250;
 const DEVICE: &str = "eth0";
 
@@ -97,7 +98,7 @@ impl Topology {
         Ok(Self { near, far, home, devices, settings, hosts, parents, _init: init })
     }
 
-    /// Builds one without a link: both ends are in one namespace, and all addresses on its loopback device.
+    /// Builds a topology without a link: both ends are in one namespace, and all addresses are on its loopback device.
     pub fn build_loopback(spec: &TopologySpec) -> Result<Self, Os> {
         let privilege = isolate()?;
         let init = Init::start()?;
@@ -116,7 +117,7 @@ impl Topology {
             for address in own_addresses(Side::Near, 0, spec.mtu).into_iter().chain(far) {
                 netlink.add_address(device, address)?;
             }
-            // A loopback device is of unknown state when it is up.
+            // A loopback device that is up has the state "unknown".
             Ok(device)
         })?;
         let hosts = spec.hosts.len();
@@ -143,7 +144,7 @@ impl Topology {
 
     /// The addresses of far's host `index`.
     pub fn host(index: usize) -> Addresses {
-        // 10.77.1.1 and on: no byte is 0 or 255, which old software takes for a network or a broadcast.
+        // 10.77.1.1 and on. No byte is 0 or 255, which old software takes for a network or a broadcast address.
         let (high, low) = (1 + index / 250, 1 + index % 250);
         Addresses {
             v4: Ipv4Addr::new(10, 77, high as u8, low as u8),
@@ -156,13 +157,13 @@ impl Topology {
         self.hosts
     }
 
-    /// What the kernel said when asked for its settings, after they were set.
+    /// The kernel's settings, read back after they were set.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Starts a program at an end, in the PID namespace of this topology, with $WIRELAP_NEAR and $WIRELAP_FAR, and in
-    /// a control group of its own where one can be made.
+    /// Starts a program at an end, in the PID namespace of this topology, with $WIRELAP_NEAR and $WIRELAP_FAR. It has a
+    /// control group of its own where one can be made.
     pub fn spawn(&self, mut command: Command, placement: Placement) -> Result<Child, Os> {
         for (name, side) in [("WIRELAP_NEAR", Side::Near), ("WIRELAP_FAR", Side::Far)] {
             command.env(name, Self::addresses(side).v4.to_string());
@@ -173,17 +174,17 @@ impl Topology {
         process::spawn(command, Setup { group, cpus, network, own_proc: true, user, account })
     }
 
-    /// Does `work` in the namespace of `side`: sockets that it opens stay there.
+    /// Runs `work` in the namespace of `side`: sockets that it opens stay there.
     pub fn within<T>(&self, side: Side, work: impl FnOnce() -> Result<T, Os>) -> Result<T, Os> {
         self.network(side).within(&self.home, work)
     }
 
-    /// The ports that somebody at `side` listens on, or has bound with UDP: a server is ready.
+    /// The ports at `side` with a listener or a bound UDP socket: a server is ready.
     pub fn bound_ports(&self, side: Side) -> Result<Vec<u16>, Os> {
         self.within(side, || Ok(bound_ports()))
     }
 
-    /// Whether somebody at `side` listens on this address: a server is ready.
+    /// Whether a socket at `side` listens on this address: a server is ready.
     pub fn listens(
         &self,
         side: Side,
@@ -193,8 +194,8 @@ impl Topology {
         self.within(side, || Ok(listens(listening, address)))
     }
 
-    /// Covers `folder`, which must be there, by one in memory that holds `limit` at most and that only this
-    /// process and its children see. It is gone with them, however they end.
+    /// Mounts a tmpfs of at most `limit` over `folder`, which must exist. Only this process and its children see it. It
+    /// is gone with them, however they end.
     pub fn scratch(&self, folder: &Path, limit: ByteSize) -> Result<(), Os> {
         let attempted = || format!("make a folder in memory at {}", folder.display());
         let options = format!("size={},mode=0755", limit.0);
@@ -202,15 +203,14 @@ impl Topology {
             .map_err(|source| Os::new(attempted(), source))
     }
 
-    /// Lets what is in `folder` be seen at `place` too, both of which must be there, by this process and its
-    /// children alone.
+    /// Makes the content of `folder` visible at `place` too, for this process and its children only. Both must exist.
     pub fn show(&self, folder: &Path, place: &Path) -> Result<(), Os> {
         bind(folder, place).map_err(|source| {
             Os::new(format!("show {} at {}", folder.display(), place.display()), source)
         })
     }
 
-    /// Frames that the devices of both ends and of the link between them have dropped so far, beside the link's model.
+    /// Frames that the devices of both ends and of the link have dropped so far, besides the drops of the link's model.
     pub fn dropped_frames(&self) -> Result<u64, Os> {
         let near = self.within(Side::Near, || Ok(dropped_frames()))?;
         let far = self.within(Side::Far, || Ok(dropped_frames()))?;
@@ -221,19 +221,19 @@ impl Topology {
         PacketSocket::open(side.name(), self.device(side)?)
     }
 
-    /// Has the kernel queue what passes between the ends.
+    /// Makes the kernel queue the packets between the ends.
     pub(super) fn queue_packets(&self) -> Result<PacketQueue, Os> {
         bridge::queue_packets(&self.devices)
     }
 
-    /// The index of the device that stands here for a side.
+    /// The index of a side's device in the link's namespace.
     pub(super) fn device(&self, side: Side) -> Result<u32, Os> {
         self.devices.get(side as usize).copied().ok_or_else(|| {
             Os::new("put a link between bare ends", std::io::ErrorKind::InvalidInput.into())
         })
     }
 
-    /// Has the kernel cut whatever the link hands over in one piece, so that both ends receive segments.
+    /// Makes the kernel cut super-packets that the link hands over, so that both ends receive segments.
     pub(crate) fn carry_segments(&self) -> Result<(), Os> {
         [Side::Near, Side::Far]
             .iter()
@@ -248,7 +248,7 @@ impl Topology {
     }
 }
 
-/// Makes the veth pair of a side; the index of the end that stays here.
+/// Makes the veth pair of a side. Returns the index of the end that stays here.
 fn connect(side: Side, namespace: &Network, mtu: u32) -> Result<u32, Os> {
     let mut netlink = Netlink::open()?;
     netlink.add_veth(Veth {
@@ -277,7 +277,7 @@ fn connect_to(far: &Network, mtu: u32) -> Result<(), Os> {
     })
 }
 
-/// A device comes up when both ends are told to: neither may be waited for before.
+/// A device comes up only when both ends were set up, so neither may be waited for before.
 fn ready_bare(super_packets: SuperPackets) -> Result<(), Os> {
     if super_packets == SuperPackets::Off {
         offloads::turn_off_super_packets(DEVICE)?;
@@ -341,7 +341,7 @@ fn own_addresses(side: Side, hosts: usize, mtu: u32) -> Vec<IpAddr> {
     all.flat_map(|addresses| families(addresses, mtu)).collect()
 }
 
-/// Those that the kernel has and that packets of `mtu` bytes can carry.
+/// The addresses of each family that the kernel has and that packets of `mtu` bytes can carry.
 fn families(addresses: Addresses, mtu: u32) -> Vec<IpAddr> {
     /// RFC 8200 §5.
     const LEAST_IPV6_MTU: u32 = 1280;
@@ -368,7 +368,7 @@ fn names(spec: &TopologySpec) -> Vec<(IpAddr, Vec<String>)> {
     .collect()
 }
 
-/// Locally administered, and the same in every topology, so that captures compare.
+/// Locally administered, and the same in every topology, so that captures can be compared.
 fn hardware(side: Side) -> [u8; 6] {
     match side {
         Side::Near => [0x02, 0x77, 0, 0, 0, 1],

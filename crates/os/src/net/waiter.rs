@@ -1,5 +1,5 @@
-//! Waits for descriptors with microsecond precision: epoll with nanosecond time-outs. The one rule: it plans to wake before
-//! the deadline, and then polls.
+//! Waits for descriptors with microsecond precision: epoll with nanosecond time-outs. The one rule: it plans to wake
+//! before the deadline, and then polls.
 #![allow(unsafe_code)]
 
 use crate::clock;
@@ -11,26 +11,27 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 use unit::Instant;
 
-/// The bounds of how long before a deadline sleeping ends and polling begins. A wake-up takes some 50 µs where
-/// the core was just busy, and 200 µs where it slept deeply in a virtual machine; what takes longer is another
-/// program on the core, which no polling cures.
+/// The least and greatest time before a deadline at which sleeping ends and polling begins. A wake-up takes about 50 µs
+/// if the core was just busy, and 200 µs if it slept deeply in a virtual machine. A longer delay comes from another
+/// program on the core, which polling cannot cure.
 const SPIN: RangeInclusive<Duration> = Duration::from_micros(80)..=Duration::from_micros(300);
 
-/// How long before a deadline, and after the last arrival, a core that is ours alone polls instead of sleeping. In a virtual machine
-/// one wake-up in a hundred takes milliseconds, because the host has given the idle core to others.
+/// On a core that is ours alone: how long before a deadline, and after the last arrival, it polls instead of sleeping.
+/// In a virtual machine one wake-up in a hundred takes milliseconds, because the host has given the idle core to
+/// others.
 const AWAKE: Duration = Duration::from_millis(10);
 
 /// Who else uses the core that the link's thread runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Core {
-    /// Others need it too: the link sleeps until shortly before a packet is due.
+    /// Other threads need it too: the link sleeps until shortly before a packet is due.
     #[default]
     Shared,
-    /// The link's alone: it polls while there are packets on the link, and sleeps only when there are none.
+    /// It is the link's alone: the link polls while it holds packets, and sleeps only when it holds none.
     Own,
 }
 
-/// A wake-up that was later than the spin covers lengthens it at once. Each other one shortens it by this part of the
+/// A wake-up later than the polling time covers lengthens that time at once. Any other shortens it by this part of the
 /// difference.
 const FORGETTING: u32 = 64;
 
@@ -38,11 +39,11 @@ const FORGETTING: u32 = 64;
 pub(crate) struct Waiter {
     epoll: OwnedFd,
     core: Core,
-    /// Until when a core of our own stays awake, because something came.
+    /// Until when a core of our own stays awake because something arrived.
     awake: Instant,
-    /// How long before a deadline to wake: by how much recent wake-ups were late.
+    /// How long before a deadline to wake: the lateness of recent wake-ups.
     spin: Duration,
-    /// Whether this kernel has epoll_pwait2 (5.11); else we wake a millisecond early and poll on.
+    /// Whether this kernel has epoll_pwait2 (5.11). Without it we wake a millisecond early and poll.
     precise: bool,
 }
 
@@ -75,7 +76,7 @@ impl Waiter {
         };
     }
 
-    /// Waits until a descriptor is ready or `deadline` is near; gives the tokens of those ready.
+    /// Waits until a descriptor is ready or `deadline` is near. Returns the tokens of the ready ones.
     pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> Ready {
         let now = clock::now();
         let wake = deadline.map(|deadline| deadline - self.spin);

@@ -1,6 +1,6 @@
-//! Records the packets of a loopback device: the packet log of two ends without a link between them. The one rule: what the
-//! kernel could not hand over is counted, so that a log with gaps is known as one. Only headers are taken where whole
-//! frames are not asked for.
+//! Records the packets of a loopback device: the packet log of two ends without a link between them. The one rule:
+//! packets that the kernel could not hand over are counted, so that a log with gaps is known as one. Only headers are
+//! copied, unless whole frames are asked for.
 
 use crate::clock;
 use crate::error::Os;
@@ -36,7 +36,7 @@ const SOCKET: u64 = 0;
 const STOP: u64 = 1;
 
 impl<'a> Watch<'a> {
-    /// Looks on from now on; each packet's record goes to `record`.
+    /// Records from now on. Each packet's record goes to `record`.
     pub fn new(
         topology: &Topology,
         ports: BTreeSet<u16>,
@@ -58,14 +58,14 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// Shows each packet to `frames`, whole: it enters and leaves at once.
+    /// Passes each packet to `frames`, whole. It enters and leaves at the same time.
     pub fn with_frames(mut self, frames: Frames<'a>) -> Self {
         self.batch = Batch::new();
         self.frames = Some(frames);
         self
     }
 
-    /// Looks on until `stop`; may be called again and goes on where it was.
+    /// Records until `stop`. It may be called again and resumes where it was.
     pub fn run(&mut self, stop: Stop<'_>) -> Result<Stopped, Os> {
         let fds = stop.readable.iter().map(AsRawFd::as_raw_fd);
         let watched: Result<(), Os> =
@@ -75,7 +75,7 @@ impl<'a> Watch<'a> {
         stopped
     }
 
-    /// What was counted so far: nothing is ever lost or late here.
+    /// What was counted so far. Nothing is ever lost or late here.
     pub fn counters(&mut self) -> LinkCounters {
         self.counters.clock_steps = self.wall.steps();
         self.counters.clone()
@@ -107,7 +107,7 @@ impl<'a> Watch<'a> {
                 }
             }
             if let Some(stopped) = stopped {
-                // What has been said goes after what was seen before.
+                // The packets that arrived before the stop are recorded first.
                 while self.read() > 0 {}
                 return stopped;
             }

@@ -1,5 +1,5 @@
-//! What happens in a child between fork and exec. The one rule: system calls only, on values that were made before
-//! the fork.
+//! What runs in a child between fork and exec. The one rule: only system calls, on values that were made before the
+//! fork.
 #![allow(unsafe_code)]
 
 use super::Group;
@@ -41,18 +41,18 @@ pub(super) fn prepare(
     }
 }
 
-/// Comes last between fork and exec: changes of credentials clear it.
+/// The last step between fork and exec, because changes of credentials clear it.
 pub(super) fn tie_to_parent() -> io::Result<()> {
     // SAFETY: this option takes a number.
     let result = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// What makes an ordinary user of a child, written down before the fork (user_namespaces(7)).
+/// What turns a child into an ordinary user, prepared before the fork (user_namespaces(7)).
 pub(super) struct Maps([(CString, String); 3]);
 
 impl Maps {
-    /// Debian's and most others' first ordinary user. Any number but 0 would do.
+    /// The first ordinary user of Debian and most other distributions. Any number but 0 would do.
     const ORDINARY: u32 = 1000;
 
     pub(super) fn to_ordinary() -> Self {

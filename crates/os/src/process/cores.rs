@@ -4,7 +4,7 @@
 use crate::error::Os;
 use std::io;
 
-/// The CPUs that this thread may run on, in order; none where the kernel does not say.
+/// The CPUs that this thread may run on, in order; empty where the kernel does not say.
 pub fn allowed_cpus() -> Vec<usize> {
     // SAFETY: plain data, zero is an empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -25,7 +25,7 @@ pub fn pin(cpus: &[usize]) -> Result<(), Os> {
     }
 }
 
-/// Binds this thread; a system call alone, for between fork and exec too.
+/// Binds this thread. It is one system call, so it can be used between fork and exec.
 pub(super) fn apply_cpus(set: &libc::cpu_set_t) -> io::Result<()> {
     // SAFETY: a valid set and its size.
     let result = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set) };

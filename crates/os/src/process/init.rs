@@ -1,5 +1,5 @@
-//! The first process of a PID namespace. The one rule: it holds one descriptor, a pipe that closes when we end. It ends
-//! then, and with it all processes there.
+//! The first process of a PID namespace. The one rule: it holds one descriptor, a pipe that closes when we end. Then it
+//! ends too, and with it all processes of the namespace.
 #![allow(unsafe_code)]
 
 use crate::descriptor::{pipe, wait_readable};
@@ -14,7 +14,7 @@ use std::time::Duration;
 pub(crate) struct Init {
     pid: libc::pid_t,
     pidfd: OwnedFd,
-    /// Its reading end is what the process waits at.
+    /// The reading end of the pipe that the process waits at.
     _lifeline: OwnedFd,
 }
 
@@ -46,8 +46,8 @@ impl Drop for Init {
     fn drop(&mut self) {
         // SAFETY: our own child, not waited for, so that its number is still its own.
         unsafe { libc::kill(self.pid, libc::SIGKILL) };
-        // It ends when the last process of its namespace has been waited for. Those that are our children
-        // may still be in somebody's hand, so this does not wait without end.
+        // It ends when the last process of its namespace has been reaped. Our children in there may still be held by a
+        // caller, so this wait has a limit.
         if matches!(wait_readable(self.pidfd.as_fd(), Some(Duration::from_secs(1))), Ok(true)) {
             // SAFETY: our own child; the status is not asked for.
             unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), libc::WNOHANG) };

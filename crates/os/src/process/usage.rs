@@ -1,4 +1,4 @@
-//! What processes used of the machine, as the kernel counts it when they end.
+//! What processes used of the machine, as the kernel counts it.
 #![allow(unsafe_code)]
 
 use crate::cgroup::{Figures, Version};
@@ -10,11 +10,11 @@ pub enum Counter {
     /// wait4(2): the process and all children that it waited for.
     #[default]
     Wait4,
-    /// A control group, of whatever process was in it.
+    /// A control group: all processes in it.
     Cgroup(Version),
 }
 
-/// What a child used, and its waited-for children too; in a control group, all that it started.
+/// What a child and the children that it waited for used. With a control group: everything that it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
     /// CPU time in user mode.
@@ -25,17 +25,17 @@ pub struct Usage {
     pub max_rss: u64,
     /// Context switches because it waited.
     pub voluntary_switches: u64,
-    /// Context switches because its time was up.
+    /// Context switches because its time slice was used up.
     pub involuntary_switches: u64,
-    /// Who counted the CPU time; all else but `group_peak` is wait4's.
+    /// Who counted the CPU time. wait4 counts everything else but `group_peak`.
     pub counted_by: Counter,
-    /// The most memory that its control group held at one time, in bytes: of all processes together, and with the
+    /// The most memory that its control group held at one time, in bytes: of all processes together, including the
     /// pages of files that they were the first to touch.
     pub group_peak: Option<(u64, Version)>,
 }
 
 impl Usage {
-    /// With what a control group counted, where it did.
+    /// With the figures of a control group, where it has some.
     pub(super) fn or_of(self, figures: Figures) -> Self {
         let whole = Self { group_peak: figures.peak_memory, ..self };
         match figures.cpu {
@@ -71,14 +71,14 @@ pub fn own_usage() -> Usage {
     Usage::of(&usage)
 }
 
-/// How long this thread was ready to run so far and waited for a processor; None where the kernel does not tell (CONFIG_SCHED_INFO,
-/// Documentation/scheduler/sched-stats.rst).
+/// How long this thread was ready to run but waited for a processor, so far. None where the kernel does not tell
+/// (CONFIG_SCHED_INFO, Documentation/scheduler/sched-stats.rst).
 pub fn thread_waited() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
-/// What all children that were waited for have used, theirs included.
+/// What all children that were waited for have used, including their own children.
 pub fn children_usage() -> Usage {
     // SAFETY: plain data, zero is a valid value of each field.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };

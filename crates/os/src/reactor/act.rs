@@ -1,4 +1,4 @@
-//! Does what the end point wants: each [`Action`].
+//! Carries out each [`Action`] of the end point.
 
 use super::poller::Readiness;
 use super::socket::{Input, Output, Phase, Socket};
@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 impl Reactor {
-    /// Does all that the end point wants, until it wants nothing more or has finished.
+    /// Carries out actions until the end point gives none or has finished.
     pub(super) fn act<E: EndPoint + ?Sized>(&mut self, end_point: &mut E) {
         while !self.finishing
             && let Some(action) = end_point.poll_action()
@@ -132,7 +132,7 @@ impl Reactor {
         }
     }
 
-    /// The end point lets go of a socket: what is pending is sent, then FIN, then the peer's last bytes are awaited.
+    /// The end point releases a socket: what is pending is sent, then FIN, then the peer's last bytes are awaited.
     fn leave<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, id: SocketId) {
         let Some(token) = self.table.token(id) else { return };
         let Some(socket) = self.table.find(token) else {
@@ -156,7 +156,7 @@ impl Reactor {
         }
     }
 
-    /// The kernel tells that a socket is ready for something.
+    /// The kernel reports that a socket is ready.
     pub(super) fn handle_socket<E: EndPoint + ?Sized>(
         &mut self,
         end_point: &mut E,

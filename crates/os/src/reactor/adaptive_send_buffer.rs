@@ -1,6 +1,6 @@
-//! How many bytes may lie unsent in the kernel. Few let the end point decide late. Many let the kernel send in large
-//! batches as acknowledgements come in, often on the peer's processor where that is the same machine. The one rule:
-//! beyond the mark that the socket was given lies no more than what the path takes within milliseconds.
+//! How many bytes may lie unsent in the kernel. With few, the end point decides late. With many, the kernel sends large
+//! batches as acknowledgements come in, often on the peer's processor if that is on the same machine. The one rule:
+//! beyond the socket's configured mark, the kernel holds no more than the path takes within milliseconds.
 
 use super::socket::Output;
 use std::time::Duration;
@@ -9,25 +9,24 @@ use unit::Instant;
 /// Whether the low-water mark of a socket follows its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AdaptiveSendBuffer {
-    /// The mark stays as it was given: what a trial measures does not change on the way.
+    /// The mark stays as configured, so that a trial measures the same from begin to end.
     #[default]
     Off,
-    /// A socket whose bytes leave quickly may hold more, up to 2 MiB. For a server that shall take little processor
-    /// time.
+    /// A socket whose bytes leave quickly may hold more, up to 2 MiB. For a server that must use little processor time.
     On,
 }
 
-/// The highest mark. Measured over loopback with files of 10 MB: twice as much brings no more.
+/// The highest mark. Measured over loopback with files of 10 MB: twice as much brings no gain.
 const MOST: usize = 2 * 1024 * 1024;
 
-/// Half of what a mark allows is gone within this time: more may lie there.
+/// If half of the mark's bytes leave within this time, the mark grows.
 const QUICK: Duration = Duration::from_millis(5);
 
-/// It took longer than this: there should be less.
+/// If they take longer than this, the mark shrinks.
 const SLOW: Duration = Duration::from_millis(25);
 
 impl Output {
-    /// Follows a turn of writing. Where the kernel takes no more, it begins to drain.
+    /// Called after a turn of writing. If the kernel takes no more, the measurement begins.
     pub(super) fn handle_full(
         &mut self,
         adaptive: AdaptiveSendBuffer,
@@ -42,7 +41,7 @@ impl Output {
         }
     }
 
-    /// The kernel takes bytes again. The new mark, where there is one.
+    /// The kernel takes bytes again. Returns the new mark if it changed.
     pub(super) fn handle_low_water(&mut self, clock: impl FnOnce() -> Instant) -> Option<u32> {
         let full_since = self.full_since.take()?;
         let took = clock().since(full_since);

@@ -1,4 +1,4 @@
-//! Which of the kernel's interfaces a reactor uses.
+//! Which kernel interface a reactor uses.
 
 use super::epoll::Epoll;
 use super::poller::Poller;
@@ -8,15 +8,15 @@ use crate::error::Os;
 /// The kernel's interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Backend {
-    /// epoll tells which sockets are ready; each read and each write is a call of its own.
+    /// epoll reports which sockets are ready. Each read and each write is a system call.
     #[default]
     Epoll,
-    /// io_uring receives by itself and takes what a turn sends in one call. Datagram sockets are polled.
+    /// io_uring receives by itself and sends everything of a turn in one call. Datagram sockets are polled.
     IoUring,
 }
 
 impl Backend {
-    /// Whether this system has it. The error says what is in the way, and the way out.
+    /// Whether this system supports it. The error says what prevents it, and the remedy.
     pub fn probe(self) -> Result<(), Os> {
         self.open().map(drop)
     }

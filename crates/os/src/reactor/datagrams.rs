@@ -1,5 +1,5 @@
-//! Datagram sockets: received from and sent on by calls of their own, on both backends. The kernel tells readiness
-//! only; io_uring does it by polls.
+//! Datagram sockets. Both backends receive and send by system calls. The kernel only reports readiness; io_uring does
+//! it by polls.
 //!
 //! What the kernel has no space for waits in the socket, and nothing more is asked for until it has gone. The reactor
 //! asks for as many datagrams at a time as one call can send.
@@ -29,14 +29,14 @@ const BUFFER: usize = 64 * 1024;
 #[derive(Debug)]
 pub(super) struct Datagrams {
     pub(super) socket: DatagramSocket,
-    /// Tells this socket's events from those of an earlier one at the same index.
+    /// Distinguishes this socket's events from those of an earlier one at the same index.
     pub(super) generation: u32,
     pub(super) id: SocketId,
-    /// The end point has not let go of it. One that it has let go of sends what waits and is closed.
+    /// Whether the end point holds it. A socket that it released sends what is pending and is closed.
     pub(super) is_attached: bool,
     /// The kernel may have datagrams.
     pub(super) readable: bool,
-    /// The poller was asked to tell when datagrams arrive, and has not told yet.
+    /// The poller was asked to report arriving datagrams, and has not reported yet.
     is_awaited: bool,
     /// The kernel takes datagrams.
     writable: bool,
@@ -45,9 +45,9 @@ pub(super) struct Datagrams {
     pub(super) awaits_drained: bool,
     /// The end point has something to send.
     wants_transmit: bool,
-    /// Taken from the end point, and not wholly by the kernel.
+    /// Taken from the end point, and not yet wholly taken by the kernel.
     unsent: Option<SendBatch>,
-    /// It stands in the list of those that go on without a new event.
+    /// Whether it is in the list of sockets that go on without a new event.
     queued: bool,
 }
 
@@ -78,7 +78,7 @@ enum Turn {
     More,
     /// The kernel has just run out of space.
     Blocked,
-    /// It had run out before. An event will tell when it has space.
+    /// The kernel's buffer was full. An event will report space.
     Waiting,
 }
 
@@ -156,7 +156,7 @@ impl Reactor {
         }
     }
 
-    /// The kernel tells that a datagram socket is ready for something.
+    /// The kernel reports that a datagram socket is ready.
     pub(super) fn handle_datagram_socket<E: EndPoint + ?Sized>(
         &mut self,
         end_point: &mut E,
@@ -178,7 +178,7 @@ impl Reactor {
         self.go_on_with_datagrams(end_point, token);
     }
 
-    /// A socket that had used up its turn has another.
+    /// A socket that used up its turn gets another.
     pub(super) fn go_on_datagrams<E: EndPoint + ?Sized>(
         &mut self,
         end_point: &mut E,
@@ -190,7 +190,7 @@ impl Reactor {
         }
     }
 
-    /// Has a socket go on in the next turn without a new event.
+    /// Makes a socket go on in the next turn without a new event.
     pub(super) fn queue_datagrams(&mut self, token: Token) {
         if let Some(datagrams) = self.table.find_datagrams(token)
             && !datagrams.queued
@@ -215,13 +215,13 @@ impl Reactor {
         let token = self.table.insert_datagrams(Datagrams::new(socket, id));
         let Some(datagrams) = self.table.find_datagrams(token) else { return };
         match self.poller.add_datagrams(datagrams.socket.as_fd(), token) {
-            // The first read finds what came before, and has the kernel tell what comes later.
+            // The first read finds what came before, and makes the kernel report what comes later.
             Ok(()) => self.queue_datagrams(token),
             Err(error) => self.fail_datagrams(end_point, token, socket_error(&error)),
         }
     }
 
-    /// The socket is gone. The end point is told; the actions that follow are the caller's.
+    /// The socket is gone. The end point is told. The caller runs the actions that follow.
     fn fail_datagrams<E: EndPoint + ?Sized>(
         &mut self,
         end_point: &mut E,
@@ -236,7 +236,7 @@ impl Reactor {
         }
     }
 
-    /// Receives what there is and hands it to the end point.
+    /// Receives what has arrived and hands it to the end point.
     fn read_datagrams<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         for _ in 0..RECEIVES_A_TURN {
             let Some(datagrams) = self.table.find_datagrams(token) else { return };
@@ -245,7 +245,7 @@ impl Reactor {
             }
             let id = datagrams.id;
             match datagrams.socket.receive(&mut self.arena) {
-                // An empty datagram says nothing, and has no stride.
+                // An empty datagram carries nothing and has no stride.
                 Ok(received) if received.data.is_empty() => self.datagram_counters.received += 1,
                 Ok(received) => {
                     let count = received.data.len().div_ceil(received.stride.max(1)) as u64;
@@ -282,7 +282,7 @@ impl Reactor {
         self.act(end_point);
     }
 
-    /// Sends what waits and asks for more. The actions that follow are the caller's.
+    /// Sends what is pending and asks for more. The caller runs the actions that follow.
     fn write_datagrams<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         match self.write_datagrams_turn(end_point, token) {
             Turn::Waiting => {}
@@ -348,8 +348,8 @@ impl Reactor {
     }
 }
 
-/// Whether a receive call failed by what became of one datagram, sent or received: an ICMP message told of it, or there
-/// was no memory for it. The next call may do.
+/// Whether a receive call failed because of one datagram, sent or received: an ICMP message reported it, or there was
+/// no memory for it. The next call may succeed.
 fn is_of_one_datagram(error: &io::Error) -> bool {
     let errno = error.raw_os_error();
     matches!(

@@ -25,12 +25,12 @@ impl Reactor {
         }
     }
 
-    /// Has a socket that waits for the answer read once more in the next turn: what the kernel told of it before, or a
-    /// short read, is not enough.
+    /// A socket that waits for the answer is read once more in the next turn. An earlier event or a short read does not
+    /// prove that nothing is left.
     pub(super) fn await_drained_on(&mut self, token: Token) {
         let Some(socket) = self.table.find(token) else { return };
         let input = &mut socket.input;
-        // One that connects is read when it is connected, and a paused one when it is resumed.
+        // A connecting socket is read when it is connected, and a paused one when it is resumed.
         let is_read = socket.phase != Phase::Connecting && !input.paused;
         if input.awaits_drained && is_read && !input.ended {
             input.ready = true;
@@ -38,7 +38,7 @@ impl Reactor {
         }
     }
 
-    /// A read of a socket that asked has found nothing: answers, where that was all.
+    /// A read of a waiting socket found nothing. Answers if that was everything.
     pub(super) fn tell_drained<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         let Some(socket) = self.table.find(token) else { return };
         if !self.poller.is_drained(socket) {

@@ -1,5 +1,5 @@
-//! The poller by epoll: it tells of changes (edge-triggered), and each read and write is a system call. The one rule: what
-//! the kernel says of a direction is remembered until a call contradicts it.
+//! The poller by epoll. It is edge-triggered, and each read and write is a system call. The one rule: a direction that
+//! the kernel reported ready counts as ready until a call says otherwise.
 
 mod poll;
 
@@ -52,12 +52,12 @@ impl Poller for Epoll {
         Ok(())
     }
 
-    /// Closing the descriptor ends the watch, as it does for sockets.
+    /// Closing the descriptor ends the watch.
     fn close_listener(&mut self, listener: Listener) {
         drop(listener);
     }
 
-    /// The first wait tells what it is ready for.
+    /// The first wait reports what it is ready for.
     fn add(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
         self.poll.add(socket.fd.as_fd(), token.0, Interest::Edges)
     }
@@ -88,8 +88,8 @@ impl Poller for Epoll {
         let length = buffer.len();
         let count =
             unless_blocked(&mut socket.input.ready, || tcp::receive(socket.fd.as_fd(), buffer))?;
-        // A short read has emptied the queue, and what comes later is a new edge. But a FIN that was told already is not
-        // told again.
+        // A short read has emptied the queue, and later bytes make a new edge. But a FIN that was already reported
+        // makes none.
         socket.input.ready = count == length || socket.input.hung_up;
         Ok(match count {
             0 => Received::End,
@@ -111,12 +111,13 @@ impl Poller for Epoll {
         send_now(socket)
     }
 
-    /// After a write that was taken whole the kernel does not tell when little is left. Watched anew, it does.
+    /// After a write that was taken whole the kernel does not report when little is left. Watching the socket anew
+    /// makes it report.
     fn await_low_water(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
         self.poll.rearm(socket.fd.as_fd(), token.0, Interest::Edges)
     }
 
-    /// A socket that is not read holds its peer back. Errors are told as edges.
+    /// A socket that is not read slows its peer down. Errors are reported as edges.
     fn pause(&mut self, _token: Token, _socket: &mut Socket) -> io::Result<()> {
         Ok(())
     }
@@ -134,7 +135,7 @@ impl Poller for Epoll {
         Ok(())
     }
 
-    /// Not watched for all the time: a UDP socket would tell of each datagram that has left the machine.
+    /// Not watched permanently: a UDP socket would report each datagram that has left the machine.
     fn await_datagram_space(&mut self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()> {
         self.poll.rearm(fd, token.0, Interest::Edges)
     }

@@ -13,7 +13,7 @@ use std::os::fd::AsFd;
 const READS_A_TURN: usize = 4;
 
 impl Reactor {
-    /// Reads what there is and hands it to the end point.
+    /// Reads what has arrived and hands it to the end point.
     pub(super) fn read<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         for _ in 0..READS_A_TURN {
             let Some(socket) = self.table.find(token) else { return };
@@ -52,7 +52,7 @@ impl Reactor {
         self.queue(token);
     }
 
-    /// Throws away what arrives for a socket that the end point has let go of.
+    /// Discards what arrives for a socket that the end point has released.
     pub(super) fn read_away(&mut self, token: Token) {
         for _ in 0..READS_A_TURN {
             let Some(socket) = self.table.find(token) else { return };

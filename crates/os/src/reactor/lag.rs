@@ -1,4 +1,4 @@
-//! How late a reactor comes to its events. The one rule: no wait is longer than ten milliseconds, so that a thread that got
+//! How late a reactor gets to its events. The one rule: no wait is longer than ten milliseconds. So a thread that got
 //! no processor is noticed even where nothing happened meanwhile.
 
 use crate::clock;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use unit::Instant;
 
-/// The longest wait. So often a thread that has nothing to do wakes up, which takes it a thousandth of a core.
+/// The longest wait. An idle thread wakes up this often, which costs a thousandth of a core.
 const BEAT: Duration = Duration::from_millis(10);
 
 /// What the turns of a run took.
@@ -19,11 +19,12 @@ pub struct LoopTimes {
     pub working: Duration,
     /// Processor time that it took.
     pub cpu: Duration,
-    /// The part of it in which it was ready to run and waited for a processor; zero where the kernel does not tell.
+    /// The part of it in which the thread was ready to run but waited for a processor; zero where the kernel does not
+    /// tell.
     #[serde(default)]
     pub waited: Duration,
-    /// The longest time that an event may have waited: the length of a turn, or by how much a wait was longer than it was
-    /// to be.
+    /// The longest time that an event may have waited: the length of a turn, or by how much a wait was longer than
+    /// planned.
     pub late: Duration,
     /// Processor time in that.
     pub late_cpu: Duration,
@@ -36,7 +37,7 @@ pub(super) struct LagWatch {
     began: Instant,
     began_cpu: Duration,
     began_waited: Duration,
-    /// When the last turn or wait began, and the thread's processor time then.
+    /// When the last turn or wait began, and the thread's processor time at that moment.
     since: Instant,
     since_cpu: Duration,
 }
@@ -49,14 +50,14 @@ impl LagWatch {
         Self { times, began: now, began_cpu: cpu, began_waited, since: now, since_cpu: cpu }
     }
 
-    /// A turn is over; gives how long to wait at most.
+    /// A turn is over. Returns how long to wait at most.
     pub(super) fn end_turn(&mut self, timeout: Option<Duration>) -> Duration {
         let worked = self.mark(Duration::ZERO);
         self.times.working += worked;
         timeout.map_or(BEAT, |timeout| timeout.min(BEAT))
     }
 
-    /// A wait is over, which was to take `timeout` at most.
+    /// A wait is over, which was planned to take `timeout` at most.
     pub(super) fn end_wait(&mut self, timeout: Duration) {
         self.mark(timeout);
     }
@@ -70,7 +71,7 @@ impl LagWatch {
         }
     }
 
-    /// How long ago the last mark was. What goes beyond `planned` counts as late.
+    /// The time since the last mark. What exceeds `planned` counts as late.
     fn mark(&mut self, planned: Duration) -> Duration {
         let (now, cpu) = (clock::now(), clock::thread_cpu());
         let span = now.since(self.since);

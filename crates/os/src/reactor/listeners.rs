@@ -13,11 +13,11 @@ use std::time::Duration;
 /// Connections accepted from one listener before others have their turn.
 const ACCEPTS_A_TURN: usize = 64;
 
-/// How long a listener rests when the process or the system has no more descriptors.
+/// How long a listener pauses when the process or the system has no more descriptors.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 
 impl Reactor {
-    /// No more connections: those that wait already are taken, then the listeners close.
+    /// No more connections: those that already wait are accepted, then the listeners close.
     pub(super) fn handle_stop<E: EndPoint + ?Sized>(&mut self, end_point: &mut E) {
         for number in 0..self.listeners.len() {
             self.accept(end_point, Token(number as u64));
@@ -34,7 +34,7 @@ impl Reactor {
         }
     }
 
-    /// Takes connections that wait at a listener.
+    /// Accepts connections that wait at a listener.
     pub(super) fn accept<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         let number = token.0 as usize;
         for _ in 0..ACCEPTS_A_TURN {
@@ -54,7 +54,7 @@ impl Reactor {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if is_shortage(&error) => return self.rest(token),
-                // accept(2): an error of the connection that was to be taken. The next may be well.
+                // accept(2): an error of the connection that was to be accepted. The next may succeed.
                 Err(_) => {}
             }
         }
@@ -72,7 +72,7 @@ impl Reactor {
         }
     }
 
-    /// Watches again what was silenced at the end of the last run.
+    /// Resumes listeners that were paused at the end of the last run.
     pub(super) fn resume_listeners(&mut self) {
         for token in std::mem::take(&mut self.silenced) {
             self.listen_again(token);
@@ -101,7 +101,7 @@ impl Reactor {
     }
 }
 
-/// Whether an accept failed for want of something that comes back with time.
+/// Whether an accept failed for lack of a resource that may be free again later.
 fn is_shortage(error: &io::Error) -> bool {
     let errno = error.raw_os_error();
     matches!(errno, Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))

@@ -1,4 +1,4 @@
-//! The writing side: bytes are asked of the end point only when the kernel has little left to send.
+//! The writing side. The end point is asked for bytes only when the kernel has little left to send.
 
 use super::poller::Poller;
 use super::socket::{Phase, Socket};
@@ -16,11 +16,11 @@ const SENT_A_TURN: usize = 256 * 1024;
 
 /// How a writing turn ended.
 enum Turn {
-    /// Nothing more to send for now, or the kernel takes no more: an event or an action goes on.
+    /// Nothing to send for now, or the kernel takes no more. An event or an action continues.
     Over,
     /// The turn is used up and there is more.
     More,
-    /// All is sent that the socket will ever send: FIN comes next.
+    /// The socket's last byte is sent: FIN comes next.
     Fin,
     /// The socket failed.
     Failed(io::Error),
@@ -32,14 +32,14 @@ impl Reactor {
         let Some(socket) = self.table.find(token) else { return };
         let output = &mut socket.output;
         if !output.wanted && output.pending.is_empty() && !socket.phase.ends() {
-            // What the kernel had has come back with its buffer.
+            // The bytes that the kernel had, with their buffer, have come back.
             return reclaim(&mut self.send_buffers, &mut output.pending);
         }
         self.write_once(end_point, token);
         self.act(end_point);
     }
 
-    /// As `write`, without the actions that follow. Actions use it.
+    /// As `write`, without running the actions that follow. Actions use it.
     pub(super) fn write_once<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         let Some(socket) = self.table.find(token) else { return };
         let (poller, buffers) = (self.poller.as_mut(), &mut self.send_buffers);
@@ -104,7 +104,7 @@ fn write_turn<E: EndPoint + ?Sized>(
     }
 }
 
-/// Asks the end point for bytes, where the kernel would take them now. Returns whether there are any.
+/// Asks the end point for bytes if the kernel would take them now. Returns whether there are any.
 fn refill<E: EndPoint + ?Sized>(
     end_point: &mut E,
     socket: &mut Socket,
@@ -126,15 +126,15 @@ fn refill<E: EndPoint + ?Sized>(
     given
 }
 
-/// Takes back the buffer of a socket that owes nothing more.
+/// Takes back the buffer of a socket that has nothing more to send.
 fn reclaim(buffers: &mut BufferPool<SendBuf>, pending: &mut SendBuf) {
     if pending.is_empty() && pending.capacity() > 0 {
         buffers.give_back(std::mem::take(pending));
     }
 }
 
-/// Asks the kernel how much lies unsent there, where there is something to send and it may be much. If it is, nothing is
-/// sent until little is left.
+/// Asks the kernel how many bytes are unsent, where there is something to send and it may be many. If so, nothing is
+/// sent until few are left.
 fn wait_for_low_water(
     poller: &mut dyn Poller,
     token: Token,

@@ -1,5 +1,6 @@
-//! The seam between a reactor and the kernel: a [`Poller`] for each [`Backend`](super::Backend). The one rule: it knows
-//! sockets and tokens, and never the end point. When to read, what to send and how a socket ends is the reactor's alone.
+//! The interface between a reactor and the kernel: one [`Poller`] for each [`Backend`](super::Backend). The one rule: a
+//! poller knows sockets and tokens, never the end point. The reactor alone decides when to read, what to send and how a
+//! socket ends.
 
 use super::socket::Socket;
 use super::stop::Stop;
@@ -9,24 +10,24 @@ use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// Tells what sockets are ready for, and moves bytes between stream sockets and the reactor.
+/// Reports what sockets are ready for, and moves bytes between stream sockets and the reactor.
 pub(super) trait Poller {
-    /// Tells of each call of `stop` under the token [`super::STOP`]. Calls before this one are told as one.
+    /// Reports each call of `stop` under the token [`super::STOP`]. Earlier calls are reported as one.
     fn watch_stop(&mut self, stop: &Stop) -> io::Result<()>;
 
-    /// Tells, for as long as it is so, that connections wait at `listener`.
+    /// Reports, for as long as it is so, that connections wait at `listener`.
     fn listen(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()>;
 
-    /// Tells nothing more of `listener` until `resume_listener`.
+    /// Reports nothing of `listener` until `resume_listener`.
     fn pause_listener(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()>;
 
-    /// Tells of `listener` again, after `pause_listener`.
+    /// Reports `listener` again after `pause_listener`.
     fn resume_listener(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()>;
 
-    /// Connections were taken from `listener`: all of them, or as many as a turn allows.
+    /// Connections were accepted from `listener`: all of them, or as many as a turn allows.
     fn accepted(&mut self, listener: BorrowedFd<'_>, token: Token) -> io::Result<()>;
 
-    /// Closes a listener: from the return on, nobody connects.
+    /// Closes a listener. After the return nobody can connect.
     fn close_listener(&mut self, listener: Listener);
 
     /// Watches a socket from now on, connected or not.
@@ -35,15 +36,16 @@ pub(super) trait Poller {
     /// A socket that was added before is connected now.
     fn opened(&mut self, token: Token, socket: &mut Socket) -> io::Result<()>;
 
-    /// Tells the kernel all that was asked since the last wait, and waits up to `timeout` (None: for ever). Returns how
-    /// many events came.
+    /// Hands everything that was asked since the last wait to the kernel, and waits up to `timeout` (None: for ever).
+    /// Returns how many events came.
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<usize>;
 
-    /// One event of the last wait. Each is asked for once, in order. None where the reactor need not know of it.
+    /// One event of the last wait. Each is asked for once, in order. None for an event that does not concern the
+    /// reactor.
     fn event(&mut self, index: usize, table: &mut Table) -> Option<Readiness>;
 
-    /// What has arrived, into `buffer` where one is given. Sets whether more may be there. `WouldBlock` where there is
-    /// nothing.
+    /// Receives into `buffer` if there is one, otherwise into the poller's own. Sets whether more may be there.
+    /// `WouldBlock` where there is nothing.
     fn receive<'a>(
         &'a mut self,
         token: Token,
@@ -54,17 +56,17 @@ pub(super) trait Poller {
     /// After `receive` returned `WouldBlock`: whether all that had arrived was received.
     fn is_drained(&mut self, socket: &Socket) -> bool;
 
-    /// Throws away what has arrived. Returns how many bytes, 0 for the peer's end.
+    /// Discards what has arrived. Returns how many bytes, 0 for the peer's end.
     fn discard(&mut self, token: Token, socket: &mut Socket) -> io::Result<usize>;
 
     /// Sends from the front of what is pending, or begins to. Returns how many bytes the kernel is known to have taken.
-    /// Sets whether it takes more now; where it does not, an event will tell that it does.
+    /// Sets whether it takes more now. If not, an event will report that it does.
     fn send(&mut self, token: Token, socket: &mut Socket) -> io::Result<usize>;
 
-    /// Has an event tell that little lies unsent in the kernel.
+    /// Asks for an event when few bytes are unsent in the kernel.
     fn await_low_water(&mut self, token: Token, socket: &mut Socket) -> io::Result<()>;
 
-    /// Receives nothing until the next `receive`, but tells of errors.
+    /// Receives nothing until the next `receive`, but reports errors.
     fn pause(&mut self, token: Token, socket: &mut Socket) -> io::Result<()>;
 
     /// Closes a stream socket.
@@ -73,19 +75,19 @@ pub(super) trait Poller {
     /// Watches a datagram socket from now on. `await_datagrams` follows.
     fn add_datagrams(&mut self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()>;
 
-    /// Tells when datagrams arrive. Called each time that a receive call has found nothing more.
+    /// Reports when datagrams arrive. Called each time a receive call has found nothing more.
     fn await_datagrams(&mut self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()>;
 
-    /// Tells when the kernel takes datagrams again.
+    /// Reports when the kernel takes datagrams again.
     fn await_datagram_space(&mut self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()>;
 
-    /// What `await_datagram_space` waited for has come.
+    /// The event that `await_datagram_space` asked for has come.
     fn datagram_space_came(&mut self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()>;
 
     /// Closes a datagram socket.
     fn close(&mut self, fd: OwnedFd);
 
-    /// Nothing more will be asked for a while: completes what was begun for sockets that are gone.
+    /// Nothing more will be asked for a while. Completes what was begun for sockets that are gone.
     fn flush(&mut self);
 }
 
@@ -94,7 +96,7 @@ pub(super) trait Poller {
 pub(super) enum Received<'a> {
     /// The peer has ended.
     End,
-    /// So many bytes, in the buffer that was given.
+    /// This many bytes, in the given buffer.
     Filled(usize),
     /// These.
     Bytes(&'a [u8]),
@@ -105,7 +107,7 @@ pub(super) enum Received<'a> {
 pub(super) struct Readiness {
     pub(super) token: u64,
     bits: u32,
-    /// The socket has failed: the error's number.
+    /// The socket has failed, with this errno.
     pub(super) error: Option<i32>,
 }
 
@@ -120,12 +122,12 @@ impl Readiness {
         Self { token: token.0, bits: 0, error: Some(error) }
     }
 
-    /// There is something to read, or an end or error to find by reading.
+    /// A read will return bytes, the end or an error.
     pub(super) fn readable(self) -> bool {
         self.has(libc::EPOLLIN) || self.hung_up() || self.failed()
     }
 
-    /// Bytes can be sent, or a connect is decided.
+    /// Bytes can be sent, or a connect has succeeded or failed.
     pub(super) fn writable(self) -> bool {
         self.has(libc::EPOLLOUT) || self.failed() || self.has(libc::EPOLLHUP)
     }
@@ -145,14 +147,14 @@ impl Readiness {
     }
 }
 
-/// Sends by a call, and notes what the kernel takes and whether it takes more.
+/// Sends by a system call. Records what the kernel takes and whether it takes more.
 pub(super) fn send_now(socket: &mut Socket) -> io::Result<usize> {
     let output = &mut socket.output;
     let sent = unless_blocked(&mut output.ready, || tcp::send(socket.fd.as_fd(), &output.pending));
     match sent {
         Ok((offered, taken)) => {
             output.take(taken);
-            // A write cut short has told the kernel that somebody waits: an edge will come.
+            // After a partial write the kernel knows that somebody waits: an edge will come.
             output.ready = taken == offered;
             Ok(taken)
         }
@@ -161,7 +163,7 @@ pub(super) fn send_now(socket: &mut Socket) -> io::Result<usize> {
     }
 }
 
-/// The outcome of a call, and whether the direction is `ready` for another.
+/// The result of a call, and whether the direction is `ready` for another.
 pub(super) fn unless_blocked<T>(
     ready: &mut bool,
     call: impl FnOnce() -> io::Result<T>,

@@ -10,14 +10,14 @@ pub struct ReactorSettings {
     pub core: Option<usize>,
     /// How it speaks with the kernel.
     pub backend: Backend,
-    /// How long a closed socket may take to send what it owes.
+    /// How long a closed socket may take to send its pending bytes.
     pub flush: Duration,
-    /// How long a closed socket waits, after its FIN, for the peer's. Zero closes at once; then
-    /// bytes that arrive late become an RST.
+    /// How long a closed socket waits, after its FIN, for the peer's. With zero it closes at once, and bytes that
+    /// arrive late cause an RST.
     pub linger: Duration,
-    /// Whether more bytes may lie unsent in the kernel where the path is quick.
+    /// Whether more bytes may be unsent in the kernel on a fast path.
     pub adaptive_send_buffer: AdaptiveSendBuffer,
-    /// Whether it measures its turns and waits, and how late it came to its events.
+    /// Whether the reactor measures its turns and waits, and how late it got to its events.
     pub timing: Timing,
 }
 
@@ -37,7 +37,7 @@ impl Default for ReactorSettings {
 /// Whether a reactor measures its own turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Timing {
-    /// It does. It costs two readings of clocks a turn, and a turn every ten milliseconds.
+    /// On. It costs two readings of clocks a turn, and a turn every ten milliseconds.
     On,
     /// It does not, at no cost.
     #[default]

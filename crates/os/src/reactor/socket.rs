@@ -1,10 +1,10 @@
-//! One stream socket of a reactor: what is known of it, and what waits to be sent.
+//! One stream socket of a reactor: its state, and the bytes to be sent.
 
 use endpoint::{Acks, SendBuf, SocketId};
 use std::os::fd::OwnedFd;
 use unit::Instant;
 
-/// Bytes asked of an end point at once, at most; and where the socket has no low-water mark.
+/// The most bytes asked of an end point at once, also for a socket without a low-water mark.
 const MOST: usize = 256 * 1024;
 
 /// How far a socket's life has come.
@@ -18,10 +18,10 @@ pub(super) enum Phase {
     Ending,
     /// FIN is out. Reading goes on.
     Ended,
-    /// The end point has let go of it; FIN follows what is pending.
+    /// The end point has released it. FIN follows what is pending.
     Leaving,
-    /// FIN is out and what still arrives is thrown away, so that the close does not become an RST
-    /// that takes the last bytes from the peer (RFC 9112 §9.6).
+    /// FIN is sent. What still arrives is discarded: closing with unread bytes would cause an RST, which could destroy
+    /// the last bytes on their way to the peer (RFC 9112 §9.6).
     Lingering,
 }
 
@@ -41,13 +41,13 @@ impl Phase {
 #[derive(Debug)]
 pub(super) struct Socket {
     pub(super) fd: OwnedFd,
-    /// Tells this socket's events from those of an earlier one at the same index.
+    /// Distinguishes this socket's events from those of an earlier one at the same index.
     pub(super) generation: u32,
     pub(super) id: SocketId,
     pub(super) phase: Phase,
     pub(super) input: Input,
     pub(super) output: Output,
-    /// Whether it stands in the list of those that go on without a new event.
+    /// Whether it is in the list of sockets that go on without a new event.
     pub(super) queued: bool,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Input {
     pub(super) ready: bool,
     /// The end point wants none for now.
     pub(super) paused: bool,
-    /// The peer has ended: read on to the end, whatever a short read suggests.
+    /// The peer has ended. Reading goes on until the end, even after a short read.
     pub(super) hung_up: bool,
     /// The end was read.
     pub(super) ended: bool,
@@ -68,7 +68,7 @@ pub(super) struct Input {
     pub(super) acks: Acks,
     /// Whether io_uring has a receive operation for it.
     pub(super) receiving: Receiving,
-    /// What io_uring received and the end point did not take yet.
+    /// What io_uring received and the end point has not taken yet.
     pub(super) undelivered: Vec<u8>,
     /// io_uring polls for its errors, because nothing is received.
     pub(super) watches_errors: bool,
@@ -82,7 +82,7 @@ pub(super) enum Receiving {
     Idle,
     /// It has one.
     Armed,
-    /// It has one that was told to stop. What it received before may still come.
+    /// It has one that was told to stop. Bytes received before that may still come.
     Cancelling,
     /// The peer has ended.
     Ended,
@@ -95,18 +95,18 @@ pub(super) struct Output {
     pub(super) ready: bool,
     /// The end point has something to send.
     pub(super) wanted: bool,
-    /// Taken from the end point, not yet by the kernel. Its buffer comes from the reactor's pool, and goes back there
-    /// when it is empty.
+    /// Taken from the end point, not yet taken by the kernel. The buffer comes from the reactor's pool, and returns
+    /// there when it is empty.
     pub(super) pending: SendBuf,
-    /// What was pending before was handed to io_uring, which will tell what became of it.
+    /// What was pending before was handed to io_uring, which will report its outcome.
     pub(super) submitted: bool,
-    /// At most so many bytes lie unsent in the kernel.
+    /// At most this many bytes are unsent in the kernel.
     pub(super) unsent_bound: usize,
     /// TCP_NOTSENT_LOWAT in force, bounded.
     pub(super) low_water: usize,
-    /// The mark as it was set at first; about so many bytes are asked for at once.
+    /// The mark as it was first set. About this many bytes are asked for at once.
     pub(super) low_water_floor: usize,
-    /// Since when the kernel takes no more; for the adaptive mark.
+    /// Since when the kernel takes no more. The adaptive mark needs it.
     pub(super) full_since: Option<Instant>,
 }
 
@@ -131,9 +131,9 @@ impl Input {
 }
 
 impl Output {
-    /// `ready` as far as is known; a new connection has sent nothing.
+    /// `ready` as far as is known. A new connection has sent nothing.
     pub(super) fn new(low_water: u32) -> Self {
-        // tcp(7): 0 leaves it to the system, which sets no mark.
+        // tcp(7): 0 means the system's default, which sets no mark.
         let low_water = if low_water == 0 { MOST } else { MOST.min(low_water as usize) };
         Self {
             ready: false,

@@ -6,8 +6,8 @@ use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// Asks reactors to stop, from any thread or from a signal handler. Several reactors may share one:
-/// each sees every call.
+/// Asks reactors to stop, from any thread or from a signal handler. Several reactors may share one: each of them sees
+/// every call.
 #[derive(Debug, Clone)]
 pub struct Stop {
     fd: Arc<OwnedFd>,

@@ -1,12 +1,13 @@
-//! The sockets of a reactor, by the kernel's token and by the end point's number. An index is used again at once; a
-//! generation in the token keeps events of a socket that is gone from its successor.
+//! The sockets of a reactor, by the kernel's token and by the end point's number. An index is used again at once. The
+//! generation in the token separates late events of a closed socket from those of its successor.
 
 use super::datagrams::Datagrams;
 use super::socket::Socket;
 use endpoint::SocketId;
 use slab::Slab;
 
-/// Names a socket: its index in the low half, its generation (from 1) in the high half. A listener's has generation 0.
+/// Identifies a socket: its index in the low half, its generation (from 1) in the high half. A listener's generation is
+/// 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Token(pub(super) u64);
 
@@ -24,7 +25,7 @@ impl Token {
     }
 }
 
-/// Set in the index of a datagram socket. No process has so many descriptors.
+/// This bit is set in the index of a datagram socket. No process has so many descriptors.
 const DATAGRAMS: usize = 1 << 27;
 
 #[derive(Debug, Default)]
@@ -119,7 +120,7 @@ impl Table {
         indices.into_iter().map(|index| self.sockets.remove(index)).collect()
     }
 
-    /// Takes out every datagram socket that the end point still holds.
+    /// Removes every datagram socket that the end point still holds.
     pub(super) fn take_attached_datagrams(&mut self) -> Vec<Datagrams> {
         let attached = self.datagrams.iter().filter(|(_index, datagrams)| datagrams.is_attached);
         let indices: Vec<usize> = attached.map(|(index, _datagrams)| index).collect();

@@ -1,6 +1,6 @@
-//! The poller by io_uring. Each stream socket has a receive operation that stays in the kernel (multishot), and all that
-//! a turn sends is submitted by the call that waits for the next events. The one rule: the reactor gets what arrived by
-//! `receive` alone, so that a paused socket is one that `receive` is not called for.
+//! The poller by io_uring. Each stream socket has a receive operation that stays in the kernel (multishot). All sends
+//! of a turn are submitted by the call that waits for the next events. The one rule: the reactor gets received bytes
+//! through `receive` only. A socket is paused by not calling `receive`.
 //!
 //! Accepting, connecting, datagrams, and sending files or many bytes at once are system calls of their own, and the ring
 //! polls for them. An accept through the ring gives no address, so that another call would have to ask for it. A splice
@@ -27,7 +27,7 @@ use std::time::Duration;
 const REMEDY: &str = "take the other reactor (`--reactor epoll`); io_uring needs Linux 6.1 or later, \
                       `sysctl kernel.io_uring_disabled=0`, and a container that lets its calls through";
 
-/// From so many bytes on, a send is a call of its own. The bytes are still in the processor's caches, the call costs
+/// A send of at least this many bytes is a system call. The bytes are still in the processor's caches, the call costs
 /// little beside them, and the kernel says at once how many it takes.
 const LARGE: usize = 32 * 1024;
 
@@ -35,19 +35,19 @@ const LARGE: usize = 32 * 1024;
 pub(super) struct Uring {
     ring: Ring,
     stop: Option<Stop>,
-    /// Bytes of the event that is being handled, until the reactor receives them.
+    /// Bytes of the current event, until the reactor receives them.
     fresh: Option<(Token, Filled)>,
-    /// The buffer that the reactor received last. It goes back to the kernel before the next event.
+    /// The buffer that the reactor received last. It returns to the kernel before the next event.
     lent: Option<Filled>,
-    /// Bytes that a socket had undelivered, while the reactor handles them.
+    /// Bytes that a socket had not delivered, while the reactor handles them.
     undelivered: Vec<u8>,
 }
 
 impl Uring {
     pub(super) fn new() -> Result<Self, Os> {
         let ring = Ring::new().map_err(|source| {
-            // By io_uring_setup(2) or a seccomp filter: the kernel has none, or it is switched off, or it does not know
-            // one of the flags.
+            // From io_uring_setup(2) or a seccomp filter: the kernel has no io_uring, it is switched off, or a flag is
+            // unknown.
             let lacks = [libc::ENOSYS, libc::EPERM, libc::EACCES, libc::EINVAL];
             let lacks = source.raw_os_error().is_some_and(|errno| lacks.contains(&errno));
             let error = Os::new("set up io_uring", source);
@@ -56,8 +56,8 @@ impl Uring {
         Ok(Self { ring, stop: None, fresh: None, lent: None, undelivered: Vec::new() })
     }
 
-    /// Receives from now on, unless the socket is paused. It becomes a blocking socket: on a non-blocking one the ring
-    /// fails with EAGAIN what it cannot do at once.
+    /// Receives from now on, unless the socket is paused. The socket becomes blocking: on a non-blocking one the ring
+    /// fails with EAGAIN when an operation cannot complete at once.
     fn begin(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
         tcp::set_calls(socket.fd.as_fd(), Calls::Wait)?;
         if socket.input.paused {
@@ -85,7 +85,7 @@ impl Uring {
         Ok(())
     }
 
-    /// Gives buffers whose bytes were handled back to the kernel.
+    /// Returns buffers whose bytes were handled to the kernel.
     fn give_back(&mut self) {
         debug_assert!(self.fresh.is_none(), "what came was received");
         let fresh = self.fresh.take().map(|(_token, filled)| filled);
@@ -116,7 +116,7 @@ impl Uring {
                 self.fresh = Some((token, filled));
             }
             (Err(error), _) if !goes_on(error) => return Some(Readiness::failure(token, error)),
-            // No buffer was left, or the multishot operation ended: the next `receive` begins another.
+            // No buffer was left, or the multishot operation ended. The next `receive` begins another.
             (Ok(_) | Err(_), _) => {}
         }
         Some(Readiness::new(token.0, 0))
@@ -137,7 +137,7 @@ impl Uring {
             Err(error) => return Some(Readiness::failure(token, error)),
         }
         if output.pending.is_empty() {
-            // With its buffer, which the reactor takes back or uses again.
+            // With its buffer, which the reactor takes back or reuses.
             output.pending = rest;
         } else if !rest.is_empty() {
             let later = output.pending.len();
@@ -158,7 +158,8 @@ impl Poller for Uring {
         self.ring.poll(listener, libc::POLLIN, Operation::Accept(token))
     }
 
-    /// The poll that told of connections is over. This closes descriptors that wait to be closed, since they are short.
+    /// The poll that reported connections is over. This closes descriptors that wait to be closed, since descriptors
+    /// are scarce now.
     fn pause_listener(&mut self, _listener: BorrowedFd<'_>, _token: Token) -> io::Result<()> {
         self.ring.flush();
         Ok(())
@@ -172,7 +173,7 @@ impl Poller for Uring {
         self.listen(listener, token)
     }
 
-    /// Submitted at once, so that no connection is made after the end point is told of the stop.
+    /// Submitted at once, so that no connection is accepted after the end point is told of the stop.
     fn close_listener(&mut self, listener: Listener) {
         self.ring.close(OwnedFd::from(listener));
         self.ring.flush();
@@ -207,7 +208,7 @@ impl Poller for Uring {
                 if !ready.writable() {
                     return None;
                 }
-                // Where it cannot be cancelled it tells again, which does no harm.
+                // If it cannot be cancelled it reports again, which does no harm.
                 let _told_again = completion.more.then(|| self.ring.cancel(completion.operation));
                 Some(ready)
             }
@@ -268,7 +269,7 @@ impl Poller for Uring {
         Err(ErrorKind::WouldBlock.into())
     }
 
-    /// Bytes may wait as completions that were not looked at yet, or still in the kernel's queue.
+    /// Bytes may wait in completions that were not looked at yet, or still in the kernel's queue.
     fn is_drained(&mut self, socket: &Socket) -> bool {
         !self.ring.has_completions() && tcp::is_queue_empty(socket.fd.as_fd())
     }
@@ -306,7 +307,7 @@ impl Poller for Uring {
         }
     }
 
-    /// A multishot poll: poll(2) always reports that the peer has ended, which would use up a poll that tells once.
+    /// A multishot poll. poll(2) always reports that the peer has ended, which would use up a one-shot poll.
     fn await_low_water(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
         self.ring.watch(socket.fd.as_fd(), libc::POLLOUT, Operation::Writable(token))
     }
@@ -335,7 +336,7 @@ impl Poller for Uring {
         Ok(())
     }
 
-    /// Polled once each time: poll(2) looks at once, so that nothing that came before is missed.
+    /// A new poll each time. poll(2) checks at once, so nothing that came before is missed.
     fn await_datagrams(&mut self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()> {
         self.ring.poll(fd, libc::POLLIN, Operation::Datagrams(token))
     }
@@ -359,7 +360,8 @@ impl Poller for Uring {
     }
 }
 
-/// [`send_now`] where a part of a file is first. The socket is non-blocking for the call: sendfile(2) has no flag for it.
+/// [`send_now`] for pending bytes that begin with a part of a file. The socket is non-blocking during the call, because
+/// sendfile(2) has no flag for it.
 fn send_file_now(socket: &mut Socket) -> io::Result<usize> {
     tcp::set_calls(socket.fd.as_fd(), Calls::Return)?;
     let sent = send_now(socket);
@@ -367,15 +369,15 @@ fn send_file_now(socket: &mut Socket) -> io::Result<usize> {
     sent
 }
 
-/// Copies what fits; returns how many bytes.
+/// Copies what fits. Returns how many bytes.
 fn fill(buffer: &mut [u8], bytes: &[u8]) -> usize {
     let count = buffer.len().min(bytes.len());
     buffer[..count].copy_from_slice(&bytes[..count]);
     count
 }
 
-/// Whether an operation that ended with this errno is to be begun again: it was cancelled (by a pause that is over), found
-/// no buffer, or was interrupted.
+/// Whether an operation that ended with this errno is begun again: it was cancelled (by a pause that is over), found no
+/// buffer, or was interrupted.
 fn goes_on(error: i32) -> bool {
     matches!(error, libc::ECANCELED | libc::ENOBUFS | libc::EINTR | libc::EAGAIN)
 }

@@ -1,4 +1,4 @@
-//! What the kernel made of a socket, read back and not assumed.
+//! The values that the kernel uses for a socket, read back and not assumed.
 
 use super::option::{no_delay, read, unsent_low_water};
 use std::io;

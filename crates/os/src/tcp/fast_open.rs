@@ -1,5 +1,5 @@
-//! TCP Fast Open (RFC 7413): data in the SYN, for clients that have been there before. The kernel keeps the cookie that a
-//! server gave. A fresh namespace has none, so a cookie is fetched by a connection before.
+//! TCP Fast Open (RFC 7413): data in the SYN, for clients that have connected before. The kernel keeps the cookie that
+//! a server gave. A new namespace has none, so an earlier connection fetches one.
 
 use super::option::set;
 use super::stream::{Connect, connect, receive, send_fin, take_error};
@@ -15,8 +15,8 @@ use std::time::Duration;
 /// SYNs with data that may wait for the rest of their handshake.
 const PENDING: i32 = 4096;
 
-/// What a connecting socket is told: connect returns at once where there is a cookie, and the first write goes with
-/// the SYN; where there is none, the SYN asks for one.
+/// Set on a connecting socket. Where the kernel has a cookie, connect returns at once and the first write goes with the
+/// SYN. Otherwise the SYN asks for a cookie.
 pub(super) fn on_connect(fd: BorrowedFd<'_>, settings: &SocketSettings) -> io::Result<()> {
     match settings.fast_open {
         FastOpen::Off => Ok(()),
@@ -24,7 +24,7 @@ pub(super) fn on_connect(fd: BorrowedFd<'_>, settings: &SocketSettings) -> io::R
     }
 }
 
-/// What a listening socket is told: it takes data from a SYN with its cookie, and gives cookies.
+/// Set on a listening socket: it accepts data in a SYN with a cookie, and gives cookies.
 pub(super) fn on_listen(fd: BorrowedFd<'_>, settings: &SocketSettings) -> io::Result<()> {
     match settings.fast_open {
         FastOpen::Off => Ok(()),
@@ -32,8 +32,8 @@ pub(super) fn on_listen(fd: BorrowedFd<'_>, settings: &SocketSettings) -> io::Re
     }
 }
 
-/// Fetches a cookie from `remote`, of which none is known yet, by a connection that says nothing, and waits until
-/// nothing of it is under way any more. Gives the address that it came from, by which its packets are told from others.
+/// Fetches a cookie from `remote` by a connection that sends nothing. No cookie may be known yet. Waits until none of
+/// its packets is on its way. Returns the local address, which identifies its packets.
 pub fn fetch_cookie(remote: SocketAddr, timeout: Duration) -> Result<SocketAddr, Os> {
     let failed = |source| Os::new(format!("fetch a Fast Open cookie from {remote}"), source);
     let settings = SocketSettings { fast_open: FastOpen::On, ..SocketSettings::default() };
@@ -49,7 +49,7 @@ pub fn fetch_cookie(remote: SocketAddr, timeout: Duration) -> Result<SocketAddr,
     let local = take_error(fd.as_fd()).map_err(failed)?;
     let round_trip = clock::now().since(began);
     send_fin(fd.as_fd());
-    // Until the server's FIN: what it may say before that is nobody's.
+    // Until the server's FIN. What it sends before that is discarded.
     let mut scrap = [0; 1024];
     loop {
         ready(libc::POLLIN)?;

@@ -51,7 +51,7 @@ pub(super) fn unsent_low_water(fd: BorrowedFd<'_>) -> io::Result<u32> {
 
 /// Sets TCP_NOTSENT_LOWAT anew.
 pub(crate) fn set_unsent_low_water(fd: BorrowedFd<'_>, bytes: u32) {
-    // It fails only where the connection is gone already, which reading tells.
+    // It fails only where the connection is gone already, which a read reports.
     let _gone = set(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &bytes);
 }
 
@@ -60,15 +60,16 @@ pub(super) fn no_delay(fd: BorrowedFd<'_>) -> io::Result<bool> {
     read_int(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY).map(|value| value != 0)
 }
 
-/// Sends the acknowledgement that waits, and the next ones without waiting. The kernel forgets it by itself as soon as
-/// the connection looks interactive (tcp(7)), so it is set again after each read.
+/// Sends the pending acknowledgement, and the next ones without delay. The kernel resets this by itself when the
+/// connection looks interactive (tcp(7)), so it is set again after each read.
 pub(crate) fn acknowledge_quickly(fd: BorrowedFd<'_>) {
-    // It fails only where the connection is gone already, which reading tells.
+    // It fails only where the connection is gone already, which a read reports.
     let _gone = set(fd, libc::IPPROTO_TCP, libc::TCP_QUICKACK, &1i32);
 }
 
-/// Sets what an end point asks of a socket towards `address`, or of one that listens there. All of it is set before
-/// there is a connection: once BBR has begun to pace one, the kernel goes on pacing it under whatever comes after.
+/// Sets what an end point asks of a socket that connects to `address` or listens there. Everything is set before there
+/// is a connection: once BBR has begun to pace a connection, the kernel goes on pacing it under any later congestion
+/// control.
 pub(super) fn apply(
     fd: BorrowedFd<'_>,
     address: SocketAddr,
@@ -89,8 +90,8 @@ fn set_congestion_control(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     set_raw(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_ptr().cast(), length)
 }
 
-/// Whether this process's sockets may have the congestion control of this name. Asking loads its module where there is
-/// one and the process may load it (tcp(7)), so that no list tells as much.
+/// Whether this process's sockets may use the congestion control of this name. The call loads its module where there is
+/// one and the process may load it (tcp(7)). So no list answers the question.
 pub fn probe_congestion_control(name: &str) -> Result<(), Os> {
     let asked = super::stream::socket(SocketAddr::from(([127, 0, 0, 1], 0)))
         .and_then(|fd| set_congestion_control(fd.as_fd(), name));

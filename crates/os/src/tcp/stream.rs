@@ -12,8 +12,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 /// Pieces in one vectored write.
 const SLICES: usize = 64;
 
-/// MSG_NOSIGNAL: a closed peer is an error here, not SIGPIPE. MSG_DONTWAIT: a descriptor whose calls wait need not be
-/// told otherwise first.
+/// MSG_NOSIGNAL: a closed peer is an error here, not SIGPIPE. MSG_DONTWAIT: does not wait, even on a blocking
+/// descriptor.
 const SENDING: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
 
 /// Bytes that one call discards at most.
@@ -21,9 +21,9 @@ const DISCARD: usize = 1 << 20;
 
 /// How far a connect came at once.
 pub(crate) enum Connect {
-    /// The far side has answered (loopback does so).
+    /// The peer has answered (as it does on loopback).
     Done(OwnedFd, SocketAddr),
-    /// The socket becomes writable when it has answered, or failed.
+    /// The socket becomes writable when the peer has answered, or the connect has failed.
     Pending(OwnedFd),
 }
 
@@ -40,7 +40,7 @@ pub(super) fn socket(address: SocketAddr) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// What calls do that cannot be done at once.
+/// What a call does if it cannot complete at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Calls {
     /// They return `WouldBlock`.
@@ -76,7 +76,7 @@ pub(crate) fn connect(remote: SocketAddr, settings: &SocketSettings) -> io::Resu
     }
 }
 
-/// The outcome of a pending connect: this side's address.
+/// The result of a pending connect: this side's address.
 pub(crate) fn take_error(fd: BorrowedFd<'_>) -> io::Result<SocketAddr> {
     match read_int(fd, libc::SOL_SOCKET, libc::SO_ERROR)? {
         0 => address::local(fd),
@@ -91,7 +91,7 @@ pub(crate) fn receive(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize
     counted(count)
 }
 
-/// Whether nothing waits to be read: no bytes, no end and no error.
+/// Whether a read would find nothing: no bytes, no end and no error.
 pub(crate) fn is_queue_empty(fd: BorrowedFd<'_>) -> bool {
     let mut byte = 0_u8;
     let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
@@ -100,7 +100,7 @@ pub(crate) fn is_queue_empty(fd: BorrowedFd<'_>) -> bool {
     matches!(counted(count), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// Throws away what is there, without a copy (tcp(7): MSG_TRUNC).
+/// Discards what has arrived, without a copy (tcp(7): MSG_TRUNC).
 pub(crate) fn discard(fd: BorrowedFd<'_>) -> io::Result<usize> {
     // SAFETY: with MSG_TRUNC on TCP nothing is written through the pointer.
     let count =
@@ -108,15 +108,15 @@ pub(crate) fn discard(fd: BorrowedFd<'_>) -> io::Result<usize> {
     counted(count)
 }
 
-/// Sends from the front of `pending`, and never waits but for a file's part where calls do; returns how many bytes were
-/// offered and how many were taken.
+/// Sends from the front of `pending`. It does not wait, except for a part of a file on a blocking descriptor. Returns
+/// how many bytes were offered and how many were taken.
 pub(crate) fn send(fd: BorrowedFd<'_>, pending: &SendBuf) -> io::Result<(usize, usize)> {
     if let Some(part) = pending.front_file() {
         return send_file(fd, part);
     }
     let mut pieces = pending.chunks();
     if let (Some(only), None) = (pieces.next(), pieces.next()) {
-        // One piece, as most requests and short answers are, spares the vector, here and in the kernel.
+        // A single piece, as most requests and short answers are, needs no vector, neither here nor in the kernel.
         // SAFETY: the pointer is good for the piece's length through the call, which only reads it.
         let count =
             unsafe { libc::send(fd.as_raw_fd(), only.as_ptr().cast(), only.len(), SENDING) };
@@ -125,10 +125,10 @@ pub(crate) fn send(fd: BorrowedFd<'_>, pending: &SendBuf) -> io::Result<(usize, 
     let mut slices = [IoSlice::new(&[]); SLICES];
     let filled = pending.io_slices(&mut slices);
     let offered = slices[..filled].iter().map(|slice| slice.len()).sum::<usize>();
-    // MSG_MORE: what follows at once, such as a file behind its head, fills the segment.
+    // MSG_MORE: what follows at once, such as a file after its head, fills the segment.
     let more = if offered < pending.len() { libc::MSG_MORE } else { 0 };
     if let [only] = &slices[..filled] {
-        // The shorter call, for what is by far the most common.
+        // The shorter call, for by far the most common case.
         // SAFETY: the slice borrows `pending` through the call, which only reads it.
         let count =
             unsafe { libc::send(fd.as_raw_fd(), only.as_ptr().cast(), only.len(), SENDING | more) };
@@ -144,7 +144,7 @@ pub(crate) fn send(fd: BorrowedFd<'_>, pending: &SendBuf) -> io::Result<(usize, 
     counted(count).map(|taken| (offered, taken))
 }
 
-/// Has the kernel send a file's bytes from its cache.
+/// Makes the kernel send a file's bytes from its cache.
 fn send_file(fd: BorrowedFd<'_>, part: &FilePart) -> io::Result<(usize, usize)> {
     let file = part.file::<OpenFile>().ok_or(io::ErrorKind::Unsupported)?;
     let mut at = i64::try_from(part.start()).map_err(|_| io::ErrorKind::InvalidInput)?;
@@ -153,7 +153,7 @@ fn send_file(fd: BorrowedFd<'_>, part: &FilePart) -> io::Result<(usize, usize)> 
         libc::sendfile64(fd.as_raw_fd(), file.as_fd().as_raw_fd(), &raw mut at, part.len())
     };
     match counted(count)? {
-        // The file was cut: the length that its head promised cannot be kept.
+        // The file was truncated: the promised length cannot be kept.
         0 => Err(io::ErrorKind::UnexpectedEof.into()),
         taken => Ok((part.len(), taken)),
     }
@@ -181,10 +181,10 @@ pub(crate) fn unsent(fd: BorrowedFd<'_>) -> io::Result<usize> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(bytes.max(0) as usize) }
 }
 
-/// Makes the coming close an RST (SO_LINGER with no time).
+/// Makes the next close send an RST (SO_LINGER with no time).
 pub(crate) fn reset_on_close(fd: BorrowedFd<'_>) {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
-    // It fails only where the connection is gone already: then the RST is not needed.
+    // It fails only where the connection is gone already. Then the RST is not needed.
     let _gone = set(fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger);
 }
 

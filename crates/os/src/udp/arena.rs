@@ -1,5 +1,5 @@
-//! Memory that datagrams are received into. The one rule: what was received is split off and never copied, and its
-//! memory is used again once all of its owners have dropped it.
+//! Memory that datagrams are received into. The one rule: received bytes are split off and never copied. Their memory
+//! is used again once all of its owners have dropped it.
 //!
 //! One message is received at a time, and the next one goes right behind it. Receiving several messages in one call
 //! (recvmmsg) was weighed: each needs 64 KiB to itself, since the kernel may have joined datagrams (GRO), so that small
@@ -7,7 +7,7 @@
 
 use bytes::BytesMut;
 
-/// Bytes of the arena. Datagrams that somebody holds keep all of it.
+/// Bytes of the arena. A datagram that is still held keeps all of them.
 const ARENA: usize = 256 * 1024;
 
 /// Bytes of the largest message: a UDP datagram's length has 16 bits (RFC 768), and joined datagrams keep to that.
@@ -21,7 +21,7 @@ pub(crate) struct ReceiveArena {
 }
 
 impl ReceiveArena {
-    /// A buffer for the next message. What is not taken of it stays for the one after.
+    /// A buffer for the next message. What the message does not use stays for the one after.
     pub(crate) fn buffer(&mut self) -> &mut [u8] {
         if self.rest.len() < LARGEST {
             self.refill();
@@ -29,7 +29,7 @@ impl ReceiveArena {
         &mut self.rest[..LARGEST]
     }
 
-    /// The first `length` bytes of the buffer, which hold a message now.
+    /// The first `length` bytes of the buffer, which now hold a message.
     pub(crate) fn take(&mut self, length: usize) -> BytesMut {
         self.rest.split_to(length)
     }

@@ -1,23 +1,23 @@
-//! Datagrams on their way to the kernel. The one rule: what the kernel has no space for waits; what it refuses is lost,
-//! as it may be on the path, and is counted.
+//! Datagrams on their way to the kernel. The one rule: where the kernel has no space, datagrams wait. A datagram that
+//! it refuses is lost, as on the path, and counted.
 
 use super::DatagramSocket;
 use endpoint::DatagramTransmit;
 use std::io;
 
-/// Bytes of datagrams that one call sends at most: as one, they must fit into an IPv4 packet (65,535 bytes with its
+/// The most bytes of datagrams that one call sends: together they must fit into an IPv4 packet (65,535 bytes with its
 /// headers).
 const LARGEST: usize = 65_507;
 
-/// What became of datagrams that were to be sent, and how many arrived.
+/// Counts of datagrams: received, sent, and refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DatagramCounters {
     /// Datagrams that were received.
     pub received: u64,
     /// Datagrams that the kernel took.
     pub sent: u64,
-    /// Datagrams larger than the device's or the route's MTU (EMSGSIZE). They were not sent: a probe of the path's MTU
-    /// looks so.
+    /// Datagrams larger than the device's or the route's MTU (EMSGSIZE). They were not sent. Probes of the path's MTU
+    /// end like this.
     pub too_large: u64,
     /// Datagrams that the kernel refused for any other reason, such as a network without a route (ENETUNREACH). They
     /// were not sent.
@@ -74,7 +74,7 @@ impl SendBatch {
             let transmit =
                 DatagramTransmit { segment_size: is_batch.then_some(segment), ..self.transmit };
             let length = part.len();
-            // The kernel refuses port 0 by EINVAL, which `quinn-udp` would take for a device that does not segment.
+            // The kernel refuses port 0 with EINVAL. `quinn-udp` would take that for a device that does not segment.
             let sent = match self.transmit.remote.port() {
                 0 => Err(io::ErrorKind::InvalidInput.into()),
                 _ => socket.send(&transmit, part),
@@ -91,7 +91,7 @@ impl SendBatch {
                 Err(error) => error.raw_os_error(),
             };
             match errno {
-                // An earlier datagram brought an ICMP message, and this call told of it instead of sending.
+                // An earlier datagram caused an ICMP message, and this call reported it instead of sending.
                 Some(libc::ECONNREFUSED) if !had_pending_error => had_pending_error = true,
                 // The device does not segment. `quinn-udp` sets `max_segments` to 1 then.
                 Some(libc::EIO | libc::EINVAL) if is_batch && socket.max_segments() == 1 => {}

@@ -1,4 +1,4 @@
-//! What a load has come to: its times, its failures and its critical path. Nothing here changes the load.
+//! The result of a load: its times, its failures and its critical path. Nothing here changes the load.
 
 use super::track::{History, State};
 use super::{Load, ResourceId};
@@ -14,7 +14,7 @@ pub struct Milestones {
     pub first_byte: Option<Instant>,
     /// The main document arrived whole.
     pub document: Option<Instant>,
-    /// Everything that counts arrived whole; never where one of it failed.
+    /// Everything that counts arrived whole. None if a resource that counts failed.
     pub load: Option<Instant>,
 }
 
@@ -26,12 +26,12 @@ pub(super) enum LoadState {
 }
 
 impl Load {
-    /// Whether nothing is left to fetch, after the load too.
+    /// Whether nothing is left to fetch, including what comes after the load.
     pub fn is_finished(&self) -> bool {
         self.open == 0
     }
 
-    /// Whether the load is decided: done, or never to be.
+    /// Whether the load is decided: done, or failed.
     pub fn is_decided(&self) -> bool {
         self.load != LoadState::Running
     }
@@ -77,8 +77,8 @@ impl Load {
         })
     }
 
-    /// The chain of fetches that the load had to wait for, the root first: the counted resource that
-    /// came last, and who released whom before it. Empty while the load is not done.
+    /// The chain of fetches that the load waited for, from the root. It ends with the counted resource that came last;
+    /// each other one is the initiator of the next. Empty while the load is not done.
     pub fn critical_path(&self) -> Vec<ResourceId> {
         let LoadState::Reached(_) = self.load else { return Vec::new() };
         let counted = self.resources.iter().enumerate();

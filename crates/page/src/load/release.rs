@@ -62,7 +62,8 @@ impl Load {
         }
     }
 
-    /// Decides the load once nothing that counts is open, and lets go or gives up what was held.
+    /// Decides the load once no counted resource is open. Held resources are then released, or abandoned if the load
+    /// failed.
     pub(super) fn settle(&mut self, now: Instant) {
         if self.counted_open > 0 || self.is_decided() {
             return;

@@ -1,4 +1,4 @@
-//! One resource in a load: where it stands, and what waits for it.
+//! One resource in a load: its state, and the resources that wait for it.
 
 use super::ExpectedResponse;
 use crate::priority::Hint;
@@ -21,7 +21,7 @@ pub(super) struct Track {
     pub(super) state: State,
     pub(super) history: History,
     pub(super) received: u64,
-    /// Known children by the offset at which the parser meets them, the last one first.
+    /// Known children by the offset at which the parser finds them, in descending order.
     pub(super) parsed: Vec<(u64, ResourceId)>,
     /// Known children that wait for the whole.
     pub(super) completed: Vec<ResourceId>,
@@ -75,7 +75,7 @@ impl Track {
         }
     }
 
-    /// The children that still wait, those that the parser would meet first.
+    /// The children that still wait, in the order in which the parser would find them.
     pub(super) fn take_children(&mut self) -> Vec<ResourceId> {
         let mut children: Vec<_> = self.parsed.drain(..).rev().map(|(_, id)| id).collect();
         children.append(&mut self.completed);

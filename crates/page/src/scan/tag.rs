@@ -18,7 +18,7 @@ impl Tag {
         Self { name: name.to_ascii_lowercase(), attributes: read_attributes(rest) }
     }
 
-    /// The first attribute of this name counts (HTML §13.2.5.33).
+    /// The first attribute with a name counts (HTML §13.2.5.33).
     pub(super) fn attribute(&self, name: &str) -> Option<String> {
         let (_, value) = self.attributes.iter().find(|(own, _)| own == name)?;
         Some(decode_entities(value))
@@ -93,7 +93,7 @@ fn read_attributes(text: &str) -> Vec<(String, String)> {
     loop {
         rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
         let Some(first) = rest.chars().next() else { return attributes };
-        // An equals sign in the first place belongs to the name (HTML §13.2.5.32).
+        // A leading equals sign belongs to the name (HTML §13.2.5.32).
         let search_from = first.len_utf8();
         let name_end = rest[search_from..]
             .find(|c: char| c.is_ascii_whitespace() || c == '/' || c == '=')

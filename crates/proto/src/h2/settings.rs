@@ -13,7 +13,7 @@ pub(super) const DEFAULT_WINDOW: u32 = 65_535;
 pub(super) const DEFAULT_TABLE: u32 = 4096;
 const DEFAULT_FRAME: u32 = 16_384;
 
-/// How a client tells the server who goes before whom.
+/// How a client tells the server the priorities of its streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrioritySignal {
     /// PRIORITY frames, for dependencies (RFC 7540 §5.3).
@@ -24,7 +24,7 @@ pub enum PrioritySignal {
     Silent,
 }
 
-/// What a connection is set to. Sizes are bytes.
+/// Settings of a connection. Sizes are bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// SETTINGS_HEADER_TABLE_SIZE: what our decoder keeps.
@@ -61,9 +61,9 @@ pub struct Settings {
     pub stall_timeout: Duration,
     /// How long a draining server waits for requests that are under way.
     pub drain_timeout: Duration,
-    /// Whether to look after a silent peer.
+    /// Whether to check by PING that a silent peer is alive.
     pub keep_alive: Option<KeepAlive>,
-    /// What the peer may do for nothing.
+    /// How often the peer may do what costs us work and brings nothing.
     pub limits: Limits,
 }
 
@@ -93,7 +93,7 @@ impl Settings {
         }
     }
 
-    /// A server for the open web: uploads get room, heads are kept small.
+    /// A server for the open web: large windows for uploads, a low limit for heads.
     pub fn server() -> Self {
         Self {
             header_table_size: DEFAULT_TABLE,
@@ -132,7 +132,7 @@ impl Settings {
         list
     }
 
-    /// The same within the protocol's bounds.
+    /// These settings, corrected to the bounds of the protocol.
     pub(super) fn bounded(mut self) -> Self {
         self.stream_window = self.stream_window.min(LARGEST_WINDOW);
         self.connection_window = self.connection_window.clamp(DEFAULT_WINDOW, LARGEST_WINDOW);
@@ -142,7 +142,7 @@ impl Settings {
     }
 }
 
-/// What the peer said.
+/// The settings that the peer sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PeerSettings {
     pub(super) header_table_size: u32,

@@ -6,7 +6,7 @@ use crate::multiplex::timers::KeepAlive;
 use std::time::Duration;
 use wire::spdy::{Effort, LARGEST_WINDOW, Persistence, Setting, SettingId, SettingsList};
 
-/// SPDY §2.6.8: what a window holds until something else is said.
+/// SPDY §2.6.8: the initial size of a window.
 pub(super) const DEFAULT_WINDOW: u32 = 65_536;
 
 /// Which SPDY is spoken. They differ in the flow control of the session alone, and say "version 3" in
@@ -29,7 +29,7 @@ impl Version {
     }
 }
 
-/// What a session is set to. Sizes are bytes.
+/// Settings of a session. Sizes are bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Which SPDY.
@@ -51,7 +51,7 @@ pub struct Settings {
     pub max_concurrent_streams: u32,
     /// Whether a client takes pushes.
     pub enable_push: bool,
-    /// The level of a stream that nobody gave one: 0 (first) to 7 (last).
+    /// The priority of a stream without one: 0 (first) to 7 (last).
     pub default_priority: u8,
     /// Server: whether the client is asked to keep our parameters for its next session.
     pub persistence: Persistence,
@@ -63,9 +63,9 @@ pub struct Settings {
     pub head_timeout: Duration,
     /// How long queued bytes may wait for credit.
     pub stall_timeout: Duration,
-    /// Whether to look after a silent peer.
+    /// Whether to check by PING that a silent peer is alive.
     pub keep_alive: Option<KeepAlive>,
-    /// What the peer may do for nothing.
+    /// How often the peer may do what costs us work and brings nothing.
     pub limits: Limits,
 }
 
@@ -93,7 +93,7 @@ impl Settings {
         }
     }
 
-    /// A server for the open web: uploads get room, heads are kept small.
+    /// A server for the open web: large windows for uploads, a low limit for heads.
     pub fn server(version: Version) -> Self {
         Self {
             max_header_list_size: 65_536,
@@ -130,7 +130,7 @@ impl Settings {
         list
     }
 
-    /// The same within the protocol's bounds.
+    /// These settings, corrected to the bounds of the protocol.
     pub(super) fn bounded(mut self) -> Self {
         self.stream_window = self.stream_window.clamp(DEFAULT_WINDOW, LARGEST_WINDOW);
         self.session_window = self.session_window.clamp(DEFAULT_WINDOW, LARGEST_WINDOW);
@@ -141,7 +141,7 @@ impl Settings {
     }
 }
 
-/// What the peer said.
+/// The settings that the peer sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PeerSettings {
     pub(super) max_concurrent_streams: u32,

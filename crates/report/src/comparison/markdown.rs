@@ -1,9 +1,10 @@
 //! The comparison as Markdown, for the summary page of a CI system. The one rule: a name from outside cannot
 //! leave its cell of the table.
 
-use super::{figure, headline, ratio_text, reading};
+use super::{figure, headline, reading, remark};
+use crate::gates::{self, escaped, ratio_text};
 use crate::number::Ratio;
-use study::compare::{GateOutcome, RunComparison};
+use study::compare::RunComparison;
 
 /// The summary, ending in a new line.
 pub fn comparison_markdown(comparison: &RunComparison) -> String {
@@ -30,11 +31,9 @@ pub fn comparison_markdown(comparison: &RunComparison) -> String {
         ];
         out.push_str(&format!("| {} |\n", cells.map(escaped).join(" | ")));
     }
-    for gate in comparison.gates.iter().filter(|gate| gate.outcome == GateOutcome::Broken) {
-        let ratio = Ratio::of_gate(gate).map_or_else(String::new, ratio_text);
-        let cell = [&gate.cell.workload, &gate.cell.link, &gate.cell.contender];
-        let place = cell.map(escaped).join(", ");
-        out.push_str(&format!("\n**gate `{}` broken**: {place}: {ratio}\n", gate.gate));
+    out.push_str(&gates::section(&comparison.gates));
+    for change in comparison.changes.iter().filter(|change| change.reason.is_some()) {
+        out.push_str(&format!("\n- {}", escaped(remark(change))));
     }
     for difference in &comparison.differences {
         out.push_str(&format!("\n- {}", escaped(difference)));
@@ -45,20 +44,5 @@ pub fn comparison_markdown(comparison: &RunComparison) -> String {
         out.push_str(&format!("\n- only in {}: {place}", escaped(&one.only_in)));
     }
     out.push_str(&format!("\n\n<sub>{}</sub>\n", escaped(reading(comparison))));
-    out
-}
-
-fn escaped(text: impl AsRef<str>) -> String {
-    let mut out = String::new();
-    for c in text.as_ref().chars() {
-        match c {
-            '|' | '*' | '_' | '`' | '\\' | '[' | ']' | '#' => out.extend(['\\', c]),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
     out
 }

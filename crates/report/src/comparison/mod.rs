@@ -11,28 +11,18 @@ pub use markdown::comparison_markdown;
 pub use terminal::comparison_terminal;
 
 use crate::number::{self, Percent, Ratio};
-use study::compare::{CellChange, Change, GateOutcome, GateResult, RunComparison, Side};
+use study::compare::{CellChange, Change, RunComparison, Side};
 
 impl Ratio {
     /// A change's ratio; None where a run has no figure.
     pub(crate) fn of_change(change: &CellChange) -> Option<Self> {
         Some(Self { value: change.ratio?.0, ci: change.ci95?.map(|end| end.0) })
     }
-
-    /// The ratio that a gate judged.
-    pub(crate) fn of_gate(gate: &GateResult) -> Option<Self> {
-        Some(Self { value: gate.ratio?.0, ci: gate.ci95?.map(|end| end.0) })
-    }
 }
 
 /// All ratios with their intervals.
 pub(crate) fn figures(comparison: &RunComparison) -> impl Iterator<Item = Ratio> {
     comparison.changes.iter().filter_map(Ratio::of_change)
-}
-
-/// `1.02× [1.01, 1.03]`.
-pub(crate) fn ratio_text(ratio: Ratio) -> String {
-    format!("{}× {}", ratio.number(), ratio.interval())
 }
 
 /// A side's median in the metric's unit.
@@ -51,11 +41,9 @@ pub(crate) fn figure(metric: &str, side: Side) -> String {
 /// The comparison in one sentence.
 pub(crate) fn headline(comparison: &RunComparison) -> String {
     let count = |wanted: Change| comparison.changes.iter().filter(|c| c.change == wanted).count();
-    let broken = gate_count(comparison, GateOutcome::Broken);
-    let gates = match comparison.gates.len() {
-        0 => String::new(),
-        _ if broken == 0 => ", no gate broken".to_owned(),
-        all => format!(", gates broken in {broken} of {all} places"),
+    let gates = match comparison.gates.as_slice() {
+        [] => String::new(),
+        gates => format!("; gates: {}", crate::gates::counts(gates)),
     };
     let parts = [
         (count(Change::Higher), "higher"),
@@ -77,15 +65,18 @@ pub(crate) fn headline(comparison: &RunComparison) -> String {
     }
 }
 
-pub(crate) fn gate_count(comparison: &RunComparison, outcome: GateOutcome) -> usize {
-    comparison.gates.iter().filter(|gate| gate.outcome == outcome).count()
+/// Why nothing follows from the figures of a cell.
+pub(crate) fn remark(change: &CellChange) -> String {
+    let cell = &change.cell;
+    let reason = change.reason.as_deref().unwrap_or_default();
+    format!("{}, {}, {}, {}: {reason}", cell.workload, cell.link, cell.contender, change.metric)
 }
 
 /// How the figures are to be read.
 pub(crate) fn reading(comparison: &RunComparison) -> String {
     format!(
         "Ratios are {} over {}, Hodges-Lehmann with exact Mann-Whitney intervals that hold together with {}. \
-         tie: within ±{}. higher, lower: clear of 1. A gate is broken where the whole interval lies beyond it.",
+         tie: within ±{}. higher, lower: clear of 1.",
         comparison.b,
         comparison.a,
         Percent(comparison.confidence),

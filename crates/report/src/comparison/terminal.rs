@@ -1,9 +1,10 @@
 //! The comparison as lines for a terminal.
 
-use super::{figure, headline, ratio_text, reading};
+use super::{figure, headline, reading, remark};
+use crate::gates::{self, ratio_text};
 use crate::number::Ratio;
 use crate::terminal::{Lines, Style, padded, plain, width};
-use study::compare::{CellChange, Change, GateOutcome, RunComparison};
+use study::compare::{CellChange, Change, RunComparison};
 
 /// The lines, ending in a new line.
 pub fn comparison_terminal(comparison: &RunComparison, style: Style) -> String {
@@ -24,7 +25,15 @@ pub fn comparison_terminal(comparison: &RunComparison, style: Style) -> String {
             |change: &&CellChange| change.cell.workload == workload && change.metric == metric;
         comparison.changes.iter().filter(own).for_each(|change| row(&mut out, change, &widths));
     }
-    gates(&mut out, comparison);
+    for change in comparison.changes.iter().filter(|change| change.reason.is_some()) {
+        out.wrapped(&format!("  {}", remark(change)), 4);
+    }
+    for line in gates::lines(&comparison.gates) {
+        match line.strip_prefix("  ") {
+            Some(place) => out.wrapped(&format!("  {}", place.replace('×', "x")), 4),
+            None => out.wrapped(&format!("gate {line}"), 2),
+        }
+    }
     for difference in &comparison.differences {
         out.wrapped(&format!("differs: {difference}"), 9);
     }
@@ -34,6 +43,9 @@ pub fn comparison_terminal(comparison: &RunComparison, style: Style) -> String {
         out.wrapped(&format!("only in {}: {what}", one.only_in), 9);
     }
     out.wrapped(&reading(comparison), 0);
+    if let Some(reading) = gates::reading(&comparison.gates) {
+        out.wrapped(&reading, 0);
+    }
     out.finish()
 }
 
@@ -73,31 +85,4 @@ fn row(out: &mut Lines, change: &CellChange, widths: &Widths) {
     let verdict = change.change.word().to_uppercase();
     let verdict = if change.change == Change::Tie { verdict } else { out.bold(&verdict) };
     out.line(&format!("  {link}  {name}  {before} -> {after}  {ratio}  {verdict}"));
-}
-
-fn gates(out: &mut Lines, comparison: &RunComparison) {
-    let mut names: Vec<&str> = comparison.gates.iter().map(|gate| gate.gate.as_str()).collect();
-    names.dedup();
-    for name in names {
-        let own = || comparison.gates.iter().filter(|gate| gate.gate == name);
-        let count = |outcome| own().filter(|gate| gate.outcome == outcome).count();
-        let outcomes = [
-            GateOutcome::Broken,
-            GateOutcome::Holds,
-            GateOutcome::WithinNoise,
-            GateOutcome::NotMeasured,
-        ];
-        let told: Vec<String> = outcomes
-            .into_iter()
-            .filter(|outcome| count(*outcome) > 0)
-            .map(|outcome| format!("{} {}", count(outcome), outcome.words()))
-            .collect();
-        out.wrapped(&format!("gate {name}: {}", told.join(", ")), 2);
-        for gate in own().filter(|gate| gate.outcome == GateOutcome::Broken) {
-            let ratio = Ratio::of_gate(gate).map_or_else(String::new, ratio_text).replace('×', "x");
-            let cell = &gate.cell;
-            let place = format!("{}, {}, {}", cell.workload, cell.link, cell.contender);
-            out.wrapped(&format!("  BROKEN {place}: {ratio}"), 4);
-        }
-    }
 }

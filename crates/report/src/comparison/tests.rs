@@ -1,6 +1,7 @@
 use super::*;
 use crate::{Colour, Style, comparison_html};
 use study::compare::{COMPARISON_SCHEMA, Unmatched};
+use study::gate::{GateOutcome, GatePlace, GateResult};
 use study::plan::CellId;
 
 fn cell(contender: &str) -> CellId {
@@ -19,15 +20,26 @@ fn comparison() -> RunComparison {
         ratio: Some(ratio(value)),
         ci95: Some([ratio(value - 0.02), ratio(value + 0.02)]),
         change,
+        reason: None,
     };
     let changes = vec![change("h1", 1.0, Change::Tie), change("<b>h2</b>", 1.2, Change::Higher)];
-    let gates = [GateOutcome::Holds, GateOutcome::Broken];
+    let gates = [GateOutcome::Inconclusive, GateOutcome::Failed];
     let gates = changes.iter().zip(gates).map(|(change, outcome)| GateResult {
         gate: "load_ms<1.05".to_owned(),
-        cell: change.cell.clone(),
+        place: GatePlace {
+            workload: change.cell.workload.clone(),
+            link: change.cell.link.clone(),
+            contender: change.cell.contender.clone(),
+            against: None,
+        },
         outcome,
+        n: 8,
         ratio: change.ratio,
-        ci95: change.ci95,
+        interval: change.ci95,
+        error: 0.02,
+        reason: None,
+        detectable: (outcome == GateOutcome::Inconclusive).then(|| [ratio(0.98), ratio(1.12)]),
+        trials_needed: (outcome == GateOutcome::Inconclusive).then_some(40),
     });
     RunComparison {
         schema: COMPARISON_SCHEMA.to_owned(),
@@ -43,11 +55,13 @@ fn comparison() -> RunComparison {
 }
 
 #[test]
-fn the_terminal_tells_every_change_and_where_a_gate_is_broken() {
+fn the_terminal_tells_every_change_and_what_each_gate_says() {
     let text = comparison_terminal(&comparison(), Style { colour: Colour::Off, width: 100 });
     assert!(text.contains("4.00 s -> 4.80 s  1.20x [1.18, 1.22]  HIGHER"), "{text}");
-    assert!(text.contains("gate load_ms<1.05: 1 broken, 1 holds"), "{text}");
-    assert!(text.contains("BROKEN page|x, 3g, <b>h2</b>: 1.20x"), "{text}");
+    assert!(text.contains("gate load_ms<1.05: 1 failed, 1 inconclusive"), "{text}");
+    assert!(text.contains("FAILED page|x, 3g, <b>h2</b>: 1.20x"), "{text}");
+    let unwrapped = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(unwrapped.contains("below 0.980 or above 1.120 in 4 runs of 5"), "{text}");
     assert!(text.contains("only in after: page|x, 3g, h3"), "{text}");
 }
 
@@ -56,22 +70,25 @@ fn the_page_draws_every_change_and_takes_no_markup_from_names() {
     let page = comparison_html(&comparison(), "0.1.0");
     assert_eq!(page.matches("class=\"forest\"").count(), 2);
     assert!(page.contains("&lt;b&gt;h2&lt;/b&gt;") && !page.contains("<b>h2"));
-    assert!(page.contains("1 higher and 1 level, gates broken in 1 of 2 places"), "{page}");
+    assert!(page.contains("1 higher and 1 level; gates: 1 failed, 1 inconclusive"), "{page}");
 }
 
 #[test]
 fn markdown_keeps_names_in_their_cells() {
     let text = comparison_markdown(&comparison());
     assert!(text.contains("| page\\|x | load\\_ms | 3g | &lt;b&gt;h2&lt;/b&gt; | 4.00"), "{text}");
-    assert!(text.contains("**gate `load_ms<1.05` broken**"), "{text}");
+    let gate = "| load\\_ms&lt;1.05 | page\\|x | 3g | &lt;b&gt;h2&lt;/b&gt; | **failed** | 1.20× ";
+    assert!(text.contains(gate), "{text}");
+    assert!(text.contains("about 40 trials of each would decide"), "{text}");
 }
 
 #[test]
-fn junit_has_a_case_a_cell_and_a_failure_for_each_broken_gate() {
+fn junit_has_a_case_a_cell_a_failure_for_each_failed_gate_and_skips_the_inconclusive() {
     let xml = comparison_junit(&comparison());
     assert!(xml.starts_with("<?xml"));
-    let suite = "<testsuite name=\"load_ms&lt;1.05\" tests=\"2\" failures=\"1\" skipped=\"0\">";
+    let suite = "<testsuite name=\"load_ms&lt;1.05\" tests=\"2\" failures=\"1\" skipped=\"1\">";
     assert!(xml.contains(suite), "{xml}");
+    assert!(xml.contains("<skipped message=\"inconclusive: 1.00× "), "{xml}");
     assert_eq!((xml.matches("<testcase").count(), xml.matches("<failure").count()), (2, 1));
     let none = RunComparison { gates: Vec::new(), ..comparison() };
     assert_eq!(comparison_junit(&none).matches("<failure").count(), 0);

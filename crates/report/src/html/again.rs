@@ -1,4 +1,4 @@
-//! How to run it again: the command, the seed, the machine and the versions.
+//! How to repeat the run: the command, the seed, the machine and the versions.
 
 use super::picture;
 use crate::markup::Markup;

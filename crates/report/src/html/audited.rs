@@ -1,4 +1,4 @@
-//! What the audit looked at: of each figure the worst of a cell's trials, beside what it may be.
+//! The figures of the audit: for each the worst of a cell's trials, beside its limit.
 
 use super::picture;
 use super::table::{figure, table, text};
@@ -10,7 +10,7 @@ use study::audit::{AuditFigure, Unit};
 use study::blocks::Audited;
 use study::result::CellResult;
 
-/// Nothing where rows are of before there were such figures.
+/// Nothing for rows of versions before these figures existed.
 pub(super) fn audited(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     let cells = || groups.iter().flat_map(|group| group.cells.iter());
     let there: BTreeSet<AuditFigure> =

@@ -1,4 +1,4 @@
-//! Tables with a row a cell: protocols and connections, what went over the wire, and the raw figures.
+//! Tables with one row a cell: protocols and connections, traffic, and the figures themselves.
 
 use super::picture;
 use super::table::{figure, table, text};
@@ -53,7 +53,7 @@ pub(super) fn protocols(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>
 const HEADERS: &str = "Bytes of headers are given before → after compression: of HTTP/2 the fields as HTTP/1.1 would write \
                        them, of SPDY the name/value blocks. HTTP/1.1 compresses none.";
 
-/// What each cell's median trial moved; nothing where nothing was measured.
+/// The traffic of each cell's median trial; nothing where nothing was measured.
 pub(super) fn moved(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     let columns = [
         text("cell"),
@@ -79,7 +79,7 @@ pub(super) fn moved(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     connections_query(m, report, groups);
 }
 
-/// What each cell's trials took beside time; nothing where rows hold no cost.
+/// The cost of each cell's trials besides time; nothing where rows have none.
 pub(super) fn cost(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     let columns = [
         text("cell"),
@@ -161,7 +161,7 @@ pub(super) fn figures(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>])
     picture::command(m, "Rows", &command::csv(report.folder));
 }
 
-/// A row for each percentile of single exchanges, from the histogram of all measured trials.
+/// One row for each percentile of single exchanges, from the histogram of all measured trials.
 fn percentiles(groups: &[Group<'_>], cell: &CellResult) -> Vec<Vec<String>> {
     let Some(samples) = &cell.samples else { return Vec::new() };
     let row = |percentile: &Percentile| {

@@ -1,12 +1,12 @@
-//! The page of two runs against each other: what changed, cell by cell, each with its picture, and the gates.
+//! The page that compares two runs: what changed in each cell, each with its picture, and the gates.
 
 use super::forest::Forest;
-use super::head;
-use super::table::{table, text};
-use crate::comparison::{figure, figures, headline, ratio_text, reading};
+use super::{gates, head};
+use crate::comparison::{figure, figures, headline, reading, remark};
+use crate::gates::ratio_text;
 use crate::markup::Markup;
 use crate::number::Ratio;
-use study::compare::{CellChange, Change, GateOutcome, RunComparison};
+use study::compare::{CellChange, Change, RunComparison};
 
 /// The whole page; `version` is wirelap's.
 pub fn comparison_html(comparison: &RunComparison, version: &str) -> String {
@@ -32,13 +32,16 @@ fn body(m: &mut Markup, comparison: &RunComparison) {
         let same = |a: &CellChange, b: &CellChange| {
             a.cell.workload == b.cell.workload && a.metric == b.metric
         };
-        // Metrics of one workload lie cell by cell; a table holds one metric.
+        // Metrics alternate cell by cell. A table holds one metric.
         let mut changes: Vec<CellChange> = comparison.changes.clone();
         changes.sort_by(|a, b| (&a.cell.workload, &a.metric).cmp(&(&b.cell.workload, &b.metric)));
         changes.chunk_by(same).for_each(|changes| changed(m, changes, &forest));
+        for change in comparison.changes.iter().filter(|change| change.reason.is_some()) {
+            m.line("p", &[], remark(change));
+        }
         m.line("p", &[("class", &"note")], reading(comparison));
     });
-    gates(m, comparison);
+    gates::gates(m, &comparison.gates);
     remarks(m, comparison);
 }
 
@@ -106,33 +109,6 @@ fn sign(change: Change) -> &'static str {
         Change::Undecided => "?",
         Change::NotMeasured => "–",
     }
-}
-
-fn gates(m: &mut Markup, comparison: &RunComparison) {
-    if comparison.gates.is_empty() {
-        return;
-    }
-    m.element("section", &[("id", &"gates")], |m| {
-        m.line("h2", &[], "Gates");
-        let line = |gate: &study::compare::GateResult| {
-            let outcome = match gate.outcome {
-                GateOutcome::Broken => "BROKEN".to_owned(),
-                other => other.words().to_owned(),
-            };
-            let ratio = Ratio::of_gate(gate).map_or_else(String::new, ratio_text);
-            let cell = &gate.cell;
-            [
-                gate.gate.clone(),
-                outcome,
-                cell.workload.clone(),
-                cell.link.clone(),
-                cell.contender.clone(),
-                ratio,
-            ]
-        };
-        let columns = ["gate", "outcome", "workload", "link", "contender", "ratio"].map(text);
-        table(m, "Every gate over every cell", &columns, comparison.gates.iter().map(line));
-    });
 }
 
 fn remarks(m: &mut Markup, comparison: &RunComparison) {

@@ -115,8 +115,8 @@ fn interval(m: &mut Markup, cell: &CellResult, at: &Row) {
     );
 }
 
-/// Places dots side by side rather than on top of each other: each in the lane nearest the middle in which its
-/// neighbour is a dot's width away, on a screen of 800 pixels.
+/// Places dots side by side instead of on top of each other. Each goes into the lane nearest to the middle whose last
+/// dot is at least a dot's width away, on a screen of 800 pixels.
 fn lanes(times: &[f64], scale: Scale) -> Vec<(Position, f64)> {
     const LANES: [f64; 5] = [0.0, -6.0, 6.0, -12.0, 12.0];
     const SPACING: f64 = 7.5 / 800.0 * 100.0;
@@ -127,7 +127,7 @@ fn lanes(times: &[f64], scale: Scale) -> Vec<(Position, f64)> {
         .into_iter()
         .map(|place| {
             let free = (0..LANES.len()).find(|lane| place.0 - last[*lane] >= SPACING);
-            // Where all lanes are full, the one that was left longest ago.
+            // If all lanes are full: the lane with the oldest last dot.
             let lane = free.unwrap_or_else(|| {
                 (0..LANES.len()).min_by(|a, b| last[*a].total_cmp(&last[*b])).unwrap_or(0)
             });

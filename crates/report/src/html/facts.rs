@@ -1,4 +1,4 @@
-//! Kernel settings as they were read back, and the trials that did not count.
+//! Kernel settings as read back, and the trials that did not count.
 
 use super::picture;
 use super::table::{table, text};
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use study::plan::Cell;
 use study::record::TrialRecord;
 
-/// Every setting that rows hold, once where it was the same everywhere.
+/// Every setting in the rows, shown once if it was the same everywhere.
 pub(super) fn settings(m: &mut Markup, report: &Report<'_>) {
     // A trial that did not run has none.
     let ran = |row: &&TrialRecord| !row.plan.warmup && !row.settings.is_empty();
@@ -43,7 +43,7 @@ pub(super) fn not_measured(m: &mut Markup, report: &Report<'_>, groups: &[Group<
     picture::command(m, "Rows", &command::rows(report.folder, query));
 }
 
-/// The value of a setting, or its values with where each held.
+/// The value of a setting. If there are several, each with the places where it held.
 fn values(name: &str, trials: &[&TrialRecord]) -> String {
     let mut seen: BTreeMap<&str, BTreeSet<CellGroup<'_>>> = BTreeMap::new();
     for trial in trials {
@@ -53,7 +53,8 @@ fn values(name: &str, trials: &[&TrialRecord]) -> String {
     if seen.len() == 1 {
         return seen.keys().copied().collect();
     }
-    // The narrowest name that tells the values apart: contender, link, both; else only the values.
+    // The smallest part of a cell's name that distinguishes the values: contender, link, or both. If none does, only
+    // the values.
     let told_by = |of: fn(&CellGroup<'_>) -> String| -> Option<String> {
         let labels: Vec<(&str, BTreeSet<String>)> =
             seen.iter().map(|(value, places)| (*value, places.iter().map(of).collect())).collect();
@@ -78,7 +79,7 @@ fn varying(seen: &BTreeMap<&str, BTreeSet<CellGroup<'_>>>) -> String {
     format!("varies: {}{rest}", first.join(", "))
 }
 
-/// The contender and link of trials that share a setting.
+/// The contender and link of the trials with the same setting.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct CellGroup<'a> {
     contender: &'a str,

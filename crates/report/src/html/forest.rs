@@ -1,4 +1,4 @@
-//! The small picture of a ratio and its interval that stands in tables.
+//! The small picture of a ratio and its interval, used in tables.
 
 use crate::markup::Markup;
 use crate::number::Ratio;
@@ -12,10 +12,10 @@ pub(super) struct Forest {
 }
 
 impl Forest {
-    /// The scale on which every one of `intervals` has its place.
+    /// The scale that includes all of `intervals`.
     pub(super) fn of(intervals: impl Iterator<Item = [f64; 2]>, margin: f64) -> Self {
         let ends = intervals.flatten().map(|end| end.ln().abs()).filter(|end| end.is_finite());
-        // At least a quarter either way, so that a tie looks like one; at most tenfold.
+        // At least a factor of 1.25 each way, so that a tie looks like a tie; at most tenfold.
         let reach = ends.fold(1.25_f64.ln(), f64::max).min(10_f64.ln()) * 1.08;
         Self { reach, margin }
     }
@@ -25,7 +25,7 @@ impl Forest {
         Position((50.0 + share * 50.0).clamp(0.0, 100.0))
     }
 
-    /// Draws a ratio with its interval, the line at 1 and the band of ties.
+    /// Draws a ratio with its interval, the line at 1 and the range of ties.
     pub(super) fn draw(&self, m: &mut Markup, ratio: Ratio) {
         let (low, high) = (self.at(ratio.ci[0]), self.at(ratio.ci[1]));
         let (from, to) = (self.at(1.0 / (1.0 + self.margin)), self.at(1.0 + self.margin));

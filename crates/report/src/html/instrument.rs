@@ -1,4 +1,4 @@
-//! What the link machinery was measured to do before the run: each error as a dot and its tail, with its limit.
+//! The measured errors of the link emulation before the run: each as a dot with its tail and its limit.
 
 use super::picture::{AXIS_HEIGHT, Picture, axis, shared_scale};
 use super::table::{figure, table, text};

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use study::comparison::Verdict;
 use study::result::{CellResult, Ranked};
 
-/// As many contenders stand side by side on a wide page; more become a list, a line each.
+/// The most contenders that fit side by side on a wide page. More become a list, one line each.
 const COLUMNS: usize = 5;
 
 pub(super) fn matrix(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {

@@ -9,6 +9,7 @@ mod comparison;
 mod dots;
 mod facts;
 mod forest;
+mod gates;
 mod instrument;
 mod matrix;
 mod metrics;
@@ -39,7 +40,7 @@ pub fn html(report: &Report<'_>) -> String {
 
 fn head(m: &mut Markup, title: &str, version: &str) {
     m.empty("meta", &[("charset", &"utf-8")]);
-    // Nothing is fetched, whatever a name from outside may say.
+    // The page loads nothing, whatever markup a name might contain.
     let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
     m.empty("meta", &[("http-equiv", &"Content-Security-Policy"), ("content", &policy)]);
     m.empty("meta", &[("name", &"viewport"), ("content", &"width=device-width, initial-scale=1")]);
@@ -56,6 +57,7 @@ fn body(m: &mut Markup, report: &Report<'_>) {
         summary::masthead(m, report);
         summary::banner(m, report);
         summary::answer(m, report);
+        gates::gates(m, &report.result.gates);
         matrix::matrix(m, report, &groups);
         published::published(m, report);
         summary::limits(m, report, &groups);
@@ -118,7 +120,7 @@ fn link_section(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>], numbe
     });
 }
 
-/// The link's name, and the workload's where there are several.
+/// The link's name, with the workload's if there are several.
 fn heading(groups: &[Group<'_>], group: &Group<'_>) -> String {
     let several = groups.iter().any(|other| other.workload.name != group.workload.name);
     match several {

@@ -1,4 +1,4 @@
-//! Where the time of each median trial went: bars of parts that sum to the whole, on one axis.
+//! Where the time of each median trial was spent: bars of parts that add up to the whole, on one axis.
 
 use super::picture::{AXIS_HEIGHT, Label, Picture, axis, shared_scale};
 use super::table::{figure, table, text};
@@ -107,7 +107,7 @@ fn segment(m: &mut Markup, segment: &Segment) {
     label(m, segment, &spent, &x);
 }
 
-/// The name of a part below it, and its time, as far as they fit; the table has all.
+/// The name and the time of a part, below it, if they fit. The table has all of them.
 fn label(m: &mut Markup, segment: &Segment, spent: &str, x: &Position) {
     let width = segment.scale.width(segment.from, segment.to);
     let fits = |text: &str, screen: f64| text.len() as f64 * LETTER < width.0 / 100.0 * screen;
@@ -124,7 +124,7 @@ fn label(m: &mut Markup, segment: &Segment, spent: &str, x: &Position) {
     });
 }
 
-/// Pixels of a letter of a label, at most, and of a picture on a wide screen and on a phone, at least.
+/// In pixels: the greatest width of a label's letter, and the least width of a picture on a wide screen and on a phone.
 const LETTER: f64 = 6.2;
 const WIDE: f64 = 664.0;
 const PHONE: f64 = 320.0;

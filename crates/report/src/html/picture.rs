@@ -15,7 +15,7 @@ pub(super) struct Picture {
     pub(super) title: String,
     /// What is drawn and how it is to be read.
     pub(super) description: String,
-    /// What its fills mean: the class of each in the style sheet, and its name.
+    /// The legend of its fills: the class of each in the style sheet, and its name.
     pub(super) key: Vec<(String, &'static str)>,
     /// Height in pixels.
     pub(super) height: f64,
@@ -94,7 +94,7 @@ impl Picture {
     }
 }
 
-/// A command to paste, behind a word that says what it gives.
+/// A command to paste, after a word that says what it does.
 pub(super) fn command(m: &mut Markup, what: &str, command: &str) {
     m.element("p", &[("class", &"command")], |m| {
         m.line("span", &[], what);
@@ -103,14 +103,14 @@ pub(super) fn command(m: &mut Markup, what: &str, command: &str) {
     });
 }
 
-/// A contender's name and its figures over its drawing. Where a phone's screen is too narrow for both, the figures are
-/// left to tables.
+/// A contender's name and its figures, above its drawing. If a phone's screen is too narrow for both, the figures are
+/// only in the tables.
 pub(super) struct Label<'a> {
     /// Whose.
     pub(super) contender: &'a Contender,
     /// What stands behind the name.
     pub(super) figures: &'a str,
-    /// Letters that stand at the right end of the line.
+    /// Letters at the right end of the line.
     pub(super) beside: usize,
 }
 
@@ -150,7 +150,7 @@ pub(super) fn axis(m: &mut Markup, scale: Scale, top: f64, bottom: f64) {
 /// The height of an axis's labels, in pixels.
 pub(super) const AXIS_HEIGHT: f64 = 20.0;
 
-/// The time axis that all contenders of a group share.
+/// The time axis of all contenders of a group.
 pub(super) fn shared_scale(ends: impl Iterator<Item = f64>) -> Scale {
     Scale::up_to(ends.filter(|end| end.is_finite()).fold(0.0, f64::max))
 }

@@ -50,6 +50,9 @@ pub(super) fn answer(m: &mut Markup, report: &Report<'_>) {
                 several.iter().for_each(|answer| one_of_several(m, answer));
             }
         }
+        if let Some(words) = words::exploratory(report.result) {
+            m.element("p", &[], |m| m.line("b", &[], words));
+        }
         for line in words::same(report) {
             m.line("p", &[], line);
         }
@@ -120,7 +123,7 @@ fn level(m: &mut Markup, group: &Group<'_>) {
     m.line("dd", &[], about);
 }
 
-/// The box that keeps a reader from reading more than was measured.
+/// The box that says what was not measured.
 pub(super) fn limits(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     let result = report.result;
     m.element("aside", &[("class", &"limits"), ("aria-labelledby", &"limits")], |m| {
@@ -157,7 +160,7 @@ pub(super) fn limits(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
     });
 }
 
-/// Where the figures of each link are from, as far as it was said.
+/// The source of each link's figures, where it is known.
 fn sources<'a>(report: &Report<'a>, groups: &[Group<'_>]) -> Vec<(&'a str, &'a str)> {
     report
         .links
@@ -169,7 +172,7 @@ fn sources<'a>(report: &Report<'a>, groups: &[Group<'_>]) -> Vec<(&'a str, &'a s
         .collect()
 }
 
-/// The date and minute of an RFC 3339 time stamp; what is none stays as it is.
+/// The date and minute of an RFC 3339 time stamp. Any other text is returned unchanged.
 fn day(stamp: &str) -> String {
     match (stamp.get(..10), stamp.get(11..16)) {
         (Some(date), Some(time)) => format!("{date} {time} UTC"),

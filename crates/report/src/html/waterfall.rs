@@ -1,5 +1,5 @@
-//! The median trial of each contender of a group as a waterfall: a bar a fetch, all on one time axis. Rows
-//! grow thinner as they grow more, and labels thin out, so that hundreds of fetches stay one picture.
+//! The median trial of each contender of a group as a waterfall: one bar a fetch, all on one time axis. With more
+//! fetches the rows become thinner and fewer have labels, so that hundreds of them remain one picture.
 
 use super::picture::{AXIS_HEIGHT, Label, Picture, axis, shared_scale};
 use super::table::{figure, table, text};
@@ -32,7 +32,7 @@ pub(super) fn waterfall(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, 
         description: format!(
             "The median trial of each contender, all on one time axis from zero. A bar is a fetch, from the wish to \
              its last byte.{}",
-            // Here the picture would contradict the verdict otherwise.
+            // Without this line the picture could seem to contradict the verdict.
             match deciding_metric(group.workload) {
                 metric::WALL_MS =>
                     " The start and the end of the client's process, which count too, are not in it.",
@@ -207,7 +207,7 @@ impl<'a> Panel<'a> {
     }
 }
 
-/// Pixels that the bars of one contender take together, where there are enough of them.
+/// The height in pixels of all bars of one contender, if it has enough of them.
 const ROWS_HEIGHT: f64 = 300.0;
 /// Pixels of the line over the bars.
 const HEAD: f64 = 26.0;
@@ -218,7 +218,7 @@ fn label(m: &mut Markup, bar: &Bar<'_>, scale: Scale, y: f64) {
     let y = format!("{y:.1}");
     let class = if bar.failed().is_some() { "tag failed" } else { "tag" };
     let (start, end) = (scale.at(bar.began()), scale.at(bar.end()));
-    // Behind the bar's end; before its beginning where that does not fit; else on it, at its end.
+    // Right of the bar. If it does not fit there, left of it. Otherwise inside, at the right end.
     let (at, anchor, shift) = match (start.0, end.0) {
         (_, end_at) if end_at < 72.0 => (end, "start", "5"),
         (start_at, _) if start_at > 28.0 => (start, "end", "-5"),
@@ -245,7 +245,7 @@ fn hint(bar: &Bar<'_>) -> String {
     hint
 }
 
-/// The part of a URL that tells it from its neighbours.
+/// The part of a URL that distinguishes it from its neighbours.
 fn short_name(url: &str) -> String {
     let path = url.split_once("://").map_or(url, |(_, rest)| rest);
     let (host, path) = path.split_once('/').unwrap_or((path, ""));

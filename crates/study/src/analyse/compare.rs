@@ -1,7 +1,7 @@
 //! Compares contenders pair by pair: their blocks, why a pair has no verdict, and what is reported.
 
 use super::families::{self, Joint, Looked, Table, even_error, joints};
-use super::{Rows, deciding_metric, metrics, too_many};
+use super::{Rows, deciding_metric, gates, metrics};
 use crate::blocks::Audited;
 use crate::comparison::Verdict;
 use crate::experiment::{Contender, Experiment, LinkChoice, Stopping, Workload, WorkloadKind};
@@ -11,7 +11,7 @@ use crate::published::{self, Difference, Ours, Published, Question};
 use crate::record::{RunHeader, TrialRecord};
 use crate::result::{CellResult, Family, Pair, Ranked, Verdicts};
 use crate::stats::{
-    CONFIDENCE, Detectable, Level, Look, SignedRank, WalshAverages, fisher, looks, one_look,
+    CONFIDENCE, Detectable, Level, Look, SignedRank, WalshAverages, looks, one_look,
 };
 use crate::verdict::{Finding, Paired, Rule, Score, Stage};
 use std::collections::BTreeMap;
@@ -47,11 +47,14 @@ pub(super) fn verdicts(
     (family, tables)
 }
 
-/// Whether no later row can change any verdict on a workload over a link. A run that may stop early asks this at each
-/// look. Holm's steps run at the end and can only add verdicts.
+/// Whether every gate of a workload on a link has an outcome, or without gates every pair a verdict, that no later row can
+/// take back: what a run that may stop early asks at each of its looks. Holm's steps wait for the end, and can but add to it.
 pub fn is_settled(header: &RunHeader, records: &[TrialRecord], workload: &str, link: &str) -> bool {
     let experiment = &header.experiment;
     let rows = Rows::of(records);
+    if let Some(settled) = gates::are_settled(experiment, &rows, workload, link) {
+        return settled;
+    }
     let mut judge = Judge::default();
     let is_here = |joint: &Joint<'_>| joint.pairs[0].workload_and_link() == (workload, link);
     let mut here = joints(experiment).into_iter().flatten().filter(is_here);
@@ -63,14 +66,19 @@ pub fn is_settled(header: &RunHeader, records: &[TrialRecord], workload: &str, l
     })
 }
 
-/// The looks at a workload on a link: the numbers of blocks at which it may be judged. Both families are looked at
-/// together, so the larger one determines the first look.
+/// The looks at a workload on a link: at which numbers of blocks it may be judged. Where there are gates they say when that
+/// may begin; else the larger one of both families, which are looked at together.
 pub fn planned_looks(experiment: &Experiment, link: &LinkChoice) -> Vec<Look> {
     match experiment.stopping {
         Stopping::Fixed => one_look(link.trials),
         Stopping::Sequential => {
             let sizes = FamilySizes::of(experiment.contenders.len());
-            looks(link.trials, even_error(sizes.largest()))
+            let of_pairs = even_error(sizes.largest());
+            let error = match experiment.gates.is_empty() {
+                true => of_pairs,
+                false => 2.0 * experiment.gates.error_of_each(gates::places(experiment)),
+            };
+            looks(link.planned(), error)
         }
     }
 }
@@ -115,11 +123,11 @@ impl Judge {
         let [a, b] = [versus.a, versus.b]
             .map(|contender| rows.audited(versus.workload, versus.link, contender));
         for (contender, audited) in [(versus.a, a), (versus.b, b)] {
-            if let Some(reason) = too_many(audited) {
+            if let Some(reason) = audited.refusal() {
                 return finding.refused(format!("{}: {reason}", contender.name));
             }
         }
-        if fisher(a.invalid, a.trials, b.invalid, b.trials) < UNEQUAL {
+        if a.is_unlike(b) {
             let told = |contender: &Contender, Audited { trials, invalid }: Audited| {
                 format!("{invalid} of {trials} trials of {}", contender.name)
             };
@@ -132,9 +140,6 @@ impl Judge {
         finding
     }
 }
-
-/// Two rates of invalid trials that differ with a smaller p-value are not an accident (Fisher's exact test).
-const UNEQUAL: f64 = 0.05;
 
 impl Versus<'_> {
     /// The names of its workload and link.

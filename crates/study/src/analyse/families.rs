@@ -7,7 +7,7 @@ use crate::comparison::Verdict;
 use crate::experiment::{Experiment, Stopping};
 use crate::family::FamilyKind;
 use crate::result::TableFamily;
-use crate::stats::{CONFIDENCE, Level, holm, spend, weighted_holm, weights};
+use crate::stats::{CONFIDENCE, Level, holm, one_look, spend, weighted_holm, weights};
 use crate::verdict::{Finding, Paired, Rule, Stage};
 
 /// One family: the comparisons of one kind of a workload on a link.
@@ -106,7 +106,11 @@ impl Joint<'_> {
             Stopping::Sequential => {
                 let weight = even_error(self.pairs.len());
                 let of = |versus: &Versus<'_>| {
-                    let looks = planned_looks(self.experiment, versus.link);
+                    // With trials that were added the error is what it is, and no longer what was planned.
+                    let looks = match versus.link.added {
+                        0 => planned_looks(self.experiment, versus.link),
+                        _ => one_look(versus.link.trials),
+                    };
                     Looked { stages: versus.stages(rows, &looks, weight), weight }
                 };
                 self.pairs.iter().map(of).collect()

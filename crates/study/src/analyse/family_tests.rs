@@ -19,8 +19,13 @@ fn seven(tables: usize) -> Experiment {
     };
     experiment.contenders = ('a'..='g').map(named).collect();
     experiment.baseline = "a".to_owned();
-    let link =
-        |index| LinkChoice { name: format!("link {index}"), figures: None, trials: 8, warmup: 0 };
+    let link = |index| LinkChoice {
+        name: format!("link {index}"),
+        figures: None,
+        trials: 8,
+        added: 0,
+        warmup: 0,
+    };
     experiment.links = (0..tables).map(link).collect();
     experiment
 }

@@ -4,6 +4,9 @@ mod compare;
 mod families;
 #[cfg(test)]
 mod family_tests;
+#[cfg(test)]
+mod gate_tests;
+mod gates;
 mod metrics;
 mod same;
 #[cfg(test)]
@@ -11,6 +14,7 @@ mod tests;
 mod warnings;
 
 pub use compare::{is_settled, planned_looks};
+pub use gates::check_gates;
 
 use crate::audit::{self, Audit, AuditSummary};
 use crate::blocks::{self, Audited};
@@ -24,7 +28,8 @@ use crate::plan::CellId;
 use crate::reconcile::weakest;
 use crate::record::{RunHeader, TrialRecord};
 use crate::result::{
-    CellResult, Failure, LinkResult, MedianTrial, RESULT_SCHEMA, RunResult, TrialCounts,
+    CellResult, Exploratory, Failure, LinkResult, MedianTrial, RESULT_SCHEMA, RunResult,
+    TrialCounts,
 };
 use crate::stats::{Percentiles, Summary, median, modes};
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,8 +62,21 @@ pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
         verdicts,
         same: same::same(experiment, &rows),
         published: compare::published(experiment, &rows),
+        gates: gates::judge(experiment, &Rows::of(&blocks::planned(records))),
+        exploratory: exploratory(experiment, &rows),
         failures: rows.cells.values().flatten().filter_map(|record| failure(record)).collect(),
     }
+}
+
+/// Whether trials were added after the run had been judged.
+fn exploratory(experiment: &Experiment, rows: &Rows<'_>) -> Option<Exploratory> {
+    let is_added = |row: &&&TrialRecord| row.plan.added;
+    let added = rows.cells.values().flatten().filter(is_added).count();
+    let links = || experiment.links.iter().filter(|link| link.added > 0);
+    (links().next().is_some()).then(|| Exploratory {
+        added: u32::try_from(added).unwrap_or(u32::MAX),
+        planned: links().map(LinkChoice::planned).max().unwrap_or(0),
+    })
 }
 
 /// What the experiment lists as not covered, less what this run did cover. A link given on the command line may have
@@ -76,7 +94,7 @@ fn not_covered(experiment: &Experiment, records: &[TrialRecord]) -> Vec<String> 
 
 /// The metric that decides a workload; less is better.
 pub fn deciding_metric(workload: &Workload) -> &'static str {
-    match workload.kind {
+    match &workload.kind {
         WorkloadKind::Page(_) | WorkloadKind::Har(_) => metric::LOAD_MS,
         WorkloadKind::Calls(calls) => match calls.pattern {
             // A client that calls one by one waits for each call; one that calls all at once waits for the last.
@@ -173,7 +191,7 @@ fn cells(experiment: &Experiment, rows: &Rows<'_>) -> Vec<CellResult> {
                 let audited = rows.audited(workload, link, contender);
                 let audit = rows.audit(workload, link, contender);
                 let rows = rows.cell(workload, link, contender);
-                let refused = too_many(audited);
+                let refused = audited.refusal();
                 let vouched =
                     |row: &&TrialRecord| refused.is_none() && row.outcome == Outcome::Measured;
                 let measured: Vec<&TrialRecord> = rows.iter().copied().filter(vouched).collect();
@@ -200,17 +218,6 @@ fn cells(experiment: &Experiment, rows: &Rows<'_>) -> Vec<CellResult> {
     }
     cells
 }
-
-/// Why a cell has no figures. Where half of its trials are invalid, the valid ones are a selection with an unknown
-/// bias.
-fn too_many(audited: Audited) -> Option<String> {
-    let Audited { trials, invalid } = audited;
-    (2 * invalid >= trials && invalid >= FEWEST_REFUSED)
-        .then(|| format!("the audit refused {invalid} of {trials} trials: too many for a figure"))
-}
-
-/// The least number of refused trials that hides a cell's figures.
-const FEWEST_REFUSED: u32 = 3;
 
 /// The percentiles of the times of single exchanges over all trials.
 fn samples(measured: &[&TrialRecord], seed: Seed) -> Option<Percentiles> {

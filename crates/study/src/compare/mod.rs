@@ -1,28 +1,29 @@
 //! Compares two runs cell by cell: what changed, by how much, and whether a gate is broken.
 //!
-//! Two runs met the machine in different states. So their trials are two independent samples without blocks, even with
-//! the same seeds. The shift of the logarithms is Hodges and Lehmann's; its interval is the exact one of the
-//! Mann-Whitney statistic. All intervals of a comparison hold together, by Bonferroni's inequality.
+//! Two runs met the machine in different moods, so their trials are two samples without blocks, even where they
+//! had the same seeds: the shift of the logarithms is Hodges and Lehmann's, its interval the exact one of the
+//! Mann-Whitney statistic. All intervals of a comparison hold together, by Bonferroni's inequality. What `race` refused
+//! stays refused: a cell whose trials the audit mostly refused has no figure here either, and where it refused one run's
+//! trials more often than the other's nothing follows from the figures.
 
-mod gate;
+mod gates;
 #[cfg(test)]
 mod tests;
 
-pub use gate::{Gate, GateError, GateOutcome, GateResult};
-
 use crate::analyse::deciding_metric;
-use crate::blocks::counted;
+use crate::blocks::{Audited, audited, counted, planned};
 use crate::comparison::Ratio;
+use crate::gate::{GateOutcome, GateResult, Gates, Unpaired, outcome_of};
 use crate::outcome::Outcome;
 use crate::plan::{Cell, CellId};
 use crate::record::{RunHeader, TrialRecord};
-use crate::stats::{CONFIDENCE, Interval, RankSum, Shift, median};
+use crate::stats::{CONFIDENCE, Interval, median};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The schema that [`RunComparison`] follows.
-pub const COMPARISON_SCHEMA: &str = "wirelap.comparison/1";
+pub const COMPARISON_SCHEMA: &str = "wirelap.comparison/2";
 
 /// A run as read from its folder.
 #[derive(Debug, Clone, Copy)]
@@ -60,9 +61,9 @@ pub struct RunComparison {
 }
 
 impl RunComparison {
-    /// Whether any gate is broken.
-    pub fn is_broken(&self) -> bool {
-        self.gates.iter().any(|gate| gate.outcome == GateOutcome::Broken)
+    /// What the gates come to together.
+    pub fn outcome(&self) -> GateOutcome {
+        outcome_of(&self.gates)
     }
 }
 
@@ -84,6 +85,9 @@ pub struct CellChange {
     pub ci95: Option<[Ratio; 2]>,
     /// The verdict.
     pub change: Change,
+    /// Why nothing follows, where the figures cannot be vouched for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// A cell's trials in one run.
@@ -139,17 +143,18 @@ pub struct Unmatched {
 /// What to compare besides each workload's deciding metric.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Wanted {
-    /// The gates.
-    pub gates: Vec<Gate>,
+    /// What must hold.
+    pub gates: Gates,
     /// Further metrics.
     pub metrics: Vec<String>,
     /// The margin within which a change counts as none; None takes the later run's.
     pub margin: Option<f64>,
 }
 
-/// Compares `b`, the later run, with `a`, the earlier one.
+/// Compares `b`, the later run, with `a`. Trials that were added to a finished run are left out.
 pub fn compare(a: Run<'_>, b: Run<'_>, wanted: &Wanted) -> RunComparison {
-    let (cells_a, cells_b) = (cells(a.rows), cells(b.rows));
+    let [rows_a, rows_b] = [a, b].map(|run| planned(run.rows));
+    let (cells_a, cells_b) = (cells(a.name, &rows_a), cells(b.name, &rows_b));
     let margin = wanted.margin.unwrap_or(b.header.experiment.margin);
     let both: Vec<(&Trials<'_>, &Trials<'_>)> = order(b.header)
         .iter()
@@ -163,9 +168,11 @@ pub fn compare(a: Run<'_>, b: Run<'_>, wanted: &Wanted) -> RunComparison {
         })
         .collect();
     let error = (1.0 - CONFIDENCE) / asked.len().max(1) as f64;
-    let mut judge = Judge { margin, error, ranks: BTreeMap::new() };
+    let mut judge = Judge { margin, error, unpaired: Unpaired::default() };
     let changes: Vec<CellChange> =
         asked.iter().map(|(a, b, metric)| judge.change(a, b, metric)).collect();
+    let gone: Vec<&Trials<'_>> =
+        cells_a.iter().filter(|(id, _)| !cells_b.contains_key(*id)).map(|(_, own)| own).collect();
     RunComparison {
         schema: COMPARISON_SCHEMA.to_owned(),
         a: a.name.to_owned(),
@@ -173,15 +180,17 @@ pub fn compare(a: Run<'_>, b: Run<'_>, wanted: &Wanted) -> RunComparison {
         margin,
         confidence: CONFIDENCE,
         differences: differences(a, b, &both),
-        gates: wanted.gates.iter().flat_map(|gate| gate.judge(&changes, margin)).collect(),
+        gates: gates::judge(&wanted.gates, &both, &gone),
         changes,
         unmatched: unmatched(a.name, &cells_a, b.name, &cells_b),
     }
 }
 
-/// The rows of a cell that count.
+/// A cell of a run: the rows that count, and what the audit made of all of them.
 struct Trials<'r> {
+    run: &'r str,
     rows: Vec<&'r TrialRecord>,
+    audited: Audited,
 }
 
 impl Trials<'_> {
@@ -191,7 +200,7 @@ impl Trials<'_> {
 
     fn metrics(&self, wanted: &Wanted) -> BTreeSet<String> {
         let own = deciding_metric(&self.cell().workload).to_owned();
-        let gated = wanted.gates.iter().map(|gate| gate.metric.clone());
+        let gated = wanted.gates.gates.iter().map(|gate| gate.metric.clone());
         std::iter::once(own).chain(gated).chain(wanted.metrics.iter().cloned()).collect()
     }
 
@@ -199,36 +208,57 @@ impl Trials<'_> {
         self.rows.iter().any(|row| row.metrics.contains_key(metric))
     }
 
-    /// The logarithms of the figures. A failed trial's is infinite. The logarithm of zero is undefined; an interval
-    /// that contains one is unbounded.
-    fn logs(&self, metric: &str) -> Vec<f64> {
+    /// Why there is no figure of it.
+    fn refusal(&self) -> Option<String> {
+        self.audited.refusal().map(|reason| format!("{}: {reason}", self.run))
+    }
+
+    /// The logarithms of the figures, a failed trial's being `failed`; zero has none, and an interval that spans it
+    /// is everything.
+    fn logs(&self, metric: &str, failed: f64) -> Vec<f64> {
         let log = |row: &&TrialRecord| match row.outcome {
             Outcome::Measured => row.metrics.get(metric).map(|value| value.max(0.0).ln()),
-            Outcome::Failed { .. } => Some(f64::INFINITY),
+            Outcome::Failed { .. } => Some(failed),
             Outcome::Invalid { .. } | Outcome::Unsupported { .. } => None,
         };
         self.rows.iter().filter_map(log).collect()
     }
 
     fn side(&self, metric: &str) -> Side {
-        let logs = self.logs(metric);
-        let figures: Vec<f64> =
-            logs.iter().filter(|log| **log < f64::INFINITY).map(|log| log.exp()).collect();
+        let is_figure = |row: &&&TrialRecord| row.outcome == Outcome::Measured;
+        let figures: Vec<f64> = self
+            .rows
+            .iter()
+            .filter(is_figure)
+            .filter_map(|row| row.metrics.get(metric).copied())
+            .collect();
+        let failed = self.rows.iter().filter(|row| matches!(row.outcome, Outcome::Failed { .. }));
+        let (n, failed) = (figures.len(), failed.count());
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        Side {
-            n: count(logs.len()),
-            failed: count(logs.len() - figures.len()),
-            median: median(&figures),
-        }
+        let median = median(&figures).filter(|_| self.refusal().is_none());
+        Side { n: count(n + failed), failed: count(failed), median }
     }
 }
 
+/// Why nothing follows from the figures of a cell in both runs, although there are some.
+fn withheld(a: &Trials<'_>, b: &Trials<'_>) -> Option<String> {
+    let told = |one: &Trials<'_>| {
+        format!("{} of {} trials of {}", one.audited.invalid, one.audited.trials, one.run)
+    };
+    a.audited
+        .is_unlike(b.audited)
+        .then(|| format!("the audit refused {} and {}: the runs were not alike", told(a), told(b)))
+}
+
 /// The rows that count, by cell.
-fn cells(rows: &[TrialRecord]) -> BTreeMap<CellId, Trials<'_>> {
+fn cells<'r>(run: &'r str, rows: &'r [TrialRecord]) -> BTreeMap<CellId, Trials<'r>> {
     let mut cells: BTreeMap<CellId, Trials<'_>> = BTreeMap::new();
+    let audited = audited(rows);
     for row in counted(rows) {
         let id = row.plan.cell.id();
-        cells.entry(id).or_insert_with(|| Trials { rows: Vec::new() }).rows.push(row);
+        let audited = audited.get(&id).copied().unwrap_or_default();
+        let trials = || Trials { run, rows: Vec::new(), audited };
+        cells.entry(id).or_insert_with(trials).rows.push(row);
     }
     cells
 }
@@ -255,20 +285,23 @@ struct Judge {
     margin: f64,
     /// The error of an interval.
     error: f64,
-    /// The rank of the interval, by the sizes of the two samples. It takes long to compute, and most cells have equal
-    /// sizes.
-    ranks: BTreeMap<(usize, usize), usize>,
+    unpaired: Unpaired,
 }
 
 impl Judge {
-    fn rank(&mut self, a: usize, b: usize) -> usize {
-        let error = self.error;
-        *self.ranks.entry((a, b)).or_insert_with(|| RankSum::of(a, b).rank_within(error))
-    }
-
     fn change(&mut self, a: &Trials<'_>, b: &Trials<'_>, metric: &str) -> CellChange {
-        let (logs_a, logs_b) = (a.logs(metric), b.logs(metric));
-        let shift = Shift::with_rank(&logs_a, &logs_b, self.rank(logs_a.len(), logs_b.len()));
+        let refused = a.refusal().or_else(|| b.refusal());
+        let logs = [a, b].map(|trials| trials.logs(metric, f64::INFINITY));
+        let shift = match refused {
+            None => self.unpaired.shift(&logs[0], &logs[1], self.error),
+            Some(_) => None,
+        };
+        let withheld = withheld(a, b);
+        let change = match (shift, &withheld) {
+            (None, _) => Change::NotMeasured,
+            (Some(_), Some(_)) => Change::Undecided,
+            (Some(shift), None) => verdict(shift.interval, self.margin),
+        };
         CellChange {
             cell: b.cell().id(),
             metric: metric.to_owned(),
@@ -276,7 +309,8 @@ impl Judge {
             b: b.side(metric),
             ratio: shift.map(|shift| Ratio::from_log(shift.estimate)),
             ci95: shift.map(|shift| Ratio::from_log_interval(shift.interval)),
-            change: shift.map_or(Change::NotMeasured, |shift| verdict(shift.interval, self.margin)),
+            change,
+            reason: refused.or(withheld),
         }
     }
 }
@@ -318,6 +352,10 @@ fn differences(a: Run<'_>, b: Run<'_>, cells: &[(&Trials<'_>, &Trials<'_>)]) -> 
         }
     }
     sentences.extend(changed);
+    for run in [a, b].iter().filter(|run| run.rows.iter().any(|row| row.plan.added)) {
+        sentences
+            .push(format!("{}: trials that were added to the finished run are left out", run.name));
+    }
     sentences
 }
 

@@ -1,7 +1,8 @@
 //! The workload `calls`: N calls of an API in a pattern. Server times are drawn by the call's number from the
-//! block's seed, so that every contender of a block meets the same ones.
+//! block's seed, so that every contender of a block meets the same ones. Requests of the user's own are drawn likewise.
 
 use super::quantity::{exact, size, span};
+use crate::requests::Request;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
@@ -10,20 +11,59 @@ use std::time::Duration;
 use unit::{ByteSize, Seed, parse_duration};
 
 /// Calls of an API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallsWorkload {
     /// When each is made.
     #[serde(flatten)]
     pub pattern: Pattern,
     /// How many.
     pub count: u32,
-    /// Bytes of one answer.
+    /// Bytes of one answer; where requests are the user's own, of those that wirelap's origin and file servers give.
     #[serde(with = "size")]
     #[schemars(with = "u64")]
     pub bytes: ByteSize,
     /// How long the server thinks about each.
     #[schemars(with = "String")]
     pub server_time: ServerTime,
+    /// What is asked, where that is the user's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<OwnRequests>,
+}
+
+/// Requests of the user's own; `count` of them are drawn by weight.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OwnRequests {
+    /// What they are called in tables.
+    pub name: String,
+    /// What they are.
+    pub from: RequestSource,
+}
+
+/// Where requests stand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestSource {
+    /// A file in the format of `load --requests-from`, as it was named. A run's experiment has its requests instead.
+    File(String),
+    /// These. Files of bodies are named as in the run's folder.
+    List(Vec<Request>),
+}
+
+impl OwnRequests {
+    /// The name without what keys and file names have other uses for.
+    fn key(&self) -> String {
+        let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+        let parts = self.name.split(|c: char| !is_plain(c)).filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join("-")
+    }
+
+    /// The requests; none while they stand in a file that is not read.
+    pub fn list(&self) -> &[Request] {
+        match &self.from {
+            RequestSource::File(_) => &[],
+            RequestSource::List(requests) => requests,
+        }
+    }
 }
 
 /// When calls are made.
@@ -66,7 +106,10 @@ impl CallsWorkload {
             Pattern::Parallel => "parallel".to_owned(),
             Pattern::Staggered { every } => format!("staggered-{}", exact(every)),
         };
-        name.push_str(&format!("-{}x{}", self.count, self.bytes).replace(' ', ""));
+        match &self.requests {
+            Some(requests) => name.push_str(&format!("-{}x{}", self.count, requests.key())),
+            None => name.push_str(&format!("-{}x{}", self.count, self.bytes).replace(' ', "")),
+        }
         if self.server_time != ServerTime::Fixed(Duration::ZERO) {
             name.push_str(&format!("+{}", self.server_time).replace(' ', "-"));
         }
@@ -76,13 +119,18 @@ impl CallsWorkload {
 
 impl fmt::Display for CallsWorkload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} calls ", self.count)?;
+        match &self.requests {
+            Some(requests) => write!(f, "{} requests of {} ", self.count, requests.name)?,
+            None => write!(f, "{} calls ", self.count)?,
+        }
         match self.pattern {
             Pattern::Serial => f.write_str("one after another")?,
             Pattern::Parallel => f.write_str("all at once")?,
             Pattern::Staggered { every } => write!(f, "one every {}", exact(every))?,
         }
-        write!(f, ", answers of {}", self.bytes)?;
+        if self.requests.is_none() {
+            write!(f, ", answers of {}", self.bytes)?;
+        }
         match self.server_time {
             ServerTime::Fixed(Duration::ZERO) => Ok(()),
             time => write!(f, ", server time {time}"),

@@ -2,6 +2,7 @@
 //! says all that ran.
 
 use super::quantity::size;
+use super::service::{PortKind, RunningService, Server};
 use super::side::Side;
 use super::stream::Delivery;
 use schemars::JsonSchema;
@@ -23,9 +24,9 @@ pub struct Contender {
     /// Whose client, by the name that its declaration gives it; absent: wirelap's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientSubject>,
-    /// The server that answers: [`ORIGIN`], or another subject by its name.
-    #[serde(default = "origin", skip_serializing_if = "is_origin")]
-    pub server: String,
+    /// The server that answers.
+    #[serde(default, skip_serializing_if = "Server::is_origin")]
+    pub server: Server,
     /// All that can be turned.
     pub settings: Settings,
 }
@@ -40,22 +41,32 @@ pub struct ClientSubject {
     pub warmup: u32,
 }
 
-/// The server of a contender that names none: wirelap's own.
-pub const ORIGIN: &str = "origin";
-
 impl Contender {
-    /// The server that is not wirelap's own.
+    /// The declared server that wirelap starts for it, where that is not its own.
     pub fn foreign_server(&self) -> Option<&str> {
-        (self.server != ORIGIN).then_some(self.server.as_str())
+        match &self.server {
+            Server::Named(name) if !self.server.is_origin() => Some(name),
+            Server::Named(_) | Server::Running(_) => None,
+        }
     }
-}
 
-fn origin() -> String {
-    ORIGIN.to_owned()
-}
+    /// The service that answers it and that runs already.
+    pub fn service(&self) -> Option<&RunningService> {
+        match &self.server {
+            Server::Named(_) => None,
+            Server::Running(service) => Some(service),
+        }
+    }
 
-fn is_origin(server: &str) -> bool {
-    server == ORIGIN
+    /// It, answered by `service`: a port that is said to be clear or to speak TLS decides whether there is TLS.
+    pub(super) fn at(self, service: &RunningService) -> Self {
+        let tls = match (service.port_kind(), self.tls) {
+            (Some(PortKind::Clear), _) => Tls::None,
+            (Some(PortKind::Tls), Tls::None) => Tls::V1_3,
+            (_, tls) => tls,
+        };
+        Self { tls, server: Server::Running(service.clone()), ..self }
+    }
 }
 
 /// A protocol.

@@ -3,7 +3,9 @@
 use super::contender::{CongestionControl, Negotiation, Priorities, Transport};
 use super::download::Processes;
 use super::fast::Fast;
+use super::one_or_table::{RequestsField, RequestsSchema, ServerField};
 use super::quantity::{SizeField, SpanField};
+use super::service::Server;
 use super::stopping::Stopping;
 use super::stream::Delivery;
 use crate::experiment::Source;
@@ -57,6 +59,9 @@ pub(super) struct ExperimentFile {
     /// When a trial has failed for taking too long, such as "30s" (the default).
     #[schemars(with = "Option<String>")]
     pub(super) timeout: Option<Spanned<SpanField>>,
+    /// Who answers every contender that names no server: see a contender's `server`.
+    #[schemars(with = "Option<Server>")]
+    pub(super) server: Option<Spanned<ServerField>>,
     /// Who races.
     #[schemars(with = "Vec<ContenderFile>", length(min = 1))]
     pub(super) contenders: Spanned<Vec<ContenderFile>>,
@@ -90,9 +95,10 @@ pub(super) struct ContenderFile {
     /// Times that the client subject does the whole work, in the same process, before it is measured (default 0).
     #[schemars(with = "Option<u32>", range(max = 1000))]
     pub(super) client_warmup: Option<Spanned<u32>>,
-    /// The server that answers: "origin" (the default, wirelap's own) or another by its name (`wirelap list`).
-    #[schemars(with = "Option<String>")]
-    pub(super) server: Option<Spanned<String>>,
+    /// The server that answers: "origin" (the default, wirelap's own), another by its name (`wirelap list`), or a service
+    /// that runs already: { at = "127.0.0.1:3000", name = "shop.test" }.
+    #[schemars(with = "Option<Server>")]
+    pub(super) server: Option<Spanned<ServerField>>,
     /// What differs from a browser on a current kernel.
     #[serde(default)]
     pub(super) settings: SettingsFile,
@@ -227,6 +233,13 @@ pub(super) struct WorkloadFile {
     /// the block's seed (default "0ms").
     #[schemars(with = "Option<String>")]
     pub(super) server_time: Option<Spanned<String>>,
+    /// calls: requests of your own, in place of wirelap's: a list, or the name of a file in the format of
+    /// `load --requests-from`. `count` of them are drawn by weight.
+    #[schemars(with = "Option<RequestsSchema>")]
+    pub(super) requests: Option<Spanned<RequestsField>>,
+    /// calls with requests of your own: what they are called (default: the file's name, else "requests").
+    #[schemars(with = "Option<String>")]
+    pub(super) name: Option<Spanned<String>>,
     /// har: what makes a resource known (default "both": inferred, with flat as a check).
     #[schemars(with = "Option<DependenciesFile>")]
     pub(super) dependencies: Option<Spanned<DependenciesFile>>,

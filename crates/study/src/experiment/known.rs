@@ -1,7 +1,8 @@
-//! Contenders that every experiment can be asked for by name, whether its file has them or not: one for each
-//! transport, as browsers spoke it, over TLS 1.3 or in the clear.
+//! Contenders that every experiment can use by name, whether its file declares them or not: one for each transport, as
+//! browsers spoke it, over TLS 1.3 or without TLS.
 
-use super::contender::{Contender, ORIGIN, Settings, Tls, Transport};
+use super::contender::{Contender, Settings, Tls, Transport};
+use super::service::Server;
 
 /// A contender that is part of wirelap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub struct KnownContender {
     pub tls: Tls,
 }
 
-/// The contenders that are part of wirelap. An experiment's own of the same name goes before them.
+/// The built-in contenders. An experiment's own contender of the same name replaces one.
 pub const KNOWN_CONTENDERS: &[KnownContender] = &[
     KnownContender { name: "h1", transport: Transport::Http1, tls: Tls::None },
     KnownContender { name: "h1-tls", transport: Transport::Http1, tls: Tls::V1_3 },
@@ -37,7 +38,7 @@ impl KnownContender {
     pub fn contender(&self) -> Contender {
         let settings = Settings::usual(self.transport);
         let Self { name, transport, tls } = *self;
-        let server = ORIGIN.to_owned();
+        let server = Server::default();
         Contender { name: name.to_owned(), transport, tls, client: None, server, settings }
     }
 }

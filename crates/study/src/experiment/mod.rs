@@ -10,9 +10,11 @@ mod error;
 mod fast;
 mod file;
 mod known;
+mod one_or_table;
 mod overrides;
 pub(crate) mod quantity;
 mod read;
+mod service;
 mod side;
 mod source;
 mod stopping;
@@ -21,10 +23,9 @@ mod stream;
 mod tests;
 mod workload;
 
-pub use calls::{CallsWorkload, Pattern, ServerTime};
+pub use calls::{CallsWorkload, OwnRequests, Pattern, RequestSource, ServerTime};
 pub use contender::{
-    ClientSubject, CongestionControl, Contender, Negotiation, ORIGIN, Priorities, Settings, Tls,
-    Transport,
+    ClientSubject, CongestionControl, Contender, Negotiation, Priorities, Settings, Tls, Transport,
 };
 pub use download::{DownloadWorkload, Processes};
 pub use echo::{EchoPattern, EchoWorkload};
@@ -32,17 +33,20 @@ pub use error::ExperimentError;
 pub use fast::Fast;
 pub use known::{KNOWN_CONTENDERS, KnownContender};
 pub use overrides::{Extent, OverrideError, Overrides};
+pub use service::{ORIGIN, PortKind, RunningService, Server};
 pub use side::Side;
 pub use source::Source;
 pub use stopping::Stopping;
 pub use stream::{Delivery, StreamWorkload};
 pub use workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload, WorkloadKind};
 
+use crate::gate::Gates;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
+use unit::ByteSize;
 
 /// What is asked, and all that is needed to ask it again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +71,14 @@ pub struct Experiment {
     /// When the trials of a workload on a link end.
     #[serde(default, skip_serializing_if = "Stopping::is_fixed")]
     pub stopping: Stopping,
+    /// The longest that the trials may take, where as many run as decide and that time allows. A link's trials are 0 until
+    /// the first blocks, which only warm up, have shown how many those can be.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "quantity::optional_span")]
+    #[schemars(with = "Option<String>")]
+    pub time_limit: Option<Duration>,
+    /// What the run is held to.
+    #[serde(default, skip_serializing_if = "Gates::is_empty")]
+    pub gates: Gates,
     /// For two names of one contender: so many blocks make a comparison by itself, and how many of them are found
     /// to differ is what is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,6 +87,9 @@ pub struct Experiment {
     #[serde(with = "quantity::span")]
     #[schemars(with = "String")]
     pub timeout: Duration,
+    /// Who answers contenders that are asked for by name on the command line: the file's own server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Server>,
     /// Who races; names are distinct.
     pub contenders: Vec<Contender>,
     /// At what; names are distinct.
@@ -96,11 +111,23 @@ pub struct LinkChoice {
     pub figures: Option<String>,
     /// Measured trials of each cell.
     pub trials: u32,
+    /// Those among them that were added after the run had been judged.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub added: u32,
     /// Trials of each cell before these, not counted.
     pub warmup: u32,
 }
 
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 impl LinkChoice {
+    /// The trials of each cell that the run was planned with.
+    pub fn planned(&self) -> u32 {
+        self.trials.saturating_sub(self.added)
+    }
+
     /// The text that the crate `link` reads: the figures, else the name.
     pub fn text(&self) -> &str {
         self.figures.as_deref().unwrap_or(&self.name)
@@ -147,6 +174,48 @@ impl Experiment {
                 .filter(|what| what != "several origins")
                 .collect(),
             workloads: pages.into_iter().flat_map(Workload::with_check).collect(),
+            ..self
+        }
+    }
+
+    /// The same links over requests to a service that already runs: what `race http://127.0.0.1:3000/` runs. `count`
+    /// requests are made one after another, and as many all at once, over `names`, of which the first is the baseline.
+    pub fn at_service(
+        self,
+        service: RunningService,
+        requests: OwnRequests,
+        count: u32,
+        names: &[String],
+    ) -> Self {
+        let usual = [KnownContender::find("h1"), KnownContender::find("h2")];
+        let asked = names.iter().map(|name| KnownContender::find(name));
+        let known = usual.into_iter().chain(asked).flatten().map(KnownContender::contender);
+        let mut contenders: Vec<Contender> = Vec::new();
+        for contender in known.map(|one| one.at(&service)) {
+            if !contenders.contains(&contender) {
+                contenders.push(contender);
+            }
+        }
+        let calls = |pattern| {
+            Workload::calls(CallsWorkload {
+                pattern,
+                count,
+                bytes: ByteSize(0),
+                server_time: ServerTime::Fixed(Duration::ZERO),
+                requests: Some(requests.clone()),
+            })
+        };
+        Self {
+            name: "calls".to_owned(),
+            title: format!("{} of {}", requests.name, service.at),
+            question: "Which HTTP answers these requests soonest?".to_owned(),
+            published: None,
+            not_covered: vec!["other users of the service".to_owned(), "pages".to_owned()],
+            baseline: names.first().cloned().unwrap_or_else(|| "h1".to_owned()),
+            workloads: vec![calls(Pattern::Serial), calls(Pattern::Parallel)],
+            server: Some(Server::Running(service)),
+            contenders,
+            fast: None,
             ..self
         }
     }

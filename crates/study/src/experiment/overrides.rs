@@ -3,12 +3,14 @@
 use super::error::help;
 use super::{
     CallsWorkload, Contender, DownloadWorkload, EchoPattern, EchoWorkload, Experiment, Fast,
-    KNOWN_CONTENDERS, KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Stopping,
+    KNOWN_CONTENDERS, KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Server, Stopping,
     StreamWorkload, Transport, Workload, WorkloadKind,
 };
 use crate::family::{FamilySizes, blocks_for_all};
+use crate::gate::Gates;
 use crate::nearest;
 use std::collections::BTreeSet;
+use std::time::Duration;
 use unit::ByteSize;
 
 /// What a command line may change; None and empty lists leave things as they are.
@@ -30,6 +32,10 @@ pub struct Overrides {
     pub extent: Extent,
     /// Another way to end.
     pub stopping: Option<Stopping>,
+    /// The longest that its trials may take, which then are as many as decide.
+    pub time_limit: Option<Duration>,
+    /// What it is held to.
+    pub gates: Gates,
 }
 
 /// How much of an experiment runs.
@@ -126,12 +132,16 @@ impl Experiment {
             self.shorten();
         }
         self.stopping = overrides.stopping.unwrap_or(self.stopping);
+        self.gates.clone_from(&overrides.gates);
         match overrides.trials {
             Some(trials) if !(1..=MOST_TRIALS).contains(&trials) => {
                 return Err(OverrideError::Trials { trials });
             }
             Some(trials) => self.links.iter_mut().for_each(|link| link.trials = trials),
             None => {}
+        }
+        if overrides.time_limit.is_some() {
+            self.run_until_decided(overrides.time_limit);
         }
         match overrides.margin {
             Some(margin) if !MARGINS.contains(&margin) => {
@@ -141,6 +151,16 @@ impl Experiment {
         }
         self.seed = overrides.seed.unwrap_or(self.seed);
         Ok(self)
+    }
+
+    /// How many trials that is, the blocks that warm up have to show first.
+    fn run_until_decided(&mut self, time_limit: Option<Duration>) {
+        self.time_limit = time_limit;
+        self.stopping = Stopping::Sequential;
+        for link in &mut self.links {
+            link.trials = 0;
+            link.warmup = 1;
+        }
     }
 
     /// No more trials than its comparisons need for an interval each. What is set beside a published measurement is
@@ -179,11 +199,11 @@ impl Experiment {
         }
         for workload in &mut self.workloads {
             // Calls that overlap take no longer for being many.
-            if let WorkloadKind::Calls(calls) = workload.kind
+            if let WorkloadKind::Calls(calls) = &workload.kind
                 && calls.pattern == Pattern::Serial
             {
                 let count = calls.count.min(FAST_CALLS);
-                *workload = Workload::calls(CallsWorkload { count, ..calls });
+                *workload = Workload::calls(CallsWorkload { count, ..calls.clone() });
             }
             if let WorkloadKind::Download(download) = workload.kind {
                 let count = download.count.min(FAST_CALLS);
@@ -211,7 +231,7 @@ impl Experiment {
     fn choose_contenders(&mut self, names: &[String]) -> Result<(), OverrideError> {
         let mut chosen: Vec<Contender> = Vec::new();
         for name in names {
-            let known = || KnownContender::find(name).map(KnownContender::contender);
+            let known = || KnownContender::find(name).map(|known| self.served(known.contender()));
             let contender = self.contender(name).cloned().or_else(known);
             let contender = contender.ok_or_else(|| self.unknown(name))?;
             if !chosen.contains(&contender) {
@@ -238,6 +258,15 @@ impl Experiment {
         }
     }
 
+    /// A contender that the file does not have, with the file's own server.
+    fn served(&self, contender: Contender) -> Contender {
+        match &self.server {
+            Some(Server::Running(service)) => contender.at(service),
+            Some(server) => Contender { server: server.clone(), ..contender },
+            None => contender,
+        }
+    }
+
     /// A link that the experiment does not name runs as often as its most frequent one.
     fn choose_links(&mut self, names: &[String]) {
         let trials = self.links.iter().map(|link| link.trials).max().unwrap_or(1);
@@ -246,7 +275,8 @@ impl Experiment {
         for name in names.iter().filter(|name| !name.is_empty()) {
             if chosen.iter().all(|link| link.name != *name) {
                 let own = self.links.iter().find(|link| link.name == *name).cloned();
-                let other = || LinkChoice { name: name.clone(), figures: None, trials, warmup };
+                let other =
+                    || LinkChoice { name: name.clone(), figures: None, trials, added: 0, warmup };
                 chosen.push(own.unwrap_or_else(other));
             }
         }

@@ -1,5 +1,5 @@
-//! How quantities stand in files: a size is a number of bytes or a text such as "5kB" and is written
-//! as a number; a span is always a text with its unit, "250ms". What is written reads back the same.
+//! How quantities are written in files. A size is a number of bytes, or a text such as "5kB"; it is written as a
+//! number. A duration is always a text with its unit, "250ms". What is written reads back as the same value.
 
 use serde::{Deserialize, Deserializer, Serializer, de};
 use std::fmt;
@@ -64,6 +64,27 @@ pub(crate) mod span {
     }
 }
 
+/// A span that may be missing, for `#[serde(with)]`.
+pub(crate) mod optional_span {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(
+        span: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match span {
+            Some(span) => serializer.serialize_some(&exact(*span)),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::<SpanField>::deserialize(deserializer)?.map(|span| span.0))
+    }
+}
+
 /// A size as an experiment's file gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
@@ -74,7 +95,7 @@ pub(crate) struct SizeField(#[serde(with = "size")] pub(crate) ByteSize);
 #[serde(transparent)]
 pub(crate) struct SpanField(#[serde(with = "span")] pub(crate) Duration);
 
-/// The span in the largest unit that it is a whole number of, so that nothing is lost.
+/// The duration in the largest unit of which it is a whole number, so that nothing is lost.
 pub(super) fn exact(span: Duration) -> String {
     let nanos = span.as_nanos();
     match nanos {

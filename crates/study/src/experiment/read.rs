@@ -2,19 +2,22 @@
 //! else, and whatever is wrong is pointed at.
 
 mod echo;
+mod servers;
 mod stream;
 mod workloads;
 
 use super::contender::{
-    ClientSubject, Contender, Negotiation, ORIGIN, Priorities, Settings, Tls, Transport,
+    ClientSubject, Contender, Negotiation, Priorities, Settings, Tls, Transport,
 };
 use super::fast::Fast;
 use super::file::{
     ContenderFile, ExperimentFile, KindFile, LinkFile, SettingsFile, TlsFile, WorkloadFile,
 };
+use super::one_or_table::ServerField;
 use super::quantity::{SizeField, SpanField};
 use super::{Experiment, ExperimentError, LinkChoice, MOST_TRIALS, Workload};
 use crate::family::{FamilySizes, blocks_for_all};
+use crate::gate::Gates;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
@@ -34,7 +37,7 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    fn experiment(mut self, mut file: ExperimentFile) -> Result<Experiment, ExperimentError> {
+    fn experiment(mut self, file: ExperimentFile) -> Result<Experiment, ExperimentError> {
         self.filled("contenders", &file.contenders)?;
         self.filled("workloads", &file.workloads)?;
         self.filled("links", &file.links)?;
@@ -59,8 +62,11 @@ impl Reader<'_> {
         for contender in file.contenders.get_ref() {
             self.carries(contender, &workloads)?;
         }
-        let contenders =
-            each(file.contenders.get_mut().drain(..).collect(), |one| self.contender(one))?;
+        let server = file.server.as_ref().map(|field| self.server(field)).transpose()?;
+        let mut contenders = Vec::new();
+        for one in file.contenders.into_inner() {
+            contenders.push(self.served_contender(one, server.as_ref(), &workloads)?);
+        }
         let same = file.same.map(|field| self.same(&field, &contenders)).transpose()?;
         Ok(Experiment {
             name: self.named("experiment", &file.name)?,
@@ -72,8 +78,11 @@ impl Reader<'_> {
             margin,
             seed: file.seed.map_or(DEFAULT_SEED, Spanned::into_inner),
             stopping: file.stopping,
+            time_limit: None,
+            gates: Gates::default(),
             same,
             timeout,
+            server,
             contenders,
             workloads,
             links: each(links, |one| self.link(one, trials, warmup))?,
@@ -120,7 +129,7 @@ impl Reader<'_> {
         Ok(fast.clone())
     }
 
-    fn contender(&self, file: ContenderFile) -> Result<Contender, ExperimentError> {
+    pub(super) fn contender(&self, file: ContenderFile) -> Result<Contender, ExperimentError> {
         let transport = *file.transport.get_ref();
         let usual = Settings::usual(transport);
         let given = file.settings;
@@ -169,13 +178,13 @@ impl Reader<'_> {
                 .map_or(Ok(usual.server_time), |field| self.server_time(&field))?,
         };
         let client = self.client(&file.client, &file.client_warmup)?;
-        let server = file.server.as_ref().map(|server| self.named("server", server));
+        let server = file.server.as_ref().map(|server| self.server(server)).transpose()?;
         Ok(Contender {
             name: self.named("contender", &file.name)?,
             transport,
             tls,
             client,
-            server: server.transpose()?.unwrap_or_else(|| ORIGIN.to_owned()),
+            server: server.unwrap_or_default(),
             settings,
         })
     }
@@ -185,11 +194,10 @@ impl Reader<'_> {
         &self,
         field: &Option<Spanned<bool>>,
         client: &Option<Spanned<String>>,
-        server: &Option<Spanned<String>>,
+        server: &Option<Spanned<ServerField>>,
     ) -> Result<bool, ExperimentError> {
         let Some(field) = field else { return Ok(false) };
-        let foreign =
-            client.is_some() || server.as_ref().is_some_and(|name| name.get_ref() != ORIGIN);
+        let foreign = client.is_some() || is_foreign(server);
         match field.get_ref() {
             true if foreign => {
                 let words = "`fast_open` needs wirelap's own client and server";
@@ -204,10 +212,10 @@ impl Reader<'_> {
         &self,
         transport: Transport,
         field: &Option<Spanned<Priorities>>,
-        server: &Option<Spanned<String>>,
+        server: &Option<Spanned<ServerField>>,
     ) -> Result<Priorities, ExperimentError> {
         let Some(field) = field else { return Ok(Priorities::default()) };
-        if server.as_ref().is_some_and(|name| name.get_ref() != ORIGIN) {
+        if is_foreign(server) {
             let words = "`priorities` needs wirelap's own origin";
             return Err(self.fault(field.span(), words));
         }
@@ -263,6 +271,7 @@ impl Reader<'_> {
             name: self.named("link", &file.name)?,
             figures: file.figures,
             trials: self.count("trials", &file.trials, MOST_TRIALS)?.unwrap_or(trials),
+            added: 0,
             warmup: self.warmup(&file.warmup)?.unwrap_or(warmup),
         })
     }
@@ -430,6 +439,10 @@ impl Reader<'_> {
     fn fault(&self, span: Range<usize>, message: impl Into<String>) -> ExperimentError {
         ExperimentError::at(self.text, span, message)
     }
+}
+
+fn is_foreign(server: &Option<Spanned<ServerField>>) -> bool {
+    server.as_ref().is_some_and(|field| !field.get_ref().0.is_origin())
 }
 
 fn each<F, T>(

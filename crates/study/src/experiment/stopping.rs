@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stopping {
-    /// After as many trials as were asked for: the most is learnt from them.
+    /// After all trials that were asked for. This learns the most.
     #[default]
     Fixed,
-    /// At the first of a few looks at which all of its pairs are decided, and after as many trials as were asked
-    /// for at the latest. Each look costs a share of the error: what is not decided early is decided less often.
+    /// At the first of a few looks at which all of its pairs are decided, at the latest after all trials that were
+    /// asked for. Each look costs a share of the error, so fewer differences are found in a run that does not end
+    /// early.
     Sequential,
 }
 

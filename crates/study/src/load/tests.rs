@@ -38,21 +38,3 @@ fn an_objective_is_read_as_it_is_written_and_has_a_bound_on_errors() {
         assert!(wrong.parse::<Slo>().is_err(), "{wrong}");
     }
 }
-
-#[test]
-fn a_script_is_read_and_its_mistakes_are_named() {
-    let text = "[[request]]\nurl = 'http://h/a'\nweight = 3\nheaders = { Accept = 'x' }\n\
-                [[request]]\nurl = 'http://h/b'\nmethod = 'PUT'\nbody = 'text'\n";
-    let script: Script = text.parse().unwrap();
-    assert_eq!((script.requests[0].weight, script.requests[1].weight), (3, 1));
-    assert_eq!(script.requests[0].headers["Accept"], "x");
-    for wrong in [
-        "",
-        "request = []",
-        "[[request]]\nurl = 'http://h/'\nweight = 0",
-        "[[request]]\nurl = 'http://h/'\nwieght = 2",
-        "[[request]]\nurl = 'http://h/'\nbody = 'a'\nbody_file = 'b'",
-    ] {
-        assert!(wrong.parse::<Script>().is_err(), "{wrong}");
-    }
-}

@@ -3,11 +3,11 @@
 use super::Interval;
 
 /// The interval of Clopper and Pearson ("The Use of Confidence or Fiducial Limits Illustrated in the Case of the
-/// Binomial", 1934) for a chance of which `successes` of `trials` came true.
+/// Binomial", 1934) for a probability of success, from `successes` in `trials`.
 pub fn clopper_pearson(successes: u32, trials: u32, confidence: f64) -> Interval {
     let tail = (1.0 - confidence) / 2.0;
     let at_most = |chance: f64, count: u32| binomial_cdf(count, trials, chance);
-    // At the ends of the interval the data lie just at the tail of what is to be expected.
+    // At the ends of the interval the data are just at the tail of the distribution.
     let low = match successes {
         0 => 0.0,
         _ => halve(|chance| 1.0 - at_most(chance, successes - 1) < tail),
@@ -17,7 +17,7 @@ pub fn clopper_pearson(successes: u32, trials: u32, confidence: f64) -> Interval
     Interval { low, high }
 }
 
-/// The chance of at most `count` of `trials`, each with `chance`.
+/// The probability of at most `count` successes in `trials`, each with probability `chance`.
 pub fn binomial_cdf(count: u32, trials: u32, chance: f64) -> f64 {
     if count >= trials || chance <= 0.0 {
         return 1.0;
@@ -38,7 +38,7 @@ pub fn fisher(a: u32, of_a: u32, b: u32, of_b: u32) -> f64 {
     let (all, hits) = (of_a + of_b, a + b);
     let log = |k: u32| ln_choose(of_a, k) + ln_choose(of_b, hits - k) - ln_choose(all, hits);
     let this = log(a);
-    // As SciPy does: what differs by rounding alone is as likely.
+    // As in SciPy: tables that differ only by rounding count as equally likely.
     const ROUNDING: f64 = 1e-7;
     let range = hits.saturating_sub(of_b)..=hits.min(of_a);
     range.map(log).filter(|&log| log <= this + ROUNDING).map(f64::exp).sum::<f64>().min(1.0)

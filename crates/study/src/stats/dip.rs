@@ -48,7 +48,7 @@ pub fn dip(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let (mut from, mut to) = (0, sorted.len().saturating_sub(1));
-    // In steps of the distribution function; what one step is off cannot be helped.
+    // In steps of the distribution function. An error of one step cannot be avoided.
     let mut dip = 1.0_f64;
     while sorted.first() < sorted.last() {
         let minorant = hull(&sorted, from..=to, |old, new| old >= new);
@@ -57,7 +57,7 @@ pub fn dip(values: &[f64]) -> f64 {
         if widest.gap < dip {
             break;
         }
-        // Left of the mode the distribution is to be convex, right of it concave.
+        // Left of the mode the distribution must be convex, right of it concave.
         let left = chords(&minorant).filter(|chord| chord.to <= widest.from);
         let right = chords(&majorant).filter(|chord| chord.from >= widest.to);
         dip = left.map(|chord| chord.bulge_above(&sorted)).fold(dip, f64::max);
@@ -77,7 +77,7 @@ pub fn dip_p(dip: f64, n: usize, known: &mut BTreeMap<usize, Vec<f64>>) -> f64 {
     let scale = (n.max(1) as f64 / drawn.max(1) as f64).sqrt();
     let draws = known.entry(drawn).or_insert_with(|| uniform_dips(drawn));
     let below = draws.partition_point(|other| *other < dip * scale - ROUNDING);
-    // The values themselves are one of the draws: never a p of 0.
+    // The values themselves count as one of the draws, so that p is never 0.
     (draws.len() - below + 1) as f64 / (draws.len() + 1) as f64
 }
 
@@ -89,7 +89,7 @@ fn uniform_dips(n: usize) -> Vec<f64> {
     dips
 }
 
-/// Where to split sorted values in two groups that are as compact as possible (the least sum of squares).
+/// Where to split sorted values into two groups that are as compact as possible (the least sum of squares).
 fn parting(sorted: &[f64]) -> usize {
     let all: f64 = sorted.iter().sum();
     let mut below = 0.0;
@@ -97,7 +97,7 @@ fn parting(sorted: &[f64]) -> usize {
     for (count, value) in (1..sorted.len()).zip(sorted) {
         below += value;
         let others = (sorted.len() - count) as f64;
-        // What the means explain; the rest is the sum of squares within.
+        // The sum of squares that the means explain. The rest is the sum of squares within the groups.
         let explained = below * below / count as f64 + (all - below) * (all - below) / others;
         if explained > best.0 {
             best = (explained, count);
@@ -128,7 +128,7 @@ fn hull(
     points
 }
 
-/// A straight stretch of a hull, from one point to the next.
+/// A straight segment of a hull, from one point to the next.
 #[derive(Debug, Clone, Copy)]
 struct Chord {
     from: usize,
@@ -211,7 +211,7 @@ fn widest_gap(x: &[f64], minorant: &[usize], majorant: &[usize]) -> Widest {
     }
 }
 
-/// One cell in a hundred with one mode is said to have two.
+/// One cell in a hundred with one mode is wrongly said to have two.
 const MODES_LEVEL: f64 = 0.01;
 const DRAWS: usize = 2_000;
 const DRAWN_UP_TO: usize = 150;

@@ -20,7 +20,7 @@ pub struct HolmStep {
 /// Holm's procedure with `weights`, which must be fixed before any p-value is known. A hypothesis of weight 0 is
 /// tested after all others are rejected.
 pub fn weighted_holm(p_values: &[f64], weights: &[f64]) -> Vec<HolmStep> {
-    // Beyond comparison with any weight, and alike among themselves.
+    // Stands for a weight of 0: negligible beside any other weight, and the same for all such hypotheses.
     const NEXT_TO_NOTHING: f64 = 1e-290;
     let weights: Vec<f64> = weights.iter().map(|weight| weight.max(NEXT_TO_NOTHING)).collect();
     let mut order: Vec<usize> = (0..p_values.len()).collect();
@@ -29,7 +29,7 @@ pub fn weighted_holm(p_values: &[f64], weights: &[f64]) -> Vec<HolmStep> {
     let mut steps = vec![HolmStep { adjusted: 1.0, share: 0.0 }; p_values.len()];
     let mut least = 0.0_f64;
     for (place, &index) in order.iter().enumerate() {
-        // Summed anew: differences would leave rounding where little is left.
+        // Summed again each time: repeated subtraction would leave rounding errors where little is left.
         let left: f64 = order[place..].iter().map(|&other| weights[other]).sum();
         let share = weights[index] / left;
         least = least.max(p_values[index] / share).min(1.0);

@@ -4,16 +4,16 @@ use super::normal::normal_cdf;
 use super::rank_sum::{EXACT_UP_TO, RankSum};
 use super::ranks::{doubled_ranks, tie_sizes};
 
-/// The two-sided p-value of "neither sample tends to be larger": exact for small samples without ties, else by the
-/// normal approximation with corrections for ties and continuity (Hollander, Wolfe and Chicken, §4.1). 1 where
-/// either is empty.
+/// The two-sided p-value of "neither sample tends to be larger". Exact for small samples without ties. Otherwise the
+/// normal approximation with corrections for ties and continuity (Hollander, Wolfe and Chicken, §4.1). 1 where a sample
+/// is empty.
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
     if a.is_empty() || b.is_empty() {
         return 1.0;
     }
     let both: Vec<f64> = a.iter().chain(b).copied().collect();
     let doubled: usize = doubled_ranks(&both)[..a.len()].iter().sum();
-    // Twice the number of pairs in which a is the larger, ties for half.
+    // Twice the number of pairs in which a is larger. Ties count half.
     let wins = doubled - a.len() * (a.len() + 1);
     let least = wins.min(2 * a.len() * b.len() - wins);
     let ties = tie_sizes(&both);

@@ -79,7 +79,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Sums up `values`, all finite; None where there are none.
+    /// Summarises `values`, all finite; None without values.
     pub fn of(values: &[f64], seed: Seed) -> Option<Self> {
         let median = median(values)?;
         let interval = median_interval(values, CONFIDENCE, seed)?;

@@ -17,7 +17,7 @@ pub fn normal_quantile(chance: f64) -> f64 {
         c if c <= 0.0 => f64::NEG_INFINITY,
         c if c >= 1.0 => f64::INFINITY,
         c => {
-            // Halving: plain, and exact to the last digits of the distribution itself.
+            // Bisection: simple, and exact to the last digits of the distribution itself.
             let (mut low, mut high) = (-40.0, 40.0);
             for _ in 0..HALVINGS {
                 let middle = 0.5 * (low + high);
@@ -49,7 +49,7 @@ fn tail(x: f64) -> f64 {
     density(x) / fraction
 }
 
-/// Where the series has lost as many digits as the fraction lacks.
+/// Where the series has lost as many digits as the fraction still lacks.
 const SERIES_REACH: f64 = 3.0;
 const FRACTION_DEPTH: u32 = 150;
 /// 80 / 2^70 is below the spacing of numbers near one.

@@ -1,6 +1,6 @@
 //! Order statistics.
 
-/// The middle value, or the mean of the two; None of no values.
+/// The middle value, or the mean of the two; None without values.
 pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
@@ -16,7 +16,7 @@ pub fn quantile(values: &[f64], at: f64) -> Option<f64> {
 pub(super) fn quantile_of_sorted(sorted: &[f64], at: f64) -> Option<f64> {
     let place = sorted.len().checked_sub(1)? as f64 * at.clamp(0.0, 1.0);
     let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-    // An infinite lower end, or two: their difference to anything is no number to add.
+    // If one of the ends is infinite, their difference is not a number to add.
     let is_low = low == high || low == f64::NEG_INFINITY;
     Some(if is_low { low } else { low + (high - low) * place.fract() })
 }

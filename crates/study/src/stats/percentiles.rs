@@ -35,7 +35,7 @@ pub struct Percentile {
 }
 
 impl Percentiles {
-    /// Of each trial's samples in milliseconds; None without a sample.
+    /// The percentiles of each trial's samples in milliseconds; None without a sample.
     pub fn of(trials: &[Vec<f64>], seed: Seed) -> Option<Self> {
         let filled = trials.iter().filter(|trial| !trial.is_empty());
         let histograms: Vec<Histogram<u64>> =
@@ -64,7 +64,7 @@ impl Percentiles {
 fn histogram(samples: &[f64]) -> Option<Histogram<u64>> {
     let mut histogram = Histogram::new(3).ok()?;
     for ms in samples {
-        // What is longer than the longest time-out counts as that long.
+        // A sample longer than the longest time-out counts as that time-out.
         let micros = ((ms * 1e3).round().max(1.0) as u64).min(LONGEST_US);
         histogram.record(micros).ok()?;
     }
@@ -108,7 +108,7 @@ fn intervals(histograms: &[Histogram<u64>], shares: &[f64], seed: Seed) -> Vec<O
     drawn.iter_mut().map(interval).collect()
 }
 
-/// The value that `share` of all samples stay within, each trial counted as often as `times` says.
+/// The value that `share` of all samples do not exceed. Each trial counts as often as `times` says.
 fn value_at(buckets: &[Bucket], times: &[u64], share: f64) -> Option<u64> {
     let all: u64 = buckets.iter().map(|bucket| bucket.count * times[bucket.trial]).sum();
     let wanted = ((all as f64 * share).ceil() as u64).max(1);

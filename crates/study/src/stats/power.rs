@@ -4,7 +4,7 @@
 //! what is needed, so normal noise is drawn instead, from a fixed seed.
 
 use super::normal::normal_quantile;
-use super::{SignedRank, WalshAverages};
+use super::{RankSum, SignedRank, WalshAverages};
 use std::collections::BTreeMap;
 use std::f64::consts::PI;
 use unit::{Random, Seed};
@@ -16,6 +16,7 @@ pub const POWER: f64 = 0.8;
 #[derive(Debug, Clone, Default)]
 pub struct Detectable {
     known: BTreeMap<(usize, usize), f64>,
+    shifts: BTreeMap<([usize; 2], usize), f64>,
 }
 
 impl Detectable {
@@ -30,6 +31,24 @@ impl Detectable {
             _ => approximate(blocks, rank),
         };
         Some(*self.known.entry((blocks, rank)).or_insert_with(find))
+    }
+
+    /// The least shift between two samples of these sizes, in standard deviations of the noise of a value, times √(3/π),
+    /// that their interval of `rank` finds with a chance of [`POWER`]: so it is told in deviations of the estimate of
+    /// two samples of one value each. None where rank 0 finds nothing.
+    pub fn shift_deviations(&mut self, sizes: [usize; 2], rank: usize) -> Option<f64> {
+        if rank == 0 || sizes.contains(&0) {
+            return None;
+        }
+        let find = || match sizes[0].max(sizes[1]) {
+            0..=DRAWN_UP_TO => drawn_shift(sizes, rank) / efficiency_root(),
+            _ => {
+                let error = RankSum::of(sizes[0], sizes[1]).error(rank);
+                let deviations = normal_quantile(POWER) - normal_quantile(error / 2.0);
+                deviations * (1.0 / sizes[0] as f64 + 1.0 / sizes[1] as f64).sqrt()
+            }
+        };
+        Some(*self.shifts.entry((sizes, rank)).or_insert_with(find))
     }
 }
 
@@ -59,6 +78,23 @@ fn drawn(blocks: usize, rank: usize) -> f64 {
         .map(|_| {
             let noise: Vec<f64> = (0..blocks).map(|_| normal(&mut random)).collect();
             -least(&noise, rank)
+        })
+        .collect();
+    needed.sort_unstable_by(f64::total_cmp);
+    needed[(POWER * DRAWS as f64) as usize]
+}
+
+fn drawn_shift([a, b]: [usize; 2], rank: usize) -> f64 {
+    let seed = Seed(20_261_122).child("shift").nth((a * 1_000 + b) as u64);
+    let mut random = seed.random();
+    let mut needed: Vec<f64> = (0..DRAWS)
+        .map(|_| {
+            let first: Vec<f64> = (0..a).map(|_| normal(&mut random)).collect();
+            let second: Vec<f64> = (0..b).map(|_| normal(&mut random)).collect();
+            let differences = first.iter().flat_map(|a| second.iter().map(move |b| b - a));
+            let mut differences: Vec<f64> = differences.collect();
+            let place = (rank - 1).min(differences.len() - 1);
+            -*differences.select_nth_unstable_by(place, f64::total_cmp).1
         })
         .collect();
     needed.sort_unstable_by(f64::total_cmp);

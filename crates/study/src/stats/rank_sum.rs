@@ -9,7 +9,7 @@ use super::order::median;
 pub struct RankSum {
     a: usize,
     b: usize,
-    /// The chance of at most the index; empty where the normal approximation serves.
+    /// The probability of at most this index; empty where the normal approximation is used.
     cumulative: Vec<f64>,
 }
 
@@ -20,7 +20,7 @@ impl RankSum {
         Self { a, b, cumulative }
     }
 
-    /// How many pairs there are, which is also the largest number of wins.
+    /// The number of pairs, which is also the greatest number of wins.
     pub fn pairs(&self) -> usize {
         self.a * self.b
     }
@@ -43,7 +43,7 @@ impl RankSum {
         rank.checked_sub(1).map_or(0.0, |wins| (2.0 * self.at_most(wins)).min(1.0))
     }
 
-    /// The greatest rank whose error is at most `error`: the narrowest interval that is sure enough.
+    /// The greatest rank whose error is at most `error`: it gives the narrowest interval with that confidence.
     pub fn rank_within(&self, error: f64) -> usize {
         let (mut low, mut high) = (0, self.pairs().div_ceil(2));
         while low < high {
@@ -89,13 +89,13 @@ impl Shift {
 }
 
 fn cumulative(a: usize, b: usize) -> Vec<f64> {
-    // chances[i][u]: the chance of u wins of i values of a against those of b so far taken in.
+    // chances[i][u]: the probability of u wins of i values of a over the values of b included so far.
     let mut chances = vec![vec![0.0; a * b + 1]; a + 1];
     chances.iter_mut().for_each(|row| row[0] = 1.0);
     for j in 1..=b {
         for i in 1..=a {
             let (earlier, rest) = chances.split_at_mut(i);
-            // The greatest of all is of a, and wins against all j of b, with chance i / (i + j).
+            // The greatest of all values is from a with probability i / (i + j), and then wins against all j of b.
             let of_a = i as f64 / (i + j) as f64;
             for u in 0..=a * b {
                 let won = if u >= j { earlier[i - 1][u - j] } else { 0.0 };

@@ -8,7 +8,7 @@ use super::ranks::doubled_ranks;
 #[derive(Debug, Clone)]
 pub struct SignedRank {
     n: usize,
-    /// The chance of a sum of at most the index; empty where the normal approximation serves.
+    /// The probability of at most this sum; empty where the normal approximation is used.
     cumulative: Vec<f64>,
 }
 
@@ -20,7 +20,7 @@ impl SignedRank {
         Self { n, cumulative }
     }
 
-    /// How many Walsh averages there are, which is also the largest sum.
+    /// The number of Walsh averages, which is also the greatest sum.
     pub fn averages(&self) -> usize {
         self.n * (self.n + 1) / 2
     }
@@ -43,9 +43,9 @@ impl SignedRank {
         rank.checked_sub(1).map_or(0.0, |sum| (2.0 * self.at_most(sum)).min(1.0))
     }
 
-    /// The greatest rank whose error is at most `error`: the narrowest interval that is sure enough.
+    /// The greatest rank whose error is at most `error`: it gives the narrowest interval with that confidence.
     pub fn rank_within(&self, error: f64) -> usize {
-        // The interval must not cross itself: half of the averages at most.
+        // The ends must not cross: at most half of the averages.
         let (mut low, mut high) = (0, self.averages().div_ceil(2));
         while low < high {
             let middle = (low + high).div_ceil(2);
@@ -78,7 +78,7 @@ pub fn signed_rank_p(values: &[f64]) -> f64 {
     (2.0 * at_most).min(1.0)
 }
 
-/// The chance of each sum of a random half of `ranks`, cumulated.
+/// The cumulated probability of each sum of a random half of `ranks`.
 fn cumulative(ranks: &[usize]) -> Vec<f64> {
     let all: usize = ranks.iter().sum();
     let mut chances = vec![0.0; all + 1];
@@ -99,5 +99,5 @@ fn cumulative(ranks: &[usize]) -> Vec<f64> {
     chances
 }
 
-/// Beyond, the normal approximation is right to the third digit at the levels used here.
+/// For more values, the normal approximation is right to the third digit at the levels used here.
 const EXACT_UP_TO: usize = 120;

@@ -75,6 +75,17 @@ impl Paired {
         Self { invalid, ..self }
     }
 
+    /// The logarithms of the ratios of blocks, however they came to be; none of them is NaN.
+    pub fn of_logs(logs: Vec<f64>) -> Self {
+        let one_failed = logs.iter().filter(|log| log.is_infinite()).count();
+        Self { logs, one_failed, both_failed: 0, invalid: 0 }
+    }
+
+    /// ln(a / b) of each block that speaks.
+    pub fn logs(&self) -> &[f64] {
+        &self.logs
+    }
+
     /// How many blocks count.
     pub fn blocks(&self) -> usize {
         self.logs.len()
@@ -106,6 +117,12 @@ impl Stage {
     pub fn only(paired: Paired, level: Level) -> Self {
         Self { paired, level, share: 1.0 }
     }
+}
+
+/// Where the intervals of all looks meet: the repeated interval, which each look has paid its share for.
+pub fn repeated_interval(stages: &[Stage]) -> Interval {
+    let ranks: Vec<usize> = stages.iter().map(|stage| stage.level.rank).collect();
+    met(&Look::all(stages), &ranks)
 }
 
 /// A look with its Walsh averages.

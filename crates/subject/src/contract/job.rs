@@ -1,19 +1,20 @@
-//! The job: what a client subject is told on standard input.
+//! The job: what a client subject reads on standard input.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 pub use study::experiment::{Negotiation, Tls};
 use trace::Protocol;
 
-/// What a client subject is to do: one JSON object, then the end of standard input.
+/// The work of a client subject: one JSON object, then the end of standard input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "wirelap subject job")]
 pub struct Job {
-    /// The version of the contract, 1. Later ones of the same number may add fields; a subject passes over those that
-    /// it does not know.
+    /// The version of the contract: 2 if a fetch is more than a plain GET, otherwise 1. A job may have more fields than
+    /// these; a subject ignores fields that it does not know.
     pub contract: u32,
     /// What the fetches are for.
     pub workload: Workload,
@@ -21,7 +22,7 @@ pub struct Job {
     pub transport: Transport,
     /// The TLS version asked for, exactly this one.
     pub tls: Tls,
-    /// Whether it is known beforehand what the server speaks.
+    /// Whether the server's protocol is known beforehand.
     pub negotiation: Negotiation,
     /// When each fetch is to begin.
     pub pattern: Pattern,
@@ -29,17 +30,17 @@ pub struct Job {
     pub connections: u32,
     /// Whether a connection may serve more than one request.
     pub keep_alive: bool,
-    /// Whether TLS sessions may be taken up again.
+    /// Whether TLS sessions may be resumed.
     pub resumption: bool,
     /// What is to be fetched, in this order.
     pub fetches: Vec<Fetch>,
-    /// A PEM file with the root certificate to trust; null where nothing is encrypted.
+    /// A PEM file with the root certificate to trust; null without TLS.
     pub trust: Option<PathBuf>,
-    /// An existing folder of this trial's own, for files; null where nothing is to be written.
+    /// An existing folder for files, used by this trial only; null where nothing is to be written.
     pub output: Option<PathBuf>,
-    /// A file to append TLS secrets to in NSS key log format, where the subject can; null: none wanted.
+    /// A file to append TLS secrets to, in NSS key log format, if the subject can; null where none are wanted.
     pub key_log: Option<PathBuf>,
-    /// Times that the whole work is done before `ready` is written and the work is measured.
+    /// How many times the whole work is done as a warm-up, before `ready` is written and the work is measured.
     pub warmup: u32,
     /// Milliseconds after which a fetch has failed.
     pub timeout_ms: u64,
@@ -53,7 +54,7 @@ pub enum Workload {
     Download,
     /// Calls of an API.
     Calls,
-    /// A page: the first fetch is its document, and the others begin when that has ended.
+    /// A page: the first fetch is its document. The others begin when that has ended.
     Page,
 }
 
@@ -116,22 +117,43 @@ pub enum Pattern {
     Serial,
     /// All as soon as they can.
     Parallel,
-    /// One every so often, whatever has come back.
+    /// One request in each interval, whether or not earlier answers have arrived.
     Staggered {
         /// Milliseconds between two.
         every_ms: f64,
     },
 }
 
-/// One fetch: a GET.
+/// One fetch: a GET, unless it says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fetch {
     /// Its number, by which the lines name it.
     pub id: u32,
     /// What is asked for.
     pub url: String,
-    /// The name of the file within `output` that the body goes to; null: the body is read and dropped.
+    /// The name of the file within `output` for the body; null: the body is read and dropped.
     pub file: Option<String>,
+    /// Contract 2: the method; absent: GET.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// Contract 2: header fields of its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Contract 2: the file that holds the request's body; absent: it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_file: Option<PathBuf>,
+}
+
+impl Fetch {
+    /// A GET of `url`, whose body goes to `file`.
+    pub fn get(id: u32, url: String, file: Option<String>) -> Self {
+        Self { id, url, file, method: None, headers: BTreeMap::new(), body_file: None }
+    }
+
+    /// Whether it says no more than a GET does.
+    pub fn is_plain_get(&self) -> bool {
+        self.method.is_none() && self.headers.is_empty() && self.body_file.is_none()
+    }
 }
 
 impl Job {

@@ -1,9 +1,9 @@
-//! The lines: what a client subject says on standard output, one JSON object each.
+//! The lines that a client subject writes on standard output, one JSON object each.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A line: one `ready`, a `fetch` for each fetch as it ends, one `done`; or `unsupported`, and exit code 127.
+/// A line: one `ready`, one `fetch` for each fetch as it ends, one `done`. Or `unsupported`, with exit code 127.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "lowercase")]
 #[schemars(title = "wirelap subject line")]
@@ -18,7 +18,7 @@ pub enum OutputLine {
     Unsupported(UnsupportedLine),
 }
 
-/// The work begins now: the zero of all times.
+/// The work begins now. This is the zero of all times.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ReadyLine {
@@ -28,39 +28,39 @@ pub struct ReadyLine {
     /// Its version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// What it runs on, where that has a version of its own.
+    /// The runtime, if it has a version of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
     /// Whether it writes TLS secrets to the job's `key_log`.
     pub key_log: bool,
-    /// Whether it is an adapter that starts the client as another program right after this line: the time until here
-    /// is then not the client's, whose start-up ends with the first `started_ms`.
+    /// Whether it is an adapter that starts the client as another program right after this line. The time until this
+    /// line then does not count as the client's. The client's start-up ends with the first `started_ms`.
     pub adapter: bool,
-    /// Milliseconds that its warm-up took, which are no part of its start-up; absent where there was none, or it does
-    /// not tell.
+    /// Milliseconds that the warm-up took. They are not part of the start-up. Absent without a warm-up, or if not
+    /// known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub warmup_ms: Option<f64>,
 }
 
 impl ReadyLine {
-    /// Why the line cannot be used; None where it can.
+    /// Why the line is not valid; None for a valid one.
     pub(super) fn fault(&self) -> Option<String> {
         let told = self.warmup_ms.filter(|ms| !(0.0..=LATEST_MS).contains(ms))?;
         Some(format!("`warmup_ms` is {told}, and a time is from 0 to a day"))
     }
 }
 
-/// A fetch has ended. Times are milliseconds since `ready` was written; what the library does not tell is left out.
+/// A fetch has ended. Times are milliseconds since `ready` was written. What the library does not report is left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FetchLine {
     /// The fetch's number.
     pub id: u32,
-    /// The final status; absent where `error` stands.
+    /// The final status; absent if there is an `error`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 100, max = 599))]
     pub status: Option<u16>,
-    /// What went wrong, in words; absent where `status` stands.
+    /// The error in words; absent if there is a `status`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The ALPN name of the protocol that carried it.
@@ -72,11 +72,11 @@ pub struct FetchLine {
     /// The wish was known.
     #[schemars(range(min = 0.0))]
     pub started_ms: f64,
-    /// TCP connected, where a connection was opened for it.
+    /// TCP connected, if a connection was opened for this fetch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub connected_ms: Option<f64>,
-    /// TLS done, where a connection was opened for it.
+    /// TLS handshake done, if a connection was opened for this fetch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub secured_ms: Option<f64>,
@@ -88,7 +88,7 @@ pub struct FetchLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub first_byte_ms: Option<f64>,
-    /// The last byte of the body came (and was written), or the fetch failed.
+    /// The last byte of the body arrived (and was written), or the fetch failed.
     #[schemars(range(min = 0.0))]
     pub ended_ms: f64,
     /// Bytes of body received.
@@ -97,7 +97,7 @@ pub struct FetchLine {
     /// The TLS version, `TLSv1.2` or `TLSv1.3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<String>,
-    /// Whether the connection took up an earlier TLS session.
+    /// Whether the connection resumed an earlier TLS session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed: Option<bool>,
 }
@@ -109,7 +109,7 @@ pub struct DoneLine {
     /// Connections that it opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<u32>,
-    /// Milliseconds of processor time that an adapter itself used, beside its client.
+    /// Milliseconds of processor time that an adapter itself used, without its client.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub adapter_cpu_ms: Option<f64>,
@@ -120,7 +120,7 @@ pub struct DoneLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub gc_ms: Option<f64>,
-    /// The greatest use of the managed heap, in bytes.
+    /// The greatest size of the managed heap, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heap_peak_bytes: Option<u64>,
 }
@@ -136,7 +136,7 @@ pub struct UnsupportedLine {
 }
 
 impl FetchLine {
-    /// Why the line cannot be used; None where it can.
+    /// Why the line is not valid; None for a valid one.
     pub(super) fn fault(&self) -> Option<String> {
         let times = [
             ("started_ms", Some(self.started_ms)),
@@ -172,7 +172,7 @@ impl FetchLine {
 const LATEST_MS: f64 = 86_400_000.0;
 
 impl FetchLine {
-    /// Of nothing but its number and its times, to be filled in.
+    /// A line with only a number and times, to be filled in.
     pub fn at(id: u32, started_ms: f64, ended_ms: f64) -> Self {
         Self {
             id,

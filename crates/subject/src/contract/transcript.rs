@@ -1,12 +1,12 @@
-//! Reading what a subject prints: bytes in, checked lines out. The one rule: every line is bounded, in its order, and
-//! about the job; the first one that is not ends the reading.
+//! Reads what a subject prints: bytes in, checked lines out. The one rule: every line has a bounded length, comes in
+//! the right order and belongs to the job. The first line that breaks this ends the reading.
 
 use super::line::{DoneLine, FetchLine, OutputLine, ReadyLine, UnsupportedLine};
 use std::collections::BTreeSet;
 use std::fmt;
 use unit::Instant;
 
-/// The longest line: names, reasons and times take a hundredth of it.
+/// The longest line that is read. Names, reasons and times take a hundredth of it.
 const LONGEST_LINE: usize = 64 * 1024;
 
 /// As much of a line as a reason quotes.
@@ -40,7 +40,7 @@ pub struct Transcript {
 pub struct ContractViolation {
     /// The line, from 1.
     pub line: u64,
-    /// What is wrong with it, and what was expected.
+    /// What is wrong with the line, and what was expected.
     pub fault: String,
     /// How it begins.
     pub said: String,
@@ -70,7 +70,7 @@ impl TranscriptReader {
         }
     }
 
-    /// Takes what was read from its standard output at `now`.
+    /// Takes bytes read from its standard output at `now`.
     pub fn read(&mut self, now: Instant, bytes: &[u8]) -> Result<(), ContractViolation> {
         let mut left = bytes;
         while let Some(end) = left.iter().position(|byte| *byte == b'\n') {
@@ -84,7 +84,7 @@ impl TranscriptReader {
         self.keep(left)
     }
 
-    /// Its standard output has ended; a last line without its newline counts.
+    /// Its standard output has ended. A last line without a newline counts.
     pub fn finish(mut self, now: Instant) -> Result<Transcript, ContractViolation> {
         let rest = std::mem::take(&mut self.buffer);
         if !rest.is_empty() {
@@ -124,7 +124,7 @@ impl TranscriptReader {
         self.place(at, parsed).map_err(|fault| self.violation(line, fault))
     }
 
-    /// A line in its place in the order; what is wrong with it there.
+    /// Handles a line in its order. The error says what is wrong with it there.
     fn place(&mut self, at: Instant, line: OutputLine) -> Result<(), String> {
         let so_far = &self.transcript;
         let (is_ready, is_over) =
@@ -178,7 +178,7 @@ impl TranscriptReader {
     }
 }
 
-/// Without what would move a terminal's cursor.
+/// Without control characters, which could move a terminal's cursor.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
 }

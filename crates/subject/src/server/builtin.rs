@@ -1,4 +1,4 @@
-//! The servers that wirelap knows by itself: the files of `subjects/`, and what stands beside them.
+//! The built-in servers: the files of `subjects/` and the files beside them.
 
 use super::declaration::ServerDeclaration;
 use std::path::Path;
@@ -24,7 +24,7 @@ pub fn builtin_servers() -> Vec<ServerDeclaration> {
     DECLARATIONS.iter().filter_map(read).collect()
 }
 
-/// The text of a file that a built-in declaration names.
+/// The text of a file that a built-in declaration refers to.
 pub(super) fn companion(path: &Path) -> Option<&'static str> {
     let found = COMPANIONS.iter().find(|(name, _)| Path::new(name) == path);
     found.map(|(_, text)| *text)

@@ -1,5 +1,5 @@
-//! The TOML of a server subject. It is checked whole when it is read: every way of speaking that it claims is
-//! expanded once, so that a slip in a template shows before anything runs.
+//! The TOML of a server subject. It is checked as a whole when it is read. Its templates are expanded once for every
+//! combination that it claims to support, so that a mistake shows before anything runs.
 
 use super::log::LogFormat;
 use super::running::ServerFailure;
@@ -19,7 +19,7 @@ use toml::Spanned;
 pub struct ServerDeclaration {
     /// The name that a contender uses.
     name: Spanned<String>,
-    /// Always "server"; a client's declaration has its own shape.
+    /// Always "server". A client's declaration has another format.
     #[serde(rename = "role")]
     _role: Role,
     /// Program and arguments.
@@ -30,13 +30,13 @@ pub struct ServerDeclaration {
     /// What to do where it is not there.
     #[serde(default)]
     remedy: String,
-    /// What it speaks over TLS, agreed on by ALPN.
+    /// What it speaks over TLS, negotiated by ALPN.
     #[serde(default)]
     transports: Vec<Transport>,
     /// What it speaks without TLS.
     #[serde(default)]
     clear: Vec<Transport>,
-    /// The versions of TLS that it can be held to.
+    /// The TLS versions that it can be restricted to.
     #[serde(default = "both_versions")]
     tls: Vec<Tls>,
     #[serde(default)]
@@ -50,10 +50,10 @@ pub struct ServerDeclaration {
     /// Variables of its environment.
     #[serde(default)]
     pub(super) environment: BTreeMap<String, String>,
-    /// Files made for it in its own folder before it starts.
+    /// Files that are created in its own folder before it starts.
     #[serde(default)]
     pub(super) files: Vec<FileTemplate>,
-    /// Pieces of text that depend on what is asked for.
+    /// Pieces of text that depend on the contender.
     #[serde(default)]
     pub(super) values: Vec<ValueTemplate>,
     /// Pieces of text that are repeated, for each host or for each file of a host.
@@ -75,10 +75,10 @@ enum Role {
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum UserFile {
-    /// As the lab runs, which in its namespaces is root or looks like it.
+    /// With the rights of the lab, which is root in its namespaces or looks like it.
     #[default]
     Ours,
-    /// As an ordinary user, for servers that refuse to be root.
+    /// As an ordinary user, for servers that refuse to run as root.
     Ordinary,
 }
 
@@ -100,11 +100,11 @@ pub(super) struct FileTemplate {
     pub(super) path: Spanned<String>,
     /// Its text, with placeholders.
     pub(super) text: Option<String>,
-    /// Or a file beside the declaration, taken as it is.
+    /// Or a file beside the declaration, copied unchanged.
     pub(super) from: Option<Spanned<String>>,
 }
 
-/// One text of a placeholder; the first whose conditions hold is taken, and none is the empty text.
+/// One possible text of a placeholder. The first one whose conditions hold is used. If none holds, the text is empty.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ValueTemplate {
@@ -151,7 +151,7 @@ pub(super) struct LogFile {
     /// Its name, below the folder.
     pub(super) path: String,
     pub(super) format: LogFormat,
-    /// json: where each fact stands, as names joined by dots.
+    /// For json: where each fact is, as names joined by dots.
     #[serde(default)]
     pub(super) fields: BTreeMap<String, String>,
 }
@@ -166,7 +166,7 @@ pub(super) struct Way {
     pub(super) recorded: bool,
 }
 
-/// What is wrong with a declaration, and where.
+/// What is wrong in a declaration, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct DeclarationError {
@@ -179,8 +179,8 @@ pub struct DeclarationError {
 }
 
 impl ServerDeclaration {
-    /// Whether the declaration in `text` is a server's: clients' stand beside them. What cannot be read is taken for
-    /// one, so that its reader says why.
+    /// Whether `text` declares a server. Declarations of clients are in the same folders. Text that cannot be parsed
+    /// counts as a server's, so that its reader reports the error.
     pub fn is_meant(text: &str) -> bool {
         let table = toml::from_str::<toml::Table>(text);
         table.map_or(true, |table| {
@@ -188,7 +188,7 @@ impl ServerDeclaration {
         })
     }
 
-    /// Reads the declaration in `text`, whose file stands in the folder `home`.
+    /// Reads the declaration in `text`, whose file is in the folder `home`.
     pub fn read(text: &str, home: &Path) -> Result<Self, DeclarationError> {
         let parsed = toml::from_str::<Self>(text).map_err(|error| {
             fault(text, error.span().unwrap_or_default(), error.message().to_owned())
@@ -217,12 +217,12 @@ impl ServerDeclaration {
         ways.join(", ")
     }
 
-    /// Files beside the declaration that it needs, by the names it uses.
+    /// The files beside the declaration that it needs, by the names that it uses.
     pub fn companions(&self) -> impl Iterator<Item = &str> {
         self.files.iter().filter_map(|file| file.from.as_ref()).map(|from| from.get_ref().as_str())
     }
 
-    /// Whether it can do what `contender` asks of it; else why not.
+    /// Whether it supports `contender`. The error says why not.
     pub fn supports(&self, contender: &Contender) -> Result<(), ServerFailure> {
         let (transport, tls) = (contender.transport, contender.tls);
         let spoken = match tls {
@@ -303,7 +303,7 @@ impl ServerDeclaration {
         clear.chain(tls).flat_map(each).collect()
     }
 
-    /// What is wrong with it, if anything is, and where.
+    /// What is wrong with it, and where; None for a valid one.
     fn flaw(&self) -> Option<(Range<usize>, String)> {
         let name = self.name();
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -360,7 +360,7 @@ impl Conditions {
     }
 }
 
-/// RFC 9001 §4.2: QUIC has TLS 1.3 within it.
+/// RFC 9001 §4.2: QUIC uses TLS 1.3.
 fn is_possible(transport: Transport, tls: Tls) -> bool {
     transport != Transport::H3 || tls == Tls::V1_3
 }

@@ -1,5 +1,5 @@
-//! What a server wrote into its own log, summed up: connections by protocol, requests, bytes. Servers name
-//! things differently; the names here are those that wirelap uses everywhere.
+//! Sums up a server's own log: connections by protocol, requests, bytes. Servers use different names for these. Here
+//! they are those that wirelap uses everywhere.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,26 +10,26 @@ use trace::{Protocol, SpokenProtocol};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum LogFormat {
-    /// A line a request, `label:value` separated by tabs (<http://ltsv.org>).
+    /// One line a request, `label:value` separated by tabs (<http://ltsv.org>).
     Ltsv,
     /// A JSON object a request on a line.
     Json,
 }
 
-/// What a server says that it did. A line that cannot be read counts as unread and as nothing else.
+/// What a server's log says. A line that cannot be read only counts as unread.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServerLog {
     /// Requests answered.
     pub requests: u64,
-    /// Requests that were not answered by 200 or 206.
+    /// Requests with another status than 200 or 206.
     pub refused: u64,
     /// Bytes of bodies.
     pub bytes: u64,
-    /// Connections by the protocol spoken on them.
+    /// Connections by their protocol.
     pub connections: BTreeMap<SpokenProtocol, u64>,
     /// Connections by the version of TLS.
     pub tls: BTreeMap<String, u64>,
-    /// Connections whose TLS session was an earlier one's.
+    /// Connections that resumed a TLS session.
     pub resumed: u64,
     /// Lines that tell of no request.
     pub unread: u64,
@@ -39,7 +39,7 @@ pub struct ServerLog {
 const LABELS: [&str; 6] = ["connection", "protocol", "tls", "resumed", "status", "bytes"];
 
 impl ServerLog {
-    /// Reads a log. `fields` says where a JSON object has each fact.
+    /// Reads a log. `fields` gives the path of each fact in a JSON object.
     pub(super) fn read(text: &str, format: LogFormat, fields: &BTreeMap<String, String>) -> Self {
         let mut sum = Sum::default();
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -80,7 +80,7 @@ fn json(line: &str, fields: &BTreeMap<String, String>) -> Facts {
 #[derive(Default)]
 struct Sum {
     log: ServerLog,
-    /// Connection and protocol, connection and version: each counts once.
+    /// A connection with its protocol, and a connection with its version: each pair counts once.
     spoken: BTreeSet<(String, SpokenProtocol)>,
     secured: BTreeSet<(String, String)>,
     resumed: BTreeSet<String>,
@@ -102,7 +102,7 @@ impl Sum {
         if let Some(name) = fact("protocol").map(protocol) {
             self.spoken.insert((connection.clone(), name));
         }
-        // Caddy 2.6 has no number for the version within QUIC.
+        // Caddy 2.6 logs no number for the TLS version of QUIC.
         if let Some(version) = fact("tls").filter(|number| *number != "0").map(version) {
             self.secured.insert((connection.clone(), version));
         }
@@ -132,7 +132,7 @@ fn protocol(name: &str) -> SpokenProtocol {
     }
 }
 
-/// `1.3`, from a server's words or from the number that stands on the wire (RFC 8446 §4.2.1).
+/// `1.3`, from a server's text or from the number in the handshake (RFC 8446 §4.2.1).
 fn version(name: &str) -> String {
     match name {
         "771" => "1.2".to_owned(),
@@ -141,7 +141,7 @@ fn version(name: &str) -> String {
     }
 }
 
-/// nginx says r, Apache Resumed, H2O 1, Caddy true.
+/// nginx logs r, Apache Resumed, H2O 1, Caddy true.
 fn is_resumed(word: &str) -> bool {
     matches!(word.to_ascii_lowercase().as_str(), "r" | "resumed" | "1" | "true" | "yes")
 }

@@ -4,13 +4,13 @@ use super::declaration::ServerDeclaration;
 use std::path::{Path, PathBuf};
 
 impl ServerDeclaration {
-    /// Where its program is, looking through `folders` in order; one that is named with a slash stands in
-    /// the declaration's folder.
+    /// The path of its program: the first match in `folders`. A name with a slash is relative to the declaration's
+    /// folder.
     pub fn find(&self, folders: &[PathBuf]) -> Option<PathBuf> {
         find(self.command().first()?, self.home(), folders)
     }
 
-    /// The first line that it prints of its version; None where it does not run or prints none.
+    /// The first line of its version output; None where it does not run or prints none.
     pub fn version(&self, folders: &[PathBuf]) -> Option<String> {
         let (program, arguments) = self.version.split_first()?;
         crate::version::version(&find(program, self.home(), folders)?, arguments)

@@ -1,5 +1,5 @@
-//! A server subject from its start to its end. The one rule: nothing of it is left, and whatever went wrong is
-//! told in its own words.
+//! Runs a server subject from start to end. The one rule: nothing of it is left running, and an error quotes the
+//! server's own output.
 
 use super::builtin::companion;
 use super::declaration::ServerDeclaration;
@@ -17,19 +17,19 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use study::experiment::{Contender, Transport};
 
-/// How often a server is asked whether it listens.
+/// The pause between checks whether a server listens.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Bytes of a server's output that a failure quotes: the last ones.
+/// How many bytes of a server's output an error quotes: the last ones.
 const LONGEST_QUOTE: u64 = 2_000;
 
-/// A log longer than this is read up to here.
+/// A longer log is read only up to here.
 const LONGEST_LOG: u64 = 64 << 20;
 
-/// What the contract lets a subject say by ending: it cannot do this here.
+/// The contract's exit code for "cannot do this here".
 const UNSUPPORTED: i32 = 127;
 
-/// The file in its folder that takes what a server prints.
+/// The file in its folder that receives its output.
 const OUTPUT_FILE: &str = "words";
 
 /// Why a server did not serve.
@@ -54,7 +54,7 @@ pub enum ServerFailure {
 pub struct ServerEnvironment<'a> {
     /// Its side of it is the far one.
     pub topology: &'a Topology,
-    /// The cores that it may run on; none given: any.
+    /// The cores that it may run on; empty: any.
     pub cpus: Vec<usize>,
     /// Where programs are looked for.
     pub programs: &'a [PathBuf],
@@ -73,16 +73,16 @@ pub struct RunningServer<'d> {
 /// A server that has ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoppedServer {
-    /// Processor time of it and of those that it waited for.
+    /// Processor time of it and of the children that it waited for.
     pub usage: Usage,
-    /// Greatest resident sets of all its processes, added up, in bytes.
+    /// The greatest resident sets of all its processes, added up, in bytes.
     pub peak_resident: u64,
-    /// What it says that it did, where it says anything.
+    /// What its own log says, if it has one.
     pub log: Option<ServerLog>,
 }
 
 impl<'d> RunningServer<'d> {
-    /// Starts a server at `site`, whose folders exist, for what `contender` asks.
+    /// Starts a server at `site`, whose folders exist, configured for `contender`.
     pub fn start(
         declaration: &'d ServerDeclaration,
         contender: &Contender,
@@ -156,13 +156,13 @@ impl<'d> RunningServer<'d> {
         Ok(())
     }
 
-    /// Whether it has ended by itself, and what it said.
+    /// Whether it has ended by itself, with its output.
     pub fn ended_early(&mut self) -> Option<String> {
         let exit = self.child.wait(Some(Duration::ZERO)).ok()??;
         Some(self.with_output(&format!("died ({})", exit.status)))
     }
 
-    /// Asks it to end as its declaration says, makes it end where it does not, and reads what it wrote.
+    /// Stops it as its declaration says, kills it if that fails, and reads its log.
     pub fn stop(mut self) -> Result<StoppedServer, ServerFailure> {
         let peak_resident = os::process_tree::peak_resident(self.child.id());
         let grace = self.declaration.stop_within();
@@ -174,7 +174,7 @@ impl<'d> RunningServer<'d> {
         Ok(StoppedServer { usage: exit.usage, peak_resident, log })
     }
 
-    /// What happened to it, and the end of its output.
+    /// What happened to it, with the end of its output.
     fn with_output(&self, what: &str) -> String {
         let name = self.declaration.name();
         match self.last_output() {

@@ -1,5 +1,5 @@
-//! Templates: `{name}` stands for a value, `{{name}}` for itself in single braces, and every other brace for
-//! itself, because configurations are full of them. The one rule: a name that nobody knows is an error.
+//! Templates. `{name}` stands for a value, and `{{name}}` for the text `{name}`. Every other brace stands for itself,
+//! because configurations are full of them. The one rule: an unknown name is an error.
 
 use super::declaration::{EachOf, EachTemplate, FileTemplate, ServerDeclaration, Way};
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use study::experiment::{Contender, Tls};
 
-/// Addresses and files that a server is started with: what the names in its templates stand for.
+/// Addresses and files of a server: the values of its templates' names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSite {
     /// What it serves first, which is all but where a page was recorded.
@@ -55,9 +55,9 @@ pub struct Launch {
     pub command: Vec<String>,
     /// What its environment has besides ours.
     pub environment: Vec<(String, String)>,
-    /// Files to be written first, with their texts.
+    /// Files to be written before the start, with their texts.
     pub files: Vec<(PathBuf, String)>,
-    /// Files to be copied first: whence and whither.
+    /// Files to be copied before the start: from, to.
     pub copies: Vec<(PathBuf, PathBuf)>,
 }
 
@@ -120,7 +120,7 @@ pub(super) fn expand_all(
             (None, None) => {}
         }
     }
-    // A value that nothing asks for today may be asked for in another way.
+    // Values that are not used with this contender may be used with another.
     for value in &declaration.values {
         values.expand_somewhere(&value.text)?;
     }
@@ -292,7 +292,7 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// The name that `text` begins with, between these.
+/// The name at the start of `text`, between these delimiters.
 fn name_within<'t>(text: &'t str, open: &str, close: &str) -> Option<&'t str> {
     let inner = text.strip_prefix(open)?;
     let name = &inner[..inner.find(|c: char| !c.is_ascii_lowercase() && c != '_')?];

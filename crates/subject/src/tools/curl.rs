@@ -1,8 +1,10 @@
-//! curl: one process for all fetches, told by a file of options and heard by `--write-out '%{json}'`.
+//! curl: one process for all fetches. It gets them by a file of options, and reports by `--write-out '%{json}'`.
 
 use super::drive::{Parsed, Stream, ToolRun, silent};
 use super::{Emit, ToolError, target, tls_name};
-use crate::contract::{FetchLine, Job, OutputLine, Pattern, Tls, Transport, UnsupportedLine};
+use crate::contract::{
+    Fetch, FetchLine, Job, OutputLine, Pattern, Tls, Transport, UnsupportedLine,
+};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -10,16 +12,16 @@ use std::fs;
 use std::process::Command;
 use trace::Protocol;
 
-/// A file in the folder that the adapter was started in, which is the trial's own.
+/// A file in the working directory of the adapter, which belongs to the trial.
 const OPTIONS: &str = "curl.options";
 
-/// curl's own most, from its source (`MAX_PARALLEL`).
+/// curl's own limit, from its source (`MAX_PARALLEL`).
 const MOST_PARALLEL: u32 = 300;
 
-/// Fetches at once where a connection carries many.
+/// The most fetches at once if one connection carries many.
 const MULTIPLEXED: u32 = 100;
 
-/// What curl cannot do of what it was asked (curl's exit codes 2 and 4).
+/// curl's exit codes for an option that it does not support (2 and 4).
 const REFUSED: [i32; 2] = [2, 4];
 
 pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
@@ -31,7 +33,7 @@ pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     fetch(job, emit)
 }
 
-/// Whether a curl that tells this as its version was built with HTTP/3, which most distributions leave out.
+/// Whether the curl with this version output was built with HTTP/3. Most distributions leave that out.
 fn has_http3(version: &[u8]) -> Result<(), ToolError> {
     let version = String::from_utf8_lossy(version);
     let features = version.lines().find_map(|line| line.strip_prefix("Features:"));
@@ -49,7 +51,7 @@ fn has_http3(version: &[u8]) -> Result<(), ToolError> {
 
 fn fetch(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     let mut command = Command::new("curl");
-    // -q comes first: no file of the user's changes what is measured.
+    // -q comes first: the user's .curlrc must not change what is measured.
     command.arg("-q").arg("-K").arg(OPTIONS);
     if let Some(key_log) = &job.key_log {
         command.env("SSLKEYLOGFILE", key_log);
@@ -58,7 +60,7 @@ fn fetch(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     let mut sockets: BTreeMap<(String, u16), u32> = BTreeMap::new();
     let mut missing: BTreeSet<u32> = job.fetches.iter().map(|fetch| fetch.id).collect();
     let status = tool.run(command, Stream::Error, |at, text| {
-        // With several transfers at once, the head of a table goes before the first line.
+        // With several transfers at once, curl prints a progress table's head before the first line.
         let json = text.find('{').map_or("", |at| &text[at..]);
         let Ok(told) = serde_json::from_str::<WriteOut>(json) else { return Parsed::Nothing };
         let Some(fetch) = job.fetches.get(told.urlnum) else { return Parsed::Nothing };
@@ -136,11 +138,49 @@ fn options(job: &Job) -> Result<String, ToolError> {
             ));
         }
     }
-    for fetch in &job.fetches {
+    // A request's own options hold for all URLs up to `next`, which takes back whatever was set before.
+    let is_plain = job.fetches.iter().all(Fetch::is_plain_get);
+    let shared = text.clone();
+    for (place, fetch) in job.fetches.iter().enumerate() {
+        if place > 0 && !is_plain {
+            let _ = write!(text, "next\n{shared}");
+        }
         let file = target(job, fetch.file.as_deref());
-        let _ = writeln!(text, "url = \"{}\"\noutput = \"{file}\"", fetch.url);
+        let _ = writeln!(text, "url = \"{}\"\noutput = \"{file}\"", escaped(&fetch.url));
+        text.push_str(&request_options(fetch));
     }
     Ok(text)
+}
+
+/// What a request says beside its URL.
+fn request_options(fetch: &Fetch) -> String {
+    let mut text = String::new();
+    for (name, value) in &fetch.headers {
+        // curl takes a name with a semicolon for a field without a value.
+        let field = if value.is_empty() { format!("{name};") } else { format!("{name}: {value}") };
+        let _ = writeln!(text, "header = \"{}\"", escaped(&field));
+    }
+    if let Some(file) = &fetch.body_file {
+        let _ = writeln!(text, "data-binary = \"@{}\"", escaped(&file.to_string_lossy()));
+        if !fetch.headers.keys().any(|name| name.eq_ignore_ascii_case("content-type")) {
+            // It would say that this is a form.
+            text.push_str("header = \"Content-Type:\"\n");
+        }
+    }
+    match fetch.method.as_deref() {
+        None => {}
+        // A response to HEAD has no body, whatever its length says.
+        Some("HEAD") => text.push_str("head\n"),
+        Some(method) => {
+            let _ = writeln!(text, "request = \"{}\"", escaped(method));
+        }
+    }
+    text
+}
+
+/// As it stands between quotes in a file of options.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n").replace('\t', "\\t")
 }
 
 /// What `%{json}` holds; times are seconds since the transfer began.
@@ -186,7 +226,7 @@ impl WriteOut {
             status: Some(self.http_code),
             protocol: protocol(&self.http_version).map(|protocol| protocol.name().to_owned()),
             bytes: Some(self.size_download),
-            // It is held to exactly this version, or there is no connection.
+            // It must use exactly this version, or the connection fails.
             tls: tls_name(tls).map(str::to_owned),
             ..base
         }
@@ -205,6 +245,24 @@ fn protocol(version: &str) -> Option<Protocol> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_request_says_becomes_options_that_curl_reads_back() {
+        let mut fetch = Fetch::get(0, "http://far/orders".to_owned(), None);
+        assert_eq!(request_options(&fetch), "");
+        fetch.method = Some("PUT".to_owned());
+        fetch.headers = [("X-Say", "a \"b\" \\"), ("X-Empty", "")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into();
+        fetch.body_file = Some("/tmp/order.json".into());
+        assert_eq!(
+            request_options(&fetch),
+            "header = \"X-Empty;\"\nheader = \"X-Say: a \\\"b\\\" \\\\\"\n\
+             data-binary = \"@/tmp/order.json\"\nheader = \"Content-Type:\"\nrequest = \"PUT\"\n"
+        );
+        fetch.headers.insert("content-type".to_owned(), "text/plain".to_owned());
+        assert!(!request_options(&fetch).contains("Content-Type:"));
+    }
 
     #[test]
     fn a_curl_without_http3_is_told_by_its_own_name_with_the_remedy() {

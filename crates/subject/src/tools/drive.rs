@@ -1,4 +1,4 @@
-//! Runs a tool and reads its lines, each with the time at which it came after `ready`.
+//! Runs a tool and reads its lines, each with the time since `ready`.
 
 use super::{Emit, ToolError};
 use crate::contract::{DoneLine, OutputLine, ReadyLine};
@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, ExitStatus, Stdio};
 use unit::Instant;
 
-/// Which of a tool's outputs tells what it did; the other one is passed on to standard error.
+/// Which output of a tool reports its work. The other one is passed on to standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stream {
     Output,
@@ -15,11 +15,11 @@ pub(super) enum Stream {
 
 /// What a line of a tool's means.
 pub(super) enum Parsed {
-    /// Nothing that the contract has a word for.
+    /// A line that says nothing the contract has a field for.
     Nothing,
     /// This line of the contract.
     Line(OutputLine),
-    /// The tool has done all that was asked, and is to be ended.
+    /// The tool has done all the work and is to be ended.
     Enough,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct ToolRun<'s, 'a> {
 }
 
 impl<'s, 'a> ToolRun<'s, 'a> {
-    /// Says `ready`; the zero of all times is now.
+    /// Writes `ready`. The zero of all times is now.
     pub(super) fn begin(
         emit: &'s mut Emit<'a>,
         name: &str,
@@ -62,7 +62,7 @@ impl<'s, 'a> ToolRun<'s, 'a> {
         self.emit(OutputLine::Done(DoneLine { connections, adapter_cpu_ms, ..DoneLine::default() }))
     }
 
-    /// Runs the tool to its end; each of its lines goes to `parse` with its time, and what that makes of it is emitted.
+    /// Runs the tool to its end. Each of its lines goes to `parse` with its time, and the result is written.
     pub(super) fn run(
         &mut self,
         mut command: Command,
@@ -102,7 +102,7 @@ impl<'s, 'a> ToolRun<'s, 'a> {
     }
 }
 
-/// What a fetch that a tool said nothing of is said to have come to.
+/// The error of a fetch that the tool did not report.
 pub(super) fn silent(tool: &str, status: ExitStatus) -> String {
     match status.code() {
         Some(code) => format!("{tool} ended with exit code {code} and does not tell of it"),

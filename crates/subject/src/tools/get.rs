@@ -1,6 +1,6 @@
-//! `wirelap get`: our own downloader, by the flags that it shares with curl. Of files it is silent, as a build tool would
-//! have it: that it ended well says that every file is there, and the time of its end is the time of all of them. Of its
-//! connections it tells by `-v`.
+//! `wirelap get`: our own downloader, by the flags that it shares with curl. It reports nothing about single files, as
+//! build tools prefer. Its success means that every file is there, and its end is the time of all of them. It reports
+//! its connections by `-v`.
 
 use super::drive::{Parsed, Stream, ToolRun};
 use super::{Emit, ToolError, rename};
@@ -46,7 +46,7 @@ pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     tool.end(u32::try_from(told.len()).ok())
 }
 
-/// The folder and the files in it. Bodies that nobody wants would have to go somewhere all the same.
+/// The folder and its files. A body that is not wanted has to go somewhere too.
 fn files(job: &Job) -> Result<(&Path, Vec<PathBuf>), ToolError> {
     let folder = job.output.as_deref();
     let path = |name: &String| folder.map(|folder| folder.join(name));
@@ -80,7 +80,7 @@ fn command(job: &Job, folder: &Path, files: &[PathBuf]) -> Result<Command, ToolE
     }
     match files {
         [only] => command.arg("-o").arg(only),
-        // They keep their URLs' names until the end.
+        // Files have their URLs' names until the end.
         _ => command.arg("--output-dir").arg(folder),
     };
     command.args(job.fetches.iter().map(|fetch| &fetch.url));
@@ -103,7 +103,7 @@ fn able(job: &Job) -> Result<(), ToolError> {
     }
 }
 
-/// A connection, as `-v` tells of it when all is over.
+/// A connection, as `-v` reports it at the end.
 #[derive(Debug, PartialEq, Eq)]
 struct Connection {
     protocol: String,
@@ -123,7 +123,7 @@ impl Connection {
     }
 }
 
-/// What all of them say; None where they differ, or nobody says anything.
+/// The value that all of them have; None where they differ or there is none.
 fn the_one<'a, T: PartialEq + Clone + 'a>(mut all: impl Iterator<Item = &'a T>) -> Option<T> {
     let first = all.next()?;
     all.all(|other| other == first).then(|| first.clone())

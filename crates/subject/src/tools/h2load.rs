@@ -1,4 +1,4 @@
-//! h2load: a load tool that is asked for each fetch once; heard by the log that it keeps of them.
+//! h2load: a load tool that makes each request once here. It reports by its log of requests.
 
 use super::drive::{Parsed, Stream, ToolRun, silent};
 use super::{Emit, ToolError};
@@ -8,11 +8,11 @@ use std::process::Command;
 use std::time::Duration;
 use trace::Protocol;
 
-/// Files in the folder that the adapter was started in, which is the trial's own.
+/// Files in the working directory of the adapter, which belongs to the trial.
 const URLS: &str = "h2load.urls";
 const LOG: &str = "h2load.log";
 
-/// Streams at once where a connection carries many.
+/// The most streams at once if one connection carries many.
 const MULTIPLEXED: usize = 100;
 
 pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
@@ -77,11 +77,11 @@ fn fetch(job: &Job, emit: &mut Emit<'_>, words: &[String]) -> Result<(), ToolErr
     })?;
     let text = fs::read_to_string(LOG).unwrap_or_default();
     let mut rows: Vec<Row> = text.lines().filter_map(|line| row(line, zero)).collect();
-    // Which URL a row is of, it does not say; it asks for them in their order.
+    // A row does not say its URL. h2load requests the URLs in their order.
     rows.sort_by(|a, b| a.started.total_cmp(&b.started));
     let mut rows = rows.into_iter();
     for (place, fetch) in job.fetches.iter().enumerate() {
-        // Whoever goes first has to connect, and it does not tell when that began.
+        // The first request had to connect before, and h2load does not report when that began.
         let waits = place == 0 || job.pattern == Pattern::Parallel;
         let wish = |started: f64| if waits { 0.0 } else { started };
         let line = match rows.next() {
@@ -109,7 +109,7 @@ struct Row {
     status: u16,
 }
 
-/// Start in microseconds since 1970, status, microseconds that it took.
+/// Start in microseconds since 1970, status, duration in microseconds.
 fn row(line: &str, zero: Duration) -> Option<Row> {
     let mut words = line.split_ascii_whitespace();
     let start = Duration::from_micros(words.next()?.parse().ok()?);

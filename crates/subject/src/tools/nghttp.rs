@@ -1,4 +1,4 @@
-//! nghttp: HTTP/2 alone, all fetches at once over one connection; heard by `--stat`, which it prints at its end.
+//! nghttp: HTTP/2 only, all fetches at once over one connection. It reports by `--stat`, which it prints at its end.
 
 use super::drive::{Parsed, Stream, ToolRun, silent};
 use super::{Emit, ToolError};
@@ -34,7 +34,7 @@ pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
         rows.extend(row(text));
         Parsed::Nothing
     })?;
-    // Its times count from when it had connected, which it does not place; its last one is about now.
+    // Its times count from when it had connected, but it does not report when that was. Its last time is about now.
     let last = rows.iter().map(|row| row.ended).fold(0.0, f64::max);
     let zero = (tool.now_ms() - last).max(0.0);
     let mut missing: BTreeSet<usize> = (0..job.fetches.len()).collect();
@@ -47,7 +47,7 @@ pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
             protocol: Some("h2".to_owned()),
             connection: Some(0),
             sent_ms: Some(zero + row.started),
-            // It had to connect first, and does not tell when that began.
+            // It had to connect first, and does not report when that began.
             ..FetchLine::at(job.fetches[place].id, 0.0, zero + row.ended)
         }))?;
     }

@@ -1,4 +1,4 @@
-//! wget: one process, one connection, HTTP/1.1; heard by the line that `-nv` gives for each file.
+//! wget: one process, one connection, HTTP/1.1. It reports by the line that `-nv` prints for each file.
 
 use super::drive::{Parsed, Stream, ToolRun, silent};
 use super::{Emit, ToolError, rename};
@@ -24,7 +24,7 @@ pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
         let Some(fetch) = asked else { return Parsed::Nothing };
         missing.remove(&fetch.id);
         let line = FetchLine {
-            // What it saves has come with 200; anything else is an error to it.
+            // It saves a body only with status 200. Anything else is an error to it.
             status: Some(200),
             protocol: Some(Protocol::Http1.name().to_owned()),
             bytes: Some(bytes),
@@ -58,7 +58,7 @@ fn command(job: &Job) -> Command {
         command.arg("--no-http-keep-alive");
     }
     match &job.output {
-        // It takes one -O for all, so that each keeps its URL's name until the end.
+        // One -O would hold all bodies, so each file keeps its URL's name until the end.
         Some(folder) => command.arg("-P").arg(folder),
         None => command.args(["-O", "/dev/null"]),
     };

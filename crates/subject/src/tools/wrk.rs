@@ -1,4 +1,4 @@
-//! wrk: a load tool that runs for a time, held to each fetch once by a script; heard by what that script prints.
+//! wrk: a load tool that runs for a time. A script makes it fetch each path once, and prints what it did.
 
 use super::drive::{Parsed, Stream, ToolRun, silent};
 use super::{Emit, ToolError};
@@ -35,7 +35,7 @@ pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     fetch(job, emit, command)
 }
 
-/// A file in the folder that the adapter was started in, which is the trial's own.
+/// A file in the working directory of the adapter, which belongs to the trial.
 const SCRIPT: &str = "wrk.lua";
 
 fn fetch(job: &Job, emit: &mut Emit<'_>, command: Command) -> Result<(), ToolError> {
@@ -63,7 +63,7 @@ fn fetch(job: &Job, emit: &mut Emit<'_>, command: Command) -> Result<(), ToolErr
                 connection: Some(0),
                 sent_ms: Some(sent),
                 bytes: Some(bytes),
-                // It has connected before it sends the first one, and does not tell when that began.
+                // It connects before it sends the first request, and does not report when that began.
                 ..FetchLine::at(fetch.id, if place == 0 { 0.0 } else { sent }, ended.max(sent))
             },
             _ => {

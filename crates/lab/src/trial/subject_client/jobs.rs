@@ -3,7 +3,10 @@
 use super::{OUTPUT, ROOT};
 use crate::trial::capture;
 use crate::trial::job::TrialOrder;
+use crate::trial::own_calls::CallBody;
 use crate::trial::task::Task;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use study::experiment::{Processes, Tls, Transport};
 use subject::contract::{self, Fetch, Job};
 
@@ -22,8 +25,13 @@ pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked) -> Vec<Job> {
     let settings = &contender.settings;
     let is_clear = contender.tls == Tls::None;
     let is_download = matches!(task, Task::Download { .. });
+    let fetches = fetches(order, task, is_clear);
+    let contract = match fetches.iter().all(Fetch::is_plain_get) {
+        true => contract::CONTRACT,
+        false => contract::CONTRACT_WITH_REQUESTS,
+    };
     let whole = Job {
-        contract: contract::CONTRACT,
+        contract,
         workload: asked.workload,
         transport: asked.transport,
         tls: contender.tls,
@@ -32,7 +40,7 @@ pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked) -> Vec<Job> {
         connections: connections(task).unwrap_or(settings.connections),
         keep_alive: settings.keep_alive,
         resumption: settings.resumption && !is_clear,
-        fetches: fetches(task, is_clear),
+        fetches,
         trust: (!is_clear).then(|| order.scratch.join(ROOT)),
         output: is_download.then(|| order.scratch.join(OUTPUT)),
         key_log: (!is_clear).then(|| capture::near_keys(order)),
@@ -80,12 +88,44 @@ fn connections(task: &Task) -> Option<u32> {
     }
 }
 
-fn fetches(task: &Task, is_clear: bool) -> Vec<Fetch> {
+/// Bodies that stand in the experiment, and the files that the subject finds them in.
+pub(super) fn bodies(order: &TrialOrder, task: &Task) -> BTreeMap<String, PathBuf> {
+    let Task::Calls { calls, .. } = task else { return BTreeMap::new() };
+    let texts: BTreeSet<&String> = calls
+        .iter()
+        .filter_map(|call| match &call.own.as_ref()?.body {
+            CallBody::Text(text) => Some(text),
+            CallBody::None | CallBody::File(_) => None,
+        })
+        .collect();
+    let file =
+        |(nth, text): (usize, &String)| (text.clone(), order.scratch.join(format!("body-{nth}")));
+    texts.into_iter().enumerate().map(file).collect()
+}
+
+fn fetches(order: &TrialOrder, task: &Task, is_clear: bool) -> Vec<Fetch> {
+    let mut fetches = plain_fetches(task, is_clear);
+    let Task::Calls { calls, .. } = task else { return fetches };
+    let files = bodies(order, task);
+    for (fetch, call) in fetches.iter_mut().zip(calls) {
+        let Some(own) = call.own.as_ref().filter(|own| !own.is_plain_get()) else { continue };
+        fetch.method = Some(own.method.clone());
+        fetch.headers = own.headers.iter().cloned().collect();
+        fetch.body_file = match &own.body {
+            CallBody::None => None,
+            CallBody::Text(text) => files.get(text).cloned(),
+            CallBody::File(file) => Some(file.clone()),
+        };
+    }
+    fetches
+}
+
+fn plain_fetches(task: &Task, is_clear: bool) -> Vec<Fetch> {
     let scheme = if is_clear { page::Scheme::Http } else { page::Scheme::Https };
     let is_download = matches!(task, Task::Download { .. });
-    let fetch = |(id, (mut url, _)): (u32, (page::Url, u64))| {
+    let fetch = |(id, (mut url, _)): (u32, (page::Url, Option<u64>))| {
         url.scheme = scheme;
-        Fetch { id, url: url.to_string(), file: is_download.then(|| id.to_string()) }
+        Fetch::get(id, url.to_string(), is_download.then(|| id.to_string()))
     };
     (0..).zip(task.bodies()).map(fetch).collect()
 }

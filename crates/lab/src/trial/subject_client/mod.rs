@@ -10,12 +10,14 @@ pub(crate) use report::SubjectReport;
 use super::download_files::{self, Digest};
 use super::job::TrialOrder;
 use super::outcome::{failed, subject_lacking};
+use super::own_calls::OwnCall;
 use super::run::NEAR_GRACE;
 use super::subject_process::{self, SubjectProcess};
-use super::task::{Asset, Task};
+use super::task::{Asset, Call, Task};
 use crate::inputs::subjects;
 use crate::link::path::NetworkPath;
 use os::net::{Placement, Side, Topology};
+use page::Url;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::BorrowedFd;
@@ -46,6 +48,10 @@ pub(super) struct SubjectClient {
     jobs: Vec<Job>,
     /// The bytes of each body, by the fetch's number.
     expected: BTreeMap<u32, u64>,
+    /// What each fetch says of its own, by its number; none where fetches are wirelap's.
+    own: BTreeMap<u32, (OwnCall, Url)>,
+    /// Bodies of requests, and the files that the subject finds them in.
+    bodies: BTreeMap<String, PathBuf>,
     /// The files that it is to leave, by the fetch's number; None where its workload is no download.
     files: Option<Vec<ServedFile>>,
     /// The root certificate in PEM.
@@ -105,12 +111,19 @@ impl SubjectClient {
             Task::Download { files, .. } => Some(make_files(files, &order.served).map_err(failed)?),
             Task::Page { .. } | Task::Calls { .. } | Task::Echo(_) | Task::Stream(_) => None,
         };
-        let asked = jobs::Asked { workload, transport, warmup: client.warmup };
+        let jobs = {
+            let asked = jobs::Asked { workload, transport, warmup: client.warmup };
+            jobs::jobs(order, task, asked)
+        };
+        let contract = jobs.iter().map(|job| job.contract).max().unwrap_or_default();
+        declared.knows(contract).map_err(subject_lacking)?;
         Ok(Some(Self {
             command: declared.command_line(&places).map_err(subject_lacking)?,
             version: declared.version_command(&places),
-            jobs: jobs::jobs(order, task, asked),
-            expected: (0..).zip(task.bodies()).map(|(id, (_, bytes))| (id, bytes)).collect(),
+            jobs,
+            expected: expected(task),
+            own: own(task),
+            bodies: jobs::bodies(order, task),
             files,
             root,
             scratch: order.scratch.clone(),
@@ -131,6 +144,9 @@ impl SubjectClient {
     ) -> Result<Vec<ProcessRun>, Outcome> {
         fs::create_dir_all(self.scratch.join(OUTPUT)).map_err(failed)?;
         fs::write(self.scratch.join(ROOT), &self.root).map_err(failed)?;
+        for (text, file) in &self.bodies {
+            fs::write(file, text).map_err(failed)?;
+        }
         let deadline = os::clock::now() + self.timeout + NEAR_GRACE;
         let mut processes = Vec::new();
         for job in &self.jobs {
@@ -143,6 +159,17 @@ impl SubjectClient {
         }
         Ok(processes)
     }
+}
+
+/// The bytes of each body that are known, by the fetch's number.
+fn expected(task: &Task) -> BTreeMap<u32, u64> {
+    (0..).zip(task.bodies()).filter_map(|(id, (_, bytes))| Some((id, bytes?))).collect()
+}
+
+fn own(task: &Task) -> BTreeMap<u32, (OwnCall, Url)> {
+    let Task::Calls { calls, .. } = task else { return BTreeMap::new() };
+    let own = |(id, call): (u32, &Call)| Some((id, (call.own.clone()?, call.url.clone())));
+    (0..).zip(calls).filter_map(own).collect()
 }
 
 fn declaration<'c>(

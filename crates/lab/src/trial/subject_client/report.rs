@@ -6,6 +6,7 @@ use crate::trial::download_files;
 use crate::trial::job::NearReport;
 use crate::trial::observed::end_use;
 use crate::trial::outcome::failed;
+use crate::trial::own_calls::wrong_status;
 use os::machine::CpuTimes;
 use os::process::Counter;
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,7 +88,8 @@ impl SubjectClient {
             for told in &process.transcript.fetches {
                 named.note(number, &told.line);
                 let url = urls.get(&told.line.id).copied().unwrap_or_default();
-                report.near.fetches.push(record(zero, url, &told.line));
+                let record = record(zero, url, &told.line);
+                report.near.fetches.push(self.judged(record));
                 if let Some(bytes) = told.line.bytes.filter(|_| told.line.status == Some(200)) {
                     report.told.insert(told.line.id, bytes);
                 }
@@ -107,6 +109,19 @@ impl SubjectClient {
             report.metrics.insert(metric::SHA256_OK.to_owned(), right);
         }
         Ok(report)
+    }
+
+    /// A fetch that is one of the user's own requests has the status that its user expects, or has failed.
+    fn judged(&self, record: FetchRecord) -> FetchRecord {
+        let own = self.own.get(&record.id).zip(record.status);
+        let Some(((own, url), status)) = own else { return record };
+        let outcome = match (wrong_status(own, url, status), &record.outcome) {
+            (Some(reason), _) => FetchOutcome::Failed(reason),
+            // By the contract, 400 and above count as failed; here they may be what is expected.
+            (None, FetchOutcome::Failed(_)) if status >= 400 => FetchOutcome::Done,
+            (None, outcome) => outcome.clone(),
+        };
+        FetchRecord { outcome, ..record }
     }
 
     fn settings(&self, processes: &[ProcessRun]) -> BTreeMap<String, String> {

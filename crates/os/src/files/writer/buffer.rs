@@ -1,10 +1,9 @@
-//! Bytes gathered for one write, where O_DIRECT wants them: at an address that is a multiple of the block.
+//! Bytes gathered for one write with O_DIRECT: the address must be a multiple of the block size.
 
-/// What O_DIRECT's addresses, lengths and places in the file are multiples of. 512 would do on most disks; a
-/// page does on all.
+/// O_DIRECT's addresses, lengths and offsets are multiples of this. 512 would do on most disks; a page does on all.
 pub(super) const BLOCK: usize = 4096;
 
-/// A buffer whose first byte is aligned. It never grows, for then it would move.
+/// A buffer whose first byte is aligned. It never grows, because growing could move it.
 #[derive(Debug)]
 pub(super) struct Buffer {
     memory: Vec<u8>,
@@ -37,12 +36,12 @@ impl Buffer {
         self.length += bytes.len();
     }
 
-    /// The spare capacity after what is there, up to `length` bytes in all.
+    /// The spare capacity after the content, up to `length` bytes in all.
     pub(super) fn spare(&mut self, length: usize) -> &mut [u8] {
         &mut self.memory[self.start + self.length..self.start + length.max(self.length)]
     }
 
-    /// So many bytes of the spare capacity are filled.
+    /// Marks this many bytes of the spare capacity as filled.
     pub(super) fn filled(&mut self, bytes: usize) {
         self.length = (self.length + bytes).min(self.capacity);
     }

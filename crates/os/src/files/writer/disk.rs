@@ -1,4 +1,4 @@
-//! The thread that writes: orders in, one after another, each carried out before the next.
+//! The writing thread. It carries out one order after another.
 #![allow(unsafe_code)]
 
 use super::buffer::{BLOCK, Buffer};
@@ -26,10 +26,10 @@ pub(super) enum Order {
     Abandon { id: PartId },
 }
 
-/// Bytes written after which the progress is saved.
+/// The progress is saved after this many written bytes.
 const SAVED_BYTES: u64 = 8 << 20;
 
-/// Time after which the progress is saved, where fewer bytes were written.
+/// The progress is saved after this time, even if fewer bytes were written.
 const SAVED_WITHIN: Duration = Duration::from_millis(200);
 
 /// What the thread of a writer works on.
@@ -45,13 +45,13 @@ pub(super) struct Disk {
 pub(super) struct Part {
     pub(super) spec: PartSpec,
     pub(super) file: File,
-    /// The same file, for writes past the page cache.
+    /// The same file, opened for writes past the page cache.
     direct: Option<File>,
     progress: Option<ProgressFile>,
     ranges: Ranges,
-    /// How much of it was there, and when, as the progress was last saved.
+    /// How much of the file was there when the progress was last saved, and when that was.
     saved: (u64, Instant),
-    /// The digest of what was written, as long as that was from the beginning on and in order.
+    /// The digest of what was written, while the writes were in order from the beginning.
     pub(super) hash: Option<(Sha256, u64)>,
 }
 
@@ -60,7 +60,7 @@ impl Disk {
         Self { settings, parts: BTreeMap::new(), give_back, finisher: Finisher::default() }
     }
 
-    /// Carries out what comes until nothing will come any more.
+    /// Carries out orders until the sender is dropped.
     pub(super) fn run(
         mut self,
         orders: &Receiver<Order>,
@@ -80,7 +80,7 @@ impl Disk {
     }
 
     fn open(&mut self, id: PartId, spec: PartSpec, broken: Broken) {
-        // Beginning anew: the lock on the old one is let go of first.
+        // Starting again: the lock on the old file is released first.
         self.parts.remove(&id);
         let part = match Part::open(spec, self.settings.cache) {
             Ok(part) => Some(part),
@@ -124,7 +124,7 @@ impl Disk {
         let mut why = broken.get().cloned();
         if let Some(part) = part {
             why = why.or_else(|| Some(WriteError::Unfinished(part.spec.target.clone())));
-            // A disk that is full may not take the progress either: then a later run finds less to go on from.
+            // A full disk may refuse the progress file too. A later run then resumes from less.
             let _less = part.abandon(self.settings.unfinished);
         }
         if let Some(why) = why {
@@ -150,11 +150,11 @@ impl Part {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(WriteError::Busy(spec.target)),
-            // A file system without locks (some NFS): two downloads of one file are then the user's to avoid.
+            // A file system without locks (some NFS): the user has to avoid two downloads of one file.
             Err(TryLockError::Error(_)) => {}
         }
         if spec.kept.is_empty() {
-            // A progress file must not outlive the bytes that it names.
+            // The progress file must not outlive the bytes that it lists.
             let _none = std::fs::remove_file(progress::progress_path(&spec.target));
             file.set_len(0).map_err(|error| said("empty the part of", error))?;
         }
@@ -171,7 +171,7 @@ impl Part {
             Cache::Through => false,
             Cache::Past => true,
         };
-        // EINVAL: the file system has no such writes (tmpfs before 6.5, some overlays).
+        // EINVAL: the file system does not support O_DIRECT (tmpfs before 6.5, some overlays).
         let direct = wants_direct
             .then(|| OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(&path).ok())
             .flatten();
@@ -195,28 +195,28 @@ impl Part {
                     hash.update(bytes);
                     *next = end;
                 }
-                // Out of order: it is read again at the end.
+                // Out of order: the file is read again at the end to compute the digest.
                 hash => *hash = None,
             }
         }
         self.ranges.insert(at..end);
-        // What is written by one call needs none: it is whole, or nothing.
+        // A file written by one call needs no progress: it is whole or there is nothing.
         let is_whole = self.spec.length.is_some_and(|length| self.ranges.covers(0..length));
         if !is_whole && self.is_save_due() {
-            // Without it a later run finds less to go on from; this one goes on.
+            // Without progress a later run resumes from less. This one goes on.
             let _less = self.save_progress(Durability::Written);
         }
         Ok(())
     }
 
-    /// WrittenFile blocks go past the cache where they may, the rest through it.
+    /// Whole blocks go past the cache where possible, the rest goes through it.
     fn put(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
         let Some(direct) = self.direct.as_ref().filter(|_| at.is_multiple_of(BLOCK as u64)) else {
             return self.file.write_all_at(bytes, at);
         };
         let blocks = bytes.len() / BLOCK * BLOCK;
         match direct.write_all_at(&bytes[..blocks], at) {
-            // The file system opened it so and refuses all the same: it is not asked again.
+            // The file system opened the file with O_DIRECT but refuses the writes. It is not asked again.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 self.direct = None;
                 self.file.write_all_at(bytes, at)
@@ -226,7 +226,7 @@ impl Part {
         }
     }
 
-    /// Saving costs little, but not nothing: on a quick line once for several buffers is enough.
+    /// Saving costs little, but not nothing: on a fast line it happens once for several buffers.
     fn is_save_due(&mut self) -> bool {
         let (total, since) = self.saved;
         let (there, now) = (self.ranges.total(), clock::now());
@@ -259,8 +259,8 @@ impl Part {
     }
 }
 
-/// Takes the blocks that the file will need, so that a full disk is told before the transfer and not in its
-/// middle.
+/// Reserves the blocks that the file will need, so that a full disk is reported before the transfer and not in the
+/// middle of it.
 fn reserve(file: &File, length: u64) -> io::Result<()> {
     let length = i64::try_from(length).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
     if length == 0 {
@@ -274,7 +274,7 @@ fn reserve(file: &File, length: u64) -> io::Result<()> {
         let error = io::Error::last_os_error();
         match error.raw_os_error() {
             Some(libc::EINTR) => {}
-            // The file system cannot; then the disk fills when it does.
+            // The file system cannot reserve. A full disk then shows during the transfer.
             Some(libc::EOPNOTSUPP | libc::ENOSYS) => return Ok(()),
             _ => return Err(error),
         }

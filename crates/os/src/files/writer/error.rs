@@ -11,9 +11,9 @@ use std::sync::Arc;
 pub enum WriteError {
     /// The system refused something.
     System(Arc<Os>),
-    /// Another process writes the same file just now.
+    /// Another process is writing the same file.
     Busy(PathBuf),
-    /// Its content is not the file expected; it is removed.
+    /// The content has another digest than expected. The file is removed.
     WrongDigest {
         /// Its final name.
         target: PathBuf,
@@ -22,7 +22,7 @@ pub enum WriteError {
         /// The digest that it has.
         got: Digest,
     },
-    /// The writer was ended before the file was whole.
+    /// The writer was dropped before the file was whole.
     Unfinished(PathBuf),
 }
 

@@ -1,5 +1,5 @@
-//! The last steps of a file: its digest, fsync, its final name. They mostly wait for the disk, so several files take them
-//! at a time, and the file system's journal commits them together.
+//! The last steps of a file: digest, fsync, final name. They mostly wait for the disk. So several files take them at a
+//! time, and the file system's journal commits them together.
 
 use super::disk::Part;
 use super::error::WriteError;
@@ -32,14 +32,14 @@ pub struct WrittenFile {
 type Job = (PartId, Part, u64);
 type Outcome = (PartId, Result<WrittenFile, WriteError>);
 
-/// The threads that finish files; none until there is one.
+/// The threads that finish files. They are started when first needed.
 #[derive(Debug, Default)]
 pub(super) struct Finisher {
     jobs: Option<Sender<Job>>,
     queue: Option<Arc<Mutex<Receiver<Job>>>>,
     threads: Vec<JoinHandle<Vec<Outcome>>>,
     done: Vec<Outcome>,
-    /// Folders in which a file got its name, and which files.
+    /// Folders in which files got their final names, with those files.
     folders: BTreeMap<PathBuf, Vec<PartId>>,
 }
 
@@ -49,7 +49,7 @@ impl Finisher {
         self.done.push((id, Err(why)));
     }
 
-    /// Finishes `part`, which is whole with so many bytes.
+    /// Finishes `part`, which is whole with this many bytes.
     pub(super) fn finish(&mut self, id: PartId, part: Part, length: u64) {
         self.folders.entry(folder(&part.spec.target)).or_default().push(id);
         if self.threads.len() < AT_A_TIME {
@@ -57,7 +57,7 @@ impl Finisher {
         }
         let Some(jobs) = &self.jobs else { return };
         if let Err(refused) = jobs.send((id, part, length)) {
-            // No thread could be started: it is done here.
+            // No thread could be started: this thread does the work.
             let (id, part, length) = refused.0;
             self.done.push((id, name(part, length)));
         }
@@ -83,13 +83,13 @@ impl Finisher {
         let thread = std::thread::Builder::new().name("finisher".to_owned()).spawn(work);
         match thread {
             Ok(thread) => self.threads.push(thread),
-            // With none at all, the queue goes away and `finish` does the work itself.
+            // Without any thread the queue is dropped, and `finish` does the work itself.
             Err(_) if self.threads.is_empty() => self.queue = None,
             Err(_) => {}
         }
     }
 
-    /// Waits for all, and for the folders to hold the names.
+    /// Waits for all files, and syncs their folders.
     pub(super) fn close(mut self) -> Vec<Outcome> {
         self.jobs = None;
         for thread in self.threads {
@@ -110,7 +110,7 @@ impl Finisher {
     }
 }
 
-/// Checks the part, brings it to the disk and gives it its name.
+/// Checks the partial file, syncs it and gives it its final name.
 fn name(part: Part, length: u64) -> Result<WrittenFile, WriteError> {
     let wish = part.spec.digest;
     let target = part.spec.target.clone();
@@ -128,12 +128,12 @@ fn name(part: Part, length: u64) -> Result<WrittenFile, WriteError> {
     }
     let now = part.file.metadata().map_err(|error| said("look at", error))?.len();
     if now != length {
-        // More space was reserved than was needed, or the file begun before was longer.
+        // More space was reserved than needed, or an earlier partial file was longer.
         part.file.set_len(length).map_err(|error| said("set the length of", error))?;
     }
     part.file.sync_all().map_err(|error| said("bring to the disk", error))?;
     std::fs::rename(progress::part_path(&target), &target).map_err(|error| said("name", error))?;
-    // Where no progress was saved, there is nothing to remove.
+    // If no progress was saved, there is nothing to remove.
     let _none = std::fs::remove_file(progress::progress_path(&target));
     Ok(WrittenFile { length, digest })
 }

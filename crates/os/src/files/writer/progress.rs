@@ -26,7 +26,7 @@ pub struct Leftover {
     pub label: String,
 }
 
-/// What is left of the file that shall be `target`; None where there is nothing to go on from.
+/// What is left of an earlier download to `target`; None where there is nothing to resume.
 pub fn inspect(target: &Path) -> Option<Leftover> {
     let part = fs::symlink_metadata(part_path(target)).ok().filter(fs::Metadata::is_file)?;
     let path = progress_path(target);
@@ -40,17 +40,17 @@ pub fn inspect(target: &Path) -> Option<Leftover> {
 
 /// Removes what is left of `target`.
 pub fn discard(target: &Path) {
-    // Where there is nothing, nothing needs to be removed.
+    // A file that does not exist need not be removed.
     let _ = fs::remove_file(progress_path(target));
     let _ = fs::remove_file(part_path(target));
 }
 
-/// Makes the file of the final name the part: another program's half download is gone on from.
+/// Makes the file with the final name the partial file: resumes another program's download.
 pub fn take_over(target: &Path) -> io::Result<()> {
     fs::rename(target, part_path(target))
 }
 
-/// Where the bytes lie until they are whole.
+/// Where the bytes are until the file is whole.
 pub(super) fn part_path(target: &Path) -> PathBuf {
     sibling(target, "part")
 }
@@ -60,7 +60,7 @@ pub(super) fn progress_path(target: &Path) -> PathBuf {
     sibling(target, "note")
 }
 
-/// `.NAME.wirelap-WORD`, cut where the name would be longer than file systems take.
+/// `.NAME.wirelap-WORD`, cut where the name would be too long for the file system.
 fn sibling(target: &Path, word: &str) -> PathBuf {
     const NAME_MAX: usize = 255;
     let name = target.file_name().unwrap_or_default().to_string_lossy();
@@ -75,7 +75,7 @@ fn sibling(target: &Path, word: &str) -> PathBuf {
 /// How safe what was written is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Durability {
-    /// It survives the process, not the machine.
+    /// It survives the end of the process, but not a restart of the machine.
     Written,
     /// It is on the disk.
     Synced,
@@ -95,7 +95,7 @@ impl ProgressFile {
         let file = fs::OpenOptions::new()
             .write(true)
             .create(true)
-            // An earlier one stays true until it is written over.
+            // The earlier text stays valid until it is overwritten.
             .truncate(false)
             .custom_flags(libc::O_NOFOLLOW)
             .open(progress_path(target))?;
@@ -114,8 +114,8 @@ impl ProgressFile {
             "{FIRST}\nboot {}\nsynced {synced}\nranges {ranges}\n{label}\nend\n",
             self.boot
         );
-        // One call writes all, over what was there before; a shorter text is filled up instead of cutting the
-        // file in a second call.
+        // One call overwrites the whole text. A shorter text is padded, which avoids a second call to truncate the
+        // file.
         let padding = self.length.saturating_sub(text.len());
         text.extend(std::iter::repeat_n('\n', padding));
         self.length = text.len();
@@ -140,7 +140,7 @@ fn parse(text: &str, boot: &str) -> Option<Leftover> {
     (!ranges.is_empty()).then(|| Leftover { ranges, label: label.to_owned() })
 }
 
-/// The kernel's number for this start of the machine (random(4)); empty where it tells none.
+/// The kernel's identifier of this boot (random(4)); empty where there is none.
 fn boot() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim().to_owned()

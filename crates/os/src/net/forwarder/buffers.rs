@@ -1,4 +1,4 @@
-//! Buffers of frames, used again. The one rule: a small frame never sits in a super-packet's buffer.
+//! Buffers of frames, used again. The one rule: a small frame is never kept in a super-packet's buffer.
 
 use crate::buffer_pool::BufferPool;
 use crate::net::packet_socket::{ETHERNET, OFFLOAD};
@@ -11,9 +11,9 @@ pub(super) struct FrameBuffers {
     large: BufferPool<Vec<u8>>,
 }
 
-/// Buffers kept for use again: 5,000 packets of the usual size are 8 MB.
+/// The most small buffers kept: 5,000 packets of the usual size are 8 MB.
 const SPARE: usize = 5_000;
-/// Buffers of super-packets that are kept: two batches.
+/// The most super-packet buffers kept: two batches.
 const LARGE: usize = 64;
 /// The largest frame that has a small buffer.
 const SMALL: usize = 4_096;
@@ -27,7 +27,7 @@ impl Default for FrameBuffers {
 }
 
 impl FrameBuffers {
-    /// A copy of `frame` in a buffer that was used before, where there is one.
+    /// A copy of `frame`, in a reused buffer where there is one.
     pub(super) fn copy(&mut self, frame: &[u8]) -> Vec<u8> {
         let spare = if frame.len() <= SMALL { self.small.take() } else { self.large.take() };
         let mut copy = spare.unwrap_or_else(|| Vec::with_capacity(frame.len().max(USUAL)));

@@ -1,4 +1,5 @@
-//! What leaves the link: it is sent, counted and shown. Segments of one super-packet that are due together leave as one.
+//! Packets that leave the link: each is sent, counted and shown to observers. Segments of one super-packet that are due
+//! together leave as one.
 
 use super::Forwarder;
 use crate::clock;
@@ -51,8 +52,8 @@ impl Forwarder<'_> {
         self.ports.send_verdicts();
     }
 
-    /// Whether a packet that is due is segment `index` of `batch`, to be handed over with those before it. Where
-    /// frames are shown, each leaves by itself.
+    /// Whether the next due packet is segment `index` of `batch` and can be sent together with those before it. Where
+    /// observers see frames, each segment leaves by itself.
     fn follows(
         &self,
         next: &Delivery<LinkPacket>,
@@ -67,7 +68,7 @@ impl Forwarder<'_> {
         is_it && next.direction == direction && batch.layout.is_mergeable && self.frames.is_none()
     }
 
-    /// The next packet that is due, its lateness noted.
+    /// The next packet that is due. Its lateness is recorded.
     fn poll(&mut self) -> Option<Delivery<LinkPacket>> {
         let now = clock::now();
         let delivery = self.link.poll_deliver(now)?;

@@ -1,5 +1,5 @@
 //! How the forwarder gets packets: copied to us and back, or left in a queue of the kernel (nfnetlink_queue). The one
-//! rule: the rest of the forwarder asks here which it is.
+//! rule: only this file knows which of the two it is.
 
 use crate::error::Os;
 use crate::net::packet_queue::{PacketQueue, Verdict};
@@ -11,7 +11,7 @@ use trace::Direction;
 pub(super) enum Ports {
     /// They are copied through a socket at each end.
     Copied { near: PacketSocket, far: PacketSocket },
-    /// They wait in a queue of the kernel, of what comes from either end.
+    /// They wait in a queue of the kernel, which holds both directions.
     Queued {
         queue: PacketQueue,
         /// The device of near's end.
@@ -20,7 +20,7 @@ pub(super) enum Ports {
 }
 
 impl Ports {
-    /// Packets wait in the kernel where `may_queue` says so and the kernel can.
+    /// Packets wait in the kernel if `may_queue` says so and the kernel can do it.
     pub(super) fn open(topology: &Topology, may_queue: bool) -> Result<Self, Os> {
         if may_queue && let Ok(queue) = topology.queue_packets() {
             return Ok(Self::Queued { queue, near: topology.device(Side::Near)? });
@@ -29,7 +29,7 @@ impl Ports {
         Ok(Self::Copied { near: near?, far: far? })
     }
 
-    /// Has `waiter` watch for what comes up, from near, and down.
+    /// Makes `waiter` watch for packets going up, from near, and down.
     pub(super) fn watch(&self, waiter: &Waiter, [up, down]: [u64; 2]) -> Result<(), Os> {
         match self {
             Self::Copied { near, far } => {
@@ -48,7 +48,7 @@ impl Ports {
         }
     }
 
-    /// Fills `batch` with what there is of `direction`; of either, where packets are queued.
+    /// Fills `batch` with the packets of `direction`. A queue gives those of both directions.
     pub(super) fn receive(&self, direction: Direction, batch: &mut Batch) -> usize {
         match (self, direction) {
             (Self::Copied { near, .. }, Direction::Up) => near.receive(batch),
@@ -57,7 +57,7 @@ impl Ports {
         }
     }
 
-    /// Sends a frame that was copied; false where the device would not have it.
+    /// Sends a copied frame; false where the device refused it.
     pub(super) fn send(&self, direction: Direction, frame: &[u8]) -> bool {
         match (self, direction) {
             (Self::Copied { far, .. }, Direction::Up) => far.send(frame),
@@ -66,7 +66,7 @@ impl Ports {
         }
     }
 
-    /// Where a queued packet goes that came by `device`.
+    /// The direction of a queued packet that arrived on `device`.
     pub(super) fn direction(&self, device: u32) -> Direction {
         match self {
             Self::Queued { near, .. } if *near != device => Direction::Down,
@@ -88,8 +88,8 @@ impl Ports {
         }
     }
 
-    /// What the kernel dropped on the way up and down since the last call. A queue that is full does not
-    /// tell which way a dropped packet was to go.
+    /// What the kernel dropped on the way up and down since the last call. A full queue does not tell the direction of
+    /// a dropped packet.
     pub(super) fn take_drops(&mut self) -> [u64; 2] {
         match self {
             Self::Copied { near, far } => [near.take_drops(), far.take_drops()],

@@ -1,5 +1,5 @@
-//! Packets in the kernel's queue: their headers enter the link, and a verdict lets them go when they leave it. The one
-//! rule: each announcement gets its verdict.
+//! Packets in the kernel's queue. Their headers enter the link. When they leave it, a verdict releases them. The one
+//! rule: each announced packet gets its verdict.
 
 use super::Forwarder;
 use crate::net::gso_batch::LinkPacket;
@@ -11,7 +11,7 @@ use unit::Instant;
 
 impl Forwarder<'_> {
     pub(super) fn handle_queued(&mut self, now: Instant, message: &[u8]) {
-        // What is none answers a verdict that came too late: the device had gone.
+        // Any other message is the error for a verdict that came too late: the device was gone.
         let Some(packet) = QueuedPacket::of(message) else { return };
         let arrival = self.wall.arrival(packet.stamp, now);
         let direction = self.ports.direction(packet.device);
@@ -43,7 +43,7 @@ impl Forwarder<'_> {
     }
 }
 
-/// Whether a packet goes to a group or to everybody: such ones are beside the link, as frames to group addresses are.
+/// Whether a packet goes to a group or to everybody. Such packets bypass the link, as frames to group addresses do.
 fn is_to_many(packet: &[u8]) -> bool {
     let destination = match packet.first().map(|byte| byte >> 4) {
         Some(4) => {

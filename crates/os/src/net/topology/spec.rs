@@ -1,4 +1,4 @@
-//! What a topology is to be: its two sides, its addresses and names, and where its work is done.
+//! Describes a topology: its two sides, its addresses and names, and the CPUs that do its work.
 
 use crate::net::bridge;
 use crate::net::forwarder::Segmentation;
@@ -33,22 +33,22 @@ impl Side {
 pub struct TopologySpec {
     /// TCP at both ends.
     pub tcp: TcpSettings,
-    /// Further hosts at far, each with names of its own; host k is [`Topology::host`](super::Topology::host) of k.
+    /// Further hosts at far, each with its own names. Host k is [`Topology::host`](super::Topology::host) of k.
     pub hosts: Vec<Vec<String>>,
     /// Names that stand for far beside `far`.
     pub aliases: Vec<String>,
     /// The largest IP packet of both ends' devices, in bytes.
     pub mtu: u32,
-    /// Which addresses the names of hosts stand for.
+    /// Which addresses the hosts' names resolve to.
     pub names: NamesFor,
     /// What is between the ends.
     pub wiring: Wiring,
-    /// Where the kernel receives for the ends; None: on the CPU of whoever sends, which is the link's.
+    /// The CPU on which the kernel receives for the ends. None: the CPU of the sender, which is the link's.
     pub reception: Option<Reception>,
 }
 
-/// On which CPU the kernel does the receiving of each end (receive packet steering): the work of an end's TCP then
-/// burdens the end's core, as it does without a link, and not the link's.
+/// The CPU on which the kernel receives for each end (receive packet steering). The work of an end's TCP then loads the
+/// end's core, as it does without a link, and not the link's core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reception {
     /// Near's CPU.
@@ -79,14 +79,14 @@ impl Reception {
     }
 }
 
-/// Which addresses the names of hosts stand for.
+/// Which addresses the hosts' names resolve to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NamesFor {
-    /// IPv4 and, where it is ranked below, IPv6.
+    /// IPv4 and, with a lower rank, IPv6.
     #[default]
     Both,
-    /// IPv4 alone: some clients try IPv6 first whatever the system ranks, and pay a round trip for a server that
-    /// listens on IPv4 alone.
+    /// IPv4 only. Some clients try IPv6 first whatever the system's ranking, and pay a round trip for a server that
+    /// listens on IPv4 only.
     Ipv4,
 }
 
@@ -96,11 +96,11 @@ pub enum Wiring {
     /// A place for a [`Forwarder`](crate::net::Forwarder).
     #[default]
     Link,
-    /// Nothing but a veth pair: the floor that links are measured against.
+    /// Nothing but a veth pair: the baseline that links are measured against.
     Bare(SuperPackets),
 }
 
-/// Whether the kernel may hand packets over that no wire would carry.
+/// Whether the kernel may hand over super-packets, which no real wire would carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SuperPackets {
     /// Yes, as it does by itself.
@@ -149,15 +149,15 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// At `side`, in a group of its own, on any CPU, as we are.
+    /// Work at `side`, in a control group of its own, on any CPU, with our rights.
     pub fn at(side: Side) -> Self {
         Self { side, group: Group::Own, cpus: Vec::new(), user: User::Ours }
     }
 }
 
-/// In bits a second: half of what one core forwards in segments and receives, where it does both.
+/// In bits a second: half of what one core forwards in segments and receives, if it does both.
 const FAST: u64 = 1_500_000_000;
-/// A link without a rate is as fast as the machine where its round trip is shorter, since windows allow that.
+/// A link without a rate is as fast as the machine if its round trip is shorter, since the TCP windows allow that.
 pub(in crate::net) const NEARBY: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! An epoll instance. Stream sockets are registered once, edge-triggered, for both directions, so that no epoll_ctl call
-//! is needed for a change of interest. Level-triggered was weighed: it costs two such calls for each response that does
-//! not fit at once, and one for each pause.
+//! An epoll instance. Stream sockets are registered once, edge-triggered, for both directions, so that a change of
+//! interest needs no epoll_ctl call. Level-triggered would cost two such calls for each response that does not fit at
+//! once, and one for each pause.
 #![allow(unsafe_code)]
 
 use crate::error::Os;
@@ -20,7 +20,7 @@ pub(super) enum Interest {
     Edges,
     /// Reading, each change told once.
     InputEdges,
-    /// Reading, told for as long as it is possible.
+    /// Readable, reported for as long as it is.
     Input,
     /// One edge for each write to an eventfd.
     Signal,
@@ -65,7 +65,7 @@ impl Poll {
         self.control(libc::EPOLL_CTL_ADD, fd, token, interest)
     }
 
-    /// Watches for something else. A direction that is ready now is told again.
+    /// Changes what is watched. A direction that is ready now is reported again.
     pub(super) fn rearm(
         &self,
         fd: BorrowedFd<'_>,

@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicU16, Ordering};
 /// The group's number; there is one.
 pub(super) const GROUP: u16 = 0;
 
-/// How many there are: a power of two. So many sockets may receive in one turn before the next ones wait. They are used
-/// one after the other, so more of them would not stay in the processor's caches.
+/// How many buffers there are: a power of two. This many sockets may receive in one turn before others wait. Buffers
+/// are used in order, so a larger number would not stay in the processor's caches.
 const COUNT: u16 = 128;
 
-/// Bytes in each: an odd number of cache lines, since the beginnings of buffers that are a power of two apart share a
-/// few sets of the cache.
+/// Bytes in each buffer: an odd number of cache lines. Buffers a power of two apart would all begin in the same few
+/// sets of the cache.
 const LENGTH: usize = 131 * 64;
 
 /// What io_uring_register(2) asks of the ring's address.
@@ -35,7 +35,7 @@ pub(super) struct Filled {
 pub(super) struct Buffers {
     entries: NonNull<BufRingEntry>,
     bytes: NonNull<u8>,
-    /// How many were ever given, as the kernel counts them.
+    /// How many buffers were given to the kernel so far, as it counts them.
     tail: u16,
 }
 
@@ -60,7 +60,7 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// What a completion tells to have filled; None for a number that the kernel cannot have told.
+    /// The bytes that a completion says it filled; None for a number that the kernel cannot have given.
     pub(super) fn filled(number: u16, length: usize) -> Option<Filled> {
         (number < COUNT && length <= LENGTH).then_some(Filled { number, length })
     }

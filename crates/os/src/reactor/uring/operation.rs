@@ -1,8 +1,8 @@
-//! What was asked of the kernel, in the 64 bits that come back with the completion.
+//! The operation's identity, in the 64 bits that come back with its completion.
 
 use crate::reactor::table::Token;
 
-/// Bits of a token's low half that hold its index. The kind of the operation stands above them.
+/// The bits of a token's low half that hold its index. The kind of the operation is above them.
 const INDEX: u32 = 28;
 
 const RECEIVE: u64 = 1;

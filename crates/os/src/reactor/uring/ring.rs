@@ -1,5 +1,5 @@
-//! One io_uring instance, and all memory of this process that its operations point to. The one rule: that memory is owned
-//! here until the operation's completion was seen, whatever becomes of the socket.
+//! One io_uring instance, and all memory of this process that its operations point to. The one rule: this module owns
+//! that memory until the operation's completion was seen, whatever happens to the socket.
 #![allow(unsafe_code)]
 
 use super::buffers::{self, Buffers, Filled};
@@ -14,16 +14,17 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// Operations handed over in one call at most.
+/// The most operations submitted in one call.
 const SUBMISSIONS: u32 = 1024;
 
-/// Completions that may wait to be seen. The kernel keeps those beyond, but ends what tells more than once.
+/// Completions that may wait to be seen. The kernel keeps further ones, but ends multishot operations.
 const COMPLETIONS: u32 = 16 * 1024;
 
 /// Pieces in one vectored write.
 const SLICES: usize = 64;
 
-/// How often, and how long each time, the end of all operations is awaited before their memory is left to the kernel.
+/// When the ring is dropped: how often, and how long each time, it waits for the end of all operations before it leaks
+/// their memory.
 const LAST_WAITS: usize = 100;
 const LAST_WAIT: Duration = Duration::from_millis(10);
 
@@ -58,10 +59,10 @@ pub(super) struct Ring {
     ring: IoUring,
     buffers: Option<Buffers>,
     sends: Slab<Sending>,
-    /// Receiving operations whose end was not seen.
+    /// Receive operations whose end was not seen.
     receives: usize,
-    /// Descriptors to close as soon as the kernel has been told to cancel what it does for them: until then an
-    /// operation that waits to be handed over may name them.
+    /// Descriptors to close once the kernel has been told to cancel their operations. Until then an operation that
+    /// waits to be submitted may name them.
     closing: Vec<OwnedFd>,
     completions: Vec<cqueue::Entry>,
     /// How many of these were looked at.
@@ -73,7 +74,8 @@ impl Ring {
         let ring = IoUring::builder()
             .setup_cqsize(COMPLETIONS)
             .setup_submit_all()
-            // One thread hands over and sees to the rest within its own waits: no interrupts, no other threads.
+            // One thread submits, and runs the kernel's deferred work within its own waits: no interrupts, no other
+            // threads.
             .setup_single_issuer()
             .setup_defer_taskrun()
             .build(SUBMISSIONS)?;
@@ -100,7 +102,7 @@ impl Ring {
         self.push(opcode::PollAdd::new(Fd(fd.as_raw_fd()), bits as u32).build(), operation)
     }
 
-    /// Tells at each change that `bits` of poll(2) hold.
+    /// Reports each change of the poll(2) events `bits`.
     pub(super) fn watch(
         &mut self,
         fd: BorrowedFd<'_>,
@@ -111,7 +113,8 @@ impl Ring {
         self.push(entry, operation)
     }
 
-    /// Sends bytes up to a file's part, of which there must be some; all of them, unless it fails in between.
+    /// Sends the bytes before the first part of a file, of which there must be some. Sends all of them unless it fails
+    /// in between.
     pub(super) fn send(
         &mut self,
         fd: BorrowedFd<'_>,
@@ -126,7 +129,7 @@ impl Ring {
         pushed.map_err(|error| (self.sends.remove(number).pending, error))
     }
 
-    /// What was sent, or was not, once its completion is seen.
+    /// The outcome of a send whose completion was seen.
     pub(super) fn take_sent(&mut self, number: usize) -> Option<Sending> {
         self.sends.try_remove(number)
     }
@@ -140,13 +143,13 @@ impl Ring {
     pub(super) fn close(&mut self, fd: OwnedFd) {
         let all = CancelBuilder::fd(Fd(fd.as_raw_fd())).all();
         if self.push(opcode::AsyncCancel2::new(all).build(), Operation::Unobserved).is_err() {
-            // The kernel has no memory for more operations: this ends what waits for the socket too.
+            // The kernel has no memory for more operations. This ends the socket's pending operations too.
             tcp::end(fd.as_fd());
         }
         self.closing.push(fd);
     }
 
-    /// Hands over what was asked and waits up to `timeout` for something to complete; returns how much did.
+    /// Submits what was asked and waits up to `timeout` for a completion. Returns how many there are.
     pub(super) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
         let outcome = match timeout {
             Some(Duration::ZERO) => self.enter_at_once(),
@@ -158,8 +161,8 @@ impl Ring {
         };
         match outcome {
             Ok(_) => {}
-            // ETIME: the time is over. EBUSY: completions are to be seen first. EAGAIN: want of memory for more
-            // operations, which completions give back.
+            // ETIME: the time is over. EBUSY: completions must be handled first. EAGAIN: no memory for more operations,
+            // which completions free.
             Err(error)
                 if matches!(
                     error.raw_os_error(),
@@ -176,7 +179,7 @@ impl Ring {
         Ok(self.completions.len())
     }
 
-    /// One completion of the last wait; to be asked for once.
+    /// One completion of the last wait. Each is returned once.
     pub(super) fn completion(&mut self, index: usize) -> Completion {
         self.seen = index + 1;
         let entry = &self.completions[index];
@@ -210,7 +213,7 @@ impl Ring {
         }
     }
 
-    /// Hands over what was asked without a wait, until nothing is left to be closed.
+    /// Submits what was asked, without a wait, until nothing is left to be closed.
     pub(super) fn flush(&mut self) {
         let mut tries = 0..LAST_WAITS;
         while !self.closing.is_empty() && tries.next().is_some() {
@@ -233,7 +236,7 @@ impl Ring {
             .map_err(|_full| io::Error::from_raw_os_error(libc::EBUSY))
     }
 
-    /// Hands over what was asked and has the kernel do what is to be done, without a wait.
+    /// Submits what was asked and runs the kernel's deferred work, without a wait.
     fn enter_at_once(&mut self) -> io::Result<usize> {
         let count = self.ring.submission().len() as u32;
         let flags = EnterFlags::GETEVENTS.bits();
@@ -241,7 +244,7 @@ impl Ring {
         unsafe { self.ring.submitter().enter::<libc::sigset_t>(count, 0, flags, None) }
     }
 
-    /// Whether the kernel holds nothing of this process's memory any more.
+    /// Whether the kernel no longer uses this process's memory.
     fn is_idle(&self) -> bool {
         self.sends.is_empty() && self.receives == 0
     }
@@ -274,7 +277,7 @@ impl Drop for Ring {
     fn drop(&mut self) {
         let _ends_with_the_ring = self.see_to_the_end();
         if !self.is_idle() {
-            // The kernel may still write there: memory that is lost is better than memory that is not ours.
+            // The kernel may still write there. A leak is better than a write to freed memory.
             std::mem::forget(self.buffers.take());
             std::mem::forget(std::mem::take(&mut self.sends));
         }

@@ -1,9 +1,10 @@
 //! The workloads of an experiment's file. The one rule: a field that is not the kind's own is refused, or it
 //! would look as if it had counted.
 
-use super::super::calls::{CallsWorkload, Pattern, ServerTime};
+use super::super::calls::{CallsWorkload, OwnRequests, Pattern, RequestSource, ServerTime};
 use super::super::download::{DownloadWorkload, Processes};
 use super::super::file::{DependenciesFile, KindFile, OneOrMany, PatternFile, WorkloadFile};
+use super::super::one_or_table::RequestsField;
 use super::super::quantity::SizeField;
 use super::super::workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload};
 use super::{ExperimentError, Reader};
@@ -44,7 +45,7 @@ impl Reader<'_> {
     /// Every field belongs to the kinds that read it.
     fn own_fields(&self, file: &WorkloadFile) -> Result<(), ExperimentError> {
         use KindFile::{Calls, Download, Echo, Har, Page, Stream};
-        let fields: [Field<'_>; 13] = [
+        let fields: [Field<'_>; 15] = [
             ("images", file.images.as_ref().map(Spanned::span), &[Page]),
             ("bytes", file.bytes.as_ref().map(Spanned::span), &[Page, Calls, Echo, Stream]),
             ("file", file.file.as_ref().map(Spanned::span), &[Har]),
@@ -58,6 +59,8 @@ impl Reader<'_> {
             ("every", file.every.as_ref().map(Spanned::span), &[Calls, Stream]),
             ("streams", file.streams.as_ref().map(Spanned::span), &[Stream]),
             ("server_time", file.server_time.as_ref().map(Spanned::span), &[Calls, Stream]),
+            ("requests", file.requests.as_ref().map(Spanned::span), &[Calls]),
+            ("name", file.name.as_ref().map(Spanned::span), &[Calls]),
         ];
         for (field, span, kinds) in fields {
             if let Some(span) = span
@@ -141,12 +144,58 @@ impl Reader<'_> {
             return Err(self.fault(field.span(), "a server time is 600s at most"));
         }
         let counts = self.counts(&file, span)?;
-        let bytes = self.sizes(&file, "an answer", span)?;
+        let requests = self.own_requests(&file)?;
+        let bytes = match (&requests, &file.bytes) {
+            (Some(_), None) => vec![SizeField(ByteSize(0))],
+            _ => self.sizes(&file, "an answer", span)?,
+        };
         let calls = counts.into_iter().flat_map(|count| {
-            let one = move |bytes| CallsWorkload { pattern, count, bytes, server_time };
-            bytes.iter().map(move |bytes| one(bytes.0))
+            let (bytes, requests) = (&bytes, &requests);
+            bytes.iter().map(move |bytes| CallsWorkload {
+                pattern,
+                count,
+                bytes: bytes.0,
+                server_time,
+                requests: requests.clone(),
+            })
         });
         Ok(calls.map(Workload::calls).collect())
+    }
+
+    /// The requests that are the user's own; None: wirelap's.
+    fn own_requests(&self, file: &WorkloadFile) -> Result<Option<OwnRequests>, ExperimentError> {
+        let Some(field) = &file.requests else {
+            return match &file.name {
+                Some(name) => {
+                    Err(self.fault(name.span(), "`name` is that of `requests`, and there are none"))
+                }
+                None => Ok(None),
+            };
+        };
+        if let Some(field) = &file.server_time {
+            let words = "`server_time` is of wirelap's own calls: requests of your own take the time that they take";
+            return Err(self.fault(field.span(), words));
+        }
+        let (from, usual) = match field.get_ref() {
+            RequestsField::File(file) => {
+                let stem =
+                    std::path::Path::new(file).file_stem().map(|stem| stem.to_string_lossy());
+                (RequestSource::File(file.clone()), stem.unwrap_or_default().into_owned())
+            }
+            RequestsField::List(list) if list.is_empty() => {
+                return Err(self.fault(field.span(), "`requests` needs at least one"));
+            }
+            RequestsField::List(list) => {
+                for request in list {
+                    let checked = request.get_ref().check_for_race();
+                    checked.map_err(|words| self.fault(request.span(), words))?;
+                }
+                let list = list.iter().map(|request| request.get_ref().clone()).collect();
+                (RequestSource::List(list), "requests".to_owned())
+            }
+        };
+        let name = file.name.as_ref().map(|name| self.named("requests", name)).transpose()?;
+        Ok(Some(OwnRequests { name: name.unwrap_or(usual), from }))
     }
 
     fn downloads(

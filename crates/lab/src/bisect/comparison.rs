@@ -1,0 +1,251 @@
+//! One commit against the good one: the user's experiment with two contenders in place of the one that is built, each with
+//! its own checkout, in a race of its own.
+
+use crate::error::{self, CliError};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use study::gate::{Gate, GateOutcome, GateResult, first_of, outcome_of};
+use study::result::RunResult;
+use toml::{Table, Value};
+
+/// The contender of the good commit.
+const GOOD: &str = "good";
+/// The contender of the commit that is judged.
+const CANDIDATE: &str = "candidate";
+/// What a declaration writes for the files of its commit.
+const CHECKOUT: &str = "{checkout}";
+/// The folder of declarations beside an experiment.
+const SUBJECTS: &str = "subjects";
+
+/// What every comparison shares.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The experiment's file.
+    experiment: PathBuf,
+    table: Table,
+    /// The place of the contender that is built.
+    contender: usize,
+    /// The checkout of the good commit.
+    pub(crate) good: PathBuf,
+    pub(crate) gate: Gate,
+    /// The error of each comparison.
+    pub(crate) error: f64,
+    pub(crate) time_limit: Duration,
+    pub(crate) no_calibration: bool,
+}
+
+/// What a comparison came to.
+#[derive(Debug)]
+pub(crate) struct Compared {
+    /// What the gate says over all its places.
+    pub(crate) outcome: GateOutcome,
+    /// The place that says it.
+    pub(crate) gate: Option<GateResult>,
+    /// The folder of its race.
+    pub(crate) run: PathBuf,
+}
+
+impl Plan {
+    /// Reads the experiment and finds the contender that is built.
+    pub(crate) fn new(
+        experiment: &Path,
+        contender: Option<&str>,
+        gate: Gate,
+        good: PathBuf,
+    ) -> Result<Self, CliError> {
+        let name = experiment.display();
+        let text = fs::read_to_string(experiment)
+            .map_err(|error| error::file(format!("reading the experiment {name}"), &error))?;
+        let table: Table =
+            text.parse().map_err(|error| CliError::misuse(format!("{name}: {error}")))?;
+        let contenders = table.get("contenders").and_then(Value::as_array);
+        let names: Vec<&str> = contenders
+            .into_iter()
+            .flatten()
+            .filter_map(|one| one.get("name").and_then(Value::as_str))
+            .collect();
+        let place = match (contender, names.as_slice()) {
+            (None, [_]) => Some(0),
+            (None, _) => None,
+            (Some(wanted), names) => names.iter().position(|name| *name == wanted),
+        };
+        let Some(contender) = place else {
+            return Err(CliError::misuse(format!("{name}: which contender is built is not said"))
+                .remedy(format!("name it by --contender: {}", names.join(", "))));
+        };
+        Ok(Self {
+            experiment: experiment.to_owned(),
+            table,
+            contender,
+            good,
+            gate,
+            error: 0.0,
+            time_limit: Duration::ZERO,
+            no_calibration: false,
+        })
+    }
+
+    /// Races the commit in `checkout` against the good one, into the new folder `into`.
+    pub(crate) fn compare(&self, checkout: &Path, into: &Path) -> Result<Compared, CliError> {
+        make(into)?;
+        let sides = [(GOOD, self.good.as_path()), (CANDIDATE, checkout)];
+        let mut folders = Vec::new();
+        let mut contenders = Vec::new();
+        for (side, checkout) in sides {
+            let folder = into.join(format!("{SUBJECTS}-{side}"));
+            let renamed = declare(&self.beside().join(SUBJECTS), &folder, side, checkout)?;
+            contenders.push(self.contender(side, &renamed)?);
+            folders.push(folder);
+        }
+        let mut table = self.table.clone();
+        table.insert("contenders".to_owned(), Value::Array(contenders));
+        table.insert("baseline".to_owned(), Value::String(GOOD.to_owned()));
+        let file = into.join("experiment.toml");
+        let text = toml::to_string(&table).map_err(CliError::failed)?;
+        fs::write(&file, text)
+            .map_err(|error| error::file(format!("writing {}", file.display()), &error))?;
+        self.link_inputs(into)?;
+        self.race(&file, &folders, &into.join("run"))
+    }
+
+    fn beside(&self) -> PathBuf {
+        let folder = self.experiment.parent().unwrap_or(Path::new(""));
+        std::path::absolute(folder.join(".")).unwrap_or_else(|_| folder.to_owned())
+    }
+
+    /// The contender with the declarations of its side.
+    fn contender(&self, side: &str, renamed: &[String]) -> Result<Value, CliError> {
+        let contender = self.table["contenders"][self.contender].clone();
+        let Value::Table(mut contender) = contender else {
+            return Err(CliError::misuse("a contender is a table: [[contenders]]"));
+        };
+        contender.insert("name".to_owned(), Value::String(side.to_owned()));
+        let mut is_built = false;
+        for key in ["client", "server"] {
+            let Some(Value::String(name)) = contender.get_mut(key) else { continue };
+            if renamed.contains(name) {
+                *name = format!("{name}-{side}");
+                is_built = true;
+            }
+        }
+        match is_built {
+            true => Ok(Value::Table(contender)),
+            false => Err(CliError::misuse(format!(
+                "neither the client nor the server of {} comes from a commit",
+                self.experiment.display()
+            ))
+            .remedy(format!(
+                "declare it in {SUBJECTS}/ beside the experiment, with {CHECKOUT} where the commit's files are"
+            ))),
+        }
+    }
+
+    /// Files that the experiment names as standing beside it stand beside the copy too.
+    fn link_inputs(&self, into: &Path) -> Result<(), CliError> {
+        let beside = self.beside();
+        let unreadable =
+            |error: std::io::Error| error::file(format!("reading {}", beside.display()), &error);
+        for entry in fs::read_dir(&beside).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let place = into.join(entry.file_name());
+            if entry.file_name() != SUBJECTS && !place.exists() {
+                std::os::unix::fs::symlink(entry.path(), &place)
+                    .map_err(|error| error::file(format!("making {}", place.display()), &error))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn race(&self, file: &Path, folders: &[PathBuf], run: &Path) -> Result<Compared, CliError> {
+        let program = std::env::current_exe().map_err(|error| {
+            CliError::failed(format!("finding this program's own file: {error}"))
+        })?;
+        let mut command = Command::new(program);
+        command.arg("race").arg(file).arg("--out").arg(run);
+        for folder in folders {
+            command.arg("--subjects").arg(folder);
+        }
+        command.args(["--gate", &format!("{CANDIDATE}/{GOOD} {}", self.gate)]);
+        command.args(["--gate-error", &self.error.to_string()]);
+        command.args(["--until-decided", &format!("{}s", self.time_limit.as_secs_f64())]);
+        if self.no_calibration {
+            command.arg("--no-calibration");
+        }
+        let status = command.stdout(Stdio::null()).status();
+        let status =
+            status.map_err(|error| CliError::failed(format!("starting a race: {error}")))?;
+        match status.code() {
+            Some(0 | 1) if run.join("result.json").is_file() => {}
+            Some(130) => return Err(CliError::interrupted("a comparison was under way")),
+            Some(2) => return Err(CliError::misuse("the experiment cannot be raced; see above")),
+            Some(3) => return Err(CliError::lacking("the experiment cannot be raced; see above")),
+            _ => return Err(CliError::failed(format!("a race ended with {status}"))),
+        }
+        judged(run)
+    }
+}
+
+/// What the race in `run` says.
+fn judged(run: &Path) -> Result<Compared, CliError> {
+    let file = run.join("result.json");
+    let text = fs::read_to_string(&file)
+        .map_err(|error| error::file(format!("reading {}", file.display()), &error))?;
+    let result: RunResult = serde_json::from_str(&text)
+        .map_err(|error| CliError::failed(format!("{}: {error}", file.display())))?;
+    let outcome = outcome_of(&result.gates);
+    Ok(Compared { outcome, gate: first_of(&result.gates, outcome).cloned(), run: run.to_owned() })
+}
+
+/// Copies the declarations of `from` into `into`: those that say where the commit's files are, with its checkout and under a
+/// name of their own. Gives the names that they had.
+fn declare(from: &Path, into: &Path, side: &str, checkout: &Path) -> Result<Vec<String>, CliError> {
+    make(into)?;
+    let mut renamed = Vec::new();
+    let entries = fs::read_dir(from).map_err(|error| {
+        error::file(format!("reading the subjects in {}", from.display()), &error)
+    })?;
+    for path in entries.filter_map(|entry| entry.ok().map(|entry| entry.path())) {
+        let Some(name) = path.file_name() else { continue };
+        let target = into.join(name);
+        let is_declaration = path.extension().is_some_and(|extension| extension == "toml");
+        let failed =
+            |error: std::io::Error| error::file(format!("copying {}", path.display()), &error);
+        if !is_declaration {
+            // A program beside the declarations, or what it needs.
+            std::os::unix::fs::symlink(&path, &target).map_err(failed)?;
+            continue;
+        }
+        let text = fs::read_to_string(&path).map_err(failed)?;
+        if !text.contains(CHECKOUT) {
+            fs::write(&target, text).map_err(failed)?;
+            continue;
+        }
+        let mut table: Table = text
+            .parse()
+            .map_err(|error| CliError::misuse(format!("{}: {error}", path.display())))?;
+        let name = table.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        table.iter_mut().for_each(|(_, value)| fill_in(value, &checkout.to_string_lossy()));
+        table.insert("name".to_owned(), Value::String(format!("{name}-{side}")));
+        let text = toml::to_string(&table).map_err(CliError::failed)?;
+        fs::write(into.join(format!("{name}-{side}.toml")), text).map_err(failed)?;
+        renamed.push(name);
+    }
+    Ok(renamed)
+}
+
+/// Writes the checkout wherever a text asks for it.
+fn fill_in(value: &mut Value, checkout: &str) {
+    match value {
+        Value::String(text) => *text = text.replace(CHECKOUT, checkout),
+        Value::Array(values) => values.iter_mut().for_each(|value| fill_in(value, checkout)),
+        Value::Table(table) => table.iter_mut().for_each(|(_, value)| fill_in(value, checkout)),
+        _ => {}
+    }
+}
+
+fn make(folder: &Path) -> Result<(), CliError> {
+    fs::create_dir(folder)
+        .map_err(|error| error::file(format!("making the folder {}", folder.display()), &error))
+}

@@ -1,0 +1,134 @@
+//! Who answers the contenders of an experiment's file. The one rule: what a service that already runs cannot do, or cannot
+//! be told, is refused, or its rows would say that it had.
+
+use super::super::contender::{Contender, Tls, Transport};
+use super::super::file::{ContenderFile, TlsFile};
+use super::super::one_or_table::ServerField;
+use super::super::service::{PortKind, RunningService, Server};
+use super::super::workload::{Workload, WorkloadKind};
+use super::{ExperimentError, Reader};
+use toml::Spanned;
+
+impl Reader<'_> {
+    pub(super) fn server(&self, field: &Spanned<ServerField>) -> Result<Server, ExperimentError> {
+        match &field.get_ref().0 {
+            Server::Named(name) => {
+                let name = Spanned::new(field.span(), name.clone());
+                self.named("server", &name).map(Server::Named)
+            }
+            Server::Running(service) => {
+                service.check().map_err(|words| self.fault(field.span(), words))?;
+                Ok(Server::Running(service.clone()))
+            }
+        }
+    }
+
+    /// A contender with its own server, else with the experiment's `usual` one.
+    pub(super) fn served_contender(
+        &self,
+        mut file: ContenderFile,
+        usual: Option<&Server>,
+        workloads: &[Workload],
+    ) -> Result<Contender, ExperimentError> {
+        let span = file.server.as_ref().map_or(file.transport.span(), Spanned::span);
+        if let (None, Some(usual)) = (&file.server, usual) {
+            file.server = Some(Spanned::new(span.clone(), ServerField(usual.clone())));
+        }
+        let server = file.server.as_ref().map(|field| self.server(field)).transpose()?;
+        let fault = |words: String| Err(self.fault(span.clone(), words));
+        let Some(Server::Running(service)) = server else {
+            if let Some(words) = unanswered(workloads) {
+                return fault(words);
+            }
+            return self.contender(file);
+        };
+        self.not_ours(&file)?;
+        if let Some(words) = cannot_serve(&file, &service, workloads) {
+            return fault(words);
+        }
+        let is_said = !matches!(file.tls, TlsFile::Auto);
+        let contender = self.contender(file)?;
+        let clashes = match service.port_kind() {
+            Some(PortKind::Clear) => is_said && contender.tls != Tls::None,
+            Some(PortKind::Tls) => is_said && contender.tls == Tls::None,
+            None => false,
+        };
+        if clashes {
+            return fault(format!("`{}` and `tls` say different things of the port", service.at));
+        }
+        Ok(if is_said { contender } else { contender.at(&service) })
+    }
+
+    /// Settings of a server that wirelap starts.
+    fn not_ours(&self, file: &ContenderFile) -> Result<(), ExperimentError> {
+        let given = &file.settings;
+        let settings = [
+            ("server_time", given.server_time.as_ref().map(Spanned::span)),
+            ("priorities", given.priorities.as_ref().map(Spanned::span)),
+            ("fast_open", given.fast_open.as_ref().map(Spanned::span)),
+        ];
+        for (name, span) in settings {
+            if let Some(span) = span {
+                let words = format!(
+                    "`{name}` is of a server that wirelap starts, and this one runs already"
+                );
+                return Err(self.fault(span, words));
+            }
+        }
+        let flags =
+            [("server_nodelay", given.server_nodelay), ("server_quickack", given.server_quickack)];
+        match flags.iter().find(|(_, value)| value.is_some()) {
+            Some((name, _)) => {
+                let words = format!(
+                    "`{name}` is of a server that wirelap starts, and this one runs already"
+                );
+                Err(self.fault(file.name.span(), words))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why a service that already runs cannot be this contender's server; None where it can.
+fn cannot_serve(
+    file: &ContenderFile,
+    service: &RunningService,
+    workloads: &[Workload],
+) -> Option<String> {
+    let place = service.place();
+    if *file.transport.get_ref() == Transport::H3 {
+        return Some(format!("{place} is bridged by TCP, and `h3` is over UDP"));
+    }
+    let is_clear =
+        matches!(file.tls, TlsFile::None) || service.port_kind() == Some(PortKind::Clear);
+    if is_clear && (service.ca.is_some() || service.insecure) {
+        return Some(format!("`ca` and `insecure` are TLS's, and {place} is asked in the clear"));
+    }
+    if service.ca.is_some() && service.insecure {
+        return Some(
+            "`insecure` believes any certificate: `ca` would count for nothing".to_owned(),
+        );
+    }
+    let other = workloads.iter().find(|workload| match &workload.kind {
+        WorkloadKind::Calls(calls) => calls.requests.is_none(),
+        _ => true,
+    })?;
+    Some(format!(
+        "{place} has what it has, and `{}` asks for what wirelap makes: a service that already runs answers \
+         `calls` with `requests`",
+        other.name
+    ))
+}
+
+/// Why a server that wirelap starts cannot answer the workloads; None where it can.
+fn unanswered(workloads: &[Workload]) -> Option<String> {
+    let other = workloads.iter().find(|workload| match &workload.kind {
+        WorkloadKind::Calls(calls) => calls.requests.is_some() && calls.bytes.0 == 0,
+        _ => false,
+    })?;
+    Some(format!(
+        "`{}` needs `bytes`, how long each answer is: this contender's server is one that wirelap starts, \
+         and it has no answers of its own",
+        other.name
+    ))
+}

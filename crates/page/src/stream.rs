@@ -70,7 +70,7 @@ impl SyntheticStream {
     pub fn dues(self, first: Instant) -> impl Iterator<Item = Instant> {
         (0..self.count).scan(first, move |due, number| {
             if number > 0 {
-                *due = *due + self.gap(number);
+                *due += self.gap(number);
             }
             Some(*due)
         })

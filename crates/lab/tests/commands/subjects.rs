@@ -2,6 +2,7 @@
 
 use crate::bench::{Bench, outcomes, records, trials_run_here};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::process::Command;
 
 /// What every subject of these tests begins with: the job, the lines, and a fetch.
@@ -377,7 +378,7 @@ fn without_a_link_there_is_a_packet_log_all_the_same() {
     bench.write("subjects/mine.py", format!("{PREAMBLE}{idle}"));
     bench.run(&["race", "mine.toml", "--out", "idle", "--links", "none"]).raced();
     let reason = outcomes(&bench.path("idle")).remove(0).2.unwrap();
-    assert!(reason.contains("only 0 came out"), "{reason}");
+    assert!(reason.contains("the link delivered only 0"), "{reason}");
 }
 
 /// Every built-in client, at what it can do, against our origin.
@@ -441,24 +442,39 @@ fn the_built_in_clients_do_their_work_and_what_they_say_of_it_holds() {
     bench.write("mine.toml", text);
     bench.race_undisturbed("mine.toml", "run", &[]);
     assert_eq!(bench.alive(), [], "a process is left");
-    let mut measured = 0;
+    let mut left_out = BTreeSet::new();
     for (key, outcome, reason) in outcomes(&bench.path("run")) {
         let reason = reason.unwrap_or_default();
         match outcome.as_str() {
-            "measured" => measured += 1,
-            // What a client does not do is known: it is no gap of this machine.
-            "unsupported" if reason.contains("is not declared to do this kind of workload") => {
-                let only_downloads = key.contains("wirelap-get");
-                let only_calls = ["h2load", "nghttp", "wrk"].iter().any(|name| key.contains(name));
-                let is_download = key.starts_with("download");
-                assert!(if is_download { only_calls } else { only_downloads }, "{key}: {reason}");
+            "measured" => {}
+            // A program that is missing comes with the way to install it.
+            "unsupported" if reason.contains("install") => {
+                testing::skip(format!("{key}: {reason}"));
             }
-            "unsupported" if reason.contains("wrk cannot be stopped at a number of fetches") => {
-                assert!(key.starts_with("parallel") && key.contains("/wrk "), "{key}: {reason}");
+            "unsupported" => {
+                let mut parts = key.split('/');
+                let workload = parts.next().unwrap().split('-').next().unwrap().to_owned();
+                let client = parts.nth(1).unwrap().split(' ').next().unwrap().to_owned();
+                left_out.insert((workload, client));
             }
-            "unsupported" => testing::skip(format!("{key}: {reason}")),
             _ => panic!("{key} {outcome}: {reason}"),
         }
     }
-    eprintln!("{measured} of {} ways were measured", ways.len() * 3);
+    let known = NOT_DONE.map(|(workload, client)| (workload.to_owned(), client.to_owned()));
+    assert_eq!(left_out, BTreeSet::from(known));
 }
+
+/// What a client does not do, and says so.
+const NOT_DONE: [(&str, &str); 7] = [
+    // They write no files.
+    ("download", "h2load"),
+    ("download", "nghttp"),
+    ("download", "wrk"),
+    // It writes nothing else.
+    ("serial", "wirelap-get"),
+    ("parallel", "wirelap-get"),
+    // It makes all its requests at once.
+    ("serial", "nghttp"),
+    // It cannot be stopped at a number of fetches over several connections.
+    ("parallel", "wrk"),
+];

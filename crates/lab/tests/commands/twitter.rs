@@ -19,7 +19,10 @@ fn in_small() -> String {
         ("count = 11", "count = 3"),
         ("trials = 8", "trials = 1"),
         ("uniform 300ms..446ms", "10ms"),
+        ("uniform-300ms..446ms", "10ms"),
         ("every = \"100ms\"", "every = \"500ms\""),
+        ("staggered-100ms-11x3kB", "staggered-500ms-3x3kB"),
+        ("serial-11x3kB", "serial-3x3kB"),
     ]
     .iter()
     .fold(EXPERIMENT.to_owned(), |text, (whole, small)| {

@@ -1,4 +1,4 @@
-//! A test double that holds a driver to the order of calls. The one rule: it changes nothing of what it passes on.
+//! A test double that checks the order in which a driver calls. The one rule: it passes every call on unchanged.
 
 use crate::datagram::{DatagramTransmit, ReceivedDatagrams};
 use crate::end_point::{Accepted, Action, Bound, EndPoint};
@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use unit::Instant;
 
-/// Passes every call on to the end point `E` and panics at the first one that breaks the order which
-/// [`EndPoint`]'s module tells. For tests of drivers.
+/// Passes every call on to the end point `E`. Panics at the first call that breaks the order in [`EndPoint`]'s module.
+/// For tests of drivers.
 #[derive(Debug)]
 pub struct Checked<E> {
     inner: E,
     phase: Phase,
-    /// Whether `poll_action` gave None since the last call that may have brought actions about.
+    /// Whether `poll_action` gave None since the last call that may have queued actions.
     settled: bool,
     timeout: Option<Instant>,
     sockets: BTreeMap<SocketId, Socket>,
@@ -39,7 +39,7 @@ struct Socket {
     is_connected: bool,
     is_ended: bool,
     is_paused: bool,
-    /// Whether `Action::Transmit` is unanswered or `poll_transmit` may be called on.
+    /// Whether `poll_transmit` may be called: `Action::Transmit` came, and the bytes have not come to an end.
     may_transmit: bool,
     awaits_drained: bool,
 }
@@ -58,7 +58,7 @@ impl Socket {
 }
 
 impl<E: EndPoint> Checked<E> {
-    /// `inner`, before its first call.
+    /// Wraps `inner`, which has had no call yet.
     pub fn new(inner: E) -> Self {
         Self { inner, phase: Phase::New, settled: true, timeout: None, sockets: BTreeMap::new() }
     }
@@ -74,18 +74,18 @@ impl<E: EndPoint> Checked<E> {
         &mut self.inner
     }
 
-    /// The end point, taken out.
+    /// Gives the end point back.
     pub fn into_inner(self) -> E {
         self.inner
     }
 
-    /// A call that an action may bring about before the next `poll_action`.
+    /// Checks a call that may directly follow an action, before the next `poll_action`.
     fn outcome(&mut self, call: &str) {
         assert!(self.phase == Phase::Running, "{call} while {:?}", self.phase);
         self.settled = false;
     }
 
-    /// Any other call that may bring actions about.
+    /// Checks any other call that may queue actions.
     fn input(&mut self, call: &str) {
         assert!(self.settled, "{call} before poll_action gave None");
         self.outcome(call);
@@ -103,7 +103,7 @@ impl<E: EndPoint> Checked<E> {
         socket
     }
 
-    /// Bytes may arrive on this stream.
+    /// Checks that bytes may arrive on this stream.
     fn receive(&mut self, call: &str, id: SocketId) {
         let socket = self.input_of(call, id, Kind::Stream);
         assert!(socket.is_connected, "{call} for {id:?}, which is not connected");
@@ -288,7 +288,7 @@ mod tests {
     use super::*;
     use std::collections::VecDeque;
 
-    /// Gives the actions it was made with, and answers nothing.
+    /// Gives the actions that it was made with, and does nothing else.
     #[derive(Debug, Default)]
     struct Mute(VecDeque<Action>);
 

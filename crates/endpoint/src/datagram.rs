@@ -1,5 +1,5 @@
-//! What passes between an end point and its driver over a datagram socket. Several datagrams of one size travel as one
-//! batch, as the kernel's segmentation offloads (UDP GSO and GRO) have them.
+//! Datagrams between an end point and its driver. Several datagrams of one size form one batch, as in the kernel's
+//! segmentation offloads (UDP GSO and GRO).
 
 use bytes::BytesMut;
 use std::net::{IpAddr, SocketAddr};
@@ -18,7 +18,7 @@ pub enum Ecn {
 /// Datagrams that arrived together, from one peer.
 #[derive(Debug)]
 pub struct ReceivedDatagrams {
-    /// Who sent them.
+    /// The sender's address.
     pub remote: SocketAddr,
     /// The address of this side that they were sent to, where the driver knows it.
     pub local: Option<IpAddr>,
@@ -26,16 +26,16 @@ pub struct ReceivedDatagrams {
     pub ecn: Option<Ecn>,
     /// Bytes of each datagram but the last, which may be shorter.
     pub stride: usize,
-    /// The datagrams, one behind the other.
+    /// The datagrams, one after the other.
     pub data: BytesMut,
 }
 
-/// Where the datagrams go that `poll_datagrams` has just written.
+/// The addresses and sizes of the datagrams that `poll_datagrams` has just written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatagramTransmit {
-    /// To whom.
+    /// The destination.
     pub remote: SocketAddr,
-    /// From which address of this side; None leaves it to the routing table.
+    /// The source address; None leaves it to the routing table.
     pub local: Option<IpAddr>,
     /// Their ECN codepoint.
     pub ecn: Option<Ecn>,
@@ -43,7 +43,7 @@ pub struct DatagramTransmit {
     pub segment_size: Option<usize>,
 }
 
-/// What a datagram socket is set to.
+/// The options of a datagram socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatagramSettings {
     /// SO_RCVBUF, in bytes; the kernel may grant less (net.core.rmem_max).

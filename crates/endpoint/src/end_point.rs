@@ -1,24 +1,26 @@
-//! What a driver drives, and the order in which it calls. The one rule: the end point decides, the driver only carries.
+//! The interface between an end point and its driver, and the order of the driver's calls. The one rule: the end point
+//! decides, the driver only moves bytes and keeps time.
 //!
 //! As in quinn-proto there are four kinds of methods:
 //!
-//! - `handle_*` take input: what arrived, what became of a socket, that time has passed.
-//! - `poll_*` give output: what to do with sockets, bytes to send, when to come back.
-//! - The end point's own commands (what to fetch, when to shut down) are its application's business, not the driver's.
+//! - `handle_*` take input: bytes that arrived, changes of a socket, the passing of time.
+//! - `poll_*` give output: actions on sockets, bytes to send, the time of the next `handle_timeout`.
+//! - The end point's own commands (what to fetch, when to shut down) are called by its application, not by the driver.
 //! - Queries (`wants_transmit`) change nothing.
 //!
-//! The order, which [`Checked`](crate::Checked) holds a driver to:
+//! The order, which [`Checked`](crate::Checked) checks:
 //!
 //! 1. [`EndPoint::handle_start`] comes first, once.
 //! 2. After every command, `handle_*`, `poll_transmit` and `poll_datagrams`, [`EndPoint::poll_action`] is called until it gives None,
-//!    before the next `handle_*` or `poll_timeout`. What an action itself brings about may come sooner: `poll_transmit`,
-//!    and `handle_connected` or `handle_error` where a connect or a send is decided at once.
+//!    before the next `handle_*` or `poll_timeout`. Only the direct result of an action may come sooner: `poll_transmit`,
+//!    and `handle_connected` or `handle_error` where a connect or a send succeeds or fails at once.
 //! 3. `poll_transmit` and `poll_datagrams` are called for a socket after [`Action::Transmit`] named it, when the kernel
-//!    can take its bytes, until they give nothing or `wants_transmit` denies. Then the next `Transmit` is awaited.
-//! 4. [`EndPoint::poll_timeout`] is asked when nothing else is to be done; [`EndPoint::handle_timeout`] is called at that
+//!    can take its bytes, until they give nothing or `wants_transmit` is false. They are not called again before the next
+//!    `Transmit`.
+//! 4. [`EndPoint::poll_timeout`] is called when nothing else is to be done; [`EndPoint::handle_timeout`] is called at that
 //!    time or later, never before.
-//! 5. A socket gets calls from when it has its id (`handle_accepted` and `handle_bound` gave it, `handle_connected` told
-//!    that it is connected) until `handle_error`, [`Action::Close`] or [`Action::Abort`]. A connect that fails gets
+//! 5. A socket gets calls once it has its id (from `handle_accepted` or `handle_bound`) or `handle_connected` was called
+//!    for it, and until `handle_error`, [`Action::Close`] or [`Action::Abort`]. A connect that fails gets
 //!    `handle_error` alone. Nothing arrives after `handle_eof`.
 //! 6. Nothing follows [`Action::Finish`].
 
@@ -28,7 +30,7 @@ use crate::socket::{SocketError, SocketId, SocketSettings};
 use std::net::SocketAddr;
 use unit::Instant;
 
-/// A connection that a listener took.
+/// A connection that a listener accepted.
 #[derive(Debug, Clone, Copy)]
 pub struct Accepted {
     /// Which of the driver's listeners, counted in the order in which they were given to it.
@@ -39,7 +41,7 @@ pub struct Accepted {
     pub remote: SocketAddr,
 }
 
-/// A datagram socket that the driver was given to listen on.
+/// A datagram socket that the driver listens on.
 #[derive(Debug, Clone, Copy)]
 pub struct Bound {
     /// Which of the driver's listeners, counted in the order in which they were given to it.
@@ -48,21 +50,21 @@ pub struct Bound {
     pub local: SocketAddr,
 }
 
-/// What the end point wants of its driver.
+/// A request of the end point to its driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Connect a new stream socket under this id.
     Connect {
-        /// The id that it shall have.
+        /// Its id, chosen by the end point.
         socket: SocketId,
-        /// Where to.
+        /// The address to connect to.
         remote: SocketAddr,
         /// Its options.
         settings: SocketSettings,
     },
-    /// Open a new datagram socket under this id. It is there at once; where it cannot be, `handle_error` says so.
+    /// Open a new datagram socket under this id. It is open at once; a failure is reported by `handle_error`.
     Bind {
-        /// The id that it shall have.
+        /// Its id, chosen by the end point.
         socket: SocketId,
         /// Its address; port 0 for any.
         local: SocketAddr,
@@ -71,16 +73,16 @@ pub enum Action {
     },
     /// `poll_transmit`, or `poll_datagrams` for a datagram socket, would give bytes.
     Transmit(SocketId),
-    /// Send what `poll_transmit` has already given, then FIN; go on reading. For stream sockets alone.
+    /// Send what `poll_transmit` has already given, then FIN. Reading goes on. For stream sockets only.
     Shutdown(SocketId),
     /// Send what `poll_transmit` has already given, then close. The id is free for reuse at once, and gets no further
     /// calls.
     Close(SocketId),
     /// Close at once with RST. The id is free for reuse at once, and gets no further calls.
     Abort(SocketId),
-    /// Read no more from this socket until `Resume`: back-pressure.
+    /// Stop reading this socket until `Resume`: back-pressure.
     Pause(SocketId),
-    /// Read on.
+    /// Read again.
     Resume(SocketId),
     /// Call `handle_drained` once a read of this socket has found nothing more. A paused socket is read when it is
     /// resumed. A socket that ends, fails or is closed first gets no such call.
@@ -89,15 +91,15 @@ pub enum Action {
     Finish,
 }
 
-/// Many connections and what they are for, without sockets and without a clock.
+/// Connections and the application on them, without sockets and without a clock.
 pub trait EndPoint {
     /// The driver begins. Always the first call, and the only one of its kind.
     fn handle_start(&mut self, _now: Instant) {}
 
-    /// A listener took a connection: give it an id, or refuse it with None (it is closed then).
+    /// A listener accepted a connection: give it an id, or None to have it closed.
     fn handle_accepted(&mut self, now: Instant, accepted: Accepted) -> Option<SocketId>;
 
-    /// A connect asked for has succeeded, from this local address.
+    /// A connect has succeeded, from this local address.
     fn handle_connected(&mut self, now: Instant, socket: SocketId, local: SocketAddr);
 
     /// Bytes arrived on a stream socket. All of them are taken.
@@ -110,15 +112,15 @@ pub trait EndPoint {
         None
     }
 
-    /// So many bytes arrived, and stand at the start of the buffer that `poll_receive_buffer` gave.
+    /// This many bytes arrived. They are at the start of the buffer that `poll_receive_buffer` gave.
     fn handle_received(&mut self, _now: Instant, _socket: SocketId, _bytes: usize) {}
 
-    /// The driver was given a datagram socket to listen on: give it an id, or refuse it with None (it is closed then).
+    /// The driver listens on a datagram socket: give it an id, or None to have it closed.
     fn handle_bound(&mut self, _now: Instant, _bound: Bound) -> Option<SocketId> {
         None
     }
 
-    /// Datagrams arrived. Empty ones are passed over.
+    /// Datagrams arrived. Empty ones are ignored.
     fn handle_datagrams(
         &mut self,
         _now: Instant,
@@ -130,13 +132,13 @@ pub trait EndPoint {
     /// The peer will send nothing more on this stream socket.
     fn handle_eof(&mut self, now: Instant, socket: SocketId);
 
-    /// The answer to [`Action::AwaitDrained`]: all that had arrived on this socket has been handed in.
+    /// The answer to [`Action::AwaitDrained`]: everything that had arrived on this socket has been handed in.
     fn handle_drained(&mut self, _now: Instant, _socket: SocketId) {}
 
     /// The socket (or the attempt to connect it) failed and is gone; its id is free.
     fn handle_error(&mut self, now: Instant, socket: SocketId, error: SocketError);
 
-    /// Appends bytes to send on a stream socket, about `limit` at most: a frame is not cut for it.
+    /// Appends bytes to send on a stream socket. The last frame may exceed `limit`, because a frame is not cut.
     fn poll_transmit(&mut self, now: Instant, socket: SocketId, out: &mut SendBuf, limit: usize);
 
     /// Writes datagrams to send on a datagram socket into `out`, which is empty: at most `max_datagrams`, all to one
@@ -162,7 +164,7 @@ pub trait EndPoint {
     fn handle_timeout(&mut self, now: Instant);
 
     /// The driver is asked to stop; no more connections will be accepted. Take no new work, finish what was begun, then
-    /// give `Action::Finish`. Told again: give it up and finish at once.
+    /// give `Action::Finish`. At the second call, abandon the work and finish at once.
     fn handle_stop(&mut self, now: Instant);
 
     /// When to call `handle_timeout`; None for never.

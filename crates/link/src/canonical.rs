@@ -1,4 +1,4 @@
-//! A spec as one inline text that reads back as the same spec: the form in which it is stored.
+//! A spec as inline text, the form in which it is stored. Parsing the text gives an equal spec.
 
 use crate::spec::{Bottleneck, LinkSpec, Order, PathSpec, Queue};
 use std::time::Duration;
@@ -66,7 +66,7 @@ fn byte_size(size: ByteSize) -> String {
     }
 }
 
-/// In per cent. The decimal point of the shortest text that names the fraction is moved, so that nothing is rounded.
+/// The fraction in per cent, without rounding: the decimal point of its shortest decimal text is moved by two places.
 fn probability(chance: Probability) -> String {
     let text = chance.fraction().to_string();
     let (whole, part) = text.split_once('.').unwrap_or((&text, ""));

@@ -86,7 +86,7 @@ impl Path {
         self.queued
     }
 
-    /// When a packet of `length` is not dropped for a full queue: `now` or later.
+    /// The earliest time, `now` or later, at which the queue has space for a packet of `length`.
     pub(crate) fn space_at(&mut self, now: Instant, length: ByteSize) -> Instant {
         let Some(limit) = self.limit else { return now };
         let now = now.max(self.last_arrival);

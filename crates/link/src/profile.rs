@@ -1,14 +1,13 @@
-//! Link profiles with a name. The one rule: every figure has its source beside it, and where none
-//! gives a figure, the source says "assumed".
+//! Named link profiles. The one rule: every figure names its source. A figure without one is marked "assumed".
 
 use crate::spec::{Bottleneck, LinkSpec, PathSpec, Queue};
 use std::time::Duration;
 use unit::{BitRate, ByteSize};
 
-/// A link that people know by name.
+/// A link with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Profile {
-    /// How it is called on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
     /// Rate from far to near.
     pub down: BitRate,
@@ -23,7 +22,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The link that it stands for.
+    /// The specification of the link.
     pub fn spec(&self) -> LinkSpec {
         let way = |rate| PathSpec {
             delay: self.rtt / 2,

@@ -1,5 +1,5 @@
-//! Delivery schedules in mahimahi's trace format. The one rule: a schedule is never empty and never
-//! takes no time, so that it can repeat for ever.
+//! Delivery schedules in mahimahi's trace format. The one rule: a schedule has at least one line and ends after 0 ms, so
+//! that it can repeat for ever.
 //!
 //! Format and semantics: Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX
 //! ATC 2015, and its `mm-link` manual: one non-decreasing whole millisecond a line, each an
@@ -8,7 +8,7 @@
 use std::time::Duration;
 use unit::{BitRate, ByteSize};
 
-/// When a varying bottleneck may send.
+/// The times at which a bottleneck of varying rate may send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
     millis: Vec<u64>,
@@ -22,10 +22,10 @@ pub enum ScheduleError {
     NotMillis {
         /// Its number, from 1.
         line: usize,
-        /// What stands there.
+        /// The text of the line.
         text: String,
     },
-    /// Time runs backwards.
+    /// A line's time is before that of the line above it.
     #[error("line {line}: {millis} ms is earlier than {previous} ms on the line before")]
     Backwards {
         /// Its number, from 1.
@@ -35,7 +35,7 @@ pub enum ScheduleError {
         /// The time before it.
         previous: u64,
     },
-    /// No line at all.
+    /// There is no line.
     #[error("it has no line, so it would never deliver")]
     Empty,
     /// The last line is 0 ms, so that a repeat would take no time.
@@ -49,10 +49,10 @@ pub enum ScheduleError {
 impl Schedule {
     /// Bytes that one opportunity carries.
     pub const OPPORTUNITY: ByteSize = ByteSize(1504);
-    /// Bytes that a packet takes beside its IP bytes: mahimahi counts the TUN header.
+    /// Bytes that a packet takes in addition to its IP bytes: mahimahi counts the TUN header.
     pub const FRAMING: ByteSize = ByteSize(4);
 
-    /// Reads a trace file's text; empty lines are passed over.
+    /// Reads a trace file's text. Empty lines are ignored.
     pub fn parse(text: &str) -> Result<Self, ScheduleError> {
         let mut millis: Vec<u64> = Vec::new();
         let mut last_line = 0;
@@ -77,12 +77,12 @@ impl Schedule {
         }
     }
 
-    /// After how long it starts again.
+    /// The time after which the schedule repeats.
     pub fn period(&self) -> Duration {
         Duration::from_millis(self.period_millis())
     }
 
-    /// The rate of a full schedule over its period, in bytes on the IP layer.
+    /// The mean rate where every opportunity is used, counted in bytes on the IP layer.
     pub fn mean_rate(&self) -> BitRate {
         let bytes = (Self::OPPORTUNITY.0 - Self::FRAMING.0) * self.millis.len() as u64;
         let bits = u128::from(bytes) * 8 * 1000 / u128::from(self.period_millis());
@@ -90,7 +90,7 @@ impl Schedule {
         BitRate::new(bits).unwrap_or_else(|| unreachable!("at least one bit a second"))
     }
 
-    /// Nanoseconds from the start to the `index`th opportunity, repeats counted on.
+    /// Nanoseconds from the start to the `index`th opportunity. The index counts on over repeats.
     pub(crate) fn nanos_of(&self, index: u64) -> u64 {
         let length = self.millis.len() as u64;
         let repeat = (index / length).saturating_mul(self.period_millis());
@@ -102,8 +102,8 @@ impl Schedule {
         let period = self.period_millis().saturating_mul(1_000_000);
         let (repeats, within) = (nanos / period, nanos % period);
         let passed = self.millis.partition_point(|&at| at.saturating_mul(1_000_000) <= within);
-        // The last line of one repeat and a line at 0 ms of the next fall together, so that the count
-        // of those passed within the repeat is also right at its very end.
+        // The last line of one repeat and a line at 0 ms of the next have the same time. So the count within the
+        // repeat is also right at its very end.
         repeats.saturating_mul(self.millis.len() as u64).saturating_add(passed as u64)
     }
 

@@ -1,11 +1,11 @@
-//! The bottleneck's server: when a packet's first and last byte leave. The one rule: no rounding is
-//! carried over, so that a thousand packets leave exactly when one of a thousand times their size would.
+//! The bottleneck's server: when a packet's first and last byte leave. The one rule: rounding errors do not add up. A
+//! thousand packets leave exactly when one packet of their total size would.
 
 use crate::schedule::Schedule;
 use std::sync::Arc;
 use unit::{BitRate, ByteSize, Instant};
 
-/// First-come, first-served sending; the state is what the next packet has to wait for.
+/// First-come, first-served sending. The state is when the server becomes free for the next packet.
 #[derive(Debug, Clone)]
 pub(crate) enum Service {
     Unlimited,
@@ -35,7 +35,7 @@ impl Service {
             Self::Unlimited => arrival,
             Self::Rate { free, .. } => arrival.max(*free),
             Self::Trace { schedule, start, next, left } => {
-                // The trace starts with the first packet: whatever went before was unused anyway.
+                // The trace starts with the first packet: no opportunity before it could have been used.
                 let start = *start.get_or_insert(arrival);
                 skip_unused(schedule, arrival.since(start).as_nanos() as u64, next, left);
                 Instant::from_nanos(start.nanos().saturating_add(schedule.nanos_of(*next)))
@@ -74,7 +74,7 @@ fn after_bits(begin: Instant, rate: BitRate, length: ByteSize, remainder: &mut u
     Instant::from_nanos(begin.nanos().saturating_add(nanos))
 }
 
-/// Opportunities that passed with nothing to send are lost, and so is the rest of one begun.
+/// Opportunities that passed with nothing to send are lost. So is the unused part of an opportunity that has begun.
 fn skip_unused(schedule: &Schedule, elapsed: u64, next: &mut u64, left: &mut u64) {
     let first = schedule.first_after(elapsed);
     if first > *next {

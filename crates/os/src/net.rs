@@ -1,8 +1,8 @@
 //! Two ends and an emulated link between them, made of namespaces, veth pairs and a forwarding loop.
 //!
-//! `near` and `far` are network namespaces, each with one Ethernet device whose other end is in the
-//! caller's own namespace. A [`Forwarder`] carries frames from one to the other as a [`link::Link`]
-//! says. All of it belongs to one single-threaded process and dies with it.
+//! `near` and `far` are network namespaces. Each has one Ethernet device, the peer of which is in the caller's namespace.
+//! A [`Forwarder`] moves frames from one to the other at the times that a [`link::Link`] gives. One single-threaded
+//! process owns all of it. When that process ends, the kernel removes it.
 
 mod bridge;
 mod counters;

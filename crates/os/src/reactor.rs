@@ -1,10 +1,8 @@
-//! Drives one end point over sockets: one thread, one instance of the kernel's interface, no locks. The one rule: the
-//! end point decides, the reactor only carries out. In which order it calls is written in [`endpoint::EndPoint`]'s
-//! module.
+//! Drives one end point over sockets: one thread, one epoll or io_uring instance, no locks. The one rule: the end point
+//! decides, the reactor only carries out. [`endpoint::EndPoint`]'s module has the order of the calls.
 //!
-//! Bytes to send are asked for late: a stream socket counts as writable when fewer than half of `unsent_low_water`
-//! bytes lie unsent in the kernel, and then gets about `unsent_low_water` more. [`AdaptiveSendBuffer`] may raise that
-//! mark.
+//! The end point is asked for bytes late. A stream socket is writable when fewer than half of `unsent_low_water` bytes
+//! are unsent in the kernel. It then gets about `unsent_low_water` more. [`AdaptiveSendBuffer`] may raise that limit.
 //!
 //! ```no_run
 //! use os::reactor::{Reactor, ReactorSettings, Stop};

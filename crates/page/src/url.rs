@@ -1,7 +1,7 @@
 //! The URLs that a page is made of: http and https, split into the parts that a fetch needs.
 //!
-//! What stands in a path is kept as it was written where RFC 3986 allows it on the wire, and
-//! percent-encoded where it does not. The one rule: nothing else rewrites a path.
+//! A path keeps every character that RFC 3986 allows. Other characters are percent-encoded. The one rule: nothing else
+//! changes a path.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -52,16 +52,16 @@ pub struct Url {
     pub path: String,
 }
 
-/// Why a text is no URL that can be fetched.
+/// Why a text is not a URL that can be fetched.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UrlError {
-    /// Another scheme than http and https.
+    /// The scheme is neither http nor https.
     #[error("scheme `{0}` is not fetched over http")]
     Scheme(String),
     /// It does not begin with a scheme.
     #[error("no scheme: an absolute http or https URL is expected")]
     Relative,
-    /// The host is missing, or no host name: a byte, an empty label or one of more than 63 bytes.
+    /// The host is missing or not a host name: a byte that is not allowed, an empty label or one of more than 63 bytes.
     #[error("`{0}` is not a host name")]
     Host(String),
     /// The port is not a number from 1 to 65535.

@@ -6,9 +6,9 @@ use study::calibration::{
     Spread,
 };
 
-/// A figure with what it may be at most.
+/// A figure of the calibration with its limit.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Gauged {
+pub(crate) struct CalibrationFigure {
     /// What was measured.
     pub(crate) what: String,
     /// The median and the 99th percentile, in microseconds.
@@ -17,7 +17,7 @@ pub(crate) struct Gauged {
     pub(crate) limit: Option<Spread>,
 }
 
-impl Gauged {
+impl CalibrationFigure {
     /// Whether it is within its limits.
     pub(crate) fn is_good(&self) -> bool {
         self.limit.is_none_or(|limit| limit.holds(self.spread))
@@ -28,18 +28,19 @@ impl Gauged {
 const SHARE_LIMIT: f64 = 0.8;
 
 /// Everything that is a time.
-pub(crate) fn times(calibration: &Calibration) -> Vec<Gauged> {
-    let trip = |gauge: &RoundTripGauge| Gauged {
+pub(crate) fn times(calibration: &Calibration) -> Vec<CalibrationFigure> {
+    let trip = |gauge: &RoundTripGauge| CalibrationFigure {
         what: format!("error of a round trip of {} ms", gauge.rtt_ms),
         spread: gauge.error,
         limit: Some(ROUND_TRIP_LIMIT),
     };
-    let gap = |gauge: &RateGauge| Gauged {
+    let gap = |gauge: &RateGauge| CalibrationFigure {
         what: format!("error of gaps between packets at {}", gauge.rate_in_words()),
         spread: gauge.gap_error,
         limit: (gauge.bits_per_second == GAP_RATE).then_some(GAP_LIMIT),
     };
-    let plain = |what: &str, spread| Gauged { what: what.to_owned(), spread, limit: None };
+    let plain =
+        |what: &str, spread| CalibrationFigure { what: what.to_owned(), spread, limit: None };
     calibration
         .round_trips
         .iter()
@@ -126,15 +127,15 @@ fn judged(calibration: &Calibration) -> String {
 pub fn calibration(calibration: &Calibration) -> String {
     let word = |good: bool| if good { "good" } else { "FAIR" };
     let mut text = String::from("\nCalibration (median and 99th percentile in µs)\n");
-    for gauged in times(calibration) {
-        let limit = gauged.limit.map_or_else(String::new, |limit| {
+    for entry in times(calibration) {
+        let limit = entry.limit.map_or_else(String::new, |limit| {
             format!("   (limits {:.0} and {:.0})", limit.p50_us, limit.p99_us)
         });
-        let Spread { p50_us, p99_us } = gauged.spread;
-        let mark = if gauged.limit.is_some() { word(gauged.is_good()) } else { "" };
+        let Spread { p50_us, p99_us } = entry.spread;
+        let mark = if entry.limit.is_some() { word(entry.is_good()) } else { "" };
         text.push_str(&format!(
             "{mark:<5} {:<48} {p50_us:>8.1} {p99_us:>8.1}{limit}\n",
-            gauged.what
+            entry.what
         ));
     }
     for (good, fact) in facts(calibration) {

@@ -1,6 +1,6 @@
 //! One colour for each transport, the same in every picture and in the terminal. The colours are those of
-//! Okabe and Ito, "Color Universal Design" (2008), which stay apart for colour-blind eyes; a transport
-//! with and without TLS has two neighbours of one family. No picture tells anything by colour alone.
+//! Okabe and Ito, "Color Universal Design" (2008), which colour-blind readers can distinguish. A transport with TLS and
+//! the same without have two similar hues. No picture shows anything by colour alone.
 
 use study::experiment::{Contender, Tls, Transport};
 

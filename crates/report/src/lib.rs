@@ -1,6 +1,5 @@
-//! Reports: what `study` found, as text for a terminal, as one HTML file, as JSON, CSV and HAR. A report is a
-//! pure function of statistics and rows: nothing here computes a statistic, reads a file, prints, or asks
-//! the clock.
+//! Reports: the findings of `study` as terminal text, as one HTML file, as JSON, CSV and HAR. A report is a pure function
+//! of statistics and rows: nothing here computes a statistic, reads a file, prints, or reads the clock.
 //!
 //! ```
 //! use report::{Colour, Report, Style};

@@ -1,5 +1,5 @@
-//! Metrics beside the one that decides, in words: where a contender that is no slower has a page's files later, and what
-//! was counted where times could not be judged.
+//! Sentences on the metrics that do not decide the verdict. Does a contender that is no slower deliver a page's files
+//! later? Which counts differ where times could not be judged?
 
 use crate::number;
 use crate::overview::Group;

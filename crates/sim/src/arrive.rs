@@ -41,7 +41,7 @@ impl World {
         }
     }
 
-    /// RST: what was read stays read, the rest is lost.
+    /// RST: bytes that were not read yet are lost.
     pub(crate) fn reset(&mut self, id: EndId) {
         if matches!(self.end(id).phase, Phase::Connecting { .. }) {
             return self.fail_connect(id, SocketError::Refused);

@@ -1,4 +1,5 @@
-//! How a connection comes to be: SYN, SYN-ACK and ACK take one round trip, half of one more at the side that listens.
+//! TCP's handshake: SYN, SYN-ACK and ACK. It takes one round trip at the side that connects, and half a round trip more
+//! until the listening side is connected.
 
 use crate::fault::{Attempt, ConnectOutcome, ConnectionPlan};
 use crate::host::{HostId, Listener};
@@ -9,7 +10,7 @@ use crate::world::{Event, World};
 use endpoint::{Accepted, SocketError, SocketId, SocketSettings};
 use std::net::SocketAddr;
 
-/// The first of the ports that connects are made from (RFC 6335 §6).
+/// The first ephemeral port, from which connects are made (RFC 6335 §6).
 const FIRST_EPHEMERAL_PORT: u16 = 49_152;
 
 /// What an end point asks for by `Action::Connect`.

@@ -1,29 +1,29 @@
-//! What goes wrong, as a test plans it.
+//! Faults that a test plans.
 
 use endpoint::SocketError;
 use std::net::SocketAddr;
 use std::time::Duration;
 use unit::{Instant, Random, Seed};
 
-/// A connect to a host, for the plan that decides what becomes of it.
+/// A connect to a host. The test's plan decides its fate.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt {
-    /// When it is begun.
+    /// The time at which it begins.
     pub at: Instant,
     /// Its number among the connects to this host, from 0.
     pub number: usize,
-    /// Where it goes to.
+    /// The address that it connects to.
     pub remote: SocketAddr,
 }
 
-/// What becomes of a connection.
+/// The fate of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ConnectionPlan {
     /// How the connect ends.
     pub outcome: ConnectOutcome,
-    /// What befalls the bytes of the side that connected.
+    /// The fault on the bytes that the connecting side sends.
     pub up: Option<StreamFault>,
-    /// What befalls the bytes of the side that accepted.
+    /// The fault on the bytes that the accepting side sends.
     pub down: Option<StreamFault>,
 }
 
@@ -43,7 +43,7 @@ pub enum ConnectOutcome {
     Fail(SocketError),
 }
 
-/// What befalls one direction of a connection after so many bytes.
+/// A fault of one direction of a connection after a number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamFault {
     /// Both sides are reset.
@@ -51,12 +51,12 @@ pub enum StreamFault {
         /// Bytes that pass.
         after: u64,
     },
-    /// The receiver gets FIN. What the sender goes on to send is thrown away.
+    /// The receiver gets FIN. What the sender sends after that is discarded.
     Close {
         /// Bytes that pass.
         after: u64,
     },
-    /// Nothing more passes, and the sender's socket takes no more bytes.
+    /// Nothing more arrives, and the sender's socket accepts no more bytes.
     Stall {
         /// Bytes that pass.
         after: u64,
@@ -70,13 +70,13 @@ impl StreamFault {
     }
 }
 
-/// How received bytes are cut before an end point gets them.
+/// How received bytes are split before an end point gets them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pieces {
-    /// As a read finds them.
+    /// Not split: as much as a read returns.
     #[default]
     Whole,
-    /// Into pieces of so many bytes.
+    /// Into pieces of this many bytes.
     Of(usize),
     /// Into pieces of 1 to `longest` bytes, drawn from the world's seed.
     Random {
@@ -97,7 +97,7 @@ impl Cutter {
         Self { pieces, random: seed.random() }
     }
 
-    /// How many of `length` bytes go together.
+    /// The length of the next piece, out of `length` bytes.
     pub(crate) fn next(&mut self, length: usize) -> usize {
         match self.pieces {
             Pieces::Whole => length,

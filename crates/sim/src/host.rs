@@ -16,32 +16,32 @@ pub struct Host<E> {
     end_point: PhantomData<fn() -> E>,
 }
 
-/// A host of a world, whatever its end point is.
+/// A host of a world, with its end point's type erased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostId(pub(crate) usize);
 
-/// The stream sockets of a host's end point, counted.
+/// Counters of the stream sockets of a host's end point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SocketTally {
     /// Sockets that it asked for or accepted.
     pub opened: usize,
     /// Those that it has not closed and that have not failed.
     pub open: usize,
-    /// The most of them at a time.
+    /// The greatest number open at one time.
     pub most_open: usize,
     /// Bytes that the end point gave to send.
     pub bytes_given: u64,
 }
 
-/// Bytes that a socket's receive buffer holds unless a test says otherwise: more than any test's link has under way.
+/// The default size of a socket's receive buffer in bytes: more than any test's link has in flight.
 const RECEIVE_BUFFER: usize = 4 * 1024 * 1024;
 
-/// An end point that can be taken out again as what it is.
+/// An end point that can be downcast to its own type.
 pub(crate) trait Hosted: EndPoint + Any {}
 
 impl<E: EndPoint + 'static> Hosted for Checked<E> {}
 
-/// Decides what becomes of each connect to a host.
+/// Decides the fate of each connect to a host.
 pub(crate) type Plan = Box<dyn FnMut(&Attempt) -> ConnectionPlan>;
 
 pub(crate) struct HostState {
@@ -61,7 +61,7 @@ pub(crate) struct HostState {
     pub(crate) cutter: Cutter,
     pub(crate) plan: Option<Plan>,
     pub(crate) attempts: usize,
-    /// What it asked for, where that is recorded.
+    /// The actions that it asked for, where they are recorded.
     pub(crate) actions: Option<Vec<Action>>,
 }
 
@@ -112,7 +112,7 @@ impl HostState {
         self.tally.most_open = self.tally.most_open.max(self.tally.open);
     }
 
-    /// The socket's id is free from now on.
+    /// Frees the socket's id.
     pub(crate) fn release(&mut self, socket: SocketId) {
         if let Some(Socket::Stream(_)) = self.sockets.remove(&socket) {
             self.tally.open -= 1;
@@ -153,7 +153,7 @@ impl<E> Host<E> {
         Self { id, end_point: PhantomData }
     }
 
-    /// The same without its type.
+    /// The same with the type erased.
     pub fn id(self) -> HostId {
         self.id
     }

@@ -8,14 +8,14 @@ use endpoint::SocketId;
 const READ: usize = 64 * 1024;
 
 impl World {
-    /// Has an end read at this instant, after what is planned for it already.
+    /// Plans a read at this instant, after everything that is already planned for it.
     pub(crate) fn plan_read(&mut self, id: EndId) {
         if !std::mem::replace(&mut self.end_mut(id).input.is_read_planned, true) {
             self.agenda.plan(self.now, Event::Read(id));
         }
     }
 
-    /// Reads until nothing more is there, the end point pauses or it lets its socket go.
+    /// Reads until the buffer is empty, or the end point pauses or closes the socket.
     pub(crate) fn read(&mut self, id: EndId) {
         self.end_mut(id).input.is_read_planned = false;
         while !self.end(id).input.unread.is_empty() {
@@ -53,13 +53,13 @@ impl World {
         });
     }
 
-    /// Nobody reads at this end any more.
+    /// This end reads no more.
     fn discard(&mut self, id: EndId) {
         let unread = std::mem::take(&mut self.end_mut(id).input.unread);
         self.return_credit(id, unread.len());
     }
 
-    /// The sender learns one way later that the buffer has space again.
+    /// The buffer has space again. The sender learns of it one one-way delay later.
     fn return_credit(&mut self, id: EndId, bytes: usize) {
         let route = &self.routes[self.connections[id.connection].path.0];
         let at = self.now + route.one_way(self.end(id).direction);
@@ -72,7 +72,7 @@ impl World {
         let Some(socket) = end.socket() else { return };
         if end.input.has_fin && !end.input.is_paused && !end.input.is_ended {
             end.input.is_ended = true;
-            // A socket that ends first is never told that it is drained.
+            // A socket that ends first gets no `handle_drained`.
             end.input.awaits_drained = false;
             let host = end.host;
             self.input(host, |end_point, now| end_point.handle_eof(now, socket));

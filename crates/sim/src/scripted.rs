@@ -8,7 +8,7 @@ use unit::Instant;
 
 /// What a [`Scripted`] end point does when something happens. It acts by the commands of its [`Connections`].
 pub trait Script {
-    /// A connection was accepted, or one that was asked for is there.
+    /// A connection was accepted, or a connect has succeeded.
     fn handle_open(&mut self, _connections: &mut Connections, _socket: SocketId) {}
 
     /// Bytes arrived.
@@ -100,7 +100,7 @@ impl<S: Script> Scripted<S> {
         command(&mut self.script, &mut self.connections)
     }
 
-    /// The script, taken out.
+    /// Consumes the end point and gives its script.
     pub fn into_script(self) -> S {
         self.script
     }
@@ -125,7 +125,7 @@ impl Connections {
         self.now
     }
 
-    /// Begins a connection; what is sent before it is there waits.
+    /// Begins a connection. Bytes sent before it is connected wait.
     ///
     /// # Panics
     /// Where `remote` is no address with a port.
@@ -150,12 +150,12 @@ impl Connections {
         self.open.contains_key(&socket)
     }
 
-    /// Bytes that were sent and that the driver has not asked for.
+    /// The number of bytes that were sent and that the driver has not asked for yet.
     pub fn unsent(&self, socket: SocketId) -> usize {
         self.open.get(&socket).map_or(0, |connection| connection.out.len())
     }
 
-    /// Sends bytes. On a connection that is closed it has no effect, as all other commands.
+    /// Sends bytes. Like every other command it has no effect on a closed connection.
     pub fn send(&mut self, socket: SocketId, bytes: &[u8]) {
         if let Some(connection) =
             self.open.get_mut(&socket).filter(|connection| connection.ending.is_none())
@@ -170,12 +170,12 @@ impl Connections {
         self.agenda.plan(at, Step::Send(socket, bytes.to_vec()));
     }
 
-    /// Sends FIN behind what was sent, and goes on receiving.
+    /// Sends FIN after the bytes sent so far. Receiving goes on.
     pub fn shutdown(&mut self, socket: SocketId) {
         self.end(socket, Ending::Shutdown);
     }
 
-    /// Closes the connection behind what was sent.
+    /// Closes the connection after the bytes sent so far.
     pub fn close(&mut self, socket: SocketId) {
         self.end(socket, Ending::Close);
     }
@@ -197,12 +197,12 @@ impl Connections {
         self.agenda.plan(at, Step::Reset(socket));
     }
 
-    /// Reads no more until `resume`.
+    /// Stops reading until `resume`.
     pub fn pause(&mut self, socket: SocketId) {
         self.actions.push_back(Action::Pause(socket));
     }
 
-    /// Reads on.
+    /// Reads again.
     pub fn resume(&mut self, socket: SocketId) {
         self.actions.push_back(Action::Resume(socket));
     }
@@ -227,7 +227,7 @@ impl Connections {
         self.end_where_all_is_sent(socket);
     }
 
-    /// Closes take what `poll_transmit` has given already: they wait until that is everything.
+    /// A close sends only what `poll_transmit` has already given. So it waits until everything has been given.
     fn end_where_all_is_sent(&mut self, socket: SocketId) {
         let Some(connection) = self
             .open
@@ -343,17 +343,17 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// What a connection has brought.
+    /// The bytes received on a connection.
     pub fn received(&self, socket: SocketId) -> &[u8] {
         self.received.get(&socket).map_or(&[], Vec::as_slice)
     }
 
-    /// The same, and forgets it.
+    /// The bytes received on a connection since the last call.
     pub fn take_received(&mut self, socket: SocketId) -> Vec<u8> {
         self.received.remove(&socket).unwrap_or_default()
     }
 
-    /// How a connection ended: by FIN, or by an error. None while it lives.
+    /// How a connection ended: by FIN, or by an error. None while it is open.
     pub fn ended(&self, socket: SocketId) -> Option<Result<(), SocketError>> {
         self.ended.get(&socket).map(|error| error.map_or(Ok(()), Err))
     }

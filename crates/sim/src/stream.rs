@@ -40,7 +40,7 @@ impl EndId {
 pub(crate) struct Connection {
     pub(crate) path: PathId,
     ends: [End; 2],
-    /// Which of the acceptor's listeners takes it; None where none does.
+    /// The acceptor's listener that accepts it; None where there is none.
     pub(crate) listener: Option<usize>,
     pub(crate) outcome: crate::fault::ConnectOutcome,
 }
@@ -62,22 +62,22 @@ pub(crate) enum Phase {
     Connecting { socket: Option<SocketId> },
     /// The end point holds its socket.
     Open { socket: SocketId },
-    /// The end point has let its socket go; what it owes still goes out.
+    /// The end point has closed its socket. Bytes that it sent before are still delivered.
     Closing,
-    /// It was reset, or never came to be.
+    /// It was reset, or was never connected.
     Gone,
 }
 
 /// What an end sends.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// Bytes that the end point has given and the link has not got.
+    /// Bytes that the end point has given and that are not yet on the link.
     pub(crate) unsent: SendBuf,
     /// The end point is asked for more while fewer bytes than this are unsent (TCP_NOTSENT_LOWAT).
     pub(crate) low_water: usize,
     /// Whether the end point said that it has bytes to send.
     pub(crate) is_wanted: bool,
-    /// Whether it stands in its path's queue of turns.
+    /// Whether it is in its path's queue of senders.
     pub(crate) is_waiting: bool,
     pub(crate) is_writable_planned: bool,
     /// Free space of the peer's receive buffer, as far as this end knows, in bytes.
@@ -95,7 +95,7 @@ pub(crate) struct Output {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fin {
     Open,
-    /// It follows what is unsent.
+    /// FIN follows the unsent bytes.
     Due,
     Sent,
 }
@@ -111,14 +111,14 @@ pub(crate) struct Input {
     pub(crate) is_read_planned: bool,
     /// The number of the segment that comes next.
     next: u64,
-    /// Segments that overtook others.
+    /// Segments that arrived out of order.
     early: BTreeMap<u64, Segment>,
 }
 
 /// What an end would send next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextSegment {
-    /// So many bytes.
+    /// This many bytes.
     Data(usize),
     Fin,
 }
@@ -161,7 +161,7 @@ impl End {
         }
     }
 
-    /// What it would send next, where it may send.
+    /// What it would send next; None where it may not send.
     pub(crate) fn next(&self) -> Option<NextSegment> {
         if !matches!(self.phase, Phase::Open { .. } | Phase::Closing) {
             return None;
@@ -180,7 +180,7 @@ impl End {
         (output.unsent.is_empty() && output.fin == Fin::Due).then_some(NextSegment::Fin)
     }
 
-    /// Everything is over at this end.
+    /// Ends everything at this end.
     pub(crate) fn drop_all(&mut self) {
         self.phase = Phase::Gone;
         self.output.unsent.clear();
@@ -205,12 +205,12 @@ impl Output {
         }
     }
 
-    /// Whether its fault has come about.
+    /// Whether its planned fault has happened.
     pub(crate) fn is_broken(&self) -> bool {
         self.fault.is_some_and(|fault| fault.after() <= self.sent)
     }
 
-    /// The peer has read: from `at` on this end knows of so many bytes of free space more.
+    /// The peer has read. From `at` on, this end knows of this many more bytes of free space.
     pub(crate) fn expect_credit(&mut self, at: Instant, bytes: usize) {
         match self.credits.back_mut() {
             Some((last, sum)) if *last == at => *sum += bytes,
@@ -218,14 +218,14 @@ impl Output {
         }
     }
 
-    /// Takes in what it has learnt by now.
+    /// Applies the announcements of free space that have arrived by now.
     pub(crate) fn collect_credit(&mut self, now: Instant) {
         while let Some((_, bytes)) = self.credits.pop_front_if(|(at, _)| *at <= now) {
             self.window += bytes;
         }
     }
 
-    /// When a full receive buffer lets it send again, where that is known and is what holds it back.
+    /// When it may send again, where only the peer's full receive buffer prevents it and the time is known.
     pub(crate) fn blocked_until(&self) -> Option<Instant> {
         let is_blocked = self.window == 0 && !self.unsent.is_empty();
         self.credits.front().map(|(at, _)| *at).filter(|_| is_blocked)

@@ -1,5 +1,5 @@
-//! From end points to their paths. The one rule: an end point is asked late, when fewer than half of
-//! `unsent_low_water` bytes are unsent.
+//! Takes bytes from end points and sends them on their paths. The one rule: an end point is asked for bytes late, when
+//! fewer than half of `unsent_low_water` bytes are unsent.
 
 use crate::fault::StreamFault;
 use crate::host::HostId;
@@ -10,8 +10,7 @@ use crate::world::{Event, World};
 use trace::{Direction, Fate, PacketRecord};
 use unit::{ByteSize, Instant};
 
-/// How often a stream's packet that the link loses is handed in again. A path that loses every packet lets nothing
-/// through.
+/// How often a lost packet of a stream is sent again. Without a limit, a path that loses every packet would never end.
 const MOST_LOSSES: u32 = 64;
 
 impl World {
@@ -41,7 +40,7 @@ impl World {
         self.hosts[host.0].blocks_writes
     }
 
-    /// The socket takes bytes again.
+    /// The socket accepts bytes again.
     pub(crate) fn writable(&mut self, id: EndId) {
         self.end_mut(id).output.is_writable_planned = false;
         self.ask(id);
@@ -51,7 +50,7 @@ impl World {
         }
     }
 
-    /// An end that may send takes its place in the queue of its path.
+    /// Puts an end that may send into its path's queue of senders.
     pub(crate) fn offer(&mut self, id: EndId) {
         self.break_where_due(id);
         let now = self.now;
@@ -69,7 +68,7 @@ impl World {
         self.turn(path, direction);
     }
 
-    /// Those who wait for a direction of a path send one packet each in turn, until its queue is full.
+    /// The senders that wait for one direction of a path send one packet each in turn, until the link's queue is full.
     pub(crate) fn turn(&mut self, path: PathId, direction: Direction) {
         loop {
             let queue = &self.routes[path.0].queues[direction.index()];
@@ -102,7 +101,7 @@ impl World {
         }
     }
 
-    /// One packet of an end, which then waits for its next turn where it has more.
+    /// Sends one packet of an end. An end with more to send waits for its next turn.
     fn take_turn(&mut self, path: PathId, direction: Direction, id: EndId) {
         let end = self.end_mut(id);
         let segment = match end.next() {
@@ -139,7 +138,7 @@ impl World {
         }
     }
 
-    /// A packet of a stream comes to the link. One that the link loses is the next to be handed in.
+    /// Sends a packet of a stream on the link. If the link loses it, it is sent again before any other.
     fn send_part(&mut self, path: PathId, from: EndId, part: StreamPart, losses: u32) {
         let (end, peer) = (self.end(from), self.end(from.peer()));
         let length = segment_length(end.local, part.payload());
@@ -180,7 +179,7 @@ impl World {
         fate
     }
 
-    /// What a test planned for after so many bytes comes about.
+    /// The fault happens that the test planned for this number of bytes.
     fn break_where_due(&mut self, id: EndId) {
         let output = &mut self.end_mut(id).output;
         if !output.is_broken() {
@@ -204,14 +203,14 @@ impl World {
     }
 }
 
-/// The record of a packet whose fate is still to come.
+/// The record of a packet whose fate is not decided yet.
 pub(crate) fn unrecorded(at: Instant, direction: Direction, length: ByteSize) -> PacketRecord {
     let (index, fate, length) = (0, Fate::Lost, length.0 as u32);
     PacketRecord { at, direction, index, length, fate, flow: None, tcp: None, udp: None }
 }
 
 impl Output {
-    /// Whether the socket takes bytes of the end point.
+    /// Whether the socket accepts bytes from the end point.
     fn is_writable(&self) -> bool {
         let is_stalled = matches!(self.fault, Some(StreamFault::Stall { .. })) && self.is_broken();
         !is_stalled && (self.unsent.is_empty() || self.unsent.len() < self.low_water / 2)

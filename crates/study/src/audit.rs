@@ -309,11 +309,19 @@ impl Audit {
     /// What delayed the link or our ends. The text has no figures, so that reports can count trials with the same
     /// reason; the row has the figures.
     fn disturbed(&self, trial: Trial) -> Option<&'static str> {
+        self.late_event(trial)
+            .or_else(|| self.lost_processor_time(trial))
+            .or_else(|| self.late_calls())
+            .or_else(|| self.overloaded_client(trial))
+    }
+
+    /// A packet or an event that was late.
+    fn late_event(&self, trial: Trial) -> Option<&'static str> {
         use AuditFigure::*;
-        let load_ms = trial.load_ms.unwrap_or(0.0);
+        let load_ms = trial.load_ms?;
         let is_late = |figure| {
             let late = self.figure(figure);
-            trial.load_ms.is_some() && late > LATE_MS && late > load_ms * LATE_SHARE
+            late > LATE_MS && late > load_ms * LATE_SHARE
         };
         // Whether the program's own work took the time, and not another program on its core.
         let is_own = |cpu| self.figure(cpu) > LATE_MS;
@@ -326,13 +334,15 @@ impl Audit {
                 false => "the machine was busy: the client handled an event too late",
             });
         }
-        if is_late(OriginLagMs) {
-            return Some(match is_own(OriginLagCpuMs) {
-                true => "the origin itself was too slow: one event took it too long",
-                false => "the machine was busy: the origin handled an event too late",
-            });
-        }
-        let late = [PacketLatenessMs, ClientLagMs, OriginLagMs].map(|figure| self.figure(figure));
+        is_late(OriginLagMs).then(|| match is_own(OriginLagCpuMs) {
+            true => "the origin itself was too slow: one event took it too long",
+            false => "the machine was busy: the origin handled an event too late",
+        })
+    }
+
+    /// Processor time that the link, the client or the whole machine lost to other programs.
+    fn lost_processor_time(&self, trial: Trial) -> Option<&'static str> {
+        use AuditFigure::*;
         let is_quick = trial.load_ms.is_some_and(|load_ms| load_ms < KEPT_LOAD_MS);
         if trial.own_cores && is_quick {
             if self.figure(LinkKept) > KEPT {
@@ -342,17 +352,27 @@ impl Audit {
                 return Some("the machine was busy: the client had to wait for its core");
             }
         }
+        let late = [PacketLatenessMs, ClientLagMs, OriginLagMs].map(|figure| self.figure(figure));
         let taken = self.figure(OtherLoad) + self.figure(StolenCpu);
-        if taken > OTHERS && late.into_iter().any(|late| late > LATE_MS) {
-            return Some("the machine was busy: other programs took most of the processors' time");
-        }
-        if self.figure(ScheduleLagMs) > SCHEDULE_MS && self.figure(ScheduleLag) > LATE_SHARE {
-            return Some(match self.figure(ClientBusy) > 0.5 {
-                true => "the client itself was too slow: it made its calls too late",
-                false => "the machine was busy: calls were made too late",
-            });
-        }
-        if !trial.has_link || load_ms <= BUSY_LOAD_MS {
+        (taken > OTHERS && late.into_iter().any(|late| late > LATE_MS))
+            .then_some("the machine was busy: other programs took most of the processors' time")
+    }
+
+    /// Calls of an open loop that were made too late.
+    fn late_calls(&self) -> Option<&'static str> {
+        use AuditFigure::*;
+        let is_late =
+            self.figure(ScheduleLagMs) > SCHEDULE_MS && self.figure(ScheduleLag) > LATE_SHARE;
+        is_late.then(|| match self.figure(ClientBusy) > 0.5 {
+            true => "the client itself was too slow: it made its calls too late",
+            false => "the machine was busy: calls were made too late",
+        })
+    }
+
+    /// A client that had too much work, where the link is what is measured.
+    fn overloaded_client(&self, trial: Trial) -> Option<&'static str> {
+        use AuditFigure::*;
+        if !trial.has_link || trial.load_ms.unwrap_or(0.0) <= BUSY_LOAD_MS {
             return None;
         }
         if self.figure(ClientBusy) > BUSY {

@@ -207,11 +207,11 @@ impl Calibration {
         trips.chain(gaps).chain(rates).chain(busy).collect()
     }
 
-    /// Who may be to blame for what is beyond its limit.
+    /// The likely cause of figures beyond their limits.
     pub fn cause_in_words(&self) -> String {
         match self.polling.p99_us {
-            held_up if held_up > HELD_UP => {
-                format!("the machine itself pauses a busy core for {}", micros(held_up))
+            pause if pause > PAUSE_LIMIT_US => {
+                format!("the machine itself pauses a busy core for {}", micros(pause))
             }
             _ => "is the machine busy?".to_owned(),
         }
@@ -259,9 +259,9 @@ pub const GAP_LIMIT: Spread = Spread { p50_us: 10.0, p99_us: 10.0 };
 pub const GAP_RATE: u64 = 9_000_000;
 /// A rate may be off by so much, as a share.
 pub const RATE_LIMIT: f64 = 2e-4;
-/// The share of packets that a machine which holds its cores up for longer, in microseconds, makes late is beyond the
-/// limits' 99 %.
-const HELD_UP: f64 = 10.0;
+/// A machine that pauses a busy core for longer than this, in microseconds, makes more than 1 % of packets late. The
+/// limits are for the 99th percentile, so such pauses alone can break them.
+const PAUSE_LIMIT_US: f64 = 10.0;
 /// The share of the processor that must have been free for a figure to be the machine's own limit.
 const QUIET: f64 = 0.8;
 /// The greatest rate of a link, as a multiple of what one connection reached through it in segments.

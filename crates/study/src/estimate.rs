@@ -1,5 +1,5 @@
-//! How long a run will take: of each trial what its round trips, its bytes and its set-up come to, corrected by what trials
-//! of the same run really took. An estimate for somebody who waits: no verdict hangs on it.
+//! Estimates how long a run will take: the time of each trial's round trips, bytes and set-up, corrected by the time that
+//! trials of the same run really took. It is for the person who waits: no verdict depends on it.
 
 use crate::experiment::{
     Contender, DownloadWorkload, EchoPattern, PageWorkload, Pattern, ServerTime, Tls, Transport,

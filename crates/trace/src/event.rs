@@ -40,7 +40,7 @@ pub enum Event<'a> {
         /// Bytes on the wire.
         coded: u64,
     },
-    /// A stream came to its end before its time.
+    /// A stream was reset.
     StreamReset {
         /// The stream.
         stream: u64,

@@ -12,7 +12,7 @@ pub struct FetchRecord {
     pub id: u32,
     /// The URL asked for last (after redirects).
     pub url: String,
-    /// The connection that carried it; None where it never got one.
+    /// The connection that carried it; None where it failed without one.
     pub connection: Option<u32>,
     /// The stream on that connection (0 for HTTP/1.1).
     pub stream: u64,
@@ -35,7 +35,7 @@ pub struct FetchRecord {
 /// The times of one fetch. A phase that did not happen (no connect on a kept connection) is None.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Phases {
-    /// The client knew that it needs it.
+    /// The client knew that it needs the resource.
     #[serde(with = "crate::nanos")]
     pub queued: Instant,
     /// A TCP connect was begun for it.
@@ -98,7 +98,7 @@ pub struct ConnectionRecord {
     /// Streams that the server opened: pushes, whether they were taken or not.
     #[serde(default)]
     pub pushed: u32,
-    /// Bytes of heads, before and after compression; None where the client does not tell.
+    /// Bytes of heads, before and after compression; None where the client does not report them.
     #[serde(default)]
     pub headers: Option<HeaderBytes>,
     /// Request rounds: times the client, having nothing more coming on this connection, sent a request and waited.

@@ -1,11 +1,11 @@
-//! What header blocks cost: bytes before and after compression, each way. The one rule: what is counted before
-//! compression is what the protocol would have sent without it, so that the two differ by compression alone.
+//! The size of header blocks before and after compression, each way. The one rule: the size before compression is what
+//! the same protocol would have sent uncompressed, so that the two differ by compression alone.
 
 use crate::fetch::ConnectionRecord;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of heads and trailers on one connection, as one of its ends saw them. Which bytes these are, the
-/// protocol says:
+/// Bytes of heads and trailers on one connection, as counted at one of its ends. Which bytes count depends on the
+/// protocol:
 ///
 /// | protocol | `plain` | `coded` |
 /// |---|---|---|
@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 /// Blocks that could not be decoded are not counted, nor are trailers of HTTP/1.1, which are chunks of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct HeaderBytes {
-    /// Given out.
+    /// Sent.
     pub sent: HeaderSize,
-    /// Taken in.
+    /// Received.
     pub received: HeaderSize,
 }
 
@@ -51,8 +51,8 @@ impl HeaderBytes {
             sent: sum.sent.plus(one.sent),
             received: sum.received.plus(one.received),
         };
-        let mut told = connections.into_iter().map(|connection| connection.headers);
-        let first = told.next()??;
-        told.try_fold(first, |sum, one| Some(add(sum, one?)))
+        let mut figures = connections.into_iter().map(|connection| connection.headers);
+        let first = figures.next()??;
+        figures.try_fold(first, |sum, one| Some(add(sum, one?)))
     }
 }

@@ -24,7 +24,7 @@ impl Direction {
     }
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
@@ -34,9 +34,9 @@ pub enum Fate {
         #[serde(with = "crate::nanos")]
         at: Instant,
     },
-    /// The seeded loss took it, after the bottleneck.
+    /// The emulated random loss dropped it, after the bottleneck.
     Lost,
-    /// It found the queue full.
+    /// It was dropped because the queue was full.
     QueueFull,
 }
 
@@ -52,9 +52,9 @@ pub struct PacketRecord {
     pub index: u64,
     /// Bytes of IP header and payload.
     pub length: u32,
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
-    /// Between whom; None for what is neither TCP nor UDP.
+    /// Its addresses and protocol; None for a packet that is neither TCP nor UDP.
     pub flow: Option<Flow>,
     /// TCP's own fields, for a TCP segment.
     pub tcp: Option<TcpMark>,
@@ -74,7 +74,7 @@ pub struct Flow {
     pub destination: SocketAddr,
 }
 
-/// The fields of a TCP segment that tell its story.
+/// The fields of a TCP segment that show loss, retransmission and the connection's begin and end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpMark {
     /// Sequence number of the first byte.
@@ -87,18 +87,18 @@ pub struct TcpMark {
     pub payload: u32,
 }
 
-/// What a UDP datagram shows.
+/// The fields of a UDP datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UdpMark {
     /// Bytes of payload.
     pub payload: u32,
-    /// What QUIC shows of a handshake's packet in it.
+    /// The visible fields of a QUIC handshake packet in it.
     pub quic: Option<QuicMark>,
 }
 
 /// A QUIC packet with a long header, of a version that HTTP/3 is spoken over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuicMark {
-    /// The connection's name at the sender, its first eight bytes: it tells connections of one flow apart.
+    /// The first eight bytes of the source connection ID. It distinguishes connections of one flow.
     pub sender: u64,
 }

@@ -27,7 +27,7 @@ impl Protocol {
     pub const ALL: [Self; 6] =
         [Self::Http1, Self::Http2, Self::Http3, Self::Spdy31, Self::Spdy3, Self::WebSocket];
 
-    /// The one arm of each protocol: all that is known of it here.
+    /// The definition of each protocol.
     const fn facts(self) -> Facts {
         match self {
             Self::Http1 => Facts { name: "http/1.1", title: "HTTP/1.1", multiplexes: false },
@@ -79,7 +79,7 @@ impl Protocol {
     }
 }
 
-/// What is known of a protocol.
+/// The names and properties of a protocol.
 struct Facts {
     name: &'static str,
     title: &'static str,
@@ -92,11 +92,11 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// The protocol of a fetch or a connection, as its client or server tells it. In files it is its
+/// The protocol of a fetch or a connection, as its client or server reports it. In files it is its
 /// [name](Self::name), the empty string for [`SpokenProtocol::None`]. It is ordered by name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum SpokenProtocol {
-    /// None: no connection came to be, or its protocol was not told.
+    /// None: there was no connection, or its protocol was not reported.
     #[default]
     None,
     /// A protocol that the lab knows.
@@ -124,7 +124,7 @@ impl SpokenProtocol {
         }
     }
 
-    /// Whether no protocol came to be spoken.
+    /// Whether it is [`SpokenProtocol::None`].
     pub fn is_none(&self) -> bool {
         *self == Self::None
     }

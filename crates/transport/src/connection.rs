@@ -29,7 +29,7 @@ pub struct Connection<R: Role> {
     end: End,
     timings: Timings,
     traffic: Traffic,
-    /// Whether the driver has been told that there is something to send, and has not come to the end of it.
+    /// Whether the driver was asked to transmit and `poll_transmit` has not yet given everything.
     is_transmitting: bool,
 }
 
@@ -46,7 +46,7 @@ enum Stage<P, M: ?Sized> {
 enum End {
     /// Not at all.
     Open,
-    /// The peer was told that nothing more will be sent.
+    /// Whether the end of sending was announced to the peer.
     OutputOver,
     /// Everything that arrives is ignored.
     Over,
@@ -137,7 +137,7 @@ impl<R: Role> Connection<R> {
         }
     }
 
-    /// The time that `poll_timeout` told may have come. An error where the connection should be ready by now.
+    /// The time of `poll_timeout` may have come. An error where the connection should be ready by now.
     pub fn handle_timeout(
         &mut self,
         now: Instant,
@@ -202,7 +202,7 @@ impl<R: Role> Connection<R> {
         }
     }
 
-    /// Whether the driver is to be told now that there are bytes to send. It is told once, and again after
+    /// Whether to ask the driver now to transmit. It is asked once, and again after
     /// `poll_transmit` has come to the end of them.
     #[inline]
     pub fn poll_wants_transmit(&mut self) -> bool {
@@ -211,7 +211,7 @@ impl<R: Role> Connection<R> {
         tell
     }
 
-    /// Whether the driver was told of bytes to send, and `poll_transmit` has not come to the end of them.
+    /// Whether the driver was asked to transmit and `poll_transmit` has not yet given everything.
     pub fn is_transmitting(&self) -> bool {
         self.is_transmitting
     }

@@ -1,4 +1,4 @@
-//! What a client offers to speak, and what may come of it.
+//! The protocols that a client offers, and how one of them is chosen.
 
 use crate::protocol::Protocol;
 use std::iter;
@@ -8,7 +8,7 @@ use std::iter;
 pub enum Offer {
     /// This one alone: by ALPN over TLS, by prior knowledge in the clear (RFC 9113 §3.3).
     Only(Protocol),
-    /// This one or HTTP/1.1 over TLS as the server likes (ALPN), as browsers offer; HTTP/1.1 in the clear.
+    /// Over TLS this one or HTTP/1.1, as the server chooses (ALPN); so do browsers. In the clear HTTP/1.1.
     OrHttp1(Protocol),
 }
 
@@ -27,19 +27,19 @@ impl Offer {
         self.protocols().map(|protocol| protocol.alpn().to_owned()).collect()
     }
 
-    /// What is spoken in the clear, where nothing is negotiated.
+    /// The protocol in the clear, where nothing is negotiated.
     pub fn in_the_clear(self) -> Protocol {
         self.known().unwrap_or(Protocol::Http1)
     }
 
-    /// What is spoken over TLS, where that is known before the server has answered.
+    /// The protocol over TLS, where it is known before the server has answered.
     pub fn known(self) -> Option<Protocol> {
         let mut offered = self.protocols();
         let best = offered.next();
         if offered.next().is_none() { best } else { None }
     }
 
-    /// What a TLS handshake decided, from the name that the server chose; None where that was not offered.
+    /// The protocol of the ALPN name that the server chose; None where it was not offered.
     pub fn agreed(self, alpn: Option<&[u8]>) -> Option<Protocol> {
         let chosen = match alpn {
             Some(name) => Protocol::from_alpn(name)?,

@@ -1,5 +1,4 @@
-//! The protocols that there are. A further one is a variant, its place in [`Protocol::ALL`] and its arm in
-//! `Protocol::definition`.
+//! All protocols. To add one, add a variant, its entry in [`Protocol::ALL`] and its arm in `Protocol::definition`.
 
 use crate::client::{ClientMachine, ClientSettings};
 use crate::server::{ServerMachine, ServerSettings};
@@ -42,7 +41,7 @@ impl Protocol {
             Self::Http2 => Definition {
                 protocol: trace::Protocol::Http2,
                 client: |now, settings, tracer| {
-                    // Uploads take turns; what is asked for is the server's to order.
+                    // A client's uploads share by round robin. The order of responses is the server's decision.
                     let turns = Box::new(RoundRobin::new());
                     Box::new(h2::Client::new(now, settings.h2.clone(), turns, tracer))
                 },
@@ -116,7 +115,7 @@ impl Protocol {
     }
 }
 
-/// What a protocol brings.
+/// The name and the machines of a protocol.
 struct Definition {
     protocol: trace::Protocol,
     client: fn(Instant, &ClientSettings, Tracer) -> Box<ClientMachine>,
@@ -156,7 +155,7 @@ impl From<Protocol> for trace::SpokenProtocol {
     }
 }
 
-/// There is no machine here for a protocol: HTTP/3, and WebSocket, which is entered from HTTP/1.1.
+/// This crate has no machine for the protocol: HTTP/3, and WebSocket, which begins by an Upgrade of HTTP/1.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("there is no machine for {0}")]
 pub struct NoMachine(pub trace::Protocol);

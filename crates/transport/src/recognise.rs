@@ -1,23 +1,23 @@
-//! What a connection without ALPN speaks, from its first bytes.
+//! Recognises the protocol of a connection without ALPN by its first bytes.
 
 use crate::protocol::Protocol;
 
-/// What the first bytes tell.
+/// What the first bytes show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Recognised {
     /// Too little has arrived.
     NotYet,
-    /// This.
+    /// This protocol.
     Speaks(Protocol),
-    /// One of these, which look alike. It is spoken only by a server that was asked to.
+    /// One of these protocols, which begin alike. Used only where the server is configured for one of them.
     OneOf(&'static [Protocol]),
-    /// No protocol that is known here. It gets no answer, which it would take for something else.
+    /// No known protocol. The peer gets no answer, because it could misread one.
     Nothing,
 }
 
 /// Looks at the first bytes. RFC 9113 §3.4: no HTTP/1.1 request begins like the preface of HTTP/2;
 /// RFC 9112 §3: a request line names its version. SPDY §2.2.1: a control frame of version 3 begins with 80 03,
-/// which no text does; SPDY/3 is not told from 3.1 by its bytes.
+/// which no text does. The first bytes of SPDY/3 and SPDY/3.1 are the same.
 pub(crate) fn recognise(seen: &[u8]) -> Recognised {
     const PREFACE: &[u8] = b"PRI * HTTP/2.0";
     /// Longer lines are left to HTTP/1.1, which has a limit and an answer for them.

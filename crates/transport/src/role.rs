@@ -1,4 +1,4 @@
-//! The two roles, and who hears of a connection's events.
+//! The two roles, and the receiver of a connection's events.
 
 use crate::failure::Failure;
 use crate::status::Negotiated;
@@ -8,15 +8,15 @@ use std::time::Duration;
 use trace::SpokenProtocol;
 use unit::Instant;
 
-/// Who hears of what happens on a connection.
+/// Receives the events of a connection.
 pub trait Handler<R: Role> {
-    /// The protocol is known: commands may be given from now on. Comes once, before any event.
+    /// The protocol is known, and commands may be given. Called once, before any event.
     fn handle_ready(&mut self, machine: &mut R::Machine, negotiated: Negotiated<'_, R::Protocol>);
 
-    /// The machine tells an event.
+    /// An event of the protocol's machine.
     fn handle_event(&mut self, machine: &mut R::Machine, event: Event<'_>);
 
-    /// More bytes of the peer's are about to be given to the machine, whether an event comes of them or not.
+    /// Bytes from the peer arrived and are handed to the machine next. They need not cause an event.
     fn handle_input(&mut self, _machine: &mut R::Machine) {}
 
     /// Whether whole responses may come by `handle_repeated` instead of events.
@@ -24,7 +24,7 @@ pub trait Handler<R: Role> {
         false
     }
 
-    /// A whole response came whose head equals the previous one. No event tells of it.
+    /// A complete response came whose head equals the previous one. It causes no event.
     fn handle_repeated(&mut self, _response: Repeated) {}
 }
 
@@ -36,7 +36,7 @@ pub trait Role {
     /// The machine.
     type Machine: proto::Connection + ?Sized + 'static;
 
-    /// Names what is spoken, one of the protocols that the role has machines for.
+    /// A protocol that the role has a machine for.
     type Protocol: Copy + fmt::Debug + Into<SpokenProtocol>;
 
     /// What is spoken. `alpn` is None on a clear connection, `seen` what the peer has sent so far. `Ok(None)` where
@@ -56,12 +56,12 @@ pub trait Role {
         None
     }
 
-    /// Bytes that came before their turn, which has come now.
+    /// Bytes that the machine deferred and that can be handled now.
     fn take_backlog(_machine: &mut Self::Machine) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Takes a whole response whose head equals the previous one off the front of `input`, where it is there.
+    /// Consumes a complete response at the start of `input` whose head equals the previous one.
     fn take_repeated(
         _machine: &mut Self::Machine,
         _now: Instant,

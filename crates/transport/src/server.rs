@@ -13,13 +13,13 @@ use std::rc::Rc;
 use trace::Tracer;
 use unit::Instant;
 
-/// What a server's connections speak and are set to. One value serves all connections of a server.
+/// The protocols and settings of a server's connections. All connections of a server share one value.
 #[derive(Debug, Clone)]
 pub struct ServerSettings {
     /// What is spoken over TLS, and which SPDY in the clear: of its two versions, which look alike, the one named
     /// first. HTTP/1.1 and HTTP/2 are always spoken in the clear.
     pub protocols: Vec<Protocol>,
-    /// Who sends next on a connection that multiplexes.
+    /// The policy by which a multiplexing connection chooses the stream that sends next.
     pub priorities: Policy,
     /// HTTP/1.1's settings; `scheme` follows from the connection.
     pub h1: h1::ServerSettings,
@@ -42,7 +42,7 @@ impl ServerSettings {
     }
 }
 
-/// What a server's connection is made of.
+/// The parts of a server's connection.
 #[derive(Debug, Clone)]
 pub struct ServerSpec<'a> {
     /// TLS settings; None for a clear connection.
@@ -56,14 +56,14 @@ pub struct ServerSpec<'a> {
 /// The machine of a server's connection.
 pub type ServerMachine = dyn ServerProtocol;
 
-/// A server's machine, and what a protocol without flow control asks of its socket.
+/// A server's machine, with the back-pressure of a protocol without flow control.
 pub trait ServerProtocol: ServerConnection {
-    /// Whether more bytes are welcome; while not, the socket is not read.
+    /// Whether it accepts more bytes. While it does not, the socket is not read.
     fn wants_read(&self) -> bool {
         true
     }
 
-    /// Bytes that came before their turn, which has come now: to be handed in again.
+    /// Bytes that the machine deferred and that can be handled now: they are handed in again.
     fn take_backlog(&mut self) -> Vec<u8> {
         Vec::new()
     }
@@ -73,13 +73,13 @@ pub trait ServerProtocol: ServerConnection {
         false
     }
 
-    /// Requests may come: it takes buffers for them, where it has none.
+    /// Takes buffers for requests from the pool, where it has none.
     fn take_buffers(&mut self, _pool: &mut h1::BufferPool) {}
 
-    /// It gives the buffers back, where no request is under way.
+    /// Gives the buffers back to the pool, where no request is under way.
     fn return_buffers(&mut self, _pool: &mut h1::BufferPool) {}
 
-    /// Queues a file's part where the protocol sends a body's bytes as they are; None where it does not.
+    /// Queues a range of a file. None where the protocol does not send a body's bytes unframed.
     fn send_file(
         &mut self,
         _stream: StreamId,
@@ -166,7 +166,7 @@ impl Role for Server {
 }
 
 impl Connection<Server> {
-    /// A connection that a listener took.
+    /// A connection that a listener accepted.
     pub fn accept(now: Instant, spec: ServerSpec<'_>) -> Result<Self, Failure> {
         let layer = match spec.tls {
             None => Layer::Clear,

@@ -1,26 +1,26 @@
-//! What a connection tells of itself.
+//! The public state and figures of a connection.
 
 use crate::protocol::Protocol;
 use std::fmt;
 use unit::Instant;
 
-/// Where a connection stands.
+/// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// Its socket is being connected.
     Connecting,
     /// TLS's handshake.
     Securing,
-    /// A server waits for the first bytes, which tell the protocol.
+    /// A server waits for the first bytes, by which it recognises the protocol.
     Recognising {
-        /// How many of them are there.
+        /// Bytes received so far.
         seen: usize,
     },
     /// The machine takes commands.
     Ready,
-    /// It is over but for the bytes that are still to be sent.
+    /// The connection is over, but bytes are still to be sent.
     Closing,
-    /// Nothing is left to be sent.
+    /// The connection is over and everything was sent.
     Closed,
 }
 
@@ -33,7 +33,7 @@ pub struct Negotiated<'a, P = Protocol> {
     pub tls: Option<secure::Negotiated<'a>>,
 }
 
-/// When the phases of a connection's beginning ended.
+/// When each phase of a connection's start ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timings {
     /// It was begun: the connect, or a server's accept.
@@ -44,12 +44,12 @@ pub struct Timings {
     pub secured: Option<Instant>,
 }
 
-/// Bytes of the socket.
+/// Bytes read from and written to the socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Traffic {
-    /// Taken from it.
+    /// Read.
     pub received: u64,
-    /// Given to it.
+    /// Written.
     pub sent: u64,
 }
 
@@ -58,7 +58,7 @@ pub struct Traffic {
 pub enum Truncation {
     /// It is a failure: something may be missing.
     Fails,
-    /// It is not: nothing was under way, or messages tell their own length (RFC 9112 §9.8).
+    /// It is not: nothing was under way, or each message has its own length (RFC 9112 §9.8).
     Ignored,
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// Which bytes of a file are there.
+/// The set of bytes of a file that are there.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ranges {
     /// Beginning to end.
@@ -13,12 +13,12 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// None of them.
+    /// The empty set.
     pub const fn new() -> Self {
         Self { spans: BTreeMap::new() }
     }
 
-    /// Those of `range` are there too.
+    /// Adds `range`.
     pub fn insert(&mut self, range: Range<u64>) {
         let Range { mut start, mut end } = range;
         if start >= end {
@@ -37,28 +37,27 @@ impl Ranges {
         self.spans.insert(start, end);
     }
 
-    /// How many bytes there are.
+    /// The number of bytes in the set.
     pub fn total(&self) -> u64 {
         self.spans.iter().map(|(start, end)| end - start).sum()
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// Where the last of them ends; 0 where there is none.
+    /// The end of the last range; 0 for the empty set.
     pub fn end(&self) -> u64 {
         self.spans.last_key_value().map_or(0, |(_, end)| *end)
     }
 
-    /// Whether all of `range` is there.
+    /// Whether the set contains all of `range`.
     pub fn covers(&self, range: Range<u64>) -> bool {
         range.is_empty() || self.gap(range.start).start >= range.end
     }
 
-    /// The first bytes at or after `from` that are missing, up to those that are there again; the end is
-    /// `u64::MAX` where nothing follows.
+    /// The first gap at or after `from`. Its end is `u64::MAX` where no range follows.
     pub fn gap(&self, from: u64) -> Range<u64> {
         let start = match self.spans.range(..=from).next_back() {
             Some((_, &end)) if end > from => end,
@@ -74,7 +73,7 @@ impl Ranges {
     }
 }
 
-/// `0-4096,8192-9000`; the empty text where there is none.
+/// `0-4096,8192-9000`; the empty text for the empty set.
 impl fmt::Display for Ranges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, range) in self.iter().enumerate() {
@@ -85,7 +84,7 @@ impl fmt::Display for Ranges {
     }
 }
 
-/// The text was not one that `Ranges` writes.
+/// The text is not in the form that `Ranges` prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoRanges;
 

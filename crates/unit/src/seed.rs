@@ -11,7 +11,7 @@
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// An independent seed for the purpose that `name` tells.
+    /// An independent seed for the purpose called `name`.
     pub fn child(self, name: &str) -> Self {
         // FNV-1a over the name, then mixed with the parent.
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

@@ -1,5 +1,5 @@
-//! One commit against the good one: the user's experiment with two contenders in place of the one that is built, each with
-//! its own checkout, in a race of its own.
+//! Races one commit against the good one. The contender that is built is replaced by two in the user's experiment, each
+//! from its own checkout.
 
 use crate::error::{self, CliError};
 use std::fs;

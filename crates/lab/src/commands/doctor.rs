@@ -127,8 +127,8 @@ fn clock() -> Finding {
 }
 
 fn accounts() -> Finding {
-    let (name, grounds) = ("control groups", os::cgroup::ParentGroups::of_this_process());
-    let (state, what, remedy) = match grounds.refused() {
+    let (name, groups) = ("control groups", os::cgroup::ParentGroups::of_this_process());
+    let (state, what, remedy) = match groups.refused() {
         None => (State::Good, "can be made", ""),
         Some(why) => (State::Fair, why, "systemd-run --user --scope wirelap …"),
     };

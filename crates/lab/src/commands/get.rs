@@ -14,7 +14,7 @@ use client::{
     Client, ClientConfig, Download, DownloadSettings, Offer, Priorities, Profile, Protocol, Report,
     Retry, Security, Surplus, Timeouts, Transport, Wanted,
 };
-use os::files::writer::{Cache, DigestWish, UnfinishedPart, WriterSettings};
+use os::files::writer::{Cache, DigestPolicy, UnfinishedPart, WriterSettings};
 use os::reactor::{Reactor, ReactorSettings, Stop};
 use proto::Fields;
 use secure::Resumption;
@@ -112,16 +112,16 @@ fn wishes(args: &GetArgs, targets: &[Target]) -> Result<Vec<Wish>, CliError> {
     let sums = args.checksums.as_deref().map(Checksums::read).transpose()?;
     let wish = |(url, target): (&page::Url, &Target)| {
         let digest = match (&args.sha256, &sums) {
-            (Some(digest), _) => DigestWish::Must(*digest),
+            (Some(digest), _) => DigestPolicy::Expect(*digest),
             (None, Some(sums)) => {
                 let name = target.name();
-                DigestWish::Must(sums.find(&name).ok_or_else(|| {
+                DigestPolicy::Expect(sums.find(&name).ok_or_else(|| {
                     CliError::misuse(format!("there is no checksum for {name}"))
                         .remedy("add its line to the file, or download it without --checksums")
                 })?)
             }
-            (None, None) if args.json => DigestWish::Tell,
-            (None, None) => DigestWish::None,
+            (None, None) if args.json => DigestPolicy::Report,
+            (None, None) => DigestPolicy::None,
         };
         Ok(Wish { url: url.to_string(), target: target.clone(), digest })
     };
@@ -152,8 +152,8 @@ fn writer_settings(args: &GetArgs) -> WriterSettings {
     let files = usize::from(args.parallel_max).min(args.urls.len());
     WriterSettings {
         cache: match (args.page_cache, args.no_page_cache) {
-            (true, _) => Cache::Through,
-            (false, true) => Cache::Past,
+            (true, _) => Cache::Buffered,
+            (false, true) => Cache::Direct,
             (false, false) => Cache::Auto,
         },
         unfinished: if args.no_resume { UnfinishedPart::Remove } else { UnfinishedPart::Keep },

@@ -1,4 +1,4 @@
-//! `wirelap list`: what can be named on the command line, and what this machine can run.
+//! `wirelap list`: the names that the command line accepts, and what this machine can run.
 
 use crate::cli::ListArgs;
 use crate::console;
@@ -28,9 +28,9 @@ pub(crate) fn run(args: &ListArgs) -> Result<ExitCode, CliError> {
 
 struct Listed {
     experiments: Vec<Experiment>,
-    /// Each peer's name, role, and version where it is here.
-    /// Client subjects: the name of each, what it speaks, and why it cannot run; None where it can.
+    /// Each client subject's name, transports, and why it cannot run here; None where it can.
     clients: Vec<(String, String, Option<String>)>,
+    /// Each peer's name, role, and version where it is installed.
     peers: Vec<(&'static str, &'static str, Option<String>)>,
     servers: Vec<ListedServer>,
     /// Why no trial can run here; None where they can.
@@ -91,7 +91,16 @@ impl Listed {
     }
 
     fn text(&self) -> String {
-        let mut text = String::from("Experiments (wirelap race NAME)\n");
+        let mut text = String::new();
+        self.write_experiments(&mut text);
+        write_names(&mut text);
+        self.write_subjects(&mut text);
+        self.write_machine(&mut text);
+        text
+    }
+
+    fn write_experiments(&self, text: &mut String) {
+        text.push_str("Experiments (wirelap race NAME)\n");
         for experiment in &self.experiments {
             let contenders: Vec<&str> =
                 experiment.contenders.iter().map(|c| c.name.as_str()).collect();
@@ -107,22 +116,9 @@ impl Listed {
         text.push_str(
             "  FILE.har      a page of your own, as a browser's developer tools save it\n",
         );
-        text.push_str(
-            "\nLinks (--links NAME,NAME or rtt=60ms,down=10mbit,up=2mbit,loss=0.5%,queue=64kB)\n",
-        );
-        for profile in link::profiles() {
-            let _ = writeln!(text, "  {:<14}{}", profile.name, profile.spec());
-            let _ = writeln!(text, "  {:<14}from: {}", "", profile.source);
-        }
-        let _ = writeln!(text, "  {:<14}loopback: no link between the ends", links::LOOPBACK);
-        text.push_str("\nContenders (--contenders NAME,NAME; an experiment's own come first)\n");
-        for known in KNOWN_CONTENDERS {
-            let _ = writeln!(text, "  {:<14}{}", known.name, spoken(known));
-        }
-        text.push_str("\nTransports\n");
-        for transport in Transport::ALL {
-            let _ = writeln!(text, "  {:<14}{}", transport.name(), transport.ways());
-        }
+    }
+
+    fn write_subjects(&self, text: &mut String) {
         text.push_str("\nClients (client = \"NAME\" of a contender; docs/subjects.md)\n");
         for (name, speaks, lacking) in &self.clients {
             let lacking = lacking.as_ref().map_or_else(String::new, |why| format!("; {why}"));
@@ -135,6 +131,9 @@ impl Listed {
             let _ = writeln!(text, "  {:<14}{}", server.name, server.speaks);
             let _ = writeln!(text, "  {:<14}{}", "", server.state());
         }
+    }
+
+    fn write_machine(&self, text: &mut String) {
         text.push_str("\nThis machine\n");
         match &self.lacking {
             None => text.push_str("  trials        yes: namespaces and links can be made\n"),
@@ -146,7 +145,6 @@ impl Listed {
             let version = version.as_deref().map_or("not installed", brief);
             let _ = writeln!(text, "  {program:<14}{role:<11} {version}");
         }
-        text
     }
 
     fn json(&self) -> String {
@@ -187,6 +185,26 @@ impl Listed {
             "machine": {"trials": self.lacking.is_none(), "lacking": self.lacking, "peers": peers},
         });
         format!("{listed:#}\n")
+    }
+}
+
+/// Links, contenders and transports, which are the same on every machine.
+fn write_names(text: &mut String) {
+    text.push_str(
+        "\nLinks (--links NAME,NAME or rtt=60ms,down=10mbit,up=2mbit,loss=0.5%,queue=64kB)\n",
+    );
+    for profile in link::profiles() {
+        let _ = writeln!(text, "  {:<14}{}", profile.name, profile.spec());
+        let _ = writeln!(text, "  {:<14}from: {}", "", profile.source);
+    }
+    let _ = writeln!(text, "  {:<14}loopback: no link between the ends", links::LOOPBACK);
+    text.push_str("\nContenders (--contenders NAME,NAME; an experiment's own come first)\n");
+    for known in KNOWN_CONTENDERS {
+        let _ = writeln!(text, "  {:<14}{}", known.name, spoken(known));
+    }
+    text.push_str("\nTransports\n");
+    for transport in Transport::ALL {
+        let _ = writeln!(text, "  {:<14}{}", transport.name(), transport.ways());
     }
 }
 

@@ -1,4 +1,4 @@
-//! `wirelap report`: judge the rows of a run anew.
+//! `wirelap report`: computes the result of a run again from its rows.
 
 use crate::cli::ReportArgs;
 use crate::error::CliError;

@@ -1,4 +1,5 @@
-//! `wirelap subject` (hidden): a command-line client behind the subject contract. Takes a job, prints lines.
+//! `wirelap subject` (hidden): runs a command-line client for the subject contract. It reads a job and prints the lines of
+//! the contract.
 
 use crate::cli::SubjectArgs;
 use crate::console;

@@ -5,7 +5,7 @@ use super::names::Target;
 use super::progress::Meter;
 use client::{Beginning, FileId, Note, Refusal, Sink};
 use os::files::writer::{
-    DigestWish, PartId, PartSpec, WriteError, Writer, WriterSettings, WrittenFile, discard,
+    DigestPolicy, PartId, PartSpec, WriteError, Writer, WriterSettings, WrittenFile, discard,
     inspect, take_over,
 };
 use secure::{Digest, Sha256};
@@ -27,7 +27,7 @@ pub(crate) enum Voice {
 pub(crate) struct Wish {
     pub(crate) url: String,
     pub(crate) target: Target,
-    pub(crate) digest: DigestWish,
+    pub(crate) digest: DigestPolicy,
 }
 
 /// All that is written.
@@ -228,7 +228,7 @@ impl Stream {
             }
             Target::File(_) | Target::Stdout => None,
         };
-        let hash = (wish.digest != DigestWish::None).then(Sha256::new);
+        let hash = (wish.digest != DigestPolicy::None).then(Sha256::new);
         Ok(Self { file, at: 0, hash })
     }
 
@@ -253,7 +253,7 @@ impl Stream {
 /// A stream is written before its digest is known. A wrong digest is at least reported.
 fn judge(wish: &Wish, digest: Option<Digest>) -> Result<(), Refusal> {
     match (wish.digest, digest) {
-        (DigestWish::Must(expected), Some(got)) if expected != got => Err(Refusal(format!(
+        (DigestPolicy::Expect(expected), Some(got)) if expected != got => Err(Refusal(format!(
             "{} is not the file expected: its SHA-256 is {got}, not {expected}",
             wish.target.name()
         ))),

@@ -1,6 +1,6 @@
 //! Ports that lead onto the link: those of this machine (`--expose`) and those of far (`--forward`). The one rule: a
-//! process listens or connects in the network that it is in. What listens in one network and connects in another is a
-//! listener that was handed over to a relay process.
+//! process listens or connects only in its own network namespace. To listen in one namespace and connect in another, a
+//! listener is passed to a relay process.
 //!
 //! ```text
 //! this machine              near                 far                this machine

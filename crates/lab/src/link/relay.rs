@@ -1,5 +1,5 @@
-//! A TCP relay as an end point: each connection that a listener takes is continued by one to that listener's service. The
-//! one rule: what one side does, the other side sees, and nothing is held back longer than it takes.
+//! A TCP relay as an end point: for each accepted connection it opens one to the listener's service. The one rule: bytes,
+//! FIN and RST of one side are passed on to the other without delay.
 //!
 //! - Bytes wait in a bounded queue. While it is full the side that fills it is not read, so that its window closes.
 //! - A FIN is passed on behind the bytes before it, and the other direction stays open.

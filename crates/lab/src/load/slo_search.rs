@@ -1,4 +1,4 @@
-//! A search for the highest rate that holds an objective: it keeps what each probe measured, and asks `study` for the
+//! A search for the highest rate at which an objective holds. It keeps the measurements of each probe. `study` gives the
 //! verdicts and the next rate.
 
 use super::run::LoadRun;

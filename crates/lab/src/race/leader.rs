@@ -1,4 +1,4 @@
-//! Who leads so far, while trials run. No verdict: no interval stands behind it, and nothing is decided by it.
+//! Which contender leads while trials still run. It is no verdict: it has no interval, and it decides nothing.
 
 use std::collections::BTreeMap;
 use study::deciding_metric;

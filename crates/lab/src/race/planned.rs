@@ -1,4 +1,4 @@
-//! The trials of an experiment on this machine, and how long they will take.
+//! The plan of a race: which trials of an experiment run on this machine, and an estimate of their time.
 
 use crate::error::CliError;
 use crate::inputs::{har, links};

@@ -1,5 +1,5 @@
-//! Whether the machine is quiet enough to race, and waiting until it is. What a trial's audit would refuse shall not cost
-//! minutes first.
+//! Waits until the machine is quiet enough to race. Otherwise a race could take minutes before the audit rejects its
+//! trials.
 
 use crate::console;
 use crate::error::CliError;

@@ -1,5 +1,5 @@
-//! Services that already run: how one becomes an experiment from the command line alone, whether it can be raced, and what is
-//! not known of it.
+//! Services that already run. Builds an experiment from the command line alone, checks that the services can be raced,
+//! and says what the lab cannot know about them.
 
 use crate::cli::RaceArgs;
 use crate::console;

@@ -1,5 +1,5 @@
-//! `race --until-decided`: how many trials fit into a time. The blocks that warm up tell, whose figures count for nothing, so
-//! that no figure has a say in when the run is looked at.
+//! `race --until-decided`: how many trials fit into the time. The warm-up blocks show how long one takes. Their results
+//! are not used, so no result decides when the run is judged.
 
 use std::time::Duration;
 use study::experiment::Experiment;

@@ -1,10 +1,9 @@
-//! Writes downloads on a thread of its own, so that receiving goes on meanwhile. The one rule: a file gets its final
-//! name only when it is whole, checked and on the disk.
+//! Writes downloads on a thread of its own, so that receiving need not wait for the disk. The one rule: a file gets its
+//! final name only when it is complete, checked and on the disk.
 //!
-//! Until then the bytes lie in a part beside it (`.NAME.wirelap-part`), with a file that says which of them are there
-//! (`.NAME.wirelap-note`), so that a later run goes on where this one ended. Large files are written
-//! past the page cache (O_DIRECT) from aligned buffers: the copy into the cache is most of what a download
-//! costs. A file system that takes no such writes (tmpfs) gets ordinary ones.
+//! Until then its bytes are in `.NAME.wirelap-part` in the same folder. `.NAME.wirelap-note` says which bytes are there,
+//! so that a later run can resume. Large files are written with O_DIRECT from aligned buffers. That avoids the copy into
+//! the page cache, which is most of what a download costs. A file system without O_DIRECT (tmpfs) gets ordinary writes.
 //!
 //! ```no_run
 //! use os::files::writer::{PartSpec, Writer, WriterSettings};
@@ -42,13 +41,13 @@ use unit::Ranges;
 /// Whether files go through the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Cache {
-    /// Past it from [`DIRECT_FROM`] bytes on.
+    /// [`Cache::Direct`] for files of at least [`DIRECT_FROM`] bytes, [`Cache::Buffered`] for shorter ones.
     #[default]
     Auto,
-    /// Always: a file that is read again soon stays in memory.
-    Through,
-    /// Never, where the file system supports that.
-    Past,
+    /// Through the page cache: a file that is read again soon stays in memory.
+    Buffered,
+    /// Not through the page cache (O_DIRECT), where the file system supports that.
+    Direct,
 }
 
 /// Files of at least this length are written past the page cache. A shorter file fits into the cache at once, and its
@@ -111,29 +110,35 @@ pub struct PartSpec {
     /// The caller's own lines in the progress file, besides the ranges.
     pub label: String,
     /// What is to be known of its SHA-256.
-    pub digest: DigestWish,
+    pub digest: DigestPolicy,
 }
 
 impl PartSpec {
     /// A new file.
     pub fn new(target: PathBuf, length: Option<u64>) -> Self {
-        Self { target, length, kept: Ranges::new(), label: String::new(), digest: DigestWish::None }
+        Self {
+            target,
+            length,
+            kept: Ranges::new(),
+            label: String::new(),
+            digest: DigestPolicy::None,
+        }
     }
 }
 
 /// What is to be known of a file's SHA-256.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DigestWish {
+pub enum DigestPolicy {
     /// No digest.
     #[default]
     None,
     /// Compute it and report it.
-    Tell,
+    Report,
     /// The expected digest. A file with another digest is removed.
-    Must(Digest),
+    Expect(Digest),
 }
 
-impl DigestWish {
+impl DigestPolicy {
     fn is_wanted(self) -> bool {
         self != Self::None
     }

@@ -106,9 +106,9 @@ impl PacketQueue {
         batch.receive(self.fd.as_fd())
     }
 
-    /// Decides about a packet. [`PacketQueue::send_verdicts`] tells the kernel. So does this call, where many verdicts
-    /// wait.
-    pub(super) fn decide(&mut self, id: u32, verdict: Verdict) {
+    /// Queues the verdict on a packet. [`PacketQueue::send_verdicts`] sends all of them to the kernel. So does this call,
+    /// once many are queued.
+    pub(super) fn queue_verdict(&mut self, id: u32, verdict: Verdict) {
         const NFQA_VERDICT_HDR: u16 = 2;
         const NLM_F_REQUEST: u16 = 1;
         let [kind, flags] = [MSG_VERDICT, NLM_F_REQUEST].map(u16::to_ne_bytes);

@@ -2,8 +2,8 @@
 //! descriptors and children of this process keep all of it alive. When the process ends, in whatever way, all of it
 //! goes.
 //!
-//! Far carries any number of addresses; near reaches all of them over far's first one, so that one
-//! neighbour entry an address family is enough and no packet ever waits for ARP.
+//! Far has any number of addresses. Near's route to them has far's first address as its gateway. So one neighbour entry
+//! per address family is enough, and no packet waits for ARP.
 
 mod spec;
 

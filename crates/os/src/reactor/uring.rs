@@ -2,9 +2,9 @@
 //! of a turn are submitted by the call that waits for the next events. The one rule: the reactor gets received bytes
 //! through `receive` only. A socket is paused by not calling `receive`.
 //!
-//! Accepting, connecting, datagrams, and sending files or many bytes at once are system calls of their own, and the ring
-//! polls for them. An accept through the ring gives no address, so that another call would have to ask for it. A splice
-//! through the ring runs on a thread of the kernel.
+//! Accepting, connecting, datagrams, files and large sends use ordinary system calls, and the ring polls for readiness.
+//! A multishot accept gives no peer address, so it would need another call. A splice through the ring runs on a kernel
+//! thread.
 
 mod buffers;
 mod operation;

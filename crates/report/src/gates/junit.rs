@@ -1,5 +1,5 @@
-//! Gates as JUnit XML, which CI systems read: a suite a gate, a case a place. What is inconclusive is skipped, with its
-//! reason.
+//! Gates as JUnit XML, which CI systems read: a test suite for each gate, a test case for each place where it was judged.
+//! An inconclusive case is skipped, with its reason.
 
 use super::{count, finding};
 use crate::markup::Markup;

@@ -1,5 +1,5 @@
-//! Gates as Markdown, for the summary page of a CI system. The one rule: a name from outside cannot leave its cell of
-//! the table.
+//! Gates as Markdown, for the summary page of a CI system. The one rule: names are escaped, so that none can break out of
+//! its table cell.
 
 use super::{finding, reading};
 use study::gate::GateResult;

@@ -1,4 +1,4 @@
-//! What gates say, the same for a race and for two runs against each other.
+//! The results of gates, in the same form for `race` and for `compare`.
 
 mod junit;
 mod markdown;

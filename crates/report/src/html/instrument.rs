@@ -2,21 +2,21 @@
 
 use super::picture::{AXIS_HEIGHT, Picture, axis, shared_scale};
 use super::table::{figure, table, text};
-use crate::calibration::{Gauged, facts, times};
+use crate::calibration::{CalibrationFigure, facts, times};
 use crate::markup::Markup;
 use crate::{Report, command, number};
 
 pub(super) fn instrument(m: &mut Markup, report: &Report<'_>) {
     let Some(calibration) = &report.result.host.calibration else { return };
-    let gauged = times(calibration);
-    let bad = gauged.iter().filter(|gauged| !gauged.is_good()).count();
+    let entries = times(calibration);
+    let bad = entries.iter().filter(|entry| !entry.is_good()).count();
     let millis = |micros: f64| micros.max(0.0) / 1e3;
-    let ends = gauged.iter().flat_map(|gauged| {
-        let limit = gauged.limit.map(|limit| limit.p99_us);
-        [Some(gauged.spread.p99_us), limit].into_iter().flatten().map(millis)
+    let ends = entries.iter().flat_map(|entry| {
+        let limit = entry.limit.map(|limit| limit.p99_us);
+        [Some(entry.spread.p99_us), limit].into_iter().flatten().map(millis)
     });
     let scale = shared_scale(ends);
-    let bottom = ROW * gauged.len() as f64;
+    let bottom = ROW * entries.len() as f64;
     let title = match bad {
         0 => "The instrument kept its limits before the run".to_owned(),
         1 => "The instrument missed one of its limits before the run".to_owned(),
@@ -34,15 +34,15 @@ pub(super) fn instrument(m: &mut Markup, report: &Report<'_>) {
     };
     let draw = |m: &mut Markup| {
         axis(m, scale, 0.0, bottom);
-        for (i, gauged) in gauged.iter().enumerate() {
-            row(m, gauged, i as f64 * ROW, |micros| scale.at(millis(micros)));
+        for (i, entry) in entries.iter().enumerate() {
+            row(m, entry, i as f64 * ROW, |micros| scale.at(millis(micros)));
         }
     };
     picture.write(m, draw, |m| {
         let us = |micros: f64| format!("{micros:.1}");
-        let line = |gauged: &Gauged| {
-            let limit = gauged.limit.map_or_else(String::new, |limit| us(limit.p99_us));
-            [gauged.what.clone(), us(gauged.spread.p50_us), us(gauged.spread.p99_us), limit]
+        let line = |entry: &CalibrationFigure| {
+            let limit = entry.limit.map_or_else(String::new, |limit| us(limit.p99_us));
+            [entry.what.clone(), us(entry.spread.p50_us), us(entry.spread.p99_us), limit]
         };
         let columns = [
             text("what"),
@@ -50,7 +50,7 @@ pub(super) fn instrument(m: &mut Markup, report: &Report<'_>) {
             figure("99th percentile, µs"),
             figure("limit, µs"),
         ];
-        table(m, "Errors of the emulation", &columns, gauged.iter().map(line));
+        table(m, "Errors of the emulation", &columns, entries.iter().map(line));
         let fact = |(good, what): &(bool, String)| {
             [what.clone(), if *good { "good" } else { "fair" }.to_owned()]
         };
@@ -61,20 +61,25 @@ pub(super) fn instrument(m: &mut Markup, report: &Report<'_>) {
 
 const ROW: f64 = 40.0;
 
-fn row(m: &mut Markup, gauged: &Gauged, top: f64, at: impl Fn(f64) -> crate::scale::Position) {
+fn row(
+    m: &mut Markup,
+    entry: &CalibrationFigure,
+    top: f64,
+    at: impl Fn(f64) -> crate::scale::Position,
+) {
     let (label, middle) = (format!("{:.0}", top + 14.0), top + 27.0);
     let y = format!("{middle:.0}");
     m.element("g", &[("class", &"gauge")], |m| {
-        let p99 = number::duration(gauged.spread.p99_us / 1e3);
-        let words = format!("{}: {p99}", gauged.what);
+        let p99 = number::duration(entry.spread.p99_us / 1e3);
+        let words = format!("{}: {p99}", entry.what);
         m.line("text", &[("class", &"label"), ("x", &"0"), ("y", &label)], words);
-        let (low, high) = (at(gauged.spread.p50_us), at(gauged.spread.p99_us));
+        let (low, high) = (at(entry.spread.p50_us), at(entry.spread.p99_us));
         m.empty(
             "line",
             &[("class", &"interval"), ("x1", &low), ("x2", &high), ("y1", &y), ("y2", &y)],
         );
         m.empty("circle", &[("class", &"dot"), ("cx", &low), ("cy", &y), ("r", &"4")]);
-        if let Some(limit) = gauged.limit {
+        if let Some(limit) = entry.limit {
             let x = at(limit.p99_us);
             let (y1, y2) = (format!("{:.0}", middle - 6.0), format!("{:.0}", middle + 6.0));
             m.empty(

@@ -1,6 +1,6 @@
-//! Links by contenders: verdict, ratio with interval, time saved. Nothing is told by colour alone, and on a
-//! phone, or with many contenders, every link becomes a list; the roles keep it a table for those who listen (browsers forget that where a
-//! style sheet lays a table out as blocks).
+//! Links by contenders: verdict, ratio with interval, time saved. Nothing is shown by colour alone. On a phone, or with
+//! many contenders, every link becomes a list. Explicit ARIA roles keep it a table for screen readers, because browsers
+//! drop a table's semantics when a style sheet lays it out as blocks.
 
 use super::forest::Forest;
 use crate::hue::Hue;

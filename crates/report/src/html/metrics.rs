@@ -1,4 +1,4 @@
-//! Tables of further metrics: when a page's files were there, and what was counted, each contender beside the baseline.
+//! Tables of further metrics: when a page's files were complete, and counts, each contender next to the baseline.
 
 use super::table::{figure, table, text};
 use crate::markup::Markup;

@@ -1,6 +1,6 @@
-//! The page: one file that loads nothing, works without its script, prints, and reads on a phone. First
-//! what a manager asks (the answer, what it saves, what it does not say), then what an engineer asks
-//! (every trial, where the time went, protocols and connections, how to run it again).
+//! The HTML report: one file that loads no other. It works without its script, in print and on a phone. First comes what
+//! a manager asks: the answer, what it saves, its limits. Then comes what an engineer asks: every trial, where the time
+//! went, protocols and connections, how to run it again.
 
 mod again;
 mod audited;

@@ -1,6 +1,6 @@
-//! The frame of every picture: a title that states the finding, the drawing with its text alternative, the
-//! figures as a table, and the command that shows the rows. Widths are in percent and heights in pixels, so that
-//! letters keep their size on every screen.
+//! What every picture has: a title that states the finding, the drawing with its text alternative, the figures as a
+//! table, and the command that shows the rows. Widths are in percent and heights in pixels, so that text has the same
+//! size on every screen.
 
 use crate::markup::Markup;
 use crate::scale::Scale;

@@ -1,4 +1,4 @@
-//! The first screen: the answer in a sentence, what it saves, and what it does not say.
+//! The first screen: the answer in a sentence, the time that it saves, and its limits.
 
 use crate::answer::{self, Answer, Clause, Lead, Standing};
 use crate::hue::Hue;

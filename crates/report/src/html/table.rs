@@ -1,5 +1,5 @@
-//! Tables: a caption, named columns, text to the left and figures to the right, in a box that scrolls by
-//! itself where the table is wider than the page.
+//! Tables: a caption, named columns, text aligned left and figures aligned right. A table that is wider than the page
+//! scrolls in a box of its own.
 
 use crate::markup::Markup;
 

@@ -1,4 +1,4 @@
-//! Which published measurement an experiment runs again.
+//! The published measurement that an experiment repeats.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

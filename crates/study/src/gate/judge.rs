@@ -1,4 +1,4 @@
-//! What a gate says of a place, given what is known of its ratio there.
+//! The verdict of a gate at one place, from the interval of the ratio there.
 
 use super::{Bound, Gate};
 use crate::comparison::Ratio;

@@ -1,11 +1,13 @@
-//! Gates: what must hold of a ratio for a run or a comparison to pass, `load_ms<1.05` say.
+//! Gates: conditions on a ratio that a run or a comparison must meet to pass, for example `load_ms<1.05`.
 //!
-//! `compare` sets the later run over the earlier, cell by cell. `race` sets one contender over another, as in
-//! `new/old load_ms<1.05`; a gate that names none holds for every contender over the baseline. Both read the same
-//! language, and one rule judges both ([`Gate::judge`]): a gate passes where the whole interval of the ratio lies on the
-//! right side of its limit, fails where none of it does, and is inconclusive otherwise. The interval of each place has
-//! on either side the gates' error divided by the number of places, so that with at most that error any gate of a
-//! run passes wrongly, and with at most that error any fails wrongly.
+//! In `compare` the ratio is the later run over the earlier, for each cell. In `race` it is one contender over another, as
+//! in `new/old load_ms<1.05`; a gate without names applies to every contender over the baseline. Both use the same
+//! language and the same rule ([`Gate::judge`]). A gate passes where the whole interval of the ratio is on the right side
+//! of the limit. It fails where all of it is on the wrong side. Otherwise it is inconclusive.
+//!
+//! A gate is judged at several places, for example one per link. Each place's interval has on either side the gates' error
+//! divided by the number of places. So the probability that any gate of a run passes wrongly is at most that error, and
+//! so is the probability that any fails wrongly.
 
 mod judge;
 mod paired;

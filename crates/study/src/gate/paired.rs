@@ -1,4 +1,4 @@
-//! What the blocks of two contenders of one race say of a ratio.
+//! The ratio of two contenders of one race and its interval, from the blocks that they share.
 
 use super::RatioEvidence;
 use crate::stats::{Detectable, WalshAverages, spread};

@@ -1,4 +1,4 @@
-//! What the trials of one cell in two runs say of a ratio: two samples that share no blocks.
+//! The ratio of one cell in two runs and its interval, from two samples that share no blocks.
 
 use super::RatioEvidence;
 use crate::stats::{Detectable, Interval, RankSum, Shift, normal_quantile};

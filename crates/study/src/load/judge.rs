@@ -1,9 +1,10 @@
-//! How a probe stands against an objective: each condition with its figure, and a verdict with its reason. The one
-//! rule: the server is blamed only for what is left without the load generator's own lateness and errors.
+//! Judges a probe by an objective: each condition with its figure, and a verdict with its reason. The one rule: the
+//! load generator's own lateness and errors never count against the server.
 //!
-//! A request's time has three figures, each at most the one before it: from when it was due; from when the load generator
-//! saw that it was due; and that without any time in which answers may have been read late. Where the second keeps the
-//! limit, the server does. Where the third breaks it, the server does that. Between them nobody knows.
+//! A request's time has three figures, each at most as large as the one before it. The first counts from when the request
+//! was due. The second counts from when the load generator saw that it was due. The third is the second without any time
+//! in which answers may have been read late. If the second is within the limit, the server holds the objective. If the
+//! third is over the limit, the server misses it. Otherwise the probe is inconclusive.
 
 use super::search::Verdict;
 use super::slo::{Condition, Measure, Slo};

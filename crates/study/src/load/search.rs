@@ -1,7 +1,6 @@
-//! The search for the highest rate that holds an objective, as a state machine: it names a rate, takes what the probe
-//! at that rate came to, and names the next one or ends. The one rule: no single probe decides. Each probe moves a
-//! posterior over the limit ([`Posterior`]), and the search ends when its 95 % interval is narrow or the probes are used
-//! up.
+//! The search for the highest rate at which an objective holds, as a state machine. It gives a rate, takes the verdict of
+//! the probe at that rate, and gives the next rate or ends. The one rule: no single probe decides. Each probe updates a
+//! posterior over the limit ([`Posterior`]). The search ends when its 95 % interval is narrow or the probes are used up.
 
 use super::posterior::Posterior;
 use schemars::JsonSchema;

@@ -139,60 +139,72 @@ impl Judge<'_, '_> {
     }
 
     fn findings(&self, file: &File) -> Vec<PublishedFinding> {
-        let named = |n: u32, a: &str, b: &str| (format!("{a} / {b} at N = {n}"), self.ask(n, a, b));
-        let faster = |n, a, b| {
-            let (what, ours) = named(n, a, b);
-            Check::faster(&what, ours.as_ref())
-        };
-        let more = |a, b| {
-            let ((what, ours), (than, other)) = (named(1000, a, b), named(100, a, b));
-            Check::smaller(&what, ours.as_ref(), &than, other.as_ref())
-        };
-        let alike = |n, a, b| {
-            let (what, ours) = named(n, a, b);
-            Check::alike(&what, ours.as_ref())
-        };
-        let about = |rows: &Rows, b| {
-            let index = rows.n.iter().position(|n| *n == 1000)?;
-            let (what, ours) = named(1000, "spdy", b);
-            Some(Check::about(&what, ours.as_ref(), rows.at(Spdy, index)? / rows.at(Https, index)?))
-        };
-        let half =
-            [about(&file.keepalive_on, "https"), about(&file.keepalive_off, "https-close-resumed")];
         vec![
-            finding(
-                "SPDY < HTTP < HTTPS in time, the more so the more images",
-                &[
-                    faster(1000, "spdy", "http"),
-                    faster(1000, "http", "https"),
-                    faster(1000, "http-close", "https-close-full"),
-                    more("spdy", "https"),
-                    more("spdy", "http"),
-                ],
-                "On kept connections TLS costs a handshake at the beginning and hardly anything after it; their \
-                 machines paid more for each record",
-            ),
-            finding(
-                "at N = 1000 SPDY takes about half of HTTPS with keep-alive, about a fifth without",
-                half.into_iter().flatten().collect::<Vec<_>>().as_slice(),
-                "",
-            ),
+            self.order(),
+            self.factors(file),
             finding(
                 "keep-alive makes no difference to SPDY",
                 &[],
                 "Nothing was switched: keep-alive as a server's setting does not govern SPDY, and ours kept its one \
                  connection in every trial",
             ),
-            finding(
-                "at N = 10 the three are alike with keep-alive",
-                &[
-                    alike(10, "spdy", "https"),
-                    alike(10, "http", "https"),
-                    alike(10, "spdy", "http"),
-                ],
-                "Every trial of ours opens its connections; theirs were open from the load before, and the browser's \
-                 own time weighs most there",
-            ),
+            self.few_images(),
         ]
+    }
+
+    fn order(&self) -> PublishedFinding {
+        let faster = |a, b| {
+            let (what, ours) = self.named(1000, a, b);
+            Check::faster(&what, ours.as_ref())
+        };
+        let more = |a, b| {
+            let ((what, ours), (than, other)) = (self.named(1000, a, b), self.named(100, a, b));
+            Check::smaller(&what, ours.as_ref(), &than, other.as_ref())
+        };
+        finding(
+            "SPDY < HTTP < HTTPS in time, the more so the more images",
+            &[
+                faster("spdy", "http"),
+                faster("http", "https"),
+                faster("http-close", "https-close-full"),
+                more("spdy", "https"),
+                more("spdy", "http"),
+            ],
+            "On kept connections TLS costs a handshake at the beginning and hardly anything after it; their \
+             machines paid more for each record",
+        )
+    }
+
+    fn factors(&self, file: &File) -> PublishedFinding {
+        let about = |rows: &Rows, b| {
+            let index = rows.n.iter().position(|n| *n == 1000)?;
+            let (what, ours) = self.named(1000, "spdy", b);
+            Some(Check::about(&what, ours.as_ref(), rows.at(Spdy, index)? / rows.at(Https, index)?))
+        };
+        let checks =
+            [about(&file.keepalive_on, "https"), about(&file.keepalive_off, "https-close-resumed")];
+        finding(
+            "at N = 1000 SPDY takes about half of HTTPS with keep-alive, about a fifth without",
+            checks.into_iter().flatten().collect::<Vec<_>>().as_slice(),
+            "",
+        )
+    }
+
+    fn few_images(&self) -> PublishedFinding {
+        let alike = |a, b| {
+            let (what, ours) = self.named(10, a, b);
+            Check::alike(&what, ours.as_ref())
+        };
+        finding(
+            "at N = 10 the three are alike with keep-alive",
+            &[alike("spdy", "https"), alike("http", "https"), alike("spdy", "http")],
+            "Every trial of ours opens its connections; theirs were open from the load before, and the browser's \
+             own time weighs most there",
+        )
+    }
+
+    /// The comparison of `a` with `b` at `n` images, with its name.
+    fn named(&self, n: u32, a: &str, b: &str) -> (String, Option<Comparison>) {
+        (format!("{a} / {b} at N = {n}"), self.ask(n, a, b))
     }
 }

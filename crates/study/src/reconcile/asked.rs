@@ -51,10 +51,10 @@ fn another_version(
     seen: &[&ServerConnection],
 ) -> Option<String> {
     let asked = contender.tls.version();
-    let told = own.iter().map(|c| c.tls.as_ref());
+    let reported = own.iter().map(|c| c.tls.as_ref());
     // Empty where the server does not log it.
     let logged = seen.iter().filter_map(|c| c.tls.as_ref()).map(Some);
-    let versions = told.chain(logged).map(|tls| tls.map(|tls| &tls.version));
+    let versions = reported.chain(logged).map(|tls| tls.map(|tls| &tls.version));
     let other = versions.into_iter().find(|spoken| *spoken != asked.as_ref())?;
     let name = |version: Option<&TlsVersion>| version.map_or("no TLS", TlsVersion::name).to_owned();
     Some(format!("{} was asked for, but {} was spoken", name(asked.as_ref()), name(other)))
@@ -65,18 +65,18 @@ fn other_sessions(
     own: &[&ConnectionRecord],
     seen: Option<&[&ServerConnection]>,
 ) -> Option<String> {
-    let told = own.iter().filter(|c| c.tls.as_ref().is_some_and(|tls| tls.resumed)).count();
-    if told > 0 && !contender.settings.resumption {
-        return Some(format!("resumption is off, but {told} connections resumed a session"));
+    let resumed = own.iter().filter(|c| c.tls.as_ref().is_some_and(|tls| tls.resumed)).count();
+    if resumed > 0 && !contender.settings.resumption {
+        return Some(format!("resumption is off, but {resumed} connections resumed a session"));
     }
     // Other servers may not log it.
     if contender.foreign_server().is_some() {
         return None;
     }
-    let telling: Vec<_> = seen?.iter().filter_map(|c| c.tls.as_ref()).collect();
-    let seen = telling.iter().filter(|tls| tls.resumed).count();
-    (!telling.is_empty() && seen != told)
-        .then(|| format!("the client resumed {told} sessions, but the server saw {seen}"))
+    let logged: Vec<_> = seen?.iter().filter_map(|c| c.tls.as_ref()).collect();
+    let seen = logged.iter().filter(|tls| tls.resumed).count();
+    (!logged.is_empty() && seen != resumed)
+        .then(|| format!("the client resumed {resumed} sessions, but the server saw {seen}"))
 }
 
 #[cfg(test)]
@@ -132,21 +132,21 @@ mod tests {
     #[test]
     fn another_protocol_than_the_one_asked_for_spoils_a_trial_whoever_tells_of_it() {
         let fallen = own("http/1.1", tls("TLSv1.3", false));
-        let told = reason(fallen.clone(), None).unwrap();
-        assert_eq!(told, "h2 was asked for, but connection 0 spoke http/1.1");
+        let found = reason(fallen.clone(), None).unwrap();
+        assert_eq!(found, "h2 was asked for, but connection 0 spoke http/1.1");
         let server = log("http/1.1", tls("TLSv1.3", false));
-        let told = reason(own("h2", tls("TLSv1.3", false)), Some(server)).unwrap();
-        assert_eq!(told, "h2 was asked for, but the server saw http/1.1");
+        let found = reason(own("h2", tls("TLSv1.3", false)), Some(server)).unwrap();
+        assert_eq!(found, "h2 was asked for, but the server saw http/1.1");
         // A connection without a request may not have agreed on a protocol.
         assert_eq!(reason(ConnectionRecord { requests: 0, ..fallen }, None), None);
     }
 
     #[test]
     fn another_version_of_tls_or_none_spoils_a_trial() {
-        let told = reason(own("h2", tls("TLSv1.2", false)), None).unwrap();
-        assert_eq!(told, "TLSv1.3 was asked for, but TLSv1.2 was spoken");
-        let told = reason(own("h2", None), None).unwrap();
-        assert_eq!(told, "TLSv1.3 was asked for, but no TLS was spoken");
+        let found = reason(own("h2", tls("TLSv1.2", false)), None).unwrap();
+        assert_eq!(found, "TLSv1.3 was asked for, but TLSv1.2 was spoken");
+        let found = reason(own("h2", None), None).unwrap();
+        assert_eq!(found, "TLSv1.3 was asked for, but no TLS was spoken");
         let server = log("h2", tls("TLSv1.2", false));
         assert!(reason(own("h2", tls("TLSv1.3", false)), Some(server)).is_some());
         let clear = departure(&known("h2-clear"), &[own("h2", tls("TLSv1.3", false))], None);
@@ -157,8 +157,8 @@ mod tests {
     fn a_session_taken_up_again_must_be_allowed_and_seen_by_both_ends() {
         let (again, fresh) = (tls("TLSv1.3", true), tls("TLSv1.3", false));
         assert_eq!(reason(own("h2", again.clone()), Some(log("h2", again.clone()))), None);
-        let told = reason(own("h2", again.clone()), Some(log("h2", fresh.clone()))).unwrap();
-        assert_eq!(told, "the client resumed 1 sessions, but the server saw 0");
+        let found = reason(own("h2", again.clone()), Some(log("h2", fresh.clone()))).unwrap();
+        assert_eq!(found, "the client resumed 1 sessions, but the server saw 0");
         assert!(reason(own("h2", fresh), Some(log("h2", again.clone()))).is_some());
         let mut contender = known("h2");
         contender.settings.resumption = false;

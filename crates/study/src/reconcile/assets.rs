@@ -45,8 +45,8 @@ pub fn asset_metrics(
         let latest = last.entry(kind).or_insert(Some(0.0));
         *latest = latest.zip(complete).map(|(a, b)| a.max(b));
     }
-    let told = |(kind, at): (Asset, Option<f64>)| Some((kind.metric().to_owned(), at?));
-    last.into_iter().filter_map(told).collect()
+    let metric_of = |(kind, at): (Asset, Option<f64>)| Some((kind.metric().to_owned(), at?));
+    last.into_iter().filter_map(metric_of).collect()
 }
 
 #[cfg(test)]

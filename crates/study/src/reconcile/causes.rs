@@ -109,7 +109,7 @@ struct Sender {
     sent: Option<(Instant, bool)>,
     acknowledged: Option<u32>,
     /// When the client last sent something that allows the sender to go on, and whether it was a bare acknowledgement.
-    let_on: Option<(Instant, bool)>,
+    window_opened: Option<(Instant, bool)>,
     /// Dropped ranges that have not been delivered since.
     missing: Vec<(u32, u32)>,
     /// When a packet was last dropped whose retransmission cannot be recognised, in either direction.
@@ -136,7 +136,7 @@ impl Sender {
         });
         if news {
             let is_bare = packet.tcp.is_none_or(|tcp| tcp.payload == 0);
-            self.let_on = Some((at, is_bare));
+            self.window_opened = Some((at, is_bare));
         }
     }
 
@@ -157,12 +157,12 @@ impl Sender {
         if is_repeated || !self.missing.is_empty() || recovers {
             return (Cause::Loss, Some(packet.at));
         }
-        let Some((heard, is_bare)) = self.let_on else { return (Cause::Server, None) };
-        if packet.at.since(heard) <= at_once {
-            return (Cause::Window, Some(if is_bare { packet.at } else { heard }));
+        let Some((at, is_bare)) = self.window_opened else { return (Cause::Server, None) };
+        if packet.at.since(at) <= at_once {
+            return (Cause::Window, Some(if is_bare { packet.at } else { at }));
         }
         match self.sent {
-            Some((sent, true)) if sent <= heard && is_bare => (Cause::Window, Some(heard)),
+            Some((sent, true)) if sent <= at && is_bare => (Cause::Window, Some(at)),
             _ => (Cause::Server, None),
         }
     }

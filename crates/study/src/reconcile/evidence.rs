@@ -170,13 +170,13 @@ pub struct Case<'a> {
     /// The expected body bytes, by fetch number.
     pub expected: &'a BTreeMap<u32, u64>,
     /// The body bytes that it reports, by fetch number, where it does.
-    pub told: &'a BTreeMap<u32, u64>,
+    pub reported_bytes: &'a BTreeMap<u32, u64>,
     /// The number of connections that it reports.
     pub connections: Option<u64>,
     /// The number of distinct connections that its fetches name.
     pub named_connections: u64,
     /// The TLS versions that it reports.
-    pub tls_told: Vec<TlsVersion>,
+    pub reported_tls: Vec<TlsVersion>,
     /// The number of resumed connections that it reports.
     pub resumed: Option<u64>,
     /// The link's log; None where none was kept.
@@ -255,8 +255,10 @@ impl Judge<'_, '_> {
         if let Some(reason) = self.below() {
             return self.object(reason);
         }
-        let told = self.case.fetches.iter().map(|fetch| &fetch.protocol);
-        if let Some(other) = told.filter(|told| !told.is_none()).find(|told| **told != asked) {
+        let reported = self.case.fetches.iter().map(|fetch| &fetch.protocol);
+        if let Some(other) =
+            reported.filter(|reported| !reported.is_none()).find(|reported| **reported != asked)
+        {
             let reason =
                 format!("{asked} was asked for, but the client says that it spoke {other}");
             return self.object(reason);
@@ -308,7 +310,7 @@ impl Judge<'_, '_> {
 
     fn tls(&mut self) {
         let Some(asked) = &self.case.tls else { return };
-        if let Some(other) = self.case.tls_told.iter().find(|told| *told != asked) {
+        if let Some(other) = self.case.reported_tls.iter().find(|reported| *reported != asked) {
             let reason =
                 format!("{asked} was asked for, but the client says that it spoke {other}");
             return self.object(reason);
@@ -338,8 +340,8 @@ impl Judge<'_, '_> {
         let wire = self.case.packets.map(|_| self.sums.whole.connections);
         let server = self.case.server.map(|log| log.connections.len() as u64);
         match (self.case.connections, wire, server) {
-            (Some(told), Some(seen), _) if told != seen => self.object(format!(
-                "the client says that it opened {told} connections, but the link saw {seen}"
+            (Some(reported), Some(seen), _) if reported != seen => self.object(format!(
+                "the client says that it opened {reported} connections, but the link saw {seen}"
             )),
             (None, Some(seen), _) if self.case.named_connections > seen => {
                 let named = self.case.named_connections;
@@ -348,15 +350,15 @@ impl Judge<'_, '_> {
                 ));
             }
             // A connection without a request is not in every server's log.
-            (Some(told), None, Some(seen)) if told < seen => self.object(format!(
-                "the client says that it opened {told} connections, but the server answered on {seen}"
+            (Some(reported), None, Some(seen)) if reported < seen => self.object(format!(
+                "the client says that it opened {reported} connections, but the server answered on {seen}"
             )),
             (_, Some(seen), _) => self.grade(Claim::Connections, seen.to_string(), Grade::Wire),
             (None, None, Some(seen)) | (Some(seen), None, Some(_)) => {
                 self.grade(Claim::Connections, seen.to_string(), Grade::ServerLog);
             }
-            (Some(told), None, None) => {
-                self.grade(Claim::Connections, told.to_string(), Grade::Unverified);
+            (Some(reported), None, None) => {
+                self.grade(Claim::Connections, reported.to_string(), Grade::Unverified);
             }
             (None, None, None) => {}
         }
@@ -367,27 +369,27 @@ impl Judge<'_, '_> {
         let server = self.case.server.map(|log| log.connections.iter().filter_map(tls));
         let seen = server.map(|seen| seen.filter(|resumed| *resumed).count() as u64);
         match (self.case.resumed, seen) {
-            (Some(told), Some(seen)) if told != seen => self.object(format!(
-                "the client says that {told} connections resumed a session, but the server saw {seen}"
+            (Some(reported), Some(seen)) if reported != seen => self.object(format!(
+                "the client says that {reported} connections resumed a session, but the server saw {seen}"
             )),
             (_, Some(seen)) if self.case.tls.is_some() => {
                 self.grade(Claim::Resumed, seen.to_string(), Grade::ServerLog);
             }
-            (Some(told), None) => self.grade(Claim::Resumed, told.to_string(), Grade::Unverified),
+            (Some(reported), None) => self.grade(Claim::Resumed, reported.to_string(), Grade::Unverified),
             _ => {}
         }
     }
 
     fn bytes(&mut self) {
         let wrong = self.case.fetches.iter().find_map(|fetch| {
-            let (expected, told) =
-                (self.case.expected.get(&fetch.id)?, self.case.told.get(&fetch.id)?);
-            (told != expected).then_some((fetch, told, expected))
+            let (expected, reported) =
+                (self.case.expected.get(&fetch.id)?, self.case.reported_bytes.get(&fetch.id)?);
+            (reported != expected).then_some((fetch, reported, expected))
         });
-        if let Some((fetch, told, expected)) = wrong {
+        if let Some((fetch, reported, expected)) = wrong {
             let url = &fetch.url;
             return self.object(format!(
-                "the client says that {url} has {told} bytes, but it has {expected}"
+                "the client says that {url} has {reported} bytes, but it has {expected}"
             ));
         }
         let total: u64 = self.case.expected.values().sum();

@@ -28,16 +28,16 @@ pub(super) fn holds(packets: &[PacketRecord]) -> Vec<(u64, u64)> {
     let payloads = packets.iter().filter_map(|packet| Some(packet.tcp?.payload));
     let full = payloads.max().unwrap_or(0).max(LEAST_FULL);
     // When the sender of a flow sent data last.
-    let mut spoken: HashMap<Flow, Instant> = HashMap::new();
+    let mut last_sent: HashMap<Flow, Instant> = HashMap::new();
     // What the sender of a flow received last.
-    let mut heard: HashMap<Flow, (Instant, TcpMark)> = HashMap::new();
+    let mut received: HashMap<Flow, (Instant, TcpMark)> = HashMap::new();
     let mut holds = Vec::new();
     for (at, moment, flow, tcp) in moments {
         if moment == Moment::Delivered {
-            heard.insert(reversed(flow), (at, tcp));
+            received.insert(reversed(flow), (at, tcp));
         } else if tcp.payload > 0 {
-            let sent = spoken.insert(flow, at);
-            if let (Some(sent), Some((came, ack))) = (sent, heard.get(&flow))
+            let sent = last_sent.insert(flow, at);
+            if let (Some(sent), Some((came, ack))) = (sent, received.get(&flow))
                 && tcp.payload < full
                 && is_bare(*ack)
                 && ack.acknowledgement == tcp.sequence

@@ -126,11 +126,11 @@ pub(super) fn split(path: &[Stretch], logs: &TrialLogs<'_>) -> Parts {
                 let server = logs.server_time.get(&fetch).copied().unwrap_or_default();
                 let split = Split::of(&mut parts, stretch).take(Part::Request, rtt);
                 let known = if activity.is_some() { Part::Server } else { Part::Request };
-                split.take(Part::Server, server).rest(&activity, told, known);
+                split.take(Part::Server, server).rest(&activity, part_of, known);
             }
             StretchKind::Receive => {
                 let known = if activity.is_some() { Part::Window } else { Part::Serialisation };
-                Split::of(&mut parts, stretch).rest(&activity, told, known);
+                Split::of(&mut parts, stretch).rest(&activity, part_of, known);
             }
         }
     }
@@ -138,7 +138,7 @@ pub(super) fn split(path: &[Stretch], logs: &TrialLogs<'_>) -> Parts {
 }
 
 /// The part that a cause in the log belongs to.
-fn told(cause: Cause) -> Part {
+fn part_of(cause: Cause) -> Part {
     match cause {
         Cause::Window => Part::Window,
         Cause::Loss => Part::Loss,

@@ -3,7 +3,7 @@
 //! function is alpha·t of Kim and DeMets ("Design and Analysis of Group Sequential Tests Based on the Type I Error
 //! Spending Rate Function", 1987).
 //!
-//! By Bonferroni's inequality the shares hold however the looks depend on each other. So a run that stops at any look,
+//! Bonferroni's inequality holds however the looks depend on each other. So a run that stops at any look,
 //! for any reason, has spent no more than alpha. Using the dependence would gain little (a level of 5 % instead of 4
 //! %) and would need a model. The intervals are the repeated ones of Jennison and Turnbull ("Interim Analyses: The
 //! Repeated Confidence Interval Approach", 1989). Only the numbers of trials and comparisons decide.

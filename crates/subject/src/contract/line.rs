@@ -46,8 +46,8 @@ pub struct ReadyLine {
 impl ReadyLine {
     /// Why the line is not valid; None for a valid one.
     pub(super) fn fault(&self) -> Option<String> {
-        let told = self.warmup_ms.filter(|ms| !(0.0..=LATEST_MS).contains(ms))?;
-        Some(format!("`warmup_ms` is {told}, and a time is from 0 to a day"))
+        let warmup_ms = self.warmup_ms.filter(|ms| !(0.0..=LATEST_MS).contains(ms))?;
+        Some(format!("`warmup_ms` is {warmup_ms}, and a time is from 0 to a day"))
     }
 }
 

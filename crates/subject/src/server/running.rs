@@ -246,8 +246,8 @@ mod tests {
         let file = std::env::temp_dir().join(format!("wirelap-words-{}", std::process::id()));
         let line = "x".repeat(99);
         fs::write(&file, format!("{line}\n").repeat(50)).unwrap();
-        let told = end(&file).unwrap();
-        assert!(told.len() as u64 <= LONGEST_QUOTE && told.starts_with(&line), "{told}");
+        let quote = end(&file).unwrap();
+        assert!(quote.len() as u64 <= LONGEST_QUOTE && quote.starts_with(&line), "{quote}");
         fs::write(&file, "short\n").unwrap();
         assert_eq!(end(&file).unwrap(), "short\n");
         fs::remove_file(file).unwrap();

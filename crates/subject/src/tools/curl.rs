@@ -62,13 +62,13 @@ fn fetch(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     let status = tool.run(command, Stream::Error, |at, text| {
         // With several transfers at once, curl prints a progress table's head before the first line.
         let json = text.find('{').map_or("", |at| &text[at..]);
-        let Ok(told) = serde_json::from_str::<WriteOut>(json) else { return Parsed::Nothing };
-        let Some(fetch) = job.fetches.get(told.urlnum) else { return Parsed::Nothing };
+        let Ok(output) = serde_json::from_str::<WriteOut>(json) else { return Parsed::Nothing };
+        let Some(fetch) = job.fetches.get(output.urlnum) else { return Parsed::Nothing };
         missing.remove(&fetch.id);
         let next = sockets.len() as u32;
-        let connection = (told.local_port > 0)
-            .then(|| *sockets.entry((told.local_ip.clone(), told.local_port)).or_insert(next));
-        Parsed::Line(OutputLine::Fetch(told.line(fetch.id, at, connection, job.tls)))
+        let connection = (output.local_port > 0)
+            .then(|| *sockets.entry((output.local_ip.clone(), output.local_port)).or_insert(next));
+        Parsed::Line(OutputLine::Fetch(output.line(fetch.id, at, connection, job.tls)))
     })?;
     if status.code().is_some_and(|code| REFUSED.contains(&code))
         && missing.len() == job.fetches.len()

@@ -16,10 +16,10 @@ pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     let command = command(job, folder, &files)?;
     let mut tool = ToolRun::begin(emit, "wirelap get", job.key_log.is_some())?;
     let mut words = String::new();
-    let mut told = Vec::new();
+    let mut connections = Vec::new();
     let status = tool.run(command, Stream::Error, |_, text| {
         match Connection::read(text) {
-            Some(connection) => told.push(connection),
+            Some(connection) => connections.push(connection),
             None => {
                 words.push_str(text);
                 words.push(' ');
@@ -33,8 +33,8 @@ pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     let at = tool.now_ms();
     for fetch in &job.fetches {
         let line = FetchLine {
-            protocol: the_one(told.iter().map(|connection| &connection.protocol)),
-            tls: the_one(told.iter().map(|connection| &connection.tls)).flatten(),
+            protocol: the_one(connections.iter().map(|connection| &connection.protocol)),
+            tls: the_one(connections.iter().map(|connection| &connection.tls)).flatten(),
             ..FetchLine::at(fetch.id, 0.0, at)
         };
         let line = match status.success() {
@@ -43,7 +43,7 @@ pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
         };
         tool.emit(OutputLine::Fetch(line))?;
     }
-    tool.end(u32::try_from(told.len()).ok())
+    tool.end(u32::try_from(connections.len()).ok())
 }
 
 /// The folder and its files. A body that is not wanted has to go somewhere too.

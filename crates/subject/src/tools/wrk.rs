@@ -43,20 +43,20 @@ fn fetch(job: &Job, emit: &mut Emit<'_>, command: Command) -> Result<(), ToolErr
     let zero = os::clock::realtime() - Duration::from_secs_f64(tool.now_ms() / 1e3);
     let at = |micros: f64| (micros / 1e3 - zero.as_secs_f64() * 1e3).max(0.0);
     let mut sent: BTreeMap<usize, f64> = BTreeMap::new();
-    let mut told = BTreeMap::new();
+    let mut answered = BTreeMap::new();
     let status = tool.run(command, Stream::Output, |_, text| {
         match event(text) {
             Some(Event::Sent { place, micros }) => drop(sent.insert(place, at(micros))),
             Some(Event::Answered { place, micros, status, bytes }) => {
-                told.insert(place, (at(micros), status, bytes));
+                answered.insert(place, (at(micros), status, bytes));
             }
             None => {}
         }
         // It would go on until its time is up.
-        if told.len() == job.fetches.len() { Parsed::Enough } else { Parsed::Nothing }
+        if answered.len() == job.fetches.len() { Parsed::Enough } else { Parsed::Nothing }
     })?;
     for (place, fetch) in job.fetches.iter().enumerate() {
-        let line = match (sent.get(&place), told.get(&place)) {
+        let line = match (sent.get(&place), answered.get(&place)) {
             (Some(&sent), Some(&(ended, status, bytes))) => FetchLine {
                 status: Some(status),
                 protocol: Some(Protocol::Http1.name().to_owned()),

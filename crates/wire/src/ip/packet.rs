@@ -132,8 +132,8 @@ impl<'a> Packet<'a> {
         let payload = self.transport().get(UDP_HEADER..)?;
         let quic = LongHeader::parse(payload).filter(LongHeader::is_known).map(|header| {
             let mut sender = [0; 8];
-            let told = header.source.len().min(sender.len());
-            sender[..told].copy_from_slice(&header.source[..told]);
+            let length = header.source.len().min(sender.len());
+            sender[..length].copy_from_slice(&header.source[..length]);
             QuicMark { sender: u64::from_be_bytes(sender) }
         });
         Some(UdpMark { payload: payload.len() as u32, quic })

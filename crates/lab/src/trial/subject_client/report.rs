@@ -1,4 +1,4 @@
-//! What a client subject said, put into the words of rows. Nothing here judges what it says; `study` does.
+//! The report of a client subject as rows. Nothing here checks whether it is true; `study` does.
 
 use super::{OUTPUT, ProcessRun, ServedFile, SubjectClient};
 use crate::trial::audit::LEAST_TICKS;
@@ -21,9 +21,9 @@ use subject::contract::{self, FetchLine};
 use trace::{FetchOutcome, FetchRecord, Phases, SpokenProtocol, TlsVersion};
 use unit::Instant;
 
-/// What a subject says that it did, and what its processes used.
+/// What a subject reports, and what its processes used.
 pub(crate) struct SubjectReport {
-    /// Its fetches, and what it says of itself.
+    /// Its fetches and settings.
     pub(crate) near: NearReport,
     /// What its processes used.
     pub(crate) usage: EndUse,
@@ -34,81 +34,84 @@ pub(crate) struct SubjectReport {
     /// A file that is not what was served.
     pub(crate) wrong_file: Option<String>,
     expected: BTreeMap<u32, u64>,
-    told: BTreeMap<u32, u64>,
+    reported_bytes: BTreeMap<u32, u64>,
     connections: Option<u64>,
     named_connections: u64,
     resumed: Option<u64>,
-    tls_told: Vec<TlsVersion>,
+    reported_tls: Vec<TlsVersion>,
     key_log: Option<KeyLogFacts>,
     /// When the measured work began, where it was warmed up.
     since: Option<Instant>,
 }
 
 impl SubjectClient {
-    /// What the processes say. It takes its time (files are digested, programs asked for their version): the link has to be
-    /// done by then.
+    /// What the processes report. It is slow (it digests files and runs programs for their version): call it only when the
+    /// link has done its work.
     pub(crate) fn report(&self, processes: &[ProcessRun]) -> Result<SubjectReport, Outcome> {
+        let usage = processes.iter().map(client_use).reduce(EndUse::with).unwrap_or_default();
+        let connections = ReportedConnections::of(processes);
+        let mut report = SubjectReport {
+            near: self.near(processes),
+            usage,
+            metrics: metrics(processes, usage, self.client.warmup > 0),
+            // A download compares what its client costs, its start included. So no share of a core is judged.
+            busy: busy(processes).filter(|_| self.files.is_none()),
+            wrong_file: None,
+            expected: self.expected.clone(),
+            reported_bytes: reported_bytes(processes),
+            connections: sum(processes
+                .iter()
+                .map(|process| done(process).connections.map(u64::from))),
+            named_connections: connections.numbered.len() as u64,
+            resumed: connections.resumed(),
+            reported_tls: connections.tls.into_iter().collect(),
+            key_log: self.key_log_facts(processes),
+            since: processes.first().filter(|_| self.client.warmup > 0).map(ready_at),
+        };
+        if let Some(files) = &self.files {
+            self.check_files(files, &mut report)?;
+        }
+        Ok(report)
+    }
+
+    /// The fetches as rows, in the order of their numbers, and the client's settings.
+    fn near(&self, processes: &[ProcessRun]) -> NearReport {
         let urls: BTreeMap<u32, &str> = self
             .jobs
             .iter()
             .flat_map(|job| &job.fetches)
             .map(|fetch| (fetch.id, fetch.url.as_str()))
             .collect();
-        let mut report = SubjectReport {
-            near: NearReport {
-                fetches: Vec::new(),
-                connections: Vec::new(),
-                tokens: Vec::new(),
-                uncounted: BTreeSet::new(),
-                server_time: BTreeMap::new(),
-                settings: self.settings(processes),
-                times: None,
-                schedule_lag: None,
-                before: Vec::new(),
-            },
-            usage: processes.iter().map(client_use).reduce(EndUse::with).unwrap_or_default(),
-            metrics: BTreeMap::new(),
-            // Of a download, what its client costs is the contest, from the start of its process on.
-            busy: busy(processes).filter(|_| self.files.is_none()),
-            wrong_file: None,
-            expected: self.expected.clone(),
-            told: BTreeMap::new(),
-            connections: sum(processes
-                .iter()
-                .map(|process| done(process).connections.map(u64::from))),
-            named_connections: 0,
-            resumed: None,
-            tls_told: Vec::new(),
-            key_log: self.key_log_facts(processes),
-            since: processes.first().filter(|_| self.client.warmup > 0).map(ready_at),
-        };
-        let mut named = Named::default();
-        for (number, process) in (0..).zip(processes) {
-            let zero = ready_at(process);
-            for told in &process.transcript.fetches {
-                named.note(number, &told.line);
-                let url = urls.get(&told.line.id).copied().unwrap_or_default();
-                let record = record(zero, url, &told.line);
-                report.near.fetches.push(self.judged(record));
-                if let Some(bytes) = told.line.bytes.filter(|_| told.line.status == Some(200)) {
-                    report.told.insert(told.line.id, bytes);
-                }
+        let mut fetches = Vec::new();
+        for process in processes {
+            for fetch in &process.transcript.fetches {
+                let url = urls.get(&fetch.line.id).copied().unwrap_or_default();
+                fetches.push(self.judged(record(ready_at(process), url, &fetch.line)));
             }
         }
-        report.near.fetches.sort_by_key(|fetch| fetch.id);
-        report.named_connections = named.connections.len() as u64;
-        report.resumed = named.resumed();
-        report.tls_told = named.tls.into_iter().collect();
-        report.metrics = metrics(processes, report.usage, self.client.warmup > 0);
-        if let Some(files) = &self.files {
-            let gib = report.expected.values().sum::<u64>() as f64 / GIB;
-            let seconds = report.usage.cpu_ms() / 1e3;
-            report.metrics.insert(metric::CPU_PER_GIB.to_owned(), seconds / gib);
-            report.wrong_file = self.wrong_file(files).map_err(failed)?;
-            let right = f64::from(u8::from(report.wrong_file.is_none()));
-            report.metrics.insert(metric::SHA256_OK.to_owned(), right);
+        fetches.sort_by_key(|fetch| fetch.id);
+        NearReport {
+            fetches,
+            connections: Vec::new(),
+            tokens: Vec::new(),
+            uncounted: BTreeSet::new(),
+            server_time: BTreeMap::new(),
+            settings: self.settings(processes),
+            times: None,
+            schedule_lag: None,
+            before: Vec::new(),
         }
-        Ok(report)
+    }
+
+    /// Compares the files of a download with what was served, and adds the metrics of downloads.
+    fn check_files(&self, files: &[ServedFile], report: &mut SubjectReport) -> Result<(), Outcome> {
+        let gib = report.expected.values().sum::<u64>() as f64 / GIB;
+        let seconds = report.usage.cpu_ms() / 1e3;
+        report.metrics.insert(metric::CPU_PER_GIB.to_owned(), seconds / gib);
+        report.wrong_file = self.wrong_file(files).map_err(failed)?;
+        let right = f64::from(u8::from(report.wrong_file.is_none()));
+        report.metrics.insert(metric::SHA256_OK.to_owned(), right);
+        Ok(())
     }
 
     /// A fetch that is one of the user's own requests has the status that its user expects, or has failed.
@@ -135,7 +138,7 @@ impl SubjectClient {
         if let Some(ready) = processes.first().and_then(|process| process.transcript.ready.as_ref())
         {
             note("name", &ready.line.name);
-            // A runtime takes its time to start: it is asked only where nothing was told.
+            // A runtime takes its time to start: it is asked only where the transcript has no version.
             let asked = || {
                 let (program, arguments) = self.version.as_deref()?.split_first()?;
                 subject::version(program.as_ref(), arguments)
@@ -146,10 +149,10 @@ impl SubjectClient {
         settings
     }
 
-    /// What its key log tells, where it says that it wrote one; the user's own is given the same lines.
+    /// The facts of its key log, where it says that it wrote one. The same lines are appended to the user's key log.
     fn key_log_facts(&self, processes: &[ProcessRun]) -> Option<KeyLogFacts> {
         let writes = |process: &ProcessRun| {
-            process.transcript.ready.as_ref().is_some_and(|told| told.line.key_log)
+            process.transcript.ready.as_ref().is_some_and(|ready| ready.line.key_log)
         };
         if !processes.iter().any(writes) {
             return None;
@@ -188,17 +191,17 @@ impl SubjectClient {
 }
 
 impl SubjectReport {
-    /// The case to be judged, but for the witnesses.
+    /// The case to be judged, without the link's and the server's logs.
     pub(crate) fn case<'a>(&'a self, contender: &'a Contender) -> Case<'a> {
         Case {
             protocol: contender.transport.protocol(),
             tls: contender.tls.version(),
             fetches: &self.near.fetches,
             expected: &self.expected,
-            told: &self.told,
+            reported_bytes: &self.reported_bytes,
             connections: self.connections,
             named_connections: self.named_connections,
-            tls_told: self.tls_told.clone(),
+            reported_tls: self.reported_tls.clone(),
             resumed: self.resumed,
             packets: None,
             since: self.since,
@@ -208,34 +211,55 @@ impl SubjectReport {
     }
 }
 
-/// What is told of connections, over all processes.
+/// What the fetches of all processes report about their connections. A connection is named by its process's number and
+/// its number within that process.
 #[derive(Default)]
-struct Named {
-    connections: BTreeSet<(u32, u32)>,
-    taken_up: BTreeSet<(u32, u32)>,
-    tells_resumption: bool,
-    nameless: bool,
+struct ReportedConnections {
+    numbered: BTreeSet<(u32, u32)>,
+    resumed: BTreeSet<(u32, u32)>,
+    reports_resumption: bool,
+    /// Whether a fetch succeeded without naming its connection.
+    has_unnumbered: bool,
     tls: BTreeSet<TlsVersion>,
 }
 
-impl Named {
-    fn note(&mut self, number_of_process: u32, line: &FetchLine) {
+impl ReportedConnections {
+    fn of(processes: &[ProcessRun]) -> Self {
+        let mut connections = Self::default();
+        for (process_number, process) in (0..).zip(processes) {
+            for fetch in &process.transcript.fetches {
+                connections.add(process_number, &fetch.line);
+            }
+        }
+        connections
+    }
+
+    fn add(&mut self, process_number: u32, line: &FetchLine) {
         self.tls.extend(line.tls.as_deref().map(TlsVersion::from_name));
-        self.tells_resumption |= line.resumed.is_some();
+        self.reports_resumption |= line.resumed.is_some();
         let Some(number) = line.connection else {
-            self.nameless |= line.error.is_none();
+            self.has_unnumbered |= line.error.is_none();
             return;
         };
-        self.connections.insert((number_of_process, number));
+        self.numbered.insert((process_number, number));
         if line.resumed == Some(true) {
-            self.taken_up.insert((number_of_process, number));
+            self.resumed.insert((process_number, number));
         }
     }
 
-    /// How many connections took up a session; None where that cannot be counted.
+    /// How many connections resumed a session; None where that cannot be counted.
     fn resumed(&self) -> Option<u64> {
-        (self.tells_resumption && !self.nameless).then_some(self.taken_up.len() as u64)
+        (self.reports_resumption && !self.has_unnumbered).then_some(self.resumed.len() as u64)
     }
+}
+
+/// The body bytes of the fetches with status 200, by fetch number, where the client reports them.
+fn reported_bytes(processes: &[ProcessRun]) -> BTreeMap<u32, u64> {
+    let lines = processes.iter().flat_map(|process| &process.transcript.fetches);
+    lines
+        .filter(|fetch| fetch.line.status == Some(200))
+        .filter_map(|fetch| Some((fetch.line.id, fetch.line.bytes?)))
+        .collect()
 }
 
 /// A fetch's line as a row.
@@ -272,15 +296,15 @@ fn metrics(processes: &[ProcessRun], usage: EndUse, is_warm: bool) -> BTreeMap<S
     let of_all = |span: &dyn Fn(&ProcessRun) -> Duration| {
         processes.iter().map(span).sum::<Duration>().as_secs_f64() * 1e3
     };
-    // Whoever asks for a warm client asks about a process that runs already.
+    // A warm client is a process that already runs when the measured work begins.
     let begun = |process: &ProcessRun| if is_warm { ready_at(process) } else { begun(process) };
     set(metric::WALL_MS, of_all(&|process| process.ended.since(begun(process))));
-    // An adapter whose client tells no time before its first request cannot tell its start from its work.
+    // An adapter whose client reports no time before its first request cannot separate its start from its work.
     if let startup @ 0.001.. = of_all(&startup) {
         set(metric::STARTUP_MS, startup);
     }
     let transfer = |process: &ProcessRun| {
-        let lines = process.transcript.fetches.iter().map(|told| &told.line);
+        let lines = process.transcript.fetches.iter().map(|fetch| &fetch.line);
         let end = lines.clone().map(|line| line.ended_ms).fold(0.0, f64::max);
         let start = lines.map(|line| line.started_ms).fold(end, f64::min);
         Duration::from_secs_f64((end - start) / 1e3)
@@ -288,14 +312,14 @@ fn metrics(processes: &[ProcessRun], usage: EndUse, is_warm: bool) -> BTreeMap<S
     set(metric::TRANSFER_MS, of_all(&transfer));
     set(metric::CLIENT_CPU_MS, usage.cpu_ms());
     set(metric::PEAK_MEMORY, usage.peak_memory_bytes as f64);
-    let told = |name, value: Option<u64>| value.map(|value| (name, value as f64));
+    let count = |name, value: Option<u64>| value.map(|value| (name, value as f64));
     let collections = sum(processes.iter().map(|process| done(process).gc_count));
     let pauses = processes.iter().map(|process| done(process).gc_ms).sum::<Option<f64>>();
     let heap = processes.iter().map(|process| done(process).heap_peak_bytes).max().flatten();
     let managed = [
-        told(metric::GC_COUNT, collections),
+        count(metric::GC_COUNT, collections),
         pauses.map(|ms| (metric::GC_MS, ms)),
-        told(metric::HEAP_PEAK, heap),
+        count(metric::HEAP_PEAK, heap),
     ];
     for (name, value) in managed.into_iter().flatten() {
         set(name, value);
@@ -305,15 +329,15 @@ fn metrics(processes: &[ProcessRun], usage: EndUse, is_warm: bool) -> BTreeMap<S
 
 /// When the client was started: an adapter's own start is not the client's.
 fn begun(process: &ProcessRun) -> Instant {
-    let adapter = process.transcript.ready.as_ref().filter(|told| told.line.adapter);
-    adapter.map_or(process.started, |told| told.at)
+    let adapter = process.transcript.ready.as_ref().filter(|ready| ready.line.adapter);
+    adapter.map_or(process.started, |ready| ready.at)
 }
 
 /// From the client's start to its work, but for its warm-up.
 fn startup(process: &ProcessRun) -> Duration {
-    let first = process.transcript.fetches.iter().map(|told| told.line.started_ms);
+    let first = process.transcript.fetches.iter().map(|fetch| fetch.line.started_ms);
     let first = Duration::from_secs_f64(first.reduce(f64::min).unwrap_or(0.0) / 1e3);
-    let warmup = process.transcript.ready.as_ref().and_then(|told| told.line.warmup_ms);
+    let warmup = process.transcript.ready.as_ref().and_then(|ready| ready.line.warmup_ms);
     let warmup = Duration::from_secs_f64(warmup.unwrap_or(0.0) / 1e3);
     match begun(process) == process.started {
         true => ready_at(process).since(process.started).saturating_sub(warmup),
@@ -333,7 +357,7 @@ fn client_use(process: &ProcessRun) -> EndUse {
     }
 }
 
-/// The share of one core that its work took, without its start; None where that is too short to be told by what counts.
+/// The share of one core that its work took, without its start; None where that is too short for the counter's resolution.
 fn busy(processes: &[ProcessRun]) -> Option<f64> {
     let (mut cpu_ms, mut span) = (0.0, Duration::ZERO);
     for process in processes {
@@ -355,14 +379,14 @@ fn busy(processes: &[ProcessRun]) -> Option<f64> {
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 
 fn ready_at(process: &ProcessRun) -> Instant {
-    process.transcript.ready.as_ref().map_or(process.started, |told| told.at)
+    process.transcript.ready.as_ref().map_or(process.started, |ready| ready.at)
 }
 
 fn done(process: &ProcessRun) -> contract::DoneLine {
-    process.transcript.done.as_ref().map(|told| told.line.clone()).unwrap_or_default()
+    process.transcript.done.as_ref().map(|done| done.line.clone()).unwrap_or_default()
 }
 
-/// The sum of what all of them tell; None where one does not.
-fn sum(told: impl Iterator<Item = Option<u64>>) -> Option<u64> {
-    told.sum()
+/// The sum of the counts; None where one is missing.
+fn sum(counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    counts.sum()
 }

@@ -168,8 +168,8 @@ impl Part {
         }
         let wants_direct = match cache {
             Cache::Auto => spec.length.is_some_and(|length| length >= DIRECT_FROM),
-            Cache::Through => false,
-            Cache::Past => true,
+            Cache::Buffered => false,
+            Cache::Direct => true,
         };
         // EINVAL: the file system does not support O_DIRECT (tmpfs before 6.5, some overlays).
         let direct = wants_direct

@@ -3,7 +3,7 @@
 
 use super::disk::Part;
 use super::error::WriteError;
-use super::{DigestWish, PartId, progress};
+use super::{DigestPolicy, PartId, progress};
 use secure::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -120,7 +120,7 @@ fn name(part: Part, length: u64) -> Result<WrittenFile, WriteError> {
         true => Some(digest(&part, length).map_err(|error| said("read back", error))?),
         false => None,
     };
-    if let (DigestWish::Must(expected), Some(got)) = (wish, digest)
+    if let (DigestPolicy::Expect(expected), Some(got)) = (wish, digest)
         && expected != got
     {
         progress::discard(&target);

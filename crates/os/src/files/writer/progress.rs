@@ -1,9 +1,9 @@
-//! The progress file beside a part: which bytes of it are there, and the caller's own lines on where it comes from. The
-//! one rule: it never claims a byte that a later run would not find.
+//! The progress file of a part: which bytes of the part are written, and the caller's own lines about its source. The
+//! one rule: it never lists a byte that a later run would not find.
 //!
-//! It is written after writes, in place. What a process wrote stands even if it is killed, so it is true as long as the
-//! machine was not started anew. After a restart it is believed only where the part was synced. One that cannot be read
-//! counts as none.
+//! It is updated in place, after the writes that it lists. The kernel keeps what a killed process has written, so the
+//! file is right until the machine restarts. After a restart only synced bytes count. A progress file that cannot be read
+//! is ignored.
 
 use std::fs::{self, File};
 use std::io;

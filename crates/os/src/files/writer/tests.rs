@@ -48,7 +48,7 @@ fn only(writer: Writer) -> Result<WrittenFile, WriteError> {
 }
 
 fn spec(target: &Path, content: &[u8]) -> PartSpec {
-    let digest = DigestWish::Must(digest(content));
+    let digest = DigestPolicy::Expect(digest(content));
     PartSpec { digest, ..PartSpec::new(target.to_owned(), Some(content.len() as u64)) }
 }
 
@@ -56,12 +56,12 @@ fn spec(target: &Path, content: &[u8]) -> PartSpec {
 fn a_file_is_whole_whatever_the_pieces_that_it_came_in() {
     let folder = Folder::new("pieces");
     for (cache, length, piece) in [
-        (Cache::Through, 0, 1),
-        (Cache::Through, 80_000, 1_460),
-        (Cache::Past, 80_000, 1_460),
-        (Cache::Past, 300_000, 65_536),
-        (Cache::Past, 262_144, 100_000),
-        (Cache::Past, 4_095, 4_095),
+        (Cache::Buffered, 0, 1),
+        (Cache::Buffered, 80_000, 1_460),
+        (Cache::Direct, 80_000, 1_460),
+        (Cache::Direct, 300_000, 65_536),
+        (Cache::Direct, 262_144, 100_000),
+        (Cache::Direct, 4_095, 4_095),
     ] {
         let content = bytes(length);
         let target = folder.0.join("file");
@@ -85,7 +85,7 @@ fn ranges_that_arrive_side_by_side_make_one_file() {
     let folder = Folder::new("ranges");
     let content = bytes(500_001);
     let target = folder.0.join("file");
-    let mut writer = Writer::start(settings(Cache::Past)).unwrap();
+    let mut writer = Writer::start(settings(Cache::Direct)).unwrap();
     let part = writer.open(spec(&target, &content));
     let mut at = [0, 131_072, 262_144];
     let ends = [131_072, 262_144, 500_001];
@@ -110,7 +110,7 @@ fn a_part_that_is_left_is_gone_on_from() {
         let left = inspect(&target);
         let kept = left.map_or_else(Ranges::new, |left| left.ranges);
         let from = kept.end() as usize;
-        let mut writer = Writer::start(settings(Cache::Past)).unwrap();
+        let mut writer = Writer::start(settings(Cache::Direct)).unwrap();
         let label = "url x\nlength 1".to_owned();
         let part = writer.open(PartSpec { kept, label, ..spec(&target, &content) });
         writer.write(part, from as u64, &content[from..cut]).unwrap();
@@ -122,7 +122,7 @@ fn a_part_that_is_left_is_gone_on_from() {
         assert_eq!(left.label, "url x\nlength 1");
     }
     let kept = inspect(&target).unwrap().ranges;
-    let mut writer = Writer::start(settings(Cache::Past)).unwrap();
+    let mut writer = Writer::start(settings(Cache::Direct)).unwrap();
     let part = writer.open(PartSpec { kept, ..spec(&target, &content) });
     writer.write(part, 200_000, &content[200_000..]).unwrap();
     writer.finish(part, 300_000);
@@ -135,7 +135,7 @@ fn a_part_that_is_left_is_gone_on_from() {
 fn a_part_that_is_not_to_stay_is_removed() {
     let folder = Folder::new("remove");
     let target = folder.0.join("file");
-    let leave = WriterSettings { unfinished: UnfinishedPart::Remove, ..settings(Cache::Through) };
+    let leave = WriterSettings { unfinished: UnfinishedPart::Remove, ..settings(Cache::Buffered) };
     let mut writer = Writer::start(leave).unwrap();
     let part = writer.open(PartSpec::new(target, None));
     writer.write(part, 0, &bytes(100_000)).unwrap();
@@ -149,7 +149,7 @@ fn a_wrong_digest_removes_the_part_and_leaves_the_old_file_alone() {
     let folder = Folder::new("digest");
     let target = folder.0.join("file");
     fs::write(&target, "old").unwrap();
-    let mut writer = Writer::start(settings(Cache::Through)).unwrap();
+    let mut writer = Writer::start(settings(Cache::Buffered)).unwrap();
     let part = writer.open(spec(&target, b"right"));
     writer.write(part, 0, b"wrong").unwrap();
     writer.finish(part, 5);
@@ -163,7 +163,7 @@ fn a_wrong_digest_removes_the_part_and_leaves_the_old_file_alone() {
 fn beginning_anew_keeps_nothing_of_before() {
     let folder = Folder::new("anew");
     let target = folder.0.join("file");
-    let mut writer = Writer::start(settings(Cache::Through)).unwrap();
+    let mut writer = Writer::start(settings(Cache::Buffered)).unwrap();
     let part = writer.open(PartSpec::new(target.clone(), Some(200_000)));
     writer.write(part, 0, &bytes(150_000)).unwrap();
     writer.reopen(part, spec(&target, b"short"));
@@ -178,12 +178,12 @@ fn beginning_anew_keeps_nothing_of_before() {
 fn two_writers_of_one_file_do_not_mix() {
     let folder = Folder::new("lock");
     let target = folder.0.join("file");
-    let mut first = Writer::start(settings(Cache::Through)).unwrap();
+    let mut first = Writer::start(settings(Cache::Buffered)).unwrap();
     let part = first.open(PartSpec::new(target.clone(), None));
     first.write(part, 0, &bytes(65_536)).unwrap();
     // The second order waits until the first is carried out.
     first.write(part, 65_536, &bytes(131_072)).unwrap();
-    let mut second = Writer::start(settings(Cache::Through)).unwrap();
+    let mut second = Writer::start(settings(Cache::Buffered)).unwrap();
     let other = second.open(PartSpec::new(target.clone(), None));
     second.finish(other, 0);
     assert!(matches!(only(second), Err(WriteError::Busy(_))));
@@ -194,7 +194,7 @@ fn two_writers_of_one_file_do_not_mix() {
 
 #[test]
 fn a_folder_that_is_not_there_is_told_by_the_files_name() {
-    let mut writer = Writer::start(settings(Cache::Through)).unwrap();
+    let mut writer = Writer::start(settings(Cache::Buffered)).unwrap();
     let part = writer.open(PartSpec::new("/nowhere/file".into(), None));
     let error = loop {
         if let Err(error) = writer.write(part, 0, &bytes(65_536)) {

@@ -75,9 +75,9 @@ impl Ports {
     }
 
     /// Decides about a queued packet.
-    pub(super) fn decide(&mut self, id: u32, verdict: Verdict) {
+    pub(super) fn queue_verdict(&mut self, id: u32, verdict: Verdict) {
         if let Self::Queued { queue, .. } = self {
-            queue.decide(id, verdict);
+            queue.queue_verdict(id, verdict);
         }
     }
 

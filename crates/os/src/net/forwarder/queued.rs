@@ -18,12 +18,12 @@ impl Forwarder<'_> {
         let (id, length) = (packet.id, packet.length);
         if is_to_many(packet.bytes) {
             self.way(direction).beside += 1;
-            self.ports.decide(id, Verdict::Accept);
+            self.ports.queue_verdict(id, Verdict::Accept);
             return;
         }
         let fate = self.enter(arrival, direction, LinkPacket::Queued { id, length }, length);
         if !matches!(fate, Fate::Delivered { .. }) {
-            self.ports.decide(id, Verdict::Drop);
+            self.ports.queue_verdict(id, Verdict::Drop);
         }
         if self.record.is_some() {
             let unread = HeaderFields { length: length as u32, flow: None, tcp: None, udp: None };
@@ -38,7 +38,7 @@ impl Forwarder<'_> {
 
     /// Lets a packet go on.
     pub(super) fn accept(&mut self, direction: Direction, id: u32, length: usize) {
-        self.ports.decide(id, Verdict::Accept);
+        self.ports.queue_verdict(id, Verdict::Accept);
         self.count_delivered(direction, 1, length);
     }
 }

@@ -14,11 +14,11 @@ struct World {
     protocol: Protocol,
     fetches: Vec<FetchRecord>,
     expected: BTreeMap<u32, u64>,
-    told: BTreeMap<u32, u64>,
+    reported_bytes: BTreeMap<u32, u64>,
     connections: Option<u64>,
     named: u64,
     resumed: Option<u64>,
-    tls_told: Vec<TlsVersion>,
+    reported_tls: Vec<TlsVersion>,
     packets: Option<Vec<PacketRecord>>,
     since: Option<Instant>,
     server: Option<ServerLog>,
@@ -95,11 +95,11 @@ impl World {
             protocol: Protocol::Http2,
             fetches: vec![fetch],
             expected: [(0, 5000)].into(),
-            told: [(0, 5000)].into(),
+            reported_bytes: [(0, 5000)].into(),
             connections: Some(1),
             named: 1,
             resumed: Some(0),
-            tls_told: vec![TlsVersion::V1_3],
+            reported_tls: vec![TlsVersion::V1_3],
             packets: Some(packets),
             since: None,
             server: Some(ServerLog { connections: vec![seen] }),
@@ -107,16 +107,16 @@ impl World {
         }
     }
 
-    fn heard(&self) -> (Outcome, Vec<Evidence>) {
+    fn judged(&self) -> (Outcome, Vec<Evidence>) {
         let (finding, evidence) = reconcile_subject(&Case {
             protocol: self.protocol,
             tls: Some(TlsVersion::V1_3),
             fetches: &self.fetches,
             expected: &self.expected,
-            told: &self.told,
+            reported_bytes: &self.reported_bytes,
             connections: self.connections,
             named_connections: self.named,
-            tls_told: self.tls_told.clone(),
+            reported_tls: self.reported_tls.clone(),
             resumed: self.resumed,
             packets: self.packets.as_deref(),
             since: self.since,
@@ -127,7 +127,7 @@ impl World {
     }
 
     fn grade(&self, claim: Claim) -> Option<Grade> {
-        self.heard().1.iter().find(|one| one.claim == claim).map(|one| one.grade)
+        self.judged().1.iter().find(|one| one.claim == claim).map(|one| one.grade)
     }
 
     fn server(&mut self) -> &mut ServerConnection {
@@ -138,7 +138,7 @@ impl World {
 #[test]
 fn claims_that_hold_are_graded_by_the_best_witness() {
     let mut world = World::new();
-    assert_eq!(world.heard().0, Outcome::Measured);
+    assert_eq!(world.judged().0, Outcome::Measured);
     assert_eq!(world.grade(Claim::Protocol), Some(Grade::ServerLog));
     assert_eq!(world.grade(Claim::Connections), Some(Grade::Wire));
     assert_eq!(world.grade(Claim::Bytes), Some(Grade::Wire));
@@ -154,7 +154,7 @@ fn claims_that_hold_are_graded_by_the_best_witness() {
     for claim in [Claim::Protocol, Claim::Bytes, Claim::Connections, Claim::Resumed] {
         assert_eq!(world.grade(claim), Some(Grade::Unverified), "{claim}");
     }
-    assert_eq!(world.heard().0, Outcome::Measured);
+    assert_eq!(world.judged().0, Outcome::Measured);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_claim_that_a_witness_contradicts_fails_the_trial() {
     let changes: [(&str, Change); 12] = [
         ("it spoke http/1.1", |w| w.fetches[0].protocol = Protocol::Http1.into()),
         ("the server saw http/1.1", |w| w.server().protocol = Protocol::Http1.into()),
-        ("it spoke TLSv1.2", |w| w.tls_told = vec![TlsVersion::V1_2]),
+        ("it spoke TLSv1.2", |w| w.reported_tls = vec![TlsVersion::V1_2]),
         ("the server saw TLSv1.2", |w| {
             w.server().tls.as_mut().unwrap().version = TlsVersion::V1_2;
         }),
@@ -171,7 +171,7 @@ fn a_claim_that_a_witness_contradicts_fails_the_trial() {
         ("opened 2 connections", |w| w.connections = Some(2)),
         ("its fetches name 2 connections", |w| (w.connections, w.named) = (None, 2)),
         ("the server saw 0", |w| w.resumed = Some(1)),
-        ("has 4999 bytes", |w| w.told = [(0, 4999)].into()),
+        ("has 4999 bytes", |w| w.reported_bytes = [(0, 4999)].into()),
         ("the link delivered only 3000", |w| w.packets.as_mut().unwrap().truncate(2)),
         ("after 60.0 ms, but the link had delivered only 3000", |w| {
             w.fetches[0].phases.last_byte = Some(at(60))
@@ -181,11 +181,11 @@ fn a_claim_that_a_witness_contradicts_fails_the_trial() {
             w.server().body_bytes = 4999;
         }),
     ];
-    for (told, change) in changes {
+    for (expected, change) in changes {
         let mut world = World::new();
         change(&mut world);
-        let Outcome::Failed { reason } = world.heard().0 else { panic!("{told}: not failed") };
-        assert!(reason.contains(told), "{reason}");
+        let Outcome::Failed { reason } = world.judged().0 else { panic!("{expected}: not failed") };
+        assert!(reason.contains(expected), "{reason}");
     }
 }
 
@@ -193,9 +193,9 @@ fn a_claim_that_a_witness_contradicts_fails_the_trial() {
 fn what_was_moved_to_warm_up_does_not_count_for_the_measured_work() {
     let mut world = World::new();
     world.since = Some(at(10));
-    assert_eq!(world.heard().0, Outcome::Measured);
+    assert_eq!(world.judged().0, Outcome::Measured);
     world.since = Some(at(60));
-    let Outcome::Failed { reason } = world.heard().0 else { panic!("not failed") };
+    let Outcome::Failed { reason } = world.judged().0 else { panic!("not failed") };
     assert!(reason.contains("delivered only 2300"), "{reason}");
 }
 
@@ -245,19 +245,19 @@ fn over_quic(server: bool) -> World {
 #[test]
 fn http3_is_vouched_for_by_quic_on_the_link_and_by_the_server() {
     let world = over_quic(true);
-    assert_eq!(world.heard().0, Outcome::Measured);
+    assert_eq!(world.judged().0, Outcome::Measured);
     assert_eq!(world.grade(Claim::Protocol), Some(Grade::ServerLog));
     for claim in [Claim::Connections, Claim::Bytes, Claim::Times] {
         assert_eq!(world.grade(claim), Some(Grade::Wire), "{claim}");
     }
     let alone = over_quic(false);
-    assert_eq!(alone.heard().0, Outcome::Measured);
+    assert_eq!(alone.judged().0, Outcome::Measured);
     assert_eq!(alone.grade(Claim::Protocol), Some(Grade::Wire));
 }
 
 #[test]
 fn another_protocol_below_than_the_one_asked_for_is_seen_on_the_link() {
-    let said = |world: &World| world.heard().0.reason().unwrap_or_default().to_owned();
+    let said = |world: &World| world.judged().0.reason().unwrap_or_default().to_owned();
     let mut tcp = over_quic(true);
     tcp.packets = World::new().packets;
     assert_eq!(said(&tcp), "h3 was asked for, but the link saw 1 TCP connections begin");

@@ -99,7 +99,7 @@ pub(crate) struct SubjectArgs {
   wirelap race quick
   wirelap race quick --links 3g,'rtt=60ms,down=10mbit,up=2mbit,loss=0.5%' --trials 20
   wirelap race published --fast         what others measured, again: their findings, confirmed or not
-  wirelap race http://127.0.0.1:3000/api/items --contenders h1,h2 --links 4g    an API that runs here
+  wirelap race https://127.0.0.1:3443/api/items --contenders h1,h2 --links 4g -k   an API that runs here
   wirelap race my.har                   a page load that any browser's developer tools saved as HAR
   wirelap race experiment.toml --out results --seed 7
   wirelap race aa                       how often is a difference found where there is none, here and now?

@@ -147,7 +147,8 @@ impl Bisection<'_> {
             Step::Found(index) => {
                 let mut text = format!("\nfirst bad commit: {}\n", name(&commits[index]));
                 text.push_str(&format!(
-                    "error: at most {error:.2} % that any of {} judgements is wrong, if what one commit breaks stays broken\n",
+                    "confidence: the chance that any of {} judgements is wrong is at most {error:.2} %, if what one commit breaks stays \
+                     broken\n",
                     self.steps.len()
                 ));
                 text.push_str(&self.evidence(index));

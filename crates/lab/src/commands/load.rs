@@ -167,6 +167,13 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan, CliError> {
             CliError::misuse("--poisson spaces the requests of a --rate").remedy("add --rate RATE")
         );
     }
+    let is_one_rate = |stage: &Stage| stage.from == stage.to && stage.lasts.is_none();
+    if args.slo.is_some()
+        && !matches!(&args.rate[..], [] | [_] if args.rate.iter().all(is_one_rate))
+    {
+        return Err(CliError::misuse("with --slo, --rate is one rate: where the search begins")
+            .remedy("write --rate RATE; -d says how long each probe takes"));
+    }
     let urls: Vec<Url> = targets.iter().map(|target| target.url.clone()).collect();
     let access = access(args, &urls, is_echo)?;
     let mut plan = LoadPlan::new(targets, access);

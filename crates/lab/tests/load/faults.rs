@@ -135,6 +135,8 @@ fn what_cannot_be_meant_is_misuse_with_a_way_out() {
         (&["--rate", "10,20:1s", url], "RATE:TIME"),
         (&["--rate", "soon", url], "2000:30s"),
         (&["--slo", "p99>1", url], "p99<50ms"),
+        (&["--slo", "p99<1ms", "--rate", "10-100:5s", url], "write --rate RATE"),
+        (&["--slo", "p99<1ms", "--rate", "10:5s,20", url], "write --rate RATE"),
         (&[url, "ws://127.0.0.1:1/"], "run wirelap load for each"),
         (&["-c", "1", url, "http://127.0.0.2:1/"], "raise -c to 2"),
         (&["-X", "CONNECT", url], "no method"),

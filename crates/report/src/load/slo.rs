@@ -10,6 +10,9 @@ use study::load::{Checked, Probe, SloAnswer, SloResult};
 pub(super) fn objective(out: &mut Lines, slo: &SloResult) {
     let answer = out.bold(&answer(slo));
     out.line(&format!("  {}: {answer}", slo.objective));
+    if let Some(doubt) = doubt(slo) {
+        out.line(&format!("  note: {doubt}"));
+    }
     let Some(first) = slo.probes.first() else { return };
     let mut head = format!("{:>RATE$}{:>RATE$}", "offered/s", "answered/s");
     for checked in &first.conditions {
@@ -85,11 +88,31 @@ fn answer(slo: &SloResult) -> String {
                     "undecided: the probes do not agree; the highest rate that held was {} requests/s",
                     grouped(rate)
                 ),
-                None => "undecided: no probe held, and not for the server's fault alone".to_owned(),
+                None => {
+                    let reason = slo.probes.iter().find_map(|probe| probe.reason.as_deref());
+                    format!("undecided: no probe held; the first: {}", reason.unwrap_or("unknown"))
+                }
             }
         }
     }
 }
+
+/// Why a limit that was found is to be doubted: probes at rates below it did not hold.
+fn doubt(slo: &SloResult) -> Option<String> {
+    let holds_at = slo.holds_at.filter(|_| slo.answer == SloAnswer::Found)?;
+    let below: Vec<&Probe> = slo.probes.iter().filter(|probe| probe.rate < holds_at).collect();
+    let failed = below.iter().filter(|probe| !probe.held).count();
+    (failed as f64 > below.len() as f64 * DOUBTFUL).then(|| {
+        format!(
+            "{failed} of {} probes at lower rates did not hold it: something disturbed the server or this machine; run it \
+             again when both are quiet",
+            below.len()
+        )
+    })
+}
+
+/// A share of failed probes below the limit that is worth a word.
+const DOUBTFUL: f64 = 0.2;
 
 /// What a condition is on: `p99` of `p99<5 ms`.
 fn name(checked: &Checked) -> &str {
@@ -162,4 +185,35 @@ pub(super) fn csv(slo: &SloResult) -> String {
         table.end_line();
     }
     table.out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use study::load::{Found, Verdict};
+
+    /// A search that found a limit near 1,000, with probes of these rates.
+    fn found(probes: &[(f64, bool)]) -> SloResult {
+        let probe = |&(rate, held): &(f64, bool)| Probe {
+            rate,
+            achieved: rate,
+            requests: 100,
+            errors: 0,
+            busiest_share: 0.1,
+            conditions: Vec::new(),
+            held,
+            verdict: if held { Verdict::Held } else { Verdict::Missed },
+            reason: (!held).then(|| "p99 was 9 ms".to_owned()),
+        };
+        let limit = Found::Limit { rate: 1_000.0, interval: [900.0, 1_100.0] };
+        SloResult::new("p99<5 ms".to_owned(), limit, probes.iter().map(probe).collect(), Vec::new())
+    }
+
+    #[test]
+    fn a_limit_below_which_many_probes_failed_is_doubted() {
+        let sound = found(&[(500.0, true), (800.0, true), (1_200.0, false), (2_000.0, false)]);
+        assert_eq!(doubt(&sound), None);
+        let doubtful = found(&[(10.0, false), (500.0, true), (800.0, false), (1_200.0, false)]);
+        assert!(doubt(&doubtful).unwrap().starts_with("2 of 3 probes at lower rates did not hold"));
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::body::Body;
 use crate::response_cache::CachedResponse;
+use crate::token_stream::TokenStream;
 use crate::web_socket::Service;
 use bytes::Bytes;
 use proto::{Fields, RequestHead, Status};
@@ -44,6 +45,8 @@ pub(crate) enum Plan {
     Echo,
     /// The answer is the length of its body.
     Count,
+    /// With tokens, each when it is due.
+    Stream(Box<TokenStream>),
     /// Its target is a WebSocket.
     WebSocket(Service),
 }

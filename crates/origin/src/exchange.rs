@@ -3,6 +3,7 @@
 use crate::access::{AccessRecord, ExchangeEnd};
 use crate::answer::Answer;
 use crate::body::Body;
+use crate::token_stream::TokenStream;
 use crate::web_socket::WebSocket;
 use proto::{RequestHead, StreamId};
 use transport::Protocol;
@@ -29,6 +30,8 @@ pub(crate) enum State {
     Counting,
     /// The response is being sent.
     Sending(Body),
+    /// Tokens are sent, each when it is due.
+    Streaming(Box<TokenStream>),
     /// The stream carries a WebSocket.
     WebSocket(Box<WebSocket>),
     /// The whole response was given to the connection.

@@ -43,6 +43,7 @@ mod site;
 mod static_files;
 mod target;
 mod timers;
+mod token_stream;
 mod wall_clock;
 mod web_socket;
 

@@ -3,6 +3,7 @@
 
 mod echo;
 mod respond;
+mod stream;
 mod web_socket;
 
 use crate::access::ExchangeEnd;
@@ -26,6 +27,7 @@ pub(crate) struct Session {
     /// How many exchanges are in each of these states.
     thinking: usize,
     given: usize,
+    streaming: usize,
     web_sockets: usize,
     full_echoes: usize,
     /// Since when there was no exchange.
@@ -53,6 +55,7 @@ impl Session {
             exchanges: VecDeque::new(),
             thinking: 0,
             given: 0,
+            streaming: 0,
             web_sockets: 0,
             full_echoes: 0,
             quiet_since: now,
@@ -86,6 +89,9 @@ impl Session {
         if self.full_echoes > 0 {
             self.reset_stalled_echoes(context);
         }
+        if self.streaming > 0 {
+            self.time_streams(context);
+        }
         if self.web_sockets > 0 {
             self.time_web_sockets(context);
         }
@@ -93,11 +99,12 @@ impl Session {
 
     /// When the next answer is due, or a WebSocket's time-out.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        if self.thinking == 0 && self.web_sockets == 0 && self.full_echoes == 0 {
+        if self.thinking + self.streaming + self.web_sockets + self.full_echoes == 0 {
             return None;
         }
         let due = |exchange: &Exchange| match &exchange.state {
             State::Thinking { until, .. } => Some(*until),
+            State::Streaming(stream) => stream.poll_timeout(),
             State::WebSocket(web_socket) => web_socket.poll_timeout(),
             State::Echoing(Echo { full: Some(full), .. }) => Some(full.until),
             _ => None,
@@ -126,7 +133,7 @@ impl Session {
 
     /// Whether the peer can only wait for this side.
     pub(crate) fn is_thinking(&self) -> bool {
-        self.thinking > 0
+        self.thinking > 0 || self.waits_for_tokens()
     }
 
     /// Takes no more requests and finishes those in progress.
@@ -224,6 +231,7 @@ impl Session {
         match exchange.state {
             State::Thinking { .. } => self.thinking -= 1,
             State::Given => self.given -= 1,
+            State::Streaming(_) => self.streaming -= 1,
             State::Echoing(Echo { full: Some(_), .. }) => self.full_echoes -= 1,
             State::WebSocket(_) => self.web_sockets -= 1,
             _ => {}

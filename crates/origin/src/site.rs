@@ -7,6 +7,7 @@ use crate::files::Files;
 use crate::response_cache::ResponseCache;
 use crate::static_files;
 use crate::target::Target;
+use crate::token_stream::{self, TokenStream};
 use crate::web_socket::{self, Service};
 use bytes::Bytes;
 use page::{IMAGE_PATH, PAGE_PATH, Synthetic, SyntheticImage, Table};
@@ -24,6 +25,12 @@ const DISCARD_PATH: &str = "/discard";
 const ECHO_SOCKET_PATH: &str = "/ws/echo";
 /// A WebSocket that doubles numbers.
 const DOUBLE_SOCKET_PATH: &str = "/ws/double";
+/// A WebSocket that sends streams of tokens.
+const STREAM_SOCKET_PATH: &str = "/ws/stream";
+/// A stream of tokens as one response.
+const STREAM_PATH: &str = "/stream";
+/// A stream of tokens by long polling: a response for each.
+const POLL_PATH: &str = "/poll";
 const ALLOW_BODY: &str = "POST, PUT, OPTIONS";
 
 /// Doubles the number in its query: as [`DOUBLE_SOCKET_PATH`], with one request per number.
@@ -82,6 +89,13 @@ impl Site {
             },
             ECHO_SOCKET_PATH => return Plan::WebSocket(Service::Echo),
             DOUBLE_SOCKET_PATH => return Plan::WebSocket(Service::Double),
+            STREAM_SOCKET_PATH => return Plan::WebSocket(Service::Stream),
+            STREAM_PATH => match TokenStream::requested(now, request, &target) {
+                Ok(stream) => return Plan::Stream(Box::new(stream)),
+                Err(answer) => answer,
+            },
+            // The time before it is the time until its token is due.
+            POLL_PATH => return Plan::Answer(token_stream::polled(now, request, &target)),
             API_PATH => api_answer(request, &target),
             DOUBLE_PATH => doubled(request, &target),
             PAGE_PATH => self.synthetic_page(request),

@@ -1,6 +1,7 @@
 //! Answers the messages of a WebSocket. The one rule: while answers wait to be sent, nothing more is read.
 
 use crate::config::WebSocketSettings;
+use crate::token_stream::TokenStream;
 use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::ws::{
@@ -21,6 +22,9 @@ const QUEUE: usize = 64 * 1024;
 /// Bytes made of messages at once.
 const PIECE: usize = 64 * 1024;
 
+/// Streams at a time.
+const MOST_STREAMS: usize = 1_000;
+
 /// What a WebSocket is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Service {
@@ -29,12 +33,17 @@ pub(crate) enum Service {
     /// A text that is a decimal number (`-?[0-9]+(\.[0-9]+)?`) is answered with its double, exactly
     /// and whatever its length. Other texts end the connection with 1007, binary messages with 1003.
     Double,
+    /// A text that names a stream (`count=300&bytes=200&every_ms=20`) is answered with its tokens, each when it is due.
+    /// Other texts end the connection with 1007, binary messages with 1003.
+    Stream,
 }
 
 /// An open WebSocket.
 #[derive(Debug)]
 pub(crate) struct WebSocket {
     service: Service,
+    /// Streams that have tokens left.
+    streams: Vec<TokenStream>,
     connection: Connection,
     writes: Writes,
     out: SendBuf,
@@ -73,7 +82,15 @@ impl WebSocket {
         };
         let connection = Connection::new(now, Role::Server, settings, &agreed, tracer);
         let out = SendBuf::new();
-        let web_socket = Self { service, connection, writes, out, held: Vec::new(), uncredited: 0 };
+        let web_socket = Self {
+            service,
+            streams: Vec::new(),
+            connection,
+            writes,
+            out,
+            held: Vec::new(),
+            uncredited: 0,
+        };
         Ok((head, web_socket))
     }
 
@@ -114,6 +131,7 @@ impl WebSocket {
     /// The next bytes of the stream, and whether they are its last.
     pub(crate) fn next(&mut self, now: Instant) -> Option<(Bytes, Fin)> {
         if self.out.is_empty() {
+            self.send_tokens(now);
             self.connection.poll_transmit(now, &mut self.out, PIECE);
         }
         match self.out.take_piece() {
@@ -129,18 +147,43 @@ impl WebSocket {
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        self.connection.poll_timeout()
+        let has_capacity = self.connection.unsent() < HIGH_WATER;
+        let due = self.streams.iter().filter_map(TokenStream::due).min().filter(|_| has_capacity);
+        [self.connection.poll_timeout(), due].into_iter().flatten().min()
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.connection.handle_timeout(now);
         self.answer(now, &[]);
+        self.send_tokens(now);
     }
 
     /// The origin goes away.
     pub(crate) fn shutdown(&mut self) {
         // Refused where the end has begun already.
         let _too_late = self.connection.close(CloseCode::GOING_AWAY, "");
+    }
+
+    /// Sends the tokens that are due, the earliest first, until too many bytes wait.
+    fn send_tokens(&mut self, now: Instant) {
+        while self.connection.unsent() < HIGH_WATER {
+            let earliest = self.streams.iter_mut().min_by_key(|stream| stream.due());
+            let Some(token) = earliest.and_then(|stream| stream.next(now)) else { return };
+            // Refused after Close: the peer gets no tokens any more.
+            let _too_late = self.connection.send(MessageKind::Text, token.into());
+            self.streams.retain(|stream| stream.due().is_some());
+        }
+    }
+
+    /// Begins the stream that a message names.
+    fn begin_stream(&mut self, now: Instant, text: &[u8]) -> Result<(), &'static str> {
+        if self.streams.len() >= MOST_STREAMS {
+            return Err("too many streams");
+        }
+        let query = std::str::from_utf8(text).ok().and_then(|query| query.parse().ok());
+        let stream = query.ok_or("a stream such as count=300&bytes=200&every_ms=20 is expected")?;
+        self.streams.push(TokenStream::messages(now, stream));
+        Ok(())
     }
 
     /// Answers messages until too many answers wait; gives the bytes that are left.
@@ -158,7 +201,11 @@ impl WebSocket {
                         .connection
                         .close(CloseCode::INVALID_PAYLOAD, "a decimal number is expected"),
                 },
-                (Service::Double, MessageKind::Binary) => {
+                (Service::Stream, MessageKind::Text) => match self.begin_stream(now, &data) {
+                    Ok(()) => Ok(()),
+                    Err(reason) => self.connection.close(CloseCode::INVALID_PAYLOAD, reason),
+                },
+                (Service::Double | Service::Stream, MessageKind::Binary) => {
                     self.connection.close(CloseCode::UNSUPPORTED_DATA, "a text is expected")
                 }
             };

@@ -270,7 +270,7 @@ fn what_a_policy_says_comes_before_the_answer() {
 
 #[test]
 fn a_recorded_page_is_answered_by_host_path_and_server_time() {
-    let table = r#"{"hosts":{"cdn.test":{"/x?y=1":{"body":5,"server_time":20000000,"content_type":"font/woff2","requests":1}}}}"#;
+    let table = r#"{"hosts":{"cdn.test":{"/x?y=1":{"body":5,"server_time":20000000,"content_type":"font/woff2","requests":1,"status":200}}}}"#;
     let table: page::Table = serde_json::from_str(table).unwrap();
     let config = OriginConfig { table: Some(table.into()), ..config() };
     let mut bench = Bench::of(Origin::new(config, Parts::default()));

@@ -234,6 +234,7 @@ impl<'a> Lead<'a> {
                 let what = match deciding_metric(self.group.workload) {
                     metric::MEAN_MS => format!("answer{verb} a call"),
                     metric::TOTAL_MS => format!("answer{verb} all calls"),
+                    metric::FIRST_TOKEN_MS => format!("bring{verb} the first token"),
                     metric::WALL_MS => format!("download{verb} the files"),
                     _ => format!("load{verb} the page"),
                 };

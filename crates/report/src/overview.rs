@@ -186,6 +186,7 @@ pub(crate) fn measure(workload: &Workload) -> &'static str {
     match deciding_metric(workload) {
         metric::MEAN_MS => "mean time a call",
         metric::TOTAL_MS => "time to the last answer",
+        metric::FIRST_TOKEN_MS => "time to the first token",
         metric::WALL_MS => "time from the start of the client's process to its end",
         _ => "load time",
     }

@@ -189,7 +189,10 @@ fn block(out: &mut Lines, report: &Report<'_>, group: &Group<'_>, widths: &Width
         let level = group.baseline().map(time).unwrap_or_default();
         let least = group.least_shown().map_or_else(String::new, |least| format!("  {least}"));
         out.line(&format!("{}   all  TIE within {margin}   {level}{least}", out.bold(&link)));
-        group.cells.iter().for_each(|cell| exchanges(out, cell));
+        for cell in &group.cells {
+            exchanges(out, cell);
+            tokens(out, cell);
+        }
         return;
     }
     let figures = plain(report.link_figures(group.link));
@@ -210,6 +213,7 @@ fn block(out: &mut Lines, report: &Report<'_>, group: &Group<'_>, widths: &Width
             out.wrapped(&format!("    {counted}"), 6);
         }
         exchanges(out, cell);
+        tokens(out, cell);
     }
     if let Some(round_trips) = words::round_trips(group) {
         out.wrapped(&format!("  why: {round_trips}"), 4);
@@ -248,6 +252,13 @@ fn row(out: &mut Lines, group: &Group<'_>, cell: &CellResult, widths: &Widths) {
     }
     for remark in words::remarks(&ranked.comparison) {
         out.wrapped(&format!("    {remark}"), 6);
+    }
+}
+
+/// Gaps, latency and stalls of streams, which the time to the first token does not tell.
+fn tokens(out: &mut Lines, cell: &CellResult) {
+    if let Some(told) = words::tokens(cell) {
+        out.wrapped(&format!("    {}: {told}", cell.contender.name), 6);
     }
 }
 

@@ -7,6 +7,7 @@ use crate::overview::{Group, load};
 use study::comparison::{Comparison, Verdict};
 use study::experiment::{Contender, Settings, Tls};
 use study::family::blocks_for_all;
+use study::metric;
 use study::reconcile::Grade;
 use study::result::{CellResult, Exploratory, Pair, Ranked, RunResult, TrialCounts};
 use study::stats::{Modes, Percentile};
@@ -238,6 +239,20 @@ pub(crate) fn percentiles(cell: &CellResult) -> Option<String> {
     let samples = cell.samples.as_ref()?;
     let told: Vec<String> = samples.at.iter().map(percentile).collect();
     (!told.is_empty()).then(|| format!("{} requests: {}", samples.n, told.join(", ")))
+}
+
+/// A stream's gaps, latency and stalls, medians of the trials; None of other workloads.
+pub(crate) fn tokens(cell: &CellResult) -> Option<String> {
+    let median = |name: &str| cell.metrics.get(name).map(|summary| summary.median);
+    let time = |name: &str| median(name).map(number::duration);
+    Some(format!(
+        "gaps p50 {}, p99 {}; latency p50 {}, p99 {}; stalls {}",
+        time(metric::GAP_P50_MS)?,
+        time(metric::GAP_P99_MS)?,
+        time(metric::LATENCY_P50_MS)?,
+        time(metric::LATENCY_P99_MS)?,
+        median(metric::STALLS)?
+    ))
 }
 
 fn percentile(percentile: &Percentile) -> String {

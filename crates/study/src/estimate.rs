@@ -163,6 +163,9 @@ fn trial_time(cell: &Cell, surroundings: &Surroundings) -> Duration {
             };
             link.opening(contender) + link.rtt * (turns + 1)
         }
+        WorkloadKind::Stream(stream) => {
+            link.opening(contender) + link.rtt * 2 + stream.usual_time()
+        }
         WorkloadKind::Download(download) => link.download(download, contender),
     };
     let client = contender.client.as_ref();

@@ -38,6 +38,21 @@ pub const TOTAL_MS: &str = "total_ms";
 /// From when the first message was queued until one could be sent, in milliseconds: connect, TLS, a WebSocket's
 /// handshake.
 pub const OPEN_MS: &str = "open_ms";
+/// From when a stream was asked for, connection opening included, to its first token, in milliseconds; the mean of all
+/// streams.
+pub const FIRST_TOKEN_MS: &str = "first_token_ms";
+/// The median time between two tokens of a stream as they arrived, in milliseconds.
+pub const GAP_P50_MS: &str = "gap_p50_ms";
+/// The 99th percentile of the same.
+pub const GAP_P99_MS: &str = "gap_p99_ms";
+/// The median time from when the server had a token until the client had it, in milliseconds.
+pub const LATENCY_P50_MS: &str = "latency_p50_ms";
+/// The 99th percentile of the same.
+pub const LATENCY_P99_MS: &str = "latency_p99_ms";
+/// The same less the link's delay towards the client: what queues, losses, protocols and both ends added.
+pub const LATENCY_BEYOND_LINK_P99_MS: &str = "latency_beyond_link_p99_ms";
+/// Gaps that are more than 200 ms longer than the time between the two tokens at the server.
+pub const STALLS: &str = "stalls";
 /// The longest time of a call, in milliseconds.
 pub const MAX_MS: &str = "max_ms";
 /// Connections that resumed an earlier TLS session.
@@ -104,6 +119,7 @@ pub fn names(kind: &WorkloadKind) -> Vec<&'static str> {
         WorkloadKind::Page(_) | WorkloadKind::Har(_) => &[OF_ALL, &[LOAD_MS]],
         WorkloadKind::Calls(_) => &[OF_ALL, OF_CALLS],
         WorkloadKind::Echo(_) => &[OF_ALL, OF_CALLS, &[OPEN_MS]],
+        WorkloadKind::Stream(_) => &[OF_ALL, OF_STREAMS],
         WorkloadKind::Download(_) => &[OF_ALL, OF_DOWNLOADS],
     };
     own.concat()
@@ -114,6 +130,18 @@ pub fn is_of(name: &str, kind: &WorkloadKind) -> bool {
     let by_protocol = name.strip_prefix(CONNECTIONS).is_some_and(|rest| rest.starts_with(':'));
     by_protocol || names(kind).contains(&name)
 }
+
+const OF_STREAMS: &[&str] = &[
+    FIRST_TOKEN_MS,
+    GAP_P50_MS,
+    GAP_P99_MS,
+    LATENCY_P50_MS,
+    LATENCY_P99_MS,
+    LATENCY_BEYOND_LINK_P99_MS,
+    STALLS,
+    TOTAL_MS,
+    OPEN_MS,
+];
 
 const OF_ALL: &[&str] = &[
     FIRST_BYTE_MS,

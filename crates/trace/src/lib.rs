@@ -29,9 +29,11 @@ mod header;
 mod nanos;
 mod packet;
 mod protocol;
+mod token;
 
 pub use event::{Event, Sink, Tracer};
 pub use fetch::{ConnectionRecord, FetchOutcome, FetchRecord, Phases, TlsRecord};
 pub use header::{HeaderBytes, HeaderSize};
 pub use packet::{Direction, Fate, Flow, PacketRecord, QuicMark, TcpMark, UdpMark};
 pub use protocol::{Protocol, SpokenProtocol, TlsVersion};
+pub use token::TokenRecord;

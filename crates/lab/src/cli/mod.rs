@@ -239,6 +239,8 @@ impl RaceArgs {
   wirelap serve ./site --listen-tls 127.0.0.1:8443 --spdy
 
 Also there: /page?images=N&bytes=N, /api?bytes=N, /echo and /discard (POST), /ws/echo and /ws/double (WebSocket).
+/stream?count=N&bytes=N&every_ms=N&delay_ms=N sends server-sent events, each when it is due (&format=text: plain lines); /poll
+takes the same by long polling, and /ws/stream as a text message.
 A WebSocket message may have up to 16 MiB. Up to 16 MiB of an /echo wait for a client that writes all before it reads;
 a client that leaves more unread is reset after 10 s.
 The clear port speaks HTTP/1.1 and HTTP/2 with prior knowledge; the TLS port offers h2 and http/1.1.

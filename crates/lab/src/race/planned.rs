@@ -65,6 +65,7 @@ pub(crate) fn plan(
             WorkloadKind::Calls(calls) if calls.requests.is_some() => continue,
             WorkloadKind::Calls(calls) => crate::trial::task::call_facts(calls),
             WorkloadKind::Echo(echo) => crate::trial::echo::echo_facts(echo, least),
+            WorkloadKind::Stream(stream) => crate::trial::stream::stream_facts(stream, least),
             WorkloadKind::Page(_) | WorkloadKind::Download(_) => continue,
         };
         surroundings.works.insert(workload.name.clone(), facts);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use study::experiment::Contender;
 use study::plan::TrialPlan;
 use study::reconcile::ServerLog;
-use trace::{ConnectionRecord, FetchRecord};
+use trace::{ConnectionRecord, FetchRecord, TokenRecord};
 
 /// Runner to worker: run this trial.
 #[derive(Debug, Serialize, Deserialize)]
@@ -117,6 +117,9 @@ pub(crate) struct NearReport {
     pub(crate) fetches: Vec<FetchRecord>,
     /// Every connection.
     pub(crate) connections: Vec<ConnectionRecord>,
+    /// The tokens of its streams.
+    #[serde(default)]
+    pub(crate) tokens: Vec<TokenRecord>,
     /// Fetches that began after the load, by number.
     pub(crate) uncounted: BTreeSet<u32>,
     /// The server time that each fetch was to meet, by number.

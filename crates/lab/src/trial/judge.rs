@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 use study::audit::{Audit, Trial as AuditedTrial};
 use study::metric;
 use study::outcome::Outcome;
-use study::reconcile::{Finding, LinkFacts, asset_metrics, call_metrics, echo_metrics};
+use study::reconcile::{
+    Finding, LinkFacts, asset_metrics, call_metrics, echo_metrics, stream_metrics, token_objection,
+};
 use study::record::{self, TrialRecord, without_figures};
 use trace::{FetchRecord, PacketRecord};
 
@@ -49,6 +51,18 @@ impl Trial<'_> {
                 let assets = assets(page);
                 let asset = |fetch: &FetchRecord| assets.get(&fetch.url).copied();
                 finding.metrics.extend(asset_metrics(&told.fetches, asset));
+            }
+            Task::Stream(_) => {
+                let one_way = self.network.forward.link.down.delay;
+                let link = self.network.limits.then_some(one_way);
+                let tokens = &told.tokens;
+                let figures = stream_metrics(tokens, &told.fetches, &told.connections, link);
+                finding.metrics.extend(figures);
+                if let (Outcome::Measured, Some(reason)) =
+                    (&finding.outcome, token_objection(tokens))
+                {
+                    finding.outcome = Outcome::Invalid { reason };
+                }
             }
             Task::Download { .. } => {}
         }

@@ -33,6 +33,7 @@ mod server_process;
 pub(crate) mod service;
 mod setup;
 mod static_files;
+pub(crate) mod stream;
 mod subject_client;
 mod subject_process;
 mod synthetic;

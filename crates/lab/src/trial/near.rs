@@ -7,10 +7,12 @@ use crate::trial::client_config::{ClientSpec, client_config};
 use crate::trial::echo::EchoTask;
 use crate::trial::job::{NearJob, NearReport};
 use crate::trial::own_calls;
+use crate::trial::stream::StreamTask;
 use crate::trial::task::{Call, Task};
 use crate::trial::tcp_settings;
 use client::{
-    Calls, Client, ClientConfig, EchoRequests, EchoSocket, PageLoad, WebSocketClient, Work,
+    Calls, Client, ClientConfig, EchoRequests, EchoSocket, PageLoad, StreamRequests, StreamSocket,
+    WebSocketClient, Work,
 };
 use endpoint::EndPoint;
 use os::reactor::{LoopTimes, Reactor, ReactorSettings, SocketStage, Stop, Timing};
@@ -55,6 +57,7 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
             return Err(CliError::misuse("files go to disk by a client subject"));
         }
         Task::Echo(task) => echo(config, &job.contender, &task)?,
+        Task::Stream(task) => stream(config, &job.contender, &task)?,
     };
     console::print_job(&NearReport { before, ..report })?;
     Ok(ExitCode::SUCCESS)
@@ -86,6 +89,26 @@ fn echo(
     let work = EchoRequests::new(task.requests(), task.pattern());
     let (done, said) = drive(config, work)?;
     Ok(report(done.fetches(), done.connections(), said))
+}
+
+/// Receives the streams as the contender delivers them.
+fn stream(
+    config: ClientConfig,
+    contender: &Contender,
+    task: &StreamTask,
+) -> Result<NearReport, CliError> {
+    let Some(delivery) = task.delivery(contender.settings.delivery) else {
+        let own = task.web_socket(contender.settings.client);
+        let mut client = WebSocketClient::new(config, own, StreamSocket::new(task.streams()));
+        let said = run_client(&mut client)?;
+        let done = client.into_conversation();
+        let report = report(done.fetches(), done.connections(), said);
+        return Ok(NearReport { tokens: done.tokens().collect(), ..report });
+    };
+    let work = StreamRequests::new(task.root.clone(), task.streams(), delivery);
+    let (done, said) = drive(config, work)?;
+    let report = report(done.fetches(), done.connections(), said);
+    Ok(NearReport { tokens: done.tokens().collect(), ..report })
 }
 
 /// What is told of a client's run beside its work.
@@ -173,6 +196,7 @@ fn report(fetches: &[FetchRecord], connections: &[ConnectionRecord], said: Said)
     NearReport {
         fetches,
         connections,
+        tokens: Vec::new(),
         uncounted: BTreeSet::new(),
         server_time: BTreeMap::new(),
         settings,

@@ -294,7 +294,7 @@ impl BothEnds<'_> {
         let table = setup.task.table();
         let root = match setup.task {
             Task::Download { .. } => Some(order.served.clone()),
-            Task::Page { .. } | Task::Calls { .. } | Task::Echo(_) => None,
+            Task::Page { .. } | Task::Calls { .. } | Task::Echo(_) | Task::Stream(_) => None,
         };
         let key_log = order.capture.as_ref().map(|_| capture::far_keys(order));
         let contender = contender.clone();

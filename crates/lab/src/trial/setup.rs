@@ -92,7 +92,7 @@ impl DeclaredServer {
             return Err(failed(format!("no server is called `{name}`")));
         };
         declaration.supports(contender).map_err(server_failed)?;
-        let recorded = task.table().map(|table| RecordedSite::of(table).0);
+        let recorded = task.recorded_page().map(|page| RecordedSite::of(page.table()).0);
         if recorded.is_some() && !declaration.serves_recordings() {
             return Err(Outcome::Unsupported {
                 reason: format!(

@@ -83,6 +83,9 @@ pub(crate) fn of(task: &Task) -> Result<StaticFiles, String> {
             };
             Ok(files.iter().map(file).collect())
         }
+        Task::Stream(_) => {
+            Err("streams are made by a program, and a file server has files alone".to_owned())
+        }
         Task::Echo(_) => {
             Err("echoes are answered by a program, and a file server has files alone".to_owned())
         }

@@ -4,6 +4,7 @@ use crate::error::CliError;
 use crate::trial::download_files;
 use crate::trial::echo::EchoTask;
 use crate::trial::own_calls::{self, OwnCall};
+use crate::trial::stream::StreamTask;
 use client::Pattern;
 use page::{Method, Page, Table, Url};
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,8 @@ pub(crate) enum Task {
     },
     /// Send messages and have them back.
     Echo(EchoTask),
+    /// Receive streams of tokens.
+    Stream(StreamTask),
     /// Fetch files to disk.
     Download {
         /// The files, in order.
@@ -108,6 +111,9 @@ impl Task {
             WorkloadKind::Echo(echo) => {
                 EchoTask::of(echo, SYNTHETIC_HOST, seed).map(Self::Echo).map_err(CliError::failed)
             }
+            WorkloadKind::Stream(stream) => StreamTask::of(stream, SYNTHETIC_HOST, seed)
+                .map(Self::Stream)
+                .map_err(CliError::failed),
         }
     }
 
@@ -153,7 +159,7 @@ impl Task {
                 files.iter().map(|file| (file.url.clone(), Some(file.bytes))).collect()
             }
             // Messages have no URLs of their own.
-            Self::Echo(_) => Vec::new(),
+            Self::Echo(_) | Self::Stream(_) => Vec::new(),
         }
     }
 
@@ -165,7 +171,9 @@ impl Task {
                 let host = calls.first().map_or(SYNTHETIC_HOST, |call| call.url.host.as_str());
                 vec![host.trim_matches(['[', ']']).to_owned()]
             }
-            Self::Download { .. } | Self::Echo(_) => vec![SYNTHETIC_HOST.to_owned()],
+            Self::Download { .. } | Self::Echo(_) | Self::Stream(_) => {
+                vec![SYNTHETIC_HOST.to_owned()]
+            }
         }
     }
 
@@ -179,16 +187,24 @@ impl Task {
                 let port = calls.first().and_then(|call| call.url.port);
                 BTreeSet::from([port.unwrap_or(usual)])
             }
-            Self::Download { .. } | Self::Echo(_) => BTreeSet::from([usual]),
+            Self::Download { .. } | Self::Echo(_) | Self::Stream(_) => BTreeSet::from([usual]),
         }
     }
 
-    /// What its hosts answer, where that is recorded.
+    /// The page, where it is a recorded one.
+    pub(crate) fn recorded_page(&self) -> Option<&Page> {
+        match self {
+            Self::Page { page, recorded: true } => Some(page),
+            _ => None,
+        }
+    }
+
+    /// What our origin answers for each host, where the recording or the user's requests say it.
     pub(crate) fn table(&self) -> Option<Table> {
         match self {
             Self::Page { page, recorded: true } => Some(page.table()),
             Self::Calls { calls, .. } => own_calls::table(calls),
-            Self::Page { .. } | Self::Download { .. } | Self::Echo(_) => None,
+            Self::Page { .. } | Self::Download { .. } | Self::Echo(_) | Self::Stream(_) => None,
         }
     }
 }

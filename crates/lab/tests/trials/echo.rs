@@ -192,7 +192,7 @@ fn settings(trials: &Trials) {
 }
 
 /// Answers each request on its connections with `body`.
-fn answers(body: &'static str) -> u16 {
+pub(crate) fn answers(body: &'static str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {

@@ -16,3 +16,4 @@ mod services;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../get/started.rs"]
 mod started;
+mod stream;

@@ -59,6 +59,7 @@ impl Session {
             Plan::Echo => self.begin_echo(context, index, fin),
             Plan::Count if fin == Fin::Last => self.answer_count(context, index),
             Plan::Count => {}
+            Plan::Stream(stream) => self.begin_stream(context, index, stream),
             Plan::WebSocket(service) => self.open_web_socket(context, index, service),
         }
     }
@@ -113,6 +114,10 @@ impl Session {
             }
             State::WebSocket(_) => {
                 self.pump_web_socket(context, index);
+                return Sent::Last;
+            }
+            State::Streaming(_) => {
+                self.pump_stream(context, index);
                 return Sent::Last;
             }
             State::Thinking { .. } | State::Counting | State::Given => return Sent::Last,

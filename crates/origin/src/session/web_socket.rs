@@ -107,7 +107,11 @@ impl Session {
                 && web_socket.poll_timeout().is_some_and(|at| at <= context.now)
             {
                 web_socket.handle_timeout(context.now);
-                self.pump_web_socket(context, index);
+                // Where enough is queued, the connection asks for more.
+                let queue = web_socket.queue();
+                if context.machine.unsent(self.exchanges[index].stream) < queue {
+                    self.pump_web_socket(context, index);
+                }
             }
         }
     }

@@ -233,6 +233,7 @@ impl Load<'_> {
             study::experiment::WorkloadKind::Har(_) => (120, 9_000),
             study::experiment::WorkloadKind::Calls(calls) => (calls.count, calls.bytes.0),
             study::experiment::WorkloadKind::Download(files) => (files.count, files.size.0),
+            study::experiment::WorkloadKind::Stream(stream) => (stream.count, stream.bytes.0),
             study::experiment::WorkloadKind::Echo(echo) => {
                 (echo.count, echo.bytes.map_or(4, |bytes| bytes.0))
             }

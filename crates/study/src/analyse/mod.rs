@@ -105,6 +105,8 @@ pub fn deciding_metric(workload: &Workload) -> &'static str {
         WorkloadKind::Download(_) => metric::WALL_MS,
         // Opening the connection counts: the first message has to wait for it too.
         WorkloadKind::Echo(_) => metric::TOTAL_MS,
+        // The server's pace decides when a stream ends. What the way of delivery decides first is when it begins.
+        WorkloadKind::Stream(_) => metric::FIRST_TOKEN_MS,
     }
 }
 

@@ -4,6 +4,7 @@
 use super::quantity::size;
 use super::service::{PortKind, RunningService, Server};
 use super::side::Side;
+use super::stream::Delivery;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -140,7 +141,7 @@ impl Transport {
                 protocol: Protocol::WebSocket,
                 tls: Tls::None,
                 connections: 1,
-                ways: "clear or TLS (wss), by HTTP/1.1's Upgrade; carries echo alone",
+                ways: "clear or TLS (wss), by HTTP/1.1's Upgrade; carries echo and stream alone",
             },
         }
     }
@@ -245,6 +246,9 @@ pub struct Settings {
     /// Who sends next where responses share a connection: wirelap's own origin over HTTP/2 and SPDY.
     #[serde(default, skip_serializing_if = "Priorities::is_default")]
     pub priorities: Priorities,
+    /// How tokens of a stream come.
+    #[serde(default, skip_serializing_if = "Delivery::is_default")]
+    pub delivery: Delivery,
     /// What the client's side does.
     #[serde(default)]
     pub client: Side,
@@ -273,6 +277,10 @@ impl Settings {
             slow_start_after_idle: true,
             fast_open: false,
             priorities: Priorities::Auto,
+            delivery: match transport {
+                Transport::WebSocket => Delivery::WebSocket,
+                _ => Delivery::Sse,
+            },
             client: Side::default(),
             server: Side::default(),
             server_time: Duration::ZERO,

@@ -7,6 +7,7 @@ use super::one_or_table::{RequestsField, RequestsSchema, ServerField};
 use super::quantity::{SizeField, SpanField};
 use super::service::Server;
 use super::stopping::Stopping;
+use super::stream::Delivery;
 use crate::experiment::Source;
 use schemars::JsonSchema;
 use serde::de::value::SeqAccessDeserializer;
@@ -155,6 +156,9 @@ pub(super) struct SettingsFile {
     /// h2 and SPDY: how the origin picks the response that sends next (default "auto"); wirelap's own origin alone.
     #[schemars(with = "Option<Priorities>")]
     pub(super) priorities: Option<Spanned<Priorities>>,
+    /// stream: how tokens come, "sse" (default), "chunked" or "long-polling"; over ws "web-socket".
+    #[schemars(with = "Option<Delivery>")]
+    pub(super) delivery: Option<Spanned<Delivery>>,
     /// TCP_NODELAY of the client's sockets (default true): without it a small segment waits until what was sent
     /// before it is acknowledged (Nagle).
     pub(super) client_nodelay: Option<bool>,
@@ -215,12 +219,16 @@ pub(super) struct WorkloadFile {
     /// download: connections to the origin at most (default: the contender's).
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     pub(super) connections: Option<Spanned<u32>>,
-    /// calls, echo and download (default 1): how many; a list makes a workload of each.
+    /// calls, echo, stream (tokens of each) and download (default 1): how many; a list makes a workload of each.
     #[schemars(with = "Option<OneOrMany<u32>>")]
     pub(super) count: Option<Spanned<OneOrMany<u32>>>,
-    /// calls, staggered: the time between two calls, such as "100ms".
+    /// calls, staggered: the time between two calls, such as "100ms". stream: the time between two tokens, such as
+    /// "20ms", or "uniform 10ms..30ms" drawn for each from the block's seed.
     #[schemars(with = "Option<String>")]
-    pub(super) every: Option<Spanned<SpanField>>,
+    pub(super) every: Option<Spanned<String>>,
+    /// stream: how many streams begin together (default 1).
+    #[schemars(with = "Option<u32>", range(min = 1, max = 100))]
+    pub(super) streams: Option<Spanned<u32>>,
     /// calls: how long the server thinks, such as "300ms", or "uniform 300ms..500ms" drawn for each call from
     /// the block's seed (default "0ms").
     #[schemars(with = "Option<String>")]
@@ -245,6 +253,7 @@ pub(super) enum KindFile {
     Calls,
     Download,
     Echo,
+    Stream,
 }
 
 impl KindFile {
@@ -256,6 +265,7 @@ impl KindFile {
             Self::Calls => "calls",
             Self::Download => "download",
             Self::Echo => "echo",
+            Self::Stream => "stream",
         }
     }
 }

@@ -24,6 +24,8 @@ pub const KNOWN_CONTENDERS: &[KnownContender] = &[
     KnownContender { name: "spdy", transport: Transport::Spdy, tls: Tls::V1_3 },
     KnownContender { name: "spdy-clear", transport: Transport::Spdy, tls: Tls::None },
     KnownContender { name: "spdy-3", transport: Transport::Spdy3, tls: Tls::V1_3 },
+    KnownContender { name: "ws", transport: Transport::WebSocket, tls: Tls::None },
+    KnownContender { name: "wss", transport: Transport::WebSocket, tls: Tls::V1_3 },
 ];
 
 impl KnownContender {
@@ -57,10 +59,8 @@ mod tests {
 
     #[test]
     fn every_transport_has_a_known_contender() {
-        // Not WebSocket, which carries echoes alone: most experiments would have no use for it. Not HTTP/3, which
-        // needs somebody else's client and server.
-        let rare = [Transport::WebSocket, Transport::H3];
-        for transport in Transport::ALL.into_iter().filter(|t| !rare.contains(t)) {
+        // Not HTTP/3, which needs somebody else's client and server.
+        for transport in Transport::ALL.into_iter().filter(|one| *one != Transport::H3) {
             assert!(KNOWN_CONTENDERS.iter().any(|known| known.transport == transport));
         }
     }

@@ -18,6 +18,7 @@ mod service;
 mod side;
 mod source;
 mod stopping;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod workload;
@@ -36,6 +37,7 @@ pub use service::{ORIGIN, PortKind, RunningService, Server};
 pub use side::Side;
 pub use source::Source;
 pub use stopping::Stopping;
+pub use stream::{Delivery, StreamWorkload};
 pub use workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload, WorkloadKind};
 
 use crate::gate::Gates;
@@ -249,6 +251,7 @@ pub fn builtin() -> &'static [Builtin] {
             name: "jvm-downloads",
             toml: include_str!("../../../../experiments/jvm-downloads.toml"),
         },
+        Builtin { name: "stream", toml: include_str!("../../../../experiments/stream.toml") },
         Builtin { name: "aa", toml: include_str!("../../../../experiments/aa.toml") },
     ]
 }

@@ -4,7 +4,7 @@ use super::error::help;
 use super::{
     CallsWorkload, Contender, DownloadWorkload, EchoPattern, EchoWorkload, Experiment, Fast,
     KNOWN_CONTENDERS, KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Server, Stopping,
-    Workload, WorkloadKind,
+    StreamWorkload, Transport, Workload, WorkloadKind,
 };
 use crate::family::{FamilySizes, blocks_for_all};
 use crate::gate::Gates;
@@ -51,6 +51,7 @@ pub enum Extent {
 const FAST_IMAGES: u32 = 100;
 const FAST_CALLS: u32 = 5;
 const FAST_ECHOES: u32 = 20;
+const FAST_TOKENS: u32 = 100;
 const FAST_FILE: ByteSize = ByteSize(1_000_000);
 
 /// An override that cannot be.
@@ -73,6 +74,16 @@ pub enum OverrideError {
     BaselineLeftOut {
         /// The baseline.
         baseline: String,
+    },
+    /// A workload that no WebSocket can carry.
+    #[error(
+        "`{contender}` is a WebSocket, which carries the kinds \"echo\" and \"stream\" alone, and the workload `{workload}` is another"
+    )]
+    NoMessages {
+        /// The contender.
+        contender: String,
+        /// The workload.
+        workload: String,
     },
     /// The margin is out of range.
     #[error("a margin is a share from {} to {}, not {margin}", MARGINS.start(), MARGINS.end())]
@@ -102,6 +113,7 @@ impl Experiment {
             self.leave(fast, overrides);
         }
         self.choose_contenders(&overrides.contenders)?;
+        self.carried()?;
         if let Some(baseline) = &overrides.baseline {
             if self.contender(baseline).is_none() && KnownContender::find(baseline).is_none() {
                 return Err(self.unknown(baseline));
@@ -205,6 +217,10 @@ impl Experiment {
                 let count = echo.count.min(FAST_ECHOES);
                 *workload = Workload::echo(EchoWorkload { count, ..echo });
             }
+            if let WorkloadKind::Stream(stream) = workload.kind {
+                let count = stream.count.min(FAST_TOKENS);
+                *workload = Workload::stream(StreamWorkload { count, ..stream });
+            }
         }
         // Two that differed in their number only are one now.
         let mut seen = BTreeSet::new();
@@ -226,6 +242,20 @@ impl Experiment {
             self.contenders = chosen;
         }
         Ok(())
+    }
+
+    /// A WebSocket from the command line meets the workloads of the file here for the first time.
+    fn carried(&self) -> Result<(), OverrideError> {
+        let is_socket = |one: &&Contender| one.transport == Transport::WebSocket;
+        let socket = self.contenders.iter().find(is_socket);
+        let other = self.workloads.iter().find(|workload| !workload.is_of_messages());
+        match (socket, other) {
+            (Some(contender), Some(workload)) => Err(OverrideError::NoMessages {
+                contender: contender.name.clone(),
+                workload: workload.name.clone(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// A contender that the file does not have, with the file's own server.
@@ -375,10 +405,12 @@ mod tests {
         assert_eq!(
             said(contenders),
             "no contender is called `h1tls`, expected one of `h1`, `h1-tls`, `h2`, `h2-clear`, `spdy`, `spdy-clear`, \
-             `spdy-3`; did you mean `h1-tls`?"
+             `spdy-3`, `ws`, `wss`; did you mean `h1-tls`?"
         );
         let left_out = Overrides { contenders: names(&["h1", "h2"]), ..Overrides::default() };
         assert!(said(left_out).starts_with("the baseline `h1-tls` is not among"));
+        let socket = Overrides { contenders: names(&["h1-tls", "ws"]), ..Overrides::default() };
+        assert!(said(socket).starts_with("`ws` is a WebSocket, which carries the kinds"));
         let margin = Overrides { margin: Some(5.0), ..Overrides::default() };
         assert_eq!(said(margin), "a margin is a share from 0.001 to 1, not 5");
         for trials in [0, MOST_TRIALS + 1] {

@@ -3,6 +3,7 @@
 
 mod echo;
 mod servers;
+mod stream;
 mod workloads;
 
 use super::contender::{
@@ -26,15 +27,17 @@ use toml::Spanned;
 pub(super) fn parse(text: &str) -> Result<Experiment, ExperimentError> {
     let file: ExperimentFile =
         toml::from_str(text).map_err(|error| ExperimentError::from_toml(text, &error))?;
-    Reader { text }.experiment(file)
+    Reader { text, timeout: DEFAULT_TIMEOUT }.experiment(file)
 }
 
 struct Reader<'t> {
     text: &'t str,
+    /// When a trial has failed for taking too long.
+    timeout: Duration,
 }
 
 impl Reader<'_> {
-    fn experiment(&self, file: ExperimentFile) -> Result<Experiment, ExperimentError> {
+    fn experiment(mut self, file: ExperimentFile) -> Result<Experiment, ExperimentError> {
         self.filled("contenders", &file.contenders)?;
         self.filled("workloads", &file.workloads)?;
         self.filled("links", &file.links)?;
@@ -49,6 +52,7 @@ impl Reader<'_> {
         let warmup = self.warmup(&file.warmup)?.unwrap_or(DEFAULT_WARMUP);
         let timeout =
             file.timeout.as_ref().map_or(Ok(DEFAULT_TIMEOUT), |field| self.timeout(field))?;
+        self.timeout = timeout;
         let fast_field = file.fast.clone();
         let fast = file.fast.as_ref().map(|fast| self.fast(fast, &file)).transpose()?;
         let links = file.links.into_inner();
@@ -166,6 +170,7 @@ impl Reader<'_> {
                 .unwrap_or(usual.slow_start_after_idle),
             fast_open: self.fast_open(&given.fast_open, &file.client, &file.server)?,
             priorities: self.priorities(transport, &given.priorities, &file.server)?,
+            delivery: self.delivery(transport, &given.delivery)?,
             client,
             server,
             server_time: given

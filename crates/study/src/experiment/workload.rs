@@ -4,6 +4,7 @@ use super::calls::CallsWorkload;
 use super::download::DownloadWorkload;
 use super::echo::EchoWorkload;
 use super::quantity::{size, span};
+use super::stream::StreamWorkload;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -37,6 +38,8 @@ pub enum WorkloadKind {
     Download(DownloadWorkload),
     /// Small messages and their echoes.
     Echo(EchoWorkload),
+    /// Tokens that the server sends one by one.
+    Stream(StreamWorkload),
 }
 
 /// An HTML document and images that are found while it is parsed.
@@ -111,11 +114,21 @@ impl Workload {
         Self { name: echo.name(), check_of: None, kind: WorkloadKind::Echo(echo) }
     }
 
+    /// Streams under the name that their figures give them.
+    pub fn stream(stream: StreamWorkload) -> Self {
+        Self { name: stream.name(), check_of: None, kind: WorkloadKind::Stream(stream) }
+    }
+
     /// A recorded page under the name of its file.
     pub fn har(har: HarWorkload) -> Self {
         let file = har.file.rsplit(['/', '\\']).next().unwrap_or(&har.file);
         let name = file.strip_suffix(".har").unwrap_or(file).to_owned();
         Self { name, check_of: None, kind: WorkloadKind::Har(har) }
+    }
+
+    /// Whether it is made of messages, which a WebSocket can carry.
+    pub(super) fn is_of_messages(&self) -> bool {
+        matches!(self.kind, WorkloadKind::Echo(_) | WorkloadKind::Stream(_))
     }
 
     /// This workload, and where it is a recorded page, the same with flat dependencies to check its verdicts.
@@ -141,6 +154,7 @@ impl fmt::Display for Workload {
             WorkloadKind::Calls(calls) => calls.fmt(f),
             WorkloadKind::Download(download) => download.fmt(f),
             WorkloadKind::Echo(echo) => echo.fmt(f),
+            WorkloadKind::Stream(stream) => stream.fmt(f),
         }
     }
 }

@@ -7,6 +7,7 @@ use super::path::ready;
 use crate::metric;
 use std::collections::BTreeMap;
 use trace::{ConnectionRecord, FetchRecord};
+use unit::Instant;
 
 /// Mean and longest time of a message, the total time with the opening, and the opening's own, by name; empty without
 /// messages.
@@ -19,13 +20,22 @@ pub fn echo_metrics(
     // The first message was due when the work began, so the total of the messages includes the opening.
     let mut metrics = call_metrics(&messages);
     let begun = messages.iter().map(|message| message.phases.queued).min();
-    let upgraded = fetches.iter().find(|fetch| is_opening(fetch));
-    let upgraded = upgraded.and_then(|opening| opening.phases.first_byte);
-    let open = upgraded.or_else(|| connections.iter().map(ready).min());
-    if let (Some(begun), Some(open)) = (begun, open) {
-        metrics.insert(metric::OPEN_MS.to_owned(), millis(open.since(begun)));
+    if let Some(open) = begun.and_then(|begun| open_ms(begun, fetches, connections)) {
+        metrics.insert(metric::OPEN_MS.to_owned(), open);
     }
     metrics
+}
+
+/// From `begun` until a message could be sent.
+pub(super) fn open_ms(
+    begun: Instant,
+    fetches: &[FetchRecord],
+    connections: &[ConnectionRecord],
+) -> Option<f64> {
+    let upgraded = fetches.iter().find(|fetch| is_opening(fetch));
+    let upgraded = upgraded.and_then(|opening| opening.phases.first_byte);
+    let open = upgraded.or_else(|| connections.iter().map(ready).min())?;
+    Some(millis(open.since(begun)))
 }
 
 /// RFC 6455 §4.2.2: 101 answers a WebSocket's handshake and nothing else here.

@@ -14,6 +14,7 @@ mod packets;
 mod parts;
 mod path;
 mod spoken;
+mod stream;
 mod subject;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ pub use fast_open::{Begun, begun};
 use packets::payload_until;
 pub use packets::{PacketSummary, WaySummary, summarise};
 pub use parts::Parts;
+pub use stream::{stream_metrics, token_objection};
 pub use subject::reconcile_subject;
 
 use crate::metric;

@@ -62,7 +62,7 @@ pub(super) fn workload(task: &Task) -> Option<contract::Workload> {
         Task::Download { .. } => Some(contract::Workload::Download),
         Task::Calls { .. } => Some(contract::Workload::Calls),
         Task::Page { .. } => Some(contract::Workload::Page),
-        Task::Echo(_) => None,
+        Task::Echo(_) | Task::Stream(_) => None,
     }
 }
 
@@ -74,7 +74,9 @@ pub(super) fn transport(transport: Transport) -> Option<contract::Transport> {
 fn pattern(task: &Task) -> contract::Pattern {
     match task {
         Task::Calls { pattern, .. } => pattern.in_contract(),
-        Task::Download { .. } | Task::Page { .. } | Task::Echo(_) => contract::Pattern::Parallel,
+        Task::Download { .. } | Task::Page { .. } | Task::Echo(_) | Task::Stream(_) => {
+            contract::Pattern::Parallel
+        }
     }
 }
 
@@ -82,7 +84,7 @@ fn pattern(task: &Task) -> contract::Pattern {
 fn connections(task: &Task) -> Option<u32> {
     match task {
         Task::Download { connections, .. } => *connections,
-        Task::Calls { .. } | Task::Page { .. } | Task::Echo(_) => None,
+        Task::Calls { .. } | Task::Page { .. } | Task::Echo(_) | Task::Stream(_) => None,
     }
 }
 

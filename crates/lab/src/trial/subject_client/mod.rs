@@ -98,7 +98,10 @@ impl SubjectClient {
         let (workload, transport) = (jobs::workload(task), jobs::transport(contender.transport));
         let (Some(workload), Some(transport)) = (workload, transport) else {
             return Err(subject_lacking(Lacking {
-                reason: format!("{} is asked for fetches alone, and not for messages", client.name),
+                reason: format!(
+                    "{} is asked for fetches alone, and not for messages or streams",
+                    client.name
+                ),
                 remedy: "leave the contender's client away for this workload".to_owned(),
             }));
         };
@@ -106,7 +109,7 @@ impl SubjectClient {
         let places = subjects::places().map_err(failed)?;
         let files = match task {
             Task::Download { files, .. } => Some(make_files(files, &order.served).map_err(failed)?),
-            Task::Page { .. } | Task::Calls { .. } | Task::Echo(_) => None,
+            Task::Page { .. } | Task::Calls { .. } | Task::Echo(_) | Task::Stream(_) => None,
         };
         let jobs = {
             let asked = jobs::Asked { workload, transport, warmup: client.warmup };

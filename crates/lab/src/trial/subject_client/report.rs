@@ -58,6 +58,7 @@ impl SubjectClient {
             near: NearReport {
                 fetches: Vec::new(),
                 connections: Vec::new(),
+                tokens: Vec::new(),
                 uncounted: BTreeSet::new(),
                 server_time: BTreeMap::new(),
                 settings: self.settings(processes),

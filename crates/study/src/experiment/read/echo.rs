@@ -6,7 +6,7 @@ use super::super::contender::Transport;
 use super::super::echo::{EchoPattern, EchoWorkload};
 use super::super::file::{ContenderFile, PatternFile, SettingsFile, WorkloadFile};
 use super::super::side::Side;
-use super::super::workload::{Workload, WorkloadKind};
+use super::super::workload::Workload;
 use super::{ExperimentError, Reader};
 use std::ops::Range;
 use toml::Spanned;
@@ -53,12 +53,11 @@ impl Reader<'_> {
         contender: &ContenderFile,
         workloads: &[Workload],
     ) -> Result<(), ExperimentError> {
-        let other =
-            workloads.iter().find(|workload| !matches!(workload.kind, WorkloadKind::Echo(_)));
+        let other = workloads.iter().find(|workload| !workload.is_of_messages());
         match (contender.transport.get_ref(), other) {
             (Transport::WebSocket, Some(workload)) => {
                 let message = format!(
-                    "the transport `ws` carries the kind \"echo\" alone, and the workload `{}` is another",
+                    "the transport `ws` carries the kinds \"echo\" and \"stream\" alone, and the workload `{}` is another",
                     workload.name
                 );
                 Err(self.fault(contender.transport.span(), message))
@@ -199,13 +198,13 @@ mod tests {
     }
 
     #[test]
-    fn a_websocket_carries_echoes_alone() {
+    fn a_websocket_carries_messages_alone() {
         let page = "kind = \"page\"\nimages = 3\nbytes = 10";
         let error = read("ws", "", page).unwrap_err();
         assert_eq!((error.line, error.column), (7, 13));
         assert_eq!(
             error.message,
-            "the transport `ws` carries the kind \"echo\" alone, and the workload `page-3x10B` is another"
+            "the transport `ws` carries the kinds \"echo\" and \"stream\" alone, and the workload `page-3x10B` is another"
         );
     }
 

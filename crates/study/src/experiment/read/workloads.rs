@@ -29,6 +29,7 @@ impl Reader<'_> {
                 KindFile::Calls => self.calls(file, &span)?,
                 KindFile::Download => self.downloads(file, &span)?,
                 KindFile::Echo => self.echoes(file, &span)?,
+                KindFile::Stream => self.streams(file, &span)?,
             };
             for workload in found {
                 if workloads.iter().any(|other| other.name == workload.name) {
@@ -43,20 +44,21 @@ impl Reader<'_> {
 
     /// Every field belongs to the kinds that read it.
     fn own_fields(&self, file: &WorkloadFile) -> Result<(), ExperimentError> {
-        use KindFile::{Calls, Download, Echo, Har, Page};
-        let fields: [Field<'_>; 14] = [
+        use KindFile::{Calls, Download, Echo, Har, Page, Stream};
+        let fields: [Field<'_>; 15] = [
             ("images", file.images.as_ref().map(Spanned::span), &[Page]),
-            ("bytes", file.bytes.as_ref().map(Spanned::span), &[Page, Calls, Echo]),
+            ("bytes", file.bytes.as_ref().map(Spanned::span), &[Page, Calls, Echo, Stream]),
             ("file", file.file.as_ref().map(Spanned::span), &[Har]),
             ("think", file.think.as_ref().map(Spanned::span), &[Page, Har]),
             ("dependencies", file.dependencies.as_ref().map(Spanned::span), &[Har]),
             ("pattern", file.pattern.as_ref().map(Spanned::span), &[Calls, Echo]),
-            ("count", file.count.as_ref().map(Spanned::span), &[Calls, Echo, Download]),
+            ("count", file.count.as_ref().map(Spanned::span), &[Calls, Echo, Download, Stream]),
             ("files", file.files.as_ref().map(Spanned::span), &[Download]),
             ("processes", file.processes.as_ref().map(Spanned::span), &[Download]),
             ("connections", file.connections.as_ref().map(Spanned::span), &[Download]),
-            ("every", file.every.as_ref().map(Spanned::span), &[Calls]),
-            ("server_time", file.server_time.as_ref().map(Spanned::span), &[Calls]),
+            ("every", file.every.as_ref().map(Spanned::span), &[Calls, Stream]),
+            ("streams", file.streams.as_ref().map(Spanned::span), &[Stream]),
+            ("server_time", file.server_time.as_ref().map(Spanned::span), &[Calls, Stream]),
             ("requests", file.requests.as_ref().map(Spanned::span), &[Calls]),
             ("name", file.name.as_ref().map(Spanned::span), &[Calls]),
         ];
@@ -255,11 +257,14 @@ impl Reader<'_> {
             return Err(self.fault(span.clone(), "calls need `pattern`"));
         };
         match (pattern.get_ref(), &file.every) {
-            (PatternFile::Staggered, Some(every)) if every.get_ref().0.is_zero() => {
-                Err(self.fault(every.span(), "the time between two calls must be above zero"))
-            }
-            (PatternFile::Staggered, Some(every)) => {
-                Ok(Pattern::Staggered { every: every.get_ref().0 })
+            (PatternFile::Staggered, Some(field)) => {
+                let every = unit::parse_duration(field.get_ref())
+                    .map_err(|error| self.fault(field.span(), error.to_string()))?;
+                if every.is_zero() {
+                    let message = "the time between two calls must be above zero";
+                    return Err(self.fault(field.span(), message));
+                }
+                Ok(Pattern::Staggered { every })
             }
             (PatternFile::Staggered, None) => {
                 Err(self.fault(pattern.span(), "staggered calls need `every`, such as \"100ms\""))
@@ -303,6 +308,7 @@ impl Reader<'_> {
                 KindFile::Calls => "calls need",
                 KindFile::Download => "a download needs",
                 KindFile::Echo => "an echo needs",
+                KindFile::Stream => "a stream needs",
             };
             return Err(self.fault(span.clone(), format!("{needs} `{what}`")));
         };
@@ -328,4 +334,4 @@ const MOST_FILES: u32 = 10_000;
 const LARGEST_FILE: ByteSize = ByteSize(16_000_000_000);
 const LARGEST_BODY: ByteSize = ByteSize(1_000_000_000);
 /// What the origin's `delay_ms` takes.
-const LONGEST_SERVER_TIME: Duration = Duration::from_secs(600);
+pub(super) const LONGEST_SERVER_TIME: Duration = Duration::from_secs(600);

@@ -1,0 +1,69 @@
+//! `/stream`: a response whose tokens leave one by one, each when it is due. The one rule: tokens are never collected here;
+//! only a connection that takes no more bytes makes one wait for the next.
+
+use super::{Context, Session};
+use crate::access::ExchangeEnd;
+use crate::exchange::State;
+use crate::token_stream::TokenStream;
+use proto::{Fin, Status};
+
+/// Bytes queued on a stream before further tokens wait.
+const QUEUE: usize = 64 * 1024;
+
+impl Session {
+    /// Sends the head of a stream, and the tokens that are due at once.
+    pub(super) fn begin_stream(
+        &mut self,
+        context: &mut Context<'_>,
+        index: usize,
+        stream: Box<TokenStream>,
+    ) {
+        let head = context.shared.head(context.now, Status::OK, &stream.fields());
+        if self.respond_head(context, index, &head, Fin::More) {
+            self.exchanges[index].state = State::Streaming(stream);
+            self.streaming += 1;
+            self.pump_stream(context, index);
+        }
+    }
+
+    /// Sends the tokens that are due.
+    pub(super) fn pump_stream(&mut self, context: &mut Context<'_>, index: usize) {
+        let exchange = &mut self.exchanges[index];
+        let State::Streaming(stream) = &mut exchange.state else { return };
+        loop {
+            stream.is_full = context.machine.unsent(exchange.stream) >= QUEUE;
+            if stream.is_full {
+                return;
+            }
+            let Some(piece) = stream.next(context.now) else { return };
+            let fin = if stream.due().is_none() { Fin::Last } else { Fin::More };
+            exchange.ledger.sent_bytes += piece.len() as u64;
+            if context.machine.send(exchange.stream, piece.into(), fin).is_err() {
+                return self.end(context, index, ExchangeEnd::CutOff);
+            }
+            if fin == Fin::Last {
+                exchange.state = State::Given;
+                self.streaming -= 1;
+                self.given += 1;
+                return;
+            }
+        }
+    }
+
+    /// Sends the tokens of all streams that have become due.
+    pub(super) fn time_streams(&mut self, context: &mut Context<'_>) {
+        for index in (0..self.exchanges.len()).rev() {
+            if let State::Streaming(stream) = &self.exchanges[index].state
+                && stream.poll_timeout().is_some_and(|at| at <= context.now)
+            {
+                self.pump_stream(context, index);
+            }
+        }
+    }
+
+    /// Whether a stream waits for the time of its next token, and not for its client to read.
+    pub(super) fn waits_for_tokens(&self) -> bool {
+        let waits = |state: &State| matches!(state, State::Streaming(stream) if !stream.is_full);
+        self.streaming > 0 && self.exchanges.iter().any(|exchange| waits(&exchange.state))
+    }
+}

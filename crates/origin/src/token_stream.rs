@@ -1,0 +1,170 @@
+//! Streams of tokens (`page::SyntheticStream`): as server-sent events, as plain lines, as messages of a WebSocket, and by
+//! long polling. The one rule: when a token is due does not depend on what became of the ones before it.
+
+use crate::answer::{self, Answer};
+use crate::body::Body;
+use crate::target::Target;
+use bytes::Bytes;
+use page::{SyntheticStream, Token};
+use proto::{Fields, Method, RequestHead, Status};
+use std::time::Duration;
+use unit::Instant;
+
+const ALLOW: &str = "GET, OPTIONS";
+
+/// The longest that a poll may have to wait.
+const LONGEST_WAIT: Duration = Duration::from_secs(1_200);
+
+/// The tokens of a stream that have not left yet.
+#[derive(Debug)]
+pub(crate) struct TokenStream {
+    stream: SyntheticStream,
+    format: Format,
+    /// The next token.
+    number: u32,
+    /// When it is due.
+    due: Instant,
+    /// Whether tokens wait because the connection takes no more bytes.
+    pub(crate) is_full: bool,
+}
+
+/// How a token is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    /// An event with an id (WHATWG HTML, "Server-sent events").
+    EventStream,
+    /// A line of text.
+    Lines,
+    /// The text alone.
+    Message,
+}
+
+impl TokenStream {
+    /// The stream that a request asks for; else the answer that says why there is none. A browser that connects again
+    /// names the last event that it has, and gets those after it.
+    pub(crate) fn requested(
+        now: Instant,
+        request: &RequestHead,
+        target: &Target<'_>,
+    ) -> Result<Self, Answer> {
+        let stream = parse(request, target)?;
+        let format = match target.parameter("format").unwrap_or("sse") {
+            "sse" => Format::EventStream,
+            "text" => Format::Lines,
+            _ => return Err(bad("format: `sse` or `text` is expected")),
+        };
+        let last = request.fields.find(b"last-event-id").and_then(|id| {
+            let id: u32 = std::str::from_utf8(id).ok()?.parse().ok()?;
+            id.checked_add(1)
+        });
+        let number = last.unwrap_or(0);
+        if number >= stream.count {
+            // The client is not to connect again.
+            return Err(over());
+        }
+        Ok(Self { number, ..Self::new(now, stream, format) })
+    }
+
+    /// The stream as messages of a WebSocket.
+    pub(crate) fn messages(now: Instant, stream: SyntheticStream) -> Self {
+        Self::new(now, stream, Format::Message)
+    }
+
+    fn new(now: Instant, stream: SyntheticStream, format: Format) -> Self {
+        let due = now + Duration::from_millis(stream.delay_ms);
+        Self { stream, format, number: 0, due, is_full: false }
+    }
+
+    /// The fields of its response.
+    pub(crate) fn fields(&self) -> Fields {
+        let media_type = match self.format {
+            Format::EventStream => "text/event-stream",
+            Format::Lines | Format::Message => "text/plain; charset=utf-8",
+        };
+        Fields::new().with("content-type", media_type).with("cache-control", "no-store")
+    }
+
+    /// When the next token is due; None where all have left.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        (self.number < self.stream.count).then_some(self.due)
+    }
+
+    /// When the next token can leave.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        self.due().filter(|_| !self.is_full)
+    }
+
+    /// The next token as it is written, where it is due.
+    pub(crate) fn next(&mut self, now: Instant) -> Option<String> {
+        let due = self.due().filter(|due| *due <= now)?;
+        let token = Token { stream: self.stream.name, number: self.number, due };
+        let text = token.text(self.stream.bytes);
+        self.number += 1;
+        self.due = due + self.stream.gap(self.number);
+        Some(match self.format {
+            Format::EventStream => format!("id: {}\ndata: {text}\n\n", token.number),
+            Format::Lines => format!("{text}\n"),
+            Format::Message => text,
+        })
+    }
+}
+
+/// `/poll`: the tokens after `after` that are due, a line each; else the next one, as soon as it is due. `since` is when
+/// the first token was due, as that token says; without it the stream begins. So the client keeps the state, and a poll
+/// can be repeated.
+pub(crate) fn polled(now: Instant, request: &RequestHead, target: &Target<'_>) -> Answer {
+    let stream = match parse(request, target) {
+        Ok(stream) => stream,
+        Err(answer) => return answer,
+    };
+    let number = |name: &str| target.parameter(name).map(str::parse::<u64>).transpose();
+    let (first, since) = match (number("after"), number("since")) {
+        (Ok(Some(after)), Ok(Some(since))) => (after.saturating_add(1), Instant::from_nanos(since)),
+        (Ok(None), Ok(None)) => (0, now + Duration::from_millis(stream.delay_ms)),
+        _ => return bad("after, since: both are given as whole numbers, or neither is"),
+    };
+    if first >= u64::from(stream.count) {
+        return over();
+    }
+    if since.since(now) > LONGEST_WAIT {
+        return bad("since: the time at which the first token was due is expected");
+    }
+    let mut body = String::new();
+    let mut wait = Duration::ZERO;
+    let left = (0..).zip(stream.dues(since)).skip(first as usize);
+    for (number, due) in left.take_while(|(_, due)| *due <= now) {
+        body.push_str(&line(stream, number, due));
+    }
+    if body.is_empty() {
+        let next = (0..).zip(stream.dues(since)).nth(first as usize);
+        let Some((number, due)) = next else { return over() };
+        wait = due.since(now);
+        body = line(stream, number, due);
+    }
+    let mut answer = Answer::text(Status::OK, "").with("cache-control", "no-store");
+    answer.body = Body::Bytes(Bytes::from(body));
+    answer.delay = wait;
+    answer
+}
+
+fn line(stream: SyntheticStream, number: u32, due: Instant) -> String {
+    let token = Token { stream: stream.name, number, due };
+    format!("{}\n", token.text(stream.bytes))
+}
+
+fn parse(request: &RequestHead, target: &Target<'_>) -> Result<SyntheticStream, Answer> {
+    match request.method {
+        Method::Get => target.query.parse().map_err(|error| bad(&format!("{error}"))),
+        Method::Options => Err(Answer::options(ALLOW)),
+        _ => Err(Answer::refuse_method(request, ALLOW)),
+    }
+}
+
+fn bad(rule: &str) -> Answer {
+    Answer::text(answer::BAD_REQUEST, rule)
+}
+
+/// All tokens have been sent: 204, after which an EventSource does not connect again.
+fn over() -> Answer {
+    Answer::new(answer::NO_CONTENT, Fields::new(), Body::empty())
+}

@@ -49,7 +49,7 @@ fn measurement(m: &mut Markup, report: &Report<'_>, published: &Published) {
     m.element("dl", &[("class", &"host")], |m| {
         for (name, text) in &published.conditions {
             m.element("div", &[], |m| {
-                m.line("dt", &[], format!("{name}, as published"));
+                m.line("dt", &[], format!("source: {name}"));
                 m.line("dd", &[], text);
             });
         }

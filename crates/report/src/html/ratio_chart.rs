@@ -43,6 +43,9 @@ fn title(ratios: &[PublishedRatio]) -> String {
     let near = ours.iter().filter(|ratio| ratio.error.is_some_and(|error| error.abs() <= 0.25));
     let absent = ratios.iter().filter(|ratio| ratio.ours.is_none()).count();
     let left = if absent > 0 { format!("; {absent} were not run") } else { String::new() };
+    if ours.is_empty() {
+        return format!("None of the ratios that judge was run{left}");
+    }
     format!(
         "{} of {} ratios that judge lie within 25 % of the published ones{left}",
         near.count(),

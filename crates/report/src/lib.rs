@@ -41,6 +41,7 @@ mod markup;
 mod metrics;
 mod number;
 mod overview;
+mod published_summary;
 mod race_gates;
 mod rows;
 mod scale;
@@ -55,9 +56,10 @@ pub use comparison::{comparison_junit, comparison_markdown, comparison_terminal}
 pub use csv::csv;
 pub use gates::gate_finding;
 pub use har::har;
-pub use html::{comparison_html, html};
+pub use html::{comparison_html, html, published_html};
 pub use json::{json, load_json};
 pub use load::{load, load_csv, load_probe};
+pub use published_summary::published_terminal;
 pub use race_gates::{race_junit, race_markdown};
 pub use terminal::{Colour, Style, terminal};
 

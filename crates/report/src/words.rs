@@ -269,11 +269,25 @@ pub(crate) fn needs_full_run(report: &Report<'_>) -> Option<String> {
     let findings = &report.result.published.as_ref()?.findings;
     let open = findings.iter().zip(1..).filter(|(finding, _)| finding.not_run);
     let numbers: Vec<String> = open.map(|(_, number): (_, u32)| number.to_string()).collect();
-    let full = report.full_run.filter(|_| !numbers.is_empty())?;
-    let (all, which) = (findings.len(), listed(&numbers));
-    let which =
-        if numbers.len() == 1 { format!("finding {which}") } else { format!("findings {which}") };
-    Some(format!("Of {all}, {which} need what was left out: {full}"))
+    let full = report.full_run?;
+    let which = match numbers.as_slice() {
+        [] => None,
+        [one] => Some(format!("of {} findings, finding {one}", findings.len())),
+        several => Some(format!("of {} findings, findings {}", findings.len(), listed(several))),
+    };
+    let asked: Vec<String> = which.into_iter().chain(open_causes(report)).collect();
+    let need = if asked.len() + numbers.len() > 2 { "need" } else { "needs" };
+    (!asked.is_empty()).then(|| {
+        format!("{} {need} what was left out: {full}", sentence_case(&asked.join(", and ")))
+    })
+}
+
+/// The open question, where causes of it were not run.
+fn open_causes(report: &Report<'_>) -> Option<String> {
+    let open = report.result.published.as_ref()?.open_question.as_ref()?;
+    let absent = open.causes.iter().filter(|cause| cause.added_ms.is_none()).count();
+    (absent > 0)
+        .then(|| format!("the open question ({absent} of {} causes not run)", open.causes.len()))
 }
 
 /// What comparing a contender with itself found.

@@ -352,9 +352,9 @@ pub(crate) struct DoctorArgs {
   wirelap report wirelap-quick-1 --parquet trials.parquet
   wirelap report wirelap-quick-1 --json | jq .verdicts")]
 pub(crate) struct ReportArgs {
-    /// The run's folder
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) dir: PathBuf,
+    /// The run's folder; several, all of published measurements, give one summary page beside the first
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath, required = true)]
+    pub(crate) dirs: Vec<PathBuf>,
     /// Print the result as JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,

@@ -14,6 +14,7 @@ use crate::race::again;
 use crate::race::experiments::{self, Selected};
 use crate::race::planned::{Planned, plan};
 use crate::race::progress::Progress;
+use crate::race::published_page;
 use crate::race::quiet::{self, Patience};
 use crate::race::report::{OutputFormat, report_results, unmeasured};
 use crate::race::run_folder::RunFolder;
@@ -80,6 +81,14 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
         // Where nothing of one is measured, the others race all the same.
         ends.push(start(args, chosen, &interrupts)?);
     }
+    let published: Vec<RunFolder> = ends.iter().filter_map(|end| end.published.clone()).collect();
+    if published.len() > 1 {
+        let summary = published_page::write(&published)?;
+        // What a program reads stays as it is.
+        if !args.json && !args.csv {
+            crate::console::print(&summary)?;
+        }
+    }
     exit_code(args, &ends)
 }
 
@@ -88,6 +97,8 @@ struct RaceEnd {
     gates: GateOutcome,
     /// Why no trial was measured; None where one was.
     unmeasured: Option<String>,
+    /// Its folder, where a published measurement was run again.
+    published: Option<RunFolder>,
 }
 
 /// A race of which no trial was measured has not done what was asked for. A gate that failed goes before one that is
@@ -243,7 +254,11 @@ fn race(
     if let Some(path) = &args.gates.markdown {
         folder.write(path, &::report::race_markdown(&result))?;
     }
-    Ok(RaceEnd { gates: outcome_of(&result.gates), unmeasured: unmeasured(&result) })
+    Ok(RaceEnd {
+        gates: outcome_of(&result.gates),
+        unmeasured: unmeasured(&result),
+        published: header.experiment.published.map(|_| folder.clone()),
+    })
 }
 
 /// Runs what the plan of `header` has and the store has not, until `deadline` at the latest.

@@ -2,6 +2,7 @@
 
 use crate::cli::ReportArgs;
 use crate::error::CliError;
+use crate::race::published_page;
 use crate::race::report::{OutputFormat, report_results};
 use crate::race::run_folder::RunFolder;
 use crate::race::store::{Rows, Store};
@@ -10,7 +11,10 @@ use std::process::ExitCode;
 
 /// Reads the rows, judges and writes.
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, CliError> {
-    let folder = RunFolder::open(&args.dir);
+    if let [_, _, ..] = args.dirs.as_slice() {
+        return published(args);
+    }
+    let folder = RunFolder::open(&args.dirs[0]);
     let store = Store::open(&folder.rows())?;
     let (header, rows) = (store.header()?, store.records()?);
     if let Some(file) = &args.parquet {
@@ -18,6 +22,17 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, CliError> {
     }
     let format = OutputFormat::of(args.json, args.csv);
     report_results(&folder, &header, &rows, format).map(|_| ExitCode::SUCCESS)
+}
+
+/// The summary page of several runs.
+fn published(args: &ReportArgs) -> Result<ExitCode, CliError> {
+    if args.json || args.csv || args.parquet.is_some() {
+        return Err(CliError::misuse("--json, --csv and --parquet are for one run")
+            .remedy("name one folder at a time"));
+    }
+    let folders: Vec<RunFolder> = args.dirs.iter().map(|dir| RunFolder::open(dir)).collect();
+    crate::console::print(&published_page::write(&folders)?)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(feature = "parquet")]

@@ -9,6 +9,7 @@ pub(crate) mod experiments;
 mod leader;
 pub(crate) mod planned;
 pub(crate) mod progress;
+pub(crate) mod published_page;
 pub(crate) mod quiet;
 pub(crate) mod report;
 pub(crate) mod run_folder;

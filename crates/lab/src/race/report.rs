@@ -48,23 +48,9 @@ pub(crate) fn report_results(
     for damaged in &rows.damaged {
         crate::console::note(&format!("a row is damaged and left out: {damaged}"));
     }
-    let result = study::analyse(header, &rows.records);
-    let name = folder.path().display().to_string();
-    let links = link_texts(folder, header);
-    let mut assumptions = service::assumptions(&header.experiment);
-    assumptions.extend(har::assumptions(&header.experiment, |file| folder.inputs().join(file)));
-    let next = next_command(header);
-    let full_run = full_run(&header.experiment);
-    let report = Report {
-        result: &result,
-        rows: &rows.records,
-        folder: &name,
-        links: &links,
-        assumptions: &assumptions,
-        next: Some(&next),
-        full_run: full_run.as_deref(),
-    };
-    let json = report::json(&result);
+    let judged = Judged::of(folder, header, rows);
+    let report = judged.report();
+    let json = report::json(&judged.result);
     let wrote = folder
         .write(&folder.result(), &json)
         .and_then(|()| folder.write(&folder.report(), &report::html(&report)));
@@ -74,7 +60,48 @@ pub(crate) fn report_results(
         OutputFormat::Csv => crate::console::print(&report::csv(&rows.records)),
         OutputFormat::Text => crate::console::print(&report::terminal(&report, style())),
     }?;
-    wrote.map(|()| result)
+    wrote.map(|()| judged.result)
+}
+
+/// A run with its result and what a report tells beside it.
+pub(crate) struct Judged<'r> {
+    result: RunResult,
+    rows: &'r Rows,
+    name: String,
+    links: BTreeMap<String, LinkText>,
+    assumptions: Vec<String>,
+    next: String,
+    full_run: Option<String>,
+}
+
+impl<'r> Judged<'r> {
+    /// Judges the rows.
+    pub(crate) fn of(folder: &RunFolder, header: &RunHeader, rows: &'r Rows) -> Self {
+        let mut assumptions = service::assumptions(&header.experiment);
+        assumptions.extend(har::assumptions(&header.experiment, |file| folder.inputs().join(file)));
+        Self {
+            result: study::analyse(header, &rows.records),
+            rows,
+            name: folder.path().display().to_string(),
+            links: link_texts(folder, header),
+            assumptions,
+            next: next_command(header),
+            full_run: full_run(&header.experiment),
+        }
+    }
+
+    /// What a report is made from.
+    pub(crate) fn report(&self) -> Report<'_> {
+        Report {
+            result: &self.result,
+            rows: &self.rows.records,
+            folder: &self.name,
+            links: &self.links,
+            assumptions: &self.assumptions,
+            next: Some(&self.next),
+            full_run: self.full_run.as_deref(),
+        }
+    }
 }
 
 /// Why nothing of a race was measured, by its most frequent reason.

@@ -23,6 +23,7 @@ mod links;
 mod load;
 mod ports;
 mod priorities;
+mod published;
 mod runs;
 mod serving;
 mod subjects;

@@ -16,11 +16,14 @@ mod metrics;
 mod parts;
 mod picture;
 mod published;
+mod published_page;
+mod ratio_chart;
 mod summary;
 mod table;
 mod waterfall;
 
 pub use comparison::comparison_html;
+pub use published_page::published_html;
 
 use crate::markup::Markup;
 use crate::overview::Group;

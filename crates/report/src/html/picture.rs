@@ -31,6 +31,25 @@ impl Picture {
         draw: impl FnOnce(&mut Markup),
         tables: impl FnOnce(&mut Markup),
     ) {
+        self.frame(m, draw, |m| {
+            m.element("details", &[], |m| {
+                m.line("summary", &[], "Figures");
+                tables(m);
+            });
+        });
+    }
+
+    /// The same where the figures stand in a table of the page.
+    pub(super) fn write_without_figures(&self, m: &mut Markup, draw: impl FnOnce(&mut Markup)) {
+        self.frame(m, draw, |_| ());
+    }
+
+    fn frame(
+        &self,
+        m: &mut Markup,
+        draw: impl FnOnce(&mut Markup),
+        figures: impl FnOnce(&mut Markup),
+    ) {
         let (title_id, about_id) = (format!("{}-title", self.id), format!("{}-about", self.id));
         m.element("figure", &[("id", &self.id)], |m| {
             m.element("figcaption", &[], |m| {
@@ -56,10 +75,7 @@ impl Picture {
                     draw(m);
                 },
             );
-            m.element("details", &[], |m| {
-                m.line("summary", &[], "Figures");
-                tables(m);
-            });
+            figures(m);
             command(m, "Rows", &self.command);
         });
     }

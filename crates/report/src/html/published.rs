@@ -27,7 +27,7 @@ pub(super) fn published(m: &mut Markup, report: &Report<'_>) {
     });
 }
 
-fn findings(m: &mut Markup, published: &Published) {
+pub(super) fn findings(m: &mut Markup, published: &Published) {
     let columns = [text("finding"), text("here"), text("because")];
     let rows = published.findings.iter().map(|finding| {
         let verdict = finding.verdict.words().to_owned();
@@ -36,7 +36,7 @@ fn findings(m: &mut Markup, published: &Published) {
     table(m, "Published findings", &columns, rows);
 }
 
-fn open_question(m: &mut Markup, published: &Published) {
+pub(super) fn open_question(m: &mut Markup, published: &Published) {
     let Some(open) = &published.open_question else { return };
     m.line("h3", &[], format!("Left open: {}", open.question));
     let sub = format!(

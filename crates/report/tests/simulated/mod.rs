@@ -127,7 +127,7 @@ impl Run {
     }
 }
 
-fn header(experiment: Experiment) -> RunHeader {
+pub(crate) fn header(experiment: Experiment) -> RunHeader {
     RunHeader {
         schema: ROWS_SCHEMA.into(),
         version: "0.1.0".into(),

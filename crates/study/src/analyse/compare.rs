@@ -270,7 +270,11 @@ pub(super) fn alone(margin: f64, paired: Paired, detectable: &mut Detectable) ->
 }
 
 /// Compares the run with the published one. Each comparison stands by itself, as each published finding does.
-pub(super) fn published(experiment: &Experiment, rows: &Rows<'_>) -> Option<Published> {
+pub(super) fn published(
+    experiment: &Experiment,
+    rows: &Rows<'_>,
+    cells: &[CellResult],
+) -> Option<Published> {
     let versus = |question: Question<'_>| {
         Some(Versus {
             workload: experiment.workload(question.workload)?,
@@ -294,7 +298,22 @@ pub(super) fn published(experiment: &Experiment, rows: &Rows<'_>) -> Option<Publ
         versus(question).map_or_else(Vec::new, |versus| versus.figures(metric, rows))
     };
     let differ = |question: Question<'_>| versus(question)?.difference(rows);
-    let ours = Ours { experiment, ask: &ask, ask_of: &ask_of, figures: &figures, differ: &differ };
+    let time = |question: Question<'_>| {
+        let id = |cell: &&CellResult| {
+            (cell.workload.name.as_str(), cell.link.name.as_str(), cell.contender.name.as_str())
+                == (question.workload, question.link, question.a)
+        };
+        let cell = cells.iter().find(id)?;
+        cell.metrics.get(deciding_metric(&cell.workload)).copied()
+    };
+    let ours = Ours {
+        experiment,
+        ask: &ask,
+        ask_of: &ask_of,
+        figures: &figures,
+        time: &time,
+        differ: &differ,
+    };
     published::compare(experiment.published?, &ours)
 }
 

@@ -42,6 +42,7 @@ pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
     let rows = Rows::of(records);
     let cells = cells(experiment, &rows);
     let (family, verdicts) = compare::verdicts(experiment, &rows, &cells);
+    let published = compare::published(experiment, &rows, &cells);
     RunResult {
         schema: RESULT_SCHEMA.to_owned(),
         version: header.version.clone(),
@@ -61,7 +62,7 @@ pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
         cells,
         verdicts,
         same: same::same(experiment, &rows),
-        published: compare::published(experiment, &rows),
+        published,
         gates: gates::judge(experiment, &Rows::of(&blocks::planned(records))),
         exploratory: exploratory(experiment, &rows),
         failures: rows.cells.values().flatten().filter_map(|record| failure(record)).collect(),

@@ -3,7 +3,7 @@
 //! unless others were asked for.
 
 use super::check::{Check, Occurs, finding};
-use super::{Ours, Published, PublishedFinding, Question, ratio};
+use super::{Ours, Published, PublishedFinding, PublishedRow, Question, conditions};
 use crate::comparison::Comparison;
 use crate::experiment::WorkloadKind;
 use crate::metric;
@@ -54,18 +54,29 @@ enum Size {
     Large,
 }
 
+const FILE: &str = include_str!("../../../../experiments/published/jvm-downloads.toml");
+
 pub(super) fn file() -> Result<File, toml::de::Error> {
-    toml::from_str(include_str!("../../../../experiments/published/jvm-downloads.toml"))
+    toml::from_str(FILE)
 }
 
 pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
     let File { title, expect } = file().ok()?;
     let judge = Judge { ours };
-    let what = format!("{ZERO_COPY} / {BEE}, {}", judge.words(Size::Medium));
-    let twice = judge.ask(Size::Medium, ZERO_COPY, BEE);
-    let ratios = vec![ratio(what, false, TWICE_AS_FAST, twice.as_ref())];
+    let condition = judge.words(Size::Medium);
+    let twice = PublishedRow {
+        what: format!("{ZERO_COPY} / {BEE}, {condition}"),
+        condition,
+        n: Size::Medium.bytes(),
+        unit: "bytes",
+        reconstructs: false,
+        published: TWICE_AS_FAST,
+        published_ms: [None, None],
+        contenders: [ZERO_COPY, BEE],
+    };
+    let ratios = vec![twice.beside(judge.question(Size::Medium, ZERO_COPY, BEE), ours)];
     let findings = judge.findings(&expect.findings);
-    Some(Published { title, ratios, findings, open_question: None })
+    Some(Published { title, conditions: conditions(FILE), ratios, findings, open_question: None })
 }
 
 struct Judge<'o, 'a> {

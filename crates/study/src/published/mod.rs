@@ -16,14 +16,19 @@ pub use open_question::{Cause, Explains, OpenQuestion};
 
 use crate::comparison::{Comparison, Ratio};
 use crate::experiment::{Experiment, Source};
+use crate::stats::Summary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A published measurement beside ours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Published {
     /// The published measurement's title.
     pub title: String,
+    /// What its source tells of the conditions (`work`, `link`, `server`, …), by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub conditions: BTreeMap<String, String>,
     /// Its ratios and ours.
     pub ratios: Vec<PublishedRatio>,
     /// Its findings.
@@ -48,6 +53,43 @@ pub struct PublishedRatio {
     pub ci95: Option<[Ratio; 2]>,
     /// Our ratio over the published one, less one.
     pub error: Option<f64>,
+    /// How many of `unit`: what the ratio is drawn against.
+    #[serde(default)]
+    pub n: u64,
+    /// `images`, `calls`, `messages`, or the `bytes` of a download.
+    #[serde(default)]
+    pub unit: String,
+    /// What else sets the row apart: `keep-alive off`, `parallel on 3G`.
+    #[serde(default)]
+    pub condition: String,
+    /// Our workload; None where it was not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
+    /// Our link; None where it was not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// What is divided.
+    #[serde(default)]
+    pub a: PublishedSide,
+    /// What it is divided by.
+    #[serde(default)]
+    pub b: PublishedSide,
+    /// Blocks that our ratio rests on: trials of each side.
+    #[serde(default)]
+    pub trials: u32,
+}
+
+/// One side of a published ratio: its absolute times.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct PublishedSide {
+    /// Our contender.
+    pub contender: String,
+    /// The published time in milliseconds; None where the source has only the ratio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published_ms: Option<f64>,
+    /// Our time in milliseconds, by the metric that decides over the workload; None where no trial was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ours_ms: Option<Summary>,
 }
 
 /// A published finding, and whether our run confirms it.
@@ -105,6 +147,8 @@ pub(crate) struct Ours<'a> {
     pub(crate) ask_of: &'a dyn Fn(&str, Question<'_>) -> Option<Comparison>,
     /// The first contender's figures for the metric of this name, one per measured trial.
     pub(crate) figures: &'a dyn Fn(&str, Question<'_>) -> Vec<f64>,
+    /// The first contender's times, by the deciding metric; None where none was measured.
+    pub(crate) time: &'a dyn Fn(Question<'_>) -> Option<Summary>,
     /// How much longer the first takes per message than the second, by itself at 95 %. None as above, and for
     /// workloads without messages.
     pub(crate) differ: &'a dyn Fn(Question<'_>) -> Option<Difference>,
@@ -120,20 +164,57 @@ pub(crate) fn compare(source: Source, ours: &Ours<'_>) -> Option<Published> {
     }
 }
 
-/// A row of the table.
-fn ratio(
+/// The top-level texts of a published file but its title and the unit of its figures.
+fn conditions(toml: &str) -> BTreeMap<String, String> {
+    let table: toml::Table = toml.parse().unwrap_or_default();
+    let texts =
+        table.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())));
+    texts.filter(|(name, _)| !["title", "unit"].contains(&name.as_str())).collect()
+}
+
+/// A published row of the table.
+struct PublishedRow<'a> {
     what: String,
+    condition: String,
+    n: u64,
+    unit: &'a str,
     reconstructs: bool,
     published: f64,
-    ours: Option<&Comparison>,
-) -> PublishedRatio {
-    let value = ours.and_then(|comparison| comparison.ratio);
-    PublishedRatio {
-        what,
-        reconstructs,
-        published,
-        ours: value,
-        ci95: ours.and_then(|comparison| comparison.ci95),
-        error: value.map(|value| value.0 / published - 1.0).filter(|error| error.is_finite()),
+    /// Of both sides, where they are known.
+    published_ms: [Option<f64>; 2],
+    /// Ours, for both sides.
+    contenders: [&'a str; 2],
+}
+
+impl PublishedRow<'_> {
+    /// The row with our figures, which answer `question`; None where the workload or link is not in the run.
+    fn beside(self, question: Option<Question<'_>>, ours: &Ours<'_>) -> PublishedRatio {
+        let comparison = question.and_then(|question| (ours.ask)(question));
+        let value = comparison.as_ref().and_then(|comparison| comparison.ratio);
+        let side = |index: usize| PublishedSide {
+            contender: self.contenders[index].to_owned(),
+            published_ms: self.published_ms[index],
+            ours_ms: question.and_then(|question| {
+                (ours.time)(Question { a: self.contenders[index], ..question })
+            }),
+        };
+        PublishedRatio {
+            a: side(0),
+            b: side(1),
+            what: self.what,
+            reconstructs: self.reconstructs,
+            published: self.published,
+            ours: value,
+            ci95: comparison.as_ref().and_then(|comparison| comparison.ci95),
+            error: value
+                .map(|value| value.0 / self.published - 1.0)
+                .filter(|error| error.is_finite()),
+            n: self.n,
+            unit: self.unit.to_owned(),
+            condition: self.condition,
+            workload: question.map(|question| question.workload.to_owned()),
+            link: question.map(|question| question.link.to_owned()),
+            trials: comparison.map_or(0, |comparison| comparison.n),
+        }
     }
 }

@@ -2,7 +2,9 @@
 //! keep-alive is switched for HTTP and HTTPS alone: nginx's `keepalive_timeout` did not apply to SPDY.
 
 use super::check::{Check, finding};
-use super::{Ours, Published, PublishedFinding, PublishedRatio, Question, ratio};
+use super::{
+    Ours, Published, PublishedFinding, PublishedRatio, PublishedRow, Question, conditions,
+};
 use crate::comparison::Comparison;
 use crate::experiment::WorkloadKind;
 use serde::Deserialize;
@@ -24,8 +26,10 @@ struct Rows {
     http: Vec<f64>,
 }
 
+const FILE: &str = include_str!("../../../../experiments/published/spdy-images.toml");
+
 pub(super) fn file() -> Result<File, toml::de::Error> {
-    toml::from_str(include_str!("../../../../experiments/published/spdy-images.toml"))
+    toml::from_str(FILE)
 }
 
 pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
@@ -36,12 +40,13 @@ pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
         (Mode::Close, &file.keepalive_off, &CLOSED[..]),
     ] {
         for index in 0..rows.n.len() {
-            let row = PublishedRow { mode, rows, index };
+            let row = Page { mode, rows, index };
             ratios.extend(pairs.iter().filter_map(|pair| row.ratio(ours, pair)));
         }
     }
     let findings = Judge { ours }.findings(&file);
-    Some(Published { title: file.title, ratios, findings, open_question: None })
+    let conditions = conditions(FILE);
+    Some(Published { title: file.title, conditions, ratios, findings, open_question: None })
 }
 
 /// The link was reconstructed from the keep-alive rows up to this number of images.
@@ -102,25 +107,29 @@ impl Mode {
 }
 
 /// One row of a published table: a number of images.
-struct PublishedRow<'f> {
+struct Page<'f> {
     mode: Mode,
     rows: &'f Rows,
     index: usize,
 }
 
-impl PublishedRow<'_> {
+impl Page<'_> {
     fn ratio(&self, ours: &Ours<'_>, pair: &Columns) -> Option<PublishedRatio> {
         let at = |column| self.rows.at(column, self.index);
-        let published = at(pair.published.0)? / at(pair.published.1)?;
+        let (over, under) = (at(pair.published.0)?, at(pair.published.1)?);
         let (a, b) = pair.ours;
         let n = self.rows.n[self.index];
-        let comparison = Judge { ours }.ask(n, a, b);
-        Some(ratio(
-            format!("{a} / {b}, N = {n}, {}", self.mode.words()),
-            self.mode == Mode::KeepAlive && n <= RECONSTRUCTED_UP_TO,
-            published,
-            comparison.as_ref(),
-        ))
+        let row = PublishedRow {
+            what: format!("{a} / {b}, N = {n}, {}", self.mode.words()),
+            condition: self.mode.words().to_owned(),
+            n: u64::from(n),
+            unit: "images",
+            reconstructs: self.mode == Mode::KeepAlive && n <= RECONSTRUCTED_UP_TO,
+            published: over / under,
+            published_ms: [Some(over), Some(under)],
+            contenders: [a, b],
+        };
+        Some(row.beside(Judge { ours }.question(n, a, b), ours))
     }
 }
 
@@ -129,13 +138,17 @@ struct Judge<'o, 'a> {
 }
 
 impl Judge<'_, '_> {
-    fn ask(&self, n: u32, a: &str, b: &str) -> Option<Comparison> {
+    fn question<'q>(&'q self, n: u32, a: &'q str, b: &'q str) -> Option<Question<'q>> {
         let images =
             |kind: &WorkloadKind| matches!(kind, WorkloadKind::Page(page) if page.images == n);
         let experiment = self.ours.experiment;
         let workload = &experiment.workloads.iter().find(|workload| images(&workload.kind))?.name;
         let link = &experiment.links.first()?.name;
-        (self.ours.ask)(Question { workload, link, a, b })
+        Some(Question { workload, link, a, b })
+    }
+
+    fn ask(&self, n: u32, a: &str, b: &str) -> Option<Comparison> {
+        (self.ours.ask)(self.question(n, a, b)?)
     }
 
     fn findings(&self, file: &File) -> Vec<PublishedFinding> {

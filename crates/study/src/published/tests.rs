@@ -40,6 +40,7 @@ fn nothing(experiment: &Experiment) -> Ours<'_> {
         ask: &|_| None,
         ask_of: &|_, _| None,
         figures: &|_, _| Vec::new(),
+        time: &|_| None,
         differ: &|_| None,
     }
 }
@@ -158,8 +159,14 @@ fn every_question_names_what_its_experiment_has() {
             Vec::new()
         };
         let experiment = &experiment;
-        let ours =
-            Ours { experiment, ask: &ask, ask_of: &ask_of, figures: &figures, differ: &differ };
+        let ours = Ours {
+            experiment,
+            ask: &ask,
+            ask_of: &ask_of,
+            figures: &figures,
+            time: &|_| None,
+            differ: &differ,
+        };
         let published = compare(experiment.published.unwrap(), &ours).unwrap();
         assert!(asked.get() >= published.ratios.len() && !published.ratios.is_empty());
     }

@@ -1,7 +1,7 @@
 //! `twitter-api`: the published rows beside our contenders `plain` and `spdy`, and what its author found.
 
 use super::check::{Check, finding};
-use super::{Ours, Published, PublishedFinding, Question, ratio};
+use super::{Ours, Published, PublishedFinding, PublishedRow, Question, conditions};
 use crate::comparison::Comparison;
 use crate::experiment::{Pattern, WorkloadKind};
 use serde::Deserialize;
@@ -23,8 +23,10 @@ struct Row {
     spdy_ms: Vec<f64>,
 }
 
+const FILE: &str = include_str!("../../../../experiments/published/twitter-api.toml");
+
 pub(super) fn file() -> Result<File, toml::de::Error> {
-    toml::from_str(include_str!("../../../../experiments/published/twitter-api.toml"))
+    toml::from_str(FILE)
 }
 
 pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
@@ -33,13 +35,27 @@ pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
     let beside = |row: &Row| {
         let (how, _) = PATTERNS.iter().find(|(_, theirs)| *theirs == row.pattern)?;
         let (link, _) = LINKS.iter().find(|(_, theirs)| *theirs == row.link)?;
-        let published = mean(&row.spdy_ms)? / mean(&row.plain_ms)?;
-        let what = format!("spdy / plain, {} on {}", row.pattern, row.link);
-        let reconstructs = *how == How::Serial;
-        Some(ratio(what, reconstructs, published, judge.ask(*how, link, "spdy", "plain").as_ref()))
+        let (spdy, plain) = (mean(&row.spdy_ms)?, mean(&row.plain_ms)?);
+        let condition = format!("{} on {}", row.pattern, row.link);
+        let row = PublishedRow {
+            what: format!("spdy / plain, {condition}"),
+            condition,
+            n: u64::from(PUBLISHED_CALLS),
+            unit: "calls",
+            reconstructs: *how == How::Serial,
+            published: spdy / plain,
+            published_ms: [Some(spdy), Some(plain)],
+            contenders: ["spdy", "plain"],
+        };
+        Some(row.beside(judge.question(*how, link, "spdy", "plain"), ours))
     };
-    let ratios = file.row.iter().filter_map(beside).collect();
-    Some(Published { title: file.title, ratios, findings: judge.findings(), open_question: None })
+    Some(Published {
+        ratios: file.row.iter().filter_map(beside).collect(),
+        title: file.title,
+        conditions: conditions(FILE),
+        findings: judge.findings(),
+        open_question: None,
+    })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +82,13 @@ struct Judge<'o, 'a> {
 }
 
 impl Judge<'_, '_> {
-    fn ask(&self, how: How, link: &str, a: &str, b: &str) -> Option<Comparison> {
+    fn question<'q>(
+        &'q self,
+        how: How,
+        link: &'q str,
+        a: &'q str,
+        b: &'q str,
+    ) -> Option<Question<'q>> {
         let is = |kind: &WorkloadKind| {
             let WorkloadKind::Calls(calls) = kind else { return false };
             // With fewer calls the first connection weighs more, so the ratio would be another one.
@@ -79,7 +101,13 @@ impl Judge<'_, '_> {
             }
         };
         let workload = &self.ours.experiment.workloads.iter().find(|w| is(&w.kind))?.name;
-        (self.ours.ask)(Question { workload, link, a, b })
+        // A run over other links has no such place.
+        self.ours.experiment.links.iter().find(|one| one.name == link)?;
+        Some(Question { workload, link, a, b })
+    }
+
+    fn ask(&self, how: How, link: &str, a: &str, b: &str) -> Option<Comparison> {
+        (self.ours.ask)(self.question(how, link, a, b)?)
     }
 
     /// The claim, checked on every link under every one of `patterns`.

@@ -3,7 +3,7 @@
 
 use super::check::{Check, finding};
 use super::open_question::{Cause, OpenQuestion};
-use super::{Ours, Published, PublishedFinding, Question, ratio};
+use super::{Ours, Published, PublishedFinding, PublishedRow, Question, conditions};
 use crate::comparison::Comparison;
 use crate::experiment::{EchoPattern, WorkloadKind};
 use serde::Deserialize;
@@ -24,7 +24,7 @@ struct Row {
 }
 
 /// "Send the numbers 1..1000".
-const PUBLISHED_MESSAGES: f64 = 1000.0;
+const PUBLISHED_MESSAGES: u32 = 1000;
 
 /// With fewer messages the opening weighs more than a hundredth, so the ratio would be another one.
 const FEWEST: u32 = 200;
@@ -53,24 +53,35 @@ const CAUSES: [(&str, &str); 8] = [
     ("ws-dart", "what dart:io's sources show: two writes with TCP_NODELAY, and permessage-deflate"),
 ];
 
+const FILE: &str = include_str!("../../../../experiments/published/websocket-echo.toml");
+
 pub(super) fn file() -> Result<File, toml::de::Error> {
-    toml::from_str(include_str!("../../../../experiments/published/websocket-echo.toml"))
+    toml::from_str(FILE)
 }
 
 pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
     let file = file().ok()?;
     let judge = Judge { ours };
     let beside = |row: &Row| {
-        let comparison = judge.ask(row.pattern, "ws", "http");
-        let what = format!("ws / http, {}", words(row.pattern));
-        // HTTP's row of the serial ratio gave the link; WebSocket's did not.
-        ratio(what, false, row.websocket_ms / row.http_ms, comparison.as_ref())
+        let published = PublishedRow {
+            what: format!("ws / http, {}", words(row.pattern)),
+            condition: words(row.pattern).to_owned(),
+            n: u64::from(PUBLISHED_MESSAGES),
+            unit: "messages",
+            // HTTP's row of the serial ratio gave the link; WebSocket's did not.
+            reconstructs: false,
+            published: row.websocket_ms / row.http_ms,
+            published_ms: [Some(row.websocket_ms), Some(row.http_ms)],
+            contenders: ["ws", "http"],
+        };
+        published.beside(judge.question(row.pattern, FEWEST, "ws", "http"), ours)
     };
     let ratios = file.row.iter().map(beside).collect();
     let serial = file.row.iter().find(|row| row.pattern == EchoPattern::Serial)?;
-    let excess_ms = (serial.websocket_ms - serial.http_ms) / PUBLISHED_MESSAGES;
+    let excess_ms = (serial.websocket_ms - serial.http_ms) / f64::from(PUBLISHED_MESSAGES);
     let open_question = Some(judge.open_question(excess_ms));
-    Some(Published { title: file.title, ratios, findings: judge.findings(), open_question })
+    let (conditions, findings) = (conditions(FILE), judge.findings());
+    Some(Published { title: file.title, conditions, ratios, findings, open_question })
 }
 
 struct Judge<'o, 'a> {

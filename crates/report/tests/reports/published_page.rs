@@ -1,0 +1,74 @@
+//! The page over several published measurements.
+
+use crate::page::{content, elements, parse};
+use crate::simulated::{Run, quick};
+use study::experiment::{Experiment, builtin};
+
+fn spdy_images() -> Run {
+    let spdy = builtin().iter().find(|one| one.name == "spdy-images").unwrap();
+    let mut experiment: Experiment = spdy.toml.parse().unwrap();
+    experiment.workloads.truncate(2);
+    experiment.links = quick().links[..1].to_vec();
+    experiment.contenders.retain(|contender| !contender.name.contains("close"));
+    Run::of(experiment, |_| None)
+}
+
+#[test]
+fn published_ratios_are_hollow_ours_filled_and_absolute_times_stand_below() {
+    let run = spdy_images();
+    let page = report::published_html(&[run.report()]);
+    let document = parse(&page);
+    let published = run.result.published.as_ref().unwrap();
+    let marks = |class| {
+        elements(&document, "circle").filter(|c| c.attribute("class") == Some(class)).count()
+    };
+    let ours: Vec<_> = published.ratios.iter().filter(|ratio| ratio.ours.is_some()).collect();
+    assert!(!ours.is_empty() && ours.len() < published.ratios.len());
+    assert_eq!(marks("hollow"), published.ratios.len());
+    assert_eq!(marks("dot"), ours.len());
+    let text = content(document.root_element());
+    for wanted in [
+        published.title.as_str(),
+        "home WiFi to a server across the internet",
+        "307 ms / 309 ms",
+        "N = 1000",
+    ] {
+        assert!(text.contains(wanted), "{wanted}");
+    }
+    assert!(text.contains("Of 4 published findings"), "{text}");
+    // Our times are those of the cells.
+    let side = &ours[0].a;
+    let cell = run.result.cells.iter().find(|cell| {
+        cell.contender.name == side.contender
+            && Some(&cell.workload.name) == ours[0].workload.as_ref()
+    });
+    assert_eq!(side.ours_ms.as_ref(), cell.unwrap().metrics.get("load_ms"));
+    assert!(elements(&document, "line").any(|line| line.attribute("class") == Some("one")));
+}
+
+#[test]
+fn the_terminal_has_a_line_for_each_finding_and_names_the_page() {
+    let run = spdy_images();
+    let text = report::published_terminal(&[run.report()], "./wirelap-published.html");
+    assert_eq!(
+        text.lines()
+            .filter(|line| line.contains("CANNOT TELL") || line.contains("CONFIRMED"))
+            .count(),
+        4
+    );
+    assert!(text.ends_with("summary: ./wirelap-published.html\n"), "{text}");
+}
+
+#[test]
+fn the_open_question_needs_the_full_run_too_where_causes_were_not_run() {
+    let echo = builtin().iter().find(|one| one.name == "websocket-echo").unwrap();
+    let mut experiment: Experiment = echo.toml.parse().unwrap();
+    experiment
+        .contenders
+        .retain(|contender| ["ws", "http", "h2"].contains(&contender.name.as_str()));
+    let mut run = spdy_images();
+    let none = study::analyse(&crate::simulated::header(experiment), &[]);
+    run.result.published = none.published;
+    let text = report::published_terminal(&[run.report()], "page");
+    assert!(text.contains("the open question (8 of 8 causes not run) need"), "{text}");
+}

@@ -106,7 +106,7 @@ fn a_bisection_finds_the_commit_that_made_the_server_slow() {
         "at most 3 comparisons: a chance of at most 1.67 % each and 5.00 % in all",
         "first bad commit: ",
         " change 3\n",
-        "error: at most 5.00 %",
+        "is at most 5.00 %",
     ] {
         assert!(ran.out.contains(part), "no {part:?} in {ran:?}");
     }

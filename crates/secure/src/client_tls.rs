@@ -70,6 +70,7 @@ pub struct ClientTlsOptions {
 #[derive(Debug, Clone)]
 pub struct ClientTls {
     pub(crate) config: Arc<ClientConfig>,
+    pub(crate) resumption: Resumption,
 }
 
 impl ClientTls {
@@ -91,9 +92,9 @@ impl ClientTls {
             Resumption::On => rustls::client::Resumption::in_memory_sessions(SESSIONS),
             Resumption::Off => rustls::client::Resumption::disabled(),
         };
-        Ok(Self { config: Arc::new(config) })
+        Ok(Self { config: Arc::new(config), resumption: options.resumption })
     }
 }
 
 /// Servers whose sessions are kept: more hosts than the largest recorded page has.
-const SESSIONS: usize = 512;
+pub(crate) const SESSIONS: usize = 512;

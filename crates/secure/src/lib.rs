@@ -1,4 +1,4 @@
-//! TLS 1.2 and 1.3 as a sans-IO layer under `proto`, and the certificates that a laboratory needs.
+//! TLS 1.2 and 1.3 as a sans-IO layer under `proto`, QUIC's cryptography, and the certificates that a laboratory needs.
 //!
 //! rustls does the cryptography. This crate makes it a sans-IO machine: bytes in,
 //! bytes out, nothing that blocks, errors that a user can act on. Certificates are judged
@@ -32,6 +32,7 @@ mod error;
 mod identity;
 mod key_log;
 mod layer;
+mod quic;
 mod server_name;
 mod server_tls;
 mod tls;
@@ -44,6 +45,7 @@ pub use error::{ConfigError, Distrust, TlsError};
 pub use identity::{Identity, Pem};
 pub use key_log::KeyLog;
 pub use layer::Layer;
+pub use quic::{QUIC_VERSION, QuicClientTls, QuicHandshake, QuicServerTls};
 pub use rustls::pki_types::UnixTime;
 pub use rustls::time_provider::TimeProvider;
 pub use server_tls::{Ciphers, ServerTls, ServerTlsOptions};

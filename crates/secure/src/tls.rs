@@ -200,6 +200,13 @@ impl Tls {
     }
 }
 
+impl<'a> Negotiated<'a> {
+    /// QUIC has TLS 1.3 alone (RFC 9001 §4.2).
+    pub(crate) fn over_quic(suite: &'static str, alpn: Option<&'a [u8]>, resumed: bool) -> Self {
+        Self { version: rustls::ProtocolVersion::TLSv1_3, suite, alpn, resumed }
+    }
+}
+
 impl Negotiated<'_> {
     /// TLS 1.3 or 1.2.
     pub fn version(&self) -> TlsVersion {

@@ -1,0 +1,130 @@
+//! QUIC's cryptography (RFC 9001) over rustls, as quinn-proto asks for it. Unlike quinn's own it tells the cipher, whether
+//! a session was resumed and why a handshake failed, and takes the padding off received packets before they are parsed.
+
+mod frames;
+mod keys;
+mod session;
+
+use crate::client_tls::{ClientTls, Resumption, SESSIONS};
+use crate::error::ConfigError;
+use crate::server_tls::ServerTls;
+use keys::{initial_keys, retry_tag};
+use quinn_proto::crypto::{self, Keys, UnsupportedVersion};
+use quinn_proto::transport_parameters::TransportParameters;
+use quinn_proto::{ConnectError, ConnectionId, Side};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::ServerName;
+use rustls::quic::{ClientConnection, ServerConnection, Suite, Version};
+use rustls::time_provider::TimeProvider;
+use session::Session;
+use std::sync::Arc;
+
+pub use session::QuicHandshake;
+
+/// The QUIC version that is spoken: 1 (RFC 9000).
+pub const QUIC_VERSION: u32 = 1;
+
+/// A client's settings for QUIC, made from those of [`ClientTls`]. They have a store of sessions of their own.
+pub struct QuicClientTls {
+    config: Arc<rustls::ClientConfig>,
+    initial: Suite,
+}
+
+/// A server's settings for QUIC, made from those of [`ServerTls`]: its certificates and ticket keys.
+pub struct QuicServerTls {
+    config: Arc<rustls::ServerConfig>,
+    initial: Suite,
+}
+
+impl ClientTls {
+    /// These settings for QUIC, with one application protocol to offer.
+    pub fn for_quic(&self, alpn: &str) -> Result<Arc<QuicClientTls>, ConfigError> {
+        let mut config = (*self.config).clone();
+        config.alpn_protocols = vec![alpn.as_bytes().to_vec()];
+        config.resumption = match self.resumption {
+            Resumption::On => rustls::client::Resumption::in_memory_sessions(SESSIONS),
+            Resumption::Off => rustls::client::Resumption::disabled(),
+        };
+        let initial = initial_suite(config.crypto_provider())?;
+        Ok(Arc::new(QuicClientTls { config: Arc::new(config), initial }))
+    }
+}
+
+impl ServerTls {
+    /// These settings for QUIC, with one application protocol to accept.
+    pub fn for_quic(&self, alpn: &str) -> Result<Arc<QuicServerTls>, ConfigError> {
+        let mut config = (*self.config).clone();
+        config.alpn_protocols = vec![alpn.as_bytes().to_vec()];
+        let initial = initial_suite(config.crypto_provider())?;
+        Ok(Arc::new(QuicServerTls { config: Arc::new(config), initial }))
+    }
+}
+
+impl QuicServerTls {
+    /// The wall clock of the settings.
+    pub fn wall_clock(&self) -> Arc<dyn TimeProvider> {
+        Arc::clone(&self.config.time_provider)
+    }
+}
+
+/// The suite of Initial packets (RFC 9001 §5.2).
+fn initial_suite(provider: &CryptoProvider) -> Result<Suite, ConfigError> {
+    let is_it = |suite: &&rustls::SupportedCipherSuite| {
+        suite.suite() == rustls::CipherSuite::TLS13_AES_128_GCM_SHA256
+    };
+    let suite = provider.cipher_suites.iter().find(is_it);
+    let suite = suite.and_then(|suite| suite.tls13()).and_then(|suite| suite.quic_suite());
+    suite.ok_or_else(|| ConfigError::Refused("QUIC needs TLS 1.3 with AES-128-GCM".to_owned()))
+}
+
+fn version(number: u32) -> Result<Version, UnsupportedVersion> {
+    if number == QUIC_VERSION { Ok(Version::V1) } else { Err(UnsupportedVersion) }
+}
+
+fn encoded(parameters: &TransportParameters) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    parameters.write(&mut bytes);
+    bytes
+}
+
+impl crypto::ClientConfig for QuicClientTls {
+    fn start_session(
+        self: Arc<Self>,
+        number: u32,
+        server_name: &str,
+        parameters: &TransportParameters,
+    ) -> Result<Box<dyn crypto::Session>, ConnectError> {
+        let version = version(number)?;
+        let bad_name = || ConnectError::InvalidServerName(server_name.to_owned());
+        let name = ServerName::try_from(server_name.to_owned()).map_err(|_| bad_name())?;
+        let config = Arc::clone(&self.config);
+        let connection = ClientConnection::new(config, version, name, encoded(parameters))
+            .map_err(|_| bad_name())?;
+        Ok(Box::new(Session::new(connection.into(), self.initial, server_name)))
+    }
+}
+
+impl crypto::ServerConfig for QuicServerTls {
+    fn initial_keys(&self, number: u32, id: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
+        version(number)?;
+        Ok(initial_keys(&self.initial, id, Side::Server))
+    }
+
+    fn retry_tag(&self, _version: u32, original: &ConnectionId, packet: &[u8]) -> [u8; 16] {
+        retry_tag(original, packet)
+    }
+
+    fn start_session(
+        self: Arc<Self>,
+        number: u32,
+        parameters: &TransportParameters,
+    ) -> Box<dyn crypto::Session> {
+        // quinn-proto starts no session for a version that `initial_keys` refused.
+        let version = version(number).unwrap_or(Version::V1);
+        let config = Arc::clone(&self.config);
+        match ServerConnection::new(config, version, encoded(parameters)) {
+            Ok(connection) => Box::new(Session::new(connection.into(), self.initial, "the client")),
+            Err(error) => unreachable!("`for_quic` has checked these settings: {error}"),
+        }
+    }
+}

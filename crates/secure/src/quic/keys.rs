@@ -1,0 +1,112 @@
+//! The keys of packets, and the integrity tag of Retry packets.
+
+use super::frames::padding_start;
+use bytes::BytesMut;
+use quinn_proto::crypto::{CryptoError, HeaderKey, KeyPair, Keys, PacketKey};
+use quinn_proto::{ConnectionId, Side};
+use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use rustls::quic::{DirectionalKeys, PacketKeySet, Suite, Version};
+
+/// A key that opens packets and takes the padding off them. quinn-proto parses each PADDING byte as a frame, and a
+/// datagram may hold a thousand.
+struct Unpadded(Box<dyn PacketKey>);
+
+impl PacketKey for Unpadded {
+    fn encrypt(&self, packet: u64, buf: &mut [u8], header_len: usize) {
+        self.0.encrypt(packet, buf, header_len);
+    }
+
+    fn decrypt(
+        &self,
+        packet: u64,
+        header: &[u8],
+        payload: &mut BytesMut,
+    ) -> Result<(), CryptoError> {
+        self.0.decrypt(packet, header, payload)?;
+        if let Some(start) = padding_start(payload) {
+            // One byte stays: a packet must hold a frame (RFC 9000 §12.4), and padding alone counts as in flight.
+            payload.truncate(start + 1);
+        }
+        Ok(())
+    }
+
+    fn tag_len(&self) -> usize {
+        self.0.tag_len()
+    }
+
+    fn confidentiality_limit(&self) -> u64 {
+        self.0.confidentiality_limit()
+    }
+
+    fn integrity_limit(&self) -> u64 {
+        self.0.integrity_limit()
+    }
+}
+
+/// The keys of Initial packets, which follow from the connection ID that the client chose first.
+pub(super) fn initial_keys(suite: &Suite, id: &ConnectionId, side: Side) -> Keys {
+    let side = match side {
+        Side::Client => rustls::Side::Client,
+        Side::Server => rustls::Side::Server,
+    };
+    packet_keys(suite.keys(id, side, Version::V1))
+}
+
+pub(super) fn packet_keys(keys: rustls::quic::Keys) -> Keys {
+    let (header_local, packet_local) = split(keys.local);
+    let (header_remote, packet_remote) = split(keys.remote);
+    Keys {
+        header: KeyPair { local: header_local, remote: header_remote },
+        packet: KeyPair { local: packet_local, remote: Box::new(Unpadded(packet_remote)) },
+    }
+}
+
+pub(super) fn updated_keys(keys: PacketKeySet) -> KeyPair<Box<dyn PacketKey>> {
+    KeyPair {
+        local: Box::new(keys.local),
+        remote: Box::new(Unpadded(Box::new(keys.remote))),
+    }
+}
+
+/// One direction's keys. For a client's early data, too: it only seals with them. A server opens early data with them.
+pub(super) fn early_keys(keys: DirectionalKeys) -> (Box<dyn HeaderKey>, Box<dyn PacketKey>) {
+    let (header, packet) = split(keys);
+    (header, Box::new(Unpadded(packet)))
+}
+
+fn split(keys: DirectionalKeys) -> (Box<dyn HeaderKey>, Box<dyn PacketKey>) {
+    (Box::new(keys.header), Box::new(keys.packet))
+}
+
+/// RFC 9001 §5.8.
+pub(super) fn retry_tag(original: &ConnectionId, packet: &[u8]) -> [u8; 16] {
+    const KEY: [u8; 16] = *b"\xbe\x0c\x69\x0b\x9f\x66\x57\x5a\x1d\x76\x6b\x54\xe3\x68\xc8\x4e";
+    const NONCE: [u8; 12] = *b"\x46\x15\x99\xd3\x5d\x63\x2b\xf2\x23\x98\x25\xbb";
+    let mut pseudo_packet = Vec::with_capacity(1 + original.len() + packet.len());
+    pseudo_packet.push(original.len() as u8);
+    pseudo_packet.extend_from_slice(original);
+    pseudo_packet.extend_from_slice(packet);
+    let mut tag = [0; 16];
+    let sealed = UnboundKey::new(&AES_128_GCM, &KEY).and_then(|key| {
+        let nonce = Nonce::assume_unique_for_key(NONCE);
+        LessSafeKey::new(key).seal_in_place_separate_tag(nonce, Aad::from(&pseudo_packet), &mut [])
+    });
+    if let Ok(sealed) = sealed {
+        tag.copy_from_slice(sealed.as_ref());
+    }
+    tag
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9001, appendix A.4.
+    #[test]
+    fn the_tag_of_a_retry_is_that_of_the_example() {
+        let original = ConnectionId::new(b"\x83\x94\xc8\xf0\x3e\x51\x57\x08");
+        let packet = b"\xff\x00\x00\x00\x01\x00\x08\xf0\x67\xa5\x50\x2a\x42\x62\xb5token";
+        let tag = b"\x04\xa2\x65\xba\x2e\xff\x4d\x82\x90\x58\xfb\x3f\x0f\x24\x96\xba";
+        assert_eq!(&retry_tag(&original, packet), tag);
+    }
+}

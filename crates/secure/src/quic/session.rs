@@ -1,0 +1,151 @@
+//! One connection's TLS handshake over QUIC.
+
+use super::keys::{early_keys, initial_keys, packet_keys, retry_tag, updated_keys};
+use crate::error::TlsError;
+use crate::tls::Negotiated;
+use quinn_proto::crypto::{
+    self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey,
+};
+use quinn_proto::transport_parameters::TransportParameters;
+use quinn_proto::{ConnectionId, Side, TransportError, TransportErrorCode};
+use rustls::HandshakeKind;
+use rustls::quic::{Connection, KeyChange, Secrets, Suite};
+use std::any::Any;
+use std::io::Cursor;
+
+/// What `quinn_proto::crypto::Session::handshake_data` gives, boxed, at any time of a handshake.
+#[derive(Debug, Clone)]
+pub struct QuicHandshake {
+    /// None while it is not known.
+    suite: Option<&'static str>,
+    alpn: Option<Vec<u8>>,
+    resumed: bool,
+    /// Why the handshake failed, where it did.
+    pub failure: Option<TlsError>,
+}
+
+impl QuicHandshake {
+    /// What was agreed on, once that is known.
+    pub fn negotiated(&self) -> Option<Negotiated<'_>> {
+        let (suite, alpn) = (self.suite?, self.alpn.as_deref());
+        Some(Negotiated::over_quic(suite, alpn, self.resumed))
+    }
+}
+
+pub(super) struct Session {
+    connection: Connection,
+    initial: Suite,
+    server: String,
+    /// Whether quinn-proto was told that ALPN is known.
+    is_known: bool,
+    next: Option<Secrets>,
+    failure: Option<TlsError>,
+}
+
+impl Session {
+    /// A handshake that begins. `server` is what errors call the peer.
+    pub(super) fn new(connection: Connection, initial: Suite, server: &str) -> Self {
+        Self {
+            connection,
+            initial,
+            server: server.to_owned(),
+            is_known: false,
+            next: None,
+            failure: None,
+        }
+    }
+
+    fn fail(&mut self, error: rustls::Error) -> TransportError {
+        let code = match self.connection.alert() {
+            Some(alert) => TransportErrorCode::crypto(alert.into()),
+            None => TransportErrorCode::PROTOCOL_VIOLATION,
+        };
+        let reason = error.to_string();
+        self.failure = Some(TlsError::from_rustls(error, &self.server));
+        TransportError { code, frame: None, reason }
+    }
+}
+
+impl crypto::Session for Session {
+    fn initial_keys(&self, id: &ConnectionId, side: Side) -> Keys {
+        initial_keys(&self.initial, id, side)
+    }
+
+    fn handshake_data(&self) -> Option<Box<dyn Any>> {
+        let suite = self.connection.negotiated_cipher_suite();
+        Some(Box::new(QuicHandshake {
+            suite: suite.map(|suite| suite.suite().as_str().unwrap_or("unknown")),
+            alpn: self.connection.alpn_protocol().map(<[u8]>::to_vec),
+            resumed: self.connection.handshake_kind() == Some(HandshakeKind::Resumed),
+            failure: self.failure.clone(),
+        }))
+    }
+
+    fn peer_identity(&self) -> Option<Box<dyn Any>> {
+        None
+    }
+
+    fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
+        self.connection.zero_rtt_keys().map(early_keys)
+    }
+
+    fn early_data_accepted(&self) -> Option<bool> {
+        match &self.connection {
+            Connection::Client(client) => Some(client.is_early_data_accepted()),
+            Connection::Server(_) => None,
+        }
+    }
+
+    fn is_handshaking(&self) -> bool {
+        self.connection.is_handshaking()
+    }
+
+    fn read_handshake(&mut self, bytes: &[u8]) -> Result<bool, TransportError> {
+        if let Err(error) = self.connection.read_hs(bytes) {
+            return Err(self.fail(error));
+        }
+        let is_known = self.connection.alpn_protocol().is_some() || !self.is_handshaking();
+        let tell = is_known && !self.is_known;
+        self.is_known |= is_known;
+        Ok(tell)
+    }
+
+    fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
+        let side = match &self.connection {
+            Connection::Client(_) => Side::Client,
+            Connection::Server(_) => Side::Server,
+        };
+        let Some(bytes) = self.connection.quic_transport_parameters() else { return Ok(None) };
+        Ok(Some(TransportParameters::read(side, &mut Cursor::new(bytes))?))
+    }
+
+    fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<Keys> {
+        let keys = match self.connection.write_hs(out)? {
+            KeyChange::Handshake { keys } => keys,
+            KeyChange::OneRtt { keys, next } => {
+                self.next = Some(next);
+                keys
+            }
+        };
+        Some(packet_keys(keys))
+    }
+
+    fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
+        self.next.as_mut().map(|next| updated_keys(next.next_packet_keys()))
+    }
+
+    fn is_valid_retry(&self, original: &ConnectionId, header: &[u8], payload: &[u8]) -> bool {
+        let Some((rest, tag)) = payload.split_last_chunk::<16>() else { return false };
+        retry_tag(original, &[header, rest].concat()) == *tag
+    }
+
+    fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        label: &[u8],
+        context: &[u8],
+    ) -> Result<(), ExportKeyingMaterialError> {
+        let exported = self.connection.export_keying_material(output, label, Some(context));
+        exported.map(drop).map_err(|_| ExportKeyingMaterialError)
+    }
+}

@@ -8,7 +8,7 @@ mod rules;
 mod times;
 
 use super::{Client, Server, Settings};
-use crate::connection::Connection;
+use crate::connection::{ByteStreamConnection, Connection};
 use crate::multiplex::tests::{Owned, events};
 use crate::schedule::RoundRobin;
 use endpoint::SendBuf;
